@@ -23,6 +23,8 @@ enum class NodeType : std::uint32_t {
 };
 
 /// What an attribute holds. The number is the field number of the value in the wire format, 0 for none.
+/// A limit of the reader: sint, fixed and sfixed integers become the plain kind of their width and sign;
+/// bytes and lists of numbers or bytes become kNone; doc strings and unknown fields are dropped.
 enum class ValueKind : std::uint8_t {
     kNone = 0,
     kDouble = 3,
@@ -43,7 +45,7 @@ struct Attribute {
     ValueKind kind = ValueKind::kNone;
     std::int64_t integer = 0;  ///< any integer kind and bool (uint64 by bit pattern)
     double real = 0.0;         ///< double and float
-    std::string_view text;     ///< string
+    std::string_view text{};   ///< string
     std::uint32_t list_begin = 0;
     std::uint32_t list_end = 0;
 };
@@ -62,9 +64,13 @@ struct Node {
 
 /// All nodes of one file in file order. The string views point into `storage`.
 struct TraceFile {
+    TraceFile() = default;
+    TraceFile(TraceFile&&) = default;
+    TraceFile& operator=(TraceFile&&) = default;
+
     std::vector<std::unique_ptr<char[]>> storage;
-    std::string_view version;                  ///< of the metadata message, empty if absent
-    std::vector<Attribute> metadata;           ///< attributes of the metadata message
+    std::string_view version;         ///< of the metadata message, empty if absent
+    std::vector<Attribute> metadata;  ///< attributes of the metadata message
     std::vector<Node> nodes;
     std::vector<std::uint64_t> control_deps;
     std::vector<std::uint64_t> data_deps;

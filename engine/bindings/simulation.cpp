@@ -1,0 +1,118 @@
+// System configuration, simulation and its results in Python.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
+
+#include "bindings/bindings.hpp"
+#include "core/error.hpp"
+#include "simulator/simulator.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace dse;
+using simulator::BlockedNode;
+using simulator::RankResult;
+using simulator::SimulationResult;
+using simulator::SystemConfig;
+
+namespace {
+
+std::vector<simulator::Algorithm> algorithms(const std::vector<std::string>& names) {
+    std::vector<simulator::Algorithm> result;
+    for (const std::string& name : names) result.push_back(simulator::algorithm_named(name));
+    return result;
+}
+
+void set_algorithms(SystemConfig& config, const std::vector<std::string>& all_reduce,
+                    const std::vector<std::string>& all_gather, const std::vector<std::string>& reduce_scatter,
+                    const std::vector<std::string>& all_to_all) {
+    config.all_reduce = algorithms(all_reduce);
+    config.all_gather = algorithms(all_gather);
+    config.reduce_scatter = algorithms(reduce_scatter);
+    config.all_to_all = algorithms(all_to_all);
+}
+
+void set_optimization(SystemConfig& config, const std::string& name) {
+    using simulator::CollectiveOptimization;
+    if (name == "baseline") {
+        config.optimization = CollectiveOptimization::kBaseline;
+    } else if (name == "localBWAware") {
+        config.optimization = CollectiveOptimization::kLocalBandwidthAware;
+    } else {
+        throw InputError("collective_optimization is '" + name + "'; allowed are baseline, localBWAware");
+    }
+}
+
+void set_remote_memory(SystemConfig& config, const std::string& type, std::uint64_t latency_ns,
+                       std::uint64_t bytes_per_ns) {
+    using simulator::RemoteMemoryKind;
+    config.remote_memory = {RemoteMemoryKind::kNone, latency_ns, bytes_per_ns};
+    if (type == "PER_NPU_MEMORY_EXPANSION") {
+        config.remote_memory.kind = RemoteMemoryKind::kPerNpu;
+    } else if (type == "MEMORY_POOL") {
+        config.remote_memory.kind = RemoteMemoryKind::kPool;
+    } else if (type != "NO_MEMORY_EXPANSION") {
+        throw InputError("remote memory type is '" + type +
+                         "'; allowed are NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, MEMORY_POOL");
+    }
+}
+
+}  // namespace
+
+void bind_simulation(nb::module_& m) {
+    nb::class_<SystemConfig>(m, "SystemConfig")
+        .def(nb::init<>())
+        .def("add_dimension",
+             [](SystemConfig& c, const std::string& topology, std::uint32_t npus, double bandwidth_gbps,
+                double latency_ns) {
+                 c.network.push_back({network::topology_named(topology), npus, bandwidth_gbps, latency_ns});
+             },
+             "topology"_a, "npus"_a, "bandwidth_gbps"_a, "latency_ns"_a)
+        .def("set_algorithms", &set_algorithms, "all_reduce"_a, "all_gather"_a, "reduce_scatter"_a, "all_to_all"_a)
+        .def("set_optimization", &set_optimization, "name"_a)
+        .def("set_remote_memory", &set_remote_memory, "memory_type"_a, "latency_ns"_a, "bytes_per_ns"_a)
+        .def_rw("peak_tflops", &SystemConfig::peak_tflops)
+        .def_rw("memory_bandwidth_gbps", &SystemConfig::memory_bandwidth_gbps)
+        .def_rw("endpoint_delay_ns", &SystemConfig::endpoint_delay_ns)
+        .def_rw("active_chunks_per_dimension", &SystemConfig::active_chunks_per_dimension)
+        .def_rw("preferred_dataset_splits", &SystemConfig::preferred_dataset_splits)
+        .def_rw("roofline", &SystemConfig::roofline)
+        .def_rw("replay_only", &SystemConfig::replay_only)
+        .def_rw("track_memory", &SystemConfig::track_memory)
+        .def_rw("rendezvous", &SystemConfig::rendezvous)
+        .def_rw("queues_per_dimension", &SystemConfig::queues_per_dimension);
+
+    nb::class_<RankResult>(m, "RankResult")
+        .def_ro("finished", &RankResult::finished)
+        .def_ro("finish_ns", &RankResult::finish_ns)
+        .def_ro("wall_time_ns", &RankResult::wall_time_ns)
+        .def_ro("exposed_comm_ns", &RankResult::exposed_comm_ns)
+        .def_ro("gpu_time_ns", &RankResult::gpu_time_ns)
+        .def_ro("cpu_time_ns", &RankResult::cpu_time_ns)
+        .def_ro("comm_time_ns", &RankResult::comm_time_ns)
+        .def_ro("remote_memory_time_ns", &RankResult::remote_memory_time_ns)
+        .def_ro("invalid_time_ns", &RankResult::invalid_time_ns)
+        .def_ro("compute_bound_pct", &RankResult::compute_bound_pct)
+        .def_ro("compute_utilization_pct", &RankResult::compute_utilization_pct)
+        .def_ro("memory_utilization_pct", &RankResult::memory_utilization_pct)
+        .def_ro("operation_intensity", &RankResult::operation_intensity)
+        .def_ro("peak_memory_bytes", &RankResult::peak_memory_bytes)
+        .def_ro("unrun_nodes", &RankResult::unrun_nodes);
+    nb::class_<BlockedNode>(m, "BlockedNode")
+        .def_ro("rank", &BlockedNode::rank)
+        .def_ro("node_id", &BlockedNode::node_id)
+        .def_ro("name", &BlockedNode::name)
+        .def_ro("kind", &BlockedNode::kind)
+        .def_ro("communicator", &BlockedNode::communicator)
+        .def_ro("peers", &BlockedNode::peers)
+        .def_ro("cause", &BlockedNode::cause);
+    nb::class_<SimulationResult>(m, "SimulationResult")
+        .def_ro("deadlock", &SimulationResult::deadlock)
+        .def_ro("ranks", &SimulationResult::ranks)
+        .def_ro("blocked", &SimulationResult::blocked)
+        .def_ro("events", &SimulationResult::events);
+    m.def("simulate", &simulator::simulate, "workload"_a, "config"_a, nb::call_guard<nb::gil_scoped_release>());
+}

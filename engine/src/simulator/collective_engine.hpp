@@ -1,0 +1,124 @@
+// Runs collectives: streams in queues, packet pumps, trees (simulator spec, sections 5.3, 5.5 and 5.6).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/pool.hpp"
+#include "simulator/collective_plan.hpp"
+#include "simulator/config.hpp"
+#include "simulator/rank_timers.hpp"
+#include "simulator/transport.hpp"
+#include "workload/workload.hpp"
+
+namespace dse::simulator {
+
+/// Learns that a collective has ended on a rank.
+class CollectiveListener {
+public:
+    virtual ~CollectiveListener() = default;
+    virtual void collective_done(std::uint32_t rank, std::uint32_t node) = 0;
+};
+
+class CollectiveEngine {
+public:
+    CollectiveEngine(const workload::Workload& workload, const SystemConfig& config, const network::Address& address,
+                     RankTimers& timers, Transport& transport, CollectiveListener& listener);
+
+    /// Creates the streams of a collective node on one rank. Without phases the node never completes.
+    void start(std::uint32_t rank, std::uint32_t node);
+
+    void timer(std::uint32_t rank, const Timer& timer);
+    void received(std::uint32_t stream);
+
+    /// Whether a communicator leaves a collective without any phase, so that its node never completes.
+    bool never_completes(std::uint32_t rank, std::uint32_t node);
+
+    /// The node that a stream works for, for reports.
+    std::uint32_t node_of(std::uint32_t stream) const { return collectives_[streams_[stream].collective].node; }
+
+private:
+    /// Queue and direction that a phase was given when its stream was created.
+    struct PhasePlace {
+        std::uint32_t queue;
+        bool clockwise;
+        bool max_tree;
+    };
+    struct Collective {
+        std::uint32_t node = 0;
+        std::uint64_t streams_left = 0;
+        std::vector<PhasePlace> places;  ///< stream by stream, phase by phase
+    };
+    struct Stream {
+        const CollectivePlan* plan = nullptr;
+        std::uint32_t collective = 0;
+        std::uint32_t first_place = 0;
+        std::uint32_t rank = 0;
+        std::uint32_t tag = 0;
+        std::uint32_t communicator = 0;
+        std::uint32_t phase = 0;
+        std::uint32_t previous = kNil, next = kNil;  ///< neighbours in the queue
+        std::uint32_t own_index = 0;                 ///< of the rank among the phase's members
+        std::uint32_t first_member = 0;              ///< membership by dimension: rank with coordinate 0
+        std::uint64_t created = 0, sent = 0, credits = 0, received = 0;
+    };
+    struct Queue {
+        std::uint32_t head = kNil, tail = kNil, first_waiting = kNil;
+        std::uint64_t running = 0;
+    };
+    struct Cursors {
+        std::uint32_t normal = 0, first = 0, last = 0;
+    };
+    struct TreeNeighbours {
+        std::uint32_t parent = kNil, left = kNil, right = kNil;
+    };
+
+    Participants participants_of(const workload::Communicator& communicator) const;
+    std::uint32_t next_tag(std::uint32_t rank, std::uint32_t slot);
+    PhasePlace place_phase(std::uint32_t rank, CollectiveType collective, const PhasePlan& phase);
+
+    Queue& queue_of(std::uint32_t rank, std::uint32_t queue) { return queues_[rank * queues_per_rank_ + queue]; }
+    void enter(Queue& queue, std::uint32_t stream);
+    void leave(Queue& queue, std::uint32_t stream);
+    void fill(Queue& queue);
+
+    const PhasePlan& phase_of(const Stream& stream) const { return stream.plan->phases[stream.phase]; }
+    const PhasePlace& place_of(const Stream& stream) const {
+        return collectives_[stream.collective].places[stream.first_place + stream.phase];
+    }
+    std::uint32_t member(const Stream& stream, std::uint64_t index) const;
+    void start_phase(std::uint32_t stream);
+    void finish_phase(std::uint32_t stream);
+
+    void create_packet(std::uint32_t index);
+    void credit(std::uint32_t index);
+    void try_send(std::uint32_t index);
+    bool at_end(const Stream& stream) const;
+
+    TreeNeighbours neighbours(const Stream& stream) const;
+    void start_tree(std::uint32_t index);
+    void step_tree(std::uint32_t index, std::uint64_t reduced);
+    void send(std::uint32_t index, std::uint32_t to, std::uint64_t bytes);
+    void receive(std::uint32_t index, std::uint32_t from, std::uint64_t bytes);
+
+    const workload::Workload& workload_;
+    const SystemConfig& config_;
+    const network::Address& address_;
+    RankTimers& timers_;
+    Transport& transport_;
+    CollectiveListener& listener_;
+    CollectivePlanner planner_;
+    std::uint32_t queues_per_rank_;
+    std::uint64_t width_;                       ///< streams of a queue that run at once
+    std::vector<Participants> participants_;    ///< per communicator
+    std::vector<Queue> queues_;
+    std::vector<Cursors> cursors_;              ///< per rank and dimension
+    std::vector<std::uint8_t> tree_parity_;     ///< per rank, collective type and dimension
+    std::vector<std::uint64_t> slot_streams_;   ///< streams so far, per rank and slot
+    std::vector<std::uint64_t> dimension_streams_;  ///< the same for communicators by dimension, per rank
+    Pool<Collective> collectives_;
+    Pool<Stream> streams_;
+};
+
+}  // namespace dse::simulator

@@ -1,0 +1,85 @@
+// Issues the nodes of every rank as dependencies and hardware slots allow (simulator spec, section 4).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "simulator/collective_engine.hpp"
+#include "simulator/config.hpp"
+#include "simulator/memory_tracker.hpp"
+#include "simulator/rank_timers.hpp"
+#include "simulator/result.hpp"
+#include "simulator/statistics.hpp"
+#include "simulator/transport.hpp"
+#include "workload/workload.hpp"
+
+namespace dse::simulator {
+
+/// How far a node has come on a rank.
+enum class NodeState : std::uint8_t { kWaiting, kReady, kIssued, kDone };
+
+class GraphExecutor {
+public:
+    GraphExecutor(const workload::Workload& workload, const SystemConfig& config, EventQueue& queue,
+                  RankTimers& timers, Transport& transport);
+
+    /// The engine that runs collectives; set once, before `start`.
+    void use(CollectiveEngine& collectives) { collectives_ = &collectives; }
+
+    /// The first issue pass of every rank, at time 0.
+    void start();
+
+    /// A node has ended now: release, record, wake children, issue, test for the end of the rank.
+    void complete(std::uint32_t rank, std::uint32_t node);
+
+    /// A duration is over; a remote-memory access also lets the next one start.
+    void duration_over(std::uint32_t rank, std::uint32_t node);
+
+    const std::vector<RankResult>& results() const { return results_; }
+    NodeState state(std::uint32_t rank, std::uint32_t node) const { return ranks_[rank].states[node]; }
+
+private:
+    enum Slot : std::uint8_t { kCpuSlot, kComputeSlot, kCommSlot, kNoLimit, kSlotCount };
+
+    struct Rank {
+        std::array<std::vector<std::uint32_t>, kSlotCount> ready;  ///< heaps, smallest node first
+        std::array<bool, kSlotCount> busy{};
+        std::vector<std::uint32_t> fresh;  ///< became ready during the issue pass
+        std::vector<std::uint32_t> waits;  ///< nodes still waited for, per node
+        std::vector<Time> starts;
+        std::vector<NodeState> states;
+        std::uint32_t in_flight = 0;
+        RankStatistics statistics;
+        MemoryTracker memory{0};
+    };
+
+    Slot slot_of(const workload::Node& node) const;
+    ActivityClass class_of(const workload::Node& node) const;
+    void issue_pass(std::uint32_t rank);
+    void issue(std::uint32_t rank, std::uint32_t node);
+    void issue_compute(std::uint32_t rank, std::uint32_t node);
+    void issue_communication(std::uint32_t rank, std::uint32_t node);
+    void issue_remote_memory(std::uint32_t rank, std::uint32_t node);
+    void replay(std::uint32_t rank, std::uint32_t node);
+    void skip(std::uint32_t rank, std::uint32_t node);
+    void run_for(std::uint32_t rank, std::uint32_t node, Time duration);
+    void start_access(std::uint32_t rank, std::uint32_t node);
+    void account(std::uint32_t rank, std::uint32_t node);
+    void track_memory(std::uint32_t rank, std::uint32_t node);
+    void test_end(std::uint32_t rank);
+    RankResult make_result(std::uint32_t rank) const;
+
+    const workload::Workload& workload_;
+    const SystemConfig& config_;
+    EventQueue& queue_;
+    RankTimers& timers_;
+    Transport& transport_;
+    CollectiveEngine* collectives_ = nullptr;
+    std::vector<Rank> ranks_;
+    std::vector<RankResult> results_;
+    std::deque<std::pair<std::uint32_t, std::uint32_t>> pool_accesses_;  ///< front: the one in service
+};
+
+}  // namespace dse::simulator

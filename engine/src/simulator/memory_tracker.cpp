@@ -1,0 +1,48 @@
+// Births and deaths are summed tick by tick.
+#include "simulator/memory_tracker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/pool.hpp"
+
+namespace dse::simulator {
+
+void MemoryTracker::read(std::span<const workload::TensorMention> mentions, Time end) {
+    for (const workload::TensorMention& mention : mentions) {
+        Tensor& tensor = tensors_[mention.tensor];
+        if (!tensor.known) tensor = {mention.bytes, 0, 0, true, false};
+        tensor.death = end;
+        tensor.read = true;
+    }
+}
+
+std::uint32_t MemoryTracker::write(std::span<const workload::TensorMention> mentions, Time start) {
+    for (const workload::TensorMention& mention : mentions) {
+        Tensor& tensor = tensors_[mention.tensor];
+        if (tensor.known) return mention.tensor;
+        tensor = {mention.bytes, start, 0, true, false};
+    }
+    return kNil;
+}
+
+std::uint64_t MemoryTracker::peak_bytes() const {
+    std::vector<std::pair<Time, std::int64_t>> changes;
+    changes.reserve(tensors_.size() * 2);
+    for (const Tensor& tensor : tensors_) {
+        if (!tensor.known) continue;
+        changes.emplace_back(tensor.birth, static_cast<std::int64_t>(tensor.bytes));
+        if (tensor.read) changes.emplace_back(tensor.death, -static_cast<std::int64_t>(tensor.bytes));
+    }
+    std::sort(changes.begin(), changes.end());
+    std::int64_t total = 0;
+    std::int64_t peak = 0;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+        total += changes[i].second;
+        const bool tick_over = i + 1 == changes.size() || changes[i + 1].first != changes[i].first;
+        if (tick_over) peak = std::max(peak, total);
+    }
+    return static_cast<std::uint64_t>(peak);
+}
+
+}  // namespace dse::simulator

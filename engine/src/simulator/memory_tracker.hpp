@@ -1,0 +1,39 @@
+// Lifetimes of a rank's tensors and the peak of their sum (simulator spec, section 8).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "simulator/event_queue.hpp"
+#include "workload/workload.hpp"
+
+namespace dse::simulator {
+
+class MemoryTracker {
+public:
+    explicit MemoryTracker(std::uint32_t tensor_count) : tensors_(tensor_count) {}
+
+    /// A node that ran from `start` to `end` has read these tensors.
+    void read(std::span<const workload::TensorMention> mentions, Time end);
+
+    /// The node has written these. Returns the index of a tensor that was already known, which the reference
+    /// cannot handle, or kNil.
+    std::uint32_t write(std::span<const workload::TensorMention> mentions, Time start);
+
+    /// Largest total after the births and deaths of a tick. Linear but for sorting the deaths.
+    std::uint64_t peak_bytes() const;
+
+private:
+    struct Tensor {
+        std::uint64_t bytes = 0;  ///< as first mentioned
+        Time birth = 0;
+        Time death = 0;
+        bool known = false;
+        bool read = false;
+    };
+
+    std::vector<Tensor> tensors_;
+};
+
+}  // namespace dse::simulator

@@ -1,0 +1,105 @@
+// Wires queue, timers, transport, collectives and executor together and runs the event loop.
+#include "simulator/simulator.hpp"
+
+#include <string>
+
+#include "core/error.hpp"
+#include "network/congestion_unaware.hpp"
+#include "simulator/deadlock_report.hpp"
+#include "simulator/graph_executor.hpp"
+
+namespace dse::simulator {
+
+namespace {
+
+void check_fit(const workload::Workload& workload, const SystemConfig& config, std::uint32_t npus) {
+    if (workload.rank_count() != npus) {
+        throw InputError("the workload has " + std::to_string(workload.rank_count()) + " ranks, but the network has " +
+                         std::to_string(npus) + " NPUs");
+    }
+    for (const workload::Trace& trace : workload.traces) {
+        if (config.track_memory && !trace.untracked_reason.empty()) {
+            throw InputError(trace.untracked_reason + "; memory tracking needs it, or set track-local-mem to 0");
+        }
+        if (config.roofline && !config.replay_only && !trace.no_roofline_reason.empty()) {
+            throw InputError(trace.no_roofline_reason + "; or set roofline-enabled to 0");
+        }
+        if (trace.least_dimension_entries < config.network.size()) {
+            throw InputError("an involve_dims list has " + std::to_string(trace.least_dimension_entries) +
+                             " entries, but the network has " + std::to_string(config.network.size()) +
+                             " dimensions; it needs an entry for each");
+        }
+    }
+}
+
+class Simulation final : public CollectiveListener {
+public:
+    Simulation(const workload::Workload& workload, const SystemConfig& config,
+               const network::CongestionUnaware& network)
+        : workload_(workload),
+          timers_(queue_, workload.rank_count()),
+          transport_(queue_, network, config.rendezvous),
+          executor_(workload, config, queue_, timers_, transport_),
+          collectives_(workload, config, network.address(), timers_, transport_, *this) {
+        executor_.use(collectives_);
+    }
+
+    SimulationResult run() {
+        executor_.start();
+        Event event{};
+        while (queue_.pop(event)) dispatch(event);
+        SimulationResult result;
+        result.ranks = executor_.results();
+        result.events = queue_.executed();
+        result.blocked = blocked_nodes(workload_, executor_, collectives_, transport_);
+        for (const RankResult& rank : result.ranks) result.deadlock = result.deadlock || !rank.finished;
+        return result;
+    }
+
+    void collective_done(std::uint32_t rank, std::uint32_t node) override { executor_.complete(rank, node); }
+
+private:
+    void dispatch(const Event& event) {
+        const auto call = [this](const Callback& callback) {
+            if (callback.kind == CallbackKind::kStreamReceive) {
+                collectives_.received(callback.object);
+            } else {
+                executor_.complete(callback.rank, callback.object);
+            }
+        };
+        switch (event.kind) {
+            case EventKind::kBucket:
+                timers_.run(event.object, [this](std::uint32_t rank, const Timer& timer) {
+                    if (timer.kind == TimerKind::kNodeDone) {
+                        executor_.duration_over(rank, timer.object);
+                    } else {
+                        collectives_.timer(rank, timer);
+                    }
+                });
+                break;
+            case EventKind::kArrival:
+                transport_.arrive(event.object, call);
+                break;
+            default:
+                transport_.late_receive(event.object, call);
+        }
+    }
+
+    const workload::Workload& workload_;
+    EventQueue queue_;
+    RankTimers timers_;
+    Transport transport_;
+    GraphExecutor executor_;
+    CollectiveEngine collectives_;
+};
+
+}  // namespace
+
+SimulationResult simulate(const workload::Workload& workload, const SystemConfig& config) {
+    check(config);
+    const network::CongestionUnaware network(config.network);
+    check_fit(workload, config, network.address().npus());
+    return Simulation(workload, config, network).run();
+}
+
+}  // namespace dse::simulator

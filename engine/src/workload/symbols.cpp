@@ -1,0 +1,75 @@
+// The fifteen dimension tokens and arithmetic on layouts.
+#include "workload/symbols.hpp"
+
+#include <stdexcept>
+
+namespace dse::workload {
+
+namespace {
+
+Monomial monomial(std::initializer_list<Symbol> over, std::initializer_list<Symbol> under = {}) {
+    Monomial result;
+    for (const Symbol symbol : over) ++result.exponent[symbol];
+    for (const Symbol symbol : under) --result.exponent[symbol];
+    return result;
+}
+
+const std::array<Token, 15>& tokens() {
+    static const std::array<Token, 15> table = {{
+        {'B', "Batch/dp", monomial({kBatch}, {kDp})},
+        {'S', "Seq/sp", monomial({kSeq}, {kSp})},
+        {'Q', "Seq", monomial({kSeq})},
+        {'f', "Dff/tp", monomial({kDff}, {kTp})},
+        {'M', "Dmodel", monomial({kDmodel})},
+        {'m', "Dmodel/tp", monomial({kDmodel}, {kTp})},
+        {'d', "Dmodel/Head", monomial({kDmodel}, {kHead})},
+        {'h', "Head/tp", monomial({kHead}, {kTp})},
+        {'I', "Din", monomial({kDin})},
+        {'i', "Din/tp", monomial({kDin}, {kTp})},
+        {'o', "Dout/tp", monomial({kDout}, {kTp})},
+        {'U', "Din/(dp*sp)", monomial({kDin}, {kDp, kSp})},
+        {'W', "Dmodel/(dp*sp)", monomial({kDmodel}, {kDp, kSp})},
+        {'D', "Dmodel/dp", monomial({kDmodel}, {kDp})},
+        {'e', "Dmodel/(Head*sp)", monomial({kDmodel}, {kHead, kSp})},
+    }};
+    return table;
+}
+
+}  // namespace
+
+Monomial& Monomial::operator*=(const Monomial& other) {
+    for (std::size_t i = 0; i < exponent.size(); ++i) {
+        exponent[i] = static_cast<std::int8_t>(exponent[i] + other.exponent[i]);
+    }
+    times_five = times_five || other.times_five;
+    return *this;
+}
+
+bool Token::contains(Axis axis) const {
+    constexpr std::array<Symbol, 3> degree = {kDp, kTp, kSp};
+    return size.exponent[degree[static_cast<std::size_t>(axis)]] < 0;
+}
+
+const Token& token(char letter) {
+    for (const Token& candidate : tokens()) {
+        if (candidate.letter == letter) return candidate;
+    }
+    throw std::logic_error(std::string("unknown dimension token ") + letter);
+}
+
+Monomial size_of(Layout layout) {
+    Monomial result;
+    for (const char letter : layout) result *= token(letter).size;
+    return result;
+}
+
+std::string text_of(Layout layout) {
+    std::string text;
+    for (const char letter : layout) {
+        if (!text.empty()) text += ',';
+        text += token(letter).text;
+    }
+    return text;
+}
+
+}  // namespace dse::workload

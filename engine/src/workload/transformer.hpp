@@ -1,0 +1,71 @@
+// One training step of a transformer: the generated workload and the writer of its execution traces.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "chakra/trace_file.hpp"
+#include "workload/stage_graph.hpp"
+#include "workload/workload.hpp"
+
+namespace dse::workload {
+
+/// Everything about a generated workload: graphs of the stages, ids, ranks, groups (spec, sections 7 and 9).
+class Transformer : public NodeCatalog {
+public:
+    /// Throws InputError if a degree, width or count cannot be generated.
+    Transformer(const ModelSpec& model, const StrategySpec& strategy);
+
+    std::uint32_t rank_count() const { return lanes_ * static_cast<std::uint32_t>(graphs_.stages.size()); }
+    bool is_fractional() const { return fractional_; }
+    const StrategySpec& strategy() const { return strategy_; }
+
+    /// Flat traces, one per pipeline stage, and the communicators in use. The catalog is left to the caller.
+    Workload flatten() const;
+
+    /// The nodes of a rank in file order, with names and attributes.
+    chakra::TraceFile trace_file(std::uint32_t rank) const;
+
+    /// The groups file: one JSON object in number order, `", "` and `": "` as separators.
+    std::string groups_json() const;
+
+    std::uint64_t id(std::uint32_t rank, std::uint32_t node) const override;
+    std::string name(std::uint32_t rank, std::uint32_t node) const override;
+    std::string tensor_name(std::uint32_t rank, std::uint32_t tensor) const override;
+
+private:
+    friend class TraceFileBuilder;
+
+    std::uint32_t position_of(std::uint32_t rank) const { return rank / lanes_; }
+    std::uint32_t lane_of(std::uint32_t rank) const { return rank % lanes_; }
+    const StageGraph& stage_of(std::uint32_t rank) const { return graphs_.stages[position_of(rank)]; }
+    std::uint32_t position_of_stage(std::int32_t stage) const;
+    std::uint64_t node_id(std::uint32_t rank, const StageNode& node) const;
+    std::uint64_t group_number(std::uint32_t rank, Axis axis) const;
+    std::string member_id(const StageMember& member) const;
+    std::string node_name(const StageGraph& graph, const StageNode& node) const;
+    std::string tensor_name(const StageGraph& graph, std::uint32_t position) const;
+    std::uint32_t named_member(const StageGraph& graph, std::int32_t op) const;
+    std::uint32_t peer_position(const StageNode& node) const;
+    const Operator& op(std::int32_t index) const { return model_.operators()[static_cast<std::size_t>(index)]; }
+
+    Trace flatten_stage(std::uint32_t position) const;
+    void add_communicators(Workload& workload) const;
+
+    StrategySpec strategy_;
+    std::uint32_t lanes_;
+    bool fractional_;
+    ModelGraph model_;
+    StageGraphs graphs_;
+    std::vector<std::vector<std::uint32_t>> id_order_;   ///< per stage: file positions in ascending id
+    std::vector<std::uint64_t> first_id_of_position_;    ///< of lane 0
+    std::uint64_t first_crossing_id_ = 0;
+    std::vector<std::vector<std::uint32_t>> position_of_op_;  ///< per stage: member that stands for an operator
+};
+
+/// Generates a workload whose catalog is its Transformer.
+Workload generate(std::shared_ptr<const Transformer> transformer);
+
+}  // namespace dse::workload
