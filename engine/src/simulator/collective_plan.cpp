@@ -80,6 +80,7 @@ CollectivePlan CollectivePlanner::make(CollectiveType type, std::uint64_t bytes,
         ring.members = participants.list_size;
         ring.endpoint_delay_ns = 10;  // constant in the reference, whatever `endpoint-delay` says
         ring.bytes = chunk;
+        ring.queue_use = legs_of(type, 1, config_.optimization).front().use;
         set_pump(ring, 0);
         plan.phases.push_back(ring);
     }
