@@ -12,4 +12,4 @@ class InputError(DseError):
 
 
 class SimulationError(DseError):
-    """A workload asks for something that no simulator can finish, such as a collective without an algorithm."""
+    """A workload asks for what no simulator can finish, such as a collective without an algorithm."""

@@ -111,7 +111,8 @@ void bind_simulation(nb::module_& m) {
         .def_ro("cause", &BlockedNode::cause);
     nb::class_<SimulationResult>(m, "SimulationResult")
         .def_ro("deadlock", &SimulationResult::deadlock)
-        .def_ro("ranks", &SimulationResult::ranks)
+        .def_ro("classes", &SimulationResult::classes)
+        .def_ro("class_of_rank", &SimulationResult::class_of_rank)
         .def_ro("blocked", &SimulationResult::blocked)
         .def_ro("events", &SimulationResult::events);
     m.def("simulate", &simulator::simulate, "workload"_a, "config"_a, nb::call_guard<nb::gil_scoped_release>());

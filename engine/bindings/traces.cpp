@@ -25,6 +25,8 @@ using workload::Workload;
 
 namespace {
 
+using NodeList = nb::typed<nb::list, nb::typed<nb::dict, nb::str, nb::any>>;
+
 nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
 nb::object value_of(const chakra::TraceFile& trace, const chakra::Attribute& attribute) {
@@ -82,7 +84,7 @@ nb::dict node_dict(const chakra::TraceFile& trace, const chakra::Node& node) {
 /// Builds a TraceFile from what node_dict gives; the texts live in the TraceFile.
 class TraceFileFromPython {
 public:
-    chakra::TraceFile build(const nb::list& nodes, const std::string& version) {
+    chakra::TraceFile build(const NodeList& nodes, const std::string& version) {
         file_.version = keep(version);
         for (const nb::handle item : nodes) add(nb::cast<nb::dict>(item));
         return std::move(file_);
@@ -159,19 +161,33 @@ private:
     chakra::TraceFile file_;
 };
 
-Workload read_workload(const std::vector<std::string>& paths,
-                       const std::vector<std::pair<std::string, std::vector<std::uint32_t>>>& groups) {
+using Groups = std::vector<std::pair<std::string, std::vector<std::uint32_t>>>;
+
+std::vector<workload::NamedGroup> named_groups(const Groups& groups) {
+    std::vector<workload::NamedGroup> named;
+    for (const auto& [name, members] : groups) named.push_back({name, members});
+    return named;
+}
+
+Workload read_workload(const std::vector<std::string>& paths, const Groups& groups) {
     const nb::gil_scoped_release release;
     std::vector<chakra::TraceFile> files;
     for (const std::string& path : paths) files.push_back(chakra::read_trace_file(path));
-    std::vector<workload::NamedGroup> named;
-    for (const auto& [name, members] : groups) named.push_back({name, members});
-    return workload::import_traces(std::move(files), paths, named);
+    return workload::import_traces(std::move(files), paths, named_groups(groups));
 }
 
-nb::dict counts_dict(const Workload& workload, std::uint32_t rank) {
+Workload import_workload(const std::vector<nb::bytes>& traces, const std::vector<std::string>& names,
+                         const Groups& groups) {
+    std::vector<chakra::TraceFile> files;
+    for (std::size_t i = 0; i < traces.size(); ++i) {
+        files.push_back(chakra::parse_trace({traces[i].c_str(), traces[i].size()}, names.at(i)));
+    }
+    return workload::import_traces(std::move(files), names, named_groups(groups));
+}
+
+nb::typed<nb::dict, nb::str, nb::int_> counts_dict(const Workload& workload, std::uint32_t rank) {
     const workload::TraceCounts& counts = workload.trace(rank).counts;
-    nb::dict result;
+    nb::typed<nb::dict, nb::str, nb::int_> result;
     result["nodes"] = counts.nodes;
     result["comp"] = counts.compute;
     result["coll"] = counts.collective;
@@ -234,11 +250,12 @@ void bind_traces(nb::module_& m) {
         return workload::generate(std::move(transformer));
     }, "transformer"_a);
     m.def("read_workload", &read_workload, "paths"_a, "groups"_a);
+    m.def("import_workload", &import_workload, "traces"_a, "names"_a, "groups"_a);
 
     nb::class_<chakra::TraceFile>(m, "TraceFile")
         .def_prop_ro("node_count", [](const chakra::TraceFile& t) { return t.nodes.size(); })
-        .def("nodes", [](const chakra::TraceFile& t) {
-            nb::list nodes;
+        .def("nodes", [](const chakra::TraceFile& t) -> NodeList {
+            NodeList nodes;
             for (const chakra::Node& node : t.nodes) nodes.append(node_dict(t, node));
             return nodes;
         })
@@ -246,8 +263,8 @@ void bind_traces(nb::module_& m) {
     m.def("read_trace_file", &chakra::read_trace_file, "path"_a, nb::call_guard<nb::gil_scoped_release>());
     m.def("parse_trace", [](const nb::bytes& bytes, const std::string& name) {
         return chakra::parse_trace({bytes.c_str(), bytes.size()}, name);
-    }, "bytes"_a, "name"_a);
-    m.def("trace_file", [](const nb::list& nodes, const std::string& version) {
+    }, "content"_a, "name"_a);
+    m.def("trace_file", [](const NodeList& nodes, const std::string& version) {
         return TraceFileFromPython().build(nodes, version);
     }, "nodes"_a, "version"_a = "");
 }

@@ -19,6 +19,8 @@ struct RankResult {
     double operation_intensity = 0.0;
     std::uint64_t peak_memory_bytes = 0;
     std::uint32_t unrun_nodes = 0;  ///< nodes of dependency cycles, which the reference drops silently
+
+    bool operator==(const RankResult&) const = default;
 };
 
 /// A node that keeps a rank from finishing.
@@ -32,9 +34,11 @@ struct BlockedNode {
     std::string cause;
 };
 
+/// Ranks with the same trace and the same figures form a class.
 struct SimulationResult {
     bool deadlock = false;
-    std::vector<RankResult> ranks;
+    std::vector<RankResult> classes;             ///< in order of their lowest rank
+    std::vector<std::uint32_t> class_of_rank;
     std::vector<BlockedNode> blocked;
     std::uint64_t events = 0;
 };

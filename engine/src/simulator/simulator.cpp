@@ -2,6 +2,8 @@
 #include "simulator/simulator.hpp"
 
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "core/error.hpp"
 #include "network/congestion_unaware.hpp"
@@ -32,6 +34,27 @@ void check_fit(const workload::Workload& workload, const SystemConfig& config, s
     }
 }
 
+/// Gathers ranks with equal traces and figures.
+void classify(const workload::Workload& workload, const std::vector<RankResult>& ranks, SimulationResult& result) {
+    std::unordered_multimap<std::uint64_t, std::uint32_t> classes_by_time;
+    std::vector<std::uint32_t> trace_of_class;
+    for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+        std::uint32_t found = kNil;
+        const auto [first, last] = classes_by_time.equal_range(ranks[rank].finish_ns);
+        for (auto it = first; it != last && found == kNil; ++it) {
+            const bool same_trace = trace_of_class[it->second] == workload.trace_of_rank[rank];
+            if (same_trace && result.classes[it->second] == ranks[rank]) found = it->second;
+        }
+        if (found == kNil) {
+            found = static_cast<std::uint32_t>(result.classes.size());
+            result.classes.push_back(ranks[rank]);
+            trace_of_class.push_back(workload.trace_of_rank[rank]);
+            classes_by_time.emplace(ranks[rank].finish_ns, found);
+        }
+        result.class_of_rank.push_back(found);
+    }
+}
+
 class Simulation final : public CollectiveListener {
 public:
     Simulation(const workload::Workload& workload, const SystemConfig& config,
@@ -49,10 +72,10 @@ public:
         Event event{};
         while (queue_.pop(event)) dispatch(event);
         SimulationResult result;
-        result.ranks = executor_.results();
+        classify(workload_, executor_.results(), result);
         result.events = queue_.executed();
         result.blocked = blocked_nodes(workload_, executor_, collectives_, transport_);
-        for (const RankResult& rank : result.ranks) result.deadlock = result.deadlock || !rank.finished;
+        result.deadlock = !result.blocked.empty();
         return result;
     }
 

@@ -1,0 +1,50 @@
+"""What every command line shares: user errors in one line, exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from dse.errors import DseError, InputError
+
+if TYPE_CHECKING:
+    from dse.config import Config
+
+
+def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
+    """Call `main` with the command-line arguments and exit with the code that it returns.
+
+    A `DseError` is printed in one line, `error: <message>`, on stderr, and exits with 2; Ctrl-C exits with
+    130. Any other exception is a bug and stays a traceback.
+    """
+    try:
+        code = main(sys.argv[1:])
+    except DseError as error:
+        print("error:", " ".join(str(error).split()), file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(code)
+
+
+def config_from_arguments(argv: Sequence[str], usage: str) -> Config | None:
+    """Return the configuration that the overrides in `argv` yield; None after --help or --cfg, which print.
+
+    Raises:
+        InputError: an unknown option, or whatever `compose_config` finds wrong.
+    """
+    if any(argument in ("-h", "--help") for argument in argv):
+        print(usage)
+        return None
+    options = [argument for argument in argv if argument.startswith("-")]
+    unknown = [option for option in options if option != "--cfg"]
+    if unknown:
+        raise InputError(f"unknown option {unknown[0]}; allowed are KEY=VALUE, --help and --cfg")
+    from dse.config import compose_config, resolved_yaml
+
+    config = compose_config([argument for argument in argv if argument not in options])
+    if options:
+        print(resolved_yaml(config), end="")
+        return None
+    return config

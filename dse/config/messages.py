@@ -1,0 +1,138 @@
+"""Hydra's and OmegaConf's errors in one line: the key, what was got, what is allowed."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+from dse.config.schema import ConfigSchema
+from dse.suggestions import did_you_mean
+
+_WORDS = {
+    int: ("an integer", "integers such as [1,2,4]"),
+    float: ("a number", "numbers such as [1.5,2]"),
+    bool: ("true or false", "true and false"),
+    str: ("a text", "texts such as [a,b]"),
+}
+
+
+def one_line(error: Exception, overrides: Sequence[str]) -> str:
+    """Return the message of an error that Hydra or OmegaConf raised for conf/ and these overrides."""
+    file = re.match(r"In '(.+?)': \w+ raised while composing", str(error))
+    return (f"conf/{file[1]}.yaml: " if file else "") + _message(error, overrides)
+
+
+def _message(error: Exception, overrides: Sequence[str]) -> str:
+    from hydra.errors import MissingConfigException, OverrideParseException
+    from omegaconf.errors import (
+        ConfigAttributeError,
+        ConfigKeyError,
+        InterpolationResolutionError,
+        MissingMandatoryValue,
+        OmegaConfBaseException,
+        ValidationError,
+    )
+
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
+        return _unknown_choice(error.missing_cfg_file, error.options or [])
+    if isinstance(error, OverrideParseException):
+        problem = error.message.removeprefix(f"Error parsing override '{error.override}'").split("\nSee ")[0]
+        return f"override '{error.override}' cannot be parsed: {_fold(problem)}; write key=value"
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OmegaConfBaseException):
+        cause = cause.__cause__ or cause.__context__
+    if cause is None or not cause.full_key:
+        text = _fold(_before_hints(str(error)))
+        named = any(override and override in text for override in overrides)
+        return text if named else f"{text} (overrides: {' '.join(overrides)})"
+    key = re.sub(r"\[(\w+)\]", r".\1", str(cause.full_key))
+    got = _got(key, overrides)
+    if isinstance(cause, (ConfigAttributeError, ConfigKeyError)):
+        return _unknown_key(key, cause.object_type)
+    if isinstance(cause, InterpolationResolutionError):
+        return f"{key}: {_first_line(cause)}"
+    if isinstance(cause, MissingMandatoryValue):
+        return f"{key} has no value; it must be {_expected(key)}"
+    if isinstance(cause, ValidationError) and isinstance(cause.parent_node, Sequence) and cause.value == {}:
+        entries = len(cause.parent_node)
+        return f"{key} does not exist: {key.rpartition('.')[0]} has {entries} entries, 0 to {entries - 1}"
+    if got is None:
+        return f"{key}: {_first_line(cause)}; it must be {_expected(key)}"
+    return f"{key} is {got}; it must be {_expected(key)}"
+
+
+def _unknown_choice(file: str, options: Sequence[str]) -> str:
+    group, _, choice = file.rpartition("/")
+    if not group:
+        return f"configuration file {file}.yaml is missing"
+    return f"{group} '{choice}' is unknown; available are {', '.join(options)}{did_you_mean(choice, options)}"
+
+
+def _unknown_key(key: str, schema: Any) -> str:
+    parent, _, name = key.rpartition(".")
+    inside = dataclasses.is_dataclass(schema) and not key.startswith("hydra.")
+    known = [field.name for field in dataclasses.fields(schema)] if inside else []
+    where = f"keys of {parent} are" if parent else "known keys are"
+    listed = f"; {where} {', '.join(known)}" if known else ""
+    return f"unknown key {key}{listed}{did_you_mean(name, known)}"
+
+
+def _got(key: str, overrides: Sequence[str]) -> str | None:
+    """Return the value of the last override of the key, or of what contains it."""
+    for override in reversed(overrides):
+        name, assigned, value = override.partition("=")
+        name = name.lstrip("+~")
+        chooses_group = "." not in name and dataclasses.is_dataclass(_schema(name))
+        if key == name or (key.startswith(f"{name}.") and not chooses_group):
+            return f"'{value}'" if key == name and assigned else f"wrong in '{override}'"
+    return None
+
+
+def _expected(key: str) -> str:
+    expected = _schema(key)
+    optional = ""
+    if typing.get_origin(expected) in (typing.Union, types.UnionType):
+        expected = next(part for part in typing.get_args(expected) if part is not type(None))
+        optional = " or null"
+    if typing.get_origin(expected) is list:
+        (item,) = typing.get_args(expected)
+        if item in _WORDS:
+            return f"a list of {_WORDS[item][1]}"
+        return f"a list of entries with the keys {_names(item)}"
+    if dataclasses.is_dataclass(expected):
+        return f"a group with the keys {_names(expected)}"
+    return _WORDS[expected][0] + optional if expected in _WORDS else "another value"
+
+
+def _schema(key: str) -> Any:
+    """Return the type that the schema gives to a key, or None for an unknown key."""
+    found: Any = ConfigSchema
+    for part in key.split(".") if key else []:
+        if typing.get_origin(found) is list:
+            (found,) = typing.get_args(found)
+        elif dataclasses.is_dataclass(found):
+            found = typing.get_type_hints(found).get(part)
+        else:
+            return None
+    return found
+
+
+def _names(schema: Any) -> str:
+    return ", ".join(field.name for field in dataclasses.fields(schema))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _before_hints(text: str) -> str:
+    """Drop Hydra's advice for its own command line (append, multirun)."""
+    return re.sub(r"\n(3\. To sweep|To append).*", "", text)
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,157 @@
+"""The schema of conf/: which keys exist and of which type. Values, and what they mean, stand in conf/."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+MISSING: Any = "???"  # OmegaConf's mark of a mandatory value, without importing OmegaConf
+
+
+@dataclass
+class ModelSchema:
+    """conf/model/*.yaml: see `dse.models.ModelSpec`."""
+
+    name: str = MISSING
+    input_dim: int = MISSING
+    output_dim: int = MISSING
+    d_model: int = MISSING
+    d_ff: int = MISSING
+    num_heads: int = MISSING
+    seq_len: int = MISSING
+    batch_size: int = MISSING
+    num_layers: int = MISSING
+
+
+@dataclass
+class DimensionSchema:
+    """One network dimension: see `dse.systems.Dimension`."""
+
+    topology: str = MISSING
+    npus: int = MISSING
+    bandwidth_gbps: float = MISSING
+    latency_ns: float = MISSING
+
+
+@dataclass
+class CollectivesSchema:
+    """Algorithms by collective: see `dse.systems.CollectiveAlgorithms`."""
+
+    all_reduce: list[str] = MISSING
+    all_gather: list[str] = MISSING
+    reduce_scatter: list[str] = MISSING
+    all_to_all: list[str] = MISSING
+
+
+@dataclass
+class RemoteMemorySchema:
+    """Memory outside the NPUs: see `dse.systems.RemoteMemory`."""
+
+    memory_type: str = MISSING
+    latency_ns: int = MISSING
+    bandwidth_bytes_per_ns: int = MISSING
+    num_nodes: int | None = MISSING
+    num_npus_per_node: int | None = MISSING
+
+
+@dataclass
+class SystemSchema:
+    """conf/system/*.yaml: see `dse.systems.SystemSpec`."""
+
+    name: str = MISSING
+    network: list[DimensionSchema] = MISSING
+    collectives: CollectivesSchema = field(default_factory=CollectivesSchema)
+    peak_tflops: float = MISSING
+    memory_bandwidth_gbps: float = MISSING
+    network_model: str = MISSING
+    scheduling_policy: str = MISSING
+    endpoint_delay_ns: int = MISSING
+    active_chunks_per_dimension: int = MISSING
+    preferred_dataset_splits: int = MISSING
+    collective_optimization: str = MISSING
+    roofline_enabled: bool = MISSING
+    track_local_memory: bool = MISSING
+    replay_only: bool = MISSING
+    trace_enabled: bool = MISSING
+    local_memory_trace_filename: str = MISSING
+    model_shared_bus: bool = MISSING
+    queues_per_dimension: int = MISSING
+    rendezvous_protocol: bool = MISSING
+    injection_scale: float = MISSING
+    remote_memory: RemoteMemorySchema = field(default_factory=RemoteMemorySchema)
+
+
+@dataclass
+class SpaceSchema:
+    """conf/space/*.yaml: see `dse.strategies.DesignSpace`."""
+
+    name: str = MISSING
+    dp: list[int] = MISSING
+    tp: list[int] = MISSING
+    sp: list[int] = MISSING
+    pp: list[int] = MISSING
+    weight_sharded: list[bool] = MISSING
+    activation_recompute: list[bool] = MISSING
+    constraints: list[str] = MISSING
+
+
+@dataclass
+class StrategySchema:
+    """The strategy of `dse.point`: see `dse.strategies.Strategy`."""
+
+    dp: int = MISSING
+    tp: int = MISSING
+    sp: int = MISSING
+    pp: int = MISSING
+    weight_sharded: bool = MISSING
+    activation_recompute: bool = MISSING
+
+
+@dataclass
+class WorkloadSchema:
+    """How workloads are generated."""
+
+    divisibility: str = MISSING
+
+
+@dataclass
+class SearchSchema:
+    """conf/search/*.yaml: which points of the space to evaluate."""
+
+    name: str = MISSING
+    samples: int | None = None
+    seed: int = 0
+
+
+@dataclass
+class ExecutorSchema:
+    """conf/executor/*.yaml: where points are evaluated."""
+
+    name: str = MISSING
+    threads: int | None = None
+
+
+@dataclass
+class SimulatorSchema:
+    """conf/simulator/*.yaml: what evaluates a point."""
+
+    name: str = MISSING
+
+
+@dataclass
+class ConfigSchema:
+    """The whole configuration, conf/config.yaml."""
+
+    study: str | None = MISSING
+    results_dir: str = MISSING
+    memory_cap: str = MISSING
+    export: str | None = MISSING
+    format: str = MISSING
+    workload: WorkloadSchema = field(default_factory=WorkloadSchema)
+    strategy: StrategySchema = field(default_factory=StrategySchema)
+    system: SystemSchema = field(default_factory=SystemSchema)
+    model: ModelSchema = field(default_factory=ModelSchema)
+    space: SpaceSchema = field(default_factory=SpaceSchema)
+    search: SearchSchema = field(default_factory=SearchSchema)
+    executor: ExecutorSchema = field(default_factory=ExecutorSchema)
+    simulator: SimulatorSchema = field(default_factory=SimulatorSchema)

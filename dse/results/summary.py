@@ -1,0 +1,119 @@
+"""The end-of-sweep answer, as a plain-text table and as a JSON structure."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dse.results.schema import StudyRow
+from dse.results.selection import Selection
+from dse.units import format_bytes, format_duration_ns
+
+HEADER = (
+    ("", "dp", "tp", "sp", "pp", "fsdp", "act.", "wall time", "wall time", "peak", "exposed", "compute"),
+    (*[""] * 6, "recomp.", "", "ns", "memory", "comm %", "util. %"),
+)
+
+
+def render(selection: Selection) -> str:
+    """The best point and its runner-up without a cap, then under the cap, then the counts.
+
+    A runner-up's percentage is its extra wall time; exposed communication is a share of the wall time. No
+    line is wider than 110 columns (for wall times below 10,000 s, and two degrees of up to four digits).
+    """
+    lines: list[str | Sequence[str]] = [*HEADER, "without a memory cap"]
+    lines += _pair(selection.optimum, selection.runner_up) or ["  no point is ok"]
+    if selection.memory_cap_bytes is not None:
+        lines.append(f"under {_exact_bytes(selection.memory_cap_bytes)}")
+        lines += _pair(selection.capped_optimum, selection.capped_runner_up) or [_nothing_fits(selection)]
+    return "\n".join([*_align(lines), "", _counts(selection)])
+
+
+def to_json(selection: Selection) -> dict[str, Any]:
+    """The same as plain data.
+
+    Keys: best, runner_up, best_under_cap, runner_up_under_cap, each None or a dict of the columns of a row;
+    memory_cap_bytes, None without a cap; counts, by status, zeros included.
+    """
+    return {
+        "best": _row_to_json(selection.optimum),
+        "runner_up": _row_to_json(selection.runner_up),
+        "best_under_cap": _row_to_json(selection.capped_optimum),
+        "runner_up_under_cap": _row_to_json(selection.capped_runner_up),
+        "memory_cap_bytes": selection.memory_cap_bytes,
+        "counts": dict(selection.counts),
+    }
+
+
+def _row_to_json(row: StudyRow | None) -> dict[str, Any] | None:
+    """The columns of a row; a double that JSON cannot say (infinite, not a number) becomes None."""
+    if row is None:
+        return None
+    values = dataclasses.asdict(row)
+    unsayable = {
+        name for name, value in values.items() if isinstance(value, float) and not math.isfinite(value)
+    }
+    return {name: None if name in unsayable else value for name, value in values.items()}
+
+
+def _pair(best: StudyRow | None, runner_up: StudyRow | None) -> list[str | Sequence[str]]:
+    if best is None:
+        return []
+    if runner_up is None:
+        return [_cells("  best", best)]
+    extra = _percentage((runner_up.wall_time_ns or 0) - (best.wall_time_ns or 0), best.wall_time_ns)
+    return [_cells("  best", best), _cells(f"  runner-up +{extra} %", runner_up)]
+
+
+def _cells(label: str, row: StudyRow) -> list[str]:
+    wall_time_ns = row.wall_time_ns or 0
+    return [
+        label,
+        *(str(degree) for degree in (row.dp, row.tp, row.sp, row.pp)),
+        "yes" if row.weight_sharded else "no",
+        "yes" if row.activation_recompute else "no",
+        format_duration_ns(wall_time_ns),
+        str(wall_time_ns),
+        "-" if row.peak_memory_bytes is None else format_bytes(row.peak_memory_bytes),
+        _percentage(row.exposed_comm_ns, wall_time_ns),
+        "-" if row.compute_utilization_pct is None else f"{row.compute_utilization_pct:.1f}",
+    ]
+
+
+def _percentage(part: int | None, whole: int | None) -> str:
+    return "-" if part is None or not whole else f"{100 * part / whole:.1f}"
+
+
+def _nothing_fits(selection: Selection) -> str:
+    smallest = selection.smallest_peak_memory_bytes
+    if smallest is None:
+        return "  no point is ok"
+    return f"  nothing fits: the smallest peak memory is {_exact_bytes(smallest)}"
+
+
+def _exact_bytes(size_bytes: int) -> str:
+    return f"{format_bytes(size_bytes)} ({size_bytes} bytes)"
+
+
+def _counts(selection: Selection) -> str:
+    """Such as "56 points: 54 ok, 1 infeasible, 1 deadlock"; what does not occur is left out, except ok."""
+    total = sum(selection.counts.values())
+    shown = [f"{count} {status}" for status, count in selection.counts.items() if count or status == "ok"]
+    return f"{total} point{'' if total == 1 else 's'}: {', '.join(shown)}"
+
+
+def _align(lines: Sequence[str | Sequence[str]]) -> list[str]:
+    """Pad the cells of rows to columns, the first to the left, the others to the right; keep plain lines."""
+    rows = [line for line in lines if not isinstance(line, str)]
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return [
+        line
+        if isinstance(line, str)
+        else "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]

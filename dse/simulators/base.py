@@ -1,0 +1,98 @@
+"""What a simulator is: a workload and a system in, the metrics of every rank out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dse.systems import SystemSpec
+from dse.workloads import Workload
+
+
+@dataclass(frozen=True)
+class RankMetrics:
+    """Figures of one rank, as ASTRA-sim reports them (simulator specification, section 9).
+
+    `exposed_comm_ns` is the finish time minus the sum of compute runtimes; it can be negative. The class
+    times are lengths of unions of intervals. `peak_memory_bytes` is None when memory is not tracked.
+    """
+
+    finish_ns: int
+    wall_time_ns: int
+    exposed_comm_ns: int
+    gpu_time_ns: int
+    cpu_time_ns: int
+    comm_time_ns: int
+    remote_memory_time_ns: int
+    compute_bound_pct: float
+    compute_utilization_pct: float
+    memory_utilization_pct: float
+    operation_intensity: float
+    peak_memory_bytes: int | None
+
+
+@dataclass(frozen=True)
+class BlockedNode:
+    """A node that keeps its rank from finishing, the ranks that it waits for, and the cause."""
+
+    rank: int
+    node_id: int
+    name: str
+    kind: str
+    communicator: str
+    peers: tuple[int, ...]
+    cause: str
+
+    def describe(self) -> str:
+        """One line for people."""
+        group = f" on group {self.communicator}" if self.communicator else ""
+        peers = f" (waits for rank {', '.join(map(str, self.peers))})" if self.peers else ""
+        return f"rank {self.rank}: {self.kind} node {self.node_id} {self.name}{group}{peers}: {self.cause}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a simulation ended.
+
+    Ranks that run the same trace with the same figures form a class: `classes` in order of their lowest rank,
+    None for ranks that never finished, and the class of every rank. Under `deadlock` the figures of the
+    finished ranks stand, and `blocked` says what holds the others.
+    """
+
+    status: Literal["ok", "deadlock"]
+    classes: tuple[RankMetrics | None, ...]
+    class_of_rank: Sequence[int]
+    blocked: tuple[BlockedNode, ...] = ()
+    events: int = 0
+
+    @property
+    def rank_count(self) -> int:
+        """Number of ranks."""
+        return len(self.class_of_rank)
+
+    def rank(self, rank: int) -> RankMetrics | None:
+        """Figures of a rank, None if it never finished."""
+        return self.classes[self.class_of_rank[rank]]
+
+    @property
+    def reason(self) -> str:
+        """Why ranks did not finish, in one line; empty if all did."""
+        if not self.blocked:
+            return ""
+        ranks = sorted(rank for rank in range(self.rank_count) if self.rank(rank) is None)
+        return f"{len(ranks)} of {self.rank_count} ranks never finish; {self.blocked[0].describe()}"
+
+
+class Simulator(ABC):
+    """Runs workloads on systems. Implementations are re-entrant and keep no state between calls."""
+
+    @abstractmethod
+    def simulate(self, workload: Workload, system: SystemSpec) -> Outcome:
+        """Run `workload` on `system`.
+
+        Raises:
+            InputError: workload and system do not fit each other, or the simulator lacks what they ask for.
+            SimulationError: no simulator can finish this, such as a collective without an algorithm.
+        """

@@ -1,0 +1,90 @@
+"""The engine as a simulator: congestion-unaware, to the cycle of ASTRA-sim."""
+
+from __future__ import annotations
+
+from dse import _engine
+from dse.errors import InputError
+from dse.simulators.base import BlockedNode, Outcome, RankMetrics, Simulator
+from dse.systems import SystemSpec
+from dse.workloads import Workload
+
+
+class NativeSimulator(Simulator):
+    """Runs in this process, releases the GIL, touches no file."""
+
+    def simulate(self, workload: Workload, system: SystemSpec) -> Outcome:
+        """See `Simulator.simulate`."""
+        if system.network_model != "congestion_unaware":
+            raise InputError(
+                f"system.network_model is {system.network_model}; "
+                "the native simulator has congestion_unaware only"
+            )
+        result = _engine.simulate(workload.native, native_system(system))
+        return Outcome(
+            status="deadlock" if result.deadlock else "ok",
+            classes=tuple(_metrics(ranks, system.track_local_memory) for ranks in result.classes),
+            class_of_rank=result.class_of_rank,
+            blocked=tuple(_blocked(node) for node in result.blocked),
+            events=result.events,
+        )
+
+
+def native_system(system: SystemSpec) -> _engine.SystemConfig:
+    """Return the engine's form of a system."""
+    config = _engine.SystemConfig()
+    for dimension in system.network:
+        config.add_dimension(
+            dimension.topology, dimension.npus, dimension.bandwidth_gbps, dimension.latency_ns
+        )
+    algorithms = system.collectives
+    config.set_algorithms(
+        list(algorithms.all_reduce),
+        list(algorithms.all_gather),
+        list(algorithms.reduce_scatter),
+        list(algorithms.all_to_all),
+    )
+    config.set_optimization(system.collective_optimization)
+    memory = system.remote_memory
+    config.set_remote_memory(memory.memory_type, memory.latency_ns, memory.bandwidth_bytes_per_ns)
+    config.peak_tflops = system.peak_tflops
+    config.memory_bandwidth_gbps = system.memory_bandwidth_gbps
+    config.endpoint_delay_ns = system.scaled_endpoint_delay_ns
+    config.active_chunks_per_dimension = system.active_chunks_per_dimension
+    config.preferred_dataset_splits = system.preferred_dataset_splits
+    config.roofline = system.roofline_enabled
+    config.replay_only = system.replay_only
+    config.track_memory = system.track_local_memory
+    config.rendezvous = system.rendezvous_protocol
+    config.queues_per_dimension = system.queues_per_dimension
+    return config
+
+
+def _metrics(rank: _engine.RankResult, tracked: bool) -> RankMetrics | None:
+    if not rank.finished:
+        return None
+    return RankMetrics(
+        finish_ns=rank.finish_ns,
+        wall_time_ns=rank.wall_time_ns,
+        exposed_comm_ns=rank.exposed_comm_ns,
+        gpu_time_ns=rank.gpu_time_ns,
+        cpu_time_ns=rank.cpu_time_ns,
+        comm_time_ns=rank.comm_time_ns,
+        remote_memory_time_ns=rank.remote_memory_time_ns,
+        compute_bound_pct=rank.compute_bound_pct,
+        compute_utilization_pct=rank.compute_utilization_pct,
+        memory_utilization_pct=rank.memory_utilization_pct,
+        operation_intensity=rank.operation_intensity,
+        peak_memory_bytes=rank.peak_memory_bytes if tracked else None,
+    )
+
+
+def _blocked(node: _engine.BlockedNode) -> BlockedNode:
+    return BlockedNode(
+        rank=node.rank,
+        node_id=node.node_id,
+        name=node.name,
+        kind=node.kind,
+        communicator=node.communicator,
+        peers=tuple(node.peers),
+        cause=node.cause,
+    )

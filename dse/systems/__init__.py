@@ -1,0 +1,15 @@
+"""A training system: NPUs, network, collective algorithms; ASTRA-sim's configuration files in and out."""
+
+from dse.systems.astrasim import read_system, write_system
+from dse.systems.spec import CollectiveAlgorithms, Dimension, RemoteMemory, SystemSpec
+from dse.systems.validation import InvalidSystem
+
+__all__ = [
+    "CollectiveAlgorithms",
+    "Dimension",
+    "InvalidSystem",
+    "RemoteMemory",
+    "SystemSpec",
+    "read_system",
+    "write_system",
+]

@@ -1,0 +1,109 @@
+"""The specification of a training system: what a simulator needs to know besides the workload."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from dse.systems.validation import validate
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One dimension of a hierarchical network; the first dimension of a network varies fastest in NPU ids.
+
+    `bandwidth_gbps` is per link, in *network* GB/s as ASTRA-sim counts them: 2^30 bytes per 10^9 ns.
+    `latency_ns` is per hop and may be fractional. `topology` is Ring, FullyConnected or Switch.
+    """
+
+    topology: str
+    npus: int
+    bandwidth_gbps: float
+    latency_ns: float
+
+
+@dataclass(frozen=True)
+class CollectiveAlgorithms:
+    """Names of the algorithm of each collective, entry d for network dimension d.
+
+    Known are ring, direct, directN, halvingDoubling, doubleBinaryTree, and with the prefix `one` (one logical
+    ring over all NPUs) oneRing, oneDirect, oneDirectN, oneHalvingDoubling; N is a window of 1 to 5 digits. A
+    list may be shorter than the network: then only the first dimensions take part.
+    """
+
+    all_reduce: tuple[str, ...] = ()
+    all_gather: tuple[str, ...] = ()
+    reduce_scatter: tuple[str, ...] = ()
+    all_to_all: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RemoteMemory:
+    """Memory outside the NPUs, used by memory nodes of a trace only.
+
+    An access takes `latency_ns` + floor(bytes / `bandwidth_bytes_per_ns`). `memory_type` is
+    NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION or MEMORY_POOL. The two counts have no effect on these and
+    survive a round trip.
+    """
+
+    memory_type: str = "NO_MEMORY_EXPANSION"
+    latency_ns: int = 0
+    bandwidth_bytes_per_ns: int = 0
+    num_nodes: int | None = None
+    num_npus_per_node: int | None = None
+
+
+@dataclass(frozen=True)
+class SystemSpec:
+    """A system of equal NPUs; the names of ASTRA-sim's keys with units.
+
+    `network_model` is congestion_unaware or congestion_aware. `memory_bandwidth_gbps` is in *memory* GB/s,
+    10^9 bytes per second (unlike the network's, see `Dimension`); `peak_tflops` is in 10^12 operations per
+    second. Either may be 0 only with the roofline model off. `scheduling_policy` (LIFO, FIFO, EXPLICIT) has
+    no effect on any result. `queues_per_dimension`, `rendezvous_protocol` and `injection_scale` are
+    command-line options of ASTRA-sim. `inert` keeps keys of system.json that ASTRA-sim ignores, and
+    `omitted_keys` the keys that the files left to their defaults, so that files survive a round trip; neither
+    changes a result.
+
+    Raises:
+        InvalidSystem: an InputError that names the key as a user writes it, such as
+            `system.network.0.bandwidth_gbps`, what was got and what is allowed.
+    """
+
+    name: str
+    network: tuple[Dimension, ...]
+    collectives: CollectiveAlgorithms
+    peak_tflops: float
+    memory_bandwidth_gbps: float
+    network_model: str = "congestion_unaware"
+    scheduling_policy: str = "LIFO"
+    endpoint_delay_ns: int = 10
+    active_chunks_per_dimension: int = 4
+    preferred_dataset_splits: int = 10
+    collective_optimization: str = "localBWAware"
+    roofline_enabled: bool = True
+    track_local_memory: bool = True
+    replay_only: bool = False
+    trace_enabled: bool = True
+    local_memory_trace_filename: str = "local_mem_trace"
+    model_shared_bus: bool = False
+    queues_per_dimension: int = 1
+    rendezvous_protocol: bool = False
+    injection_scale: float = 1.0
+    remote_memory: RemoteMemory = RemoteMemory()
+    inert: tuple[tuple[str, object], ...] = ()
+    omitted_keys: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        validate(self)
+
+    @property
+    def npus(self) -> int:
+        """Number of NPUs: the product over the dimensions."""
+        return math.prod(dimension.npus for dimension in self.network)
+
+    @property
+    def scaled_endpoint_delay_ns(self) -> int:
+        """The endpoint delay that applies: `endpoint_delay_ns` x `injection_scale`, truncated."""
+        return int(self.endpoint_delay_ns * self.injection_scale)

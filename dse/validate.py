@@ -1,0 +1,78 @@
+"""`python -m dse.validate FILE…`: compare the simulator with recorded results of ASTRA-sim, to the cycle."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from dse.cli import run
+from dse.executors.local import usable_cores
+from dse.simulators import NativeSimulator
+from dse.validation import Case, Mismatch, check, load_cases
+
+NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m dse.validate",
+        description="Compare the simulator with recorded results of ASTRA-sim: every rank, every figure.",
+        epilog="Exit code: 0 no mismatch, 1 mismatches, 2 wrong input.",
+    )
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help=".jsonl of points or collectives; a case folder (traces, ASTRA-sim's configuration files, the "
+        "log of its run), a folder of case folders, or a .tar.gz of them",
+    )
+    parser.add_argument("--network-model", choices=NETWORK_MODELS, help="only the cases of one network model")
+    parser.add_argument("--threads", type=int, default=usable_cores(), help="default %(default)s")
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print a line a mismatch and a summary; return 1 if there is a mismatch.
+
+    Raises:
+        InputError: a file that cannot be read or is of no known form.
+    """
+    arguments = parser().parse_args(argv)
+    total: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    for path in arguments.paths:
+        with load_cases(path) as cases:
+            chosen = [c for c in cases if arguments.network_model in (None, c.network_model)]
+            skipped.update(c.unsupported_network for c in chosen if c.unsupported_network)
+            runnable = [c for c in chosen if not c.unsupported_network]
+            mismatches = compare(runnable, max(1, arguments.threads))
+        for mismatch in mismatches:
+            print(mismatch.describe())
+        wrong = len({mismatch.case for mismatch in mismatches})
+        deadlocks = sum(case.expected.status == "deadlock" for case in runnable)
+        equal = len(runnable) - wrong
+        print(f"{path}: {len(runnable)} cases ({deadlocks} deadlocks), {equal} equal, {wrong} wrong")
+        total.update(cases=len(runnable), wrong=wrong, mismatches=len(mismatches))
+    for what, count in skipped.items():
+        print(f"skipped: {count} cases need the {what} network, which the native simulator does not have yet")
+    print(
+        f"total: {total['cases']} cases compared, {total['mismatches']} mismatches in {total['wrong']} cases"
+    )
+    return 1 if total["mismatches"] else 0
+
+
+def compare(cases: Sequence[Case], threads: int) -> list[Mismatch]:
+    """Check cases on threads; mismatches in the order of the cases."""
+    simulator = NativeSimulator()
+    with ThreadPoolExecutor(threads) as pool:
+        results = pool.map(lambda case: check(case, simulator), cases)
+        return [mismatch for mismatches in results for mismatch in mismatches]
+
+
+if __name__ == "__main__":
+    run(main)

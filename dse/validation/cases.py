@@ -1,0 +1,56 @@
+"""What a reference case is: a workload, a system, and the figures that the reference printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from dse.systems import SystemSpec
+from dse.workloads import Workload
+
+Value = int | float | str
+"""A figure as expected: an exact integer, a percentage with three decimals, or a printed text."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the reference produced.
+
+    `ranks` maps the ranks that finished to their figures; None if nothing is known about ranks. Under the
+    status `unsupported` the reference crashes, and we must answer with an error.
+    """
+
+    status: str
+    ranks: Mapping[int, Mapping[str, Value]] | None = None
+    trace_counts: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    communicator_groups: int | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case that is not loaded yet: `load` makes the workload and the system.
+
+    `unsupported_network` names what the case needs and this version lacks; such a case is skipped.
+    """
+
+    name: str
+    network_model: str
+    load: Callable[[], tuple[Workload, SystemSpec]]
+    expected: Expected
+    unsupported_network: str | None = None
+
+
+class Mismatch(NamedTuple):
+    """One difference between expected and got; `rank` is None if it concerns the whole case."""
+
+    case: str
+    rank: int | None
+    metric: str
+    expected: object
+    got: object
+
+    def describe(self) -> str:
+        """One line for people."""
+        rank = "" if self.rank is None else f" rank {self.rank}"
+        return f"MISMATCH {self.case}:{rank} {self.metric}: expected {self.expected}, got {self.got}"

@@ -1,0 +1,140 @@
+"""Cases in the form that a user of ASTRA-sim has: traces, configuration files, and the log of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dse.errors import InputError
+from dse.files import load_json_object
+from dse.systems import SystemSpec, read_system
+from dse.validation.cases import Case, Expected
+from dse.validation.log import read_log
+from dse.workloads import Workload, read_groups, read_workload
+
+_TRACE = re.compile(r"(?P<name>.+)\.(?P<rank>\d+)\.et")
+_FIELD_OF_OPTION = {
+    "--num-queues-per-dim": "queues_per_dimension",
+    "--rendezvous-protocol": "rendezvous_protocol",
+    "--injection-scale": "injection_scale",
+}
+_WITHOUT_EFFECT = ("--comm-scale", "--compute-scale", "--logging-configuration", "--logging-folder")
+
+
+def is_case_folder(folder: Path) -> bool:
+    """Whether a folder holds a case: a system file and a log."""
+    return (folder / "system.json").is_file() and bool(_logs(folder))
+
+
+def folder_case(folder: Path, name: str) -> Case:
+    """Return the case in a folder.
+
+    It holds `<name>.<rank>.et` for ranks 0, 1, …, system.json, network.yml (or .yaml), a log (reference.log,
+    or the only *.log), and optionally comm_group.json, remote_memory.json and case.json with the keys
+    `network_model` (default congestion_unaware), `options` (ASTRA-sim's command-line options), `status`.
+
+    Raises:
+        InputError: a file is missing or wrong, traces are not numbered 0, 1, …, or an option is unknown.
+    """
+    notes = load_json_object(folder / "case.json") if (folder / "case.json").is_file() else {}
+    network_model = str(notes.get("network_model", "congestion_unaware"))
+    traces = trace_files(folder)
+    ranks = read_log(_log(folder))
+    unknown = sorted(rank for rank in ranks if rank >= len(traces))
+    if unknown:
+        raise InputError(f"{folder}: the log reports rank {unknown[0]}, but there are {len(traces)} traces")
+    status = "ok" if len(ranks) == len(traces) else "deadlock"
+    if notes.get("status", status) != status:
+        raise InputError(
+            f"{folder}/case.json: status is {notes['status']}, but the log reports {len(ranks)} of "
+            f"{len(traces)} ranks, which is {status}"
+        )
+
+    def load() -> tuple[Workload, SystemSpec]:
+        groups = folder / "comm_group.json"
+        remote_memory = folder / "remote_memory.json"
+        system = read_system(
+            folder / "system.json",
+            _network_file(folder),
+            remote_memory if remote_memory.is_file() else None,
+            name=name,
+            network_model=network_model,
+            **command_line_fields(notes.get("options", []), folder),
+        )
+        return read_workload(traces, read_groups(groups) if groups.is_file() else None), system
+
+    return Case(
+        name=name,
+        network_model=network_model,
+        load=load,
+        expected=Expected(status, ranks),
+        unsupported_network=None if network_model == "congestion_unaware" else network_model,
+    )
+
+
+def trace_files(folder: Path) -> list[Path]:
+    """Return the traces of ranks 0, 1, … in a folder.
+
+    Raises:
+        InputError: there are none, several sets, or a rank is missing.
+    """
+    found = {path: match for path in folder.iterdir() if (match := _TRACE.fullmatch(path.name))}
+    names = {match["name"] for match in found.values()}
+    if len(names) != 1:
+        got = f"several sets of traces ({', '.join(sorted(names))})" if names else "no trace"
+        raise InputError(f"{folder}: {got}; expected one set, <name>.<rank>.et for ranks 0, 1, ...")
+    by_rank = {int(match["rank"]): path for path, match in found.items()}
+    missing = [rank for rank in range(len(by_rank)) if rank not in by_rank]
+    if missing:
+        raise InputError(f"{folder}: {len(by_rank)} traces, but the one of rank {missing[0]} is missing")
+    return [by_rank[rank] for rank in range(len(by_rank))]
+
+
+def command_line_fields(options: Sequence[str], folder: Path) -> dict[str, Any]:
+    """Return the fields of a system that ASTRA-sim's command-line options set.
+
+    Raises:
+        InputError: an option that we do not know, or a value of the wrong type.
+    """
+    words = [word for option in options for word in str(option).split("=", 1)]
+    fields: dict[str, Any] = {}
+    for option, value in zip(words[::2], words[1::2], strict=False):
+        if option in _WITHOUT_EFFECT:
+            continue
+        if option not in _FIELD_OF_OPTION:
+            known = ", ".join([*_FIELD_OF_OPTION, *_WITHOUT_EFFECT])
+            raise InputError(f"{folder}/case.json: unknown option {option}; known are {known}")
+        try:
+            fields[_FIELD_OF_OPTION[option]] = _option_value(option, value)
+        except ValueError:
+            raise InputError(f"{folder}/case.json: option {option} has the value '{value}'") from None
+    return fields
+
+
+def _option_value(option: str, value: str) -> int | float | bool:
+    if option == "--num-queues-per-dim":
+        return int(value)
+    if option == "--injection-scale":
+        return float(value)
+    if value.lower() not in ("true", "false", "1", "0"):
+        raise ValueError
+    return value.lower() in ("true", "1")
+
+
+def _network_file(folder: Path) -> Path:
+    other = folder / "network.yaml"
+    return other if other.is_file() else folder / "network.yml"
+
+
+def _logs(folder: Path) -> list[Path]:
+    reference = folder / "reference.log"
+    return [reference] if reference.is_file() else sorted(folder.glob("*.log"))
+
+
+def _log(folder: Path) -> Path:
+    logs = _logs(folder)
+    if len(logs) != 1:
+        raise InputError(f"{folder}: {len(logs)} logs; expected reference.log or one *.log")
+    return logs[0]

@@ -1,0 +1,98 @@
+"""Cases of the form "a model, a strategy, a system", one JSON object a line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dse.errors import InputError
+from dse.models import MODEL_DIMENSIONS, ModelSpec
+from dse.strategies import STRATEGY_FIELDS, Strategy
+from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.validation.cases import Case, Expected
+from dse.workloads import Workload, generate
+
+_SYSTEM_KEYS = (
+    "peak_tflops",
+    "memory_bandwidth_gbps",
+    "scheduling_policy",
+    "active_chunks_per_dimension",
+    "preferred_dataset_splits",
+    "collective_optimization",
+)
+SUPPORTED_TOPOLOGIES = ("Ring", "FullyConnected", "Switch")
+
+
+def point_case(record: Mapping[str, Any], place: str) -> Case:
+    """Return the case of a record; `place` (file and line) is for messages.
+
+    Raises:
+        InputError: a key is missing.
+    """
+    try:
+        network, network_model = record["system"]["network"], record["network_model"]
+        lacking = unsupported(network_model, network)
+        model = ModelSpec(name=record["id"], **{key: record["model"][key] for key in MODEL_DIMENSIONS})
+        strategy = Strategy(**{key: record["strategy"][key] for key in STRATEGY_FIELDS})
+        system = None if lacking else system_of(record["id"], record["system"])
+
+        def load() -> tuple[Workload, SystemSpec]:
+            assert system is not None
+            return generate(model, strategy), system
+
+        return Case(
+            name=record["id"],
+            network_model=network_model,
+            load=load,
+            expected=_expected(record["expected"], math.prod(d["npus"] for d in network)),
+            unsupported_network=lacking,
+        )
+    except KeyError as error:
+        raise InputError(f"{place}: key {error} is missing") from None
+
+
+def unsupported(network_model: str, network: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return what the native simulator lacks for a network, None if nothing."""
+    if network_model != "congestion_unaware":
+        return network_model
+    other = [d["topology"] for d in network if d["topology"] not in SUPPORTED_TOPOLOGIES]
+    return other[0] if other else None
+
+
+def system_of(name: str, settings: Mapping[str, Any]) -> SystemSpec:
+    """Return the system that a record describes; optional settings that it lacks keep our defaults."""
+    fields = {key: settings[key] for key in _SYSTEM_KEYS if key in settings}
+    return SystemSpec(
+        name=name,
+        network=tuple(
+            Dimension(d["topology"], d["npus"], float(d["bandwidth_gbps"]), float(d["latency_ns"]))
+            for d in settings["network"]
+        ),
+        collectives=CollectiveAlgorithms(
+            **{key: tuple(names) for key, names in settings["collectives"].items()}
+        ),
+        endpoint_delay_ns=settings["endpoint_delay"],
+        **fields,
+    )
+
+
+def _expected(record: Mapping[str, Any], npus: int) -> Expected:
+    counts = record.get("trace_counts", {})
+    return Expected(
+        status=record["status"],
+        ranks=per_rank(record["ranks"], npus) if "ranks" in record else None,
+        trace_counts={int(rank): values for rank, values in counts.items()},
+        communicator_groups=record.get("communicator_groups"),
+    )
+
+
+def per_rank(metrics: Mapping[str, Any], npus: int) -> dict[int, dict[str, Any]]:
+    """Spread figures over ranks: a number holds for all, a list has an entry a rank, null: never finished."""
+    ranks: dict[int, dict[str, Any]] = {}
+    for rank in range(npus):
+        for key, value in metrics.items():
+            figure = value[rank] if isinstance(value, list) else value
+            if figure is not None:
+                ranks.setdefault(rank, {})[key] = figure
+    return ranks

@@ -1,0 +1,78 @@
+"""Where cases come from: JSON lines, a case folder, a folder of folders, or a .tar.gz of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dse.errors import InputError
+from dse.validation.cases import Case
+from dse.validation.collectives import collective_case
+from dse.validation.folders import folder_case, is_case_folder
+from dse.validation.points import point_case
+
+
+@contextlib.contextmanager
+def load_cases(path: Path) -> Iterator[list[Case]]:
+    """Give the cases of a file or folder; an archive is unpacked as long as the context lasts.
+
+    Raises:
+        InputError: the path does not exist, is of no known form, holds no case, or holds a wrong one.
+    """
+    if path.is_dir():
+        yield _folder_cases(path)
+    elif path.name.endswith((".tar.gz", ".tgz")):
+        with tempfile.TemporaryDirectory(prefix="dse-cases-") as folder:
+            _unpack(path, Path(folder))
+            yield _folder_cases(Path(folder), path)
+    elif path.suffix == ".jsonl":
+        yield list(_json_cases(path))
+    elif path.exists():
+        raise InputError(f"{path}: unknown form; expected .jsonl, a case folder or a folder of them, .tar.gz")
+    else:
+        raise InputError(f"{path}: no such file or folder")
+
+
+def _json_cases(path: Path) -> Iterator[Case]:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        place = f"{path}, line {number}"
+        try:
+            record: Any = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{place}: not JSON: {error}") from None
+        if not isinstance(record, dict):
+            raise InputError(f"{place}: holds {type(record).__name__}; expected an object")
+        if "collective" in record:
+            yield collective_case(record, place)
+        elif "strategy" in record:
+            yield point_case(record, place)
+        else:
+            raise InputError(f"{place}: has neither 'strategy' (a point) nor 'collective'")
+
+
+def _folder_cases(folder: Path, shown: Path | None = None) -> list[Case]:
+    if is_case_folder(folder):
+        return [folder_case(folder, folder.name)]
+    cases = sorted(path.parent for path in folder.rglob("system.json") if is_case_folder(path.parent))
+    if not cases:
+        raise InputError(f"{shown or folder}: no case folder (system.json, network.yml, traces and a log)")
+    return [folder_case(case, str(case.relative_to(folder))) for case in cases]
+
+
+def _unpack(path: Path, folder: Path) -> None:
+    try:
+        with tarfile.open(path) as archive:
+            archive.extractall(folder, filter="data")
+    except (OSError, tarfile.TarError, EOFError) as error:
+        raise InputError(f"{path}: cannot be unpacked: {error}") from None

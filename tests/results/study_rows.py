@@ -1,0 +1,91 @@
+"""Rows for the tests of studies: one made by hand, and a hypothesis strategy for arbitrary ones."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from hypothesis import strategies as st
+
+from dse.results import STATUSES, StudyRow
+
+# The winner of llama70b on system1 under 80 GB.
+ROW = StudyRow(
+    study="llama70b-system1",
+    model="llama70b",
+    system="system1",
+    dp=8,
+    tp=1,
+    sp=8,
+    pp=1,
+    weight_sharded=False,
+    activation_recompute=True,
+    status="ok",
+    reason="",
+    fractional=False,
+    npus=64,
+    wall_time_ns=4_088_264_658,
+    gpu_time_ns=3_900_000_000,
+    comm_time_ns=900_000_000,
+    exposed_comm_ns=188_264_658,
+    compute_bound_pct=90.5,
+    compute_utilization_pct=92.25,
+    memory_utilization_pct=16.5,
+    operation_intensity=3806.021,
+    peak_memory_bytes=67_022_880_768,
+    rank0_wall_time_ns=4_088_264_658,
+    rank0_peak_memory_bytes=67_022_880_768,
+    last_rank=0,
+    rank_classes=1,
+)
+
+
+def row(**changes: Any) -> StudyRow:
+    return dataclasses.replace(ROW, **changes)
+
+
+def failed_row(status: str, reason: str) -> StudyRow:
+    identity = {field.name: getattr(ROW, field.name) for field in dataclasses.fields(ROW)[:13]}
+    return StudyRow(**{**identity, "status": status, "reason": reason})
+
+
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+int32 = st.integers(-(2**31), 2**31 - 1)
+int64 = st.integers(-(2**63), 2**63 - 1)
+double = st.floats(allow_nan=False)
+
+
+def arbitrary_rows() -> st.SearchStrategy[StudyRow]:
+    """Every value that the columns can hold."""
+    optional_int64, optional_double = st.none() | int64, st.none() | double
+    return st.builds(
+        StudyRow,
+        *(text, text, text),
+        *(int32, int32, int32, int32),
+        *(st.booleans(), st.booleans()),
+        st.sampled_from(STATUSES),
+        text,
+        st.booleans(),
+        int64,
+        *(optional_int64,) * 4,
+        *(optional_double,) * 4,
+        *(optional_int64,) * 4,
+        st.none() | int32,
+    )
+
+
+def rankable_rows() -> st.SearchStrategy[StudyRow]:
+    """Rows with many ties in what the ranking looks at."""
+    degree = st.sampled_from([1, 2, 4])
+    return st.builds(
+        row,
+        status=st.sampled_from(["ok", "ok", "ok", "infeasible", "deadlock"]),
+        dp=degree,
+        tp=degree,
+        sp=degree,
+        pp=degree,
+        weight_sharded=st.booleans(),
+        activation_recompute=st.booleans(),
+        wall_time_ns=st.integers(1, 4),
+        peak_memory_bytes=st.integers(1, 4),
+    )

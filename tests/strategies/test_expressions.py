@@ -1,0 +1,170 @@
+"""The constraint language: equal to Python where it is defined, closed to everything else."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dse.errors import InputError
+from dse.strategies import Expression
+
+NAMES = ("dp", "tp", "npus", "weight_sharded")
+VALUES: dict[str, float] = {"dp": 4, "tp": 16, "npus": 64, "weight_sharded": True}
+
+
+def _leaf() -> st.SearchStrategy[str]:
+    numbers = st.one_of(st.integers(0, 100).map(str), st.sampled_from(["0.5", "2.0", "1e3"]))
+    return st.one_of(numbers, st.sampled_from([*NAMES, "True", "False"]))
+
+
+def _composite(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    binary = st.sampled_from(
+        ["+", "-", "*", "/", "//", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or", "**"]
+    )
+    return st.one_of(
+        st.tuples(inner, binary, inner).map(" ".join),
+        st.tuples(inner, binary, inner).map(lambda parts: f"({' '.join(parts)})"),
+        st.tuples(inner, st.sampled_from(["<", "<=", "=="]), inner, st.sampled_from(["<", "!="]), inner).map(
+            " ".join
+        ),
+        inner.map(lambda text: f"-({text})"),
+        inner.map(lambda text: f"(not {text})"),
+        st.tuples(inner, inner).map(lambda pair: f"min({pair[0]}, {pair[1]})"),
+        st.tuples(inner, inner, inner).map(lambda parts: f"max({', '.join(parts)})"),
+        inner.map(lambda text: f"abs({text})"),
+        inner.map(lambda text: f"log2({text})"),
+    )
+
+
+class _Undefined:
+    """Stands for a result that Python does not define or that our language bounds."""
+
+
+def _python(text: str) -> object:
+    functions = {"min": min, "max": max, "abs": abs, "log2": math.log2}
+    names: dict[str, Any] = {**VALUES, **functions}
+    try:
+        result = eval(text, {"__builtins__": {}}, names)
+    except (ArithmeticError, ValueError, TypeError, MemoryError):
+        return _Undefined
+    return _Undefined if isinstance(result, complex) else result
+
+
+@given(st.recursive(_leaf(), _composite, max_leaves=8).filter(lambda text: text.count("**") < 2))
+def test_values_are_those_of_python(text: str) -> None:
+    expected = _python(text)
+    try:
+        result: object = Expression(text, NAMES).evaluate(VALUES)
+    except InputError as error:
+        if expected is not _Undefined and "**" not in text:  # powers are bounded
+            raise AssertionError(text) from error
+        return
+    if "and" in text or "or" in text:  # ours yield true or false, Python's one of the operands
+        return
+    assert expected is not _Undefined
+    assert result == expected or (result != result and expected != expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("dp * tp == npus", True),
+        ("1 < dp <= tp < npus", True),
+        ("1 < tp < dp", False),
+        ("dp == 4 and not weight_sharded or tp == 16", True),
+        ("dp and tp", True),
+        ("weight_sharded == true", True),
+        ("false or dp > 4", False),
+        ("log2(npus) == 6", True),
+        ("-2 ** 2 == -4", True),
+        ("2 ** -1 == 0.5", True),
+        ("  dp\n  == 4 ", True),
+        ("min(dp, tp, 2) == 2 and max(dp, 3.5) == 4 and abs(-3) == 3", True),
+        ("npus % 7 == 1 and npus // 7 == 9 and npus / 128 == 0.5", True),
+    ],
+)
+def test_conditions_hold_or_not(text: str, value: bool) -> None:
+    assert Expression(text, NAMES).holds(VALUES) is value
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "problem"),
+    [
+        ("dp.real == 1", 1, "'dp.real' is not allowed"),
+        ("dp == open('x')", 7, "open('x')' is not allowed"),
+        ("dp == [1][0]", 7, "'[1][0]' is not allowed"),
+        ("__import__('os')", 1, "is not allowed"),
+        ("().__class__", 1, "is not allowed"),
+        ("dp == 'x'", 7, "is not allowed"),
+        ("dp == 1j", 7, "'1j' is not allowed"),
+        ("dp == None", 7, "'None' is not allowed"),
+        ("dp is tp", 1, "'dp is tp' is not allowed"),
+        ("dp in (1, 2)", 1, "is not allowed"),
+        ("dp & tp", 1, "'dp & tp' is not allowed"),
+        ("~dp == 1", 1, "'~dp' is not allowed"),
+        ("lambda: 1", 1, "is not allowed"),
+        ("(dp := 3)", 2, "is not allowed"),
+        ("1 if dp else 2", 1, "is not allowed"),
+        ("f'{dp}'", 1, "is not allowed"),
+        ("dp == tq", 7, "unknown name 'tq' (known names: dp, tp, npus, weight_sharded"),
+        ("min == 3", 1, "unknown name 'min'"),
+        ("min(dp) == 3", 1, "min takes two or more arguments"),
+        ("log2(dp, 2) == 3", 1, "log2 takes one argument"),
+        ("max(dp, tp, key=abs)", 1, "max takes two or more arguments"),
+        ("min(*dp, tp)", 5, "is not allowed"),
+        ("dp == 1e999", 7, "the number is too large"),
+        ("dp == (4", 7, "'(' was never closed"),
+        ("dp tp", 4, "invalid syntax"),
+    ],
+)
+def test_what_is_outside_the_language_is_named_with_its_column(text: str, column: int, problem: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Expression(text, NAMES, key="space.constraints.0")
+    message = str(caught.value)
+    assert message.startswith(f"space.constraints.0 '{text}', column {column}: ")
+    assert problem in message
+    assert message.endswith(
+        "allowed are numbers, true, false, names, + - * / // % **, comparisons, and, or, "
+        "not, parentheses, min, max, abs and log2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "problem"),
+    [
+        ("tp / (dp - 4) > 1", 1, "division by zero"),
+        ("1 + tp % 0 > 1", 5, "operands [16, 0]"),
+        ("log2(dp - 4) > 1", 1, "operands [0]"),
+        ("10 ** 10000 > 1", 1, "more than 4096 bits"),
+        ("2 < dp ** dp ** dp ** dp", 5, "more than 4096 bits"),
+        ("(-8) ** 0.5 > 1", 1, "not a real number"),
+        ("2 ** 2000 / 3 > 1", 1, "too large"),
+        ("10.0 ** 400 > 1", 1, "too large"),
+    ],
+)
+def test_what_cannot_be_computed_is_named_with_its_column(text: str, column: int, problem: str) -> None:
+    expression = Expression(text, NAMES)
+    with pytest.raises(InputError) as caught:
+        expression.holds(VALUES)
+    assert f"expression '{text}', column {column}: " in str(caught.value)
+    assert problem in str(caught.value)
+
+
+def test_a_constraint_must_be_true_or_false() -> None:
+    with pytest.raises(InputError, match=r"'dp \* tp' yields 64; it must yield true or false"):
+        Expression("dp * tp", NAMES).holds(VALUES)
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 400 + "1" + ")" * 400, "-" * 990 + "1", "+".join(["1"] * 400), "not " * 200 + "dp", "\0"]
+)
+def test_deep_or_odd_texts_are_refused_without_a_crash(text: str) -> None:
+    with pytest.raises(InputError):
+        Expression(text, NAMES)
+
+
+def test_long_texts_are_refused() -> None:
+    with pytest.raises(InputError, match=r"has 1001 characters; at most 1000"):
+        Expression("1" * 1001, NAMES)

@@ -1,0 +1,40 @@
+"""What every command line does with errors."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from dse.cli import run
+from dse.errors import InputError
+
+
+def _exit_code(exception: BaseException | None, code: int = 0) -> object:
+    def main(_arguments: Sequence[str]) -> int:
+        if exception is not None:
+            raise exception
+        return code
+
+    with pytest.raises(SystemExit) as caught:
+        run(main)
+    return caught.value.code
+
+
+def test_a_user_error_is_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _exit_code(InputError("model.d_ff is 0;\n  it must be positive")) == 2
+    captured = capsys.readouterr()
+    assert captured.err == "error: model.d_ff is 0; it must be positive\n"
+    assert captured.out == ""
+
+
+def test_an_interrupt_exits_with_130() -> None:
+    assert _exit_code(KeyboardInterrupt()) == 130
+
+
+def test_the_code_of_main_is_the_exit_code() -> None:
+    assert _exit_code(None) == 0
+    assert _exit_code(None, 1) == 1
+
+
+def test_a_bug_stays_a_traceback() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run(lambda _arguments: 1 // 0)
