@@ -98,7 +98,8 @@ def main(argv: Sequence[str]) -> int:
     if fractional:
         print(
             f"warning: {fractional} of {len(rows)} points have sizes that do not divide; their fractional "
-            "shards are cut as STAGE cuts them (column `fractional`; workload.divisibility=strict excludes them)",
+            "shards are cut as STAGE cuts them (column `fractional`; "
+            "workload.divisibility=strict excludes them)",
             file=sys.stderr,
         )
     print(f"{config.model.name} on {config.system.name}, {config.system.npus} NPUs\n")

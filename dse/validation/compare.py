@@ -46,10 +46,10 @@ def _differences(name: str, expected: Expected, workload: Workload, outcome: Out
         if (metrics is None) != (figures is None):
             yield Mismatch(name, rank, "finished", figures is not None, metrics is not None)
         elif metrics is not None and figures is not None:
-            for key, value in figures.items():
-                got = as_printed(metrics, key, value)
-                if got != value:
-                    yield Mismatch(name, rank, key, value, got)
+            for key, figure in figures.items():
+                got = as_printed(metrics, key, figure)
+                if got != figure:
+                    yield Mismatch(name, rank, key, figure, got)
 
 
 def as_printed(metrics: RankMetrics, key: str, expected: Value) -> Value:

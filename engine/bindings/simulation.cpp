@@ -27,7 +27,8 @@ std::vector<simulator::Algorithm> algorithms(const std::vector<std::string>& nam
 }
 
 void set_algorithms(SystemConfig& config, const std::vector<std::string>& all_reduce,
-                    const std::vector<std::string>& all_gather, const std::vector<std::string>& reduce_scatter,
+                    const std::vector<std::string>& all_gather,
+                    const std::vector<std::string>& reduce_scatter,
                     const std::vector<std::string>& all_to_all) {
     config.all_reduce = algorithms(all_reduce);
     config.all_gather = algorithms(all_gather);
@@ -65,13 +66,15 @@ void set_remote_memory(SystemConfig& config, const std::string& type, std::uint6
 void bind_simulation(nb::module_& m) {
     nb::class_<SystemConfig>(m, "SystemConfig")
         .def(nb::init<>())
-        .def("add_dimension",
-             [](SystemConfig& c, const std::string& topology, std::uint32_t npus, double bandwidth_gbps,
-                double latency_ns) {
-                 c.network.push_back({network::topology_named(topology), npus, bandwidth_gbps, latency_ns});
-             },
-             "topology"_a, "npus"_a, "bandwidth_gbps"_a, "latency_ns"_a)
-        .def("set_algorithms", &set_algorithms, "all_reduce"_a, "all_gather"_a, "reduce_scatter"_a, "all_to_all"_a)
+        .def(
+            "add_dimension",
+            [](SystemConfig& c, const std::string& topology, std::uint32_t npus, double bandwidth_gbps,
+               double latency_ns) {
+                c.network.push_back({network::topology_named(topology), npus, bandwidth_gbps, latency_ns});
+            },
+            "topology"_a, "npus"_a, "bandwidth_gbps"_a, "latency_ns"_a)
+        .def("set_algorithms", &set_algorithms, "all_reduce"_a, "all_gather"_a, "reduce_scatter"_a,
+             "all_to_all"_a)
         .def("set_optimization", &set_optimization, "name"_a)
         .def("set_remote_memory", &set_remote_memory, "memory_type"_a, "latency_ns"_a, "bytes_per_ns"_a)
         .def_rw("peak_tflops", &SystemConfig::peak_tflops)
@@ -115,5 +118,6 @@ void bind_simulation(nb::module_& m) {
         .def_ro("class_of_rank", &SimulationResult::class_of_rank)
         .def_ro("blocked", &SimulationResult::blocked)
         .def_ro("events", &SimulationResult::events);
-    m.def("simulate", &simulator::simulate, "workload"_a, "config"_a, nb::call_guard<nb::gil_scoped_release>());
+    m.def("simulate", &simulator::simulate, "workload"_a, "config"_a,
+          nb::call_guard<nb::gil_scoped_release>());
 }

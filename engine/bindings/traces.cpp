@@ -99,7 +99,8 @@ private:
         return view;
     }
 
-    static std::pair<std::uint32_t, std::uint32_t> append(std::vector<std::uint64_t>& to, const nb::object& from) {
+    static std::pair<std::uint32_t, std::uint32_t> append(std::vector<std::uint64_t>& to,
+                                                          const nb::object& from) {
         const auto begin = static_cast<std::uint32_t>(to.size());
         for (const std::uint64_t id : nb::cast<std::vector<std::uint64_t>>(from)) to.push_back(id);
         return {begin, static_cast<std::uint32_t>(to.size())};
@@ -149,7 +150,8 @@ private:
                 break;
             case Kind::kBoolList:
                 attribute.list_begin = static_cast<std::uint32_t>(file_.bool_items.size());
-                for (const bool item : nb::cast<std::vector<bool>>(value)) file_.bool_items.push_back(item ? 1 : 0);
+                for (const bool item : nb::cast<std::vector<bool>>(value))
+                    file_.bool_items.push_back(item ? 1 : 0);
                 attribute.list_end = static_cast<std::uint32_t>(file_.bool_items.size());
                 break;
             default:
@@ -233,38 +235,54 @@ void bind_traces(nb::module_& m) {
         .def_prop_ro("rank_count", &Transformer::rank_count)
         .def_prop_ro("is_fractional", &Transformer::is_fractional)
         .def("groups_json", &Transformer::groups_json)
-        .def("encode_trace", [](const Transformer& t, std::uint32_t rank) {
-            std::string bytes;
-            {
-                const nb::gil_scoped_release release;
-                bytes = chakra::encode_trace(t.trace_file(rank));
-            }
-            return to_bytes(bytes);
-        }, "rank"_a);
-    m.def("transformer", [](const ModelSpec& model, const StrategySpec& strategy) {
-        const nb::gil_scoped_release release;
-        return std::make_shared<Transformer>(model, strategy);
-    }, "model"_a, "strategy"_a);
-    m.def("generate", [](std::shared_ptr<Transformer> transformer) {
-        const nb::gil_scoped_release release;
-        return workload::generate(std::move(transformer));
-    }, "transformer"_a);
+        .def(
+            "encode_trace",
+            [](const Transformer& t, std::uint32_t rank) {
+                std::string bytes;
+                {
+                    const nb::gil_scoped_release release;
+                    bytes = chakra::encode_trace(t.trace_file(rank));
+                }
+                return to_bytes(bytes);
+            },
+            "rank"_a);
+    m.def(
+        "transformer",
+        [](const ModelSpec& model, const StrategySpec& strategy) {
+            const nb::gil_scoped_release release;
+            return std::make_shared<Transformer>(model, strategy);
+        },
+        "model"_a, "strategy"_a);
+    m.def(
+        "generate",
+        [](std::shared_ptr<Transformer> transformer) {
+            const nb::gil_scoped_release release;
+            return workload::generate(std::move(transformer));
+        },
+        "transformer"_a);
     m.def("read_workload", &read_workload, "paths"_a, "groups"_a);
     m.def("import_workload", &import_workload, "traces"_a, "names"_a, "groups"_a);
 
     nb::class_<chakra::TraceFile>(m, "TraceFile")
         .def_prop_ro("node_count", [](const chakra::TraceFile& t) { return t.nodes.size(); })
-        .def("nodes", [](const chakra::TraceFile& t) -> NodeList {
-            NodeList nodes;
-            for (const chakra::Node& node : t.nodes) nodes.append(node_dict(t, node));
-            return nodes;
-        })
+        .def("nodes",
+             [](const chakra::TraceFile& t) -> NodeList {
+                 NodeList nodes;
+                 for (const chakra::Node& node : t.nodes) nodes.append(node_dict(t, node));
+                 return nodes;
+             })
         .def("encode", [](const chakra::TraceFile& t) { return to_bytes(chakra::encode_trace(t)); });
     m.def("read_trace_file", &chakra::read_trace_file, "path"_a, nb::call_guard<nb::gil_scoped_release>());
-    m.def("parse_trace", [](const nb::bytes& bytes, const std::string& name) {
-        return chakra::parse_trace({bytes.c_str(), bytes.size()}, name);
-    }, "content"_a, "name"_a);
-    m.def("trace_file", [](const NodeList& nodes, const std::string& version) {
-        return TraceFileFromPython().build(nodes, version);
-    }, "nodes"_a, "version"_a = "");
+    m.def(
+        "parse_trace",
+        [](const nb::bytes& bytes, const std::string& name) {
+            return chakra::parse_trace({bytes.c_str(), bytes.size()}, name);
+        },
+        "content"_a, "name"_a);
+    m.def(
+        "trace_file",
+        [](const NodeList& nodes, const std::string& version) {
+            return TraceFileFromPython().build(nodes, version);
+        },
+        "nodes"_a, "version"_a = "");
 }

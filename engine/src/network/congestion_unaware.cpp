@@ -17,10 +17,12 @@ void check(const Dimension& dimension, std::size_t index) {
         throw InputError(key + "npus is " + std::to_string(dimension.npus) + "; it must be at least 2");
     }
     if (!(dimension.bandwidth_gbps > 0.0) || !std::isfinite(dimension.bandwidth_gbps)) {
-        throw InputError(key + "bandwidth is " + std::to_string(dimension.bandwidth_gbps) + " GB/s; it must be above 0");
+        throw InputError(key + "bandwidth is " + std::to_string(dimension.bandwidth_gbps) +
+                         " GB/s; it must be above 0");
     }
     if (!(dimension.latency_ns >= 0.0) || !std::isfinite(dimension.latency_ns)) {
-        throw InputError(key + "latency is " + std::to_string(dimension.latency_ns) + " ns; it must be at least 0");
+        throw InputError(key + "latency is " + std::to_string(dimension.latency_ns) +
+                         " ns; it must be at least 0");
     }
 }
 
@@ -48,11 +50,13 @@ CongestionUnaware::CongestionUnaware(const std::vector<Dimension>& dimensions) :
         check(dimensions[i], i);
         // 1 GB/s of a network is 2^30 bytes in 10^9 ns: multiply first, then divide, as the reference does.
         const double bytes_per_ns = dimensions[i].bandwidth_gbps * 1073741824 / 1000000000;
-        links_.push_back({dimensions[i].topology, dimensions[i].npus, dimensions[i].latency_ns, bytes_per_ns});
+        links_.push_back(
+            {dimensions[i].topology, dimensions[i].npus, dimensions[i].latency_ns, bytes_per_ns});
     }
 }
 
-std::uint64_t CongestionUnaware::delay_ns(std::uint32_t source, std::uint32_t destination, std::uint64_t bytes) const {
+std::uint64_t CongestionUnaware::delay_ns(std::uint32_t source, std::uint32_t destination,
+                                          std::uint64_t bytes) const {
     for (const Link& link : links_) {
         const std::uint32_t from = source % link.npus;
         const std::uint32_t to = destination % link.npus;
@@ -65,7 +69,8 @@ std::uint64_t CongestionUnaware::delay_ns(std::uint32_t source, std::uint32_t de
             const std::uint32_t clockwise = (to + link.npus - from) % link.npus;
             hops = std::min(clockwise, link.npus - clockwise);
         }
-        return static_cast<std::uint64_t>(hops * link.latency_ns + static_cast<double>(bytes) / link.bytes_per_ns);
+        return static_cast<std::uint64_t>(hops * link.latency_ns +
+                                          static_cast<double>(bytes) / link.bytes_per_ns);
     }
     return 0;
 }

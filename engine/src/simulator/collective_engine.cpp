@@ -24,7 +24,8 @@ CollectiveEngine::CollectiveEngine(const workload::Workload& workload, const Sys
       listener_(listener),
       planner_(config, address),
       queues_per_rank_(static_cast<std::uint32_t>(address.dimensions()) * config.queues_per_dimension),
-      width_((config.active_chunks_per_dimension + config.queues_per_dimension - 1) / config.queues_per_dimension),
+      width_((config.active_chunks_per_dimension + config.queues_per_dimension - 1) /
+             config.queues_per_dimension),
       queues_(static_cast<std::size_t>(workload.rank_count()) * queues_per_rank_),
       cursors_(workload.rank_count() * address.dimensions(), Cursors{0, 0, config.queues_per_dimension / 2}),
       tree_parity_(workload.rank_count() * address.dimensions() * kCollectiveTypes),

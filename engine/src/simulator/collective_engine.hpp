@@ -23,8 +23,9 @@ public:
 
 class CollectiveEngine {
 public:
-    CollectiveEngine(const workload::Workload& workload, const SystemConfig& config, const network::Address& address,
-                     RankTimers& timers, Transport& transport, CollectiveListener& listener);
+    CollectiveEngine(const workload::Workload& workload, const SystemConfig& config,
+                     const network::Address& address, RankTimers& timers, Transport& transport,
+                     CollectiveListener& listener);
 
     /// Creates the streams of a collective node on one rank. Without phases the node never completes.
     void start(std::uint32_t rank, std::uint32_t node);
@@ -36,7 +37,9 @@ public:
     bool never_completes(std::uint32_t rank, std::uint32_t node);
 
     /// The node that a stream works for, for reports.
-    std::uint32_t node_of(std::uint32_t stream) const { return collectives_[streams_[stream].collective].node; }
+    std::uint32_t node_of(std::uint32_t stream) const {
+        return collectives_[streams_[stream].collective].node;
+    }
 
 private:
     /// Queue and direction that a phase was given when its stream was created.
@@ -78,7 +81,9 @@ private:
     std::uint32_t next_tag(std::uint32_t rank, std::uint32_t slot);
     PhasePlace place_phase(std::uint32_t rank, CollectiveType collective, const PhasePlan& phase);
 
-    Queue& queue_of(std::uint32_t rank, std::uint32_t queue) { return queues_[rank * queues_per_rank_ + queue]; }
+    Queue& queue_of(std::uint32_t rank, std::uint32_t queue) {
+        return queues_[rank * queues_per_rank_ + queue];
+    }
     void enter(Queue& queue, std::uint32_t stream);
     void leave(Queue& queue, std::uint32_t stream);
     void fill(Queue& queue);
@@ -110,12 +115,12 @@ private:
     CollectiveListener& listener_;
     CollectivePlanner planner_;
     std::uint32_t queues_per_rank_;
-    std::uint64_t width_;                       ///< streams of a queue that run at once
-    std::vector<Participants> participants_;    ///< per communicator
+    std::uint64_t width_;                     ///< streams of a queue that run at once
+    std::vector<Participants> participants_;  ///< per communicator
     std::vector<Queue> queues_;
-    std::vector<Cursors> cursors_;              ///< per rank and dimension
-    std::vector<std::uint8_t> tree_parity_;     ///< per rank, collective type and dimension
-    std::vector<std::uint64_t> slot_streams_;   ///< streams so far, per rank and slot
+    std::vector<Cursors> cursors_;                  ///< per rank and dimension
+    std::vector<std::uint8_t> tree_parity_;         ///< per rank, collective type and dimension
+    std::vector<std::uint64_t> slot_streams_;       ///< streams so far, per rank and slot
     std::vector<std::uint64_t> dimension_streams_;  ///< the same for communicators by dimension, per rank
     Pool<Collective> collectives_;
     Pool<Stream> streams_;

@@ -33,15 +33,17 @@ std::vector<Leg> legs_of(CollectiveType type, std::size_t count, CollectiveOptim
         for (std::size_t i = count; i-- > 0;) legs.push_back({i, type, QueueUse::kNormal});
         return legs;
     }
-    const bool hierarchical = type == CollectiveType::kAllReduce &&
-                              optimization == CollectiveOptimization::kLocalBandwidthAware;
+    const bool hierarchical =
+        type == CollectiveType::kAllReduce && optimization == CollectiveOptimization::kLocalBandwidthAware;
     if (!hierarchical) {
         for (std::size_t i = 0; i < count; ++i) legs.push_back({i, type, QueueUse::kNormal});
         return legs;
     }
-    for (std::size_t i = 0; i + 1 < count; ++i) legs.push_back({i, CollectiveType::kReduceScatter, QueueUse::kFirst});
+    for (std::size_t i = 0; i + 1 < count; ++i)
+        legs.push_back({i, CollectiveType::kReduceScatter, QueueUse::kFirst});
     if (count > 0) legs.push_back({count - 1, CollectiveType::kAllReduce, QueueUse::kFirst});
-    for (std::size_t i = count; i-- > 1;) legs.push_back({i - 1, CollectiveType::kAllGather, QueueUse::kLast});
+    for (std::size_t i = count; i-- > 1;)
+        legs.push_back({i - 1, CollectiveType::kAllGather, QueueUse::kLast});
     return legs;
 }
 

@@ -42,7 +42,9 @@ struct PhasePlan {
     };
     std::vector<Step> steps;
 
-    std::uint64_t bytes_of(std::uint64_t packet) const { return steps.empty() ? packet_bytes : steps[packet].bytes; }
+    std::uint64_t bytes_of(std::uint64_t packet) const {
+        return steps.empty() ? packet_bytes : steps[packet].bytes;
+    }
     std::uint64_t reduction_of(std::uint64_t packet) const {
         return steps.empty() ? reduction_ns : steps[packet].reduction_ns;
     }
@@ -74,7 +76,8 @@ public:
     CollectivePlanner(const SystemConfig& config, const network::Address& address)
         : config_(config), address_(address) {}
 
-    /// Throws SimulationError for what the reference cannot run: halving-doubling all-to-all, chunks of 0 bytes…
+    /// Throws SimulationError for what the reference cannot run: halving-doubling all-to-all, chunks of 0
+    /// bytes…
     const CollectivePlan& plan(CollectiveType type, std::uint64_t bytes, const Participants& participants);
 
 private:

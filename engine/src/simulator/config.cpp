@@ -11,9 +11,10 @@ namespace dse::simulator {
 namespace {
 
 [[noreturn]] void unknown_algorithm(const std::string& name) {
-    throw InputError("collective algorithm '" + name +
-                     "' is unknown; allowed are ring, direct, direct<window>, halvingDoubling, doubleBinaryTree, "
-                     "oneRing, oneDirect, oneDirect<window>, oneHalvingDoubling");
+    throw InputError(
+        "collective algorithm '" + name +
+        "' is unknown; allowed are ring, direct, direct<window>, halvingDoubling, doubleBinaryTree, "
+        "oneRing, oneDirect, oneDirect<window>, oneHalvingDoubling");
 }
 
 std::uint32_t parse_window(std::string_view digits, const std::string& name) {
@@ -50,13 +51,15 @@ void check(const SystemConfig& config) {
         if (!condition) throw InputError(what);
     };
     require(config.preferred_dataset_splits >= 1, "preferred_dataset_splits is 0; it must be at least 1");
-    require(config.active_chunks_per_dimension >= 1, "active_chunks_per_dimension is 0; it must be at least 1");
+    require(config.active_chunks_per_dimension >= 1,
+            "active_chunks_per_dimension is 0; it must be at least 1");
     require(config.queues_per_dimension >= 1, "queues_per_dimension is 0; it must be at least 1");
     require(config.memory_bandwidth_gbps >= 0.0, "memory_bandwidth_gbps must be at least 0");
     require(!config.roofline || config.replay_only ||
                 (config.memory_bandwidth_gbps > 0.0 && config.peak_tflops > 0.0),
             "the roofline needs peak_tflops and memory_bandwidth_gbps above 0");
-    for (const auto* list : {&config.all_reduce, &config.all_gather, &config.reduce_scatter, &config.all_to_all}) {
+    for (const auto* list :
+         {&config.all_reduce, &config.all_gather, &config.reduce_scatter, &config.all_to_all}) {
         require(list->size() <= config.network.size(), "more collective algorithms than network dimensions");
     }
     require(config.remote_memory.kind == RemoteMemoryKind::kNone || config.remote_memory.bytes_per_ns > 0,

@@ -37,7 +37,8 @@ struct RemoteMemory {
 
 struct SystemConfig {
     std::vector<network::Dimension> network;
-    std::vector<Algorithm> all_reduce, all_gather, reduce_scatter, all_to_all;  ///< entry d: network dimension d
+    std::vector<Algorithm> all_reduce, all_gather, reduce_scatter,
+        all_to_all;  ///< entry d: network dimension d
     double peak_tflops = 0.0;
     double memory_bandwidth_gbps = 0.0;  ///< 1 GB/s is 10^9 bytes in 10^9 ns
     std::uint64_t endpoint_delay_ns = 10;

@@ -67,7 +67,8 @@ std::string cause_of_issued(const Node& node, bool never_completes, bool has_pee
         return node.num_ops == 0 ? "it has no operations, so its roofline time is 0/0 and it never ends"
                                  : "its time lies beyond the clock, so it never ends";
     }
-    if (never_completes) return "its communicator leaves no phase to run (a single member?), so it never ends";
+    if (never_completes)
+        return "its communicator leaves no phase to run (a single member?), so it never ends";
     if (has_peers) return "it waits for messages that are never sent";
     if (node.kind == NodeKind::kReceive) return "it waits for a message that is never sent";
     return "it waits for its communicator";
@@ -79,7 +80,8 @@ std::vector<BlockedNode> blocked_nodes(const workload::Workload& workload, const
                                        CollectiveEngine& collectives, const Transport& transport) {
     std::vector<BlockedNode> blocked;
     const auto& results = executor.results();
-    if (std::all_of(results.begin(), results.end(), [](const RankResult& r) { return r.finished; })) return blocked;
+    if (std::all_of(results.begin(), results.end(), [](const RankResult& r) { return r.finished; }))
+        return blocked;
 
     const AwaitedPeers peers = awaited_peers(collectives, transport);
     for (std::uint32_t rank = 0; rank < workload.rank_count(); ++rank) {
@@ -110,9 +112,10 @@ std::vector<BlockedNode> blocked_nodes(const workload::Workload& workload, const
             if (state == NodeState::kIssued) {
                 entry.cause = cause_of_issued(node, never_completes, !entry.peers.empty());
             } else {
-                entry.cause = any_issued ? "it is ready, but its hardware slot is taken by a node that never ends"
-                                         : "it became ready through a skipped node (zero size), and no later "
-                                           "completion on this rank issues it";
+                entry.cause = any_issued
+                                  ? "it is ready, but its hardware slot is taken by a node that never ends"
+                                  : "it became ready through a skipped node (zero size), and no later "
+                                    "completion on this rank issues it";
             }
             blocked.push_back(std::move(entry));
             ++listed;

@@ -10,8 +10,8 @@ namespace dse::simulator {
 using workload::Node;
 using workload::NodeKind;
 
-GraphExecutor::GraphExecutor(const workload::Workload& workload, const SystemConfig& config, EventQueue& queue,
-                             RankTimers& timers, Transport& transport)
+GraphExecutor::GraphExecutor(const workload::Workload& workload, const SystemConfig& config,
+                             EventQueue& queue, RankTimers& timers, Transport& transport)
     : workload_(workload),
       config_(config),
       queue_(queue),
@@ -176,7 +176,8 @@ void GraphExecutor::skip(std::uint32_t r, std::uint32_t n) {
 
 void GraphExecutor::issue_remote_memory(std::uint32_t r, std::uint32_t n) {
     if (config_.remote_memory.kind == RemoteMemoryKind::kNone) {
-        throw SimulationError("rank " + std::to_string(r) + ", node " + std::to_string(workload_.catalog->id(r, n)) +
+        throw SimulationError("rank " + std::to_string(r) + ", node " +
+                              std::to_string(workload_.catalog->id(r, n)) +
                               ": a memory node needs remote memory, but memory-type is NO_MEMORY_EXPANSION");
     }
     if (config_.remote_memory.kind == RemoteMemoryKind::kPerNpu) {
@@ -245,10 +246,10 @@ void GraphExecutor::track_memory(std::uint32_t r, std::uint32_t n) {
     const auto writes = mentions.subspan(node.write_begin, node.write_end - node.write_begin);
     const std::uint32_t known = rank.memory.write(writes, rank.starts[n]);
     if (known == kNil) return;
-    throw SimulationError("rank " + std::to_string(r) + ", node " + std::to_string(workload_.catalog->id(r, n)) +
-                          " (" + workload_.catalog->name(r, n) + "): tensor '" +
-                          workload_.catalog->tensor_name(r, known) +
-                          "' was written or read before; the memory tracker needs a tensor to be written once, first");
+    throw SimulationError(
+        "rank " + std::to_string(r) + ", node " + std::to_string(workload_.catalog->id(r, n)) + " (" +
+        workload_.catalog->name(r, n) + "): tensor '" + workload_.catalog->tensor_name(r, known) +
+        "' was written or read before; the memory tracker needs a tensor to be written once, first");
 }
 
 void GraphExecutor::test_end(std::uint32_t r) {
@@ -282,8 +283,8 @@ RankResult GraphExecutor::make_result(std::uint32_t r) const {
     result.memory_utilization_pct = 100.0 * statistics.memory_utilization / compute;
     result.operation_intensity = statistics.operation_intensity / compute;
     if (config_.track_memory) result.peak_memory_bytes = rank.memory.peak_bytes();
-    result.unrun_nodes = static_cast<std::uint32_t>(
-        std::count_if(rank.states.begin(), rank.states.end(), [](NodeState s) { return s != NodeState::kDone; }));
+    result.unrun_nodes = static_cast<std::uint32_t>(std::count_if(
+        rank.states.begin(), rank.states.end(), [](NodeState s) { return s != NodeState::kDone; }));
     return result;
 }
 

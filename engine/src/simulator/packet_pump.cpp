@@ -1,7 +1,7 @@
 // The packet pump of ring, direct and halving-doubling, and the steps of the double binary tree.
-#include "simulator/collective_engine.hpp"
-
 #include <bit>
+
+#include "simulator/collective_engine.hpp"
 
 namespace dse::simulator {
 
@@ -83,7 +83,8 @@ void CollectiveEngine::try_send(std::uint32_t index) {
             ahead = 1;
             behind = n - 1;
     }
-    if (phase.algorithm != AlgorithmKind::kHalvingDoubling && !place_of(stream).clockwise) std::swap(ahead, behind);
+    if (phase.algorithm != AlgorithmKind::kHalvingDoubling && !place_of(stream).clockwise)
+        std::swap(ahead, behind);
     const std::uint64_t bytes = phase.bytes_of(packet);
     send(index, member(stream, (own + ahead) % n), bytes);
     receive(index, member(stream, (own + behind) % n), bytes);
@@ -96,7 +97,8 @@ void CollectiveEngine::send(std::uint32_t index, std::uint32_t to, std::uint64_t
 
 void CollectiveEngine::receive(std::uint32_t index, std::uint32_t from, std::uint64_t bytes) {
     const Stream& stream = streams_[index];
-    transport_.receive({stream.tag, from, stream.rank, bytes}, {CallbackKind::kStreamReceive, stream.rank, index});
+    transport_.receive({stream.tag, from, stream.rank, bytes},
+                       {CallbackKind::kStreamReceive, stream.rank, index});
 }
 
 /// Position in a tree: all members but one form a perfect search tree, the one left is the root above it.

@@ -29,15 +29,15 @@ struct BlockedNode {
     std::uint64_t node_id = 0;
     std::string name;
     std::string kind;
-    std::string communicator;            ///< group of a collective, empty for all ranks
-    std::vector<std::uint32_t> peers;    ///< ranks that it waits for
+    std::string communicator;          ///< group of a collective, empty for all ranks
+    std::vector<std::uint32_t> peers;  ///< ranks that it waits for
     std::string cause;
 };
 
 /// Ranks with the same trace and the same figures form a class.
 struct SimulationResult {
     bool deadlock = false;
-    std::vector<RankResult> classes;             ///< in order of their lowest rank
+    std::vector<RankResult> classes;  ///< in order of their lowest rank
     std::vector<std::uint32_t> class_of_rank;
     std::vector<BlockedNode> blocked;
     std::uint64_t events = 0;

@@ -16,12 +16,13 @@ namespace {
 
 void check_fit(const workload::Workload& workload, const SystemConfig& config, std::uint32_t npus) {
     if (workload.rank_count() != npus) {
-        throw InputError("the workload has " + std::to_string(workload.rank_count()) + " ranks, but the network has " +
-                         std::to_string(npus) + " NPUs");
+        throw InputError("the workload has " + std::to_string(workload.rank_count()) +
+                         " ranks, but the network has " + std::to_string(npus) + " NPUs");
     }
     for (const workload::Trace& trace : workload.traces) {
         if (config.track_memory && !trace.untracked_reason.empty()) {
-            throw InputError(trace.untracked_reason + "; memory tracking needs it, or set track-local-mem to 0");
+            throw InputError(trace.untracked_reason +
+                             "; memory tracking needs it, or set track-local-mem to 0");
         }
         if (config.roofline && !config.replay_only && !trace.no_roofline_reason.empty()) {
             throw InputError(trace.no_roofline_reason + "; or set roofline-enabled to 0");
@@ -35,7 +36,8 @@ void check_fit(const workload::Workload& workload, const SystemConfig& config, s
 }
 
 /// Gathers ranks with equal traces and figures.
-void classify(const workload::Workload& workload, const std::vector<RankResult>& ranks, SimulationResult& result) {
+void classify(const workload::Workload& workload, const std::vector<RankResult>& ranks,
+              SimulationResult& result) {
     std::unordered_multimap<std::uint64_t, std::uint32_t> classes_by_time;
     std::vector<std::uint32_t> trace_of_class;
     for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {

@@ -51,7 +51,8 @@ inline Roofline roofline(double num_ops, double bytes, double peak_flops, double
     result.flops_per_second = std::min(memory_bytes_per_second * result.operations_per_byte, peak_flops);
     const double duration = num_ops / result.flops_per_second * 1e9;
     // No operations at all give 0/0; such a node, and one that outlasts the clock, never ends.
-    result.duration_ns = duration < static_cast<double>(kEndOfTime) ? static_cast<Time>(duration) : kEndOfTime;
+    result.duration_ns =
+        duration < static_cast<double>(kEndOfTime) ? static_cast<Time>(duration) : kEndOfTime;
     return result;
 }
 
@@ -59,16 +60,18 @@ inline Roofline roofline(double num_ops, double bytes, double peak_flops, double
 struct RankStatistics {
     std::array<IntervalUnion, static_cast<std::size_t>(ActivityClass::kCount)> activity;
     Time last_end = 0;
-    Time gpu_busy_ns = 0;         ///< sum of GPU timers, for exposed communication
-    Time compute_ns = 1;          ///< over compute nodes; starts at 1 as in the reference
+    Time gpu_busy_ns = 0;  ///< sum of GPU timers, for exposed communication
+    Time compute_ns = 1;   ///< over compute nodes; starts at 1 as in the reference
     Time compute_bound_ns = 0;
-    double compute_utilization = 0.0, memory_utilization = 0.0, operation_intensity = 0.0;  ///< times duration
+    double compute_utilization = 0.0, memory_utilization = 0.0,
+           operation_intensity = 0.0;  ///< times duration
 
     void add(ActivityClass activity_class, Time start, Time end) {
         activity[static_cast<std::size_t>(activity_class)].add(start, end);
         last_end = std::max(last_end, end);
     }
-    void add_roofline(const Roofline& node, Time duration, double peak_flops, double memory_bytes_per_second) {
+    void add_roofline(const Roofline& node, Time duration, double peak_flops,
+                      double memory_bytes_per_second) {
         if (node.flops_per_second >= peak_flops) compute_bound_ns += duration;
         const auto ns = static_cast<double>(duration);
         compute_utilization += node.flops_per_second / peak_flops * ns;

@@ -14,10 +14,10 @@ namespace dse::simulator {
 
 enum class CallbackKind : std::uint8_t {
     kNone,
-    kNodeDone,       ///< a send or receive node of `rank` ends; object: node
-    kStreamReceive,  ///< a packet of a collective has arrived; object: stream
-    kGrantedSend,    ///< rendezvous: the receiver is there, now send; object: request
-    kGrantedReceive, ///< rendezvous: the sender knows, now post the receive; object: request
+    kNodeDone,        ///< a send or receive node of `rank` ends; object: node
+    kStreamReceive,   ///< a packet of a collective has arrived; object: stream
+    kGrantedSend,     ///< rendezvous: the receiver is there, now send; object: request
+    kGrantedReceive,  ///< rendezvous: the sender knows, now post the receive; object: request
 };
 
 struct Callback {
@@ -61,7 +61,8 @@ public:
     void receive(const MessageKey& key, Callback on_receipt) {
         if (rendezvous_) {
             const MessageKey grant{key.tag + kGrantTag, key.destination, key.source, kGrantBytes};
-            transmit(grant, {CallbackKind::kGrantedReceive, key.destination, requests_.add({key, on_receipt})});
+            transmit(grant,
+                     {CallbackKind::kGrantedReceive, key.destination, requests_.add({key, on_receipt})});
         } else {
             post(key, on_receipt);
         }
@@ -124,8 +125,8 @@ private:
 
     void transmit(const MessageKey& key, Callback on_arrival) {
         if (key.bytes == 0) {
-            throw SimulationError("a collective needs a message of 0 bytes from rank " + std::to_string(key.source) +
-                                  " to rank " + std::to_string(key.destination) +
+            throw SimulationError("a collective needs a message of 0 bytes from rank " +
+                                  std::to_string(key.source) + " to rank " + std::to_string(key.destination) +
                                   "; its size is too small for its algorithm and group");
         }
         if (key.source == key.destination) {

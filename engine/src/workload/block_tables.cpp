@@ -94,7 +94,8 @@ constexpr std::array kFeedForward = {
 };
 
 constexpr std::array kEmbeddingUpdates = {UpdateRow{"w", "dw"}};
-constexpr std::array kAttentionUpdates = {UpdateRow{"wq", "d_wq"}, UpdateRow{"wk", "d_wk"}, UpdateRow{"wv", "d_wv"}};
+constexpr std::array kAttentionUpdates = {UpdateRow{"wq", "d_wq"}, UpdateRow{"wk", "d_wk"},
+                                          UpdateRow{"wv", "d_wv"}};
 constexpr std::array kFeedForwardUpdates = {UpdateRow{"w1", "dw1"}, UpdateRow{"w2", "dw2"}};
 
 }  // namespace

@@ -32,9 +32,9 @@ struct OperatorRow {
     Layout wanted2 = {};
     Layout result = {};
     Layout contracted = {};
-    Layout sharded_result = {};        ///< layout of a stored weight under FSDP
+    Layout sharded_result = {};  ///< layout of a stored weight under FSDP
     When when = When::kAlways;
-    std::string_view waits_for = {};   ///< control dependency
+    std::string_view waits_for = {};  ///< control dependency
 };
 
 /// A weight and its gradient, updated at the end of the step.

@@ -76,14 +76,15 @@ CollectiveChain BlockCompiler::chain(const OperatorTemplate& producer, Layout wa
         const Use have = from.use[i];
         const Use want = to.use[i];
         if (have == Use::kPartial) {
-            result.collectives.push_back({axis, want == Use::kSharded ? CollectiveType::kReduceScatter
-                                                                      : CollectiveType::kAllReduce});
+            result.collectives.push_back(
+                {axis, want == Use::kSharded ? CollectiveType::kReduceScatter : CollectiveType::kAllReduce});
         } else if (have == Use::kSharded && want == Use::kAbsent) {
             result.collectives.push_back({axis, CollectiveType::kAllGather});
         } else if (have == Use::kSharded && from.dimension[i] != to.dimension[i]) {
             result.collectives.push_back({axis, CollectiveType::kAllToAll});
         } else if (have == Use::kAbsent && want == Use::kSharded) {
-            throw std::logic_error("operand " + std::string(producer.name) + " is wanted sharded but is whole");
+            throw std::logic_error("operand " + std::string(producer.name) +
+                                   " is wanted sharded but is whole");
         }
     }
     return result;
@@ -112,8 +113,10 @@ OperatorTemplate BlockCompiler::compile_row(const OperatorRow& row, const BlockT
     op.partial = row.contracted;
     op.result_size = size(op.result);
     require_countable(op.result_size, op.name);
-    if (op.operand1 >= 0) op.chain1 = chain(block.operators[static_cast<std::size_t>(op.operand1)], row.wanted1);
-    if (op.operand2 >= 0) op.chain2 = chain(block.operators[static_cast<std::size_t>(op.operand2)], row.wanted2);
+    if (op.operand1 >= 0)
+        op.chain1 = chain(block.operators[static_cast<std::size_t>(op.operand1)], row.wanted1);
+    if (op.operand2 >= 0)
+        op.chain2 = chain(block.operators[static_cast<std::size_t>(op.operand2)], row.wanted2);
     if (!op.computes()) return op;
 
     Monomial operations = size_of(op.result) * size_of(row.contracted);

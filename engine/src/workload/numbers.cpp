@@ -169,7 +169,8 @@ double evaluate(const Monomial& monomial, const SymbolValues& values) {
 
 std::string decimal_text(double value) {
     char buffer[32];
-    const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
+    const auto [end, error] =
+        std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
     static_cast<void>(error);  // 32 characters hold every double
     const std::string_view text(buffer, static_cast<std::size_t>(end - buffer));
     const std::size_t mark = text.find('e');

@@ -47,7 +47,8 @@ private:
         return static_cast<std::uint32_t>(graph_.nodes.size() - 1);
     }
 
-    void create_nodes(std::uint32_t position, const std::unordered_map<std::int32_t, std::uint32_t>& pair_sent,
+    void create_nodes(std::uint32_t position,
+                      const std::unordered_map<std::int32_t, std::uint32_t>& pair_sent,
                       const std::unordered_map<std::int32_t, std::uint32_t>& pair_received) {
         const StageMember& member = graph_.members[position];
         const Operator& op = op_at(position);
@@ -58,7 +59,8 @@ private:
             return;
         }
         if (op.computes()) places.compute = add_node(Role::kCompute, position, compute_id);
-        const auto add_chain = [&](Role role, const CollectiveChain& chain, std::uint32_t& first, std::uint32_t& last) {
+        const auto add_chain = [&](Role role, const CollectiveChain& chain, std::uint32_t& first,
+                                   std::uint32_t& last) {
             for (const OperandCollective& collective : chain.collectives) {
                 last = add_node(role, position, graph_.id_count++, collective);
                 if (first == kNone) first = last;
@@ -159,7 +161,8 @@ private:
         std::vector<std::uint32_t> chain;
         for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
             const StageNode& node = graph_.nodes[i];
-            const bool collective = node.role == Role::kOperand1Collective || node.role == Role::kOperand2Collective;
+            const bool collective =
+                node.role == Role::kOperand1Collective || node.role == Role::kOperand2Collective;
             const bool free = node.data_begin == node.data_end && node.control_begin == node.control_end;
             if (collective && free) chain.push_back(i);
         }
@@ -188,7 +191,8 @@ void collect_members(const ModelGraph& model, StageGraph& graph) {
         graph.members.push_back({static_cast<std::int32_t>(i), false});
         for (const std::int32_t operand : {op.operand1, op.operand2}) {
             if (operand < 0 || operators[static_cast<std::size_t>(operand)].stage == graph.stage) continue;
-            if (std::find(foreign.begin(), foreign.end(), operand) == foreign.end()) foreign.push_back(operand);
+            if (std::find(foreign.begin(), foreign.end(), operand) == foreign.end())
+                foreign.push_back(operand);
         }
     }
     for (const std::int32_t op : foreign) graph.members.push_back({op, true});

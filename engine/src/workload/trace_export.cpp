@@ -14,7 +14,8 @@ public:
         : transformer_(transformer), rank_(rank), graph_(transformer.stage_of(rank)) {}
 
     chakra::TraceFile build() {
-        file_.metadata.push_back({.name = "schema", .kind = chakra::ValueKind::kString, .text = "symbolic_tensor_network"});
+        file_.metadata.push_back(
+            {.name = "schema", .kind = chakra::ValueKind::kString, .text = "symbolic_tensor_network"});
         tensor_text_.resize(graph_.members.size());
         for (const StageNode& node : graph_.nodes) add(node);
         return std::move(file_);
@@ -151,6 +152,8 @@ private:
     std::vector<TensorText> tensor_text_;
 };
 
-chakra::TraceFile Transformer::trace_file(std::uint32_t rank) const { return TraceFileBuilder(*this, rank).build(); }
+chakra::TraceFile Transformer::trace_file(std::uint32_t rank) const {
+    return TraceFileBuilder(*this, rank).build();
+}
 
 }  // namespace dse::workload

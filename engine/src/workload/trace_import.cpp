@@ -63,7 +63,8 @@ public:
 
 private:
     [[noreturn]] void fail(const chakra::Node& node, const std::string& what) const {
-        throw InputError(path_ + ": node " + std::to_string(node.id) + " (" + std::string(node.name) + "): " + what);
+        throw InputError(path_ + ": node " + std::to_string(node.id) + " (" + std::string(node.name) +
+                         "): " + what);
     }
 
     /// File positions in ascending id; of a repeated id the last one stays.
@@ -105,7 +106,8 @@ private:
     std::uint64_t required_size(const chakra::Node& node, std::string_view name) const {
         const std::int64_t value = required(node, name);
         if (value < 0) {
-            fail(node, "attribute '" + std::string(name) + "' is " + std::to_string(value) + "; it must be at least 0");
+            fail(node, "attribute '" + std::string(name) + "' is " + std::to_string(value) +
+                           "; it must be at least 0");
         }
         return static_cast<std::uint64_t>(value);
     }
@@ -168,8 +170,9 @@ private:
         node.kind = NodeKind::kCollective;
         const std::int64_t type = required(source, "comm_type");
         if (type != 0 && type != 2 && type != 5 && type != 6 && type != 7) {
-            fail(source, "comm_type is " + std::to_string(type) +
-                             "; allowed are 0 all-reduce, 2 all-gather, 5 broadcast, 6 all-to-all, 7 reduce-scatter");
+            fail(source,
+                 "comm_type is " + std::to_string(type) +
+                     "; allowed are 0 all-reduce, 2 all-gather, 5 broadcast, 6 all-to-all, 7 reduce-scatter");
         }
         node.collective = static_cast<CollectiveType>(type);
         node.bytes = required_size(source, "comm_size");
@@ -181,14 +184,17 @@ private:
     std::uint32_t slot_of(const chakra::Node& source) {
         CommunicatorKey key;
         if (const Attribute* dims = find(source, "involve_dims"); dims != nullptr) {
-            if (dims->kind != ValueKind::kBoolList) fail(source, "attribute 'involve_dims' is not a list of booleans");
+            if (dims->kind != ValueKind::kBoolList)
+                fail(source, "attribute 'involve_dims' is not a list of booleans");
             std::uint64_t mask = 0;
             for (std::uint32_t i = dims->list_begin; i < dims->list_end; ++i) {
-                if (i - dims->list_begin >= 64) fail(source, "attribute 'involve_dims' has more than 64 entries");
+                if (i - dims->list_begin >= 64)
+                    fail(source, "attribute 'involve_dims' has more than 64 entries");
                 if (file_.bool_items[i] != 0) mask |= std::uint64_t{1} << (i - dims->list_begin);
             }
             key.second = mask;
-            trace_.least_dimension_entries = std::min(trace_.least_dimension_entries, dims->list_end - dims->list_begin);
+            trace_.least_dimension_entries =
+                std::min(trace_.least_dimension_entries, dims->list_end - dims->list_begin);
         } else if (const Attribute* group = find(source, "pg_name"); group != nullptr) {
             if (group->kind != ValueKind::kString) fail(source, "attribute 'pg_name' is not a string");
             key.first = std::string(group->text);
@@ -204,9 +210,11 @@ private:
         for (const NamedGroup& group : groups_) {
             if (group.name != name) continue;
             if (std::find(group.members.begin(), group.members.end(), rank_) != group.members.end()) return;
-            fail(source, "pg_name '" + name + "' is a group that rank " + std::to_string(rank_) + " is not in");
+            fail(source,
+                 "pg_name '" + name + "' is a group that rank " + std::to_string(rank_) + " is not in");
         }
-        fail(source, "pg_name '" + name + "' is not in the groups file (" + std::to_string(groups_.size()) + " groups)");
+        fail(source, "pg_name '" + name + "' is not in the groups file (" + std::to_string(groups_.size()) +
+                         " groups)");
     }
 
     void import_message(const chakra::Node& source, Node& node) {
@@ -244,13 +252,15 @@ private:
         const Attribute* list = find(source, name);
         const auto cannot_track = [&](const std::string& why) {
             if (!trace_.untracked_reason.empty()) return;
-            trace_.untracked_reason = path_ + ": node " + std::to_string(source.id) + " (" + std::string(source.name) +
-                                      "): attribute '" + std::string(name) + "' " + why;
+            trace_.untracked_reason = path_ + ": node " + std::to_string(source.id) + " (" +
+                                      std::string(source.name) + "): attribute '" + std::string(name) + "' " +
+                                      why;
         };
         if (list == nullptr) return cannot_track("is missing");
         if (list->kind != ValueKind::kStringList) return;
         const std::uint32_t count = list->list_end - list->list_begin;
-        if (count % 2 != 0) return cannot_track("has an odd number of entries; it must hold pairs of name and size");
+        if (count % 2 != 0)
+            return cannot_track("has an odd number of entries; it must hold pairs of name and size");
         for (std::uint32_t i = list->list_begin; i < list->list_end; i += 2) {
             const auto next = static_cast<std::uint32_t>(tensors_.size());
             const auto entry = tensors_.emplace(std::string(file_.list_items[i]), next).first;
@@ -336,7 +346,8 @@ public:
         : workload_(workload), groups_(groups) {}
 
     std::uint32_t index(const CommunicatorKey& key) {
-        const auto [entry, added] = index_.emplace(key, static_cast<std::uint32_t>(workload_.communicators.size()));
+        const auto [entry, added] =
+            index_.emplace(key, static_cast<std::uint32_t>(workload_.communicators.size()));
         if (added) workload_.communicators.push_back(make(key));
         return entry->second;
     }

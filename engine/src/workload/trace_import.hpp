@@ -15,7 +15,8 @@ struct NamedGroup {
     std::vector<std::uint32_t> members;
 };
 
-/// Checks and flattens the files; `paths` are for messages. Throws InputError naming file, node and attribute.
+/// Checks and flattens the files; `paths` are for messages. Throws InputError naming file, node and
+/// attribute.
 Workload import_traces(std::vector<chakra::TraceFile> files, const std::vector<std::string>& paths,
                        const std::vector<NamedGroup>& groups);
 

@@ -16,25 +16,31 @@ namespace {
 constexpr std::uint32_t kNotHere = UINT32_MAX;
 
 void require_positive(std::int64_t value, const char* key) {
-    if (value <= 0) throw InputError(std::string(key) + " is " + std::to_string(value) + "; it must be at least 1");
+    if (value <= 0)
+        throw InputError(std::string(key) + " is " + std::to_string(value) + "; it must be at least 1");
 }
 
 StrategySpec checked(const ModelSpec& model, const StrategySpec& strategy) {
-    const std::pair<std::int64_t, const char*> fields[] = {
-        {model.input_dim, "model.input_dim"},   {model.output_dim, "model.output_dim"},
-        {model.d_model, "model.d_model"},       {model.d_ff, "model.d_ff"},
-        {model.num_heads, "model.num_heads"},   {model.seq_len, "model.seq_len"},
-        {model.batch_size, "model.batch_size"}, {strategy.dp, "strategy.dp"},
-        {strategy.tp, "strategy.tp"},           {strategy.sp, "strategy.sp"},
-        {strategy.pp, "strategy.pp"}};
+    const std::pair<std::int64_t, const char*> fields[] = {{model.input_dim, "model.input_dim"},
+                                                           {model.output_dim, "model.output_dim"},
+                                                           {model.d_model, "model.d_model"},
+                                                           {model.d_ff, "model.d_ff"},
+                                                           {model.num_heads, "model.num_heads"},
+                                                           {model.seq_len, "model.seq_len"},
+                                                           {model.batch_size, "model.batch_size"},
+                                                           {strategy.dp, "strategy.dp"},
+                                                           {strategy.tp, "strategy.tp"},
+                                                           {strategy.sp, "strategy.sp"},
+                                                           {strategy.pp, "strategy.pp"}};
     for (const auto& [value, key] : fields) require_positive(value, key);
     if (model.num_layers < 1 || model.num_layers > 1'000'000) {
-        throw InputError("model.num_layers is " + std::to_string(model.num_layers) + "; it must be 1 to 1000000");
+        throw InputError("model.num_layers is " + std::to_string(model.num_layers) +
+                         "; it must be 1 to 1000000");
     }
     if (strategy.pp > model.num_layers + 2) {
-        throw InputError("strategy.pp is " + std::to_string(strategy.pp) + ": a stage would own no operator; " +
-                         std::to_string(model.num_layers) + " layers and two embeddings allow at most " +
-                         std::to_string(model.num_layers + 2));
+        throw InputError("strategy.pp is " + std::to_string(strategy.pp) +
+                         ": a stage would own no operator; " + std::to_string(model.num_layers) +
+                         " layers and two embeddings allow at most " + std::to_string(model.num_layers + 2));
     }
     constexpr std::int64_t kMostRanks = 1 << 24;
     std::int64_t ranks = 1;
@@ -129,7 +135,8 @@ Transformer::Transformer(const ModelSpec& model, const StrategySpec& strategy)
             return graph.nodes[a].number < graph.nodes[b].number;
         });
 
-        std::vector<std::uint32_t>& position = position_of_op_.emplace_back(model_.operators().size(), kNotHere);
+        std::vector<std::uint32_t>& position =
+            position_of_op_.emplace_back(model_.operators().size(), kNotHere);
         for (std::uint32_t i = 0; i < graph.members.size(); ++i) {
             position[static_cast<std::size_t>(graph.members[i].op)] = i;
         }
@@ -258,7 +265,8 @@ Trace Transformer::flatten_stage(std::uint32_t position) const {
         if (source.role == Role::kCompute || source.role == Role::kReceive) mention(source.position);
         node.write_end = static_cast<std::uint32_t>(trace.mentions.size());
 
-        for (const std::uint32_t parent : graph.data_deps_of(source)) parent_child.emplace_back(index_of[parent], i);
+        for (const std::uint32_t parent : graph.data_deps_of(source))
+            parent_child.emplace_back(index_of[parent], i);
         for (const std::uint32_t parent : graph.control_deps_of(source)) {
             const auto data = graph.data_deps_of(source);
             if (std::find(data.begin(), data.end(), parent) == data.end()) {

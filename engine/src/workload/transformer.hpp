@@ -49,7 +49,9 @@ private:
     std::string tensor_name(const StageGraph& graph, std::uint32_t position) const;
     std::uint32_t named_member(const StageGraph& graph, std::int32_t op) const;
     std::uint32_t peer_position(const StageNode& node) const;
-    const Operator& op(std::int32_t index) const { return model_.operators()[static_cast<std::size_t>(index)]; }
+    const Operator& op(std::int32_t index) const {
+        return model_.operators()[static_cast<std::size_t>(index)];
+    }
 
     Trace flatten_stage(std::uint32_t position) const;
     void add_communicators(Workload& workload) const;
@@ -59,10 +61,11 @@ private:
     bool fractional_;
     ModelGraph model_;
     StageGraphs graphs_;
-    std::vector<std::vector<std::uint32_t>> id_order_;   ///< per stage: file positions in ascending id
-    std::vector<std::uint64_t> first_id_of_position_;    ///< of lane 0
+    std::vector<std::vector<std::uint32_t>> id_order_;  ///< per stage: file positions in ascending id
+    std::vector<std::uint64_t> first_id_of_position_;   ///< of lane 0
     std::uint64_t first_crossing_id_ = 0;
-    std::vector<std::vector<std::uint32_t>> position_of_op_;  ///< per stage: member that stands for an operator
+    std::vector<std::vector<std::uint32_t>>
+        position_of_op_;  ///< per stage: member that stands for an operator
 };
 
 /// Generates a workload whose catalog is its Transformer.

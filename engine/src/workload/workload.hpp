@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kNoSlot = UINT32_MAX;
 /// One node of a trace. Lists are ranges of the vectors of the Trace.
 struct Node {
     double num_ops = 0.0;
-    std::uint64_t bytes = 0;        ///< tensor size of compute and memory nodes, message or collective size else
+    std::uint64_t bytes = 0;  ///< tensor size of compute and memory nodes, message or collective size else
     std::uint64_t duration_ns = 0;  ///< recorded duration, used in replay
     std::uint32_t tag = 0;          ///< send and receive; the rank's lane is added
     std::uint32_t peer = 0;         ///< send and receive; the rank's lane is added
@@ -82,15 +82,16 @@ struct Workload {
     std::vector<std::uint32_t> trace_of_rank;
     std::vector<std::uint32_t> lane_of_rank;  ///< added to peers and tags
     std::vector<Communicator> communicators;
-    std::vector<std::uint32_t> slot_begin;         ///< per rank, into `communicator_of_slot`; one entry more
+    std::vector<std::uint32_t> slot_begin;  ///< per rank, into `communicator_of_slot`; one entry more
     std::vector<std::uint32_t> communicator_of_slot;
-    std::uint64_t communicator_group_count = 0;    ///< entries of the groups file
+    std::uint64_t communicator_group_count = 0;  ///< entries of the groups file
     std::shared_ptr<const NodeCatalog> catalog;
 
     std::uint32_t rank_count() const { return static_cast<std::uint32_t>(trace_of_rank.size()); }
     const Trace& trace(std::uint32_t rank) const { return traces[trace_of_rank[rank]]; }
     std::span<const std::uint32_t> slots_of(std::uint32_t rank) const {
-        return {communicator_of_slot.data() + slot_begin[rank], communicator_of_slot.data() + slot_begin[rank + 1]};
+        return {communicator_of_slot.data() + slot_begin[rank],
+                communicator_of_slot.data() + slot_begin[rank + 1]};
     }
 };
 

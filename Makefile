@@ -1,0 +1,63 @@
+# Every target sets itself up: a virtual environment with pinned packages and the compiled engine.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+ENGINE := $(shell find engine -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
+SYSTEM ?= system1
+MODEL ?= llama70b
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help install sweep test lint types unit engine-test coverage format stubs lock clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or newer is needed" if sys.version_info < (3, 10) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP): $(BIN)/python pyproject.toml constraints.txt $(ENGINE)
+	PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+		$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+install: $(STAMP)  ## make the virtual environment and build the engine
+
+sweep: $(STAMP)  ## the main job: every strategy of MODEL on SYSTEM (system1, llama70b)
+	$(BIN)/python -m dse.sweep system=$(SYSTEM) model=$(MODEL)
+
+test: lint types engine-test unit  ## lint, types, the engine's tests and all Python tests with coverage
+
+lint: $(STAMP)  ## ruff and clang-format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(ENGINE))
+
+types: $(STAMP)  ## mypy, strict
+	$(BIN)/mypy
+
+engine-test: $(STAMP)  ## the C++ tests of the engine
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S engine -B build/engine -DCMAKE_BUILD_TYPE=Release > /dev/null
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/engine --parallel $(JOBS)
+	PATH="$(abspath $(BIN)):$$PATH" ctest --test-dir build/engine --output-on-failure --quiet
+
+unit: $(STAMP)  ## pytest with coverage of dse/
+	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
+
+format: $(STAMP)  ## put all sources into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(ENGINE))
+
+stubs: $(STAMP)  ## write dse/_engine.pyi from the compiled module
+	$(BIN)/python -m nanobind.stubgen -q -m dse._engine -o dse/_engine.pyi
+
+lock: $(BIN)/python  ## choose new versions for constraints.txt
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --no-annotate --no-header \
+		--no-emit-index-url --output-file constraints.txt pyproject.toml
+
+clean:  ## remove the virtual environment and all builds
+	rm -rf $(VENV) build
