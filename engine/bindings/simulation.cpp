@@ -14,6 +14,7 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using namespace dse;
 using simulator::BlockedNode;
+using simulator::Method;
 using simulator::RankResult;
 using simulator::SimulationResult;
 using simulator::SystemConfig;
@@ -117,7 +118,13 @@ void bind_simulation(nb::module_& m) {
         .def_ro("classes", &SimulationResult::classes)
         .def_ro("class_of_rank", &SimulationResult::class_of_rank)
         .def_ro("blocked", &SimulationResult::blocked)
-        .def_ro("events", &SimulationResult::events);
-    m.def("simulate", &simulator::simulate, "workload"_a, "config"_a,
+        .def_ro("events", &SimulationResult::events)
+        .def_ro("by_classes", &SimulationResult::by_classes)
+        .def_ro("obstacle", &SimulationResult::obstacle);
+    nb::enum_<Method>(m, "Method")
+        .value("AUTO", Method::kAuto)
+        .value("GENERAL", Method::kGeneral)
+        .value("ASSUME_SYMMETRY", Method::kAssumeSymmetry);
+    m.def("simulate", &simulator::simulate, "workload"_a, "config"_a, "method"_a = Method::kAuto,
           nb::call_guard<nb::gil_scoped_release>());
 }

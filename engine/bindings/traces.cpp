@@ -227,7 +227,7 @@ void bind_traces(nb::module_& m) {
 
     nb::class_<Workload>(m, "Workload")
         .def_prop_ro("rank_count", &Workload::rank_count)
-        .def_prop_ro("trace_count", [](const Workload& w) { return w.traces.size(); })
+        .def_prop_ro("trace_count", [](const Workload& w) { return w.traces->size(); })
         .def_ro("trace_of_rank", &Workload::trace_of_rank)
         .def_ro("communicator_group_count", &Workload::communicator_group_count)
         .def("counts", &counts_dict, "rank"_a);

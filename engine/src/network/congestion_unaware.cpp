@@ -55,24 +55,22 @@ CongestionUnaware::CongestionUnaware(const std::vector<Dimension>& dimensions) :
     }
 }
 
-std::uint64_t CongestionUnaware::delay_ns(std::uint32_t source, std::uint32_t destination,
-                                          std::uint64_t bytes) const {
-    for (const Link& link : links_) {
-        const std::uint32_t from = source % link.npus;
-        const std::uint32_t to = destination % link.npus;
-        source /= link.npus;
-        destination /= link.npus;
-        if (from == to) continue;
-        std::uint32_t hops = 1;
-        if (link.topology == Topology::kSwitch) hops = 2;
-        if (link.topology == Topology::kRing) {
-            const std::uint32_t clockwise = (to + link.npus - from) % link.npus;
-            hops = std::min(clockwise, link.npus - clockwise);
-        }
-        return static_cast<std::uint64_t>(hops * link.latency_ns +
-                                          static_cast<double>(bytes) / link.bytes_per_ns);
+std::uint32_t CongestionUnaware::hops(std::uint32_t dimension, std::uint32_t offset) const {
+    const Link& link = links_[dimension];
+    if (link.topology == Topology::kSwitch) return 2;
+    return link.topology == Topology::kRing ? std::min(offset, link.npus - offset) : 1;
+}
+
+Wire CongestionUnaware::wire(std::uint32_t source, std::uint32_t destination) const {
+    for (std::uint32_t dimension = 0; dimension < links_.size(); ++dimension) {
+        const std::uint32_t npus = links_[dimension].npus;
+        const std::uint32_t from = source % npus;
+        const std::uint32_t to = destination % npus;
+        if (from != to) return {dimension, hops(dimension, (to + npus - from) % npus)};
+        source /= npus;
+        destination /= npus;
     }
-    return 0;
+    return {};
 }
 
 }  // namespace dse::network

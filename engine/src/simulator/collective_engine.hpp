@@ -21,14 +21,21 @@ public:
     virtual void collective_done(std::uint32_t rank, std::uint32_t node) = 0;
 };
 
-class CollectiveEngine {
+/// Runs collective nodes; ends them through a CollectiveListener.
+class CollectiveService {
+public:
+    virtual ~CollectiveService() = default;
+    virtual void start(std::uint32_t rank, std::uint32_t node) = 0;
+};
+
+class CollectiveEngine final : public CollectiveService {
 public:
     CollectiveEngine(const workload::Workload& workload, const SystemConfig& config,
                      const network::Address& address, RankTimers& timers, Transport& transport,
                      CollectiveListener& listener);
 
     /// Creates the streams of a collective node on one rank. Without phases the node never completes.
-    void start(std::uint32_t rank, std::uint32_t node);
+    void start(std::uint32_t rank, std::uint32_t node) override;
 
     void timer(std::uint32_t rank, const Timer& timer);
     void received(std::uint32_t stream);

@@ -1,18 +1,29 @@
 // Why ranks did not finish: the nodes that block them, what those wait for, and the cause.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
-#include "simulator/collective_engine.hpp"
 #include "simulator/graph_executor.hpp"
 #include "simulator/result.hpp"
-#include "simulator/transport.hpp"
 #include "workload/workload.hpp"
 
 namespace dse::simulator {
 
-/// Issued and ready nodes of the ranks that did not finish, at most a few a rank; empty if all finished.
+/// Ranks whose message a node still waits for, by (index in the executor, node).
+using AwaitedPeers = std::map<std::pair<std::uint32_t, std::uint32_t>, std::set<std::uint32_t>>;
+
+/// Issued and ready nodes of what did not finish, at most a few each; empty if all finished.
+///
+/// The executor may run representatives only: `ranks` gives the rank of each of its indices.
+/// `never_completes(index, node)` says whether an issued collective has no phase to run.
 std::vector<BlockedNode> blocked_nodes(const workload::Workload& workload, const GraphExecutor& executor,
-                                       CollectiveEngine& collectives, const Transport& transport);
+                                       std::span<const std::uint32_t> ranks, const AwaitedPeers& peers,
+                                       const std::function<bool(std::uint32_t, std::uint32_t)>& never_completes);
 
 }  // namespace dse::simulator

@@ -18,7 +18,7 @@ using Time = std::uint64_t;  ///< nanoseconds
 /// Later times are lost by the reference, whose clock passes through a double.
 inline constexpr Time kEndOfTime = Time{1} << 53;
 
-enum class EventKind : std::uint8_t { kBucket, kArrival, kLateReceive, kLinkFree, kHop };
+enum class EventKind : std::uint8_t { kBucket, kArrival, kLateReceive, kCollectiveTail };
 
 struct Event {
     EventKind kind;

@@ -11,18 +11,19 @@ using workload::Node;
 using workload::NodeKind;
 
 GraphExecutor::GraphExecutor(const workload::Workload& workload, const SystemConfig& config,
-                             EventQueue& queue, RankTimers& timers, Transport& transport)
+                             EventQueue& queue, RankTimers& timers, MessageService& messages)
     : workload_(workload),
       config_(config),
       queue_(queue),
       timers_(timers),
-      transport_(transport),
+      messages_(messages),
       ranks_(workload.rank_count()),
       results_(workload.rank_count()) {
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
         const workload::Trace& trace = workload.trace(r);
         Rank& rank = ranks_[r];
         rank.starts.resize(trace.nodes.size());
+        rank.passes.resize(trace.nodes.size());
         rank.states.resize(trace.nodes.size());
         rank.waits.reserve(trace.nodes.size());
         for (const Node& node : trace.nodes) rank.waits.push_back(node.wait_count);
@@ -65,6 +66,7 @@ ActivityClass GraphExecutor::class_of(const Node& node) const {
 
 void GraphExecutor::issue_pass(std::uint32_t r) {
     Rank& rank = ranks_[r];
+    ++pass_;
     while (true) {
         std::size_t best = kSlotCount;
         for (std::size_t slot = 0; slot < kSlotCount; ++slot) {
@@ -93,6 +95,7 @@ void GraphExecutor::issue(std::uint32_t r, std::uint32_t n) {
     Rank& rank = ranks_[r];
     const Node& node = workload_.trace(r).nodes[n];
     rank.starts[n] = queue_.now();
+    rank.passes[n] = pass_;
     rank.states[n] = NodeState::kIssued;
     ++rank.in_flight;
     if (config_.replay_only) {
@@ -137,9 +140,9 @@ void GraphExecutor::issue_communication(std::uint32_t r, std::uint32_t n) {
     const std::uint32_t lane = workload_.lane_of_rank[r];
     const Callback done{CallbackKind::kNodeDone, r, n};
     if (node.kind == NodeKind::kSend) {
-        transport_.send({node.tag + lane, r, node.peer + lane, node.bytes}, done);
+        messages_.send({node.tag + lane, r, node.peer + lane, node.bytes}, done);
     } else if (node.kind == NodeKind::kReceive) {
-        transport_.receive({node.tag + lane, node.peer + lane, r, node.bytes}, done);
+        messages_.receive({node.tag + lane, node.peer + lane, r, node.bytes}, done);
     } else if (node.collective == CollectiveType::kBroadcast) {
         replay(r, n);
     } else {

@@ -23,10 +23,10 @@ enum class NodeState : std::uint8_t { kWaiting, kReady, kIssued, kDone };
 class GraphExecutor {
 public:
     GraphExecutor(const workload::Workload& workload, const SystemConfig& config, EventQueue& queue,
-                  RankTimers& timers, Transport& transport);
+                  RankTimers& timers, MessageService& messages);
 
     /// The engine that runs collectives; set once, before `start`.
-    void use(CollectiveEngine& collectives) { collectives_ = &collectives; }
+    void use(CollectiveService& collectives) { collectives_ = &collectives; }
 
     /// The first issue pass of every rank, at time 0.
     void start();
@@ -40,6 +40,11 @@ public:
     const std::vector<RankResult>& results() const { return results_; }
     NodeState state(std::uint32_t rank, std::uint32_t node) const { return ranks_[rank].states[node]; }
 
+    /// Tick at which a node was issued, and the issue pass that did it; passes count from 1 over all ranks.
+    Time issued_at(std::uint32_t rank, std::uint32_t node) const { return ranks_[rank].starts[node]; }
+    std::uint32_t issued_in(std::uint32_t rank, std::uint32_t node) const { return ranks_[rank].passes[node]; }
+    std::uint32_t current_pass() const { return pass_; }
+
 private:
     enum Slot : std::uint8_t { kCpuSlot, kComputeSlot, kCommSlot, kNoLimit, kSlotCount };
 
@@ -49,6 +54,7 @@ private:
         std::vector<std::uint32_t> fresh;  ///< became ready during the issue pass
         std::vector<std::uint32_t> waits;  ///< nodes still waited for, per node
         std::vector<Time> starts;
+        std::vector<std::uint32_t> passes;  ///< in which a node was issued
         std::vector<NodeState> states;
         std::uint32_t in_flight = 0;
         RankStatistics statistics;
@@ -75,10 +81,11 @@ private:
     const SystemConfig& config_;
     EventQueue& queue_;
     RankTimers& timers_;
-    Transport& transport_;
-    CollectiveEngine* collectives_ = nullptr;
+    MessageService& messages_;
+    CollectiveService* collectives_ = nullptr;
     std::vector<Rank> ranks_;
     std::vector<RankResult> results_;
+    std::uint32_t pass_ = 0;
     std::deque<std::pair<std::uint32_t, std::uint32_t>> pool_accesses_;  ///< front: the one in service
 };
 

@@ -15,6 +15,7 @@ enum class TimerKind : std::uint8_t {
     kReducingPacket,  ///< the same for a packet that is then reduced; object: stream
     kPacketReduced,   ///< object: stream
     kTree,            ///< a step of a tree; object: stream
+    kCollectiveDone,  ///< lockstep: a collective is over; object: node
 };
 
 struct Timer {
@@ -45,6 +46,7 @@ public:
     template <typename Handler>
     void run(std::uint32_t index, Handler handle) {
         const std::uint32_t rank = buckets_[index].rank;
+        running_since_ = buckets_[index].created;
         while (buckets_[index].head != kNil) {
             const std::uint32_t entry = buckets_[index].head;
             const Timer timer = entries_[entry].timer;
@@ -63,6 +65,9 @@ public:
         buckets_.remove(index);
     }
 
+    /// Tick at which the bucket that runs now was made.
+    Time running_since() const { return running_since_; }
+
 private:
     struct Entry {
         Timer timer;
@@ -70,6 +75,7 @@ private:
     };
     struct Bucket {
         std::uint32_t rank;
+        Time created;
         std::uint32_t head = kNil;
         std::uint32_t tail = kNil;
     };
@@ -83,13 +89,14 @@ private:
         for (std::size_t i = pending.size(); i-- > 0;) {
             if (pending[i].time == time) return pending[i].bucket;
         }
-        const std::uint32_t index = buckets_.add({rank});
+        const std::uint32_t index = buckets_.add({rank, queue_.now()});
         queue_.schedule(time, {EventKind::kBucket, index});
         pending.push_back({time, index});
         return index;
     }
 
     EventQueue& queue_;
+    Time running_since_ = 0;
     Pool<Entry> entries_;
     Pool<Bucket> buckets_;
     std::vector<std::vector<Pending>> pending_;

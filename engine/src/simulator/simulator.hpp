@@ -1,4 +1,4 @@
-// The general event-driven simulator: the definition of truth inside the project.
+// Simulating a workload on a system with the congestion-unaware network.
 #pragma once
 
 #include "simulator/config.hpp"
@@ -7,11 +7,18 @@
 
 namespace dse::simulator {
 
-/// Runs a workload on a system with the congestion-unaware network, every rank and every packet.
+enum class Method : std::uint8_t {
+    kAuto,            ///< one rank of each class where that is proven to be the same, else the general engine
+    kGeneral,         ///< every rank and every packet: the definition of truth inside the project
+    kAssumeSymmetry,  ///< classes by trace without proof: wrong results, for tests that must notice them
+};
+
+/// Runs a workload on a system. The result is the same for kAuto and kGeneral, except for `events`.
 ///
 /// Re-entrant and without global state. Throws InputError for a system that does not fit the workload and
 /// SimulationError for what the reference cannot run either. Ranks that cannot finish are not an error: the
 /// result says `deadlock`, keeps the figures of the finished ranks and lists the nodes that block the others.
-SimulationResult simulate(const workload::Workload& workload, const SystemConfig& config);
+SimulationResult simulate(const workload::Workload& workload, const SystemConfig& config,
+                          Method method = Method::kAuto);
 
 }  // namespace dse::simulator

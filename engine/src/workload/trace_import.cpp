@@ -396,10 +396,11 @@ Workload import_traces(std::vector<chakra::TraceFile> files, const std::vector<s
     auto catalog = std::make_shared<ImportedCatalog>();
     CommunicatorTable communicators(workload, groups);
     workload.slot_begin.push_back(0);
+    std::vector<Trace> traces;
     const auto rank_count = static_cast<std::uint32_t>(files.size());
     for (std::uint32_t rank = 0; rank < rank_count; ++rank) {
         FileImporter importer(files[rank], paths[rank], rank, rank_count, groups);
-        workload.traces.push_back(importer.build());
+        traces.push_back(importer.build());
         workload.trace_of_rank.push_back(rank);
         workload.lane_of_rank.push_back(0);
         for (const CommunicatorKey& key : importer.slots()) {
@@ -409,6 +410,7 @@ Workload import_traces(std::vector<chakra::TraceFile> files, const std::vector<s
         catalog->add(importer);
         files[rank] = {};
     }
+    workload.traces = std::make_shared<const std::vector<Trace>>(std::move(traces));
     workload.catalog = std::move(catalog);
     return workload;
 }

@@ -360,9 +360,11 @@ std::string Transformer::groups_json() const {
 
 Workload Transformer::flatten() const {
     Workload workload;
+    std::vector<Trace> traces;
     for (std::uint32_t position = 0; position < graphs_.stages.size(); ++position) {
-        workload.traces.push_back(flatten_stage(position));
+        traces.push_back(flatten_stage(position));
     }
+    workload.traces = std::make_shared<const std::vector<Trace>>(std::move(traces));
     workload.trace_of_rank.resize(rank_count());
     workload.lane_of_rank.resize(rank_count());
     for (std::uint32_t rank = 0; rank < rank_count(); ++rank) {

@@ -78,7 +78,7 @@ public:
 };
 
 struct Workload {
-    std::vector<Trace> traces;
+    std::shared_ptr<const std::vector<Trace>> traces;  ///< one per rank class
     std::vector<std::uint32_t> trace_of_rank;
     std::vector<std::uint32_t> lane_of_rank;  ///< added to peers and tags
     std::vector<Communicator> communicators;
@@ -88,7 +88,7 @@ struct Workload {
     std::shared_ptr<const NodeCatalog> catalog;
 
     std::uint32_t rank_count() const { return static_cast<std::uint32_t>(trace_of_rank.size()); }
-    const Trace& trace(std::uint32_t rank) const { return traces[trace_of_rank[rank]]; }
+    const Trace& trace(std::uint32_t rank) const { return (*traces)[trace_of_rank[rank]]; }
     std::span<const std::uint32_t> slots_of(std::uint32_t rank) const {
         return {communicator_of_slot.data() + slot_begin[rank],
                 communicator_of_slot.data() + slot_begin[rank + 1]};

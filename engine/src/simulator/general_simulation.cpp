@@ -1,0 +1,100 @@
+// Wires queue, timers, transport, collectives and executor together and runs the event loop.
+#include "simulator/general_simulation.hpp"
+
+#include <numeric>
+
+#include "simulator/collective_engine.hpp"
+#include "simulator/deadlock_report.hpp"
+#include "simulator/graph_executor.hpp"
+#include "simulator/rank_timers.hpp"
+#include "simulator/transport.hpp"
+
+namespace dse::simulator {
+
+namespace {
+
+class Simulation final : public CollectiveListener {
+public:
+    Simulation(const workload::Workload& workload, const SystemConfig& config,
+               const network::CongestionUnaware& network)
+        : workload_(workload),
+          timers_(queue_, workload.rank_count()),
+          transport_(queue_, network, config.rendezvous),
+          executor_(workload, config, queue_, timers_, transport_),
+          collectives_(workload, config, network.address(), timers_, transport_, *this) {
+        executor_.use(collectives_);
+    }
+
+    SimulationResult run() {
+        executor_.start();
+        Event event{};
+        while (queue_.pop(event)) dispatch(event);
+        SimulationResult result;
+        result.classes = executor_.results();
+        result.class_of_rank.resize(workload_.rank_count());
+        std::iota(result.class_of_rank.begin(), result.class_of_rank.end(), 0U);
+        result.events = queue_.executed();
+        result.blocked = blocked_nodes(workload_, executor_, result.class_of_rank, awaited_peers(), [this](auto r, auto n) {
+            return collectives_.never_completes(r, n);
+        });
+        result.deadlock = !result.blocked.empty();
+        return result;
+    }
+
+    void collective_done(std::uint32_t rank, std::uint32_t node) override { executor_.complete(rank, node); }
+
+private:
+    AwaitedPeers awaited_peers() const {
+        AwaitedPeers peers;
+        transport_.for_each_unmatched_receive([&](const MessageKey& key, const Callback& callback) {
+            if (callback.kind == CallbackKind::kStreamReceive) {
+                peers[{callback.rank, collectives_.node_of(callback.object)}].insert(key.source);
+            } else if (callback.kind == CallbackKind::kNodeDone) {
+                peers[{callback.rank, callback.object}].insert(key.source);
+            }
+        });
+        return peers;
+    }
+
+    void dispatch(const Event& event) {
+        const auto call = [this](const Callback& callback) {
+            if (callback.kind == CallbackKind::kStreamReceive) {
+                collectives_.received(callback.object);
+            } else {
+                executor_.complete(callback.rank, callback.object);
+            }
+        };
+        switch (event.kind) {
+            case EventKind::kBucket:
+                timers_.run(event.object, [this](std::uint32_t rank, const Timer& timer) {
+                    if (timer.kind == TimerKind::kNodeDone) {
+                        executor_.duration_over(rank, timer.object);
+                    } else {
+                        collectives_.timer(rank, timer);
+                    }
+                });
+                break;
+            case EventKind::kArrival:
+                transport_.arrive(event.object, call);
+                break;
+            default:
+                transport_.late_receive(event.object, call);
+        }
+    }
+
+    const workload::Workload& workload_;
+    EventQueue queue_;
+    RankTimers timers_;
+    Transport transport_;
+    GraphExecutor executor_;
+    CollectiveEngine collectives_;
+};
+
+}  // namespace
+
+SimulationResult simulate_every_rank(const workload::Workload& workload, const SystemConfig& config,
+                                     const network::CongestionUnaware& network) {
+    return Simulation(workload, config, network).run();
+}
+
+}  // namespace dse::simulator

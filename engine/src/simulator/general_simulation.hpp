@@ -1,0 +1,15 @@
+// The event-driven simulation of every rank and every packet: what all shortcuts are proven against.
+#pragma once
+
+#include "network/congestion_unaware.hpp"
+#include "simulator/config.hpp"
+#include "simulator/result.hpp"
+#include "workload/workload.hpp"
+
+namespace dse::simulator {
+
+/// Returns a class for each rank.
+SimulationResult simulate_every_rank(const workload::Workload& workload, const SystemConfig& config,
+                                     const network::CongestionUnaware& network);
+
+}  // namespace dse::simulator
