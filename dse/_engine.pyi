@@ -1,6 +1,7 @@
 """The native core: workload generation, execution traces and simulation."""
 
 from collections.abc import Sequence
+import enum
 from typing import Any
 
 
@@ -297,4 +298,17 @@ class SimulationResult:
     @property
     def events(self) -> int: ...
 
-def simulate(workload: Workload, config: SystemConfig) -> SimulationResult: ...
+    @property
+    def by_classes(self) -> bool: ...
+
+    @property
+    def obstacle(self) -> str: ...
+
+class Method(enum.Enum):
+    AUTO = 0
+
+    GENERAL = 1
+
+    ASSUME_SYMMETRY = 2
+
+def simulate(workload: Workload, config: SystemConfig, method: Method = Method.AUTO) -> SimulationResult: ...

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 
-from dse.cli import run
+from dse.cli import ArgumentParser, run
 from dse.results import StudyStore, render, select, to_json
 from dse.units import parse_bytes
 
 DEFAULT_MEMORY_CAP = "80GB"
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> ArgumentParser:
     """The command line."""
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m dse.best",
         description="Name the fastest strategy of a study, its runner-up, and the same under a memory cap.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
@@ -10,6 +11,14 @@ from dse.errors import DseError, InputError
 
 if TYPE_CHECKING:
     from dse.config import Config
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """A parser whose errors are user errors: one line, like all others, instead of a usage text."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise an `InputError` that points to --help."""
+        raise InputError(f"{message}; see {self.prog} --help")
 
 
 def run(main: Callable[[Sequence[str]], int]) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from dse.cli import config_from_arguments, run
 from dse.config import Config
 from dse.errors import InputError
-from dse.executors import DesignPoint, run_point
+from dse.executors import point_of, run_point
 from dse.simulators import Outcome
 from dse.systems import write_system
 from dse.units import format_bytes
@@ -57,6 +58,8 @@ def export(config: Config, workload: GeneratedWorkload, folder: Path) -> list[st
         options.append(f"--num-queues-per-dim={config.system.queues_per_dimension}")
     if config.system.rendezvous_protocol:
         options.append("--rendezvous-protocol=true")
+    if config.system.injection_scale != 1.0:
+        options.append(f"--injection-scale={config.system.injection_scale}")
     return options
 
 
@@ -149,7 +152,7 @@ def main(argv: Sequence[str]) -> int:
     config = config_from_arguments(argv, USAGE)
     if config is None:
         return 0
-    point = DesignPoint(config.study, config.model, config.strategy, config.system, config.divisibility)
+    point = point_of(config, config.strategy)
     workload, outcome = run_point(point)
     options = export(config, workload, config.export) if config.export is not None else []
     data = to_json(config, workload, outcome)
@@ -158,7 +161,9 @@ def main(argv: Sequence[str]) -> int:
     else:
         print(render(data))
         if options:
-            print(f"\nexported to {config.export}; run it with\n  " + " \\\n  ".join(options))
+            print(
+                f"\nexported to {config.export}; run it with\n  " + " \\\n  ".join(map(shlex.quote, options))
+            )
     return 0 if outcome.status == "ok" else 1
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dse.cli import config_from_arguments, run
 from dse.config import Config, resolved_yaml
-from dse.executors import DesignPoint, Executor, LocalExecutor
+from dse.executors import DesignPoint, Executor, LocalExecutor, point_of
 from dse.results import StudyRow, StudyStore, render, select
 from dse.strategies import sample
 from dse.units import format_duration_ns
@@ -43,10 +43,7 @@ def points_of(config: Config) -> list[DesignPoint]:
     if config.search.name == "random":
         assert config.search.samples is not None
         strategies = sample(strategies, config.search.samples, config.search.seed)
-    return [
-        DesignPoint(config.study, config.model, strategy, config.system, config.divisibility)
-        for strategy in strategies
-    ]
+    return [point_of(config, strategy) for strategy in strategies]
 
 
 def executor_of(config: Config) -> Executor:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from dse.cli import run
+from dse.cli import ArgumentParser, run
 from dse.executors.local import usable_cores
 from dse.simulators import NativeSimulator
 from dse.validation import Case, Mismatch, check, load_cases
@@ -16,9 +15,9 @@ from dse.validation import Case, Mismatch, check, load_cases
 NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> ArgumentParser:
     """The command line."""
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="python -m dse.validate",
         description="Compare the simulator with recorded results of ASTRA-sim: every rank, every figure.",
         epilog="Exit code: 0 no mismatch, 1 mismatches, 2 wrong input.",

@@ -133,9 +133,10 @@ class ExecutorSchema:
 
 @dataclass
 class SimulatorSchema:
-    """conf/simulator/*.yaml: what evaluates a point."""
+    """conf/simulator/*.yaml: what evaluates a point, see `dse.simulators`."""
 
     name: str = MISSING
+    engine: str = MISSING
 
 
 @dataclass

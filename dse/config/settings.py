@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from dse.config.schema import ConfigSchema, SystemSchema
 from dse.errors import InputError
 from dse.models import ModelSpec
+from dse.simulators.native import EngineMethod
 from dse.strategies import DesignSpace, Strategy
 from dse.suggestions import did_you_mean
 from dse.systems import CollectiveAlgorithms, Dimension, RemoteMemory, SystemSpec
@@ -20,6 +21,7 @@ FORMATS = ("table", "json")
 SEARCHES = ("exhaustive", "random")
 EXECUTORS = ("local",)
 SIMULATORS = ("native",)
+ENGINES: tuple[EngineMethod, ...] = ("auto", "general")
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}", re.ASCII)
 
 
@@ -42,9 +44,10 @@ class ExecutorSettings:
 
 @dataclass(frozen=True)
 class SimulatorSettings:
-    """What evaluates a point."""
+    """What evaluates a point; `engine` is auto (by classes of ranks where proven) or general (every rank)."""
 
     name: str
+    engine: EngineMethod
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,6 @@ def to_config(values: ConfigSchema, resolved: str) -> Config:
     _choice("workload.divisibility", values.workload.divisibility, DIVISIBILITIES)
     _choice("format", values.format, FORMATS)
     _choice("executor.name", values.executor.name, EXECUTORS)
-    _choice("simulator.name", values.simulator.name, SIMULATORS)
     if values.executor.threads is not None and values.executor.threads < 1:
         raise InputError(f"executor.threads is {values.executor.threads}; it must be at least 1, or null")
     if not values.results_dir or values.export == "":
@@ -123,7 +125,7 @@ def to_config(values: ConfigSchema, resolved: str) -> Config:
         space=DesignSpace(**{key: _frozen(value) for key, value in asdict(values.space).items()}),
         search=_search(values),
         executor=ExecutorSettings(**asdict(values.executor)),
-        simulator=SimulatorSettings(**asdict(values.simulator)),
+        simulator=_simulator(values),
         resolved=resolved,
     )
 
@@ -147,6 +149,15 @@ def _search(values: ConfigSchema) -> SearchSettings:
             f"search.samples is {search.samples}, but search is exhaustive; write search=random too"
         )
     return SearchSettings(search.name, search.samples, search.seed)
+
+
+def _simulator(values: ConfigSchema) -> SimulatorSettings:
+    simulator = values.simulator
+    _choice("simulator.name", simulator.name, SIMULATORS)
+    for engine in ENGINES:
+        if simulator.engine == engine:
+            return SimulatorSettings(simulator.name, engine)
+    raise InputError(f"simulator.engine is '{simulator.engine}'; allowed are {', '.join(ENGINES)}")
 
 
 def _frozen(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from dse.errors import SimulationError
 from dse.models import ModelSpec
@@ -12,6 +13,9 @@ from dse.strategies import InfeasibleStrategy, Strategy
 from dse.systems import SystemSpec
 from dse.workloads import GeneratedWorkload, generate
 from dse.workloads.generate import Divisibility
+
+if TYPE_CHECKING:
+    from dse.config import Config
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,12 @@ class DesignPoint:
     system: SystemSpec
     divisibility: Divisibility = "stage"
     simulator: Simulator = field(default_factory=NativeSimulator)
+
+
+def point_of(config: Config, strategy: Strategy) -> DesignPoint:
+    """Return the design point of a configuration with another strategy."""
+    simulator = NativeSimulator(config.simulator.engine)
+    return DesignPoint(config.study, config.model, strategy, config.system, config.divisibility, simulator)
 
 
 def run_point(point: DesignPoint) -> tuple[GeneratedWorkload, Outcome]:

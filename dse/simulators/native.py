@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from dse import _engine
 from dse.errors import InputError
 from dse.simulators.base import BlockedNode, Outcome, RankMetrics, Simulator
 from dse.systems import SystemSpec
 from dse.workloads import Workload
 
+EngineMethod = Literal["auto", "general"]
 
+
+@dataclass(frozen=True)
 class NativeSimulator(Simulator):
-    """Runs in this process, releases the GIL, touches no file."""
+    """Runs in this process, releases the GIL, touches no file.
+
+    `engine` auto simulates one rank of each class where the classes are proven to do the same (docs/performance.md)
+    and every rank otherwise; general always simulates every rank and every packet. Results are the same.
+    """
+
+    engine: EngineMethod = "auto"
 
     def simulate(self, workload: Workload, system: SystemSpec) -> Outcome:
         """See `Simulator.simulate`."""
@@ -19,14 +31,18 @@ class NativeSimulator(Simulator):
                 f"system.network_model is {system.network_model}; "
                 "the native simulator has congestion_unaware only"
             )
-        result = _engine.simulate(workload.native, native_system(system))
+        result = _engine.simulate(workload.native, native_system(system), _METHODS[self.engine])
         return Outcome(
             status="deadlock" if result.deadlock else "ok",
             classes=tuple(_metrics(ranks, system.track_local_memory) for ranks in result.classes),
             class_of_rank=result.class_of_rank,
             blocked=tuple(_blocked(node) for node in result.blocked),
             events=result.events,
+            obstacle=None if result.by_classes else result.obstacle,
         )
+
+
+_METHODS = {"auto": _engine.Method.AUTO, "general": _engine.Method.GENERAL}
 
 
 def native_system(system: SystemSpec) -> _engine.SystemConfig:

@@ -43,6 +43,9 @@ def collective_case(record: Mapping[str, Any], place: str) -> Case:
         }
         system = None if lacking else system_of(record["id"], settings)
         comm_size = record["comm_size"]
+        if isinstance(comm_size, bool) or not isinstance(comm_size, int) or not 0 <= comm_size < 2**63:
+            raise InputError(f"{place}: comm_size is {comm_size!r}; it must be an integer from 0")
+        check_groups(groups)
 
         def load() -> tuple[Workload, SystemSpec]:
             assert system is not None
@@ -58,6 +61,17 @@ def collective_case(record: Mapping[str, Any], place: str) -> Case:
         )
     except KeyError as error:
         raise InputError(f"{place}: key {error} is missing") from None
+
+
+def check_groups(groups: Mapping[str, Any]) -> None:
+    """Refuse groups that are not lists of ranks.
+
+    Raises:
+        InputError: names the group and what it is.
+    """
+    for name, members in groups.items():
+        if not isinstance(members, list) or not all(type(m) is int and 0 <= m < 2**32 for m in members):
+            raise InputError(f"groups.{name} is {members!r}; it must be a list of ranks from 0")
 
 
 def three_collectives(

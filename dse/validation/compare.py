@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from dse.errors import SimulationError
+from dse.errors import InputError, SimulationError
 from dse.simulators import Outcome, RankMetrics, Simulator
 from dse.validation.cases import Case, Expected, Mismatch, Value
 from dse.workloads import Workload
@@ -15,11 +15,13 @@ def check(case: Case, simulator: Simulator) -> list[Mismatch]:
     """Run `case` and return all differences.
 
     Raises:
-        InputError: the case itself is wrong: an unreadable file, an unknown key.
+        InputError: the case itself is wrong: an unreadable file, an unknown key; names the case.
     """
-    workload, system = case.load()
     try:
+        workload, system = case.load()
         outcome = simulator.simulate(workload, system)
+    except InputError as error:
+        raise InputError(f"case {case.name}: {error}") from None
     except SimulationError as error:
         if case.expected.status == "unsupported":
             return []

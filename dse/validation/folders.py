@@ -10,6 +10,7 @@ from typing import Any
 from dse.errors import InputError
 from dse.files import load_json_object
 from dse.systems import SystemSpec, read_system
+from dse.systems.validation import NETWORK_MODELS
 from dse.validation.cases import Case, Expected
 from dse.validation.log import read_log
 from dse.workloads import Workload, read_groups, read_workload
@@ -19,6 +20,11 @@ _FIELD_OF_OPTION = {
     "--num-queues-per-dim": "queues_per_dimension",
     "--rendezvous-protocol": "rendezvous_protocol",
     "--injection-scale": "injection_scale",
+}
+_VALUES_OF_OPTION = {
+    "--num-queues-per-dim": "an integer",
+    "--rendezvous-protocol": "true or false",
+    "--injection-scale": "a number",
 }
 _WITHOUT_EFFECT = ("--comm-scale", "--compute-scale", "--logging-configuration", "--logging-folder")
 
@@ -39,7 +45,10 @@ def folder_case(folder: Path, name: str) -> Case:
         InputError: a file is missing or wrong, traces are not numbered 0, 1, …, or an option is unknown.
     """
     notes = load_json_object(folder / "case.json") if (folder / "case.json").is_file() else {}
-    network_model = str(notes.get("network_model", "congestion_unaware"))
+    network_model = notes.get("network_model", "congestion_unaware")
+    if network_model not in NETWORK_MODELS:
+        allowed = ", ".join(NETWORK_MODELS)
+        raise InputError(f"{folder}/case.json: network_model is {network_model!r}; allowed are {allowed}")
     traces = trace_files(folder)
     ranks = read_log(_log(folder))
     unknown = sorted(rank for rank in ranks if rank >= len(traces))
@@ -98,7 +107,11 @@ def command_line_fields(options: Sequence[str], folder: Path) -> dict[str, Any]:
     Raises:
         InputError: an option that we do not know, or a value of the wrong type.
     """
-    words = [word for option in options for word in str(option).split("=", 1)]
+    if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
+        raise InputError(f"{folder}/case.json: options is {options!r}; it must be a list of texts")
+    words = [word for option in options for word in option.split("=", 1)]
+    if len(words) % 2:
+        raise InputError(f"{folder}/case.json: option {words[-1]} has no value")
     fields: dict[str, Any] = {}
     for option, value in zip(words[::2], words[1::2], strict=False):
         if option in _WITHOUT_EFFECT:
@@ -109,7 +122,10 @@ def command_line_fields(options: Sequence[str], folder: Path) -> dict[str, Any]:
         try:
             fields[_FIELD_OF_OPTION[option]] = _option_value(option, value)
         except ValueError:
-            raise InputError(f"{folder}/case.json: option {option} has the value '{value}'") from None
+            expected = _VALUES_OF_OPTION[option]
+            raise InputError(
+                f"{folder}/case.json: option {option} has the value '{value}'; it must be {expected}"
+            ) from None
     return fields
 
 

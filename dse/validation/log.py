@@ -52,7 +52,11 @@ def read_log(path: Path) -> dict[int, dict[str, Value]]:
                 raise InputError(f"{path}, line {number}: rank {rank} finishes a second time; one run a log")
             finished[rank] = {"finish_ns": int(end["finish"]), "exposed_comm_ns": int(end["exposed"])}
         elif (labelled := _LABELLED.search(text)) is not None:
-            figures.setdefault(rank, {}).update(_figure(labelled))
+            try:
+                figures.setdefault(rank, {}).update(_figure(labelled))
+            except ValueError:
+                figure = f"{labelled['label']} is {labelled['value']}"
+                raise InputError(f"{path}, line {number}: {figure}; it must be a number") from None
     return {rank: {**values, **figures.get(rank, {})} for rank, values in finished.items()}
 
 

@@ -10,6 +10,7 @@ from dse.errors import InputError
 from dse.models import MODEL_DIMENSIONS, ModelSpec
 from dse.strategies import STRATEGY_FIELDS, Strategy
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.systems.validation import NETWORK_MODELS
 from dse.validation.cases import Case, Expected
 from dse.workloads import Workload, generate
 
@@ -21,7 +22,7 @@ _SYSTEM_KEYS = (
     "preferred_dataset_splits",
     "collective_optimization",
 )
-SUPPORTED_TOPOLOGIES = ("Ring", "FullyConnected", "Switch")
+UNSUPPORTED_TOPOLOGIES = ("Mesh2D",)
 
 
 def point_case(record: Mapping[str, Any], place: str) -> Case:
@@ -34,7 +35,7 @@ def point_case(record: Mapping[str, Any], place: str) -> Case:
         network, network_model = record["system"]["network"], record["network_model"]
         lacking = unsupported(network_model, network)
         model = ModelSpec(name=record["id"], **{key: record["model"][key] for key in MODEL_DIMENSIONS})
-        strategy = Strategy(**{key: record["strategy"][key] for key in STRATEGY_FIELDS})
+        strategy = _strategy({key: record["strategy"][key] for key in STRATEGY_FIELDS})
         system = None if lacking else system_of(record["id"], record["system"])
 
         def load() -> tuple[Workload, SystemSpec]:
@@ -52,17 +53,32 @@ def point_case(record: Mapping[str, Any], place: str) -> Case:
         raise InputError(f"{place}: key {error} is missing") from None
 
 
+def _strategy(values: Mapping[str, Any]) -> Strategy:
+    for key, value in values.items():
+        switch = key in ("weight_sharded", "activation_recompute")
+        if isinstance(value, bool) is not switch or not isinstance(value, int) or not 0 <= value < 2**31:
+            expected = "true or false" if switch else "an integer from 1"
+            raise InputError(f"strategy.{key} is {value!r}; it must be {expected}")
+    return Strategy(**values)
+
+
 def unsupported(network_model: str, network: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what the native simulator lacks for a network, None if nothing."""
+    """Return what the native simulator lacks for a network, None if nothing.
+
+    Raises:
+        InputError: a network model that nobody knows.
+    """
+    if network_model not in NETWORK_MODELS:
+        raise InputError(f"network_model is {network_model!r}; allowed are {', '.join(NETWORK_MODELS)}")
     if network_model != "congestion_unaware":
         return network_model
-    other = [d["topology"] for d in network if d["topology"] not in SUPPORTED_TOPOLOGIES]
-    return other[0] if other else None
+    return next((d["topology"] for d in network if d["topology"] in UNSUPPORTED_TOPOLOGIES), None)
 
 
 def system_of(name: str, settings: Mapping[str, Any]) -> SystemSpec:
     """Return the system that a record describes; optional settings that it lacks keep our defaults."""
     fields = {key: settings[key] for key in _SYSTEM_KEYS if key in settings}
+    required = {key: settings[key] for key in ("peak_tflops", "memory_bandwidth_gbps")}
     return SystemSpec(
         name=name,
         network=tuple(
@@ -73,7 +89,7 @@ def system_of(name: str, settings: Mapping[str, Any]) -> SystemSpec:
             **{key: tuple(names) for key, names in settings["collectives"].items()}
         ),
         endpoint_delay_ns=settings["endpoint_delay"],
-        **fields,
+        **fields | required,
     )
 
 
@@ -82,7 +98,7 @@ def _expected(record: Mapping[str, Any], npus: int) -> Expected:
     return Expected(
         status=record["status"],
         ranks=per_rank(record["ranks"], npus) if "ranks" in record else None,
-        trace_counts={int(rank): values for rank, values in counts.items()},
+        trace_counts={int(rank): dict(values) for rank, values in counts.items()},
         communicator_groups=record.get("communicator_groups"),
     )
 

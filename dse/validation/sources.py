@@ -43,6 +43,8 @@ def _json_cases(path: Path) -> Iterator[Case]:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
+    if not any(line.strip() for line in lines):
+        raise InputError(f"{path}: no case; expected one JSON object a line")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -53,12 +55,19 @@ def _json_cases(path: Path) -> Iterator[Case]:
             raise InputError(f"{place}: not JSON: {error}") from None
         if not isinstance(record, dict):
             raise InputError(f"{place}: holds {type(record).__name__}; expected an object")
-        if "collective" in record:
-            yield collective_case(record, place)
-        elif "strategy" in record:
-            yield point_case(record, place)
-        else:
-            raise InputError(f"{place}: has neither 'strategy' (a point) nor 'collective'")
+        yield _json_case(record, place)
+
+
+def _json_case(record: dict[str, Any], place: str) -> Case:
+    if "collective" not in record and "strategy" not in record:
+        raise InputError(f"{place}: has neither 'strategy' (a point) nor 'collective'")
+    try:
+        return collective_case(record, place) if "collective" in record else point_case(record, place)
+    except InputError as error:
+        message = str(error)
+        raise InputError(message if message.startswith(place) else f"{place}: {message}") from None
+    except (TypeError, ValueError, AttributeError, IndexError) as error:
+        raise InputError(f"{place}: a value has the wrong type or length: {error}") from None
 
 
 def _folder_cases(folder: Path, shown: Path | None = None) -> list[Case]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,6 +16,7 @@ from dse.workloads.traces import Workload
 
 Divisibility = Literal["stage", "strict"]
 GROUPS_FILE = "comm_group.json"
+_KEPT_WORKLOADS = 32  # a few MB each at the size of the lab's models
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,15 @@ def generate(
         raise InfeasibleStrategy(
             f"workload.divisibility=strict: {'; '.join(broken)}; workload.divisibility=stage cuts the shards"
         )
+    return _generated(model, strategy, bool(broken))
+
+
+@functools.lru_cache(maxsize=_KEPT_WORKLOADS)
+def _generated(model: ModelSpec, strategy: Strategy, is_fractional: bool) -> GeneratedWorkload:
+    """Generate, or give what was generated before: workloads are immutable, and shared between points.
+
+    A sweep over systems, such as a bandwidth sensitivity of one strategy, generates nothing twice.
+    """
     native_model = _engine.ModelSpec()
     for key in MODEL_DIMENSIONS:
         setattr(native_model, key, getattr(model, key))
@@ -76,4 +87,4 @@ def generate(
         transformer = _engine.transformer(native_model, native_strategy)
     except InputError as error:
         raise InfeasibleStrategy(str(error)) from None
-    return GeneratedWorkload(_engine.generate(transformer), transformer, is_fractional=bool(broken))
+    return GeneratedWorkload(_engine.generate(transformer), transformer, is_fractional)

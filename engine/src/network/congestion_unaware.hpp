@@ -36,7 +36,8 @@ public:
 
     std::uint64_t delay_ns(Wire wire, std::uint64_t bytes) const {
         const Link& link = links_[wire.dimension];
-        return static_cast<std::uint64_t>(wire.hops * link.latency_ns + static_cast<double>(bytes) / link.bytes_per_ns);
+        return static_cast<std::uint64_t>(wire.hops * link.latency_ns +
+                                          static_cast<double>(bytes) / link.bytes_per_ns);
     }
 
 private:

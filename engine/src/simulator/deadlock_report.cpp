@@ -57,9 +57,9 @@ std::string cause_of_issued(const Node& node, bool never_completes, bool has_pee
 
 }  // namespace
 
-std::vector<BlockedNode> blocked_nodes(const workload::Workload& workload, const GraphExecutor& executor,
-                                       std::span<const std::uint32_t> ranks, const AwaitedPeers& peers,
-                                       const std::function<bool(std::uint32_t, std::uint32_t)>& never_completes) {
+std::vector<BlockedNode> blocked_nodes(
+    const workload::Workload& workload, const GraphExecutor& executor, std::span<const std::uint32_t> ranks,
+    const AwaitedPeers& peers, const std::function<bool(std::uint32_t, std::uint32_t)>& never_completes) {
     std::vector<BlockedNode> blocked;
     for (std::uint32_t index = 0; index < ranks.size(); ++index) {
         if (executor.results()[index].finished) continue;
@@ -83,14 +83,16 @@ std::vector<BlockedNode> blocked_nodes(const workload::Workload& workload, const
                 entry.peers.assign(found->second.begin(), found->second.end());
             }
             const bool collective = nodes[n].kind == NodeKind::kCollective;
-            if (collective) entry.communicator = workload.communicators[workload.slots_of(rank)[nodes[n].slot]].name;
+            if (collective)
+                entry.communicator = workload.communicators[workload.slots_of(rank)[nodes[n].slot]].name;
             if (executor.state(index, n) == NodeState::kIssued) {
                 const bool endless = collective && never_completes(index, n);
                 entry.cause = cause_of_issued(nodes[n], endless, !entry.peers.empty());
             } else {
-                entry.cause = any_issued ? "it is ready, but its hardware slot is taken by a node that never ends"
-                                         : "it became ready through a skipped node (zero size), and no later "
-                                           "completion on this rank issues it";
+                entry.cause = any_issued
+                                  ? "it is ready, but its hardware slot is taken by a node that never ends"
+                                  : "it became ready through a skipped node (zero size), and no later "
+                                    "completion on this rank issues it";
             }
         }
     }

@@ -22,8 +22,8 @@ using AwaitedPeers = std::map<std::pair<std::uint32_t, std::uint32_t>, std::set<
 ///
 /// The executor may run representatives only: `ranks` gives the rank of each of its indices.
 /// `never_completes(index, node)` says whether an issued collective has no phase to run.
-std::vector<BlockedNode> blocked_nodes(const workload::Workload& workload, const GraphExecutor& executor,
-                                       std::span<const std::uint32_t> ranks, const AwaitedPeers& peers,
-                                       const std::function<bool(std::uint32_t, std::uint32_t)>& never_completes);
+std::vector<BlockedNode> blocked_nodes(
+    const workload::Workload& workload, const GraphExecutor& executor, std::span<const std::uint32_t> ranks,
+    const AwaitedPeers& peers, const std::function<bool(std::uint32_t, std::uint32_t)>& never_completes);
 
 }  // namespace dse::simulator

@@ -34,9 +34,8 @@ public:
         result.class_of_rank.resize(workload_.rank_count());
         std::iota(result.class_of_rank.begin(), result.class_of_rank.end(), 0U);
         result.events = queue_.executed();
-        result.blocked = blocked_nodes(workload_, executor_, result.class_of_rank, awaited_peers(), [this](auto r, auto n) {
-            return collectives_.never_completes(r, n);
-        });
+        result.blocked = blocked_nodes(workload_, executor_, result.class_of_rank, awaited_peers(),
+                                       [this](auto r, auto n) { return collectives_.never_completes(r, n); });
         result.deadlock = !result.blocked.empty();
         return result;
     }

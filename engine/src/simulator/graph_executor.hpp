@@ -42,7 +42,9 @@ public:
 
     /// Tick at which a node was issued, and the issue pass that did it; passes count from 1 over all ranks.
     Time issued_at(std::uint32_t rank, std::uint32_t node) const { return ranks_[rank].starts[node]; }
-    std::uint32_t issued_in(std::uint32_t rank, std::uint32_t node) const { return ranks_[rank].passes[node]; }
+    std::uint32_t issued_in(std::uint32_t rank, std::uint32_t node) const {
+        return ranks_[rank].passes[node];
+    }
     std::uint32_t current_pass() const { return pass_; }
 
 private:

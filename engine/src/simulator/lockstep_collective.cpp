@@ -29,8 +29,9 @@ LockstepTime LockstepCollectives::compute(const CollectivePlan& plan, Wire ring_
 
 /// Streams pass their phases; a queue per dimension runs a few at a time, first come, first served.
 ///
-/// Streams in the same phase are interchangeable. Streams of different phases that enter one queue in the same
-/// tick come from different neighbours, so their order may differ between ranks: refused if it could matter.
+/// Streams in the same phase are interchangeable. Streams of different phases that enter one queue in the
+/// same tick come from different neighbours, so their order may differ between ranks: refused if it could
+/// matter.
 LockstepTime LockstepCollectives::flow_shop(const CollectivePlan& plan, Wire ring_wire) const {
     struct Queue {
         std::deque<std::size_t> waiting;  ///< phases of the waiting streams
@@ -60,14 +61,18 @@ LockstepTime LockstepCollectives::flow_shop(const CollectivePlan& plan, Wire rin
         std::map<std::uint32_t, std::vector<std::size_t>> entered;
         for (const std::size_t phase : finished) {
             --queues[plan.phases[phase].dimension].running;
-            if (phase + 1 < plan.phases.size()) entered[plan.phases[phase + 1].dimension].push_back(phase + 1);
+            if (phase + 1 < plan.phases.size())
+                entered[plan.phases[phase + 1].dimension].push_back(phase + 1);
         }
         for (const auto& [dimension, phases] : entered) {
             Queue& queue = queues[dimension];
             queue.waiting.insert(queue.waiting.end(), phases.begin(), phases.end());
-            const bool mixed = std::adjacent_find(phases.begin(), phases.end(), std::not_equal_to<>()) != phases.end();
-            const bool all_start = queue.running + queue.waiting.size() <= config_.active_chunks_per_dimension;
-            if (mixed && !all_start) throw NotSymmetric("streams enter a queue from two neighbours in one tick");
+            const bool mixed =
+                std::adjacent_find(phases.begin(), phases.end(), std::not_equal_to<>()) != phases.end();
+            const bool all_start =
+                queue.running + queue.waiting.size() <= config_.active_chunks_per_dimension;
+            if (mixed && !all_start)
+                throw NotSymmetric("streams enter a queue from two neighbours in one tick");
         }
         for (auto& [dimension, queue] : queues) fill(queue, now);
     }
@@ -105,7 +110,8 @@ LockstepTime LockstepCollectives::ring_time(const PhasePlan& phase, Wire ring_wi
     const Wire wire = phase.membership == Membership::kList ? ring_wire : wire_at(phase, 1);
     const Time endpoint = phase.endpoint_delay_ns;
     const Time step = delay(wire, phase.packet_bytes) + endpoint;
-    const bool reduces = phase.type == CollectiveType::kReduceScatter || phase.type == CollectiveType::kAllReduce;
+    const bool reduces =
+        phase.type == CollectiveType::kReduceScatter || phase.type == CollectiveType::kAllReduce;
     const Time reductions = reduces ? (phase.members - 1) * phase.reduction_ns : 0;
     const bool last_reduces = phase.reduces(phase.sends);
     return {endpoint + phase.sends * step + reductions, last_reduces ? phase.reduction_ns : endpoint};
@@ -127,7 +133,8 @@ LockstepTime LockstepCollectives::direct_time(const PhasePlan& phase) const {
         return {endpoint + 2 * exchange + phase.reduction_ns, endpoint};
     }
     const bool reduces = phase.type == CollectiveType::kReduceScatter;
-    return {endpoint + exchange + (reduces ? phase.reduction_ns : 0), reduces ? phase.reduction_ns : endpoint};
+    return {endpoint + exchange + (reduces ? phase.reduction_ns : 0),
+            reduces ? phase.reduction_ns : endpoint};
 }
 
 LockstepTime LockstepCollectives::halving_doubling_time(const PhasePlan& phase) const {
@@ -138,7 +145,8 @@ LockstepTime LockstepCollectives::halving_doubling_time(const PhasePlan& phase) 
         const PhasePlan::Step& step = phase.steps[packet];
         const bool reduces = phase.reduces(packet + 1);
         const Time reduction = reduces ? phase.reduction_of(packet + 1) : 0;
-        if (step.offset == 0 || step.offset >= phase.members) throw NotSymmetric("halving-doubling out of range");
+        if (step.offset == 0 || step.offset >= phase.members)
+            throw NotSymmetric("halving-doubling out of range");
         result.duration_ns += delay(wire_at(phase, step.offset), step.bytes) + endpoint + reduction;
         result.tail_ns = reduces ? reduction : endpoint;
     }

@@ -54,8 +54,9 @@ public:
         result.classes = executor_.results();
         result.class_of_rank = classes_.class_of_rank;
         result.events = queue_.executed();
-        result.blocked = blocked_nodes(original_, executor_, classes_.representative, awaited_peers(),
-                                       [this](auto index, auto node) { return plan_of(index, node).phases.empty(); });
+        result.blocked =
+            blocked_nodes(original_, executor_, classes_.representative, awaited_peers(),
+                          [this](auto index, auto node) { return plan_of(index, node).phases.empty(); });
         result.deadlock = !result.blocked.empty();
         return result;
     }
@@ -161,7 +162,8 @@ private:
             note_single(message.key.destination, message.sent, message.key.source);
         }
         executor_.complete(message.on_arrival.rank, message.on_arrival.object);
-        if (const auto callback = matcher_.arrive(message.key)) executor_.complete(callback->rank, callback->object);
+        if (const auto callback = matcher_.arrive(message.key))
+            executor_.complete(callback->rank, callback->object);
     }
 
     void note_single(std::uint32_t rank_class, Time inserted, std::uint32_t inserter) {

@@ -6,8 +6,8 @@
 
 namespace dse::simulator {
 
-/// Runs the representatives of `classes`. Throws NotSymmetric as soon as the outcome could depend on the order
-/// of ranks. A deadlock is reported for the representatives.
+/// Runs the representatives of `classes`. Throws NotSymmetric as soon as the outcome could depend on the
+/// order of ranks. A deadlock is reported for the representatives.
 SimulationResult simulate_classes(const workload::Workload& workload, const SystemConfig& config,
                                   const network::CongestionUnaware& network, const RankClasses& classes);
 

@@ -40,9 +40,9 @@ struct SimulationResult {
     std::vector<RankResult> classes;  ///< in order of their lowest rank
     std::vector<std::uint32_t> class_of_rank;
     std::vector<BlockedNode> blocked;
-    std::uint64_t events = 0;   ///< executed
-    bool by_classes = false;    ///< one rank of each class was simulated
-    std::string obstacle;       ///< otherwise: the first precondition of that which does not hold
+    std::uint64_t events = 0;  ///< executed
+    bool by_classes = false;   ///< one rank of each class was simulated
+    std::string obstacle;      ///< otherwise: the first precondition of that which does not hold
 };
 
 }  // namespace dse::simulator

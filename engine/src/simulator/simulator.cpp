@@ -78,7 +78,8 @@ SimulationResult simulate(const workload::Workload& workload, const SystemConfig
     } else {
         try {
             if (method == Method::kGeneral) throw NotSymmetric("the general engine was asked for");
-            result = simulate_classes(workload, config, network, find_rank_classes(workload, config, network));
+            result =
+                simulate_classes(workload, config, network, find_rank_classes(workload, config, network));
             result.by_classes = true;
         } catch (const NotSymmetric& obstacle) {
             result = simulate_every_rank(workload, config, network);

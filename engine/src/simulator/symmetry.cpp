@@ -60,7 +60,8 @@ Progression progression_of(const Communicator& communicator) {
 
 class Partitioner {
 public:
-    Partitioner(const Workload& workload, const SystemConfig& config, const network::CongestionUnaware& network)
+    Partitioner(const Workload& workload, const SystemConfig& config,
+                const network::CongestionUnaware& network)
         : workload_(workload), config_(config), network_(network) {
         for (const workload::Trace& trace : *workload.traces) uses_.push_back(use_of(trace));
         slots_ = workload.rank_count() > 0 ? static_cast<std::uint32_t>(workload.slots_of(0).size()) : 0;
@@ -83,9 +84,11 @@ private:
         if (config_.rendezvous) throw NotSymmetric("rendezvous protocol");
         if (config_.endpoint_delay_ns == 0) throw NotSymmetric("endpoint delay of 0");
         if (config_.remote_memory.kind == RemoteMemoryKind::kPool) throw NotSymmetric("shared remote memory");
-        if (workload_.traces->size() == workload_.rank_count()) throw NotSymmetric("every rank has its own trace");
+        if (workload_.traces->size() == workload_.rank_count())
+            throw NotSymmetric("every rank has its own trace");
         for (std::uint32_t rank = 0; rank < workload_.rank_count(); ++rank) {
-            if (workload_.slots_of(rank).size() != slots_) throw NotSymmetric("ranks have different communicators");
+            if (workload_.slots_of(rank).size() != slots_)
+                throw NotSymmetric("ranks have different communicators");
         }
     }
 
@@ -100,8 +103,8 @@ private:
             const Communicator& communicator = workload_.communicators[index];
             if (communicator.by_dimension) throw NotSymmetric("communicators by dimension");
             any_full = any_full || is_full(workload_, communicator);
-            const Progression axis =
-                communicator.members.empty() ? Progression{1, workload_.rank_count()} : progression_of(communicator);
+            const Progression axis = communicator.members.empty() ? Progression{1, workload_.rank_count()}
+                                                                  : progression_of(communicator);
             const auto entry = axis_of_slot.emplace(slot, axis).first;
             if (entry->second != axis) throw NotSymmetric("groups of one axis differ in stride or size");
         });
@@ -149,8 +152,10 @@ private:
         for (std::uint32_t rank = 0; rank < workload_.rank_count(); ++rank) {
             const std::uint32_t trace = workload_.trace_of_rank[rank];
             key.assign(1, trace);
-            for (const std::uint32_t slot : uses_[trace].slots) add(key, ring_wires_[workload_.slots_of(rank)[slot]]);
-            for (const std::uint32_t peer : uses_[trace].send_peers) add(key, network_.wire(rank, peer_of(rank, peer)));
+            for (const std::uint32_t slot : uses_[trace].slots)
+                add(key, ring_wires_[workload_.slots_of(rank)[slot]]);
+            for (const std::uint32_t peer : uses_[trace].send_peers)
+                add(key, network_.wire(rank, peer_of(rank, peer)));
             color_.push_back(colors.emplace(key, static_cast<std::uint32_t>(colors.size())).first->second);
         }
         color_count_ = colors.size();

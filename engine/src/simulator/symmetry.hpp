@@ -42,6 +42,7 @@ RankClasses find_rank_classes(const workload::Workload& workload, const SystemCo
                               const network::CongestionUnaware& network);
 
 /// The partition by traces alone, without any proof: for tests that must see a broken precondition.
-RankClasses assume_rank_classes(const workload::Workload& workload, const network::CongestionUnaware& network);
+RankClasses assume_rank_classes(const workload::Workload& workload,
+                                const network::CongestionUnaware& network);
 
 }  // namespace dse::simulator

@@ -57,7 +57,8 @@ private:
         Flight current, previous;
     };
 
-    static bool is_ordered(std::uint32_t rank_class, const Tick& tick, const EventOrigin& a, const EventOrigin& b) {
+    static bool is_ordered(std::uint32_t rank_class, const Tick& tick, const EventOrigin& a,
+                           const EventOrigin& b) {
         if (a.in_bucket && b.in_bucket) return a.registered != b.registered || (a.by_pass && b.by_pass);
         if (!a.in_bucket && !b.in_bucket) return a.inserted != b.inserted || a.inserter == b.inserter;
         const EventOrigin& bucket = a.in_bucket ? a : b;

@@ -36,7 +36,8 @@ public:
 
     void receive(const MessageKey& key, Callback on_receipt) override {
         if (rendezvous_) {
-            transmit(grant_of(key), {CallbackKind::kGrantedReceive, key.destination, requests_.add({key, on_receipt})});
+            transmit(grant_of(key),
+                     {CallbackKind::kGrantedReceive, key.destination, requests_.add({key, on_receipt})});
         } else {
             post(key, on_receipt);
         }
@@ -81,8 +82,8 @@ private:
 
     void transmit(const MessageKey& key, Callback on_arrival) {
         if (key.bytes == 0) {
-            throw SimulationError("a collective needs a message of 0 bytes from rank " + std::to_string(key.source) +
-                                  " to rank " + std::to_string(key.destination) +
+            throw SimulationError("a collective needs a message of 0 bytes from rank " +
+                                  std::to_string(key.source) + " to rank " + std::to_string(key.destination) +
                                   "; its size is too small for its algorithm and group");
         }
         if (key.source == key.destination) {

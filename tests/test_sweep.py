@@ -1,0 +1,168 @@
+"""`python -m dse.sweep`: every strategy of a space, one study, one answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from commands import RING16, TINY, Done, run_ok
+
+from dse.config import compose_config
+from dse.results import StudyRow, StudyStore, as_rows
+
+VOCABULARY = ("model.input_dim=50257", "model.output_dim=50257")
+
+
+def sweep(folder: Path, *arguments: str) -> Done:
+    return run_ok("sweep", *TINY, "results_dir=results", *arguments, cwd=folder)
+
+
+def rows_of(folder: Path, study: str = "tiny-torus_4x4") -> list[StudyRow]:
+    return as_rows(StudyStore(folder / "results" / study).read_table())
+
+
+def strategies_of(rows: list[StudyRow]) -> list[tuple[int, int, int, int, bool]]:
+    return [(row.dp, row.tp, row.sp, row.pp, row.activation_recompute) for row in rows]
+
+
+def test_the_lab_has_56_points_for_64_npus() -> None:
+    config = compose_config(["system=system1", "model=llama70b"])
+    assert len(config.space.points(config.system.npus, config.model)) == 56
+
+
+def test_the_whole_space_is_stored_and_the_best_is_named(tmp_path: Path) -> None:
+    done = sweep(tmp_path)
+    rows = rows_of(tmp_path)
+    assert len(rows) == len(set(strategies_of(rows))) == 30
+    assert all(row.status == "ok" and row.npus == 16 and row.dp * row.tp * row.sp == 16 for row in rows)
+    best = min(rows, key=lambda row: row.wall_time_ns or 0)
+    assert (best.dp, best.tp, best.sp, best.activation_recompute) == (16, 1, 1, False)
+    lines = done.out.splitlines()
+    assert lines[0] == "tiny on torus_4x4, 16 NPUs"
+    assert lines[lines.index("without a memory cap") + 1].split() == [
+        *["best", "16", "1", "1", "1", "no", "no", "555.3", "us", "555332"],
+        *["147.85", "MB", "0.0", "72.3"],
+    ]
+    assert (best.wall_time_ns, best.peak_memory_bytes) == (555332, 147849216)
+    assert "under 80.00 GB (80000000000 bytes)" in lines
+    assert "30 points: 30 ok" in lines
+    assert lines[-1] == "stored in results/tiny-torus_4x4"
+    assert done.err == ""
+
+
+def test_a_study_is_one_part_and_the_resolved_configuration(tmp_path: Path) -> None:
+    sweep(tmp_path, "space.sp=[1]")
+    names = sorted(path.name for path in (tmp_path / "results" / "tiny-torus_4x4").iterdir())
+    assert [name.partition("-")[0] for name in names] == ["_config.yaml", "part"]
+    config = yaml.safe_load((tmp_path / "results" / "tiny-torus_4x4" / "_config.yaml").read_text())
+    assert config["space"]["sp"] == [1]
+    assert config["study"] == "tiny-torus_4x4"
+
+
+def test_a_second_run_replaces_the_first(tmp_path: Path) -> None:
+    sweep(tmp_path)
+    sweep(tmp_path, "space.tp=[1]", "space.sp=[1]")
+    assert strategies_of(rows_of(tmp_path)) == [(16, 1, 1, 1, True), (16, 1, 1, 1, False)]
+    assert len(list((tmp_path / "results" / "tiny-torus_4x4").glob("part-*"))) == 1
+
+
+def test_a_study_can_be_named_and_asked_again(tmp_path: Path) -> None:
+    out = sweep(tmp_path, "study=mine", "memory_cap=130MB").out
+    assert "stored in results/mine" in out
+    best = run_ok("best", "results/mine", "--memory-cap", "130MB", cwd=tmp_path).out
+    assert best in out
+
+
+def test_a_random_sample_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    search = ("search=random", "search.samples=7", "search.seed=3")
+    sweep(tmp_path, *search, "study=one")
+    sweep(tmp_path, *search, "study=two", "executor.threads=1")
+    sweep(tmp_path, *search[:2], "search.seed=4", "study=three")
+    one, two, three = (strategies_of(rows_of(tmp_path, study)) for study in ("one", "two", "three"))
+    assert len(one) == 7
+    assert one == two
+    assert one != three
+
+
+@pytest.mark.parametrize(
+    ("cap", "best"),
+    [
+        ("125MiB", "16 1 1 1 no yes"),
+        ("125MB", "8 2 1 1 no no"),
+        ("0.04GB", "4 4 1 1 no yes"),
+    ],
+)
+def test_a_memory_cap_changes_the_answer(tmp_path: Path, cap: str, best: str) -> None:
+    lines = sweep(tmp_path, f"memory_cap={cap}", "space.sp=[1]").out.splitlines()
+    under = next(index for index, line in enumerate(lines) if line.startswith("under "))
+    assert " ".join(lines[under + 1].split()[1:7]) == best
+
+
+def test_when_nothing_fits_the_smallest_peak_is_said(tmp_path: Path) -> None:
+    out = sweep(tmp_path, "memory_cap=1MB").out
+    assert "under 1.00 MB (1000000 bytes)\n  nothing fits: the smallest peak memory is 39.85 MB" in out
+    smallest = min(row.peak_memory_bytes or 0 for row in rows_of(tmp_path))
+    assert f"({smallest} bytes)" in out
+
+
+def test_without_the_tracker_there_is_no_cap(tmp_path: Path) -> None:
+    done = sweep(tmp_path, "system.track_local_memory=false", "space.sp=[1]")
+    assert done.err == "note: system.track_local_memory is off, so memory_cap is ignored\n"
+    assert "under" not in done.out
+    assert all(row.peak_memory_bytes is None for row in rows_of(tmp_path))
+    assert all(row.wall_time_ns is not None for row in rows_of(tmp_path))
+
+
+def test_fractional_shards_are_warned_of_once(tmp_path: Path) -> None:
+    done = sweep(tmp_path, *VOCABULARY)
+    assert done.err.startswith("warning: 20 of 30 points have sizes that do not divide")
+    assert done.err.count("\n") == 1
+    rows = rows_of(tmp_path)
+    assert all(row.fractional == (row.tp > 1) and row.status == "ok" for row in rows)
+
+
+def test_strict_makes_such_points_infeasible_with_the_way_out(tmp_path: Path) -> None:
+    done = sweep(tmp_path, *VOCABULARY, "workload.divisibility=strict")
+    assert done.err == ""
+    assert "30 points: 10 ok, 20 infeasible" in done.out
+    for row in rows_of(tmp_path):
+        assert row.status == ("infeasible" if row.tp > 1 else "ok")
+        assert not row.fractional
+        if row.tp == 4:
+            assert "workload.divisibility=strict" in row.reason
+            assert "tp 4 does not divide input_dim 50257 (nearest multiples of 4: 50256, 50260)" in row.reason
+            assert row.wall_time_ns is None
+
+
+def test_bad_points_are_rows(tmp_path: Path) -> None:
+    arguments = ["space.dp=[1,4]", "space.tp=[4]", "space.sp=[1]", "space.pp=[1,16]", "space.constraints=[]"]
+    out = run_ok("sweep", *RING16, *arguments, "study=bad", cwd=tmp_path).out
+    rows = {(row.dp, row.pp): row for row in rows_of(tmp_path, "bad") if not row.activation_recompute}
+    assert {key: row.status for key, row in rows.items()} == {
+        (1, 1): "infeasible",
+        (1, 16): "infeasible",
+        (4, 1): "deadlock",
+        (4, 16): "infeasible",
+    }
+    assert "needs dp*tp*sp*pp = 4 NPUs, but system system1 has 16" in rows[1, 1].reason
+    assert rows[4, 1].reason.startswith("16 of 16 ranks never finish; rank 0: all-reduce node")
+    assert "no point is ok" in out
+    assert "8 points: 0 ok, 6 infeasible, 2 deadlock" in out
+
+
+def test_pipelines_and_sharded_weights_are_axes_too(tmp_path: Path) -> None:
+    sweep(tmp_path, "space=full", "space.dp=[2,4]", "space.tp=[2]", "space.sp=[1]", "space.pp=[2,4]")
+    rows = rows_of(tmp_path)
+    assert len(rows) == 8
+    assert {row.pp for row in rows} == {2, 4}
+    assert all(row.status == "ok" and (row.rank_classes or 0) >= row.pp for row in rows)
+
+
+def test_the_configuration_and_the_help_are_printed_instead_of_a_sweep(tmp_path: Path) -> None:
+    out = run_ok("sweep", "--cfg", *TINY, "memory_cap=96GiB", cwd=tmp_path).out
+    printed = yaml.safe_load(out)
+    assert printed["memory_cap"] == "96GiB"
+    assert printed["model"]["d_model"] == 1024
+    assert run_ok("sweep", "--help", cwd=tmp_path).out.startswith("usage: python -m dse.sweep")
+    assert list(tmp_path.iterdir()) == []
