@@ -18,8 +18,8 @@ EngineMethod = Literal["auto", "general"]
 class NativeSimulator(Simulator):
     """Runs in this process, releases the GIL, touches no file.
 
-    `engine` auto simulates one rank of each class where the classes are proven to do the same (docs/performance.md)
-    and every rank otherwise; general always simulates every rank and every packet. Results are the same.
+    `engine` auto simulates one rank of each class where its ranks are proven to do the same, and every rank
+    otherwise; general always simulates every rank and every packet. Results are equal (docs/performance.md).
     """
 
     engine: EngineMethod = "auto"
