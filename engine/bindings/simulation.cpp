@@ -1,6 +1,7 @@
 // System configuration, simulation and its results in Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <string>
@@ -37,6 +38,29 @@ void set_algorithms(SystemConfig& config, const std::vector<std::string>& all_re
     config.all_to_all = algorithms(all_to_all);
 }
 
+void add_dimension(SystemConfig& config, const std::string& topology, std::uint32_t npus,
+                   double bandwidth_gbps, double latency_ns, const std::vector<std::uint32_t>& sizes,
+                   const std::string& routing) {
+    const network::ShapeSpec spec{topology, npus, sizes, routing, {}, 0};
+    config.network.push_back({network::make_shape(spec), bandwidth_gbps, latency_ns});
+}
+
+/// An edge is source, destination, latency in ns, bandwidth in bytes per ns.
+using PythonEdge = std::tuple<std::uint32_t, std::uint32_t, double, double>;
+
+void add_graph(SystemConfig& config, std::uint32_t npus, std::uint32_t devices,
+               const std::vector<PythonEdge>& edges) {
+    network::ShapeSpec spec{"Graph", npus, {}, "", {}, devices};
+    for (const auto& [from, to, latency, bandwidth] : edges)
+        spec.graph.push_back({from, to, latency, bandwidth});
+    config.network.push_back({network::make_shape(spec), 1.0, 0.0});
+}
+
+void add_fault(SystemConfig& config, std::uint32_t source, std::uint32_t destination, bool removed,
+               double bandwidth_factor, double latency_factor, std::uint64_t at_ns) {
+    config.faults.push_back({source, destination, removed, bandwidth_factor, latency_factor, at_ns});
+}
+
 void set_optimization(SystemConfig& config, const std::string& name) {
     using simulator::CollectiveOptimization;
     if (name == "baseline") {
@@ -67,13 +91,18 @@ void set_remote_memory(SystemConfig& config, const std::string& type, std::uint6
 void bind_simulation(nb::module_& m) {
     nb::class_<SystemConfig>(m, "SystemConfig")
         .def(nb::init<>())
+        .def("add_dimension", &add_dimension, "topology"_a, "npus"_a, "bandwidth_gbps"_a, "latency_ns"_a,
+             "sizes"_a = std::vector<std::uint32_t>{}, "routing"_a = "")
+        .def("add_graph", &add_graph, "npus"_a, "devices"_a, "edges"_a)
+        .def("add_fault", &add_fault, "source"_a, "destination"_a, "removed"_a, "bandwidth_factor"_a,
+             "latency_factor"_a, "at_ns"_a)
         .def(
-            "add_dimension",
-            [](SystemConfig& c, const std::string& topology, std::uint32_t npus, double bandwidth_gbps,
-               double latency_ns) {
-                c.network.push_back({network::topology_named(topology), npus, bandwidth_gbps, latency_ns});
+            "add_derating",
+            [](SystemConfig& c, std::uint32_t npu, double compute_factor, double memory_factor) {
+                c.deratings.push_back({npu, compute_factor, memory_factor});
             },
-            "topology"_a, "npus"_a, "bandwidth_gbps"_a, "latency_ns"_a)
+            "npu"_a, "compute_factor"_a, "memory_factor"_a)
+        .def_rw("congestion_aware", &SystemConfig::congestion_aware)
         .def("set_algorithms", &set_algorithms, "all_reduce"_a, "all_gather"_a, "reduce_scatter"_a,
              "all_to_all"_a)
         .def("set_optimization", &set_optimization, "name"_a)

@@ -1,76 +1,72 @@
-// Addresses and delays without contention.
+// Delays without contention.
 #include "network/congestion_unaware.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <string>
-
-#include "core/error.hpp"
+#include <limits>
+#include <map>
+#include <utility>
 
 namespace dse::network {
 
-namespace {
-
-void check(const Dimension& dimension, std::size_t index) {
-    const std::string key = "network dimension " + std::to_string(index) + ": ";
-    if (dimension.npus < 2) {
-        throw InputError(key + "npus is " + std::to_string(dimension.npus) + "; it must be at least 2");
-    }
-    if (!(dimension.bandwidth_gbps > 0.0) || !std::isfinite(dimension.bandwidth_gbps)) {
-        throw InputError(key + "bandwidth is " + std::to_string(dimension.bandwidth_gbps) +
-                         " GB/s; it must be above 0");
-    }
-    if (!(dimension.latency_ns >= 0.0) || !std::isfinite(dimension.latency_ns)) {
-        throw InputError(key + "latency is " + std::to_string(dimension.latency_ns) +
-                         " ns; it must be at least 0");
-    }
-}
-
-}  // namespace
-
-Topology topology_named(const std::string& name) {
-    if (name == "Ring") return Topology::kRing;
-    if (name == "FullyConnected") return Topology::kFullyConnected;
-    if (name == "Switch") return Topology::kSwitch;
-    throw InputError("topology is '" + name + "'; allowed are Ring, FullyConnected, Switch");
-}
-
-Address::Address(const std::vector<Dimension>& dimensions) {
-    for (const Dimension& dimension : dimensions) {
-        sizes_.push_back(dimension.npus);
-        strides_.push_back(npus_);
-        if (dimension.npus > (1U << 24) / npus_) throw InputError("the network has more than 16777216 NPUs");
-        npus_ *= dimension.npus;
-    }
-}
-
 CongestionUnaware::CongestionUnaware(const std::vector<Dimension>& dimensions) : address_(dimensions) {
-    if (dimensions.empty()) throw InputError("the network has no dimension; it needs at least one");
-    for (std::size_t i = 0; i < dimensions.size(); ++i) {
-        check(dimensions[i], i);
-        // 1 GB/s of a network is 2^30 bytes in 10^9 ns: multiply first, then divide, as the reference does.
-        const double bytes_per_ns = dimensions[i].bandwidth_gbps * 1073741824 / 1000000000;
-        links_.push_back(
-            {dimensions[i].topology, dimensions[i].npus, dimensions[i].latency_ns, bytes_per_ns});
+    check(dimensions);
+    for (const Dimension& dimension : dimensions) {
+        const Shape& shape = *dimension.shape;
+        links_.push_back({dimension.shape, dimension.latency_ns, dimension.bytes_per_ns(),
+                          shape.is_uniform() ? std::vector<Path>{} : paths_of(shape)});
     }
 }
 
-std::uint32_t CongestionUnaware::hops(std::uint32_t dimension, std::uint32_t offset) const {
-    const Link& link = links_[dimension];
-    if (link.topology == Topology::kSwitch) return 2;
-    return link.topology == Topology::kRing ? std::min(offset, link.npus - offset) : 1;
+std::vector<CongestionUnaware::Path> CongestionUnaware::paths_of(const Shape& shape) {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Edge> edge_between;
+    for (const Edge& edge : shape.edges()) edge_between[{edge.from, edge.to}] = edge;
+    std::vector<Path> paths;
+    std::vector<std::uint32_t> devices;
+    for (std::uint32_t from = 0; from < shape.npus(); ++from) {
+        for (std::uint32_t to = 0; to < shape.npus(); ++to) {
+            Path path{0.0, std::numeric_limits<double>::infinity()};
+            devices.clear();
+            if (from != to) shape.route(from, to, devices);
+            std::uint32_t previous = from;
+            for (const std::uint32_t device : devices) {
+                const Edge& edge = edge_between.at({previous, device});
+                path.latency_ns += edge.latency_ns;
+                path.bytes_per_ns = std::min(path.bytes_per_ns, edge.bytes_per_ns);
+                previous = device;
+            }
+            paths.push_back(path);
+        }
+    }
+    return paths;
 }
 
 Wire CongestionUnaware::wire(std::uint32_t source, std::uint32_t destination) const {
     for (std::uint32_t dimension = 0; dimension < links_.size(); ++dimension) {
-        const std::uint32_t npus = links_[dimension].npus;
+        const std::uint32_t npus = address_.size(dimension);
         const std::uint32_t from = source % npus;
         const std::uint32_t to = destination % npus;
-        if (from != to) return {dimension, hops(dimension, (to + npus - from) % npus)};
+        if (from != to) return {dimension, links_[dimension].shape->hops(from, to)};
         source /= npus;
         destination /= npus;
     }
     return {};
+}
+
+std::uint64_t CongestionUnaware::delay_ns(std::uint32_t source, std::uint32_t destination,
+                                          std::uint64_t bytes) const {
+    for (std::uint32_t dimension = 0; dimension < links_.size(); ++dimension) {
+        const Link& link = links_[dimension];
+        const std::uint32_t npus = address_.size(dimension);
+        const std::uint32_t from = source % npus;
+        const std::uint32_t to = destination % npus;
+        source /= npus;
+        destination /= npus;
+        if (from == to) continue;
+        if (link.paths.empty()) return delay_ns(Wire{dimension, link.shape->hops(from, to)}, bytes);
+        const Path& path = link.paths[from * npus + to];
+        return static_cast<std::uint64_t>(path.latency_ns + static_cast<double>(bytes) / path.bytes_per_ns);
+    }
+    return 0;
 }
 
 }  // namespace dse::network

@@ -8,7 +8,7 @@
 
 namespace dse::network {
 
-/// The way of a message as far as its delay depends on it.
+/// The way of a message as far as its delay depends on it, in a dimension with equal links.
 struct Wire {
     std::uint32_t dimension = 0;  ///< the lowest one in which the two addresses differ
     std::uint32_t hops = 0;
@@ -17,22 +17,20 @@ struct Wire {
 };
 
 /// Delay = floor(hops * latency + size / bandwidth) in the lowest dimension in which two addresses differ.
+///
+/// In a dimension with unequal links: floor(sum of latencies + size / least bandwidth) over the route.
 class CongestionUnaware {
 public:
-    /// Throws InputError if a dimension has less than 2 NPUs, no bandwidth or a negative latency.
+    /// Throws InputError if a dimension has no bandwidth or a negative latency.
     explicit CongestionUnaware(const std::vector<Dimension>& dimensions);
 
     const Address& address() const { return address_; }
+    const Shape& shape(std::uint32_t dimension) const { return *links_[dimension].shape; }
 
     /// ns from `source` to `destination` for `bytes` > 0; the two must differ.
-    std::uint64_t delay_ns(std::uint32_t source, std::uint32_t destination, std::uint64_t bytes) const {
-        return delay_ns(wire(source, destination), bytes);
-    }
+    std::uint64_t delay_ns(std::uint32_t source, std::uint32_t destination, std::uint64_t bytes) const;
 
     Wire wire(std::uint32_t source, std::uint32_t destination) const;
-
-    /// Hops between two coordinates of a dimension that are `offset` apart, 0 < offset < size.
-    std::uint32_t hops(std::uint32_t dimension, std::uint32_t offset) const;
 
     std::uint64_t delay_ns(Wire wire, std::uint64_t bytes) const {
         const Link& link = links_[wire.dimension];
@@ -41,12 +39,17 @@ public:
     }
 
 private:
+    struct Path {
+        double latency_ns, bytes_per_ns;
+    };
     struct Link {
-        Topology topology;
-        std::uint32_t npus;
+        std::shared_ptr<const Shape> shape;
         double latency_ns;
         double bytes_per_ns;
+        std::vector<Path> paths;  ///< with unequal links: by source, then destination
     };
+
+    static std::vector<Path> paths_of(const Shape& shape);
 
     Address address_;
     std::vector<Link> links_;

@@ -1,20 +1,36 @@
-// What a network is to the simulator: something that delivers messages.
+// What the network is to the simulator: dimensions, addresses of ranks, faults.
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <memory>
 #include <vector>
+
+#include "network/shape.hpp"
 
 namespace dse::network {
 
-enum class Topology : std::uint8_t { kRing, kFullyConnected, kSwitch };
-
 /// One dimension; the first varies fastest in a rank's address.
 struct Dimension {
-    Topology topology = Topology::kRing;
-    std::uint32_t npus = 0;
+    std::shared_ptr<const Shape> shape;
     double bandwidth_gbps = 0.0;  ///< per link; 1 GB/s is 2^30 bytes in 10^9 ns
     double latency_ns = 0.0;      ///< per hop
+
+    std::uint32_t npus() const { return shape->npus(); }
+    /// Multiply first, then divide, as the reference does.
+    double bytes_per_ns() const { return bandwidth_gbps * 1073741824 / 1000000000; }
+};
+
+/// Checks bandwidths and latencies. Throws InputError naming the dimension.
+void check(const std::vector<Dimension>& dimensions);
+
+/// A link that is removed or slowed, from the start or from a tick on.
+struct LinkFault {
+    std::uint32_t from = 0;  ///< device: an NPU or a switch
+    std::uint32_t to = 0;
+    bool removed = false;
+    double bandwidth_factor = 1.0;
+    double latency_factor = 1.0;
+    std::uint64_t at_ns = 0;
 };
 
 /// Ranks as addresses in the dimensions (simulator spec, section 2.3).
@@ -35,8 +51,5 @@ private:
     std::vector<std::uint32_t> strides_;
     std::uint32_t npus_ = 1;
 };
-
-/// Topology by its name in network.yml. Throws InputError with the allowed names.
-Topology topology_named(const std::string& name);
 
 }  // namespace dse::network

@@ -58,6 +58,16 @@ void check(const SystemConfig& config) {
     require(!config.roofline || config.replay_only ||
                 (config.memory_bandwidth_gbps > 0.0 && config.peak_tflops > 0.0),
             "the roofline needs peak_tflops and memory_bandwidth_gbps above 0");
+    require(config.faults.empty() || config.congestion_aware,
+            "network.faults need network_model congestion_aware: the other one has no links");
+    for (const network::LinkFault& fault : config.faults) {
+        require(fault.bandwidth_factor > 0.0 && fault.latency_factor >= 0.0,
+                "network.faults: bandwidth_factor must be above 0 and latency_factor at least 0");
+    }
+    for (const Derating& derating : config.deratings) {
+        require(derating.compute_factor > 0.0 && derating.memory_factor > 0.0,
+                "deratings: compute_factor and memory_factor must be above 0");
+    }
     for (const auto* list :
          {&config.all_reduce, &config.all_gather, &config.reduce_scatter, &config.all_to_all}) {
         require(list->size() <= config.network.size(), "more collective algorithms than network dimensions");

@@ -35,8 +35,18 @@ struct RemoteMemory {
     std::uint64_t bytes_per_ns = 0;
 };
 
+/// An NPU that is slower than the others: factors on its peak performance and memory bandwidth.
+struct Derating {
+    std::uint32_t npu = 0;
+    double compute_factor = 1.0;
+    double memory_factor = 1.0;
+};
+
 struct SystemConfig {
     std::vector<network::Dimension> network;
+    bool congestion_aware = false;           ///< links with queues instead of unloaded delays
+    std::vector<network::LinkFault> faults;  ///< of a congestion-aware network
+    std::vector<Derating> deratings;         ///< NPUs slower than the others
     std::vector<Algorithm> all_reduce, all_gather, reduce_scatter,
         all_to_all;  ///< entry d: network dimension d
     double peak_tflops = 0.0;

@@ -18,7 +18,15 @@ using Time = std::uint64_t;  ///< nanoseconds
 /// Later times are lost by the reference, whose clock passes through a double.
 inline constexpr Time kEndOfTime = Time{1} << 53;
 
-enum class EventKind : std::uint8_t { kBucket, kArrival, kLateReceive, kCollectiveTail };
+enum class EventKind : std::uint8_t {
+    kBucket,
+    kArrival,
+    kLateReceive,
+    kCollectiveTail,
+    kHop,
+    kLinkFree,
+    kFault
+};
 
 struct Event {
     EventKind kind;

@@ -1,6 +1,7 @@
 // Wires queue, timers, transport, collectives and executor together and runs the event loop.
 #include "simulator/general_simulation.hpp"
 
+#include <memory>
 #include <numeric>
 
 #include "simulator/collective_engine.hpp"
@@ -19,10 +20,12 @@ public:
                const network::CongestionUnaware& network)
         : workload_(workload),
           timers_(queue_, workload.rank_count()),
-          transport_(queue_, network, config.rendezvous),
+          links_(make_links(config)),
+          transport_(queue_, network, links_.get(), config.rendezvous),
           executor_(workload, config, queue_, timers_, transport_),
           collectives_(workload, config, network.address(), timers_, transport_, *this) {
         executor_.use(collectives_);
+        for (const Derating& d : config.deratings) executor_.derate(d.npu, d.compute_factor, d.memory_factor);
     }
 
     SimulationResult run() {
@@ -43,6 +46,11 @@ public:
     void collective_done(std::uint32_t rank, std::uint32_t node) override { executor_.complete(rank, node); }
 
 private:
+    std::unique_ptr<LinkNetwork> make_links(const SystemConfig& config) {
+        if (!config.congestion_aware) return nullptr;
+        return std::make_unique<LinkNetwork>(queue_, config.network, config.faults);
+    }
+
     AwaitedPeers awaited_peers() const {
         AwaitedPeers peers;
         transport_.for_each_unmatched_receive([&](const MessageKey& key, const Callback& callback) {
@@ -76,6 +84,15 @@ private:
             case EventKind::kArrival:
                 transport_.arrive(event.object, call);
                 break;
+            case EventKind::kHop:
+                links_->hop(event.object);
+                break;
+            case EventKind::kLinkFree:
+                links_->link_free(event.object);
+                break;
+            case EventKind::kFault:
+                links_->fault(event.object);
+                break;
             default:
                 transport_.late_receive(event.object, call);
         }
@@ -84,6 +101,7 @@ private:
     const workload::Workload& workload_;
     EventQueue queue_;
     RankTimers timers_;
+    std::unique_ptr<LinkNetwork> links_;
     Transport transport_;
     GraphExecutor executor_;
     CollectiveEngine collectives_;

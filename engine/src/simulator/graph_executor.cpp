@@ -27,8 +27,15 @@ GraphExecutor::GraphExecutor(const workload::Workload& workload, const SystemCon
         rank.states.resize(trace.nodes.size());
         rank.waits.reserve(trace.nodes.size());
         for (const Node& node : trace.nodes) rank.waits.push_back(node.wait_count);
+        rank.peak_flops = config.flops_per_second();
+        rank.memory_bytes_per_second = config.memory_bytes_per_second();
         if (config.track_memory) rank.memory = MemoryTracker(trace.tensor_count);
     }
+}
+
+void GraphExecutor::derate(std::uint32_t r, double compute_factor, double memory_factor) {
+    ranks_[r].peak_flops = config_.flops_per_second() * compute_factor;
+    ranks_[r].memory_bytes_per_second = config_.memory_bytes_per_second() * memory_factor;
 }
 
 void GraphExecutor::start() {
@@ -128,8 +135,9 @@ void GraphExecutor::issue_compute(std::uint32_t r, std::uint32_t n) {
         skip(r, n);
         return;
     }
-    const Roofline model = roofline(node.num_ops, static_cast<double>(node.bytes), config_.flops_per_second(),
-                                    config_.memory_bytes_per_second());
+    const Rank& rank = ranks_[r];
+    const Roofline model = roofline(node.num_ops, static_cast<double>(node.bytes), rank.peak_flops,
+                                    rank.memory_bytes_per_second);
     if (model.duration_ns >= kEndOfTime) return;  // never ends; the deadlock report names the cause
     ranks_[r].statistics.gpu_busy_ns += model.duration_ns;
     run_for(r, n, model.duration_ns);
@@ -233,8 +241,8 @@ void GraphExecutor::account(std::uint32_t r, std::uint32_t n) {
     if (node.kind != NodeKind::kCompute) return;
     rank.statistics.compute_ns += duration;
     if (!config_.roofline || config_.replay_only || node.on_cpu) return;
-    const double peak = config_.flops_per_second();
-    const double bandwidth = config_.memory_bytes_per_second();
+    const double peak = rank.peak_flops;
+    const double bandwidth = rank.memory_bytes_per_second;
     const Roofline model = roofline(node.num_ops, static_cast<double>(node.bytes), peak, bandwidth);
     rank.statistics.add_roofline(model, duration, peak, bandwidth);
 }

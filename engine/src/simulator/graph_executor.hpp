@@ -28,6 +28,9 @@ public:
     /// The engine that runs collectives; set once, before `start`.
     void use(CollectiveService& collectives) { collectives_ = &collectives; }
 
+    /// Slows one rank; before `start`.
+    void derate(std::uint32_t rank, double compute_factor, double memory_factor);
+
     /// The first issue pass of every rank, at time 0.
     void start();
 
@@ -59,6 +62,8 @@ private:
         std::vector<std::uint32_t> passes;  ///< in which a node was issued
         std::vector<NodeState> states;
         std::uint32_t in_flight = 0;
+        double peak_flops = 0.0;
+        double memory_bytes_per_second = 0.0;
         RankStatistics statistics;
         MemoryTracker memory{0};
     };

@@ -83,7 +83,10 @@ Wire LockstepCollectives::wire_at(const PhasePlan& phase, std::uint32_t offset) 
     if (phase.membership == Membership::kAllRanks && network_.address().dimensions() > 1) {
         throw NotSymmetric("a logical ring over all ranks of several dimensions");
     }
-    return {phase.dimension, network_.hops(phase.dimension, offset)};
+    const network::Shape& shape = network_.shape(phase.dimension);
+    if (!shape.is_rotation_symmetric())
+        throw NotSymmetric("a topology that rotations do not map onto itself");
+    return {phase.dimension, shape.hops(0, offset)};
 }
 
 Time LockstepCollectives::delay(Wire wire, std::uint64_t bytes) const {

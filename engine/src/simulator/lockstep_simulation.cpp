@@ -44,6 +44,9 @@ public:
           lockstep_(config, network),
           guard_(representatives.rank_count()) {
         executor_.use(*this);
+        for (const Derating& d : config.deratings) {
+            executor_.derate(classes.class_of_rank[d.npu], d.compute_factor, d.memory_factor);
+        }
     }
 
     SimulationResult run() {
@@ -144,7 +147,7 @@ private:
                 executor_.complete(callback.rank, callback.object);
                 break;
             }
-            case EventKind::kCollectiveTail: {
+            default: {  // a collective's tail
                 const Tail tail = tails_[event.object];
                 tails_.remove(event.object);
                 const Timer timer{TimerKind::kCollectiveDone, tail.node, queue_.now()};

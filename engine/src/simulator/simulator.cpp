@@ -22,6 +22,11 @@ void check_fit(const workload::Workload& workload, const SystemConfig& config, s
         throw InputError("the workload has " + std::to_string(workload.rank_count()) +
                          " ranks, but the network has " + std::to_string(npus) + " NPUs");
     }
+    for (const Derating& derating : config.deratings) {
+        if (derating.npu < npus) continue;
+        throw InputError("deratings: npu is " + std::to_string(derating.npu) + ", but the network has " +
+                         std::to_string(npus) + " NPUs");
+    }
     for (const workload::Trace& trace : *workload.traces) {
         if (config.track_memory && !trace.untracked_reason.empty()) {
             throw InputError(trace.untracked_reason +

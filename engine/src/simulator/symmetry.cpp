@@ -84,6 +84,10 @@ private:
         if (config_.rendezvous) throw NotSymmetric("rendezvous protocol");
         if (config_.endpoint_delay_ns == 0) throw NotSymmetric("endpoint delay of 0");
         if (config_.remote_memory.kind == RemoteMemoryKind::kPool) throw NotSymmetric("shared remote memory");
+        if (config_.congestion_aware) throw NotSymmetric("links couple ranks in a congestion-aware network");
+        for (std::uint32_t d = 0; d < network_.address().dimensions(); ++d) {
+            if (!network_.shape(d).is_uniform()) throw NotSymmetric("a network with unequal links");
+        }
         if (workload_.traces->size() == workload_.rank_count())
             throw NotSymmetric("every rank has its own trace");
         for (std::uint32_t rank = 0; rank < workload_.rank_count(); ++rank) {
@@ -151,7 +155,7 @@ private:
         std::vector<std::uint32_t> key;
         for (std::uint32_t rank = 0; rank < workload_.rank_count(); ++rank) {
             const std::uint32_t trace = workload_.trace_of_rank[rank];
-            key.assign(1, trace);
+            key.assign({trace, derating_of(rank)});
             for (const std::uint32_t slot : uses_[trace].slots)
                 add(key, ring_wires_[workload_.slots_of(rank)[slot]]);
             for (const std::uint32_t peer : uses_[trace].send_peers)
@@ -159,6 +163,15 @@ private:
             color_.push_back(colors.emplace(key, static_cast<std::uint32_t>(colors.size())).first->second);
         }
         color_count_ = colors.size();
+    }
+
+    /// Number of the NPU's derating from 1, 0 for none.
+    std::uint32_t derating_of(std::uint32_t rank) const {
+        std::uint32_t found = 0;
+        for (std::uint32_t i = 0; i < config_.deratings.size(); ++i) {
+            if (config_.deratings[i].npu == rank) found = i + 1;
+        }
+        return found;
     }
 
     static void add(std::vector<std::uint32_t>& key, Wire wire) {

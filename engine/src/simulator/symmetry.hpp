@@ -37,6 +37,7 @@ struct RankClasses {
 /// * a communicator of all ranks needs a single class (its dimensions are rotated onto themselves);
 /// * point-to-point peers of a class are of one class, at the same distance;
 /// * two communicators share at most one rank, so that messages of different groups cannot be confused;
+/// * a derated NPU is a class of its own; links are equal and messages do not queue on them;
 /// * one queue per dimension, no rendezvous, no shared remote memory: these couple ranks or phases otherwise.
 RankClasses find_rank_classes(const workload::Workload& workload, const SystemConfig& config,
                               const network::CongestionUnaware& network);

@@ -8,6 +8,7 @@
 #include "core/pool.hpp"
 #include "network/congestion_unaware.hpp"
 #include "simulator/event_queue.hpp"
+#include "simulator/link_network.hpp"
 #include "simulator/receive_matcher.hpp"
 
 namespace dse::simulator {
@@ -23,8 +24,10 @@ public:
 /// Delivers messages and calls back. `Handler` is called as `handler(callback)`.
 class Transport final : public MessageService {
 public:
-    Transport(EventQueue& queue, const network::CongestionUnaware& network, bool rendezvous)
-        : queue_(queue), network_(network), rendezvous_(rendezvous) {}
+    /// With `links`, messages queue on links; without, they take their unloaded delay.
+    Transport(EventQueue& queue, const network::CongestionUnaware& network, LinkNetwork* links,
+              bool rendezvous)
+        : queue_(queue), network_(network), links_(links), rendezvous_(rendezvous) {}
 
     void send(const MessageKey& key, Callback on_arrival) override {
         if (rendezvous_) {
@@ -90,8 +93,13 @@ private:
             throw SimulationError("a collective needs rank " + std::to_string(key.source) +
                                   " to send to itself; its algorithm does not fit the size of its group");
         }
+        const std::uint32_t message = messages_.add({key, on_arrival});
+        if (links_ != nullptr) {
+            links_->inject(message, key.source, key.destination, key.bytes);
+            return;
+        }
         const Time delay = network_.delay_ns(key.source, key.destination, key.bytes);
-        queue_.schedule(queue_.now() + delay, {EventKind::kArrival, messages_.add({key, on_arrival})});
+        queue_.schedule(queue_.now() + delay, {EventKind::kArrival, message});
     }
 
     void post(const MessageKey& key, Callback on_receipt) {
@@ -116,6 +124,7 @@ private:
 
     EventQueue& queue_;
     const network::CongestionUnaware& network_;
+    LinkNetwork* links_;
     bool rendezvous_;
     Pool<Request> messages_;
     Pool<Request> requests_;

@@ -1,0 +1,103 @@
+// Any directed graph: heterogeneous links, switches, and deterministic shortest paths.
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <utility>
+
+#include "core/error.hpp"
+#include "network/shape.hpp"
+
+namespace dse::network {
+
+namespace {
+
+/// Paths are shortest by latency + serialisation of this message; ties go to the lower device id.
+constexpr double kNominalMessageBytes = 1 << 20;
+
+class Graph final : public Shape {
+public:
+    Graph(std::uint32_t npus, std::uint32_t devices, std::vector<Edge> edges)
+        : npus_(npus), devices_(devices), edges_(std::move(edges)) {
+        find_paths();
+    }
+
+    std::uint32_t npus() const override { return npus_; }
+    std::uint32_t devices() const override { return devices_; }
+    std::vector<Edge> edges() const override { return edges_; }
+    bool is_uniform() const override { return false; }
+
+    void route(std::uint32_t from, std::uint32_t to, std::vector<std::uint32_t>& devices) const override {
+        while (from != to) {
+            from = next_[static_cast<std::size_t>(to) * devices_ + from];
+            devices.push_back(from);
+        }
+    }
+
+private:
+    /// For every destination, the next device from everywhere: Dijkstra on the reversed graph.
+    void find_paths() {
+        std::vector<std::vector<const Edge*>> into(devices_);
+        for (const Edge& edge : edges_) into[edge.to].push_back(&edge);
+        next_.assign(static_cast<std::size_t>(npus_) * devices_, 0);
+        for (std::uint32_t to = 0; to < npus_; ++to) {
+            const std::vector<double> cost = costs_to(to, into);
+            for (std::uint32_t from = 0; from < npus_; ++from) {
+                if (cost[from] == std::numeric_limits<double>::infinity()) {
+                    throw InputError("the graph is not connected: there is no way from NPU " +
+                                     std::to_string(from) + " to NPU " + std::to_string(to));
+                }
+            }
+        }
+    }
+
+    std::vector<double> costs_to(std::uint32_t to, const std::vector<std::vector<const Edge*>>& into) {
+        using Item = std::pair<double, std::uint32_t>;
+        std::vector<double> cost(devices_, std::numeric_limits<double>::infinity());
+        std::vector<bool> done(devices_, false);
+        std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
+        std::uint32_t* const next = next_.data() + static_cast<std::size_t>(to) * devices_;
+        cost[to] = 0.0;
+        queue.emplace(0.0, to);
+        while (!queue.empty()) {
+            const std::uint32_t device = queue.top().second;
+            queue.pop();
+            if (done[device]) continue;
+            done[device] = true;
+            // An NPU forwards messages too, as in the rings and meshes of accelerators.
+            for (const Edge* edge : into[device]) {
+                const double length = edge->latency_ns + kNominalMessageBytes / edge->bytes_per_ns;
+                const double candidate = cost[device] + length;
+                const bool better = candidate < cost[edge->from];
+                const bool tie =
+                    candidate == cost[edge->from] && device < next[edge->from] && !done[edge->from];
+                if (better || tie) {
+                    cost[edge->from] = candidate;
+                    next[edge->from] = device;
+                    queue.emplace(candidate, edge->from);
+                }
+            }
+        }
+        return cost;
+    }
+
+    std::uint32_t npus_;
+    std::uint32_t devices_;
+    std::vector<Edge> edges_;
+    std::vector<std::uint32_t> next_;  ///< by destination NPU, then device
+};
+
+}  // namespace
+
+std::unique_ptr<Shape> make_graph(std::uint32_t npus, std::uint32_t devices, std::vector<Edge> edges) {
+    if (devices < npus) throw InputError("a graph has fewer devices than NPUs");
+    for (const Edge& edge : edges) {
+        if (edge.from >= devices || edge.to >= devices || edge.from == edge.to || !(edge.latency_ns >= 0.0) ||
+            !(edge.bytes_per_ns > 0.0)) {
+            throw InputError("a link of the graph from " + std::to_string(edge.from) + " to " +
+                             std::to_string(edge.to) + " is not possible");
+        }
+    }
+    return std::make_unique<Graph>(npus, devices, std::move(edges));
+}
+
+}  // namespace dse::network

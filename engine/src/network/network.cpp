@@ -1,0 +1,37 @@
+// Addresses and checks of dimensions.
+#include "network/network.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace dse::network {
+
+void check(const std::vector<Dimension>& dimensions) {
+    if (dimensions.empty()) throw InputError("the network has no dimension; it needs at least one");
+    for (std::size_t i = 0; i < dimensions.size(); ++i) {
+        const Dimension& dimension = dimensions[i];
+        const std::string key = "network dimension " + std::to_string(i) + ": ";
+        if (!(dimension.bandwidth_gbps > 0.0) || !std::isfinite(dimension.bandwidth_gbps)) {
+            throw InputError(key + "bandwidth is " + std::to_string(dimension.bandwidth_gbps) +
+                             " GB/s; it must be above 0");
+        }
+        if (!(dimension.latency_ns >= 0.0) || !std::isfinite(dimension.latency_ns)) {
+            throw InputError(key + "latency is " + std::to_string(dimension.latency_ns) +
+                             " ns; it must be at least 0");
+        }
+    }
+}
+
+Address::Address(const std::vector<Dimension>& dimensions) {
+    for (const Dimension& dimension : dimensions) {
+        sizes_.push_back(dimension.npus());
+        strides_.push_back(npus_);
+        if (dimension.npus() > (1U << 24) / npus_)
+            throw InputError("the network has more than 16777216 NPUs");
+        npus_ *= dimension.npus();
+    }
+}
+
+}  // namespace dse::network

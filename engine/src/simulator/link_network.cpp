@@ -1,0 +1,81 @@
+// Events of links: a message reaches the next device, and its link is free again.
+#include "simulator/link_network.hpp"
+
+#include <utility>
+
+namespace dse::simulator {
+
+LinkNetwork::LinkNetwork(EventQueue& queue, const std::vector<network::Dimension>& dimensions,
+                         std::vector<network::LinkFault> faults)
+    : queue_(queue), fabric_(dimensions), faults_(std::move(faults)), links_(fabric_.links().size()) {
+    network::Fabric trial = fabric_;
+    for (const network::LinkFault& fault : faults_) trial.degrade(fault);  // all must name a link
+    for (std::uint32_t i = 0; i < faults_.size(); ++i) {
+        if (faults_[i].at_ns == 0) {
+            fabric_.degrade(faults_[i]);
+        } else {
+            queue_.schedule(faults_[i].at_ns, {EventKind::kFault, i});
+        }
+    }
+}
+
+void LinkNetwork::inject(std::uint32_t message, std::uint32_t source, std::uint32_t destination,
+                         std::uint64_t bytes) {
+    const std::uint32_t index = packets_.acquire();
+    Packet& packet = packets_[index];
+    packet.message = message;
+    packet.bytes = bytes;
+    packet.position = 0;
+    const auto route = fabric_.route(source, destination);
+    packet.links.assign(route.begin(), route.end());
+    enter(index);
+}
+
+void LinkNetwork::enter(std::uint32_t index) {
+    Packet& packet = packets_[index];
+    const std::uint32_t link = packet.links[packet.position];
+    LinkState& state = links_[link];
+    if (!state.busy) {
+        transmit(link, index);
+        return;
+    }
+    packet.next = kNil;
+    if (state.tail == kNil) {
+        state.head = index;
+    } else {
+        packets_[state.tail].next = index;
+    }
+    state.tail = index;
+}
+
+void LinkNetwork::transmit(std::uint32_t index, std::uint32_t packet) {
+    const network::FabricLink& link = fabric_.link(index);
+    const double serialisation = static_cast<double>(packets_[packet].bytes) / link.bytes_per_ns;
+    links_[index].busy = true;
+    const Time arrival = queue_.now() + static_cast<Time>(link.latency_ns + serialisation);
+    const bool last = packets_[packet].position + 1 == packets_[packet].links.size();
+    if (last) {
+        queue_.schedule(arrival, {EventKind::kArrival, packets_[packet].message});
+        packets_.remove(packet);
+    } else {
+        queue_.schedule(arrival, {EventKind::kHop, packet});
+    }
+    queue_.schedule(queue_.now() + static_cast<Time>(serialisation), {EventKind::kLinkFree, index});
+}
+
+void LinkNetwork::hop(std::uint32_t packet) {
+    ++packets_[packet].position;
+    enter(packet);
+}
+
+void LinkNetwork::link_free(std::uint32_t index) {
+    LinkState& state = links_[index];
+    state.busy = false;
+    if (state.head == kNil) return;
+    const std::uint32_t packet = state.head;
+    state.head = packets_[packet].next;
+    if (state.head == kNil) state.tail = kNil;
+    transmit(index, packet);
+}
+
+}  // namespace dse::simulator

@@ -1,0 +1,50 @@
+// The congestion-aware network: links with queues, store and forward (simulator spec, section 6.3).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/pool.hpp"
+#include "network/fabric.hpp"
+#include "simulator/event_queue.hpp"
+
+namespace dse::simulator {
+
+/// Moves messages link by link. A link carries one message at a time; others wait in order of arrival.
+class LinkNetwork {
+public:
+    /// Schedules the faults of a later time. Throws InputError for a fault on a link that does not exist.
+    LinkNetwork(EventQueue& queue, const std::vector<network::Dimension>& dimensions,
+                std::vector<network::LinkFault> faults);
+
+    /// Enters the first link now; the last device raises an kArrival event for `message`.
+    void inject(std::uint32_t message, std::uint32_t source, std::uint32_t destination, std::uint64_t bytes);
+
+    void hop(std::uint32_t packet);
+    void link_free(std::uint32_t link);
+    void fault(std::uint32_t index) { fabric_.degrade(faults_[index]); }
+
+private:
+    struct Packet {
+        std::uint32_t message = 0;
+        std::uint64_t bytes = 0;
+        std::uint32_t position = 0;        ///< in `links`
+        std::vector<std::uint32_t> links;  ///< the route, fixed when the message is sent
+        std::uint32_t next = kNil;         ///< behind it in the queue of a link
+    };
+    struct LinkState {
+        bool busy = false;
+        std::uint32_t head = kNil, tail = kNil;
+    };
+
+    void enter(std::uint32_t packet);
+    void transmit(std::uint32_t link, std::uint32_t packet);
+
+    EventQueue& queue_;
+    network::Fabric fabric_;
+    std::vector<network::LinkFault> faults_;
+    std::vector<LinkState> links_;
+    Pool<Packet> packets_;
+};
+
+}  // namespace dse::simulator
