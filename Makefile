@@ -9,7 +9,7 @@ MODEL ?= llama70b
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep test lint types unit engine-test coverage format stubs lock clean
+.PHONY: help install sweep bench test lint types unit engine-test coverage format stubs lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -27,6 +27,10 @@ install: $(STAMP)  ## make the virtual environment and build the engine
 
 sweep: $(STAMP)  ## the main job: every strategy of MODEL on SYSTEM (system1, llama70b)
 	$(BIN)/python -m dse.sweep system=$(SYSTEM) model=$(MODEL)
+
+bench: $(STAMP)  ## measure everything, into benchmarks/results (docs/performance.md); takes minutes
+	PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet matplotlib
+	$(BIN)/python -m benchmarks
 
 test: lint types engine-test unit  ## lint, types, the engine's tests and all Python tests with coverage
 
@@ -56,8 +60,8 @@ stubs: $(STAMP)  ## write dse/_engine.pyi from the compiled module
 
 lock: $(BIN)/python  ## choose new versions for constraints.txt
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --no-annotate --no-header \
-		--no-emit-index-url --output-file constraints.txt pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --extra bench \
+		--no-annotate --no-header --no-emit-index-url --output-file constraints.txt pyproject.toml
 
 clean:  ## remove the virtual environment and all builds
 	rm -rf $(VENV) build

@@ -94,6 +94,18 @@ def writing_to(folder: Path) -> Iterator[None]:
         ) from error
 
 
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder and its parents; an existing one is left as it is.
 

@@ -119,7 +119,11 @@ def test_a_study_that_does_not_exist_or_is_corrupt(tmp_path: Path) -> None:
         ("best", (), ("required: study", "dse.best --help")),
         ("best", ("study", "--memory-cap", "80"), ("--memory-cap '80' has no unit", "80GB")),
         ("validate", ("cases", "--strict"), ("unrecognized arguments: --strict", "dse.validate --help")),
-        ("validate", ("cases", "--network-model", "aware"), ("--network-model", "'aware'", "congestion_aware")),
+        (
+            "validate",
+            ("cases", "--network-model", "aware"),
+            ("--network-model", "'aware'", "congestion_aware"),
+        ),
         ("validate", ("nowhere",), ("nowhere: no such file or folder",)),
         ("validate", ("nowhere.jsonl",), ("nowhere.jsonl: cannot be read", "No such file")),
     ],
@@ -150,7 +154,11 @@ def test_malformed_json_lines(tmp_path: Path, text: str, parts: tuple[str, ...])
         ("strategy.pp", 16, ("case dp4_tp4: strategy.pp is 16", "at most 6")),
         ("strategy.dp", 8, ("case dp4_tp4: the workload has 32 ranks", "16 NPUs")),
         ("model.num_layers", None, ("model.num_layers is None", "an integer")),
-        ("system.network.0.topology", "Mesh", ("network.0.topology is 'Mesh'", "Ring, FullyConnected, Switch")),
+        (
+            "system.network.0.topology",
+            "Mesh",
+            ("network.0.topology is 'Mesh'", "Ring, FullyConnected, Switch"),
+        ),
         ("system.network.0.bandwidth_gbps", "fast", ("could not convert", "fast")),
         ("network_model", "aware", ("network_model is 'aware'", "congestion_unaware, congestion_aware")),
         ("expected.ranks", {"finish_ns": [1]}, ("wrong type or length",)),
@@ -244,7 +252,10 @@ def overwrite(file: Path, old: str, new: str) -> None:
             lambda case: (case / "case.json").write_text('{"network_model": "unaware"}'),
             ("case.json: network_model is 'unaware'", "congestion_unaware, congestion_aware"),
         ),
-        (lambda case: (case / "case.json").write_text('{"options":'), ("case.json: malformed JSON at line 1",)),
+        (
+            lambda case: (case / "case.json").write_text('{"options":'),
+            ("case.json: malformed JSON at line 1",),
+        ),
     ],
 )
 def test_a_wrong_case_folder(case: Path, change: Callable[[Path], object], parts: tuple[str, ...]) -> None:

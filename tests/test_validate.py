@@ -149,12 +149,22 @@ def record() -> dict[str, Any]:
     return {
         "id": "dp4_tp4",
         "model": {
-            **{"input_dim": 4096, "output_dim": 4096, "d_model": 1024, "d_ff": 4096},
-            **{"num_heads": 16, "seq_len": 512, "batch_size": 32, "num_layers": 4},
+            "input_dim": 4096,
+            "output_dim": 4096,
+            "d_model": 1024,
+            "d_ff": 4096,
+            "num_heads": 16,
+            "seq_len": 512,
+            "batch_size": 32,
+            "num_layers": 4,
         },
         "strategy": {
-            **{"dp": 4, "tp": 4, "sp": 1, "pp": 1},
-            **{"weight_sharded": False, "activation_recompute": False},
+            "dp": 4,
+            "tp": 4,
+            "sp": 1,
+            "pp": 1,
+            "weight_sharded": False,
+            "activation_recompute": False,
         },
         "system": {
             "network": [

@@ -31,6 +31,30 @@ class DimensionSchema:
     npus: int = MISSING
     bandwidth_gbps: float = MISSING
     latency_ns: float = MISSING
+    shape: list[int] = field(default_factory=list)
+    routing: str = ""
+    file: str | None = None
+
+
+@dataclass
+class LinkFaultSchema:
+    """One broken or slow link: see `dse.systems.LinkFault`."""
+
+    source: int = MISSING
+    destination: int = MISSING
+    removed: bool = False
+    bandwidth_factor: float = 1.0
+    latency_factor: float = 1.0
+    at_ns: int = 0
+
+
+@dataclass
+class DeratingSchema:
+    """One slow NPU: see `dse.systems.Derating`."""
+
+    npu: int = MISSING
+    compute_factor: float = 1.0
+    memory_factor: float = 1.0
 
 
 @dataclass
@@ -79,6 +103,8 @@ class SystemSchema:
     rendezvous_protocol: bool = MISSING
     injection_scale: float = MISSING
     remote_memory: RemoteMemorySchema = field(default_factory=RemoteMemorySchema)
+    faults: list[LinkFaultSchema] = field(default_factory=list)
+    deratings: list[DeratingSchema] = field(default_factory=list)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from dse.models import ModelSpec
 from dse.simulators.native import EngineMethod
 from dse.strategies import DesignSpace, Strategy
 from dse.suggestions import did_you_mean
-from dse.systems import CollectiveAlgorithms, Dimension, RemoteMemory, SystemSpec
+from dse.systems import CollectiveAlgorithms, Derating, Dimension, LinkFault, RemoteMemory, SystemSpec
 from dse.units import parse_bytes
 
 DIVISIBILITIES = ("stage", "strict")
@@ -132,7 +132,11 @@ def to_config(values: ConfigSchema, resolved: str) -> Config:
 
 def _system(values: SystemSchema) -> SystemSpec:
     fields = asdict(values)
-    fields["network"] = tuple(Dimension(**dimension) for dimension in fields["network"])
+    fields["network"] = tuple(
+        Dimension(**{**dimension, "shape": tuple(dimension["shape"])}) for dimension in fields["network"]
+    )
+    fields["faults"] = tuple(LinkFault(**fault) for fault in fields["faults"])
+    fields["deratings"] = tuple(Derating(**derating) for derating in fields["deratings"])
     collectives = {key: tuple(names) for key, names in fields["collectives"].items()}
     fields["collectives"] = CollectiveAlgorithms(**collectives)
     fields["remote_memory"] = RemoteMemory(**fields["remote_memory"])

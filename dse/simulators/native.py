@@ -1,14 +1,15 @@
-"""The engine as a simulator: congestion-unaware, to the cycle of ASTRA-sim."""
+"""The engine as a simulator: congestion-unaware and -aware, to the cycle of ASTRA-sim."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from dse import _engine
 from dse.errors import InputError
 from dse.simulators.base import BlockedNode, Outcome, RankMetrics, Simulator
-from dse.systems import SystemSpec
+from dse.systems import SystemSpec, read_graph
 from dse.workloads import Workload
 
 EngineMethod = Literal["auto", "general"]
@@ -26,11 +27,6 @@ class NativeSimulator(Simulator):
 
     def simulate(self, workload: Workload, system: SystemSpec) -> Outcome:
         """See `Simulator.simulate`."""
-        if system.network_model != "congestion_unaware":
-            raise InputError(
-                f"system.network_model is {system.network_model}; "
-                "the native simulator has congestion_unaware only"
-            )
         result = _engine.simulate(workload.native, native_system(system), _METHODS[self.engine])
         return Outcome(
             status="deadlock" if result.deadlock else "ok",
@@ -49,9 +45,29 @@ def native_system(system: SystemSpec) -> _engine.SystemConfig:
     """Return the engine's form of a system."""
     config = _engine.SystemConfig()
     for dimension in system.network:
+        if dimension.file is not None:
+            _add_graph(config, dimension.npus, Path(dimension.file))
+            continue
         config.add_dimension(
-            dimension.topology, dimension.npus, dimension.bandwidth_gbps, dimension.latency_ns
+            dimension.topology,
+            dimension.npus,
+            dimension.bandwidth_gbps,
+            dimension.latency_ns,
+            list(dimension.shape),
+            dimension.routing,
         )
+    for fault in system.faults:
+        config.add_fault(
+            fault.source,
+            fault.destination,
+            fault.removed,
+            fault.bandwidth_factor,
+            fault.latency_factor,
+            fault.at_ns,
+        )
+    for derating in system.deratings:
+        config.add_derating(derating.npu, derating.compute_factor, derating.memory_factor)
+    config.congestion_aware = system.network_model == "congestion_aware"
     algorithms = system.collectives
     config.set_algorithms(
         list(algorithms.all_reduce),
@@ -73,6 +89,19 @@ def native_system(system: SystemSpec) -> _engine.SystemConfig:
     config.rendezvous = system.rendezvous_protocol
     config.queues_per_dimension = system.queues_per_dimension
     return config
+
+
+def _add_graph(config: _engine.SystemConfig, npus: int, path: Path) -> None:
+    graph = read_graph(path)
+    if graph.devices < npus:
+        raise InputError(f"{path}: has {graph.devices} nodes, but the dimension has {npus} NPUs")
+    edges = [
+        (link.source, link.destination, link.latency_ns, link.bandwidth_bytes_per_ns) for link in graph.links
+    ]
+    try:
+        config.add_graph(npus, graph.devices, edges)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _metrics(rank: _engine.RankResult, tracked: bool) -> RankMetrics | None:

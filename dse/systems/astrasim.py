@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dse.errors import InputError
-from dse.files import check_keys, load_json_object, load_yaml_mapping, make_folder, write_atomically
+from dse.files import check_keys, load_json_object, load_yaml_mapping, make_folder, read_bytes, write_atomically
 from dse.systems.spec import CollectiveAlgorithms, Dimension, RemoteMemory, SystemSpec
 from dse.systems.validation import COLLECTIVES, INERT_KEYS, InvalidSystem
 
@@ -97,6 +97,7 @@ _REMOTE_MEMORY_KEYS = (
     _Key("num-nodes", "num_nodes", _integer, None),
     _Key("num-npus-per-node", "num_npus_per_node", _integer, None),
 )
+_SHAPE_KEYS = ("shape", "routing", "file")  # ours, for topologies that ASTRA-sim lacks
 # Key of network.yml -> field of Dimension, its type, the texts that are one, and the type in words.
 _FLOAT = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _NETWORK_KEYS: dict[str, tuple[str, Callable[[str], Any], str, str]] = {
@@ -185,8 +186,28 @@ def write_system(spec: SystemSpec, folder: Path) -> None:
     make_folder(folder)
     _write_text(folder / "system.json", json.dumps(system | dict(spec.inert), indent=2) + "\n")
     lines = [f"{key}: [{', '.join(map(str, values))}]\n" for key, values in network.items()]
+    lines += _shape_lines(spec, folder)
     _write_text(folder / "network.yml", "".join(lines))
     _write_text(folder / "remote_memory.json", json.dumps(remote_memory, indent=2) + "\n")
+
+
+def _shape_lines(spec: SystemSpec, folder: Path) -> list[str]:
+    """Return the lines of our own keys, if any is used; the CSV file of a Graph is copied next to network.yml."""
+    lines = []
+    if any(dimension.shape for dimension in spec.network):
+        lines.append(f"shape: [{', '.join(str(list(dimension.shape)) for dimension in spec.network)}]\n")
+    if any(dimension.routing for dimension in spec.network):
+        routings = ", ".join(f"'{dimension.routing}'" for dimension in spec.network)
+        lines.append(f"routing: [{routings}]\n")
+    if any(dimension.file for dimension in spec.network):
+        names = []
+        for dimension in spec.network:
+            name = Path(dimension.file).name if dimension.file else ""
+            if dimension.file and Path(dimension.file) != folder / name:
+                write_atomically(folder / name, read_bytes(Path(dimension.file)))
+            names.append(json.dumps(name))
+        lines.append(f"file: [{', '.join(names)}]\n")
+    return lines
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -215,7 +236,7 @@ def _take(
 
 def _read_network(file: Path) -> tuple[Dimension, ...]:
     content = load_yaml_mapping(file)
-    check_keys(file, content, _NETWORK_KEYS)
+    check_keys(file, content, [*_NETWORK_KEYS, *_SHAPE_KEYS])
     columns: dict[str, list[Any]] = {}
     for key, (field, convert, pattern, expected) in _NETWORK_KEYS.items():
         values = content.get(key)
@@ -232,8 +253,37 @@ def _read_network(file: Path) -> tuple[Dimension, ...]:
                 f"{file}: {key} has {len(values)} entries and topology {len(columns['topology'])}; "
                 "all lists must have one entry for each dimension"
             )
+    columns |= _read_shapes(file, content, len(columns["topology"]))
     rows = zip(*columns.values(), strict=True)
     return tuple(Dimension(**dict(zip(columns, row, strict=True))) for row in rows)
+
+
+def _read_shapes(file: Path, content: dict[str, Any], dimensions: int) -> dict[str, list[Any]]:
+    """Return the columns of our own keys, with an entry for each dimension; a lone text stands for one.
+
+    The file of a Graph is looked for next to network.yml.
+    """
+    columns: dict[str, list[Any]] = {"shape": [()] * dimensions, "routing": [""] * dimensions}
+    columns["file"] = [None] * dimensions
+    for key in _SHAPE_KEYS:
+        if key not in content:
+            continue
+        values = content[key] if isinstance(content[key], list) else [content[key]]
+        if len(values) != dimensions:
+            raise InputError(f"{file}: {key} has {len(values)} entries; it must have {dimensions}, one a dimension")
+        for index, value in enumerate(values):
+            if key == "shape":
+                sizes = value if isinstance(value, list) else None
+                if sizes is None or not all(re.fullmatch(r"\d{1,9}", str(size), re.ASCII) for size in sizes):
+                    raise InputError(f"{file}: shape.{index} is {value}; it must be a list of integers, or []")
+                columns[key][index] = tuple(int(size) for size in sizes)
+            elif not isinstance(value, str):
+                raise InputError(f"{file}: {key}.{index} is {value}; it must be a text")
+            elif key == "routing":
+                columns[key][index] = value
+            elif value:
+                columns[key][index] = str(file.parent / value)
+    return columns
 
 
 def _in_file(
@@ -247,7 +297,7 @@ def _in_file(
     head, _, rest = error.path.partition(".")
     if head == "network":
         index, _, field = rest.partition(".")
-        names = {field: key for key, (field, *_) in _NETWORK_KEYS.items()}
+        names = {field: key for key, (field, *_) in _NETWORK_KEYS.items()} | {key: key for key in _SHAPE_KEYS}
         key = f"{names[field]}.{index}" if field else "topology"
         return InputError(f"{network_yml}: {key} {error.problem}")
     if head == "remote_memory":

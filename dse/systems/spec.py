@@ -13,13 +13,44 @@ class Dimension:
     """One dimension of a hierarchical network; the first dimension of a network varies fastest in NPU ids.
 
     `bandwidth_gbps` is per link, in *network* GB/s as ASTRA-sim counts them: 2^30 bytes per 10^9 ns.
-    `latency_ns` is per hop and may be fractional. `topology` is Ring, FullyConnected or Switch.
+    `latency_ns` is per hop and may be fractional. `topology` is one of ASTRA-sim's (Ring, FullyConnected,
+    Switch) or ours: Mesh2D, Torus2D, Torus3D with `shape` [width, height(, depth)], Hypercube, FatTree with
+    `shape` [NPUs per leaf, leaves, spines] and `routing` deterministic or ecmp, Dragonfly with `shape` [NPUs per
+    router, routers per group, groups], or Graph with a CSV `file`, whose links have their own bandwidths.
     """
 
     topology: str
     npus: int
     bandwidth_gbps: float
     latency_ns: float
+    shape: tuple[int, ...] = ()
+    routing: str = ""
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class LinkFault:
+    """A link that is removed or slowed from `at_ns` on (0: from the start); needs congestion_aware.
+
+    `source` and `destination` are devices: the NPUs from 0, then switches. The factors multiply the link's
+    bandwidth and latency. Messages sent before keep their route; later ones go round a removed link.
+    """
+
+    source: int
+    destination: int
+    removed: bool = False
+    bandwidth_factor: float = 1.0
+    latency_factor: float = 1.0
+    at_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Derating:
+    """A straggler: factors on the peak performance and the memory bandwidth of one NPU's compute nodes."""
+
+    npu: int
+    compute_factor: float = 1.0
+    memory_factor: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -91,6 +122,8 @@ class SystemSpec:
     rendezvous_protocol: bool = False
     injection_scale: float = 1.0
     remote_memory: RemoteMemory = RemoteMemory()
+    faults: tuple[LinkFault, ...] = ()
+    deratings: tuple[Derating, ...] = ()
     inert: tuple[tuple[str, object], ...] = ()
     omitted_keys: tuple[str, ...] = field(default=(), compare=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from typing import TYPE_CHECKING
@@ -10,9 +11,19 @@ from dse.errors import InputError
 from dse.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from dse.systems.spec import SystemSpec
+    from dse.systems.spec import Dimension, SystemSpec
 
-TOPOLOGIES = ("Ring", "FullyConnected", "Switch")
+REFERENCE_TOPOLOGIES = ("Ring", "FullyConnected", "Switch")
+# Topology -> what its `shape` holds, and how many of the entries multiply to the NPUs.
+SHAPED_TOPOLOGIES = {
+    "Mesh2D": ("[width, height]", 2, 2),
+    "Torus2D": ("[width, height]", 2, 2),
+    "Torus3D": ("[width, height, depth]", 3, 3),
+    "FatTree": ("[NPUs per leaf, leaves, spines]", 3, 2),
+    "Dragonfly": ("[NPUs per router, routers per group, groups]", 3, 3),
+}
+TOPOLOGIES = (*REFERENCE_TOPOLOGIES, *SHAPED_TOPOLOGIES, "Hypercube", "Graph")
+ROUTINGS = ("", "deterministic", "ecmp")
 NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
 SCHEDULING_POLICIES = ("LIFO", "FIFO", "EXPLICIT")
 COLLECTIVE_OPTIMIZATIONS = ("baseline", "localBWAware")
@@ -82,6 +93,7 @@ def validate(system: SystemSpec) -> None:
     if system.model_shared_bus:
         raise InvalidSystem("model_shared_bus", "is on; the bus model is not supported, set it to 0")
     _check_remote_memory(system)
+    _check_degradations(system)
     _check_inert(system)
 
 
@@ -94,8 +106,50 @@ def _check_network(system: SystemSpec) -> None:
         _integer(f"{path}.npus", dimension.npus, 2)
         _number(f"{path}.bandwidth_gbps", dimension.bandwidth_gbps, zero_allowed=False)
         _number(f"{path}.latency_ns", dimension.latency_ns, zero_allowed=True)
+        _check_shape(path, dimension)
     if system.npus > _MAX_INTEGER:
         raise InvalidSystem("network", f"has {system.npus} NPUs in all; at most {_MAX_INTEGER} are allowed")
+
+
+def _check_shape(path: str, dimension: Dimension) -> None:
+    topology, shape = dimension.topology, dimension.shape
+    if topology in SHAPED_TOPOLOGIES:
+        meaning, entries, factors = SHAPED_TOPOLOGIES[topology]
+        valid = all(isinstance(size, int) and not isinstance(size, bool) and size >= 1 for size in shape)
+        if len(shape) != entries or not valid:
+            raise InvalidSystem(f"{path}.shape", f"is {list(shape)}; {topology} needs {meaning}")
+        if math.prod(shape[:factors]) != dimension.npus:
+            problem = f"is {list(shape)}, which has {math.prod(shape[:factors])} NPUs, but npus is {dimension.npus}"
+            raise InvalidSystem(f"{path}.shape", problem)
+    elif shape:
+        raise InvalidSystem(f"{path}.shape", f"is {list(shape)}; {topology} has none")
+    if topology == "Hypercube" and dimension.npus & (dimension.npus - 1):
+        raise InvalidSystem(f"{path}.npus", f"is {dimension.npus}; a Hypercube needs a power of two")
+    if (topology == "Graph") != (dimension.file is not None):
+        problem = "is missing; Graph needs a CSV file" if topology == "Graph" else f"is set, but {topology} has none"
+        raise InvalidSystem(f"{path}.file", problem)
+    _choice(f"{path}.routing", dimension.routing, ROUTINGS if topology == "FatTree" else ("",))
+
+
+def _check_degradations(system: SystemSpec) -> None:
+    for index, fault in enumerate(system.faults):
+        path = f"faults.{index}"
+        _integer(f"{path}.source", fault.source, 0)
+        _integer(f"{path}.destination", fault.destination, 0)
+        _number(f"{path}.bandwidth_factor", fault.bandwidth_factor, zero_allowed=False)
+        _number(f"{path}.latency_factor", fault.latency_factor, zero_allowed=True)
+        if isinstance(fault.at_ns, bool) or not isinstance(fault.at_ns, int) or not 0 <= fault.at_ns < 2**53:
+            raise InvalidSystem(f"{path}.at_ns", f"is {fault.at_ns}; it must be an integer of at least 0")
+        if system.network_model != "congestion_aware":
+            problem = f"needs network_model congestion_aware; {system.network_model} has no links"
+            raise InvalidSystem(path, problem)
+    for index, derating in enumerate(system.deratings):
+        path = f"deratings.{index}"
+        _integer(f"{path}.npu", derating.npu, 0)
+        if derating.npu >= system.npus:
+            raise InvalidSystem(f"{path}.npu", f"is {derating.npu}, but the network has {system.npus} NPUs")
+        _number(f"{path}.compute_factor", derating.compute_factor, zero_allowed=False)
+        _number(f"{path}.memory_factor", derating.memory_factor, zero_allowed=False)
 
 
 def _check_collectives(system: SystemSpec) -> None:

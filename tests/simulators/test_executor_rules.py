@@ -197,6 +197,11 @@ def test_a_skipped_node_takes_no_time_and_leaves_its_slot_free() -> None:
     assert f"{metrics.memory_utilization_pct:.3f}" == "99.999"  # 100 * 66666 / 66667 = 99.9985000
 
 
+def test_a_rank_with_nothing_but_skipped_nodes_finishes_at_time_0() -> None:
+    metrics = _rank0(comp(1, size=0), invalid(2), on=system())
+    assert (metrics.finish_ns, metrics.wall_time_ns, metrics.gpu_time_ns) == (0, 0, 0)
+
+
 def test_a_compute_node_without_operations_never_ends_and_blocks_its_slot() -> None:
     outcome = _simulate([comp(1, ops=0), comp(2), comp(3, after=[1])], [comp(1)])
     endless, waiting = _blocked(outcome)

@@ -22,20 +22,21 @@ from builders import (
 )
 
 from dse.errors import InputError, SimulationError
+from dse.models import ModelSpec
 from dse.simulators import NativeSimulator, Outcome, RankMetrics, Simulator
 from dse.strategies import Strategy
 from dse.systems import SystemSpec
 from dse.workloads import Workload, generate
 
-SIMULATORS: list[Callable[[], Simulator]] = [
-    NativeSimulator,
-]
+SIMULATORS: dict[str, Callable[[], Simulator]] = {
+    "native, auto": lambda: NativeSimulator("auto"),
+    "native, general": lambda: NativeSimulator("general"),
+}
 
 
-@pytest.fixture(params=SIMULATORS, ids=lambda make: make.__name__)
+@pytest.fixture(params=SIMULATORS)
 def simulator(request: pytest.FixtureRequest) -> Simulator:
-    made: Simulator = request.param()
-    return made
+    return SIMULATORS[request.param]()
 
 
 def _ranks(outcome: Outcome) -> list[RankMetrics | None]:
@@ -197,11 +198,27 @@ def test_a_deadlock_names_the_group_of_a_collective(simulator: Simulator) -> Non
     )
 
 
-def test_the_known_deadlock_of_a_generated_workload(simulator: Simulator) -> None:
-    outcome = simulator.simulate(generate(TINY, Strategy(dp=4, tp=4)), RING16)
+NARROW = ModelSpec("narrow", 20, 5, 1, 17, 19, 25, 43, 3)  # d_model 1: with tp 2, whole pipelines hang
+
+
+@pytest.mark.parametrize(
+    ("model", "strategy", "on"),
+    [
+        (TINY, Strategy(dp=4, tp=4), RING16),
+        (
+            NARROW,
+            Strategy(tp=2, pp=3),
+            system("Switch 6 @100/50", peak_tflops=0.01, memory_bandwidth_gbps=50),
+        ),
+    ],
+    ids=["ring16", "pipeline"],
+)
+def test_a_deadlock_names_a_node_of_every_class_of_hanging_ranks(
+    simulator: Simulator, model: ModelSpec, strategy: Strategy, on: SystemSpec
+) -> None:
+    outcome = simulator.simulate(generate(model, strategy), on)
     assert outcome.status == "deadlock"
-    assert None in outcome.classes
-    assert {node.rank for node in outcome.blocked} == {
-        rank for rank in range(16) if outcome.rank(rank) is None
-    }
-    assert "never finish; rank " in outcome.reason
+    hanging = {number for number, metrics in enumerate(outcome.classes) if metrics is None}
+    assert hanging
+    assert {outcome.class_of_rank[node.rank] for node in outcome.blocked} == hanging
+    assert f" of {on.npus} ranks never finish; rank " in outcome.reason

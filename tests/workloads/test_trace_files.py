@@ -357,11 +357,13 @@ def _assert_files_simulate_alike(folder: Path, strategy: Strategy, on: SystemSpe
     assert again.communicator_group_count == work.communicator_group_count
     assert [again.counts(rank) for rank in range(16)] == [work.counts(rank) for rank in range(16)]
 
-    expected = NativeSimulator().simulate(again, on)
+    expected = NativeSimulator("general").simulate(again, on)
     got = NativeSimulator().simulate(work, on)
     assert got.status == expected.status
     assert [got.rank(rank) for rank in range(16)] == [expected.rank(rank) for rank in range(16)]
-    assert got.blocked == expected.blocked
+    # in memory, one rank stands for those that hang alike
+    assert set(got.blocked) <= set(expected.blocked)
+    assert got.reason == expected.reason
     return got.status
 
 

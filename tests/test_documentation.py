@@ -1,0 +1,169 @@
+"""The documents are true: their commands and programs run, their links resolve, their tables are complete."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import pytest
+from commands import TINY, TINY_DGX16, astra_log, export_case, run_dse, run_ok
+
+from dse.config.schema import ConfigSchema
+from dse.results import STATUSES, study_schema
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS = ("external", "astra_configs", "workloads", "results", "benchmarks")
+ALL_PAGES = [*PAGES, ROOT / "CHANGELOG.md", *(ROOT / folder / "README.md" for folder in FOLDERS)]
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for kind, body in _BLOCK.findall(page.read_text()) if kind == language]
+
+
+def command_lines() -> list[str]:
+    lines = {line for page in ALL_PAGES for body in blocks(page, "bash") for line in body.splitlines()}
+    return sorted(line for line in lines if line.strip())
+
+
+PYTHON = [(page.name, body) for page in ALL_PAGES for body in blocks(page, "python")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the documents speak of: a study (of the tiny model) and a run of ASTRA-sim."""
+    folder = tmp_path_factory.mktemp("user")
+    run_ok("sweep", *TINY, "study=llama70b-system1", "space.sp=[1]", cwd=folder)
+    run = folder / "runs" / "my_run"
+    figures = export_case(run, *TINY_DGX16, "strategy.dp=4", "strategy.tp=4")
+    (run / "reference.log").rename(run / "run.log")
+    (run / "run.log").write_text(astra_log(sorted(figures.items()), percent="$"))
+    shutil.copytree(ROOT / "tests" / "golden", folder / "tests" / "golden")
+    return folder
+
+
+def test_commands_and_programs_are_found() -> None:
+    lines = command_lines()
+    assert len([line for line in lines if line.startswith("python -m dse.")]) > 15
+    assert {"make sweep", "make test"} <= set(lines)
+    assert len(PYTHON) >= 6
+
+
+@pytest.mark.parametrize("line", [line for line in command_lines() if not line.startswith("make ")])
+def test_a_command_runs(folder: Path, line: str) -> None:
+    """With two layers in the place of eighty, which changes no key."""
+    python, option, module, *arguments = shlex.split(line)
+    assert (python, option) == ("python", "-m")
+    verb = module.removeprefix("dse.")
+    if any(argument in ("model=llama70b", "model=gpt175b") for argument in arguments):
+        arguments.append("model.num_layers=2")
+    deadlocks = verb == "point" and any("npus:16" in argument for argument in arguments)
+    done = run_dse(verb, *arguments, cwd=folder)
+    assert (done.code, "error" in done.err) == (1 if deadlocks else 0, False), done.err
+    assert done.out
+
+
+def test_the_deadlock_of_the_simulator_page_is_printed_as_it_stands(folder: Path) -> None:
+    page = ROOT / "docs" / "simulator.md"
+    (line,) = blocks(page, "bash")
+    printed = run_dse("point", *shlex.split(line)[3:], cwd=folder).out
+    assert printed in blocks(page, "text")
+
+
+@pytest.mark.parametrize("line", [line for line in command_lines() if line.startswith("make ")])
+def test_a_target_of_make_exists(line: str) -> None:
+    assert re.search(rf"^{line.split()[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("page", "program"), PYTHON, ids=[page for page, _ in PYTHON])
+def test_a_program_runs(folder: Path, page: str, program: str) -> None:
+    line = [sys.executable, "-c", program]
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{page}: {done.stderr}"
+
+
+def anchors(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for link in _LINK.findall(text):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), f"{page.name}: {link}"
+        assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text()
+    for page in PAGES[1:]:
+        assert page.name == "index.md" or f"({page.name})" in index
+
+
+def test_no_line_of_the_documents_is_a_machine_path() -> None:
+    for page in ALL_PAGES:
+        assert not re.search(r"(?<![\w.])/(home|root|tmp|work|usr|opt)/", page.read_text()), page
+
+
+def columns_table() -> str:
+    lines = ["| Column | Type | Unit | Null | Meaning |", "|---|---|---|---|---|"]
+    for field in study_schema():
+        metadata = {key.decode(): value.decode() for key, value in field.metadata.items()}
+        null = "yes" if field.nullable else ""
+        lines.append(
+            f"| `{field.name}` | {field.type} | {metadata['unit']} | {null} | {metadata['description']} |"
+        )
+    return "\n".join(lines)
+
+
+def test_the_table_of_columns_is_the_schema() -> None:
+    page = (ROOT / "docs" / "results.md").read_text()
+    start = page.index("\n", page.index("<!-- columns")) + 1
+    assert page[start : page.index("\n<!-- end of columns")] == columns_table()
+    for status in STATUSES:
+        assert f"| `{status}` |" in page
+
+
+def keys(schema: type, prefix: str = "") -> list[str]:
+    found = []
+    for name, hint in typing.get_type_hints(schema).items():
+        (inner,) = typing.get_args(hint) if typing.get_origin(hint) is list else (hint,)
+        if dataclasses.is_dataclass(inner):
+            assert isinstance(inner, type)
+            found += keys(inner, f"{prefix}{name}." + ("N." if inner is not hint else ""))
+        else:
+            found.append(prefix + name)
+    return found
+
+
+def test_every_key_of_the_configuration_is_documented() -> None:
+    configuration = (ROOT / "docs" / "configuration.md").read_text()
+    systems = (ROOT / "docs" / "systems.md").read_text()
+    for key in keys(ConfigSchema):
+        page = systems if key.startswith("system.") else configuration
+        assert f"`{key.removeprefix('system.')}`" in page, key
+
+
+def test_the_readme_shows_what_the_reference_cases_prove_and_what_they_do_not() -> None:
+    text = " ".join((ROOT / "README.md").read_text().split())
+    assert "congestion-unaware" in text
+    assert "Congestion-aware networks are not there yet" in text
+
+
+def test_pictures_are_small() -> None:
+    pictures = list((ROOT / "docs" / "pictures").iterdir())
+    assert pictures
+    assert all(picture.stat().st_size < 100_000 for picture in pictures)
