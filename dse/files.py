@@ -83,13 +83,13 @@ def check_keys(file: Path, keys: Collection[str], known: Collection[str]) -> Non
 
 
 @contextlib.contextmanager
-def writing_to(folder: Path) -> Iterator[None]:
-    """Turn an OSError (read-only, disk full …) into an InputError that names the folder and the cause."""
+def writing_to(path: Path) -> Iterator[None]:
+    """Turn an OSError (read-only, disk full …) into an InputError that names the path and the cause."""
     try:
         yield
     except OSError as error:
         raise InputError(
-            f"cannot write the folder {folder}: {error.strerror or error}; "
+            f"cannot write {path}: {error.strerror or error}; "
             "free or unlock the folder, or choose another one"
         ) from error
 
@@ -126,7 +126,7 @@ def write_atomically(path: Path, data: bytes | memoryview) -> None:
         InputError: the folder cannot be written.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    with writing_to(path.parent):
+    with writing_to(path):
         try:
             with temporary.open("xb") as file:
                 file.write(data)

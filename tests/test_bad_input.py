@@ -42,8 +42,8 @@ def has(message: str, *parts: str) -> None:
             ("system.network.2", "2 entries, 0 to 1"),
         ),
         (
-            ("strategy.dp=16", "system.network_model=congestion_aware"),
-            ("system.network_model is congestion_aware", "congestion_unaware"),
+            ("strategy.dp=16", "system.network_model=aware"),
+            ("system.network_model is 'aware'", "congestion_unaware, congestion_aware"),
         ),
         (
             ("strategy.dp=16", "system.collectives.all_reduce=[rings,ring]"),
@@ -93,13 +93,13 @@ def test_a_wrong_sweep(tmp_path: Path, arguments: tuple[str, ...], parts: tuple[
 def test_a_results_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("")
     message = error_of("sweep", *TINY, cwd=tmp_path)
-    has(message, "cannot write the folder results/tiny-torus_4x4", "Not a directory", "choose another one")
+    has(message, "cannot write results/tiny-torus_4x4", "Not a directory", "choose another one")
 
 
 def test_an_export_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "files").write_text("")
     message = error_of("point", *TINY, "strategy.dp=16", "export=files", cwd=tmp_path)
-    has(message, "cannot write the folder files", "File exists")
+    has(message, "cannot write files", "File exists")
 
 
 def test_a_study_that_does_not_exist_or_is_corrupt(tmp_path: Path) -> None:

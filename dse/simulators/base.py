@@ -58,8 +58,9 @@ class Outcome:
 
     Ranks that run the same trace with the same figures form a class: `classes` in order of their lowest rank,
     None for ranks that never finished, and the class of every rank. Under `deadlock` the figures of the
-    finished ranks stand, and `blocked` says what holds the others. `events` counts executed events;
-    `obstacle` says why ranks were not simulated class by class, None if they were.
+    finished ranks stand, and `blocked` says what holds the others; where ranks were simulated class by class,
+    it names the lowest rank of each class. `events` counts executed events; `obstacle` says why ranks were
+    not simulated class by class, None if they were.
     """
 
     status: Literal["ok", "deadlock"]

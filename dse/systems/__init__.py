@@ -13,15 +13,15 @@ from dse.systems.spec import (
 from dse.systems.validation import InvalidSystem
 
 __all__ = [
-    "Derating",
-    "Graph",
-    "LinkFault",
-    "read_graph",
     "CollectiveAlgorithms",
+    "Derating",
     "Dimension",
+    "Graph",
     "InvalidSystem",
+    "LinkFault",
     "RemoteMemory",
     "SystemSpec",
+    "read_graph",
     "read_system",
     "write_system",
 ]

@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dse.errors import InputError
-from dse.files import check_keys, load_json_object, load_yaml_mapping, make_folder, read_bytes, write_atomically
+from dse.files import (
+    check_keys,
+    load_json_object,
+    load_yaml_mapping,
+    make_folder,
+    read_bytes,
+    write_atomically,
+)
 from dse.systems.spec import CollectiveAlgorithms, Dimension, RemoteMemory, SystemSpec
 from dse.systems.validation import COLLECTIVES, INERT_KEYS, InvalidSystem
 
@@ -192,7 +199,7 @@ def write_system(spec: SystemSpec, folder: Path) -> None:
 
 
 def _shape_lines(spec: SystemSpec, folder: Path) -> list[str]:
-    """Return the lines of our own keys, if any is used; the CSV file of a Graph is copied next to network.yml."""
+    """Return the lines of our own keys, if any is used; the file of a Graph is copied next to network.yml."""
     lines = []
     if any(dimension.shape for dimension in spec.network):
         lines.append(f"shape: [{', '.join(str(list(dimension.shape)) for dimension in spec.network)}]\n")
@@ -270,12 +277,16 @@ def _read_shapes(file: Path, content: dict[str, Any], dimensions: int) -> dict[s
             continue
         values = content[key] if isinstance(content[key], list) else [content[key]]
         if len(values) != dimensions:
-            raise InputError(f"{file}: {key} has {len(values)} entries; it must have {dimensions}, one a dimension")
+            raise InputError(
+                f"{file}: {key} has {len(values)} entries; it must have {dimensions}, one a dimension"
+            )
         for index, value in enumerate(values):
             if key == "shape":
                 sizes = value if isinstance(value, list) else None
                 if sizes is None or not all(re.fullmatch(r"\d{1,9}", str(size), re.ASCII) for size in sizes):
-                    raise InputError(f"{file}: shape.{index} is {value}; it must be a list of integers, or []")
+                    raise InputError(
+                        f"{file}: shape.{index} is {value}; it must be a list of integers, or []"
+                    )
                 columns[key][index] = tuple(int(size) for size in sizes)
             elif not isinstance(value, str):
                 raise InputError(f"{file}: {key}.{index} is {value}; it must be a text")

@@ -37,8 +37,9 @@ def read_graph(path: Path) -> Graph:
     The links are `source,destination,latency in ns,bandwidth in GB/s` with GB/s = 10^9 bytes per second.
 
     Raises:
-        InputError: an unreadable file; a line with the wrong number of fields, an unknown node, a self-loop, a
-            link that occurs twice, a negative latency, a bandwidth that is not positive; names file and line.
+        InputError: an unreadable file; a line with the wrong number of fields, an unknown node, a link to
+            itself or one that occurs twice, a negative latency, a bandwidth that is not positive; names file
+            and line.
     """
     try:
         rows = list(csv.reader(path.read_text("utf-8").splitlines()))
@@ -65,7 +66,9 @@ def read_graph(path: Path) -> Graph:
 
 def _link(path: Path, line: int, row: list[str], devices: int) -> GraphLink:
     if len(row) != len(HEADER):
-        raise InputError(f"{path}, line {line}: has {len(row)} fields; expected {len(HEADER)}: {','.join(HEADER)}")
+        raise InputError(
+            f"{path}, line {line}: has {len(row)} fields; expected {len(HEADER)}: {','.join(HEADER)}"
+        )
     source = _integer(path, line, "Src", row[0], 0, devices - 1)
     destination = _integer(path, line, "Dest", row[1], 0, devices - 1)
     if source == destination:

@@ -15,8 +15,9 @@ class Dimension:
     `bandwidth_gbps` is per link, in *network* GB/s as ASTRA-sim counts them: 2^30 bytes per 10^9 ns.
     `latency_ns` is per hop and may be fractional. `topology` is one of ASTRA-sim's (Ring, FullyConnected,
     Switch) or ours: Mesh2D, Torus2D, Torus3D with `shape` [width, height(, depth)], Hypercube, FatTree with
-    `shape` [NPUs per leaf, leaves, spines] and `routing` deterministic or ecmp, Dragonfly with `shape` [NPUs per
-    router, routers per group, groups], or Graph with a CSV `file`, whose links have their own bandwidths.
+    `shape` [NPUs per leaf, leaves, spines] and `routing` deterministic or ecmp, Dragonfly with `shape`
+    [NPUs per router, routers per group, groups], or Graph with a CSV `file`, whose links have their own
+    bandwidths.
     """
 
     topology: str

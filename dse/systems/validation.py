@@ -119,14 +119,20 @@ def _check_shape(path: str, dimension: Dimension) -> None:
         if len(shape) != entries or not valid:
             raise InvalidSystem(f"{path}.shape", f"is {list(shape)}; {topology} needs {meaning}")
         if math.prod(shape[:factors]) != dimension.npus:
-            problem = f"is {list(shape)}, which has {math.prod(shape[:factors])} NPUs, but npus is {dimension.npus}"
+            problem = (
+                f"is {list(shape)}, which has {math.prod(shape[:factors])} NPUs, but npus is {dimension.npus}"
+            )
             raise InvalidSystem(f"{path}.shape", problem)
     elif shape:
         raise InvalidSystem(f"{path}.shape", f"is {list(shape)}; {topology} has none")
     if topology == "Hypercube" and dimension.npus & (dimension.npus - 1):
         raise InvalidSystem(f"{path}.npus", f"is {dimension.npus}; a Hypercube needs a power of two")
     if (topology == "Graph") != (dimension.file is not None):
-        problem = "is missing; Graph needs a CSV file" if topology == "Graph" else f"is set, but {topology} has none"
+        problem = (
+            "is missing; Graph needs a CSV file"
+            if topology == "Graph"
+            else f"is set, but {topology} has none"
+        )
         raise InvalidSystem(f"{path}.file", problem)
     _choice(f"{path}.routing", dimension.routing, ROUTINGS if topology == "FatTree" else ("",))
 

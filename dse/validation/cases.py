@@ -29,16 +29,12 @@ class Expected:
 
 @dataclass(frozen=True)
 class Case:
-    """A case that is not loaded yet: `load` makes the workload and the system.
-
-    `unsupported_network` names what the case needs and this version lacks; such a case is skipped.
-    """
+    """A case that is not loaded yet: `load` makes the workload and the system."""
 
     name: str
     network_model: str
     load: Callable[[], tuple[Workload, SystemSpec]]
     expected: Expected
-    unsupported_network: str | None = None
 
 
 class Mismatch(NamedTuple):

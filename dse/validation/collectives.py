@@ -10,7 +10,7 @@ from dse import _engine
 from dse.errors import InputError
 from dse.systems import SystemSpec
 from dse.validation.cases import Case, Expected
-from dse.validation.points import per_rank, system_of, unsupported
+from dse.validation.points import per_rank, system_of
 from dse.workloads import Workload, workload_of
 
 COLLECTIVE_CODES = {"all_reduce": 0, "all_gather": 2, "all_to_all": 6, "reduce_scatter": 7}
@@ -34,21 +34,19 @@ def collective_case(record: Mapping[str, Any], place: str) -> Case:
                 f"{place}: collective is '{collective}'; allowed are {', '.join(COLLECTIVE_CODES)}"
             )
 
-        lacking = unsupported(record["network_model"], network)
         settings = {
             **record,
             "collectives": dict.fromkeys(COLLECTIVE_CODES, record["algorithm"]),
             "peak_tflops": 1.0,
             "memory_bandwidth_gbps": MEMORY_BANDWIDTH_GBPS,
         }
-        system = None if lacking else system_of(record["id"], settings)
+        system = system_of(record["id"], settings)
         comm_size = record["comm_size"]
         if isinstance(comm_size, bool) or not isinstance(comm_size, int) or not 0 <= comm_size < 2**63:
             raise InputError(f"{place}: comm_size is {comm_size!r}; it must be an integer from 0")
         check_groups(groups)
 
         def load() -> tuple[Workload, SystemSpec]:
-            assert system is not None
             return three_collectives(npus, collective, comm_size, groups), system
 
         figures = {key: expected[key] for key in ("finish_ns", "exposed_comm_ns") if key in expected}
@@ -57,7 +55,6 @@ def collective_case(record: Mapping[str, Any], place: str) -> Case:
             network_model=record["network_model"],
             load=load,
             expected=Expected(expected["status"], per_rank(figures, npus) if figures else None),
-            unsupported_network=lacking,
         )
     except KeyError as error:
         raise InputError(f"{place}: key {error} is missing") from None

@@ -79,7 +79,6 @@ def folder_case(folder: Path, name: str) -> Case:
         network_model=network_model,
         load=load,
         expected=Expected(status, ranks),
-        unsupported_network=None if network_model == "congestion_unaware" else network_model,
     )
 
 

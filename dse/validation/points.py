@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from dse.errors import InputError
@@ -22,7 +22,6 @@ _SYSTEM_KEYS = (
     "preferred_dataset_splits",
     "collective_optimization",
 )
-UNSUPPORTED_TOPOLOGIES = ("Mesh2D",)
 
 
 def point_case(record: Mapping[str, Any], place: str) -> Case:
@@ -33,13 +32,11 @@ def point_case(record: Mapping[str, Any], place: str) -> Case:
     """
     try:
         network, network_model = record["system"]["network"], record["network_model"]
-        lacking = unsupported(network_model, network)
         model = ModelSpec(name=record["id"], **{key: record["model"][key] for key in MODEL_DIMENSIONS})
         strategy = _strategy({key: record["strategy"][key] for key in STRATEGY_FIELDS})
-        system = None if lacking else system_of(record["id"], record["system"])
+        system = system_of(record["id"], {**record["system"], "network_model": network_model})
 
         def load() -> tuple[Workload, SystemSpec]:
-            assert system is not None
             return generate(model, strategy), system
 
         return Case(
@@ -47,7 +44,6 @@ def point_case(record: Mapping[str, Any], place: str) -> Case:
             network_model=network_model,
             load=load,
             expected=_expected(record["expected"], math.prod(d["npus"] for d in network)),
-            unsupported_network=lacking,
         )
     except KeyError as error:
         raise InputError(f"{place}: key {error} is missing") from None
@@ -62,29 +58,31 @@ def _strategy(values: Mapping[str, Any]) -> Strategy:
     return Strategy(**values)
 
 
-def unsupported(network_model: str, network: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what the native simulator lacks for a network, None if nothing.
+def system_of(name: str, settings: Mapping[str, Any]) -> SystemSpec:
+    """Return the system that a record describes; optional settings that it lacks keep our defaults.
 
     Raises:
-        InputError: a network model that nobody knows.
+        InputError: a network model that nobody knows, or a value that breaks a rule of a system.
     """
-    if network_model not in NETWORK_MODELS:
-        raise InputError(f"network_model is {network_model!r}; allowed are {', '.join(NETWORK_MODELS)}")
-    if network_model != "congestion_unaware":
-        return network_model
-    return next((d["topology"] for d in network if d["topology"] in UNSUPPORTED_TOPOLOGIES), None)
-
-
-def system_of(name: str, settings: Mapping[str, Any]) -> SystemSpec:
-    """Return the system that a record describes; optional settings that it lacks keep our defaults."""
+    if settings["network_model"] not in NETWORK_MODELS:
+        raise InputError(
+            f"network_model is {settings['network_model']!r}; allowed are {', '.join(NETWORK_MODELS)}"
+        )
     fields = {key: settings[key] for key in _SYSTEM_KEYS if key in settings}
     required = {key: settings[key] for key in ("peak_tflops", "memory_bandwidth_gbps")}
     return SystemSpec(
         name=name,
         network=tuple(
-            Dimension(d["topology"], d["npus"], float(d["bandwidth_gbps"]), float(d["latency_ns"]))
+            Dimension(
+                d["topology"],
+                d["npus"],
+                float(d["bandwidth_gbps"]),
+                float(d["latency_ns"]),
+                tuple(d.get("shape", ())),
+            )
             for d in settings["network"]
         ),
+        network_model=settings["network_model"],
         collectives=CollectiveAlgorithms(
             **{key: tuple(names) for key, names in settings["collectives"].items()}
         ),

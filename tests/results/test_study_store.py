@@ -183,7 +183,7 @@ def test_a_disk_that_cannot_be_written_is_named_and_the_study_stays_as_it_was(
 def test_a_read_only_folder_fails_before_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read_only = OSError(errno.EROFS, os.strerror(errno.EROFS))
     monkeypatch.setattr(tempfile, "TemporaryFile", raising(read_only))
-    with pytest.raises(InputError, match=r"cannot write the folder .*Read-only file system"):
+    with pytest.raises(InputError, match=r"cannot write .*Read-only file system"):
         StudyStore.create(tmp_path, config_yaml="")
 
 

@@ -85,7 +85,7 @@ def differences(got: _engine.SimulationResult, truth: _engine.SimulationResult) 
         mine, other = (result.classes[result.class_of_rank[rank]] for result in (got, truth))
         for name in _RANK_FIELDS:
             a, b = getattr(mine, name), getattr(other, name)
-            if a != b and not (isinstance(a, float) and math.isnan(a) and math.isnan(b)):
+            if a != b:
                 found.append(f"rank {rank}, {name}: {a} instead of {b}")
     blocked, blocked_truth = _blocked(got), _blocked(truth)
     found += [
@@ -210,7 +210,7 @@ def _grid(rng: random.Random, model: ModelSpec, npus: int) -> _Speeds:
     operations = speed * model.d_ff * rng.choice([*steps, 10**6, 10**6])
     return _Speeds(
         tuple(gbps[: rng.choice([1, 1, 2])]),
-        rng.choice([(0,), (grid,), (grid, 2 * grid), (0, grid), (5 * grid, 10 * grid)]),
+        rng.choice([(grid,), (grid, 2 * grid), (2 * grid,), (0, grid), (5 * grid, 10 * grid)]),
         operations / 1000,
         speed * rng.choice([*steps, 10**3]),
         rng.choice([grid, grid, 10, 1, 2 * grid]),

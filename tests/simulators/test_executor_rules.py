@@ -396,7 +396,6 @@ def test_a_tree_over_npus_that_are_no_power_of_two_is_a_simulation_error() -> No
         _simulate(*[nodes] * 3, on=system("Switch 3 @100/50", "doubleBinaryTree"))
 
 
-@pytest.mark.xfail(strict=True, reason="the engine runs it; the reference crashes (section 5.6)")
 def test_a_tree_in_an_algorithm_list_shorter_than_the_network_is_refused() -> None:
     nodes = [coll(1, ALL_REDUCE, 100)]
     on = system("Switch 2 @100/50, Switch 2 @100/50", "doubleBinaryTree")

@@ -398,12 +398,12 @@ def test_an_unreadable_file_is_named(folder: Path, file: str) -> None:
 
 
 def test_a_folder_that_cannot_be_made_is_named(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"system\.json: cannot be made: File exists"):
+    with pytest.raises(InputError, match=r"cannot write .*system\.json: File exists"):
         write_system(_read(folder), folder / "system.json")
 
 
 def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(folder: Path) -> None:
     (folder / "copy" / "network.yml").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"network\.yml: cannot be written: Is a directory"):
+    with pytest.raises(InputError, match=r"cannot write .*network\.yml: Is a directory"):
         write_system(_read(folder), folder / "copy")
     assert not list((folder / "copy").glob(".*"))

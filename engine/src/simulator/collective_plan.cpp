@@ -92,6 +92,13 @@ CollectivePlan CollectivePlanner::make(CollectiveType type, std::uint64_t bytes,
 std::vector<PhasePlan> CollectivePlanner::full_phases(CollectiveType type, std::uint64_t chunk,
                                                       std::uint64_t mask) const {
     const std::vector<Algorithm>& algorithms = config_.algorithms(type);
+    const bool ends_with_tree =
+        !algorithms.empty() && algorithms.back().kind == AlgorithmKind::kDoubleBinaryTree;
+    if (ends_with_tree && algorithms.size() < address_.dimensions()) {
+        throw SimulationError("a list of algorithms that ends with doubleBinaryTree has " +
+                              std::to_string(algorithms.size()) + " entries; it must cover all " +
+                              std::to_string(address_.dimensions()) + " network dimensions");
+    }
     std::vector<std::uint32_t> used;
     for (std::uint32_t d = 0; d < algorithms.size() && d < address_.dimensions(); ++d) {
         if (algorithms[d].over_all_ranks) {

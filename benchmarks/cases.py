@@ -1,0 +1,173 @@
+"""The fixed list of what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dse.config import compose_config
+from dse.models import ModelSpec
+from dse.strategies import Strategy
+from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
+
+PAIRS = (("system1", "llama70b"), ("system2", "gpt175b"))
+BANDWIDTHS_GBPS = tuple(float(10 * step) for step in range(1, 51))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A design point with a name; `twin_of` names the large system that a small one stands for."""
+
+    name: str
+    model: ModelSpec
+    strategy: Strategy
+    system: SystemSpec
+    twin_of: str = ""
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Everything that one run measures.
+
+    `lab` are the points of `pairs`. `recorded` are the points with recorded times of the references, run
+    event by event. `large` run by classes only. `twins` run both ways and must agree, on every rank. `series`
+    grows in NPUs; those up to `general_up_to` run both ways. `side_by_side` is exported for ASTRA-sim.
+    """
+
+    pairs: Sequence[tuple[str, str]]
+    lab: Sequence[Case]
+    recorded: Sequence[Case]
+    large: Sequence[Case]
+    twins: Sequence[Case]
+    series: Sequence[Case]
+    general_up_to: int
+    sharing: Case
+    bandwidths_gbps: Sequence[float]
+    side_by_side: Case
+
+
+def full() -> Cases:
+    """Return the list of `make bench`."""
+    lab = [case for pair in PAIRS for case in _space(*pair)]
+    return Cases(
+        pairs=PAIRS,
+        lab=lab,
+        recorded=[
+            _case("system1", "llama70b", Strategy(dp=8, sp=8, activation_recompute=True)),
+            _case("system1", "llama70b", Strategy(dp=32, sp=2)),
+            _case("system2", "gpt175b", Strategy(dp=16, tp=4)),
+        ],
+        large=_large(),
+        twins=_twins(),
+        series=[_series_case(npus) for npus in _powers_of_two(64, 131_072)],
+        general_up_to=1024,
+        sharing=_case("system1", "llama70b", Strategy(dp=32, tp=2, activation_recompute=True)),
+        bandwidths_gbps=BANDWIDTHS_GBPS,
+        side_by_side=_case("torus_4x4", "tiny", Strategy(dp=4, sp=4)),
+    )
+
+
+def quick() -> Cases:
+    """Return a list of the same shape that takes seconds, for the test of this program."""
+    tiny = _case("torus_4x4", "tiny", Strategy(dp=4, sp=4))
+    pipeline = _case("torus_4x4", "tiny", Strategy(dp=4, tp=2, pp=2))
+    return Cases(
+        pairs=[("torus_4x4", "tiny")],
+        lab=[tiny, pipeline],
+        recorded=[tiny],
+        large=[tiny],
+        twins=[replace(pipeline, twin_of="torus_4x4")],
+        series=[tiny],
+        general_up_to=16,
+        sharing=tiny,
+        bandwidths_gbps=BANDWIDTHS_GBPS[:2],
+        side_by_side=tiny,
+    )
+
+
+def _case(system: str, model: str, strategy: Strategy, *overrides: str) -> Case:
+    config = compose_config([f"system={system}", f"model={model}", *overrides])
+    return Case(f"{model} on {system}", config.model, strategy, config.system)
+
+
+def _space(system: str, model: str) -> list[Case]:
+    config = compose_config([f"system={system}", f"model={model}"])
+    strategies = config.space.points(config.system.npus, config.model)
+    return [Case(f"{model} on {system}", config.model, s, config.system) for s in strategies]
+
+
+def _large() -> list[Case]:
+    """All 80 layers; the batch grows with dp so that it divides."""
+    return [
+        _llama("torus_1k", Strategy(dp=128, tp=8), batch=1024),
+        _llama("torus_1k", Strategy(dp=8, tp=8, sp=16, activation_recompute=True), batch=1024),
+        _llama("torus_1k", Strategy(dp=16, tp=8, pp=8), batch=1024),
+        _llama("switch_8k", Strategy(dp=1024, tp=8), batch=8192),
+        _llama("switch_8k", Strategy(dp=128, tp=8, pp=8), batch=8192),
+        _llama("switch_8k", Strategy(dp=8192), batch=8192),
+        _llama("switch_128k", Strategy(dp=2048, tp=8, pp=8), batch=8192),
+        _llama("switch_128k", Strategy(dp=2048, tp=8, pp=8, activation_recompute=True), batch=8192),
+        _llama("switch_128k", Strategy(dp=2048, tp=8, pp=8, weight_sharded=True), batch=8192),
+        _llama("switch_128k", Strategy(dp=128, tp=16, pp=64), batch=8192),
+        _llama("switch_128k", Strategy(dp=131_072), batch=131_072),
+    ]
+
+
+def _twins() -> list[Case]:
+    """Fewer layers, and fewer NPUs where the data-parallel axis lies; all else as in the large system."""
+    return [
+        _llama("torus_1k", Strategy(dp=128, tp=8), batch=1024, layers=2),
+        _llama("torus_1k", Strategy(dp=16, tp=8, pp=8), batch=1024, layers=8),
+        _llama("torus_1k", Strategy(dp=8, tp=8, sp=16, activation_recompute=True), batch=1024, layers=2),
+        _llama("switch_8k", Strategy(dp=128, tp=8), batch=1024, layers=2, npus=(8, 16, 8)),
+        _llama("switch_8k", Strategy(dp=128, tp=8, pp=8), batch=8192, layers=8),
+        _llama("switch_8k", Strategy(dp=512), batch=512, layers=2, npus=(8, 8, 8)),
+        _llama("switch_128k", Strategy(dp=32, tp=8, pp=8), batch=128, npus=(8, 2, 2, 64)),
+        _llama(
+            "switch_128k",
+            Strategy(dp=32, tp=8, pp=8, activation_recompute=True),
+            batch=128,
+            layers=8,
+            npus=(8, 2, 2, 64),
+        ),
+        _llama(
+            "switch_128k",
+            Strategy(dp=32, tp=8, pp=8, weight_sharded=True),
+            batch=128,
+            layers=8,
+            npus=(8, 2, 2, 64),
+        ),
+        _llama("switch_128k", Strategy(dp=4, tp=16, pp=64), batch=256, layers=80, npus=(2, 2, 16, 64)),
+        _llama("switch_128k", Strategy(dp=512), batch=512, layers=2, npus=(8, 4, 4, 4)),
+    ]
+
+
+def _llama(
+    system: str, strategy: Strategy, *, batch: int, layers: int = 80, npus: tuple[int, ...] = ()
+) -> Case:
+    """Return Llama-70B on a system, or on one with the same dimensions of other sizes."""
+    overrides = [f"model.batch_size={batch}", f"model.num_layers={layers}"]
+    overrides += [f"system.network.{index}.npus={count}" for index, count in enumerate(npus)]
+    overrides += [f"system.name={system}_{'x'.join(map(str, npus))}"] if npus else []
+    is_twin = bool(npus) or layers < 80
+    case = _case(system, "llama70b", strategy, *overrides)
+    return replace(case, name=f"llama70b on {case.system.name}", twin_of=system if is_twin else "")
+
+
+def _series_case(npus: int) -> Case:
+    """Nodes of 8 behind one switch, tp 8 across nodes, dp for the rest; the same work for each rank."""
+    case = _case("switch_8k", "llama70b", Strategy(dp=npus // 8, tp=8), "model.num_layers=2")
+    node, switch = case.system.network[0], case.system.network[1]
+    algorithms = ("direct", "halvingDoubling")
+    system = replace(
+        case.system,
+        name=f"switch_{npus}",
+        network=(node, Dimension(switch.topology, npus // 8, switch.bandwidth_gbps, switch.latency_ns)),
+        collectives=CollectiveAlgorithms(algorithms, algorithms, algorithms, ("direct", "direct")),
+    )
+    model = replace(case.model, batch_size=npus)
+    return Case(f"llama70b on {system.name}", model, case.strategy, system)
+
+
+def _powers_of_two(first: int, last: int) -> list[int]:
+    return [1 << power for power in range(first.bit_length() - 1, last.bit_length())]

@@ -1,0 +1,131 @@
+"""Results as Parquet with the facts of the machine, as tables on the terminal, and against the targets."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.sections import Row
+
+# Columns that the terminal shows; the Parquet files have all.
+_SHOWN = {
+    "lab": (
+        *("name", "strategy", "generate_s", "simulate_s", "total_s", "events", "path", "peak_bytes"),
+        *("reference_origin", "ratio"),
+    ),
+    "general": (
+        *("name", "strategy", "engine", "tracked", "simulate_s", "events", "ns_per_reference_event"),
+        *("reference_simulate_s", "ratio_of_simulation"),
+    ),
+    "study": ("name", "points", "wall_s", "wall_min_s", "wall_max_s", "cpu_s"),
+    "scale": (
+        *("kind", "name", "strategy", "npus", "layers", "engine", "generate_s", "simulate_s", "total_s"),
+        *("total_max_s", "rank_classes", "events", "path", "peak_bytes", "equal_ranks"),
+    ),
+    "sharing": ("name", "strategy", "shared", "points", "total_s", "per_point_s"),
+    "side_by_side": ("name", "strategy", "reference", "reference_s", "equal_figures", "ratio"),
+}
+
+
+def write_parquet(path: Path, rows: Sequence[Row], facts: dict[str, str | int], command: str) -> None:
+    """Write rows; the schema's metadata has `machine` (JSON) and `command`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pylist(list(rows))
+    table = table.replace_schema_metadata({"machine": json.dumps(facts), "command": command})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, path, compression="zstd")
+
+
+def read_parquet(path: Path) -> list[Row]:
+    """Return the rows of a section."""
+    import pyarrow.parquet as pq
+
+    rows: list[Row] = pq.read_table(path).to_pylist()
+    return rows
+
+
+def table(section: str, rows: Sequence[Row]) -> str:
+    """Return the rows as text, with the columns that matter."""
+    columns = _SHOWN[section]
+    cells = [[_column_title(column) for column in columns]]
+    cells += [[_cell(column, row.get(column)) for column in columns] for row in rows]
+    widths = [max(len(line[index]) for line in cells) for index in range(len(columns))]
+    return "\n".join(
+        "  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in cells
+    )
+
+
+def summary(results: Mapping[str, Sequence[Row]]) -> str:
+    """Return the targets and what was measured, a line each."""
+    lines: list[str] = []
+    lab = [row for row in results.get("lab", ()) if row["ratio"] is not None]
+    if lab:
+        for name in dict.fromkeys(str(row["name"]) for row in lab):
+            ratios = [_number(row, "ratio") for row in lab if row["name"] == name]
+            slowest = [_number(row, "ratio_of_slowest_run") for row in lab if row["name"] == name]
+            lines.append(
+                f"{name}: {len(ratios)} points with reference times, ratio at least {min(ratios):,.0f}, "
+                f"median {statistics.median(ratios):,.0f}, of the slowest run of all {min(slowest):,.0f}"
+                "  (target 10,000)"
+            )
+        seconds = [_number(row, "total_s") for row in results["lab"]]
+        lines.append(
+            f"{len(seconds)} points: {sum(seconds):.3f} s of CPU, slowest {max(seconds) * 1e3:.2f} ms"
+        )
+    for row in results.get("general", ()):
+        if row["engine"] == "general":
+            tracker = "on" if row["tracked"] else "off"
+            lines.append(
+                f"{row['name']}, {row['strategy']}, general engine, tracker {tracker}: "
+                f"{_number(row, 'ns_per_reference_event'):.0f} ns an event  (target 150)"
+            )
+    for row in results.get("study", ()):
+        if row["name"] == "all":
+            lines.append(
+                f"whole study: {_number(row, 'wall_s'):.2f} s wall (best {_number(row, 'wall_min_s'):.2f}), "
+                f"{_number(row, 'cpu_s'):.2f} s of CPU  (target 3 s wall)"
+            )
+    large = [row for row in results.get("scale", ()) if row["kind"] == "large"]
+    if large:
+        most = max(_number(row, "npus") for row in large)
+        largest = [row for row in large if row["npus"] == most]
+        lines.append(
+            f"{most:,.0f} NPUs: at most {max(_number(row, 'total_s') for row in largest):.3f} s and "
+            f"{max(_number(row, 'peak_bytes') for row in largest) / 2**20:.0f} MiB  (target 1 s, 1 GiB)"
+        )
+    equal = [
+        _number(row, "equal_ranks") for row in results.get("scale", ()) if row["equal_ranks"] is not None
+    ]
+    if equal:
+        lines.append(
+            f"by classes and event by event: {len(equal)} points, {sum(equal):,.0f} ranks, all metrics equal"
+        )
+    return "\n".join(lines)
+
+
+def _number(row: Row, column: str) -> float:
+    value = row[column]
+    assert isinstance(value, int | float), column
+    return value
+
+
+def _column_title(column: str) -> str:
+    return column.removesuffix("_s").removesuffix("_bytes")
+
+
+def _cell(column: str, value: str | int | float | bool | None) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if column.endswith("_bytes"):
+        return f"{value / 2**20:.0f} MiB" if not isinstance(value, str) else value
+    if column.endswith("_s") and isinstance(value, float):
+        return f"{value * 1e3:.2f} ms" if value < 1 else f"{value:.2f} s"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.1f}"
+    return f"{value:,}" if isinstance(value, int) else value
