@@ -20,6 +20,7 @@ SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
     "general": sections.general,
     "study": sections.study,
     "scale": sections.scale,
+    "paths": sections.paths,
     "sharing": sections.sharing,
     "side_by_side": sections.measured_references,
 }

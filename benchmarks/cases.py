@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dse.config import compose_config
@@ -30,17 +30,20 @@ class Cases:
     """Everything that one run measures.
 
     `lab` are the points of `pairs`. `recorded` are the points with recorded times of the references, run
-    event by event. `large` run by classes only. `twins` run both ways and must agree, on every rank. `series`
-    grows in NPUs; those up to `general_up_to` run both ways. `side_by_side` is exported for ASTRA-sim.
+    event by event. `large` run by classes only, `fallback` cannot. `twins` run both ways and must agree, on
+    every rank. `series` grows in NPUs; those up to `general_up_to` run both ways. `spaces` are run once, to
+    count how. `side_by_side` is exported for ASTRA-sim.
     """
 
     pairs: Sequence[tuple[str, str]]
     lab: Sequence[Case]
     recorded: Sequence[Case]
     large: Sequence[Case]
+    fallback: Sequence[Case]
     twins: Sequence[Case]
     series: Sequence[Case]
     general_up_to: int
+    spaces: Mapping[str, Sequence[Case]]
     sharing: Case
     bandwidths_gbps: Sequence[float]
     side_by_side: Case
@@ -58,9 +61,11 @@ def full() -> Cases:
             _case("system2", "gpt175b", Strategy(dp=16, tp=4)),
         ],
         large=_large(),
+        fallback=_fallback(),
         twins=_twins(),
         series=[_series_case(npus) for npus in _powers_of_two(64, 131_072)],
         general_up_to=1024,
+        spaces=_spaces(),
         sharing=_case("system1", "llama70b", Strategy(dp=32, tp=2, activation_recompute=True)),
         bandwidths_gbps=BANDWIDTHS_GBPS,
         side_by_side=_case("torus_4x4", "tiny", Strategy(dp=4, sp=4)),
@@ -76,9 +81,11 @@ def quick() -> Cases:
         lab=[tiny, pipeline],
         recorded=[tiny],
         large=[tiny],
+        fallback=[replace(tiny, system=replace(tiny.system, queues_per_dimension=2))],
         twins=[replace(pipeline, twin_of="torus_4x4")],
         series=[tiny],
         general_up_to=16,
+        spaces={"tiny on torus_4x4, lab": _space("torus_4x4", "tiny")},
         sharing=tiny,
         bandwidths_gbps=BANDWIDTHS_GBPS[:2],
         side_by_side=tiny,
@@ -90,8 +97,8 @@ def _case(system: str, model: str, strategy: Strategy, *overrides: str) -> Case:
     return Case(f"{model} on {system}", config.model, strategy, config.system)
 
 
-def _space(system: str, model: str) -> list[Case]:
-    config = compose_config([f"system={system}", f"model={model}"])
+def _space(system: str, model: str, *overrides: str) -> list[Case]:
+    config = compose_config([f"system={system}", f"model={model}", *overrides])
     strategies = config.space.points(config.system.npus, config.model)
     return [Case(f"{model} on {system}", config.model, s, config.system) for s in strategies]
 
@@ -111,6 +118,39 @@ def _large() -> list[Case]:
         _llama("switch_128k", Strategy(dp=128, tp=16, pp=64), batch=8192),
         _llama("switch_128k", Strategy(dp=131_072), batch=131_072),
     ]
+
+
+def _fallback() -> list[Case]:
+    """Points that run rank by rank: two queues a dimension; rings of 4 inside rings of 8."""
+    lab = _case(
+        "system1",
+        "llama70b",
+        Strategy(dp=8, sp=8, activation_recompute=True),
+        *("system.queues_per_dimension=2", "system.name=system1_2_queues"),
+    )
+    return [
+        replace(lab, name=f"llama70b on {lab.system.name}"),
+        replace(_llama("torus_1k", Strategy(dp=4, tp=16, sp=16), batch=1024, layers=8), twin_of=""),
+    ]
+
+
+def _spaces() -> dict[str, list[Case]]:
+    """Whole spaces, with pipelines and sharded weights where they are called full."""
+    ring = "{topology:Ring,npus:8,bandwidth_gbps:100,latency_ns:50}"
+    kinds = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+    rings_of_8 = [f"system.network=[{ring},{ring}]", *(f"system.collectives.{k}=[ring,ring]" for k in kinds)]
+    layers = "model.num_layers=8"
+    return {
+        "llama70b on system1, lab": _space("system1", "llama70b"),
+        "llama70b on system1, full": _space("system1", "llama70b", "space=full"),
+        "gpt175b on system2, lab": _space("system2", "gpt175b"),
+        "gpt175b on system2, full": _space("system2", "gpt175b", "space=full"),
+        "8 layers on dgx16, full": _space("dgx16", "llama70b", "space=full", layers),
+        "8 layers on a torus of 8 x 8, lab": _space("system1", "llama70b", layers, *rings_of_8),
+        "8 layers on system1 with two queues, lab": _space(
+            "system1", "llama70b", layers, "system.queues_per_dimension=2"
+        ),
+    }
 
 
 def _twins() -> list[Case]:

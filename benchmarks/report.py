@@ -22,10 +22,11 @@ _SHOWN = {
     "study": ("name", "points", "wall_s", "wall_min_s", "wall_max_s", "cpu_s"),
     "scale": (
         *("kind", "name", "strategy", "npus", "layers", "engine", "generate_s", "simulate_s", "total_s"),
-        *("total_max_s", "rank_classes", "events", "path", "peak_bytes", "equal_ranks"),
+        *("repeats", "rank_classes", "events", "path", "peak_bytes", "equal_ranks"),
     ),
+    "paths": ("name", "path", "points", "of", "slowest_s"),
     "sharing": ("name", "strategy", "shared", "points", "total_s", "per_point_s"),
-    "side_by_side": ("name", "strategy", "reference", "reference_s", "equal_figures", "ratio"),
+    "side_by_side": ("name", "strategy", "total_s", "reference", "reference_s", "equal_figures", "ratio"),
 }
 
 

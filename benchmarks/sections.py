@@ -6,11 +6,12 @@ import re
 import statistics
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import references
+from benchmarks import references, tasks
 from benchmarks.cases import Case, Cases
 from benchmarks.measure import BenchmarkError, in_fresh_process, run_command
 from benchmarks.side_by_side import side_by_side
@@ -106,15 +107,17 @@ def _study_row(name: str, points: int, walls: Sequence[float], cpus: Sequence[fl
 
 def scale(cases: Cases, repeats: int) -> Iterator[Row]:
     """Large systems by classes; twins by both methods, which must agree on every rank; a growing series."""
-    for case in cases.large:
-        yield {**_point_columns(case, _cost(case, "auto", repeats)), **_scale_columns("large", "auto", case)}
+    for kind, alone in (("large", cases.large), ("fallback", cases.fallback)):
+        for case in alone:
+            yield {**_point_columns(case, _cost(case, "auto", repeats)), **_scale_columns(kind, "auto", case)}
     for kind, group in (("twin", cases.twins), ("series", cases.series)):
         for case in group:
             auto = _cost(case, "auto", repeats, keep_ranks=True)
             yield {**_point_columns(case, auto), **_scale_columns(kind, "auto", case)}
             if kind == "series" and case.system.npus > cases.general_up_to:
                 continue
-            every_rank = _cost(case, "general", repeats, keep_ranks=True)
+            # A twin is there for its results: the general engine runs it once. The series gives medians.
+            every_rank = _cost(case, "general", 1 if kind == "twin" else repeats, keep_ranks=True)
             equal = equal_ranks(case, auto, every_rank)
             yield {
                 **_point_columns(case, every_rank),
@@ -143,6 +146,15 @@ def equal_ranks(case: Case, auto: PointCost, general: PointCost) -> int:
                 f"{auto.metrics_of_class[one]} by classes, {general.metrics_of_class[other]} event by event"
             )
     return len(general.class_of_rank)
+
+
+def paths(cases: Cases, _repeats: int) -> Iterator[Row]:
+    """How many points of whole spaces run by classes, and why the others do not; once each."""
+    for name, points in cases.spaces.items():
+        found = in_fresh_process(tasks.paths, points)
+        for path, count in Counter(path for path, _ in found).most_common():
+            seconds = [seconds for other, seconds in found if other == path]
+            yield {"name": name, "path": path, "points": count, "of": len(found), "slowest_s": max(seconds)}
 
 
 def sharing(cases: Cases, repeats: int) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
@@ -12,6 +13,7 @@ from benchmarks.memory import peak_bytes
 from dse.executors import DesignPoint, evaluate
 from dse.simulators import NativeSimulator
 from dse.simulators.native import EngineMethod
+from dse.strategies import InfeasibleStrategy
 from dse.workloads.generate import _generated, generate
 
 
@@ -60,6 +62,21 @@ def point_cost(case: Case, engine: EngineMethod, repeats: int, keep_ranks: bool)
         metrics_of_class=[None if m is None else astuple(m) for m in outcome.classes] if keep_ranks else [],
         class_of_rank=list(outcome.class_of_rank) if keep_ranks else [],
     )
+
+
+def paths(cases: Sequence[Case]) -> list[tuple[str, float]]:
+    """Return how each point was simulated, by classes or why not, and its CPU seconds; once each."""
+    simulator = NativeSimulator()
+    found = []
+    for case in cases:
+        began = time.process_time()
+        try:
+            outcome = simulator.simulate(generate(case.model, case.strategy), case.system)
+            path = outcome.obstacle or "by classes"
+        except InfeasibleStrategy:
+            path = "infeasible"
+        found.append((re.sub(r"group \S+", "a group", path), time.process_time() - began))
+    return found
 
 
 def bandwidths_cost(

@@ -21,7 +21,7 @@ from dse.strategies import Strategy
 from dse.workloads import generate
 
 ROOT = Path(__file__).parents[1]
-SECTIONS = ("lab", "general", "study", "scale", "sharing")
+SECTIONS = ("lab", "general", "study", "scale", "paths", "sharing")
 
 
 def bench(out: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -85,20 +85,12 @@ nb::dict node_dict(const chakra::TraceFile& trace, const chakra::Node& node) {
 class TraceFileFromPython {
 public:
     chakra::TraceFile build(const NodeList& nodes, const std::string& version) {
-        file_.version = keep(version);
+        file_.version = file_.keep(version);
         for (const nb::handle item : nodes) add(nb::cast<nb::dict>(item));
         return std::move(file_);
     }
 
 private:
-    std::string_view keep(const std::string& text) {
-        auto bytes = std::make_unique<char[]>(text.size() + 1);
-        text.copy(bytes.get(), text.size());
-        const std::string_view view(bytes.get(), text.size());
-        file_.storage.push_back(std::move(bytes));
-        return view;
-    }
-
     static std::pair<std::uint32_t, std::uint32_t> append(std::vector<std::uint64_t>& to,
                                                           const nb::object& from) {
         const auto begin = static_cast<std::uint32_t>(to.size());
@@ -109,7 +101,7 @@ private:
     void add(const nb::dict& source) {
         chakra::Node node;
         node.id = nb::cast<std::uint64_t>(source["id"]);
-        node.name = keep(nb::cast<std::string>(source["name"]));
+        node.name = file_.keep(nb::cast<std::string>(source["name"]));
         node.type = static_cast<chakra::NodeType>(nb::cast<std::uint32_t>(source["type"]));
         node.duration_micros = nb::cast<std::uint64_t>(source["duration_micros"]);
         std::tie(node.control_begin, node.control_end) = append(file_.control_deps, source["ctrl_deps"]);
@@ -125,7 +117,7 @@ private:
     void add_attribute(const std::string& name, const nb::tuple& kind_and_value) {
         using Kind = chakra::ValueKind;
         chakra::Attribute attribute;
-        attribute.name = keep(name);
+        attribute.name = file_.keep(name);
         attribute.kind = static_cast<Kind>(nb::cast<int>(kind_and_value[0]));
         const nb::object value = kind_and_value[1];
         switch (attribute.kind) {
@@ -139,12 +131,12 @@ private:
                 attribute.integer = static_cast<std::int64_t>(nb::cast<std::uint64_t>(value));
                 break;
             case Kind::kString:
-                attribute.text = keep(nb::cast<std::string>(value));
+                attribute.text = file_.keep(nb::cast<std::string>(value));
                 break;
             case Kind::kStringList:
                 attribute.list_begin = static_cast<std::uint32_t>(file_.list_items.size());
                 for (const std::string& item : nb::cast<std::vector<std::string>>(value)) {
-                    file_.list_items.push_back(keep(item));
+                    file_.list_items.push_back(file_.keep(item));
                 }
                 attribute.list_end = static_cast<std::uint32_t>(file_.list_items.size());
                 break;

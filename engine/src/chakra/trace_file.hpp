@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dse::chakra {
@@ -77,6 +78,15 @@ struct TraceFile {
     std::vector<Attribute> attributes;
     std::vector<std::string_view> list_items;  ///< items of string lists
     std::vector<std::uint8_t> bool_items;      ///< items of bool lists
+
+    /// Copies a text into `storage`.
+    std::string_view keep(std::string_view text) {
+        auto bytes = std::make_unique<char[]>(text.size() + 1);
+        text.copy(bytes.get(), text.size());
+        const std::string_view view(bytes.get(), text.size());
+        storage.push_back(std::move(bytes));
+        return view;
+    }
 
     std::span<const Attribute> attributes_of(const Node& node) const {
         return {attributes.data() + node.attribute_begin, attributes.data() + node.attribute_end};

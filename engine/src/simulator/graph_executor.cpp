@@ -71,6 +71,12 @@ ActivityClass GraphExecutor::class_of(const Node& node) const {
     }
 }
 
+void GraphExecutor::push_ready(Rank& rank, std::uint32_t node, Slot slot) {
+    std::vector<std::uint32_t>& heap = rank.ready[slot];
+    heap.push_back(node);
+    std::push_heap(heap.begin(), heap.end(), std::greater<>());
+}
+
 void GraphExecutor::issue_pass(std::uint32_t r) {
     Rank& rank = ranks_[r];
     ++pass_;
@@ -90,11 +96,7 @@ void GraphExecutor::issue_pass(std::uint32_t r) {
     }
     // Nodes that became ready during the pass are looked at in the next one.
     const std::vector<Node>& nodes = workload_.trace(r).nodes;
-    for (const std::uint32_t node : rank.fresh) {
-        std::vector<std::uint32_t>& heap = rank.ready[slot_of(nodes[node])];
-        heap.push_back(node);
-        std::push_heap(heap.begin(), heap.end(), std::greater<>());
-    }
+    for (const std::uint32_t node : rank.fresh) push_ready(rank, node, slot_of(nodes[node]));
     rank.fresh.clear();
 }
 
@@ -225,9 +227,7 @@ void GraphExecutor::complete(std::uint32_t r, std::uint32_t n) {
     for (const std::uint32_t child : trace.children_of(node)) {
         if (--rank.waits[child] != 0) continue;
         rank.states[child] = NodeState::kReady;
-        std::vector<std::uint32_t>& heap = rank.ready[slot_of(trace.nodes[child])];
-        heap.push_back(child);
-        std::push_heap(heap.begin(), heap.end(), std::greater<>());
+        push_ready(rank, child, slot_of(trace.nodes[child]));
     }
     issue_pass(r);
     test_end(r);

@@ -70,6 +70,7 @@ private:
 
     Slot slot_of(const workload::Node& node) const;
     ActivityClass class_of(const workload::Node& node) const;
+    static void push_ready(Rank& rank, std::uint32_t node, Slot slot);
     void issue_pass(std::uint32_t rank);
     void issue(std::uint32_t rank, std::uint32_t node);
     void issue_compute(std::uint32_t rank, std::uint32_t node);

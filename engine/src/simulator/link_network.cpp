@@ -8,8 +8,10 @@ namespace dse::simulator {
 LinkNetwork::LinkNetwork(EventQueue& queue, const std::vector<network::Dimension>& dimensions,
                          std::vector<network::LinkFault> faults)
     : queue_(queue), fabric_(dimensions), faults_(std::move(faults)), links_(fabric_.links().size()) {
-    network::Fabric trial = fabric_;
-    for (const network::LinkFault& fault : faults_) trial.degrade(fault);  // all must name a link
+    if (!faults_.empty()) {
+        network::Fabric trial = fabric_;
+        for (const network::LinkFault& fault : faults_) trial.degrade(fault);  // all must name a link
+    }
     for (std::uint32_t i = 0; i < faults_.size(); ++i) {
         if (faults_[i].at_ns == 0) {
             fabric_.degrade(faults_[i]);

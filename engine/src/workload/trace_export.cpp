@@ -24,18 +24,10 @@ public:
 private:
     using Kind = chakra::ValueKind;
 
-    std::string_view keep(const std::string& text) {
-        auto bytes = std::make_unique<char[]>(text.size() + 1);
-        text.copy(bytes.get(), text.size());
-        const std::string_view view(bytes.get(), text.size());
-        file_.storage.push_back(std::move(bytes));
-        return view;
-    }
-
     void add(const StageNode& node) {
         chakra::Node out;
         out.id = transformer_.node_id(rank_, node);
-        out.name = keep(transformer_.node_name(graph_, node));
+        out.name = file_.keep(transformer_.node_name(graph_, node));
         out.type = type_of(node.role);
         out.control_begin = size(file_.control_deps);
         for (const std::uint32_t dep : graph_.control_deps_of(node)) file_.control_deps.push_back(id_at(dep));
@@ -90,7 +82,7 @@ private:
                 add_integer("comm_type", Kind::kInt64, static_cast<std::int64_t>(node.collective.type));
                 const std::uint64_t group = transformer_.group_number(rank_, node.collective.axis);
                 file_.attributes.push_back(
-                    {.name = "pg_name", .kind = Kind::kString, .text = keep(std::to_string(group))});
+                    {.name = "pg_name", .kind = Kind::kString, .text = file_.keep(std::to_string(group))});
             }
         }
         add_integer("is_cpu_op", Kind::kInt32, 0);
@@ -120,8 +112,9 @@ private:
         for (const std::uint32_t member : members) {
             TensorText& text = tensor_text_[member];
             if (text.name.empty()) {
-                text.name = keep(transformer_.tensor_name(graph_, member));
-                text.size = keep(decimal_text(transformer_.op(graph_.members[member].op).shape->result_size));
+                text.name = file_.keep(transformer_.tensor_name(graph_, member));
+                text.size =
+                    file_.keep(decimal_text(transformer_.op(graph_.members[member].op).shape->result_size));
             }
             file_.list_items.push_back(text.name);
             file_.list_items.push_back(text.size);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "workload/communicator_table.hpp"
 #include "workload/numbers.hpp"
 
 namespace dse::workload {
@@ -24,9 +25,6 @@ bool is_integer(ValueKind kind) {
     return kind == ValueKind::kInt32 || kind == ValueKind::kInt64 || kind == ValueKind::kUint32 ||
            kind == ValueKind::kUint64;
 }
-
-/// A communicator as a node asks for it: a group's name, or dimensions.
-using CommunicatorKey = std::pair<std::string, std::optional<std::uint64_t>>;
 
 class FileImporter {
 public:
@@ -338,53 +336,6 @@ private:
     std::vector<std::vector<std::string>> names_;
     std::vector<std::vector<std::string>> tensor_names_;
 };
-
-/// Gives every communicator that some node names an index, in order of first use.
-class CommunicatorTable {
-public:
-    CommunicatorTable(Workload& workload, const std::vector<NamedGroup>& groups)
-        : workload_(workload), groups_(groups) {}
-
-    std::uint32_t index(const CommunicatorKey& key) {
-        const auto [entry, added] =
-            index_.emplace(key, static_cast<std::uint32_t>(workload_.communicators.size()));
-        if (added) workload_.communicators.push_back(make(key));
-        return entry->second;
-    }
-
-private:
-    Communicator make(const CommunicatorKey& key) const {
-        Communicator communicator;
-        communicator.name = key.first;
-        communicator.by_dimension = key.second.has_value();
-        communicator.dimension_mask = key.second.value_or(0);
-        for (const NamedGroup& group : groups_) {
-            if (!communicator.by_dimension && !key.first.empty() && group.name == key.first) {
-                communicator.members = group.members;
-            }
-        }
-        return communicator;
-    }
-
-    Workload& workload_;
-    const std::vector<NamedGroup>& groups_;
-    std::map<CommunicatorKey, std::uint32_t> index_;
-};
-
-void check_groups(const std::vector<NamedGroup>& groups, std::size_t rank_count) {
-    for (const NamedGroup& group : groups) {
-        std::vector<std::uint32_t> members = group.members;
-        std::sort(members.begin(), members.end());
-        const auto twice = std::adjacent_find(members.begin(), members.end());
-        if (twice != members.end()) {
-            throw InputError("group '" + group.name + "' names rank " + std::to_string(*twice) + " twice");
-        }
-        if (!members.empty() && members.back() >= rank_count) {
-            throw InputError("group '" + group.name + "' names rank " + std::to_string(members.back()) +
-                             ", but there are " + std::to_string(rank_count) + " ranks");
-        }
-    }
-}
 
 }  // namespace
 

@@ -5,15 +5,10 @@
 #include <vector>
 
 #include "chakra/trace_file.hpp"
+#include "workload/communicator_table.hpp"
 #include "workload/workload.hpp"
 
 namespace dse::workload {
-
-/// A named, ordered list of ranks of the groups file.
-struct NamedGroup {
-    std::string name;
-    std::vector<std::uint32_t> members;
-};
 
 /// Checks and flattens the files; `paths` are for messages. Throws InputError naming file, node and
 /// attribute.
