@@ -12,4 +12,11 @@ class InputError(DseError):
 
 
 class SimulationError(DseError):
-    """A workload asks for what no simulator can finish, such as a collective without an algorithm."""
+    """A point cannot be evaluated; a sweep makes it a row of status `failed`.
+
+    For example a collective without an algorithm, or a user's own program that crashes.
+    """
+
+
+class SimulationTimeout(DseError):  # noqa: N818 (a status of results, not only an error)
+    """A program that evaluates a point ran too long; a sweep makes it a row of status `timeout`."""

@@ -34,6 +34,7 @@ class DimensionSchema:
     shape: list[int] = field(default_factory=list)
     routing: str = ""
     file: str | None = None
+    routes: str | None = None
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Literal
 from dse import _engine
 from dse.errors import InputError
 from dse.simulators.base import BlockedNode, Outcome, RankMetrics, Simulator
-from dse.systems import SystemSpec, read_graph
+from dse.systems import Dimension, SystemSpec, read_graph, read_routes
 from dse.workloads import Workload
 
 EngineMethod = Literal["auto", "general"]
@@ -46,7 +46,7 @@ def native_system(system: SystemSpec) -> _engine.SystemConfig:
     config = _engine.SystemConfig()
     for dimension in system.network:
         if dimension.file is not None:
-            _add_graph(config, dimension.npus, Path(dimension.file))
+            _add_graph(config, dimension)
             continue
         config.add_dimension(
             dimension.topology,
@@ -91,15 +91,19 @@ def native_system(system: SystemSpec) -> _engine.SystemConfig:
     return config
 
 
-def _add_graph(config: _engine.SystemConfig, npus: int, path: Path) -> None:
+def _add_graph(config: _engine.SystemConfig, dimension: Dimension) -> None:
+    assert dimension.file is not None
+    npus, path = dimension.npus, Path(dimension.file)
     graph = read_graph(path)
+    routes = read_routes(Path(dimension.routes)) if dimension.routes is not None else ()
     if graph.devices < npus:
         raise InputError(f"{path}: has {graph.devices} nodes, but the dimension has {npus} NPUs")
     edges = [
         (link.source, link.destination, link.latency_ns, link.bandwidth_bytes_per_ns) for link in graph.links
     ]
     try:
-        config.add_graph(npus, graph.devices, edges)
+        ways = [(route.source, route.destination, [*route.via, route.destination]) for route in routes]
+        config.add_graph(npus, graph.devices, edges, ways)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

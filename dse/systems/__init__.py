@@ -1,7 +1,7 @@
 """A training system: NPUs, network, collective algorithms; ASTRA-sim's configuration files in and out."""
 
 from dse.systems.astrasim import read_system, write_system
-from dse.systems.graph import Graph, read_graph
+from dse.systems.graph import Graph, StaticRoute, read_graph, read_routes
 from dse.systems.spec import (
     CollectiveAlgorithms,
     Derating,
@@ -20,8 +20,10 @@ __all__ = [
     "InvalidSystem",
     "LinkFault",
     "RemoteMemory",
+    "StaticRoute",
     "SystemSpec",
     "read_graph",
+    "read_routes",
     "read_system",
     "write_system",
 ]

@@ -104,7 +104,7 @@ _REMOTE_MEMORY_KEYS = (
     _Key("num-nodes", "num_nodes", _integer, None),
     _Key("num-npus-per-node", "num_npus_per_node", _integer, None),
 )
-_SHAPE_KEYS = ("shape", "routing", "file")  # ours, for topologies that ASTRA-sim lacks
+_SHAPE_KEYS = ("shape", "routing", "file", "routes")  # ours, for topologies that ASTRA-sim lacks
 # Key of network.yml -> field of Dimension, its type, the texts that are one, and the type in words.
 _FLOAT = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _NETWORK_KEYS: dict[str, tuple[str, Callable[[str], Any], str, str]] = {
@@ -206,14 +206,15 @@ def _shape_lines(spec: SystemSpec, folder: Path) -> list[str]:
     if any(dimension.routing for dimension in spec.network):
         routings = ", ".join(f"'{dimension.routing}'" for dimension in spec.network)
         lines.append(f"routing: [{routings}]\n")
-    if any(dimension.file for dimension in spec.network):
-        names = []
-        for dimension in spec.network:
-            name = Path(dimension.file).name if dimension.file else ""
-            if dimension.file and Path(dimension.file) != folder / name:
-                write_atomically(folder / name, read_bytes(Path(dimension.file)))
-            names.append(json.dumps(name))
-        lines.append(f"file: [{', '.join(names)}]\n")
+    for key in ("file", "routes"):
+        paths = [getattr(dimension, key) for dimension in spec.network]
+        if not any(paths):
+            continue
+        names = [Path(path).name if path else "" for path in paths]
+        for path, name in zip(paths, names, strict=True):
+            if path and Path(path) != folder / name:
+                write_atomically(folder / name, read_bytes(Path(path)))
+        lines.append(f"{key}: [{', '.join(map(json.dumps, names))}]\n")
     return lines
 
 
@@ -271,7 +272,7 @@ def _read_shapes(file: Path, content: dict[str, Any], dimensions: int) -> dict[s
     The file of a Graph is looked for next to network.yml.
     """
     columns: dict[str, list[Any]] = {"shape": [()] * dimensions, "routing": [""] * dimensions}
-    columns["file"] = [None] * dimensions
+    columns |= {"file": [None] * dimensions, "routes": [None] * dimensions}
     for key in _SHAPE_KEYS:
         if key not in content:
             continue

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dse.errors import InputError
 
+ROUTES_HEADER = ("Src", "Dest", "Via")
 HEADER = ("Src", "Dest", "Latency (ns)", "Bandwidth (GB/s)")
 _MOST_DEVICES = 1 << 20
 
@@ -29,6 +30,15 @@ class Graph:
 
     devices: int
     links: tuple[GraphLink, ...]
+
+
+@dataclass(frozen=True)
+class StaticRoute:
+    """The way from one NPU to another through the devices `via`."""
+
+    source: int
+    destination: int
+    via: tuple[int, ...]
 
 
 def read_graph(path: Path) -> Graph:
@@ -62,6 +72,40 @@ def read_graph(path: Path) -> Graph:
             )
         links[link.source, link.destination] = link
     return Graph(devices, tuple(links.values()))
+
+
+def read_routes(path: Path) -> tuple[StaticRoute, ...]:
+    """Read static routes: a header `Src,Dest,Via`, then a route a line; Via lists devices, blank-separated.
+
+    The route from source to destination passes the devices of Via in that order; pairs that are not listed
+    take the shortest way. Whether the links exist is checked when the network is built.
+
+    Raises:
+        InputError: an unreadable file, a wrong header or line, a pair that occurs twice; names file and line.
+    """
+    try:
+        rows = list(csv.reader(path.read_text("utf-8").splitlines()))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    if not rows or tuple(cell.strip() for cell in rows[0]) != ROUTES_HEADER:
+        raise InputError(f"{path}, line 1: expected the header {','.join(ROUTES_HEADER)}")
+    routes: dict[tuple[int, int], StaticRoute] = {}
+    for line, row in enumerate(rows[1:], 2):
+        if not row:
+            continue
+        if len(row) != len(ROUTES_HEADER):
+            raise InputError(
+                f"{path}, line {line}: has {len(row)} fields; expected {','.join(ROUTES_HEADER)}"
+            )
+        source, destination = (
+            _integer(path, line, what, cell, 0, _MOST_DEVICES)
+            for what, cell in zip(ROUTES_HEADER[:2], row[:2], strict=True)
+        )
+        via = tuple(_integer(path, line, "Via", text, 0, _MOST_DEVICES) for text in row[2].split())
+        if (source, destination) in routes:
+            raise InputError(f"{path}, line {line}: the route from {source} to {destination} occurs twice")
+        routes[source, destination] = StaticRoute(source, destination, via)
+    return tuple(routes.values())
 
 
 def _link(path: Path, line: int, row: list[str], devices: int) -> GraphLink:

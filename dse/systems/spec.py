@@ -17,7 +17,7 @@ class Dimension:
     Switch) or ours: Mesh2D, Torus2D, Torus3D with `shape` [width, height(, depth)], Hypercube, FatTree with
     `shape` [NPUs per leaf, leaves, spines] and `routing` deterministic or ecmp, Dragonfly with `shape`
     [NPUs per router, routers per group, groups], or Graph with a CSV `file`, whose links have their own
-    bandwidths.
+    bandwidths, and optionally a CSV `routes` of static routes.
     """
 
     topology: str
@@ -27,6 +27,7 @@ class Dimension:
     shape: tuple[int, ...] = ()
     routing: str = ""
     file: str | None = None
+    routes: str | None = None
 
 
 @dataclass(frozen=True)

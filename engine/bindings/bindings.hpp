@@ -5,3 +5,4 @@
 
 void bind_traces(nanobind::module_& m);
 void bind_simulation(nanobind::module_& m);
+void bind_network(nanobind::module_& m);

@@ -1,4 +1,4 @@
-// The Python module dse._engine: errors, traces, simulation.
+// The Python module dse._engine: errors, traces, simulation, networks.
 #include <nanobind/nanobind.h>
 
 #include "bindings/bindings.hpp"
@@ -30,4 +30,5 @@ NB_MODULE(_engine, m) {
     nb::register_exception_translator(translate, nullptr);
     bind_traces(m);
     bind_simulation(m);
+    bind_network(m);
 }

@@ -41,18 +41,22 @@ void set_algorithms(SystemConfig& config, const std::vector<std::string>& all_re
 void add_dimension(SystemConfig& config, const std::string& topology, std::uint32_t npus,
                    double bandwidth_gbps, double latency_ns, const std::vector<std::uint32_t>& sizes,
                    const std::string& routing) {
-    const network::ShapeSpec spec{topology, npus, sizes, routing, {}, 0};
+    const network::ShapeSpec spec{topology, npus, sizes, routing, {}, 0, {}};
     config.network.push_back({network::make_shape(spec), bandwidth_gbps, latency_ns});
 }
 
 /// An edge is source, destination, latency in ns, bandwidth in bytes per ns.
+/// A route is source, destination, and the devices after the source.
+using PythonRoute = std::tuple<std::uint32_t, std::uint32_t, std::vector<std::uint32_t>>;
+
 using PythonEdge = std::tuple<std::uint32_t, std::uint32_t, double, double>;
 
 void add_graph(SystemConfig& config, std::uint32_t npus, std::uint32_t devices,
-               const std::vector<PythonEdge>& edges) {
-    network::ShapeSpec spec{"Graph", npus, {}, "", {}, devices};
+               const std::vector<PythonEdge>& edges, const std::vector<PythonRoute>& routes) {
+    network::ShapeSpec spec{"Graph", npus, {}, "", {}, devices, {}};
     for (const auto& [from, to, latency, bandwidth] : edges)
         spec.graph.push_back({from, to, latency, bandwidth});
+    for (const auto& [from, to, via] : routes) spec.routes.push_back({from, to, via});
     config.network.push_back({network::make_shape(spec), 1.0, 0.0});
 }
 
@@ -93,7 +97,8 @@ void bind_simulation(nb::module_& m) {
         .def(nb::init<>())
         .def("add_dimension", &add_dimension, "topology"_a, "npus"_a, "bandwidth_gbps"_a, "latency_ns"_a,
              "sizes"_a = std::vector<std::uint32_t>{}, "routing"_a = "")
-        .def("add_graph", &add_graph, "npus"_a, "devices"_a, "edges"_a)
+        .def("add_graph", &add_graph, "npus"_a, "devices"_a, "edges"_a,
+             "routes"_a = std::vector<PythonRoute>{})
         .def("add_fault", &add_fault, "source"_a, "destination"_a, "removed"_a, "bandwidth_factor"_a,
              "latency_factor"_a, "at_ns"_a)
         .def(

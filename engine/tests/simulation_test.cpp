@@ -93,6 +93,9 @@ std::vector<TransformerPointer> transformers() {
     for (const StrategySpec& strategy : strategies) {
         result.push_back(std::make_shared<const Transformer>(model, strategy));
     }
+    // Shards of less than one element have no operations, and a node without operations never ends.
+    const ModelSpec narrow{60, 60, 1, 60, 4, 60, 60, 2};
+    result.push_back(std::make_shared<const Transformer>(narrow, StrategySpec{2, 4, 1, 2, false, false}));
     return result;
 }
 

@@ -1,7 +1,9 @@
-// Any directed graph: heterogeneous links, switches, and deterministic shortest paths.
+// Any directed graph: heterogeneous links, switches, deterministic shortest paths or static routes.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <queue>
+#include <string>
 #include <utility>
 
 #include "core/error.hpp"
@@ -16,9 +18,11 @@ constexpr double kNominalMessageBytes = 1 << 20;
 
 class Graph final : public Shape {
 public:
-    Graph(std::uint32_t npus, std::uint32_t devices, std::vector<Edge> edges)
+    Graph(std::uint32_t npus, std::uint32_t devices, std::vector<Edge> edges,
+          const std::vector<StaticRoute>& routes)
         : npus_(npus), devices_(devices), edges_(std::move(edges)) {
         find_paths();
+        for (const StaticRoute& route : routes) add_static(route);
     }
 
     std::uint32_t npus() const override { return npus_; }
@@ -27,6 +31,10 @@ public:
     bool is_uniform() const override { return false; }
 
     void route(std::uint32_t from, std::uint32_t to, std::vector<std::uint32_t>& devices) const override {
+        if (const auto fixed = static_.find({from, to}); fixed != static_.end()) {
+            devices.insert(devices.end(), fixed->second.begin(), fixed->second.end());
+            return;
+        }
         while (from != to) {
             from = next_[static_cast<std::size_t>(to) * devices_ + from];
             devices.push_back(from);
@@ -34,6 +42,26 @@ public:
     }
 
 private:
+    void add_static(const StaticRoute& route) {
+        const std::string name = "the route from " + std::to_string(route.from) + " to " + std::to_string(route.to);
+        if (route.from >= npus_ || route.to >= npus_ || route.from == route.to) {
+            throw InputError(name + " is not between two NPUs (0 to " + std::to_string(npus_ - 1) + ")");
+        }
+        if (route.devices.empty() || route.devices.back() != route.to) throw InputError(name + " does not end there");
+        std::uint32_t previous = route.from;
+        for (const std::uint32_t device : route.devices) {
+            const bool linked = std::any_of(edges_.begin(), edges_.end(), [&](const Edge& edge) {
+                return edge.from == previous && edge.to == device;
+            });
+            if (!linked) {
+                throw InputError(name + " needs a link from " + std::to_string(previous) + " to " +
+                                 std::to_string(device) + ", which the graph does not have");
+            }
+            previous = device;
+        }
+        static_[{route.from, route.to}] = route.devices;
+    }
+
     /// For every destination, the next device from everywhere: Dijkstra on the reversed graph.
     void find_paths() {
         std::vector<std::vector<const Edge*>> into(devices_);
@@ -84,11 +112,13 @@ private:
     std::uint32_t devices_;
     std::vector<Edge> edges_;
     std::vector<std::uint32_t> next_;  ///< by destination NPU, then device
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> static_;
 };
 
 }  // namespace
 
-std::unique_ptr<Shape> make_graph(std::uint32_t npus, std::uint32_t devices, std::vector<Edge> edges) {
+std::unique_ptr<Shape> make_graph(std::uint32_t npus, std::uint32_t devices, std::vector<Edge> edges,
+                                  const std::vector<StaticRoute>& routes) {
     if (devices < npus) throw InputError("a graph has fewer devices than NPUs");
     for (const Edge& edge : edges) {
         if (edge.from >= devices || edge.to >= devices || edge.from == edge.to || !(edge.latency_ns >= 0.0) ||
@@ -97,7 +127,7 @@ std::unique_ptr<Shape> make_graph(std::uint32_t npus, std::uint32_t devices, std
                              std::to_string(edge.to) + " is not possible");
         }
     }
-    return std::make_unique<Graph>(npus, devices, std::move(edges));
+    return std::make_unique<Graph>(npus, devices, std::move(edges), routes);
 }
 
 }  // namespace dse::network

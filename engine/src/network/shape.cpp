@@ -78,7 +78,7 @@ std::unique_ptr<Shape> make_shape(const ShapeSpec& spec) {
         require_npus(spec, product_of(spec, 3, 3, "[NPUs per router, routers per group, groups]"));
         return make_dragonfly(spec.sizes[0], spec.sizes[1], spec.sizes[2]);
     }
-    if (name == "Graph") return make_graph(spec.npus, spec.graph_devices, spec.graph);
+    if (name == "Graph") return make_graph(spec.npus, spec.graph_devices, spec.graph, spec.routes);
     throw InputError(
         "topology is '" + name +
         "'; allowed are Ring, FullyConnected, Switch, Mesh2D, Torus2D, Torus3D, Hypercube, FatTree, "

@@ -42,6 +42,13 @@ public:
     virtual bool is_uniform() const { return true; }
 };
 
+/// A way of a static route table: the devices after `from`, the last one `to`.
+struct StaticRoute {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    std::vector<std::uint32_t> devices;
+};
+
 /// What the network file says of a dimension.
 struct ShapeSpec {
     std::string topology;  ///< Ring, FullyConnected, Switch, Mesh2D, Torus2D, …
@@ -50,6 +57,7 @@ struct ShapeSpec {
     std::string routing;               ///< of a Clos network: "deterministic" (also if empty) or "ecmp"
     std::vector<Edge> graph;           ///< of a Graph
     std::uint32_t graph_devices = 0;
+    std::vector<StaticRoute> routes;  ///< of a Graph: ways that replace the shortest ones
 };
 
 /// Makes a shape. Throws InputError naming the key, what was got and what is allowed.
@@ -64,6 +72,7 @@ std::unique_ptr<Shape> make_clos(std::uint32_t npus_per_leaf, std::uint32_t leav
                                  bool ecmp);
 std::unique_ptr<Shape> make_dragonfly(std::uint32_t npus_per_router, std::uint32_t routers,
                                       std::uint32_t groups);
-std::unique_ptr<Shape> make_graph(std::uint32_t npus, std::uint32_t devices, std::vector<Edge> edges);
+std::unique_ptr<Shape> make_graph(std::uint32_t npus, std::uint32_t devices, std::vector<Edge> edges,
+                                  const std::vector<StaticRoute>& routes = {});
 
 }  // namespace dse::network

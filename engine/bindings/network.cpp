@@ -1,0 +1,71 @@
+// The links and routes of a network in Python, read-only: for tests, drawings and tools.
+#include "network/network.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "bindings/bindings.hpp"
+#include "core/error.hpp"
+#include "network/fabric.hpp"
+#include "simulator/config.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace dse;
+using network::Fabric;
+
+namespace {
+
+/// From, to, latency in ns, bandwidth in bytes per ns.
+using LinkView = std::tuple<std::uint32_t, std::uint32_t, double, double>;
+
+/// With the faults that hold from the start.
+Fabric fabric_of(const simulator::SystemConfig& config) {
+    network::check(config.network);
+    Fabric fabric(config.network);
+    for (const network::LinkFault& fault : config.faults) {
+        if (fault.at_ns == 0) fabric.degrade(fault);
+    }
+    return fabric;
+}
+
+std::vector<LinkView> links(const Fabric& fabric) {
+    std::vector<LinkView> views;
+    for (const network::FabricLink& link : fabric.links()) {
+        if (!link.removed) views.emplace_back(link.from, link.to, link.latency_ns, link.bytes_per_ns);
+    }
+    return views;
+}
+
+std::vector<std::uint32_t> route(Fabric& fabric, std::uint32_t source, std::uint32_t destination) {
+    for (const std::uint32_t npu : {source, destination}) {
+        if (npu >= fabric.npus()) {
+            throw InputError("NPU " + std::to_string(npu) + " does not exist; the network has " +
+                             std::to_string(fabric.npus()) + " NPUs");
+        }
+    }
+    std::vector<std::uint32_t> devices{source};
+    for (const std::uint32_t link : fabric.route(source, destination)) {
+        devices.push_back(fabric.link(link).to);
+    }
+    return devices;
+}
+
+}  // namespace
+
+void bind_network(nb::module_& m) {
+    nb::class_<Fabric>(m, "Fabric")
+        .def(
+            "__init__",
+            [](Fabric* self, const simulator::SystemConfig& config) { new (self) Fabric(fabric_of(config)); },
+            "config"_a)
+        .def_prop_ro("npus", &Fabric::npus)
+        .def_prop_ro("devices", &Fabric::devices)
+        .def_prop_ro("links", &links)
+        .def("route", &route, "source"_a, "destination"_a);
+}
