@@ -9,7 +9,7 @@ MODEL ?= llama70b
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep bench test lint types unit engine-test coverage format stubs lock clean
+.PHONY: help install sweep bench test lint types unit nightly engine-test sanitize coverage format stubs lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -49,6 +49,21 @@ engine-test: $(STAMP)  ## the C++ tests of the engine
 
 unit: $(STAMP)  ## pytest with coverage of dse/
 	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
+
+nightly: $(STAMP)  ## the shortcut against the general engine on tens of thousands of random points
+	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(JOBS) tests/simulators
+
+sanitize: build/asan/.clean build/tsan/.clean  ## the engine's tests under ASan + UBSan and under TSan
+
+build/asan/.clean: SANITIZERS := address,undefined
+build/tsan/.clean: SANITIZERS := thread
+build/%/.clean: $(STAMP) $(ENGINE)
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S engine -B $(@D) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DDSE_SANITIZE=$(SANITIZERS) > /dev/null
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(@D) --parallel $(JOBS)
+	PATH="$(abspath $(BIN)):$$PATH" UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		ctest --test-dir $(@D) --output-on-failure --quiet
+	@touch $@
 
 format: $(STAMP)  ## put all sources into shape
 	$(BIN)/ruff check --fix .

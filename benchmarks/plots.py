@@ -59,9 +59,9 @@ def _lab_points(axes: Axes, rows: Sequence[Row]) -> None:
         limit = min(_get(row, "reference_total_s") for row in rows if row["reference_total_s"] is not None)
         axes.axhline(limit / 10, color=_GREY, lw=1, ls="--")
         axes.annotate(
-            f"1/10,000 of the references' {limit:.0f} s (lower bound)",
+            f"target: 1/10,000 of the references' {limit:.0f} s (lower bound, llama70b on system1)",
             (1, limit / 10),
-            xytext=(0, 4),
+            xytext=(0, -11),
             textcoords="offset points",
             color=_GREY,
         )
@@ -103,9 +103,9 @@ def _npus(axes: Axes, rows: Sequence[Row]) -> None:
 def _general_against_classes(axes: Axes, rows: Sequence[Row]) -> None:
     """Both methods on the same points, with the number of events as labels."""
     series = [row for row in rows if row["kind"] == "series"]
-    for engine, label, color, place in (
-        ("general", "every rank and every message", _ORANGE, (-6, 7)),
-        ("auto", "by rank classes", _BLUE, (-6, -15)),
+    for engine, label, color in (
+        ("general", "every rank and every message, with the number of events", _ORANGE),
+        ("auto", "by rank classes", _BLUE),
     ):
         mine = [row for row in series if row["engine"] == engine]
         axes.plot(
@@ -116,22 +116,27 @@ def _general_against_classes(axes: Axes, rows: Sequence[Row]) -> None:
             ms=4,
             label=label,
         )
-        for row in mine[:: max(1, len(mine) // 2)]:
+        counts = [_get(row, "events") for row in mine]
+        is_constant = len(set(counts)) == 1
+        for row in mine[:1] if is_constant else mine:
+            text = _events(_get(row, "events"))
             axes.annotate(
-                f"{_events(_get(row, 'events'))} events",
+                f"{text} events at every size" if is_constant else text,
                 (_get(row, "npus"), _get(row, "simulate_s") * 1e3),
-                xytext=place,
+                xytext=(0, 8) if is_constant else (8, -3),
                 textcoords="offset points",
                 fontsize=8,
                 color=color,
             )
     axes.set_title("Simulation of the same points, equal results: Llama-70B, 2 layers, tp 8", loc="left")
     _npu_axis(axes)
+    axes.margins(y=0.12)
 
 
 def _npu_axis(axes: Axes) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
+    axes.set_xticks([64, 256, 1024, 8192, 32_768, 131_072])
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("NPUs")
