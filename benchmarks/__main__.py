@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import cases, sections
+from benchmarks.congestion import congestion
 from benchmarks.machine import machine_facts
 from benchmarks.measure import BenchmarkError
 from benchmarks.plots import draw
@@ -22,6 +23,7 @@ SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
     "scale": sections.scale,
     "paths": sections.paths,
     "sharing": sections.sharing,
+    "congestion": congestion,
     "side_by_side": sections.measured_references,
 }
 

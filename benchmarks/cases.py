@@ -26,13 +26,28 @@ class Case:
 
 
 @dataclass(frozen=True)
+class AllReduce:
+    """One ring all-reduce over a Mesh2D of `width` x `height` NPUs, nothing else."""
+
+    width: int
+    height: int
+    size_bytes: int
+
+    @property
+    def name(self) -> str:
+        """Such as "all-reduce of 16777216 bytes on Mesh2D 32x32"."""
+        return f"all-reduce of {self.size_bytes} bytes on Mesh2D {self.width}x{self.height}"
+
+
+@dataclass(frozen=True)
 class Cases:
     """Everything that one run measures.
 
     `lab` are the points of `pairs`. `recorded` are the points with recorded times of the references, run
     event by event. `large` run by classes only, `fallback` cannot. `twins` run both ways and must agree, on
     every rank. `series` grows in NPUs; those up to `general_up_to` run both ways. `spaces` are run once, to
-    count how. `side_by_side` is exported for ASTRA-sim.
+    count how. `side_by_side` is exported for ASTRA-sim. `mesh_all_reduce` and `congested` run on links that
+    queue.
     """
 
     pairs: Sequence[tuple[str, str]]
@@ -47,6 +62,8 @@ class Cases:
     sharing: Case
     bandwidths_gbps: Sequence[float]
     side_by_side: Case
+    mesh_all_reduce: AllReduce
+    congested: Sequence[Case]
 
 
 def full() -> Cases:
@@ -69,6 +86,11 @@ def full() -> Cases:
         sharing=_case("system1", "llama70b", Strategy(dp=32, tp=2, activation_recompute=True)),
         bandwidths_gbps=BANDWIDTHS_GBPS,
         side_by_side=_case("torus_4x4", "tiny", Strategy(dp=4, sp=4)),
+        mesh_all_reduce=AllReduce(32, 32, 16 << 20),
+        congested=[
+            _congested("system1", "llama70b", Strategy(dp=8, sp=8, activation_recompute=True)),
+            _congested("system1", "llama70b", Strategy(dp=4, tp=4, sp=4)),
+        ],
     )
 
 
@@ -89,12 +111,19 @@ def quick() -> Cases:
         sharing=tiny,
         bandwidths_gbps=BANDWIDTHS_GBPS[:2],
         side_by_side=tiny,
+        mesh_all_reduce=AllReduce(4, 4, 1 << 20),
+        congested=[_congested("torus_4x4", "tiny", Strategy(dp=4, sp=4))],
     )
 
 
 def _case(system: str, model: str, strategy: Strategy, *overrides: str) -> Case:
     config = compose_config([f"system={system}", f"model={model}", *overrides])
     return Case(f"{model} on {system}", config.model, strategy, config.system)
+
+
+def _congested(system: str, model: str, strategy: Strategy) -> Case:
+    case = _case(system, model, strategy, "system.network_model=congestion_aware")
+    return replace(case, name=f"{case.name}, congestion-aware")
 
 
 def _space(system: str, model: str, *overrides: str) -> list[Case]:

@@ -26,6 +26,7 @@ _SHOWN = {
     ),
     "paths": ("name", "path", "points", "of", "slowest_s"),
     "sharing": ("name", "strategy", "shared", "points", "total_s", "per_point_s"),
+    "congestion": ("name", "strategy", "npus", "simulate_s", "events", "ns_per_event", "events_per_second"),
     "side_by_side": ("name", "strategy", "total_s", "reference", "reference_s", "equal_figures", "ratio"),
 }
 

@@ -21,7 +21,7 @@ from dse.strategies import Strategy
 from dse.workloads import generate
 
 ROOT = Path(__file__).parents[1]
-SECTIONS = ("lab", "general", "study", "scale", "paths", "sharing")
+SECTIONS = ("lab", "general", "study", "scale", "paths", "sharing", "congestion")
 
 
 def bench(out: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
