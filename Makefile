@@ -7,9 +7,11 @@ ENGINE := $(shell find engine -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists
 SYSTEM ?= system1
 MODEL ?= llama70b
 JOBS ?= 2
+GOLDEN ?= tests/golden
 
 .DEFAULT_GOAL := help
 .PHONY: help install sweep bench test lint types unit nightly engine-test sanitize coverage format stubs lock clean
+.PHONY: build-astrasim validate-cli fuzz
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -47,6 +49,14 @@ engine-test: $(STAMP)  ## the C++ tests of the engine
 	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/engine --parallel $(JOBS)
 	PATH="$(abspath $(BIN)):$$PATH" ctest --test-dir build/engine --output-on-failure --quiet
 
+build-astrasim: $(STAMP)  ## stand-alone simulators with ASTRA-sim's command line, into build/bin
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S engine -B build/engine -DCMAKE_BUILD_TYPE=Release > /dev/null
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/engine --parallel $(JOBS) \
+		--target astrasim-unaware astrasim-aware
+
+validate-cli: build-astrasim  ## the recorded cases in GOLDEN through the stand-alone simulators, on files
+	$(BIN)/python -m dse.validate --binary-folder build/bin $(wildcard $(GOLDEN)/*.jsonl $(GOLDEN)/*.tar.gz)
+
 unit: $(STAMP)  ## pytest with coverage of dse/
 	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
 
@@ -75,8 +85,9 @@ stubs: $(STAMP)  ## write dse/_engine.pyi from the compiled module
 
 lock: $(BIN)/python  ## choose new versions for constraints.txt
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --extra bench \
-		--no-annotate --no-header --no-emit-index-url --output-file constraints.txt pyproject.toml
+	echo '# Versions that the project is built and tested with; made by `make lock`.' > constraints.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --extra bench --upgrade \
+		--no-annotate --no-header --no-emit-index-url pyproject.toml >> constraints.txt
 
 clean:  ## remove the virtual environment and all builds
 	rm -rf $(VENV) build
