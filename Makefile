@@ -8,6 +8,8 @@ SYSTEM ?= system1
 MODEL ?= llama70b
 JOBS ?= 2
 GOLDEN ?= tests/golden
+FUZZ_SECONDS ?= 160
+FUZZ_COMPILER ?= $(or $(shell command -v clang++),$(shell command -v c++))
 
 .DEFAULT_GOAL := help
 .PHONY: help install sweep bench test lint types unit nightly engine-test sanitize coverage format stubs lock clean
@@ -56,6 +58,17 @@ build-astrasim: $(STAMP)  ## stand-alone simulators with ASTRA-sim's command lin
 
 validate-cli: build-astrasim  ## the recorded cases in GOLDEN through the stand-alone simulators, on files
 	$(BIN)/python -m dse.validate --binary-folder build/bin $(wildcard $(GOLDEN)/*.jsonl $(GOLDEN)/*.tar.gz)
+
+fuzz: $(STAMP)  ## the readers of files on mutated input, FUZZ_SECONDS each; libFuzzer if there is clang
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S engine -B build/fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDSE_FUZZ=ON \
+		-DDSE_SANITIZE=address,undefined -DDSE_BINARY_FOLDER=$(abspath build/fuzz) \
+		-DCMAKE_CXX_COMPILER=$(FUZZ_COMPILER) > /dev/null
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/fuzz --parallel $(JOBS) \
+		--target et_fuzz json_fuzz yaml_fuzz csv_fuzz
+	mkdir -p $(foreach format,et json yaml csv,build/fuzz/corpus/$(format))
+	printf '%s\n' et json yaml csv | xargs -P $(JOBS) -I '{}' build/fuzz/'{}'_fuzz -max_total_time=$(FUZZ_SECONDS) \
+		-timeout=10 -print_final_stats=1 -artifact_prefix=build/fuzz/'{}'- \
+		build/fuzz/corpus/'{}' engine/fuzz/seeds/'{}' engine/tests/regressions/'{}'
 
 unit: $(STAMP)  ## pytest with coverage of dse/
 	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term

@@ -15,9 +15,9 @@ from dse.config import Config
 from dse.errors import InputError
 from dse.executors import point_of, run_point
 from dse.simulators import Outcome
-from dse.systems import write_system
+from dse.simulators.astrasim import write_inputs
 from dse.units import format_bytes
-from dse.workloads import GeneratedWorkload
+from dse.workloads import Workload
 
 USAGE = """\
 usage: python -m dse.point [KEY=VALUE ...]
@@ -29,41 +29,28 @@ Simulate one strategy and print every metric of every class of ranks (ranks with
   strategy.weight_sharded=true strategy.activation_recompute=true
   format=json           JSON instead of a table
   export=DIR            write .et traces, groups and configuration files that ASTRA-sim accepts
+  simulator=astrasim simulator.binary=PATH    workload=stage workload.checkout=PATH
+                        your own ASTRA-sim, your own STAGE (docs/backends.md)
 
 options: -h, --help   this text        --cfg   print the configuration and stop
 exit code: 0 all ranks finish, 1 deadlock, 2 wrong input or infeasible strategy"""
 
 
-def export(config: Config, workload: GeneratedWorkload, folder: Path) -> list[str]:
+def export(config: Config, workload: Workload, folder: Path) -> list[str]:
     """Write everything that a stock ASTRA-sim needs; return its command-line options.
 
     Raises:
-        InputError: the folder cannot be written, or ASTRA-sim would ignore the groups file in it.
+        InputError: see `write_inputs`, or ASTRA-sim would ignore the groups file in the folder.
     """
     if "empty" in str(folder):
         raise InputError(
             f"export is '{folder}': ASTRA-sim ignores a groups file whose path contains 'empty'; "
             "choose another folder"
         )
-    workload.export(folder)
-    write_system(config.system, folder)
-    options = [
-        f"--workload-configuration={folder / 'trace'}",
-        f"--comm-group-configuration={folder / 'comm_group.json'}",
-        f"--system-configuration={folder / 'system.json'}",
-        f"--network-configuration={folder / 'network.yml'}",
-        f"--remote-memory-configuration={folder / 'remote_memory.json'}",
-    ]
-    if config.system.queues_per_dimension != 1:
-        options.append(f"--num-queues-per-dim={config.system.queues_per_dimension}")
-    if config.system.rendezvous_protocol:
-        options.append("--rendezvous-protocol=true")
-    if config.system.injection_scale != 1.0:
-        options.append(f"--injection-scale={config.system.injection_scale}")
-    return options
+    return write_inputs(workload, config.system, folder)
 
 
-def to_json(config: Config, workload: GeneratedWorkload, outcome: Outcome) -> dict[str, Any]:
+def to_json(config: Config, workload: Workload, outcome: Outcome) -> dict[str, Any]:
     """Plain data: the point, how it ended, the metrics of each class with its ranks, blocked nodes."""
     ranks: list[list[int]] = [[] for _ in outcome.classes]
     for rank, index in enumerate(outcome.class_of_rank):
@@ -83,6 +70,7 @@ def to_json(config: Config, workload: GeneratedWorkload, outcome: Outcome) -> di
             for members, metrics in zip(ranks, outcome.classes, strict=True)
         ],
         "blocked": [dataclasses.asdict(node) for node in outcome.blocked],
+        "note": outcome.note,
     }
 
 
@@ -119,6 +107,8 @@ def render(data: dict[str, Any]) -> str:
                 f"  {count} x {node['kind']}: {node['cause']}\n"
                 f"      for example rank {node['rank']}, node {node['node_id']} {node['name']}{group}{peers}"
             )
+    if data["note"]:
+        lines += ["", data["note"]]
     return "\n".join(lines)
 
 
@@ -147,7 +137,7 @@ def main(argv: Sequence[str]) -> int:
 
     Raises:
         InputError: a wrong key or value, an infeasible strategy, an export folder that cannot be written.
-        SimulationError: no simulator can run this point.
+        SimulationError, SimulationTimeout: the simulator cannot run this point, or not in time.
     """
     config = config_from_arguments(argv, USAGE)
     if config is None:

@@ -27,6 +27,8 @@ best strategy with and without a memory cap.
                         a sample instead of the whole space
   workload.divisibility=strict
                         strategies with sizes that do not divide are infeasible instead of cut
+  simulator=astrasim simulator.binary=PATH    workload=stage workload.checkout=PATH
+                        your own ASTRA-sim, your own STAGE (docs/backends.md)
   system.network.0.bandwidth_gbps=200, model.num_layers=16, executor.threads=1, ...
                         any key of the configuration; --cfg prints all of them
 

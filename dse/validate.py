@@ -10,7 +10,7 @@ from pathlib import Path
 from dse.cli import ArgumentParser, run
 from dse.executors.local import usable_cores
 from dse.simulators import NativeSimulator
-from dse.validation import Case, Mismatch, check, load_cases
+from dse.validation import Case, Mismatch, check, check_standalone, load_cases
 
 NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
 
@@ -31,6 +31,12 @@ def parser() -> ArgumentParser:
         "log of its run), a folder of case folders, or a .tar.gz of them",
     )
     parser.add_argument("--network-model", choices=NETWORK_MODELS, help="only the cases of one network model")
+    parser.add_argument(
+        "--binary-folder",
+        type=Path,
+        metavar="DIR",
+        help="run the stand-alone simulators in it (make build-astrasim: build/bin) on files instead",
+    )
     parser.add_argument("--threads", type=int, default=usable_cores(), help="default %(default)s")
     return parser
 
@@ -46,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     for path in arguments.paths:
         with load_cases(path) as cases:
             chosen = [c for c in cases if arguments.network_model in (None, c.network_model)]
-            mismatches = compare(chosen, max(1, arguments.threads))
+            mismatches = compare(chosen, max(1, arguments.threads), arguments.binary_folder)
         for mismatch in mismatches:
             print(mismatch.describe())
         wrong = len({mismatch.case for mismatch in mismatches})
@@ -60,11 +66,17 @@ def main(argv: Sequence[str]) -> int:
     return 1 if total["mismatches"] else 0
 
 
-def compare(cases: Sequence[Case], threads: int) -> list[Mismatch]:
+def compare(cases: Sequence[Case], threads: int, binary_folder: Path | None = None) -> list[Mismatch]:
     """Check cases on threads; mismatches in the order of the cases."""
     simulator = NativeSimulator()
+
+    def differences(case: Case) -> list[Mismatch]:
+        if binary_folder is None:
+            return check(case, simulator)
+        return check_standalone(case, binary_folder, simulator)
+
     with ThreadPoolExecutor(threads) as pool:
-        results = pool.map(lambda case: check(case, simulator), cases)
+        results = pool.map(differences, cases)
         return [mismatch for mismatches in results for mismatch in mismatches]
 
 

@@ -123,7 +123,7 @@ def test_every_model_is_the_one_of_the_lab() -> None:
     assert {name: compose_config([f"model={name}"]).model for name in MODELS} == MODELS
 
 
-@pytest.mark.parametrize("group", ["model", "system", "space", "search", "executor", "simulator"])
+@pytest.mark.parametrize("group", ["model", "system", "space", "search", "executor", "simulator", "workload"])
 def test_every_choice_of_a_group_composes_under_its_own_name(group: str) -> None:
     for name in _choices(group):
         assert getattr(compose_config([f"{group}={name}"]), group).name == name

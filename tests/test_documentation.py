@@ -19,7 +19,14 @@ from dse.results import STATUSES, study_schema
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FOLDERS = ("external", "astra_configs", "workloads", "results", "benchmarks")
+FOLDERS = (
+    "external",
+    "external/astra-network-analytical",
+    "astra_configs",
+    "workloads",
+    "results",
+    "benchmarks",
+)
 ALL_PAGES = [*PAGES, ROOT / "CHANGELOG.md", *(ROOT / folder / "README.md" for folder in FOLDERS)]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

@@ -1,13 +1,21 @@
 """The configuration of a command line: conf/ and overrides in, frozen specifications out."""
 
 from dse.config.compose import compose_config
-from dse.config.settings import Config, ExecutorSettings, SearchSettings, SimulatorSettings, resolved_yaml
+from dse.config.settings import (
+    Config,
+    ExecutorSettings,
+    SearchSettings,
+    SimulatorSettings,
+    WorkloadSettings,
+    resolved_yaml,
+)
 
 __all__ = [
     "Config",
     "ExecutorSettings",
     "SearchSettings",
     "SimulatorSettings",
+    "WorkloadSettings",
     "compose_config",
     "resolved_yaml",
 ]

@@ -136,9 +136,14 @@ class StrategySchema:
 
 @dataclass
 class WorkloadSchema:
-    """How workloads are generated."""
+    """conf/workload/*.yaml: what generates workloads, see `dse.workloads`."""
 
+    name: str = MISSING
     divisibility: str = MISSING
+    checkout: str | None = None
+    entry: str | None = None
+    python: str | None = None
+    timeout_s: float | None = None
 
 
 @dataclass
@@ -163,7 +168,10 @@ class SimulatorSchema:
     """conf/simulator/*.yaml: what evaluates a point, see `dse.simulators`."""
 
     name: str = MISSING
-    engine: str = MISSING
+    engine: str | None = None
+    binary: str | None = None
+    timeout_s: float | None = None
+    log_dir: str | None = None
 
 
 @dataclass

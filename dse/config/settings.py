@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from dse.config.schema import ConfigSchema, SystemSchema
+from dse.config.schema import ConfigSchema, SimulatorSchema, SystemSchema, WorkloadSchema
 from dse.errors import InputError
 from dse.models import ModelSpec
 from dse.simulators.native import EngineMethod
@@ -20,7 +21,8 @@ DIVISIBILITIES = ("stage", "strict")
 FORMATS = ("table", "json")
 SEARCHES = ("exhaustive", "random")
 EXECUTORS = ("local",)
-SIMULATORS = ("native",)
+SIMULATORS = ("native", "astrasim")
+WORKLOADS = ("native", "stage")
 ENGINES: tuple[EngineMethod, ...] = ("auto", "general")
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}", re.ASCII)
 
@@ -44,27 +46,49 @@ class ExecutorSettings:
 
 @dataclass(frozen=True)
 class SimulatorSettings:
-    """What evaluates a point; `engine` is auto (by classes of ranks where proven) or general (every rank)."""
+    """What evaluates a point.
+
+    native has an `engine`: auto (by classes of ranks where proven) or general (every rank); astrasim has the
+    program `binary`, which may run for `timeout_s` a point, and a folder for its logs.
+    """
 
     name: str
-    engine: EngineMethod
+    engine: EngineMethod = "auto"
+    binary: Path | None = None
+    timeout_s: float = 3600
+    log_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class WorkloadSettings:
+    """What generates the workload of a point; `divisibility` is stage or strict.
+
+    stage runs the file `entry` of the folder `checkout` with the interpreter `python` (None: ours), which may
+    take `timeout_s` a point.
+    """
+
+    name: str
+    divisibility: Literal["stage", "strict"]
+    checkout: Path | None = None
+    entry: str = "main.py"
+    python: str | None = None
+    timeout_s: float = 3600
 
 
 @dataclass(frozen=True)
 class Config:
     """The configuration of one command.
 
-    `memory_cap` is the cap as the user wrote it, `memory_cap_bytes` its value; `divisibility` is stage or
-    strict; `strategy` and `export` are for a single point, `space` and `search` for a sweep; `output_format`
-    (the key `format`) is table or json. `resolved` is the configuration as YAML, with all defaults and
-    overrides in place.
+    `memory_cap` is the cap as the user wrote it, `memory_cap_bytes` its value; `strategy` and `export` are
+    for a single point, `space` and `search` for a sweep; `output_format` (the key `format`) is table or json.
+    `resolved` is the configuration as YAML, with all defaults and overrides in place.
     """
 
     study: str
     results_dir: Path
     memory_cap: str
     memory_cap_bytes: int
-    divisibility: Literal["stage", "strict"]
+    workload: WorkloadSettings
     output_format: Literal["table", "json"]
     export: Path | None
     model: ModelSpec
@@ -75,6 +99,11 @@ class Config:
     executor: ExecutorSettings
     simulator: SimulatorSettings
     resolved: str
+
+    @property
+    def divisibility(self) -> Literal["stage", "strict"]:
+        """What happens to sizes that do not divide."""
+        return self.workload.divisibility
 
 
 def resolved_yaml(config: Config) -> str:
@@ -102,7 +131,6 @@ def to_config(values: ConfigSchema, resolved: str) -> Config:
     Raises:
         InputError: a value breaks a rule; names the key, what was got and what is allowed.
     """
-    _choice("workload.divisibility", values.workload.divisibility, DIVISIBILITIES)
     _choice("format", values.format, FORMATS)
     _choice("executor.name", values.executor.name, EXECUTORS)
     if values.executor.threads is not None and values.executor.threads < 1:
@@ -116,7 +144,7 @@ def to_config(values: ConfigSchema, resolved: str) -> Config:
         results_dir=Path(values.results_dir),
         memory_cap=values.memory_cap,
         memory_cap_bytes=parse_bytes(values.memory_cap, "memory_cap"),
-        divisibility=cast(Literal["stage", "strict"], values.workload.divisibility),
+        workload=_workload(values),
         output_format=cast(Literal["table", "json"], values.format),
         export=None if values.export is None else Path(values.export),
         model=ModelSpec(**asdict(values.model)),
@@ -155,13 +183,64 @@ def _search(values: ConfigSchema) -> SearchSettings:
     return SearchSettings(search.name, search.samples, search.seed)
 
 
+def _workload(values: ConfigSchema) -> WorkloadSettings:
+    workload = values.workload
+    _choice("workload.name", workload.name, WORKLOADS)
+    _choice("workload.divisibility", workload.divisibility, DIVISIBILITIES)
+    divisibility = cast(Literal["stage", "strict"], workload.divisibility)
+    if workload.name == "native":
+        _unused("workload", workload, "stage", ("checkout", "entry", "python", "timeout_s"))
+        return WorkloadSettings("native", divisibility)
+    return WorkloadSettings(
+        workload.name,
+        divisibility,
+        checkout=_path("workload.checkout", workload.checkout),
+        entry=_text("workload.entry", workload.entry, "name a file of the checkout"),
+        python=workload.python or None,
+        timeout_s=_seconds("workload.timeout_s", workload.timeout_s),
+    )
+
+
 def _simulator(values: ConfigSchema) -> SimulatorSettings:
     simulator = values.simulator
     _choice("simulator.name", simulator.name, SIMULATORS)
-    for engine in ENGINES:
-        if simulator.engine == engine:
-            return SimulatorSettings(simulator.name, engine)
-    raise InputError(f"simulator.engine is '{simulator.engine}'; allowed are {', '.join(ENGINES)}")
+    if simulator.name == "native":
+        _unused("simulator", simulator, "astrasim", ("binary", "timeout_s", "log_dir"))
+        _choice("simulator.engine", str(simulator.engine), ENGINES)
+        return SimulatorSettings("native", cast(EngineMethod, simulator.engine))
+    _unused("simulator", simulator, "native", ("engine",))
+    return SimulatorSettings(
+        simulator.name,
+        binary=_path("simulator.binary", simulator.binary),
+        timeout_s=_seconds("simulator.timeout_s", simulator.timeout_s),
+        log_dir=_path("simulator.log_dir", simulator.log_dir),
+    )
+
+
+def _unused(group: str, values: SimulatorSchema | WorkloadSchema, choice: str, keys: tuple[str, ...]) -> None:
+    """Refuse keys that the choice of the group does not know: they belong to another one."""
+    for key in keys:
+        value = getattr(values, key)
+        if value is not None:
+            raise InputError(
+                f"{group}.{key} is '{value}', but {group} is {values.name}; write {group}={choice} too"
+            )
+
+
+def _path(key: str, value: str | None) -> Path | None:
+    return None if value is None else Path(_text(key, value, "be a path, or null"))
+
+
+def _text(key: str, value: str | None, expected: str) -> str:
+    if not value:
+        raise InputError(f"{key} is {'null' if value is None else 'empty'}; it must {expected}")
+    return value
+
+
+def _seconds(key: str, value: float | None) -> float:
+    if value is None or not 0 < value < math.inf:
+        raise InputError(f"{key} is {'null' if value is None else value}; it must be a number above 0")
+    return value
 
 
 def _frozen(value: Any) -> Any:

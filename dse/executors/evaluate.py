@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dse.errors import SimulationError
+from dse.errors import SimulationError, SimulationTimeout
 from dse.models import ModelSpec
 from dse.results import Status, StudyRow
-from dse.simulators import NativeSimulator, Outcome, RankMetrics, Simulator
+from dse.simulators import NativeSimulator, Outcome, RankMetrics, Simulator, make_simulator
 from dse.strategies import InfeasibleStrategy, Strategy
 from dse.systems import SystemSpec
-from dse.workloads import GeneratedWorkload, generate
+from dse.workloads import NativeGenerator, Workload, WorkloadGenerator, make_generator
 from dse.workloads.generate import Divisibility
 
 if TYPE_CHECKING:
@@ -28,20 +28,38 @@ class DesignPoint:
     system: SystemSpec
     divisibility: Divisibility = "stage"
     simulator: Simulator = field(default_factory=NativeSimulator)
+    generator: WorkloadGenerator = field(default_factory=NativeGenerator)
+
+    def stop(self) -> None:
+        """End the programs that evaluate this point, if any run."""
+        self.generator.stop()
+        self.simulator.stop()
 
 
 def point_of(config: Config, strategy: Strategy) -> DesignPoint:
-    """Return the design point of a configuration with another strategy."""
-    simulator = NativeSimulator(config.simulator.engine)
-    return DesignPoint(config.study, config.model, strategy, config.system, config.divisibility, simulator)
+    """Return the design point of a configuration with another strategy.
+
+    Raises:
+        InputError: the program of a simulator or generator is missing.
+    """
+    return DesignPoint(
+        study=config.study,
+        model=config.model,
+        strategy=strategy,
+        system=config.system,
+        divisibility=config.workload.divisibility,
+        simulator=make_simulator(config.simulator),
+        generator=make_generator(config.workload),
+    )
 
 
-def run_point(point: DesignPoint) -> tuple[GeneratedWorkload, Outcome]:
+def run_point(point: DesignPoint) -> tuple[Workload, Outcome]:
     """Generate the workload and simulate it.
 
     Raises:
         InfeasibleStrategy: no workload exists, or the strategy and the network differ in their NPUs.
-        SimulationError, InputError: see `Simulator.simulate`.
+        SimulationError, SimulationTimeout, InputError: see `Simulator.simulate` and
+            `WorkloadGenerator.generate`.
     """
     npus = point.system.npus
     if point.strategy.npus != npus:
@@ -50,12 +68,12 @@ def run_point(point: DesignPoint) -> tuple[GeneratedWorkload, Outcome]:
             f"strategy {s.label()} needs dp*tp*sp*pp = {s.npus} NPUs, "
             f"but system {point.system.name} has {npus}"
         )
-    workload = generate(point.model, point.strategy, divisibility=point.divisibility)
+    workload = point.generator.generate(point.model, point.strategy, point.divisibility)
     return workload, point.simulator.simulate(workload, point.system)
 
 
 def evaluate(point: DesignPoint) -> StudyRow:
-    """Return the row of a point; infeasible, failed and deadlocked points are rows with a reason.
+    """Return the row of a point; infeasible, failed, late and deadlocked points are rows with a reason.
 
     Raises:
         InputError: the input is wrong in a way that concerns every point, such as an unsupported network.
@@ -66,6 +84,8 @@ def evaluate(point: DesignPoint) -> StudyRow:
         return _row(point, "infeasible", str(error))
     except SimulationError as error:
         return _row(point, "failed", str(error))
+    except SimulationTimeout as error:
+        return _row(point, "timeout", str(error))
     if outcome.status == "deadlock":
         return _row(point, "deadlock", outcome.reason, fractional=workload.is_fractional)
     return _metrics_row(point, workload, outcome)
@@ -98,7 +118,7 @@ def _row(
     )
 
 
-def _metrics_row(point: DesignPoint, workload: GeneratedWorkload, outcome: Outcome) -> StudyRow:
+def _metrics_row(point: DesignPoint, workload: Workload, outcome: Outcome) -> StudyRow:
     """Wall time and peak memory are maxima; the rest is the last rank's, the lowest id on ties."""
     classes = [metrics for metrics in outcome.classes if metrics is not None]
     last: RankMetrics = max(classes, key=lambda metrics: metrics.finish_ns)  # the first one on ties

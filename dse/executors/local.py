@@ -11,6 +11,7 @@ from dse.executors.evaluate import DesignPoint, evaluate
 from dse.results import StudyRow
 
 _IN_FLIGHT_PER_THREAD = 4  # enough to keep a thread busy, few enough that points are drawn lazily
+_STOP_SECONDS = 0.1  # between attempts to end programs: a point may be about to start one
 
 
 class LocalExecutor(Executor):
@@ -21,9 +22,9 @@ class LocalExecutor(Executor):
         self._threads = threads or usable_cores()
 
     def run(self, points: Iterable[DesignPoint]) -> Iterator[tuple[int, StudyRow]]:
-        """See `Executor.run`. An error cancels the points that have not started."""
+        """See `Executor.run`. An error or Ctrl-C cancels points, and ends the programs that run for them."""
         source = enumerate(points)
-        indices: dict[Future[StudyRow], int] = {}
+        indices: dict[Future[StudyRow], tuple[int, DesignPoint]] = {}
         with ThreadPoolExecutor(self._threads, thread_name_prefix="dse-point") as pool:
             try:
                 while True:
@@ -31,14 +32,17 @@ class LocalExecutor(Executor):
                         index, point = next(source, (-1, None))
                         if point is None:
                             break
-                        indices[pool.submit(evaluate, point)] = index
+                        indices[pool.submit(evaluate, point)] = index, point
                     if not indices:
                         return
                     for future in wait(indices, return_when=FIRST_COMPLETED).done:
-                        yield indices.pop(future), future.result()
+                        yield indices.pop(future)[0], future.result()
             finally:
                 for future in indices:
                     future.cancel()
+                while wait(indices, timeout=_STOP_SECONDS).not_done:
+                    for _, point in indices.values():
+                        point.stop()
 
 
 def usable_cores() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from dse.systems import SystemSpec
@@ -59,8 +59,8 @@ class Outcome:
     Ranks that run the same trace with the same figures form a class: `classes` in order of their lowest rank,
     None for ranks that never finished, and the class of every rank. Under `deadlock` the figures of the
     finished ranks stand, and `blocked` says what holds the others; where ranks were simulated class by class,
-    it names the lowest rank of each class. `events` counts executed events; `obstacle` says why ranks were
-    not simulated class by class, None if they were.
+    it names the lowest rank of each class; `note` says what else is known, such as where a log is. `events`
+    counts executed events; `obstacle` says why ranks were not simulated class by class, None if they were.
     """
 
     status: Literal["ok", "deadlock"]
@@ -69,6 +69,7 @@ class Outcome:
     blocked: tuple[BlockedNode, ...] = ()
     events: int = 0
     obstacle: str | None = None
+    note: str = field(default="", compare=False)
 
     @property
     def rank_count(self) -> int:
@@ -82,10 +83,12 @@ class Outcome:
     @property
     def reason(self) -> str:
         """Why ranks did not finish, in one line; empty if all did."""
-        if not self.blocked:
+        if self.status == "ok":
             return ""
         ranks = sorted(rank for rank in range(self.rank_count) if self.rank(rank) is None)
-        return f"{len(ranks)} of {self.rank_count} ranks never finish; {self.blocked[0].describe()}"
+        causes = [self.blocked[0].describe()] if self.blocked else []
+        notes = [self.note] if self.note else []
+        return "; ".join([f"{len(ranks)} of {self.rank_count} ranks never finish", *causes, *notes])
 
 
 class Simulator(ABC):
@@ -98,4 +101,8 @@ class Simulator(ABC):
         Raises:
             InputError: workload and system do not fit each other, or the simulator lacks what they ask for.
             SimulationError: no simulator can finish this, such as a collective without an algorithm.
+            SimulationTimeout: it took longer than its limit.
         """
+
+    def stop(self) -> None:  # noqa: B027 (most have nothing to do)
+        """End the programs that run; the calls that wait for them raise."""

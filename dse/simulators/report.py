@@ -26,7 +26,7 @@ _SHARES = {
     "average operation intensity": "operation_intensity",
 }
 _LABELLED = re.compile(r"(?:, | )(?P<label>[A-Za-z][A-Za-z ]+): (?P<value>[\d.]+)(?P<unit>.*)$")
-_POWER_OF_UNIT = {"b": 0, "bytes": 0} | {
+_POWER_OF_UNIT: dict[str, int] = {"b": 0, "bytes": 0} | {
     f"{prefix}{end}": power for power, prefix in enumerate("kmgt", 1) for end in ("b", "ib")
 }
 
@@ -74,8 +74,10 @@ def size_bytes(figure: Figure) -> int:
     value, _, unit = figure.partition(" ")
     power = _POWER_OF_UNIT.get(unit.strip().lower())
     if power is None:
-        raise InputError(f"peak memory is '{figure}'; known units are B, KB, MB, GB, TB and KiB, MiB, GiB, TiB")
-    return round(float(value) * 1024**power)
+        raise InputError(
+            f"peak memory is '{figure}'; known units are B, KB, MB, GB, TB and KiB, MiB, GiB, TiB"
+        )
+    return round(float(value) * (1 << (10 * power)))
 
 
 def _figure(match: re.Match[str]) -> dict[str, Figure]:

@@ -135,9 +135,7 @@ def _check_shape(path: str, dimension: Dimension) -> None:
         )
         raise InvalidSystem(f"{path}.file", problem)
     if dimension.routes is not None and topology != "Graph":
-        raise InvalidSystem(
-            f"{path}.routes", "is set, but only Graph has static routes"
-        )
+        raise InvalidSystem(f"{path}.routes", "is set, but only Graph has static routes")
     _choice(f"{path}.routing", dimension.routing, ROUTINGS if topology == "FatTree" else ("",))
 
 

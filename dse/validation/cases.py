@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from dse.systems import SystemSpec
@@ -29,12 +30,16 @@ class Expected:
 
 @dataclass(frozen=True)
 class Case:
-    """A case that is not loaded yet: `load` makes the workload and the system."""
+    """A case that is not loaded yet: `load` makes the workload and the system.
+
+    `folder` holds the case as files, if it comes from such.
+    """
 
     name: str
     network_model: str
     load: Callable[[], tuple[Workload, SystemSpec]]
     expected: Expected
+    folder: Path | None = None
 
 
 class Mismatch(NamedTuple):

@@ -79,7 +79,26 @@ def folder_case(folder: Path, name: str) -> Case:
         network_model=network_model,
         load=load,
         expected=Expected(status, ranks),
+        folder=folder,
     )
+
+
+def simulator_options(folder: Path) -> list[str]:
+    """Return the options with which a simulator runs the files of a case folder where they are.
+
+    Raises:
+        InputError: see `folder_case`.
+    """
+    notes = load_json_object(folder / "case.json") if (folder / "case.json").is_file() else {}
+    options = [
+        f"--workload-configuration={folder / trace_files(folder)[0].name.removesuffix('.0.et')}",
+        f"--system-configuration={folder / 'system.json'}",
+        f"--network-configuration={_network_file(folder)}",
+        f"--remote-memory-configuration={folder / 'remote_memory.json'}",
+    ]
+    if (folder / "comm_group.json").is_file():
+        options.append(f"--comm-group-configuration={folder / 'comm_group.json'}")
+    return [*options, *notes.get("options", [])]
 
 
 def trace_files(folder: Path) -> list[Path]:

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from dse import _engine
 from dse.errors import InputError
-from dse.files import make_folder, write_atomically
 from dse.models import MODEL_DIMENSIONS, ModelSpec
 from dse.strategies import STRATEGY_FIELDS, InfeasibleStrategy, Strategy, check, indivisible
 from dse.workloads.traces import Workload
 
 Divisibility = Literal["stage", "strict"]
-GROUPS_FILE = "comm_group.json"
 _KEPT_WORKLOADS = 32  # a few MB each at the size of the lab's models
 
 
 @dataclass(frozen=True)
 class GeneratedWorkload(Workload):
-    """A workload that knows how it was made, so that it can be written as execution traces.
-
-    `is_fractional`: some size does not divide, and its shards are cut to whole numbers as STAGE does.
-    """
+    """A workload that knows how it was made, so that it can be written as execution traces."""
 
     transformer: _engine.Transformer
-    is_fractional: bool
 
     def trace_bytes(self, rank: int) -> bytes:
         """The bytes of the rank's .et file (workload specification, sections 9 to 12)."""
@@ -37,18 +31,30 @@ class GeneratedWorkload(Workload):
         """The text of the communicator-group file."""
         return self.transformer.groups_json()
 
-    def export(self, folder: Path, name: str = "trace") -> list[Path]:
-        """Write `<folder>/<name>.<rank>.et` for each rank and the groups file; return the paths.
+
+class WorkloadGenerator(ABC):
+    """Makes workloads. Implementations are re-entrant."""
+
+    @abstractmethod
+    def generate(self, model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> Workload:
+        """Return the workload of one training step of `model` under `strategy`; see `generate`.
 
         Raises:
-            InputError: the folder cannot be written.
+            InfeasibleStrategy: no workload exists; says which rule, and the nearest sizes that divide.
+            SimulationError, SimulationTimeout: the program that generates it fails.
+            InputError: the generator is set up wrongly.
         """
-        make_folder(folder)
-        paths = [folder / f"{name}.{rank}.et" for rank in range(self.rank_count)]
-        for rank, path in enumerate(paths):
-            write_atomically(path, self.trace_bytes(rank))
-        write_atomically(folder / GROUPS_FILE, self.groups_json().encode())
-        return [*paths, folder / GROUPS_FILE]
+
+    def stop(self) -> None:  # noqa: B027 (most have nothing to do)
+        """End the programs that run; the calls that wait for them raise."""
+
+
+class NativeGenerator(WorkloadGenerator):
+    """Our own, in this process."""
+
+    def generate(self, model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> Workload:
+        """See `WorkloadGenerator.generate`."""
+        return generate(model, strategy, divisibility=divisibility)
 
 
 def generate(
@@ -62,13 +68,22 @@ def generate(
     Raises:
         InfeasibleStrategy: no workload exists; says which rule, and the nearest sizes that divide.
     """
+    return _generated(model, strategy, fractional(model, strategy, divisibility))
+
+
+def fractional(model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> bool:
+    """Return whether some size does not divide.
+
+    Raises:
+        InfeasibleStrategy: that is so, under `strict`; or no workload exists.
+    """
     check(model, strategy)
     broken = indivisible(model, strategy)
     if broken and divisibility == "strict":
         raise InfeasibleStrategy(
             f"workload.divisibility=strict: {'; '.join(broken)}; workload.divisibility=stage cuts the shards"
         )
-    return _generated(model, strategy, bool(broken))
+    return bool(broken)
 
 
 @functools.lru_cache(maxsize=_KEPT_WORKLOADS)
@@ -87,4 +102,4 @@ def _generated(model: ModelSpec, strategy: Strategy, is_fractional: bool) -> Gen
         transformer = _engine.transformer(native_model, native_strategy)
     except InputError as error:
         raise InfeasibleStrategy(str(error)) from None
-    return GeneratedWorkload(_engine.generate(transformer), transformer, is_fractional)
+    return GeneratedWorkload(_engine.generate(transformer), transformer, is_fractional=is_fractional)

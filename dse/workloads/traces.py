@@ -1,14 +1,18 @@
-"""A workload in memory, and reading one from execution traces (.et) and a communicator-group file."""
+"""A workload in memory; execution traces (.et) and communicator-group files in and out."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dse import _engine
 from dse.errors import InputError
-from dse.files import load_json_object
+from dse.files import load_json_object, make_folder, write_atomically
+
+GROUPS_FILE = "comm_group.json"
+_NOT_KEPT = "the workload was read from trace files and is not kept in a form to write again; use its files"
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,13 @@ class TraceCounts:
 
 @dataclass(frozen=True)
 class Workload:
-    """What a simulator runs: one trace a rank class, held by the engine, and the communicator groups."""
+    """What a simulator runs: one trace a rank class, held by the engine, and the communicator groups.
+
+    `is_fractional`: some size does not divide, and its shards are cut to whole numbers as STAGE does.
+    """
 
     native: _engine.Workload
+    is_fractional: bool = field(default=False, kw_only=True)
 
     @property
     def rank_count(self) -> int:
@@ -47,6 +55,48 @@ class Workload:
         """Sums over the trace of `rank`."""
         return TraceCounts(**self.native.counts(rank))
 
+    def trace_bytes(self, rank: int) -> bytes:  # noqa: ARG002
+        """The bytes of the rank's .et file.
+
+        Raises:
+            InputError: they are not kept: the workload was read from files.
+        """
+        raise InputError(_NOT_KEPT)
+
+    def groups_json(self) -> str:
+        """The text of the communicator-group file; raises as `trace_bytes`."""
+        raise InputError(_NOT_KEPT)
+
+    def export(self, folder: Path, name: str = "trace") -> list[Path]:
+        """Write `<folder>/<name>.<rank>.et` for each rank and the groups file; return the paths.
+
+        Raises:
+            InputError: the folder cannot be written, or see `trace_bytes`.
+        """
+        groups = self.groups_json()
+        make_folder(folder)
+        paths = [folder / f"{name}.{rank}.et" for rank in range(self.rank_count)]
+        for rank, path in enumerate(paths):
+            write_atomically(path, self.trace_bytes(rank))
+        write_atomically(folder / GROUPS_FILE, groups.encode())
+        return [*paths, folder / GROUPS_FILE]
+
+
+@dataclass(frozen=True)
+class ImportedWorkload(Workload):
+    """A workload that keeps the traces of which it was made, so that they can be written again."""
+
+    traces: tuple[bytes, ...]
+    groups: tuple[tuple[str, tuple[int, ...]], ...]
+
+    def trace_bytes(self, rank: int) -> bytes:
+        """See `Workload.trace_bytes`."""
+        return self.traces[rank]
+
+    def groups_json(self) -> str:
+        """See `Workload.groups_json`."""
+        return json.dumps(dict(self.groups))
+
 
 def read_workload(trace_files: Sequence[Path], groups: dict[str, list[int]] | None = None) -> Workload:
     """Read the traces of ranks 0, 1, … and resolve their communicator groups.
@@ -59,14 +109,18 @@ def read_workload(trace_files: Sequence[Path], groups: dict[str, list[int]] | No
     return Workload(_engine.read_workload(paths, list((groups or {}).items())))
 
 
-def workload_of(traces: Sequence[bytes], groups: dict[str, list[int]] | None = None) -> Workload:
+def workload_of(
+    traces: Sequence[bytes], groups: dict[str, list[int]] | None = None, *, is_fractional: bool = False
+) -> ImportedWorkload:
     """Make a workload of the contents of the trace files of ranks 0, 1, … in order.
 
     Raises:
         InputError: as `read_workload`; a trace is called `rank <n>` in messages.
     """
     names = [f"rank {rank}" for rank in range(len(traces))]
-    return Workload(_engine.import_workload(list(traces), names, list((groups or {}).items())))
+    native = _engine.import_workload(list(traces), names, list((groups or {}).items()))
+    members = tuple((name, tuple(ranks)) for name, ranks in (groups or {}).items())
+    return ImportedWorkload(native, tuple(traces), members, is_fractional=is_fractional)
 
 
 def read_groups(path: Path) -> dict[str, list[int]]:

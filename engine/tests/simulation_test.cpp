@@ -62,7 +62,7 @@ SystemConfig system_of(std::vector<Dimension> network, const std::string& algori
     return config;
 }
 
-/// Systems of 16 NPUs. Trees come first: they are not symmetric, all others may be.
+/// Systems of 16 NPUs; the second to fifth allow classes.
 std::vector<SystemConfig> systems() {
     std::vector<SystemConfig> result;
     result.push_back(system_of({dimension("Switch", 16, 100, 50)}, "doubleBinaryTree"));
@@ -76,6 +76,10 @@ std::vector<SystemConfig> systems() {
     result.back().queues_per_dimension = 2;
     result.push_back(result.front());
     result.back().rendezvous = true;
+    result.push_back(result[3]);
+    result.back().congestion_aware = true;
+    result.push_back(result[2]);
+    result.back().deratings = {{3, 0.5, 0.75}};
     return result;
 }
 
@@ -94,8 +98,8 @@ std::vector<TransformerPointer> transformers() {
         result.push_back(std::make_shared<const Transformer>(model, strategy));
     }
     // Shards of less than one element have no operations, and a node without operations never ends.
-    const ModelSpec narrow{60, 60, 1, 60, 4, 60, 60, 2};
-    result.push_back(std::make_shared<const Transformer>(narrow, StrategySpec{2, 4, 1, 2, false, false}));
+    const ModelSpec narrow{8, 8, 1, 8, 2, 8, 8, 2};
+    result.push_back(std::make_shared<const Transformer>(narrow, StrategySpec{2, 2, 2, 2, false, false}));
     return result;
 }
 
@@ -126,68 +130,82 @@ Workload reimported(const Transformer& transformer, const Workload& workload) {
     return import_traces(std::move(files), names, groups);
 }
 
-struct Case {
-    const Workload* generated;
-    const Workload* imported;
-    const SystemConfig* config;
-    SimulationResult automatic, general;  ///< of one thread alone
+/// Everything that threads share.
+struct Shared {
+    std::vector<TransformerPointer> transformers = ::transformers();
+    std::vector<SystemConfig> configs = systems();
+    std::vector<Workload> generated, imported;
+
+    Shared() {
+        for (const TransformerPointer& transformer : transformers) {
+            generated.push_back(generate(transformer));
+            imported.push_back(reimported(*transformer, generated.back()));
+        }
+    }
 };
 
-void compare_methods(const Case& c) {
-    if (!same(c.automatic, c.general)) fail(__LINE__, "methods differ: " + c.automatic.obstacle);
-    const SimulationResult imported = simulate(*c.imported, *c.config);
-    CHECK(!imported.by_classes);
-    CHECK(imported.deadlock == c.general.deadlock);
-    CHECK(figures_of(imported) == figures_of(c.general));
-}
+struct Case {
+    std::size_t workload, config;
+    SimulationResult automatic, general;
+};
 
-void test_generated_workloads() {
-    const std::vector<TransformerPointer> all = transformers();
-    const std::vector<SystemConfig> configs = systems();
-    std::vector<Workload> generated, imported;
-    for (const TransformerPointer& transformer : all) {
-        generated.push_back(generate(transformer));
-        imported.push_back(reimported(*transformer, generated.back()));
-    }
+/// All points, on one thread, with both methods and by way of files.
+std::vector<Case> expected_of(const Shared& shared) {
     std::vector<Case> cases;
     int deadlocks = 0, by_classes = 0;
-    for (std::size_t i = 0; i < generated.size(); ++i) {
-        for (const SystemConfig& config : configs) {
-            Case c{&generated[i], &imported[i], &config, {}, {}};
-            c.automatic = simulate(*c.generated, config);
-            c.general = simulate(*c.generated, config, Method::kGeneral);
-            compare_methods(c);
-            deadlocks += c.general.deadlock;
-            by_classes += c.automatic.by_classes;
-            cases.push_back(std::move(c));
+    for (std::size_t w = 0; w < shared.generated.size(); ++w) {
+        for (std::size_t c = 0; c < shared.configs.size(); ++c) {
+            const SystemConfig& config = shared.configs[c];
+            Case point{w, c, simulate(shared.generated[w], config),
+                       simulate(shared.generated[w], config, Method::kGeneral)};
+            if (!same(point.automatic, point.general)) {
+                fail(__LINE__, "methods differ: " + point.automatic.obstacle);
+            }
+            const SimulationResult imported = simulate(shared.imported[w], config);
+            CHECK(!imported.by_classes);
+            CHECK(imported.deadlock == point.general.deadlock);
+            CHECK(figures_of(imported) == figures_of(point.general));
+            deadlocks += point.general.deadlock;
+            by_classes += point.automatic.by_classes;
+            cases.push_back(std::move(point));
         }
     }
     std::printf("%zu points, %d by classes, %d deadlocks\n", cases.size(), by_classes, deadlocks);
     CHECK(by_classes >= 12);
     CHECK(deadlocks >= 1);
+    return cases;
+}
 
-    // Every thread does everything, from another point on; workloads and transformers are shared.
-    const auto work = [&](std::size_t thread) {
-        try {
-            for (std::size_t i = 0; i < cases.size(); ++i) {
-                const Case& c = cases[(i + thread * cases.size() / kThreads) % cases.size()];
-                CHECK(same(simulate(*c.generated, *c.config), c.automatic));
-                if (i % 4 == thread % 4) {
-                    CHECK(same(simulate(*c.generated, *c.config, Method::kGeneral), c.general));
-                    CHECK(figures_of(simulate(*c.imported, *c.config)) == figures_of(c.general));
-                }
-            }
-            const Transformer& shared = *all[thread % all.size()];
-            const Workload again = generate(all[thread % all.size()]);
-            CHECK(
-                same(simulate(again, configs[1]), cases[thread % all.size() * configs.size() + 1].automatic));
-            CHECK(reimported(shared, again).rank_count() == shared.rank_count());
-        } catch (const std::exception& error) {
-            fail(__LINE__, std::string("unexpected exception in a thread: ") + error.what());
-        }
-    };
+/// Does everything, from another point on than the other threads.
+void repeat(std::size_t thread, const Shared& shared, const std::vector<Case>& cases) {
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        const Case& point = cases[(i + thread * cases.size() / kThreads) % cases.size()];
+        const Workload& workload = shared.generated[point.workload];
+        const SystemConfig& config = shared.configs[point.config];
+        CHECK(same(simulate(workload, config), point.automatic));
+        if (i % 4 != thread % 4) continue;
+        CHECK(same(simulate(workload, config, Method::kGeneral), point.general));
+        const SimulationResult imported = simulate(shared.imported[point.workload], config);
+        CHECK(figures_of(imported) == figures_of(point.general));
+    }
+    const Workload again = generate(shared.transformers.front());
+    CHECK(same(simulate(again, shared.configs.front()), cases.front().automatic));
+    CHECK(reimported(*shared.transformers.front(), again).rank_count() == again.rank_count());
+}
+
+void test_generated_workloads() {
+    const std::vector<Case> cases = expected_of(Shared());
+    const Shared fresh;  // nothing has touched it before the threads do
     std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < kThreads; ++i) threads.emplace_back(work, i);
+    for (std::size_t i = 0; i < kThreads; ++i) {
+        threads.emplace_back([&, i] {
+            try {
+                repeat(i, fresh, cases);
+            } catch (const std::exception& error) {
+                fail(__LINE__, std::string("unexpected exception in a thread: ") + error.what());
+            }
+        });
+    }
     for (std::thread& thread : threads) thread.join();
 }
 

@@ -18,11 +18,6 @@ ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "tests" / "golden"
 FULL_SET = ROOT.parent / "shared" / "golden"
 ENGINES: tuple[EngineMethod, ...] = ("auto", "general")
-FILES = ("points.jsonl", "collectives.jsonl", "graphs.tar.gz")
-
-
-def _unaware(cases: Sequence[Case]) -> list[Case]:
-    return [case for case in cases if case.network_model == "congestion_unaware"]
 
 
 def _mismatches(cases: Sequence[Case], engine: EngineMethod = "auto", threads: int = 1) -> list[str]:
@@ -34,21 +29,29 @@ def _mismatches(cases: Sequence[Case], engine: EngineMethod = "auto", threads: i
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
-    ("file", "statuses"),
+    ("file", "network_model", "statuses"),
     [
-        ("points.jsonl", {"ok": 12, "deadlock": 1}),
-        ("collectives.jsonl", {"ok": 39, "unsupported": 3}),
-        ("graphs.tar.gz", {"ok": 7, "deadlock": 7}),
+        ("points.jsonl", "congestion_unaware", {"ok": 12, "deadlock": 1}),
+        ("points.jsonl", "congestion_aware", {"ok": 4, "deadlock": 1}),
+        ("collectives.jsonl", "congestion_unaware", {"ok": 39, "unsupported": 3}),
+        ("collectives.jsonl", "congestion_aware", {"ok": 14, "unsupported": 1}),
+        ("graphs.tar.gz", "congestion_unaware", {"ok": 7, "deadlock": 7}),
+        ("graphs.tar.gz", "congestion_aware", {"ok": 6, "deadlock": 2}),
     ],
 )
 def test_samples_of_the_reference_are_reproduced(
-    file: str, statuses: dict[str, int], engine: EngineMethod
+    file: str, network_model: str, statuses: dict[str, int], engine: EngineMethod
 ) -> None:
     with load_cases(SAMPLES / file) as cases:
-        assert Counter(case.expected.status for case in cases) == statuses
-        assert _unaware(cases) == cases
-        assert all(case.unsupported_network is None for case in cases)
-        assert _mismatches(cases, engine) == []
+        chosen = [case for case in cases if case.network_model == network_model]
+        assert Counter(case.expected.status for case in chosen) == statuses
+        assert _mismatches(chosen, engine) == []
+
+
+def test_samples_on_meshes_are_among_them() -> None:
+    records = [json.loads(line) for line in (SAMPLES / "collectives.jsonl").read_text().splitlines()]
+    shapes = Counter(tuple(record["network"][0].get("shape", ())) for record in records)
+    assert shapes == {(): 51, (4, 4): 3, (3, 5): 2, (8, 2): 1}
 
 
 def test_a_record_that_is_off_by_one_is_a_mismatch(tmp_path: Path) -> None:
@@ -69,10 +72,10 @@ def test_a_record_that_is_off_by_one_is_a_mismatch(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not FULL_SET.is_dir(), reason="no folder shared/golden beside the repository")
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("file", FILES)
-def test_the_full_golden_set_is_reproduced(file: str, engine: EngineMethod) -> None:
+@pytest.mark.parametrize(
+    ("file", "count"), [("points.jsonl", 93), ("collectives.jsonl", 421), ("graphs.tar.gz", 140)]
+)
+def test_the_full_golden_set_is_reproduced(file: str, count: int, engine: EngineMethod) -> None:
     with load_cases(FULL_SET / file) as cases:
-        chosen = _unaware(cases)
-        assert len(chosen) >= 50
-        assert [case.name for case in chosen if case.unsupported_network] == []
-        assert _mismatches(chosen, engine, threads=2) == []
+        assert len(cases) == count
+        assert _mismatches(cases, engine, threads=2) == []

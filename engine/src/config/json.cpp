@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "config/text.hpp"
 #include "core/error.hpp"
@@ -100,7 +101,7 @@ private:
             }
             skip_blanks();
             if (!take(":")) malformed("expected ':' after the key");
-            object.members.emplace_back(std::move(key), parse_value(level + 1));
+            object.members.push_back({std::move(key), parse_value(level + 1)});
             skip_blanks();
         } while (take(","));
         if (!take("}")) malformed("expected ',' or '}'");
@@ -166,8 +167,7 @@ private:
         std::uint32_t value = 0;
         for (int i = 0; i < 4; ++i) {
             constexpr std::string_view kDigits = "0123456789abcdef0123456789ABCDEF";
-            const std::size_t digit =
-                at_ < text_.size() ? kDigits.find(text_[at_]) : std::string_view::npos;
+            const std::size_t digit = at_ < text_.size() ? kDigits.find(text_[at_]) : std::string_view::npos;
             if (digit == std::string_view::npos) malformed("\\u needs four hexadecimal digits");
             value = value << 4 | static_cast<std::uint32_t>(digit % 16);
             ++at_;

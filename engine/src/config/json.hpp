@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace dse::config {
 
 enum class JsonKind : std::uint8_t { kNull, kBool, kInteger, kReal, kString, kArray, kObject };
+
+struct JsonMember;
 
 struct JsonValue {
     JsonKind kind = JsonKind::kNull;
@@ -17,11 +18,16 @@ struct JsonValue {
     double number = 0.0;  ///< of integers and reals; infinite if too large for a double
     std::string text;     ///< a string; of numbers the digits as they stand in the file
     std::vector<JsonValue> items;
-    std::vector<std::pair<std::string, JsonValue>> members;  ///< of an object, in order of the file
+    std::vector<JsonMember> members;  ///< of an object, in order of the file
 
     bool is_number() const { return kind == JsonKind::kInteger || kind == JsonKind::kReal; }
     /// The member of an object, null if there is none.
     const JsonValue* find(std::string_view key) const;
+};
+
+struct JsonMember {
+    std::string key;
+    JsonValue value;
 };
 
 /// Parses a whole text. Throws InputError with path, line, column and reason: what is not JSON, a key that

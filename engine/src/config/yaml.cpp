@@ -185,7 +185,8 @@ private:
             const char c = here();
             if (c == '#' && is_blank(text_[at_ - 1])) break;
             if (in_list && kFlowMarks.find(c) != std::string_view::npos) break;
-            const bool ends_key = ends_word(after()) || (in_list && kFlowMarks.find(after()) != std::string_view::npos);
+            const bool ends_key =
+                ends_word(after()) || (in_list && kFlowMarks.find(after()) != std::string_view::npos);
             if (c == ':' && ends_key) malformed("a mapping is not expected here");
             ++at_;
         }
@@ -270,7 +271,8 @@ YamlMapping parse_yaml(std::string_view text, const std::string& path) {
 }
 
 const YamlValue* find(const YamlMapping& mapping, std::string_view key) {
-    const auto found = std::find_if(mapping.begin(), mapping.end(), [&](const auto& m) { return m.first == key; });
+    const auto found =
+        std::find_if(mapping.begin(), mapping.end(), [&](const auto& m) { return m.first == key; });
     return found == mapping.end() ? nullptr : &found->second;
 }
 

@@ -1,0 +1,116 @@
+"""Running a case through the stand-alone simulators, on files, and comparing every printed figure."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from dse.errors import InputError, SimulationError
+from dse.programs import found_program, last_lines, private_folder
+from dse.simulators import Simulator
+from dse.simulators.astrasim import write_inputs
+from dse.systems import SystemSpec
+from dse.validation.cases import Case, Mismatch, Value
+from dse.validation.compare import as_printed, printed_size
+from dse.validation.folders import simulator_options
+from dse.validation.log import read_log
+from dse.workloads import Workload
+
+BINARIES = {"congestion_unaware": "astrasim-unaware", "congestion_aware": "astrasim-aware"}
+STATUS_OF_EXIT_CODE = {0: "ok", 2: "unsupported", 3: "deadlock"}
+_TIMEOUT_S = 600
+_FIGURES = (
+    "finish_ns",
+    "exposed_comm_ns",
+    "wall_time_ns",
+    "gpu_time_ns",
+    "cpu_time_ns",
+    "comm_time_ns",
+    "remote_memory_time_ns",
+    "compute_bound_pct",
+    "compute_utilization_pct",
+    "memory_utilization_pct",
+    "operation_intensity",
+)
+
+
+def check_standalone(case: Case, binary_folder: Path, simulator: Simulator) -> list[Mismatch]:
+    """Run `case` as files and return all differences from what is recorded and from `simulator`.
+
+    Raises:
+        InputError: there is no simulator in `binary_folder`, or the case itself is wrong; names the case.
+    """
+    binary = found_program(binary_folder / BINARIES[case.network_model], "--binary-folder")
+    try:
+        workload, system = case.load()
+        with private_folder("dse-standalone-") as folder:
+            log = folder / "simulator.log"
+            options = _options(case, workload, system, folder)
+            with log.open("wb") as output:
+                done = subprocess.run(
+                    [str(binary), *options],
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    timeout=_TIMEOUT_S,
+                    check=False,
+                )
+            status = STATUS_OF_EXIT_CODE.get(done.returncode, f"exit code {done.returncode}")
+            if status != case.expected.status:
+                got = status if status in ("ok", "deadlock") else f"{status}: {last_lines(log)}"
+                return [Mismatch(case.name, None, "status", case.expected.status, got)]
+            report = read_log(log)
+    except InputError as error:
+        raise InputError(f"case {case.name}: {error}") from None
+    if status == "unsupported":
+        return []
+    return [
+        *_from_recorded(case, report),
+        *_from_in_process(case.name, report, workload, system, simulator),
+    ]
+
+
+def _options(case: Case, workload: Workload, system: SystemSpec, folder: Path) -> list[str]:
+    """The options of the simulator; files that are not there yet are written into `folder`."""
+    if case.folder is None:
+        return write_inputs(workload, system, folder)
+    return simulator_options(case.folder)
+
+
+def _from_recorded(case: Case, report: Mapping[int, Mapping[str, Value]]) -> Iterator[Mismatch]:
+    if case.expected.ranks is None:
+        return
+    for rank in sorted(case.expected.ranks.keys() ^ report.keys()):
+        yield Mismatch(case.name, rank, "finished", rank in case.expected.ranks, rank in report)
+    for rank in sorted(case.expected.ranks.keys() & report.keys()):
+        for key, figure in case.expected.ranks[rank].items():
+            got = report[rank].get(key, 0)  # a class of nodes that does not occur has no line
+            if isinstance(figure, str):
+                got = printed_size(int(got))
+            if got != figure:
+                yield Mismatch(case.name, rank, key, figure, got)
+
+
+def _from_in_process(
+    name: str,
+    report: Mapping[int, Mapping[str, Value]],
+    workload: Workload,
+    system: SystemSpec,
+    simulator: Simulator,
+) -> Iterator[Mismatch]:
+    try:
+        outcome = simulator.simulate(workload, system)
+    except SimulationError as error:
+        yield Mismatch(name, None, "status", f"in process: unsupported: {error}", "a report")
+        return
+    has_peak = system.track_local_memory and system.trace_enabled
+    keys = (*_FIGURES, "peak_memory_bytes") if has_peak else _FIGURES
+    for rank in range(outcome.rank_count):
+        metrics, figures = outcome.rank(rank), report.get(rank)
+        if (metrics is None) != (figures is None):
+            yield Mismatch(name, rank, "finished in process", metrics is not None, figures is not None)
+        elif metrics is not None and figures is not None:
+            for key in keys:
+                in_process, got = as_printed(metrics, key, 0), figures.get(key, 0)
+                if in_process != got:
+                    yield Mismatch(name, rank, f"{key} in process", in_process, got)

@@ -1,0 +1,10 @@
+# The stand-alone simulators: one source, two network models, into build/bin at the root of the repository.
+set(DSE_BINARY_FOLDER "${CMAKE_CURRENT_SOURCE_DIR}/../build/bin" CACHE PATH "Where the simulators go")
+foreach(model unaware aware)
+  set(target astrasim-${model})
+  add_executable(${target} apps/astrasim.cpp apps/command_line.cpp apps/report.cpp)
+  target_link_libraries(${target} PRIVATE dse_engine)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+  target_compile_definitions(${target} PRIVATE DSE_CONGESTION_AWARE=$<STREQUAL:${model},aware>)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${DSE_BINARY_FOLDER}")
+endforeach()

@@ -1,0 +1,72 @@
+"""A stand-in for STAGE's entry file: its options around our own generator.
+
+STANDIN in the environment chooses how it behaves. crash: exit status 1 after a traceback; missing: the trace
+of rank 1 is not written; nothing: no file is written; garbage: the trace of rank 0 is no trace; hang: prints,
+writes its process id to STANDIN_PIDS, and sleeps; tables: it reads `tables/operators.csv` relative to the
+current folder, as to the checkout, and writes a file into the current folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from dse.models import ModelSpec
+from dse.strategies import Strategy
+from dse.workloads import generate
+
+VARIANT = os.environ.get("STANDIN", "")
+_DEFAULTS = {
+    "din": 51200, "dout": 25600, "dmodel": 25600, "dff": 102400,
+    "batch": 1024, "seq": 1024, "head": 1024, "num_stacks": 32,
+    "dp": 1, "tp": 1, "sp": 1, "pp": 1,
+}  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    for name in ("output_dir", "output_name", "comm_group_file"):
+        parser.add_argument(f"--{name}", required=True)
+    for name, default in _DEFAULTS.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    for name in ("weight_sharded", "activation_recompute"):
+        parser.add_argument(f"--{name}", type=lambda text: text.lower() in ("true", "t", "1", "yes", "y"))
+    parser.add_argument("--chakra_schema_version", choices=["v0.0.4"], default="v0.0.4")
+    options = parser.parse_args()
+    print(f"generating with {sys.executable}")
+    if VARIANT == "hang":
+        Path(os.environ["STANDIN_PIDS"]).write_text(f"{os.getpid()}")
+        time.sleep(600)
+    if VARIANT == "crash":
+        raise RuntimeError("the stand-in crashes as told")
+    if VARIANT == "tables":
+        assert Path("tables/operators.csv").read_text() == "qkv\n"
+        Path("scratch.txt").write_text("of this run only\n")
+    if VARIANT == "nothing":
+        return 0
+    write(options)
+    return 0
+
+
+def write(options: argparse.Namespace) -> None:
+    model = ModelSpec(
+        "stand-in",
+        options.din, options.dout, options.dmodel, options.dff,
+        options.head, options.seq, options.batch, options.num_stacks,
+    )  # fmt: skip
+    axes = (options.dp, options.tp, options.sp, options.pp)
+    strategy = Strategy(*axes, bool(options.weight_sharded), bool(options.activation_recompute))
+    output = Path(options.output_dir)
+    paths = generate(model, strategy).export(output, options.output_name)
+    paths[-1].rename(output / options.comm_group_file)
+    if VARIANT == "missing":
+        (output / f"{options.output_name}.1.et").unlink()
+    if VARIANT == "garbage":
+        (output / f"{options.output_name}.0.et").write_bytes(b"\xff\xff")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""A checkout of STAGE as a generator, against a stand-in, and for real where the environment names one."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import RING16, TINY
+from outside import all_end, real_stage, stage_checkout
+
+from dse.config import WorkloadSettings
+from dse.errors import InputError, SimulationError, SimulationTimeout
+from dse.executors import DesignPoint, evaluate
+from dse.models import ModelSpec
+from dse.strategies import InfeasibleStrategy, Strategy
+from dse.workloads import (
+    ImportedWorkload,
+    NativeGenerator,
+    StageGenerator,
+    WorkloadGenerator,
+    generate,
+    make_generator,
+)
+
+MODEL = replace(TINY, num_layers=2)
+STRATEGIES = [
+    Strategy(dp=4),
+    Strategy(dp=2, tp=2, pp=2, activation_recompute=True),
+    Strategy(dp=2, sp=2, weight_sharded=True),
+]
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture(params=["native", "stage, stand-in", "stage, real"])
+def generator(request: pytest.FixtureRequest, tmp_path: Path) -> WorkloadGenerator:
+    if request.param == "native":
+        return NativeGenerator()
+    return real_stage() if request.param == "stage, real" else StageGenerator(stage_checkout(tmp_path))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=Strategy.label)
+def test_every_generator_makes_the_same_step(generator: WorkloadGenerator, strategy: Strategy) -> None:
+    got = generator.generate(MODEL, strategy, "stage")
+    expected = generate(MODEL, strategy)
+    assert got.rank_count == expected.rank_count
+    assert got.communicator_group_count == expected.communicator_group_count
+    assert [got.counts(rank) for rank in range(got.rank_count)] == [
+        expected.counts(rank) for rank in range(got.rank_count)
+    ]
+    assert not got.is_fractional
+
+
+@pytest.mark.parametrize("strategy", [Strategy(dp=0), Strategy(pp=5)])
+def test_no_generator_starts_with_what_has_no_workload(
+    generator: WorkloadGenerator, strategy: Strategy
+) -> None:
+    with pytest.raises(InfeasibleStrategy):
+        generator.generate(MODEL, strategy, "stage")
+
+
+def test_every_generator_is_strict_if_told(generator: WorkloadGenerator) -> None:
+    model = replace(MODEL, batch_size=33)
+    with pytest.raises(InfeasibleStrategy, match=r"workload.divisibility=strict: dp 4 does not divide"):
+        generator.generate(model, Strategy(dp=4), "strict")
+    assert generator.generate(model, Strategy(dp=4), "stage").is_fractional
+
+
+def test_every_size_and_switch_reaches_the_checkout(tmp_path: Path, temporary: Path) -> None:
+    model = ModelSpec("odd", 48, 40, 16, 64, 4, 8, 12, 3)
+    strategy = Strategy(dp=2, tp=2, sp=2, pp=2, weight_sharded=True, activation_recompute=True)
+    got = StageGenerator(stage_checkout(tmp_path)).generate(model, strategy, "stage")
+    expected = generate(model, strategy)
+    for rank in range(expected.rank_count):
+        assert got.trace_bytes(rank) == expected.trace_bytes(rank)
+    files = got.export(tmp_path / "again")
+    assert len(files) == 17
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_checkout_may_have_another_entry_file_and_interpreter(tmp_path: Path) -> None:
+    checkout = stage_checkout(tmp_path, entry="generate.py")
+    generator = StageGenerator(checkout, "generate.py", sys.executable)
+    assert generator.generate(MODEL, Strategy(dp=2), "stage").rank_count == 2
+
+
+def test_the_checkout_is_read_from_the_current_folder_and_not_written(tmp_path: Path) -> None:
+    checkout = stage_checkout(tmp_path, "tables")
+    before = sorted(checkout.rglob("*"))
+    StageGenerator(checkout).generate(MODEL, Strategy(dp=2), "stage")
+    assert sorted(checkout.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("variant", "message"),
+    [
+        ("crash", "STAGE ended with exit status 1; .*RuntimeError: the stand-in crashes as told; its log is"),
+        ("missing", r"STAGE ended with exit status 0 but wrote no trace.1.et \(1 of 3 files are missing"),
+        ("nothing", r"wrote no trace.0.et \(3 of 3 files are missing; it wrote nothing\)"),
+        ("garbage", "STAGE wrote what cannot be read: rank 0: "),
+    ],
+)
+def test_a_checkout_that_fails_is_a_simulation_error(
+    tmp_path: Path, temporary: Path, variant: str, message: str
+) -> None:
+    generator = StageGenerator(stage_checkout(tmp_path, variant))
+    with pytest.raises(SimulationError, match=message) as error:
+        generator.generate(MODEL, Strategy(dp=2), "stage")
+    log = re.search(r"its log is (\S+)$", str(error.value))
+    assert log
+    assert Path(log[1]).read_text().startswith(f"generating with {sys.executable}\n")
+    assert list(temporary.iterdir()) == [Path(log[1])]
+
+
+def test_a_hang_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pids = tmp_path / "pids"
+    monkeypatch.setenv("STANDIN_PIDS", str(pids))
+    generator = StageGenerator(stage_checkout(tmp_path, "hang"), timeout_s=4)
+    point = DesignPoint("test", MODEL, Strategy(dp=16), RING16, generator=generator)
+    with pytest.raises(SimulationTimeout, match=r"STAGE ran longer than 4 s .*workload.timeout_s"):
+        generator.generate(MODEL, Strategy(dp=16), "stage")
+    assert all_end([int(pids.read_text())])
+    row = evaluate(replace(point, generator=replace(generator, timeout_s=0.2)))
+    assert row.status == "timeout"
+
+
+def test_a_row_is_that_of_our_own_generator(tmp_path: Path) -> None:
+    point = DesignPoint("test", TINY, Strategy(dp=16), RING16)
+    staged = replace(point, generator=StageGenerator(stage_checkout(tmp_path)))
+    # ranks of imported traces are told apart, even if they do the same
+    assert evaluate(staged) == replace(evaluate(point), rank_classes=16)
+
+
+def test_what_is_missing_is_an_input_error(tmp_path: Path) -> None:
+    checkout = stage_checkout(tmp_path)
+    wrong = {
+        "workload.checkout is '.*nowhere'; there is no such folder": StageGenerator(tmp_path / "nowhere"),
+        "workload.entry is 'run.py'; .*checkout has no such file": StageGenerator(checkout, "run.py"),
+        "workload.python is 'python9'; there is no such file": StageGenerator(checkout, python="python9"),
+    }
+    for message, generator in wrong.items():
+        with pytest.raises(InputError, match=message):
+            generator.generate(MODEL, Strategy(dp=2), "stage")
+
+
+def test_generators_from_settings(tmp_path: Path) -> None:
+    assert isinstance(make_generator(WorkloadSettings("native", "stage")), NativeGenerator)
+    settings = WorkloadSettings("stage", "stage", tmp_path, "run.py", "python3", 7)
+    assert make_generator(settings) == StageGenerator(tmp_path, "run.py", "python3", 7)
+    with pytest.raises(InputError, match=r"workload.checkout is null; workload=stage needs"):
+        make_generator(WorkloadSettings("stage", "stage"))
+
+
+def test_a_workload_of_a_checkout_keeps_its_traces(tmp_path: Path) -> None:
+    work = StageGenerator(stage_checkout(tmp_path)).generate(MODEL, Strategy(dp=2), "stage")
+    assert isinstance(work, ImportedWorkload)
+    assert work.traces[0][:5] == bytes.fromhex("2412220a06")
