@@ -12,7 +12,8 @@
 
 namespace dse::simulator {
 
-/// Ranks cannot be simulated class by class; the message says why. Never leaves the simulator.
+/// Ranks cannot be simulated class by class; the message says why. Leaves the simulator
+/// only where symmetry is assumed without proof.
 class NotSymmetric : public std::runtime_error {
 public:
     explicit NotSymmetric(const std::string& reason) : std::runtime_error(reason) {}
