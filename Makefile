@@ -61,7 +61,7 @@ validate-cli: build-astrasim  ## the recorded cases in GOLDEN through the stand-
 
 fuzz: $(STAMP)  ## the readers of files on mutated input, FUZZ_SECONDS each; libFuzzer if there is clang
 	PATH="$(abspath $(BIN)):$$PATH" cmake -S engine -B build/fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDSE_FUZZ=ON \
-		-DDSE_SANITIZE=address,undefined -DDSE_BINARY_FOLDER=$(abspath build/fuzz) \
+		-DDSE_SANITIZE=address,undefined \
 		-DCMAKE_CXX_COMPILER=$(FUZZ_COMPILER) > /dev/null
 	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/fuzz --parallel $(JOBS) \
 		--target et_fuzz json_fuzz yaml_fuzz csv_fuzz

@@ -1,7 +1,7 @@
 """Programs outside of the project: stand-ins of ours, and the real ones that the environment names.
 
-ASTRA_SIM_BIN is an ASTRA-sim (congestion-unaware), STAGE_DIR a checkout of STAGE, STAGE_ENTRY its entry file
-and STAGE_PYTHON an interpreter that has what it imports.
+ASTRA_SIM_BIN is an ASTRA-sim (congestion-unaware; our own stand-alone one will do), STAGE_DIR a checkout of
+STAGE, STAGE_ENTRY its entry file and STAGE_PYTHON an interpreter that has what it imports.
 """
 
 from __future__ import annotations

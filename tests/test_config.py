@@ -218,6 +218,7 @@ def test_the_resolved_yaml_is_the_whole_configuration_and_composes_again() -> No
         "shape": [],
         "routing": "",
         "file": None,
+        "routes": None,
     }
     assert set(values) == {
         *("study", "results_dir", "memory_cap", "export", "format", "workload", "strategy"),
@@ -235,7 +236,7 @@ ERRORS = [
     ("model.dff=1", "unknown key model.dff; keys of model are name, input_dim, output_dim, d_model, d_ff, "
      "num_heads, seq_len, batch_size, num_layers; did you mean 'd_ff'?"),
     ("system.network.0.npu=3", "unknown key system.network.0.npu; keys of system.network.0 are topology, "
-     "npus, bandwidth_gbps, latency_ns, shape, routing, file; did you mean 'npus'?"),
+     "npus, bandwidth_gbps, latency_ns, shape, routing, file, routes; did you mean 'npus'?"),
     ("system.network.3.npus=3", "system.network.3 does not exist: system.network has 3 entries, 0 to 2"),
     ("+model.foo=1", "unknown key model.foo; keys of model are name"),
     ("+foo=1", "unknown key foo; known keys are study"),

@@ -11,7 +11,7 @@ from dse.errors import InputError, SimulationError, SimulationTimeout
 from dse.files import make_folder
 from dse.programs import ProgramRunner, found_program, how_it_ended, kept, last_lines, private_folder
 from dse.simulators.base import Outcome, RankMetrics, Simulator
-from dse.simulators.report import Figure, read_report, size_bytes
+from dse.simulators.report import Figure, read_report, size_bytes, stated_deadlock
 from dse.systems import SystemSpec, write_system
 from dse.workloads import Workload
 
@@ -54,9 +54,10 @@ class AstraSimSimulator(Simulator):
                 status = self._programs.run(
                     [str(binary), *options], folder=folder, log=log, timeout_s=self.timeout_s
                 )
-                if status != 0:
+                cause = _stated_deadlock(log)
+                if status != 0 and not cause:
                     raise SimulationError(f"ended with {how_it_ended(status)}; {last_lines(log)}")
-                return self._outcome(workload, system, log)
+                return self._outcome(workload, system, log, cause)
             except SimulationTimeout as error:
                 where = self._kept(log)
                 raise SimulationTimeout(f"ASTRA-sim {error} (simulator.timeout_s); {where}") from None
@@ -67,8 +68,8 @@ class AstraSimSimulator(Simulator):
         """See `Simulator.stop`."""
         self._programs.stop()
 
-    def _outcome(self, workload: Workload, system: SystemSpec, log: Path) -> Outcome:
-        """Read the report; ranks without one are those that hang, as ASTRA-sim says nothing else."""
+    def _outcome(self, workload: Workload, system: SystemSpec, log: Path, cause: str) -> Outcome:
+        """Read the report; ranks without one are those that hang. ASTRA-sim says no cause."""
         if log.stat().st_size == 0:
             raise SimulationError("ended with exit status 0 and printed nothing; is simulator.binary it?")
         try:
@@ -86,12 +87,15 @@ class AstraSimSimulator(Simulator):
             numbers.setdefault((traces[rank], metrics.get(rank)), len(numbers)) for rank in range(ranks)
         ]
         finished = len(metrics) == ranks
+        if finished and cause:
+            raise SimulationError(f"reported all ranks and a deadlock: {cause}")
+        cause = cause or "ASTRA-sim ended without their reports"
         return Outcome(
             status="ok" if finished else "deadlock",
             classes=tuple(figures for _, figures in numbers),
             class_of_rank=class_of_rank,
             obstacle="ASTRA-sim simulates every rank",
-            note="" if finished else f"ASTRA-sim ended without their reports; {self._kept(log)}",
+            note="" if finished else f"{cause}; {self._kept(log)}",
         )
 
     def _log(self, folder: Path, system: SystemSpec) -> Path:
@@ -108,6 +112,11 @@ class AstraSimSimulator(Simulator):
         return f"its log is {log if self.keep_logs is not None else kept(log, 'dse-astrasim-')}"
 
 
+def _stated_deadlock(log: Path) -> str:
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        return stated_deadlock(lines)
+
+
 def write_inputs(workload: Workload, system: SystemSpec, folder: Path) -> list[str]:
     """Write everything that an ASTRA-sim needs into `folder`; return its command-line options.
 
@@ -115,11 +124,8 @@ def write_inputs(workload: Workload, system: SystemSpec, folder: Path) -> list[s
         InputError: the folder cannot be written, the traces of the workload are not kept, or the system has
             faults or deratings, for which ASTRA-sim has no files.
     """
-    for key in ("faults", "deratings"):
-        if getattr(system, key):
-            raise InputError(f"system.{key} is not empty, but ASTRA-sim's files have no place for it")
-    workload.export(folder)
     write_system(system, folder)
+    workload.export(folder)
     options = [
         f"--workload-configuration={folder / 'trace'}",
         f"--comm-group-configuration={folder / 'comm_group.json'}",

@@ -12,6 +12,7 @@ Figure = int | float | str
 
 _RANK = re.compile(r"sys\[(?P<rank>\d+)\]")
 _FINISHED = re.compile(r"finished, (?P<finish>\d+) cycles, exposed communication (?P<exposed>\d+) cycles")
+_HANGS = re.compile(r"sys\[(?P<rank>\d+)\] never finishes: (?P<cause>.*)")
 _TIMES = {
     "wall time": "wall_time_ns",
     "gpu time": "gpu_time_ns",
@@ -59,6 +60,15 @@ def read_report(lines: Iterable[str]) -> dict[int, dict[str, Figure]]:
                 figure = f"{labelled['label']} is {labelled['value']}"
                 raise InputError(f"line {number}: {figure}; it must be a number") from None
     return {rank: {**values, **figures.get(rank, {})} for rank, values in finished.items()}
+
+
+def stated_deadlock(lines: Iterable[str]) -> str:
+    """Return the first line with which our own stand-alone simulators say who never finishes, or nothing.
+
+    They end with an exit status of their own after a deadlock, where ASTRA-sim is silent and ends with 0.
+    """
+    matches = (_HANGS.search(line) for line in lines)
+    return next((f"rank {match['rank']}: {match['cause'].strip()}" for match in matches if match), "")
 
 
 def size_bytes(figure: Figure) -> int:

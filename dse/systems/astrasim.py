@@ -104,6 +104,7 @@ _REMOTE_MEMORY_KEYS = (
     _Key("num-nodes", "num_nodes", _integer, None),
     _Key("num-npus-per-node", "num_npus_per_node", _integer, None),
 )
+_FILE_NAMES = ("system.json", "network.yml", "remote_memory.json", "comm_group.json")
 _SHAPE_KEYS = ("shape", "routing", "file", "routes")  # ours, for topologies that ASTRA-sim lacks
 # Key of network.yml -> field of Dimension, its type, the texts that are one, and the type in words.
 _FLOAT = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
@@ -174,8 +175,12 @@ def write_system(spec: SystemSpec, folder: Path) -> None:
     Bandwidths keep ASTRA-sim's units, as in `read_system`.
 
     Raises:
-        InputError: a file cannot be written.
+        InputError: a file cannot be written, two files of graphs have the same name, or the system has faults
+            or deratings, for which the files have no place.
     """
+    for key in ("faults", "deratings"):
+        if getattr(spec, key):
+            raise InputError(f"system.{key} is not empty, but ASTRA-sim's files have no place for it")
     system = {
         item.key: _plain(_field(spec, item.field))
         for item in _SYSTEM_KEYS
@@ -206,15 +211,19 @@ def _shape_lines(spec: SystemSpec, folder: Path) -> list[str]:
     if any(dimension.routing for dimension in spec.network):
         routings = ", ".join(f"'{dimension.routing}'" for dimension in spec.network)
         lines.append(f"routing: [{routings}]\n")
+    taken: dict[str, Path | None] = dict.fromkeys(_FILE_NAMES)
     for key in ("file", "routes"):
-        paths = [getattr(dimension, key) for dimension in spec.network]
-        if not any(paths):
-            continue
-        names = [Path(path).name if path else "" for path in paths]
-        for path, name in zip(paths, names, strict=True):
-            if path and Path(path) != folder / name:
-                write_atomically(folder / name, read_bytes(Path(path)))
-        lines.append(f"{key}: [{', '.join(map(json.dumps, names))}]\n")
+        paths = [Path(path) if (path := getattr(dimension, key)) else None for dimension in spec.network]
+        for path in paths:
+            if path is None:
+                continue
+            if taken.setdefault(path.name, path) != path:
+                raise InputError(f"{path}: {folder} gets another file {path.name}; rename one of them")
+            if path != folder / path.name:
+                write_atomically(folder / path.name, read_bytes(path))
+        if any(paths):
+            names = ", ".join(json.dumps("" if path is None else path.name) for path in paths)
+            lines.append(f"{key}: [{names}]\n")
     return lines
 
 

@@ -1,5 +1,10 @@
-# The stand-alone simulators: one source, two network models, into build/bin at the root of the repository.
-set(DSE_BINARY_FOLDER "${CMAKE_CURRENT_SOURCE_DIR}/../build/bin" CACHE PATH "Where the simulators go")
+# The stand-alone simulators: one source, two network models, into build/bin at the root of the repository;
+# builds with sanitizers keep theirs to themselves.
+set(default_folder "${CMAKE_CURRENT_SOURCE_DIR}/../build/bin")
+if(DSE_SANITIZE)
+  set(default_folder "${CMAKE_BINARY_DIR}/bin")
+endif()
+set(DSE_BINARY_FOLDER "${default_folder}" CACHE PATH "Where the simulators go")
 foreach(model unaware aware)
   set(target astrasim-${model})
   add_executable(${target} apps/astrasim.cpp apps/command_line.cpp apps/report.cpp)

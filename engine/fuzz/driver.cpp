@@ -24,7 +24,10 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
+
+// Sanitizers end with SIGABRT, which saves the input.
+extern "C" const char* __asan_default_options() { return "abort_on_error=1"; }
+extern "C" const char* __ubsan_default_options() { return "abort_on_error=1:print_stacktrace=1"; }
 
 namespace {
 
@@ -205,7 +208,6 @@ int main(int argc, char** argv) try {
     }
     for (const int number : {SIGABRT, SIGSEGV, SIGFPE, SIGBUS, SIGILL, SIGALRM})
         std::signal(number, on_signal);
-    if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(save_input);
     const std::vector<std::string> inputs = read_inputs(paths);
     for (const std::string& text : inputs) {
         input = text;

@@ -151,6 +151,13 @@ def test_a_silent_deadlock_is_one_and_its_log_is_kept(astrasim: Make, temporary:
     assert list(temporary.iterdir()) == [log]
 
 
+def test_a_deadlock_with_a_cause_and_an_exit_status_is_one_too(astrasim: Make) -> None:
+    outcome = astrasim("stated").simulate(HALF_BLOCKED, system())
+    assert outcome.status == "deadlock"
+    assert outcome.reason.startswith("1 of 2 ranks never finish; rank 1: receive node 2; its log is")
+    assert astrasim("stated").simulate(TWO, system()).status == "ok"
+
+
 @pytest.mark.parametrize(
     ("variant", "message"),
     [

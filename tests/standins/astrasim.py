@@ -5,7 +5,8 @@ STANDIN in the environment chooses how it behaves:
 * dollar: `$` after the compute utilisation; GB, MiB: the unit of peak memories; noise: lines between those
   of the report; aware: the congestion-aware network
 * crash: a message and exit status 3; segfault: ends by SIGSEGV; silent: nothing is printed; twice: a rank
-  finishes twice; hang: prints, starts a child, writes both process ids to STANDIN_PIDS, and sleeps
+  finishes twice; stated: a deadlock as our own stand-alone simulators end it; hang: prints, starts a child,
+  writes both process ids to STANDIN_PIDS, and sleeps
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def main() -> int:
         return 1
     report(outcome, peaks=tracked)
     line("workload", "Exiting", level="warning")
-    return 0
+    return 3 if VARIANT == "stated" and outcome.status == "deadlock" else 0
 
 
 def parse() -> argparse.Namespace:
@@ -90,7 +91,8 @@ def report(outcome: Outcome, *, peaks: bool) -> None:
         rank_report(*finished[0], peaks=peaks)
     for rank, figures in metrics.items():
         if figures is None:
-            line("workload", f"sys[{rank}] has unreleased nodes: 7", level="critical")
+            says = "never finishes: receive node 2" if VARIANT == "stated" else "has unreleased nodes: 7"
+            line("workload", f"sys[{rank}] {says}", level="critical")
 
 
 def rank_report(rank: int, m: RankMetrics, *, peaks: bool) -> None:
