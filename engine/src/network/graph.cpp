@@ -43,11 +43,13 @@ public:
 
 private:
     void add_static(const StaticRoute& route) {
-        const std::string name = "the route from " + std::to_string(route.from) + " to " + std::to_string(route.to);
+        const std::string name =
+            "the route from " + std::to_string(route.from) + " to " + std::to_string(route.to);
         if (route.from >= npus_ || route.to >= npus_ || route.from == route.to) {
             throw InputError(name + " is not between two NPUs (0 to " + std::to_string(npus_ - 1) + ")");
         }
-        if (route.devices.empty() || route.devices.back() != route.to) throw InputError(name + " does not end there");
+        if (route.devices.empty() || route.devices.back() != route.to)
+            throw InputError(name + " does not end there");
         std::uint32_t previous = route.from;
         for (const std::uint32_t device : route.devices) {
             const bool linked = std::any_of(edges_.begin(), edges_.end(), [&](const Edge& edge) {
