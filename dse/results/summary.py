@@ -21,7 +21,8 @@ def render(selection: Selection) -> str:
     """The best point and its runner-up without a cap, then under the cap, then the counts.
 
     A runner-up's percentage is its extra wall time; exposed communication is a share of the wall time. No
-    line is wider than 110 columns (for wall times below 10,000 s, and two degrees of up to four digits).
+    line is wider than 110 columns (for wall times below 10,000 s, peaks
+    below 1000 TB, and two degrees of up to four digits).
     """
     lines: list[str | Sequence[str]] = [*HEADER, "without a memory cap"]
     lines += _pair(selection.optimum, selection.runner_up) or ["  no point is ok"]
