@@ -66,9 +66,9 @@ fuzz: $(STAMP)  ## the readers of files on mutated input, FUZZ_SECONDS each; lib
 	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/fuzz --parallel $(JOBS) \
 		--target et_fuzz json_fuzz yaml_fuzz csv_fuzz
 	mkdir -p $(foreach format,et json yaml csv,build/fuzz/corpus/$(format))
-	printf '%s\n' et json yaml csv | xargs -P $(JOBS) -I '{}' build/fuzz/'{}'_fuzz -max_total_time=$(FUZZ_SECONDS) \
-		-timeout=10 -print_final_stats=1 -artifact_prefix=build/fuzz/'{}'- \
-		build/fuzz/corpus/'{}' engine/fuzz/seeds/'{}' engine/tests/regressions/'{}'
+	printf '%s\n' et json yaml csv | xargs -P $(JOBS) -I '{}' sh -c 'build/fuzz/{}_fuzz \
+		-max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=1 -artifact_prefix=build/fuzz/{}- \
+		build/fuzz/corpus/{} engine/fuzz/seeds/{} engine/tests/regressions/{}'
 
 unit: $(STAMP)  ## pytest with coverage of dse/
 	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
