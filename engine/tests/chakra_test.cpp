@@ -14,30 +14,12 @@
 
 #include "chakra/trace_file.hpp"
 #include "core/error.hpp"
+#include "tests/check.hpp"
 
 namespace {
 
 using namespace dse::chakra;
 using namespace std::string_literals;
-
-int failures = 0;
-
-#define CHECK(condition)                                                              \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            std::printf("%s:%d: CHECK(%s) failed\n", __FILE__, __LINE__, #condition); \
-            ++failures;                                                               \
-        }                                                                             \
-    } while (false)
-
-#define CHECK_TEXT(got, expected) check_text(__LINE__, got, expected)
-
-void check_text(int line, const std::string& got, const std::string& expected) {
-    if (got == expected) return;
-    std::printf("%s:%d: got      %s\n%s:%d: expected %s\n", __FILE__, line, got.c_str(), __FILE__, line,
-                expected.c_str());
-    ++failures;
-}
 
 /// Bytes written as hex digits; blanks are ignored.
 std::string hex(std::string_view digits) {

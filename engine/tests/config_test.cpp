@@ -10,29 +10,11 @@
 #include "config/text.hpp"
 #include "config/yaml.hpp"
 #include "core/error.hpp"
+#include "tests/check.hpp"
 
 namespace {
 
 using namespace dse::config;
-
-int failures = 0;
-
-#define CHECK(condition)                                                              \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            std::printf("%s:%d: CHECK(%s) failed\n", __FILE__, __LINE__, #condition); \
-            ++failures;                                                               \
-        }                                                                             \
-    } while (false)
-
-#define CHECK_TEXT(got, expected) check_text(__LINE__, got, expected)
-
-void check_text(int line, const std::string& got, const std::string& expected) {
-    if (got == expected) return;
-    std::printf("%s:%d: got      %s\n%s:%d: expected %s\n", __FILE__, line, got.c_str(), __FILE__, line,
-                expected.c_str());
-    ++failures;
-}
 
 template <class Action>
 std::string error_of(const Action& action) {

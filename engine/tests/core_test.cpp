@@ -17,21 +17,12 @@
 #include "core/pool.hpp"
 #include "simulator/event_queue.hpp"
 #include "simulator/simulator.hpp"
+#include "tests/check.hpp"
 
 namespace {
 
 using namespace dse::simulator;
 using namespace dse::workload;
-
-int failures = 0;
-
-#define CHECK(condition)                                                              \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            std::printf("%s:%d: CHECK(%s) failed\n", __FILE__, __LINE__, #condition); \
-            ++failures;                                                               \
-        }                                                                             \
-    } while (false)
 
 std::mt19937 generator(1);
 
