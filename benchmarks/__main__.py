@@ -31,13 +31,13 @@ SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
 def main(argv: Sequence[str]) -> int:
     """Return 0, or 1 if something that is measured fails."""
     options = _options(argv)
-    todo = options.only or list(SECTIONS)
+    chosen = options.only or list(SECTIONS)
     what, repeats = (cases.quick(), 1) if options.quick else (cases.full(), options.repeats)
     facts = machine_facts()
     for fact, value in facts.items():
         print(f"{fact}: {value}")
     try:
-        for name in [] if options.plots_only else todo:
+        for name in [] if options.plots_only else chosen:
             began = time.perf_counter()
             rows = list(SECTIONS[name](what, repeats))
             if rows:
