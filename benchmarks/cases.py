@@ -128,7 +128,7 @@ def _congested(system: str, model: str, strategy: Strategy) -> Case:
 
 def _space(system: str, model: str, *overrides: str) -> list[Case]:
     config = compose_config([f"system={system}", f"model={model}", *overrides])
-    strategies = config.space.points(config.system.npus, config.model)
+    strategies = config.space.strategies(config.model, config.system)
     return [Case(f"{model} on {system}", config.model, s, config.system) for s in strategies]
 
 

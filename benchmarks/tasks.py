@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.cases import Case
 from benchmarks.memory import peak_bytes
-from dse.executors import DesignPoint, evaluate
+from dse.points import DesignPoint, Scenario, evaluate
 from dse.simulators import NativeSimulator
 from dse.simulators.native import EngineMethod
 from dse.strategies import InfeasibleStrategy
@@ -85,13 +85,15 @@ def bandwidths_cost(
     """CPU seconds of evaluating one strategy under each bandwidth; unless `shared`, generated every time."""
     points = [
         DesignPoint(
-            "sensitivity",
-            case.model,
-            case.strategy,
-            replace(
-                case.system,
-                network=tuple(replace(dimension, bandwidth_gbps=gbps) for dimension in case.system.network),
+            Scenario(
+                "sensitivity",
+                case.model,
+                replace(
+                    case.system,
+                    network=tuple(replace(part, bandwidth_gbps=gbps) for part in case.system.network),
+                ),
             ),
+            case.strategy,
         )
         for gbps in bandwidths_gbps
     ]

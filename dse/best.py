@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 
 from dse.cli import ArgumentParser, run
-from dse.results import StudyStore, render, select, to_json
+from dse.results import SELECTION_COLUMNS, StudyStore, describe_variants, groups, render, select, to_json
 from dse.units import parse_bytes
 
 DEFAULT_MEMORY_CAP = "80GB"
+COLUMNS = (*SELECTION_COLUMNS, "npus", "model_spec", "system_spec", "options")
 
 
 def parser() -> ArgumentParser:
@@ -46,8 +47,19 @@ def main(argv: Sequence[str]) -> int:
     """
     arguments = parser().parse_args(argv)
     cap = None if arguments.memory_cap is None else parse_bytes(arguments.memory_cap, "--memory-cap")
-    selection = select(StudyStore(arguments.study).read_table(), memory_cap_bytes=cap)
-    print(json.dumps(to_json(selection), indent=2) if arguments.json else render(selection))
+    snapshot = StudyStore(arguments.study).snapshot(COLUMNS)
+    answers = []
+    for group in groups(snapshot.table):
+        selection = select(group.table, memory_cap_bytes=cap, whole=snapshot.rows)
+        answers.append((group, selection))
+    if arguments.json:
+        data = [{"title": group.title, **to_json(selection)} for group, selection in answers]
+        print(json.dumps(data[0] if len(data) == 1 else data, indent=2))
+        return 0
+    for number, (group, selection) in enumerate(answers):
+        if len(answers) > 1:
+            print(f"{group.title}\n" if number == 0 else f"\n{group.title}\n")
+        print(render(selection, describe_variants(group.table)))
     return 0
 
 

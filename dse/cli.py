@@ -43,17 +43,32 @@ def config_from_arguments(argv: Sequence[str], usage: str) -> Config | None:
     Raises:
         InputError: an unknown option, or whatever `compose_config` finds wrong.
     """
+    configs = configs_from_arguments(argv, usage, several=())
+    return configs[0] if configs else None
+
+
+def configs_from_arguments(
+    argv: Sequence[str], usage: str, several: Sequence[str] = ("-m", "--multirun")
+) -> list[Config]:
+    """The same for commands that take `several` configurations, one for each combination of listed values.
+
+    Raises:
+        InputError: as `config_from_arguments`.
+    """
     if any(argument in ("-h", "--help") for argument in argv):
         print(usage)
-        return None
+        return []
     options = [argument for argument in argv if argument.startswith("-")]
-    unknown = [option for option in options if option != "--cfg"]
+    allowed = ("--cfg", *several)
+    unknown = [option for option in options if option not in allowed]
     if unknown:
-        raise InputError(f"unknown option {unknown[0]}; allowed are KEY=VALUE, --help and --cfg")
-    from dse.config import compose_config, resolved_yaml
+        raise InputError(f"unknown option {unknown[0]}; allowed are KEY=VALUE, --help, {', '.join(allowed)}")
+    from dse.config import compose_config, compose_configs, resolved_yaml
 
-    config = compose_config([argument for argument in argv if argument not in options])
-    if options:
-        print(resolved_yaml(config), end="")
-        return None
-    return config
+    overrides = [argument for argument in argv if argument not in options]
+    many = any(option in several for option in options)
+    configs = compose_configs(overrides) if many else [compose_config(overrides)]
+    if "--cfg" in options:
+        print("---\n".join(resolved_yaml(config) for config in configs), end="")
+        return []
+    return configs

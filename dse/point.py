@@ -13,7 +13,7 @@ from typing import Any
 from dse.cli import config_from_arguments, run
 from dse.config import Config
 from dse.errors import InputError
-from dse.executors import point_of, run_point
+from dse.points import point_of, run_point
 from dse.simulators import Outcome
 from dse.simulators.astrasim import write_inputs
 from dse.units import format_bytes

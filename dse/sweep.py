@@ -1,109 +1,187 @@
-"""`python -m dse.sweep system=… model=…`: evaluate every strategy of a space and name the best."""
+"""`python -m dse.sweep system=… model=…`: evaluate a design space, keep every point, and name the best."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 
-from dse.cli import config_from_arguments, run
+from dse.cli import configs_from_arguments, run
 from dse.config import Config, resolved_yaml
-from dse.executors import DesignPoint, Executor, LocalExecutor, point_of
-from dse.results import StudyRow, StudyStore, render, select
-from dse.strategies import sample
+from dse.executors import Executor, make_executor
+from dse.executors.local import usable_cores
+from dse.results import StudyStore, describe_variants, groups, render, select
+from dse.search import make_search
+from dse.sweeps import (
+    Progress,
+    Survey,
+    SweepResult,
+    design_points,
+    estimated_seconds,
+    provenance,
+    run_sweep,
+    survey,
+    sweep_name,
+)
 from dse.units import format_duration_ns
 
 USAGE = """\
-usage: python -m dse.sweep [KEY=VALUE ...]
+usage: python -m dse.sweep [KEY=VALUE ...] [-m] [--dry-run]
 
 Evaluate every strategy of the design space on a system, store one row each in results/<study>/, and name the
-best strategy with and without a memory cap.
+best strategy with and without a memory cap. Points that the study has already are not computed again.
 
   system=system1        a file of conf/system (system1, system2, dgx16, dgx_2k, tpu_512, ...)
   model=llama70b        a file of conf/model (llama70b, gpt175b, tiny, ...)
   space.tp=[1,2,4]      an axis of the space; so for dp, sp, pp, weight_sharded, activation_recompute
+  'space.axes={system.network.0.bandwidth_gbps:[100,400],model.seq_len:[2048,8192]}'
+                        further axes: any field of model, system or strategy; model:[...] and system:[...]
   memory_cap=80GiB      per NPU; 80GB is 80e9 bytes, 80GiB is 80 x 2^30
   study=NAME            name of the study, default <model>-<system>
-  search=random search.samples=20 search.seed=0
-                        a sample instead of the whole space
+  search=random search.samples=20 search.seed=0    a sample instead of the whole space
+  search=optuna search.samples=300                 let Optuna propose points (docs/search.md)
+  executor=ray executor.address=ADDRESS            a Ray cluster (docs/executors.md)
   workload.divisibility=strict
                         strategies with sizes that do not divide are infeasible instead of cut
   simulator=astrasim simulator.binary=PATH    workload=stage workload.checkout=PATH
                         your own ASTRA-sim, your own STAGE (docs/backends.md)
+  experiment=lab        a prepared sweep, a file of conf/experiment
   system.network.0.bandwidth_gbps=200, model.num_layers=16, executor.threads=1, ...
                         any key of the configuration; --cfg prints all of them
 
-options: -h, --help   this text        --cfg   print the configuration and stop"""
+options: -h, --help   this text        --cfg       print the configuration and stop
+         -m           one sweep for each combination of comma-separated values: model=llama70b,gpt175b
+         --dry-run    count the points, also removed and stored ones; estimate the time"""
 
-
-def points_of(config: Config) -> list[DesignPoint]:
-    """Return the design points of a sweep, in the order of the space.
-
-    Raises:
-        InputError: the space is empty.
-    """
-    strategies = config.space.points(config.system.npus, config.model)
-    if config.search.name == "random":
-        assert config.search.samples is not None
-        strategies = sample(strategies, config.search.samples, config.search.seed)
-    return [point_of(config, strategy) for strategy in strategies]
-
-
-def executor_of(config: Config) -> Executor:
-    """Return the executor that the configuration names."""
-    return LocalExecutor(config.executor.threads)
-
-
-def evaluate_all(points: Sequence[DesignPoint], executor: Executor) -> list[StudyRow]:
-    """Return the rows of the points, in their order, with a progress bar on stderr."""
-    from tqdm import tqdm
-
-    rows: dict[int, StudyRow] = {}
-    best_ns: int | None = None
-    with tqdm(total=len(points), unit="point", file=sys.stderr, disable=None) as bar:
-        for index, row in executor.run(points):
-            rows[index] = row
-            if row.wall_time_ns is not None and (best_ns is None or row.wall_time_ns < best_ns):
-                best_ns = row.wall_time_ns
-                bar.set_postfix_str(f"best {format_duration_ns(best_ns)}", refresh=False)
-            bar.update()
-    return [rows[index] for index in range(len(points))]
+_SHOWN_GROUPS = 12
 
 
 def memory_cap_bytes(config: Config) -> int | None:
     """Return the cap, or None (with a note on stderr) where the system does not track memory."""
     if config.system.track_local_memory:
         return config.memory_cap_bytes
-    print("note: system.track_local_memory is off, so memory_cap is ignored", file=sys.stderr)
+    _note("system.track_local_memory is off, so memory_cap is ignored")
     return None
 
 
+def dry_run(config: Config) -> None:
+    """Print what a sweep would do; nothing is written.
+
+    Raises:
+        InputError: as for a sweep.
+    """
+    store = StudyStore(config.results_dir / config.study)
+    known = store.keys(without=config.recompute) if store.folder.is_dir() else set()
+    space = config.space.survey(config.models, config.systems)
+    print(f"study {store.folder}")
+    print(f"  {space.combinations} combinations")
+    for constraint, count in space.removed:
+        print(f"  {count} removed by {constraint}")
+    found = survey(design_points(config), known)
+    print(f"  {found.points} points, {found.stored} of them in the study")
+    seconds = estimated_seconds(found, config.executor.threads or usable_cores())
+    if config.search.samples is not None:
+        print(f"  search={config.search.name} evaluates at most {config.search.samples} of them")
+    elif config.search.prune:
+        print("  search.prune may leave out more, as results come in")
+    print(f"  time on this machine for the {found.missing} missing ones: {_estimate(seconds)}")
+
+
+def sweep(config: Config, arguments: Sequence[str]) -> None:
+    """Run one sweep and print the answer.
+
+    Raises:
+        InputError: an empty space, or a study that cannot be read or written.
+    """
+    cap = memory_cap_bytes(config)
+    folder = config.results_dir / config.study
+    known = StudyStore(folder).keys(without=config.recompute) if folder.is_dir() else set()
+    search = make_search(config, lambda: design_points(config))
+    enumerable = config.search.name == "exhaustive"
+    found = survey(design_points(config), known) if enumerable else None
+    store = StudyStore.create(folder)
+    if found is None or found.missing:
+        store.record_sweep(sweep_name(), provenance(arguments, resolved_yaml(config)))
+    executor = _executor(config, found)
+    total = config.search.samples if found is None else found.missing
+    try:
+        with Progress(total) as progress:
+            result = run_sweep(search, executor, store, known=known, on_row=progress.add)
+    except KeyboardInterrupt:
+        _note(f"interrupted; the same command goes on from what is stored in {store.folder}")
+        raise
+    if result.warning:
+        _note(result.warning)
+    if len(result.keys) > result.computed:
+        print(
+            f"{len(result.keys) - result.computed} of {len(result.keys)} points were in the study already\n"
+        )
+    _answer(store, result, cap)
+    for note in search.notes():
+        print(note)
+    print(f"\nstored in {store.folder}")
+
+
+def _executor(config: Config, found: Survey | None) -> Executor:
+    def estimate() -> float | None:
+        cores = config.executor.threads or usable_cores()
+        return None if found is None else estimated_seconds(found, cores)
+
+    executor, choice = make_executor(config.executor, estimate)
+    if config.executor.name == "auto" and (found is None or found.missing):
+        print(choice, file=sys.stderr)
+    return executor
+
+
+def _answer(store: StudyStore, result: SweepResult, cap: int | None) -> None:
+    table = store.read_table()
+    if table.num_rows > len(result.keys):
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        table = table.filter(pc.is_in(table["key"], value_set=pa.array(result.keys, pa.string())))
+    fractional = sum(table["fractional"].to_pylist())
+    if fractional:
+        print(
+            f"warning: {fractional} of {table.num_rows} points have sizes that do not divide; their "
+            "fractional shards are cut as STAGE cuts them (column `fractional`; "
+            "workload.divisibility=strict excludes them)",
+            file=sys.stderr,
+        )
+    questions = groups(table)
+    for group in questions[:_SHOWN_GROUPS]:
+        print(f"{group.title}\n")
+        print(render(select(group.table, memory_cap_bytes=cap), describe_variants(group.table)))
+        if group is not questions[-1]:
+            print()
+    if len(questions) > _SHOWN_GROUPS:
+        print(f"... and {len(questions) - _SHOWN_GROUPS} more pairs of model and system: python -m dse.best")
+
+
+def _estimate(seconds: float | None) -> str:
+    if seconds is None:
+        return "unknown, since external programs evaluate them"
+    return f"about {format_duration_ns(round(seconds * 1e9))}"
+
+
+def _note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr)
+
+
 def main(argv: Sequence[str]) -> int:
-    """Run the sweep, print the answer, return the exit code.
+    """Run the sweep or sweeps, print the answers, return the exit code.
 
     Raises:
         InputError: a wrong key or value, an empty space, or a study folder that cannot be written.
     """
-    config = config_from_arguments(argv, USAGE)
-    if config is None:
-        return 0
-    points = points_of(config)
-    cap = memory_cap_bytes(config)
-    folder = config.results_dir / config.study
-    store = StudyStore.create(folder, config_yaml=resolved_yaml(config))
-    rows = evaluate_all(points, executor_of(config))
-    store.replace(rows, config_yaml=resolved_yaml(config))
-
-    fractional = sum(row.fractional for row in rows)
-    if fractional:
-        print(
-            f"warning: {fractional} of {len(rows)} points have sizes that do not divide; their fractional "
-            "shards are cut as STAGE cuts them (column `fractional`; "
-            "workload.divisibility=strict excludes them)",
-            file=sys.stderr,
-        )
-    print(f"{config.model.name} on {config.system.name}, {config.system.npus} NPUs\n")
-    print(render(select(rows, memory_cap_bytes=cap)))
-    print(f"\nstored in {folder}")
+    planning = "--dry-run" in argv
+    arguments = [argument for argument in argv if argument != "--dry-run"]
+    for number, config in enumerate(configs_from_arguments(arguments, USAGE)):
+        if number:
+            print()
+        if planning:
+            dry_run(config)
+        else:
+            sweep(config, argv)
     return 0
 
 

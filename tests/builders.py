@@ -8,7 +8,9 @@ from typing import Any
 
 from dse import _engine
 from dse.models import ModelSpec
+from dse.points import DesignPoint, Scenario
 from dse.simulators import NativeSimulator, RankMetrics
+from dse.strategies import Strategy
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.workloads import GeneratedWorkload, Workload, workload_of
 
@@ -169,3 +171,8 @@ RING16 = system(
     active_chunks_per_dimension=4,
     track_local_memory=True,
 )
+
+
+def design_point(strategy: Strategy, **scenario: Any) -> DesignPoint:
+    """The strategy on a ring of 16 with the tiny model; keywords are fields of `Scenario`."""
+    return DesignPoint(Scenario(**{"study": "test", "model": TINY, "system": RING16, **scenario}), strategy)

@@ -68,7 +68,7 @@ def test_a_wrong_point(tmp_path: Path, arguments: tuple[str, ...], parts: tuple[
         (("model=llama7b",), ("model 'llama7b' is unknown", "gpt175b, llama70b, tiny", "mean 'llama70b'?")),
         (("system=system3",), ("system 'system3' is unknown", "dgx16", "did you mean")),
         (("space=labs",), ("space 'labs' is unknown", "full, lab")),
-        (("--quiet",), ("unknown option --quiet", "--help and --cfg")),
+        (("--quiet",), ("unknown option --quiet", "--help, --cfg")),
         (("-j4",), ("unknown option -j4",)),
         (("space.tp=[1,2",), ("override 'space.tp=[1,2' cannot be parsed", "write key=value")),
         (("tiny",), ("override 'tiny' cannot be parsed", "write key=value")),
@@ -109,7 +109,7 @@ def test_a_study_that_does_not_exist_or_is_corrupt(tmp_path: Path) -> None:
     (part,) = study.glob("part-*.parquet")
     part.write_bytes(part.read_bytes()[:-100])
     message = error_of("best", study, cwd=tmp_path)
-    has(message, str(part), "is corrupt", "delete it and run the sweep again")
+    has(message, str(part), "is corrupt", "move it away and run the sweep again")
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ SMALL = point(8, 8, True, 4_088_264_658, 67_022_880_768)
 @pytest.fixture
 def study(tmp_path: Path) -> str:
     folder = tmp_path / "llama70b-system1"
-    StudyStore.create(folder, config_yaml="").write([SMALL, FAST])
+    StudyStore.create(folder).append([SMALL, FAST])
     return str(folder)
 
 
@@ -81,7 +81,7 @@ def test_json_names_the_best_and_the_best_under_the_cap(
 def test_a_study_without_peak_memories_needs_no_cap(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    StudyStore.create(tmp_path, config_yaml="").write([point(32, 2, False, 3_206_889_878, None)])
+    StudyStore.create(tmp_path).append([point(32, 2, False, 3_206_889_878, None)])
     with pytest.raises(InputError, match="track_local_memory"):
         best.main([str(tmp_path)])
     assert best.main([str(tmp_path), "--no-memory-cap"]) == 0

@@ -137,7 +137,7 @@ def test_the_defaults_are_the_main_job(default: Config) -> None:
     assert (default.export, default.output_format) == (None, "table")
     assert default.strategy == Strategy(1, 1, 1, 1, False, False)
     assert (default.search.name, default.search.samples) == ("exhaustive", None)
-    assert (default.executor.name, default.executor.threads) == ("local", None)
+    assert (default.executor.name, default.executor.threads) == ("auto", None)
     assert default.simulator.name == "native"
 
 
@@ -146,10 +146,10 @@ def test_the_lab_space_has_56_points_and_the_full_one_336(default: Config) -> No
     assert (space.dp, space.tp, space.sp, space.pp) == (POWERS, POWERS, POWERS, (1,))
     assert (space.weight_sharded, space.activation_recompute) == ((False,), (True, False))
     assert space.constraints == ("dp * tp * sp * pp == npus",)
-    assert len(space.points(64, default.model)) == 56
+    assert len(space.strategies(default.model, default.system)) == 56
     full = compose_config(["space=full"]).space
     assert (full.pp, full.weight_sharded) == (POWERS, (False, True))
-    assert len(full.points(64, default.model)) == 336
+    assert len(full.strategies(default.model, default.system)) == 336
 
 
 def test_overrides_reach_every_part() -> None:
@@ -221,7 +221,7 @@ def test_the_resolved_yaml_is_the_whole_configuration_and_composes_again() -> No
         "routes": None,
     }
     assert set(values) == {
-        *("study", "results_dir", "memory_cap", "export", "format", "workload", "strategy"),
+        *("study", "results_dir", "memory_cap", "recompute", "export", "format", "workload", "strategy"),
         *("system", "model", "space", "search", "executor", "simulator"),
     }
 
@@ -230,9 +230,9 @@ ERRORS = [
     # unknown choices and keys
     ("system=system3", "system 'system3' is unknown; available are dgx16, dgx_2k, "),
     ("model=", "model '' is unknown; available are gpt175b, llama70b, tiny"),
-    ("executor=ray", "executor 'ray' is unknown; available are local"),
-    ("sytem=dgx16", "unknown key sytem; known keys are study, results_dir, memory_cap, export, format, "
-     "workload, strategy, system, model, space, search, executor, simulator; did you mean 'system'?"),
+    ("executor=slurm", "executor 'slurm' is unknown; available are auto, local, ray"),
+    ("sytem=dgx16", "unknown key sytem; known keys are study, results_dir, memory_cap, recompute, export, "
+     "format, workload, strategy, system, model, space, search, executor, simulator; did you mean 'system'?"),
     ("model.dff=1", "unknown key model.dff; keys of model are name, input_dim, output_dim, d_model, d_ff, "
      "num_heads, seq_len, batch_size, num_layers; did you mean 'd_ff'?"),
     ("system.network.0.npu=3", "unknown key system.network.0.npu; keys of system.network.0 are topology, "
@@ -263,7 +263,7 @@ ERRORS = [
     ("model.d_ff=[", "override 'model.d_ff=[' cannot be parsed: "),
     ("zz", "override 'zz' cannot be parsed: missing EQUAL"),
     ("--help", "override '--help' cannot be parsed: "),
-    ("model.d_ff=1,2", "Ambiguous value for argument 'model.d_ff=1,2' 1. To use it as a list"),
+    ("model.d_ff=1,2", "override 'model.d_ff=1,2' lists several values: add -m for one sweep each; "),
     ("model.d_ff=${foo}", "model.d_ff: Interpolation key 'foo' not found"),
     ("model.d_ff=${oc.env:DSE_NOPE}", "model.d_ff: KeyError raised while resolving interpolation"),
     # values
@@ -278,7 +278,7 @@ ERRORS = [
     ("format=xml", "format is 'xml'; allowed are table, json"),
     ("search.name=grid", "search.name is 'grid'; allowed are exhaustive, random"),
     ("search.samples=3", "search.samples is 3, but search is exhaustive; write search=random too"),
-    ("executor.name=ray", "executor.name is 'ray'; allowed are local"),
+    ("executor.name=slurm", "executor.name is 'slurm'; allowed are auto, local, ray"),
     ("simulator.name=x", "simulator.name is 'x'; allowed are native"),
     ("executor.threads=0", "executor.threads is 0; it must be at least 1, or null"),
     ("study=a/b", "study is 'a/b'; it names a folder"),

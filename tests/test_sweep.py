@@ -28,7 +28,7 @@ def strategies_of(rows: list[StudyRow]) -> list[tuple[int, int, int, int, bool]]
 
 def test_the_lab_has_56_points_for_64_npus() -> None:
     config = compose_config(["system=system1", "model=llama70b"])
-    assert len(config.space.points(config.system.npus, config.model)) == 56
+    assert len(config.space.strategies(config.model, config.system)) == 56
 
 
 def test_the_whole_space_is_stored_and_the_best_is_named(tmp_path: Path) -> None:
@@ -48,23 +48,14 @@ def test_the_whole_space_is_stored_and_the_best_is_named(tmp_path: Path) -> None
     assert "under 80.00 GB (80000000000 bytes)" in lines
     assert "30 points: 30 ok" in lines
     assert lines[-1] == "stored in results/tiny-torus_4x4"
-    assert done.err == ""
+    assert done.err.startswith("executor: local, for about ")
+    assert done.err.count("\n") == 1
 
 
-def test_a_study_is_one_part_and_the_resolved_configuration(tmp_path: Path) -> None:
+def test_a_study_is_one_part_and_its_provenance(tmp_path: Path) -> None:
     sweep(tmp_path, "space.sp=[1]")
     names = sorted(path.name for path in (tmp_path / "results" / "tiny-torus_4x4").iterdir())
-    assert [name.partition("-")[0] for name in names] == ["_config.yaml", "part"]
-    config = yaml.safe_load((tmp_path / "results" / "tiny-torus_4x4" / "_config.yaml").read_text())
-    assert config["space"]["sp"] == [1]
-    assert config["study"] == "tiny-torus_4x4"
-
-
-def test_a_second_run_replaces_the_first(tmp_path: Path) -> None:
-    sweep(tmp_path)
-    sweep(tmp_path, "space.tp=[1]", "space.sp=[1]")
-    assert strategies_of(rows_of(tmp_path)) == [(16, 1, 1, 1, True), (16, 1, 1, 1, False)]
-    assert len(list((tmp_path / "results" / "tiny-torus_4x4").glob("part-*"))) == 1
+    assert [name.partition("-")[0] for name in names] == ["_sweeps", "part"]
 
 
 def test_a_study_can_be_named_and_asked_again(tmp_path: Path) -> None:
@@ -108,7 +99,7 @@ def test_when_nothing_fits_the_smallest_peak_is_said(tmp_path: Path) -> None:
 
 def test_without_the_tracker_there_is_no_cap(tmp_path: Path) -> None:
     done = sweep(tmp_path, "system.track_local_memory=false", "space.sp=[1]")
-    assert done.err == "note: system.track_local_memory is off, so memory_cap is ignored\n"
+    assert done.err.startswith("note: system.track_local_memory is off, so memory_cap is ignored\n")
     assert "under" not in done.out
     assert all(row.peak_memory_bytes is None for row in rows_of(tmp_path))
     assert all(row.wall_time_ns is not None for row in rows_of(tmp_path))
@@ -116,15 +107,15 @@ def test_without_the_tracker_there_is_no_cap(tmp_path: Path) -> None:
 
 def test_fractional_shards_are_warned_of_once(tmp_path: Path) -> None:
     done = sweep(tmp_path, *VOCABULARY)
-    assert done.err.startswith("warning: 20 of 30 points have sizes that do not divide")
-    assert done.err.count("\n") == 1
+    _, warning = done.err.splitlines()
+    assert warning.startswith("warning: 20 of 30 points have sizes that do not divide")
     rows = rows_of(tmp_path)
     assert all(row.fractional == (row.tp > 1) and row.status == "ok" for row in rows)
 
 
 def test_strict_makes_such_points_infeasible_with_the_way_out(tmp_path: Path) -> None:
     done = sweep(tmp_path, *VOCABULARY, "workload.divisibility=strict")
-    assert done.err == ""
+    assert "warning" not in done.err
     assert "30 points: 10 ok, 20 infeasible" in done.out
     for row in rows_of(tmp_path):
         assert row.status == ("infeasible" if row.tp > 1 else "ok")

@@ -1,6 +1,6 @@
 """The configuration of a command line: conf/ and overrides in, frozen specifications out."""
 
-from dse.config.compose import compose_config
+from dse.config.compose import compose_config, compose_configs
 from dse.config.settings import (
     Config,
     ExecutorSettings,
@@ -17,5 +17,6 @@ __all__ = [
     "SimulatorSettings",
     "WorkloadSettings",
     "compose_config",
+    "compose_configs",
     "resolved_yaml",
 ]

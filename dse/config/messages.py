@@ -49,6 +49,13 @@ def _message(error: Exception, overrides: Sequence[str]) -> str:
         text = _fold(_before_hints(str(error)))
         named = any(override and override in text for override in overrides)
         return text if named else f"{text} (overrides: {' '.join(overrides)})"
+    for override in overrides:
+        name, assigned, value = override.partition("=")
+        axis = name.removeprefix("+").removeprefix("space.axes.")
+        if assigned and name.endswith(
+            f"space.axes.{axis}"
+        ):  # a dot opens a group, but keys of axes have dots
+            return f"override '{override}' names no key; write space.axes={{{axis}:{value}}}"
     key = re.sub(r"\[(\w+)\]", r".\1", str(cause.full_key))
     got = _got(key, overrides)
     if isinstance(cause, (ConfigAttributeError, ConfigKeyError)):
@@ -102,7 +109,11 @@ def _expected(key: str) -> str:
         (item,) = typing.get_args(expected)
         if item in _WORDS:
             return f"a list of {_WORDS[item][1]}"
+        if not dataclasses.is_dataclass(item):
+            return "a list"
         return f"a list of entries with the keys {_names(item)}"
+    if typing.get_origin(expected) is dict:
+        return "lists by key such as {strategy.tp:[1,2],model.seq_len:[1024,2048]}"
     if dataclasses.is_dataclass(expected):
         return f"a group with the keys {_names(expected)}"
     return _WORDS[expected][0] + optional if expected in _WORDS else "another value"
@@ -116,6 +127,8 @@ def _schema(key: str) -> Any:
             (found,) = typing.get_args(found)
         elif dataclasses.is_dataclass(found):
             found = typing.get_type_hints(found).get(part)
+        elif typing.get_origin(found) is dict:
+            return typing.get_args(found)[1]  # its keys may have dots: the rest is one of them
         else:
             return None
     return found

@@ -108,9 +108,20 @@ class SystemSchema:
     deratings: list[DeratingSchema] = field(default_factory=list)
 
 
+def _open_dict() -> Any:
+    """Return an empty group that takes any key also from the command line, without Hydra's `+`."""
+    from omegaconf import DictConfig
+
+    lists: Any = list[Any]
+    named: Any = dict[str, list[Any]]
+    return DictConfig(
+        {}, ref_type=named, key_type=str, element_type=lists, is_optional=False, flags={"struct": False}
+    )
+
+
 @dataclass
 class SpaceSchema:
-    """conf/space/*.yaml: see `dse.strategies.DesignSpace`."""
+    """conf/space/*.yaml: see `dse.space.DesignSpace`."""
 
     name: str = MISSING
     dp: list[int] = MISSING
@@ -120,6 +131,7 @@ class SpaceSchema:
     weight_sharded: list[bool] = MISSING
     activation_recompute: list[bool] = MISSING
     constraints: list[str] = MISSING
+    axes: dict[str, list[Any]] = field(default_factory=_open_dict)
 
 
 @dataclass
@@ -153,6 +165,11 @@ class SearchSchema:
     name: str = MISSING
     samples: int | None = None
     seed: int = 0
+    prune: bool = False
+    sampler: str | None = None
+    batch: int | None = None
+    objectives: list[str] = field(default_factory=list)
+    budgets: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -161,6 +178,9 @@ class ExecutorSchema:
 
     name: str = MISSING
     threads: int | None = None
+    address: str | None = None
+    workers: int | None = None
+    point_timeout_s: float | None = None
 
 
 @dataclass
@@ -181,6 +201,7 @@ class ConfigSchema:
     study: str | None = MISSING
     results_dir: str = MISSING
     memory_cap: str = MISSING
+    recompute: list[str] = field(default_factory=list)
     export: str | None = MISSING
     format: str = MISSING
     workload: WorkloadSchema = field(default_factory=WorkloadSchema)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 
-from dse.executors.evaluate import DesignPoint
+from dse.points import DesignPoint
 from dse.results import StudyRow
 
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from dse.executors.base import Executor
-from dse.executors.evaluate import DesignPoint, evaluate
+from dse.executors.chunks import ChunkSizer, Item, drawn
+from dse.points import DesignPoint, evaluate
 from dse.results import StudyRow
 
-_IN_FLIGHT_PER_THREAD = 4  # enough to keep a thread busy, few enough that points are drawn lazily
+_IN_FLIGHT_PER_THREAD = 3  # enough to keep a thread busy, few enough that points are drawn lazily
+_CHUNK_SECONDS = 0.01  # of work for a future, which itself costs some tens of microseconds
+_CHUNK_LIMIT_SECONDS = 0.05  # then the rest of a chunk goes back, so that no thread waits for another
+_CHUNK_POINTS = 50  # at most, so that points are drawn lazily
 _STOP_SECONDS = 0.1  # between attempts to end programs: a point may be about to start one
 
 
@@ -24,25 +31,48 @@ class LocalExecutor(Executor):
     def run(self, points: Iterable[DesignPoint]) -> Iterator[tuple[int, StudyRow]]:
         """See `Executor.run`. An error or Ctrl-C cancels points, and ends the programs that run for them."""
         source = enumerate(points)
-        indices: dict[Future[StudyRow], tuple[int, DesignPoint]] = {}
+        sizer = ChunkSizer(_CHUNK_SECONDS, _CHUNK_POINTS)
+        left: deque[list[Item]] = deque()  # rests of chunks that took too long
+        running: dict[Future[list[StudyRow]], list[Item]] = {}
+        stopping = threading.Event()
+
+        def work(items: list[Item]) -> list[StudyRow]:
+            rows: list[StudyRow] = []
+            began = time.perf_counter()
+            for _, point in items:
+                if stopping.is_set():
+                    break
+                rows.append(evaluate(point))
+                seconds = time.perf_counter() - began
+                if seconds > _CHUNK_LIMIT_SECONDS:
+                    break
+            sizer.measured(len(rows), time.perf_counter() - began)
+            return rows
+
         with ThreadPoolExecutor(self._threads, thread_name_prefix="dse-point") as pool:
             try:
                 while True:
-                    while len(indices) < self._threads * _IN_FLIGHT_PER_THREAD:
-                        index, point = next(source, (-1, None))
-                        if point is None:
+                    while len(running) < self._threads * _IN_FLIGHT_PER_THREAD:
+                        items = left.popleft() if left else drawn(source, sizer.size)
+                        if not items:
                             break
-                        indices[pool.submit(evaluate, point)] = index, point
-                    if not indices:
+                        running[pool.submit(work, items)] = items
+                    if not running:
                         return
-                    for future in wait(indices, return_when=FIRST_COMPLETED).done:
-                        yield indices.pop(future)[0], future.result()
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        items, rows = running.pop(future), future.result()
+                        rest = items[len(rows) :]
+                        left.extend([item] for item in rest)
+                        for (index, _), row in zip(items, rows, strict=False):
+                            yield index, row
             finally:
-                for future in indices:
+                stopping.set()
+                for future in running:
                     future.cancel()
-                while wait(indices, timeout=_STOP_SECONDS).not_done:
-                    for _, point in indices.values():
-                        point.stop()
+                while wait(running, timeout=_STOP_SECONDS).not_done:
+                    for items in running.values():
+                        for scenario in {id(point.scenario): point.scenario for _, point in items}.values():
+                            scenario.stop()
 
 
 def usable_cores() -> int:

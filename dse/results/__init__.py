@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dse.results.groups import Group, describe_variants, groups
 from dse.results.schema import (
     SCHEMA_VERSION,
     STATUSES,
+    TRANSIENT_STATUSES,
     Rows,
     Status,
     StudyRow,
@@ -12,15 +14,29 @@ from dse.results.schema import (
     as_table,
     study_schema,
 )
-from dse.results.selection import Selection, best, counts_by_status, ranking, runner_up, select
-from dse.results.store import StudyStore
+from dse.results.selection import (
+    SELECTION_COLUMNS,
+    Selection,
+    best,
+    counts_by_status,
+    ranking,
+    runner_up,
+    select,
+)
+from dse.results.snapshot import Snapshot
+from dse.results.store import ROW_ORDER, StudyStore
 from dse.results.summary import render, to_json
 
 __all__ = [
+    "ROW_ORDER",
     "SCHEMA_VERSION",
+    "SELECTION_COLUMNS",
     "STATUSES",
+    "TRANSIENT_STATUSES",
+    "Group",
     "Rows",
     "Selection",
+    "Snapshot",
     "Status",
     "StudyRow",
     "StudyStore",
@@ -28,6 +44,8 @@ __all__ = [
     "as_table",
     "best",
     "counts_by_status",
+    "describe_variants",
+    "groups",
     "ranking",
     "render",
     "runner_up",

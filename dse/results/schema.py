@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias, get
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised whenever a column is added, removed, or changes its meaning; readers refuse what is newer."""
+
+SINCE_VERSION_2 = ("key", "model_spec", "system_spec", "options")
+"""Columns that version 1 did not have."""
 
 Status = Literal["ok", "infeasible", "deadlock", "failed", "timeout"]
 STATUSES: tuple[Status, ...] = get_args(Status)
+TRANSIENT_STATUSES: tuple[Status, ...] = ("failed", "timeout")
+"""What another attempt may change; the other statuses follow from the inputs."""
 
 
 class Column(NamedTuple):
@@ -26,6 +31,7 @@ class Column(NamedTuple):
 
 
 _text = functools.partial(Column, "string", "none")
+_repeated = functools.partial(Column, "dictionary", "none")  # texts that many rows share, stored once
 _flag = functools.partial(Column, "bool", "none")
 _id = functools.partial(Column, "int64", "none")
 _degree = functools.partial(Column, "int32", "1")
@@ -79,6 +85,12 @@ class StudyRow:
     rank0_peak_memory_bytes: Annotated[int | None, _bytes("peak memory of rank 0")] = None
     last_rank: Annotated[int | None, _id("the rank that finishes last, the lowest id on ties")] = None
     rank_classes: Annotated[int | None, _degree("classes of ranks that do the same thing")] = None
+    key: Annotated[str | None, _text("hash of all inputs; null in rows of schema version 1")] = None
+    model_spec: Annotated[str | None, _repeated("the model as JSON")] = None
+    system_spec: Annotated[str | None, _repeated("the system as JSON")] = None
+    options: Annotated[
+        str | None, _repeated("what generated and simulated the point, and its version, as JSON")
+    ] = None
 
 
 Rows: TypeAlias = "pa.Table | Iterable[StudyRow]"
@@ -98,7 +110,11 @@ def study_schema() -> pa.Schema:
         value_type, column = get_args(hint)
         metadata = {"description": column.description, "unit": column.unit}
         nullable = type(None) in get_args(value_type)
-        fields.append(pa.field(name, pa.type_for_alias(column.arrow_type), nullable, metadata))
+        repeated = column.arrow_type == "dictionary"
+        arrow_type = (
+            pa.dictionary(pa.int32(), pa.string()) if repeated else pa.type_for_alias(column.arrow_type)
+        )
+        fields.append(pa.field(name, arrow_type, nullable, metadata))
     return pa.schema(fields, {"schema_version": str(SCHEMA_VERSION)})
 
 

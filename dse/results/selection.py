@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from dse.errors import InputError
 from dse.results.schema import STATUSES, Rows, Status, StudyRow, as_rows, as_table
@@ -27,6 +27,12 @@ RANKING_COLUMNS = (
 """The order of points, best first: ascending, a column breaking the ties of those before it; nulls last."""
 
 
+SELECTION_COLUMNS = ("status", *RANKING_COLUMNS)
+"""What `select` looks at."""
+
+Whole: TypeAlias = "Callable[[pa.Table], list[StudyRow]]"
+
+
 @dataclass(frozen=True)
 class Selection:
     """The answer to "which strategy?"; None where there is no such point.
@@ -44,8 +50,10 @@ class Selection:
     counts: Mapping[Status, int]
 
 
-def select(rows: Rows, *, memory_cap_bytes: int | None = None) -> Selection:
+def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as_rows) -> Selection:
     """Both optima, their runners-up, and the number of points by status.
+
+    A table may have only `SELECTION_COLUMNS` if `whole` gets the whole rows of a few of its rows.
 
     Raises:
         InputError: a cap is asked for and no point has a peak memory.
@@ -53,17 +61,19 @@ def select(rows: Rows, *, memory_cap_bytes: int | None = None) -> Selection:
     import pyarrow.compute as pc
 
     table = as_table(rows)
-    first, second = _first_two(ranking(table, limit=2))
+    finished = _finished(table)
+    first, second = _first_two(_ranked(table, finished, 2, whole))
     capped_first, capped_second = None, None
     if memory_cap_bytes is not None:
-        capped_first, capped_second = _first_two(ranking(table, memory_cap_bytes=memory_cap_bytes, limit=2))
+        fitting = _fitting(table, finished, memory_cap_bytes)
+        capped_first, capped_second = _first_two(_ranked(table, fitting, 2, whole))
     return Selection(
         optimum=first,
         runner_up=second,
         memory_cap_bytes=memory_cap_bytes,
         capped_optimum=capped_first,
         capped_runner_up=capped_second,
-        smallest_peak_memory_bytes=pc.min(_finished(table)["peak_memory_bytes"]).as_py(),
+        smallest_peak_memory_bytes=pc.min(table["peak_memory_bytes"].take(finished)).as_py(),
         counts=counts_by_status(table),
     )
 
@@ -86,19 +96,11 @@ def ranking(rows: Rows, *, memory_cap_bytes: int | None = None, limit: int | Non
     Raises:
         InputError: a cap is asked for and no point has a peak memory.
     """
-    import pyarrow.compute as pc
-
-    points = _finished(as_table(rows))
+    table = as_table(rows)
+    points = _finished(table)
     if memory_cap_bytes is not None:
-        if points.num_rows and points["peak_memory_bytes"].null_count == points.num_rows:
-            raise InputError(
-                "a memory cap needs peak memories, and no point has one: "
-                "turn on track_local_memory in the system and sweep again, or ask without a cap"
-            )
-        points = points.filter(pc.field("peak_memory_bytes") <= memory_cap_bytes)
-    count = points.num_rows if limit is None else min(limit, points.num_rows)
-    order = [(name, "ascending") for name in RANKING_COLUMNS]
-    return as_rows(points.take(pc.select_k_unstable(points, count, sort_keys=order)))
+        points = _fitting(table, points, memory_cap_bytes)
+    return _ranked(table, points, limit, as_rows)
 
 
 def counts_by_status(rows: Rows) -> dict[Status, int]:
@@ -110,10 +112,52 @@ def counts_by_status(rows: Rows) -> dict[Status, int]:
     return {status: found.get(status, 0) for status in STATUSES}
 
 
-def _finished(table: pa.Table) -> pa.Table:
+def _finished(table: pa.Table) -> pa.Array:
+    """The indices of the points that are ok."""
     import pyarrow.compute as pc
 
-    return table.filter((pc.field("status") == "ok") & pc.field("wall_time_ns").is_valid())
+    ok = pc.and_(pc.equal(table["status"], "ok"), pc.is_valid(table["wall_time_ns"]))
+    return _indices(ok)
+
+
+def _fitting(table: pa.Table, finished: pa.Array, memory_cap_bytes: int) -> pa.Array:
+    import pyarrow.compute as pc
+
+    peaks = table["peak_memory_bytes"].take(finished)
+    if len(finished) and peaks.null_count == len(finished):
+        raise InputError(
+            "a memory cap needs peak memories, and no point has one: "
+            "turn on track_local_memory in the system and sweep again, or ask without a cap"
+        )
+    return finished.take(_indices(pc.less_equal(peaks, memory_cap_bytes)))
+
+
+def _ranked(table: pa.Table, points: pa.Array, limit: int | None, whole: Whole) -> list[StudyRow]:
+    """The first `limit` points; only those that are as fast as the last of them are sorted by all columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    count = len(points) if limit is None else min(limit, len(points))
+    if count < len(points):
+        walls = table["wall_time_ns"].take(points).combine_chunks()
+        fastest = pc.select_k_unstable(pa.table({"wall": walls}), count, sort_keys=[("wall", "ascending")])
+        slowest = pc.max(walls.take(fastest)) if count else pa.scalar(-1, pa.int64())
+        points = points.take(_indices(pc.less_equal(walls, slowest)))
+    candidates = table.take(points)
+    order = [(name, "ascending") for name in RANKING_COLUMNS]
+    narrow = candidates.select(RANKING_COLUMNS)
+    return whole(candidates.take(pc.select_k_unstable(narrow, count, sort_keys=order)))
+
+
+def _indices(mask: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Where a mask is true; nulls are not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    filled = pc.fill_null(mask, False)
+    if isinstance(filled, pa.ChunkedArray):
+        filled = filled.combine_chunks()
+    return pc.cast(pc.indices_nonzero(filled), pa.int64())
 
 
 def _first_two(rows: list[StudyRow]) -> tuple[StudyRow | None, StudyRow | None]:

@@ -1,26 +1,31 @@
-"""A study on disk: a folder of Parquet parts, which pandas and DuckDB read as it is, and its config."""
+"""A study on disk: a folder of Parquet parts that only grows, which pandas and DuckDB read as it is."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import re
 import tempfile
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dse.errors import InputError
-from dse.files import sync_folder, write_atomically, writing_to
+from dse.files import make_folder, sync_folder, write_atomically, writing_to
+from dse.results.parts import PartFooter, part_names, read_footer, read_part, write_part
 from dse.results.schema import SCHEMA_VERSION, Rows, as_table, study_schema
+from dse.results.snapshot import Snapshot, read_snapshot, without_duplicates
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PART_NAME = re.compile(r"part-[0-9a-f]{32}\.parquet")
-CONFIG_NAME = "_config.yaml"  # pandas.read_parquet(folder) skips only names that begin with "_" or "."
-READ_ATTEMPTS = 3
+ROW_ORDER = ("model", "system", "dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute", "key")
+"""By which compaction, and a sweep, put rows in order."""
+
+LARGE_PART_ROWS = 100_000
+"""A part of this many rows is left alone; compaction merges smaller ones."""
+
+SWEEPS_FOLDER = "_sweeps"  # pandas.read_parquet(folder) skips only names that begin with "_" or "."
+_READ_ATTEMPTS = 5
+_MERGED_ROWS = 1_000_000  # of one new part at most, so that merging has bounded memory
 
 
 class StudyStore:
@@ -29,11 +34,14 @@ class StudyStore:
     ::
 
         part-<uuid>.parquet   rows; a part never changes once it has its name
-        _config.yaml          the resolved config of the sweep
+        _sweeps/<id>.yaml     provenance of each sweep: versions, machine, command line, configuration
 
-    Everything else in the folder is ignored. A part that stands for older ones (`replace`) lists their names
-    in its footer, key `replaces`; a listed part counts as removed. So the new rows take the place of the old
-    ones in the one rename that names the new part, whether or not the old files are gone yet.
+    Everything else in the folder is ignored. Any number of processes may append and compact at a time:
+
+    * a part that stands for older ones (`compact`) lists their names in its footer, key `replaces`; a listed
+      part counts as removed, so the new part takes their place in the one rename that gives it its name;
+    * where two rows have one key, because two processes evaluated the same point, readers see one of them:
+      rather one that ended by itself than one that failed or ran out of time.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -41,53 +49,47 @@ class StudyStore:
         self.folder = Path(folder)
 
     @classmethod
-    def create(cls, folder: str | Path, *, config_yaml: str) -> StudyStore:
-        """Make the folder ready for writing: one that cannot be written fails before a sweep, not after it.
-
-        A study that is there already keeps its rows and its config until `replace`.
+    def create(cls, folder: str | Path) -> StudyStore:
+        """Make the folder ready for writing: one that cannot be written fails before a sweep, not in it.
 
         Raises:
-            InputError: the folder cannot be made or written.
+            InputError: the folder cannot be made or written, or its rows have no keys, so that a sweep could
+                not know which points are there.
         """
         store = cls(folder)
         with writing_to(store.folder):
             store.folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=store.folder, prefix=".").close()
-        if not store._part_names():
-            store._write_config(config_yaml)
+        for part in store._footers():
+            if part.schema_version < SCHEMA_VERSION:
+                raise InputError(
+                    f"{store.folder} has rows of schema version {part.schema_version}, without keys: it "
+                    "can be read, but not added to; choose another name with study=NAME"
+                )
         return store
 
-    @property
-    def config_path(self) -> Path:
-        """The file with the resolved config."""
-        return self.folder / CONFIG_NAME
-
-    def write(self, rows: Rows) -> Path:
+    def append(self, rows: Rows) -> Path:
         """Add rows as one new part, and return it.
 
         Raises:
             InputError: the folder cannot be written, or the disk is full; the study is as it was.
         """
-        return self._write_part(rows, replaces=[])
+        return write_part(self.folder, as_table(rows))
 
-    def replace(self, rows: Rows, *, config_yaml: str) -> Path:
-        """Put `rows` in the place of every row of the study, as one new part, and return it.
-
-        Killed before the new part has its name, it leaves the study as it was; after that, the new rows only.
-        Killed before its end, it may leave the old config, and old rows that pandas and DuckDB, which do not
-        know of `replaces`, see beside the new ones: run the sweep again.
+    def record_sweep(self, name: str, text: str) -> Path:
+        """Store the provenance of a sweep, and return its file.
 
         Raises:
             InputError: the folder cannot be written, or the disk is full.
         """
-        older = self._part_names()
-        part = self._write_part(rows, replaces=older)
-        self._write_config(config_yaml)
-        with writing_to(self.folder):
-            for name in older:
-                (self.folder / name).unlink(missing_ok=True)
-            sync_folder(self.folder)
-        return part
+        path = self.folder / SWEEPS_FOLDER / f"{name}.yaml"
+        make_folder(path.parent)
+        write_atomically(path, text.encode())
+        return path
+
+    def sweeps(self) -> list[Path]:
+        """The files of provenance, sorted by name, which begins with the time."""
+        return sorted((self.folder / SWEEPS_FOLDER).glob("*.yaml"))
 
     def parts(self) -> list[Path]:
         """The parts that make up the study, sorted by name.
@@ -95,94 +97,114 @@ class StudyStore:
         Raises:
             InputError: the folder is not a study, or a part is corrupt or written by a newer version.
         """
-        names = self._part_names()
-        if not names:
-            raise InputError(
-                f"{self.folder} is not a study: it has no part-<uuid>.parquet; "
-                "python -m dse.sweep writes studies to results/<study>"
-            )
-        replaced = {old for name in names for old in _read_replaced(self.folder / name)}
-        return [self.folder / name for name in names if name not in replaced]
+        return [part.path for part in self._footers_of_study()]
+
+    def keys(self, *, without: Sequence[str] = ()) -> set[str]:
+        """The keys of the points that are stored, less those whose status is in `without`.
+
+        Raises:
+            InputError: a part is corrupt or written by a newer version.
+        """
+        if not self._footers():
+            return set()
+        table = self.read_table(["key", "status"])
+        if without:
+            import pyarrow as pa
+            import pyarrow.compute as pc
+
+            table = table.filter(pc.invert(pc.is_in(table["status"], value_set=pa.array(without))))
+        return set(table["key"].to_pylist())
+
+    def count(self) -> int:
+        """The number of rows in the parts; an upper bound of the points, which may be stored twice."""
+        return sum(part.rows for part in self._footers())
 
     def read_table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Every row of the study: all columns, or the named ones. Rows keep their order within a part.
+        """Every point of the study, once: all columns, or the named ones. Parts keep the order of their rows.
 
         Raises:
             InputError: an unknown column; or as for `parts`.
         """
-        import pyarrow as pa
-
         known = study_schema()
         names = known.names if columns is None else list(columns)
         if unknown := [name for name in names if name not in known.names]:
             raise InputError(f"unknown column {unknown[0]!r}: a study has {', '.join(known.names)}")
-        schema = pa.schema([known.field(name) for name in names], known.metadata)
-        for _ in range(READ_ATTEMPTS):
-            # A part that is gone since it was listed was replaced by another process: list again.
-            with contextlib.suppress(FileNotFoundError):
-                return pa.concat_tables([_read_part(path, schema) for path in self.parts()])
-        raise InputError(f"{self.folder}: another process keeps replacing this study; try again later")
+        return self.snapshot(names).table.select(names)
 
-    def _part_names(self) -> list[str]:
-        try:
-            return sorted(path.name for path in self.folder.iterdir() if PART_NAME.fullmatch(path.name))
-        except OSError as error:
-            raise InputError(f"{self.folder} is not a study: {error.strerror}") from error
+    def snapshot(self, columns: Sequence[str]) -> Snapshot:
+        """The same for a few columns of a large study, of which single rows will be asked for.
 
-    def _write_part(self, rows: Rows, replaces: list[str]) -> Path:
+        Raises:
+            InputError: as for `parts`.
+        """
+        for _ in range(_READ_ATTEMPTS):
+            with contextlib.suppress(FileNotFoundError):  # as in _footers
+                return read_snapshot(self._footers_of_study(), columns)
+        raise self._busy()
+
+    def compact(self) -> None:
+        """Merge the parts with fewer than `LARGE_PART_ROWS` rows, if there are several, in a fixed order.
+
+        Killed at any moment it loses nothing, and shows no row twice through this class.
+
+        Raises:
+            InputError: a part is corrupt, the folder cannot be written, or the disk is full.
+        """
+        group: list[PartFooter] = []
+        rows = 0
+        footers = self._footers()
+        present = {part.path.name for part in footers}
+        # What a killed compaction left: parts that others stand for already, or that are merged again.
+        stale = set().union(*(part.replaces for part in footers)) & present if footers else set()
+        for part in footers:
+            if part.path.name in stale or part.rows >= LARGE_PART_ROWS:
+                continue
+            group.append(part)
+            rows += part.rows
+            if rows >= _MERGED_ROWS:
+                self._merge(group)
+                group, rows = [], 0
+        if len(group) > 1:
+            self._merge(group)
+        self._remove(stale)
+
+    def _merge(self, parts: list[PartFooter]) -> None:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         schema = study_schema()
-        table = as_table(rows).select(schema.names).cast(schema)
-        sink = pa.BufferOutputStream()
-        footer = {**schema.metadata, "replaces": json.dumps(replaces)}
-        pq.write_table(table.replace_schema_metadata(footer), sink, write_page_checksum=True)
-        path = self.folder / f"part-{uuid.uuid4().hex}.parquet"
-        write_atomically(path, memoryview(sink.getvalue()))
-        return path
+        try:
+            table = pa.concat_tables([read_part(part, schema) for part in parts])
+        except FileNotFoundError:
+            return  # another process merges them
+        table = without_duplicates(table).sort_by([(name, "ascending") for name in ROW_ORDER])
+        names = {part.path.name for part in parts}
+        older = frozenset().union(*(part.replaces for part in parts)) & set(part_names(self.folder))
+        write_part(self.folder, table, names | older)
+        self._remove(names)
 
-    def _write_config(self, config_yaml: str) -> None:
-        write_atomically(self.config_path, config_yaml.encode())
+    def _remove(self, names: set[str]) -> None:
+        with writing_to(self.folder):
+            for name in names:
+                (self.folder / name).unlink(missing_ok=True)
+            sync_folder(self.folder)
 
+    def _footers(self) -> list[PartFooter]:
+        """The footers of all parts in the folder, those that others stand for included."""
+        for _ in range(_READ_ATTEMPTS):
+            # A part that is gone since it was listed was merged by another process: list again.
+            with contextlib.suppress(FileNotFoundError):
+                return [read_footer(self.folder / name) for name in part_names(self.folder)]
+        raise self._busy()
 
-def _read_replaced(path: Path) -> list[str]:
-    """The names of the parts that this one stands for, once its footer says that it is one of ours."""
-    import pyarrow.parquet as pq
+    def _busy(self) -> InputError:
+        return InputError(f"{self.folder}: other processes keep merging parts of this study; try again later")
 
-    with _reading(path):
-        footer = pq.read_metadata(path).metadata or {}
-        version = int(footer.get(b"schema_version", b"0"))
-        replaced = [str(name) for name in json.loads(footer.get(b"replaces", b"[]"))]
-    if version < 1:
-        raise InputError(
-            f"{path} is not part of a study (no schema_version in its footer): move it elsewhere"
-        )
-    if version > SCHEMA_VERSION:
-        raise InputError(
-            f"{path} has schema version {version}, this program reads up to {SCHEMA_VERSION}: use a newer one"
-        )
-    return replaced
-
-
-def _read_part(path: Path, schema: pa.Schema) -> pa.Table:
-    import pyarrow.parquet as pq
-
-    with _reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        return file.read(columns=schema.names).select(schema.names).cast(schema)
-
-
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn what pyarrow raises over a damaged file into an InputError that names it and the way out."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        if isinstance(error, OSError) and error.strerror:  # pyarrow's own, for a corrupt page, has none
-            raise InputError(f"cannot read {path}: {error.strerror}") from error
-        cause = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{path} is corrupt ({cause}): delete it and run the sweep again") from error
+    def _footers_of_study(self) -> list[PartFooter]:
+        footers = self._footers()
+        if not footers:
+            raise InputError(
+                f"{self.folder} is not a study: it has no part-<uuid>.parquet; "
+                "python -m dse.sweep writes studies to results/<study>"
+            )
+        replaced = frozenset().union(*(part.replaces for part in footers))
+        return [part for part in footers if part.path.name not in replaced]

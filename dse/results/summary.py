@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dse.results.groups import variant_of
 from dse.results.schema import StudyRow
 from dse.results.selection import Selection
 from dse.units import format_bytes, format_duration_ns
@@ -17,18 +18,22 @@ HEADER = (
 )
 
 
-def render(selection: Selection) -> str:
+def render(selection: Selection, variants: Mapping[str, str] | None = None) -> str:
     """The best point and its runner-up without a cap, then under the cap, then the counts.
 
     A runner-up's percentage is its extra wall time; exposed communication is a share of the wall time. No
     line is wider than 110 columns (for wall times below 10,000 s, peaks
-    below 1000 TB, and two degrees of up to four digits).
+    below 1000 TB, and two degrees of up to four digits). `variants` (`describe_variants`) adds a line to a
+    point whose system is one of several.
     """
     lines: list[str | Sequence[str]] = [*HEADER, "without a memory cap"]
-    lines += _pair(selection.optimum, selection.runner_up) or ["  no point is ok"]
+    variants = variants or {}
+    lines += _pair(selection.optimum, selection.runner_up, variants) or ["  no point is ok"]
     if selection.memory_cap_bytes is not None:
         lines.append(f"under {_exact_bytes(selection.memory_cap_bytes)}")
-        lines += _pair(selection.capped_optimum, selection.capped_runner_up) or [_nothing_fits(selection)]
+        lines += _pair(selection.capped_optimum, selection.capped_runner_up, variants) or [
+            _nothing_fits(selection)
+        ]
     return "\n".join([*_align(lines), "", _counts(selection)])
 
 
@@ -59,13 +64,21 @@ def _row_to_json(row: StudyRow | None) -> dict[str, Any] | None:
     return {name: None if name in unsayable else value for name, value in values.items()}
 
 
-def _pair(best: StudyRow | None, runner_up: StudyRow | None) -> list[str | Sequence[str]]:
+def _pair(
+    best: StudyRow | None, runner_up: StudyRow | None, variants: Mapping[str, str]
+) -> list[str | Sequence[str]]:
     if best is None:
         return []
+    lines = [_cells("  best", best), *_variant(best, variants)]
     if runner_up is None:
-        return [_cells("  best", best)]
+        return lines
     extra = _percentage((runner_up.wall_time_ns or 0) - (best.wall_time_ns or 0), best.wall_time_ns)
-    return [_cells("  best", best), _cells(f"  runner-up +{extra} %", runner_up)]
+    return [*lines, _cells(f"  runner-up +{extra} %", runner_up), *_variant(runner_up, variants)]
+
+
+def _variant(row: StudyRow, variants: Mapping[str, str]) -> list[str | Sequence[str]]:
+    text = variant_of(row, variants)
+    return [f"    with {text}"] if text else []
 
 
 def _cells(label: str, row: StudyRow) -> list[str]:

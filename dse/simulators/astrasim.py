@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dse.errors import InputError, SimulationError, SimulationTimeout
-from dse.files import make_folder
+from dse.files import make_folder, read_bytes
 from dse.programs import ProgramRunner, found_program, how_it_ended, kept, last_lines, private_folder
 from dse.simulators.base import Outcome, RankMetrics, Simulator
 from dse.simulators.report import Figure, read_report, size_bytes, stated_deadlock
@@ -27,6 +29,7 @@ class AstraSimSimulator(Simulator):
     binary: Path
     timeout_s: float = 3600
     keep_logs: Path | None = None
+    is_external = True
     _programs: ProgramRunner = field(default_factory=ProgramRunner, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -63,6 +66,11 @@ class AstraSimSimulator(Simulator):
                 raise SimulationTimeout(f"ASTRA-sim {error} (simulator.timeout_s); {where}") from None
             except SimulationError as error:
                 raise SimulationError(f"ASTRA-sim {error}; {self._kept(log)}") from None
+
+    def identity(self) -> Mapping[str, str]:
+        """See `Simulator.identity`: another program is another simulator, wherever it stands."""
+        binary = found_program(self.binary, "simulator.binary")
+        return {"name": "astrasim", "binary_sha256": hashlib.sha256(read_bytes(binary)).hexdigest()}
 
     def stop(self) -> None:
         """See `Simulator.stop`."""

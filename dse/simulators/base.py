@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -94,6 +94,9 @@ class Outcome:
 class Simulator(ABC):
     """Runs workloads on systems. Implementations are re-entrant and keep no state between calls."""
 
+    is_external = False
+    """Whether it runs programs of the user's own, which may take any time."""
+
     @abstractmethod
     def simulate(self, workload: Workload, system: SystemSpec) -> Outcome:
         """Run `workload` on `system`.
@@ -103,6 +106,10 @@ class Simulator(ABC):
             SimulationError: no simulator can finish this, such as a collective without an algorithm.
             SimulationTimeout: it took longer than its limit.
         """
+
+    def identity(self) -> Mapping[str, str]:
+        """What a result depends on besides workload and system, for the keys of design points."""
+        return {"name": type(self).__name__}
 
     def stop(self) -> None:  # noqa: B027 (most have nothing to do)
         """End the programs that run; the calls that wait for them raise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -36,6 +37,10 @@ class NativeSimulator(Simulator):
             events=result.events,
             obstacle=None if result.by_classes else result.obstacle,
         )
+
+    def identity(self) -> Mapping[str, str]:
+        """See `Simulator.identity`; the method is not part of it, since results are equal."""
+        return {"name": "native"}
 
 
 _METHODS = {"auto": _engine.Method.AUTO, "general": _engine.Method.GENERAL}

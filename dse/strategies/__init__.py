@@ -1,17 +1,12 @@
-"""A parallelisation strategy; the space of strategies, its constraints and samples of it."""
+"""A parallelisation strategy, and what makes one infeasible."""
 
 from dse.strategies.divisibility import InfeasibleStrategy, check, indivisible
-from dse.strategies.expressions import Expression
-from dse.strategies.space import DesignSpace, sample
 from dse.strategies.strategy import STRATEGY_FIELDS, Strategy
 
 __all__ = [
     "STRATEGY_FIELDS",
-    "DesignSpace",
-    "Expression",
     "InfeasibleStrategy",
     "Strategy",
     "check",
     "indivisible",
-    "sample",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +36,9 @@ class GeneratedWorkload(Workload):
 class WorkloadGenerator(ABC):
     """Makes workloads. Implementations are re-entrant."""
 
+    is_external = False
+    """Whether it runs programs of the user's own, which may take any time."""
+
     @abstractmethod
     def generate(self, model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> Workload:
         """Return the workload of one training step of `model` under `strategy`; see `generate`.
@@ -44,6 +48,10 @@ class WorkloadGenerator(ABC):
             SimulationError, SimulationTimeout: the program that generates it fails.
             InputError: the generator is set up wrongly.
         """
+
+    def identity(self) -> Mapping[str, str]:
+        """What a workload depends on besides model and strategy, for the keys of design points."""
+        return {"name": type(self).__name__}
 
     def stop(self) -> None:  # noqa: B027 (most have nothing to do)
         """End the programs that run; the calls that wait for them raise."""
@@ -55,6 +63,10 @@ class NativeGenerator(WorkloadGenerator):
     def generate(self, model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> Workload:
         """See `WorkloadGenerator.generate`."""
         return generate(model, strategy, divisibility=divisibility)
+
+    def identity(self) -> Mapping[str, str]:
+        """See `WorkloadGenerator.identity`."""
+        return {"name": "native"}
 
 
 def generate(

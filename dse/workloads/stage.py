@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +42,7 @@ class StageGenerator(WorkloadGenerator):
     entry: str = "main.py"
     python: str | None = None
     timeout_s: float = 3600
+    is_external = True
     _programs: ProgramRunner = field(default_factory=ProgramRunner, repr=False, compare=False)
 
     def generate(self, model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> ImportedWorkload:
@@ -70,6 +73,14 @@ class StageGenerator(WorkloadGenerator):
                 raise SimulationTimeout(f"STAGE {error} (workload.timeout_s); {_log(log)}") from None
             except SimulationError as error:
                 raise SimulationError(f"STAGE {error}; {_log(log)}") from None
+
+    def identity(self) -> Mapping[str, str]:
+        """See `WorkloadGenerator.identity`: the digest of the checkout's Python files, and the entry."""
+        digest = hashlib.sha256()
+        checkout = self._found_checkout()
+        for path in sorted(checkout.rglob("*.py")):
+            digest.update(f"{path.relative_to(checkout)}\n".encode() + read_bytes(path))
+        return {"name": "stage", "entry": self.entry, "checkout_sha256": digest.hexdigest()}
 
     def stop(self) -> None:
         """See `WorkloadGenerator.stop`."""

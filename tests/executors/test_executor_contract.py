@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
-from builders import RING16, TINY
+from builders import TINY, design_point
+from workers import started_ray
 
 from dse.errors import InputError, SimulationError
-from dse.executors import DesignPoint, Executor, LocalExecutor, evaluate
+from dse.executors import Executor, LocalExecutor, RayExecutor
+from dse.points import DesignPoint, evaluate
 from dse.results import StudyRow
 from dse.simulators import NativeSimulator, Outcome, RankMetrics, Simulator
 from dse.strategies import Strategy
@@ -20,11 +23,20 @@ from dse.workloads import Workload
 EXECUTORS: dict[str, Callable[[], Executor]] = {
     "local, 1 thread": lambda: LocalExecutor(1),
     "local, 3 threads": lambda: LocalExecutor(3),
+    "ray": lambda: RayExecutor(workers=2),
 }
+
+
+@pytest.fixture(scope="module")
+def ray_workers() -> Iterator[None]:
+    with started_ray(sys.modules[__name__]):
+        yield
 
 
 @pytest.fixture(params=EXECUTORS)
 def executor(request: pytest.FixtureRequest) -> Executor:
+    if request.param == "ray":
+        request.getfixturevalue("ray_workers")
     return EXECUTORS[request.param]()
 
 
@@ -43,7 +55,7 @@ class RefusingSimulator(Simulator):
 
 
 def _point(strategy: Strategy, simulator: Simulator | None = None) -> DesignPoint:
-    return DesignPoint("test", TINY, strategy, RING16, simulator=simulator or NativeSimulator())
+    return design_point(strategy, simulator=simulator or NativeSimulator())
 
 
 POINTS = [
@@ -56,10 +68,8 @@ POINTS = [
     _point(Strategy(tp=4, pp=4), FailingSimulator()),
     _point(Strategy(dp=16), FailingSimulator()),
     _point(Strategy(dp=4, tp=2, sp=2, weight_sharded=True, activation_recompute=True)),
-    dataclasses.replace(
-        _point(Strategy(sp=16)), model=dataclasses.replace(TINY, seq_len=500), divisibility="strict"
-    ),
-    dataclasses.replace(_point(Strategy(sp=16)), model=dataclasses.replace(TINY, seq_len=500)),
+    design_point(Strategy(sp=16), model=dataclasses.replace(TINY, seq_len=500), divisibility="strict"),
+    design_point(Strategy(sp=16), model=dataclasses.replace(TINY, seq_len=500)),
 ]
 STATUSES = [
     *("ok", "deadlock", "ok", "infeasible", "infeasible", "ok", "failed", "ok", "ok", "infeasible", "ok"),

@@ -9,7 +9,8 @@ import pytest
 from builders import RING16, TINY, system
 
 from dse import _engine
-from dse.executors import DesignPoint, LocalExecutor
+from dse.executors import LocalExecutor
+from dse.points import DesignPoint, Scenario
 from dse.results import StudyRow
 from dse.simulators import NativeSimulator
 from dse.simulators.native import native_system
@@ -27,7 +28,7 @@ STRATEGIES = [
     Strategy(dp=3, tp=5),  # not the NPUs of the system
 ]
 SYSTEMS = [RING16, system("Switch 16 @50/500", preferred_dataset_splits=10, active_chunks_per_dimension=4)]
-POINTS = [DesignPoint("threads", TINY, strategy, on) for on in SYSTEMS for strategy in STRATEGIES]
+POINTS = [DesignPoint(Scenario("threads", TINY, on), strategy) for on in SYSTEMS for strategy in STRATEGIES]
 
 
 def _rows(points: Sequence[DesignPoint], threads: int) -> list[StudyRow]:

@@ -38,6 +38,10 @@ COLUMNS = {
     "rank0_peak_memory_bytes": "int64",
     "last_rank": "int64",
     "rank_classes": "int32",
+    "key": "string",
+    "model_spec": "dictionary<values=string, indices=int32, ordered=0>",
+    "system_spec": "dictionary<values=string, indices=int32, ordered=0>",
+    "options": "dictionary<values=string, indices=int32, ordered=0>",
 }
 
 
@@ -64,7 +68,7 @@ def test_units_agree_with_the_names_of_the_columns() -> None:
 
 
 def test_the_schema_version_is_in_the_metadata() -> None:
-    assert study_schema().metadata == {b"schema_version": b"1"}
+    assert study_schema().metadata == {b"schema_version": b"2"}
 
 
 def test_a_row_has_the_columns_of_the_schema_in_order() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
 import tempfile
@@ -15,20 +16,20 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from study_rows import arbitrary_rows, failed_row, row
+from study_rows import arbitrary_rows, failed_row, keyed, row
 
 from dse.errors import InputError
-from dse.results import StudyRow, StudyStore, as_rows, as_table, store, study_schema
+from dse.results import StudyRow, StudyStore, as_rows, as_table, parts, snapshot, store, study_schema
 
-OLD = [row(dp=1), row(dp=2)]
-NEW = [row(dp=4), row(dp=8), failed_row("infeasible", "more stages than operators")]
+OLD = keyed(1, 2)
+NEW = [*keyed(4, 8), dataclasses.replace(failed_row("infeasible", "no stages"), key="f" * 32)]
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> StudyStore:
     """A study with two old rows."""
-    study = StudyStore.create(tmp_path / "results" / "llama70b-system1", config_yaml="old: true\n")
-    study.write(OLD)
+    study = StudyStore.create(tmp_path / "results" / "llama70b-system1")
+    study.append(OLD)
     return study
 
 
@@ -51,9 +52,9 @@ def visible_names(study: StudyStore) -> list[str]:
 @given(parts=st.lists(st.lists(arbitrary_rows(), max_size=4), min_size=1, max_size=3))
 def test_any_rows_written_in_any_number_of_parts_are_read_back(parts: list[list[StudyRow]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        study = StudyStore.create(folder, config_yaml="")
+        study = StudyStore.create(folder)
         for part in parts:
-            study.write(part)
+            study.append(part)
         expected = [point for part in parts for point in part]
         assert sorted(map(repr, rows_of(study))) == sorted(map(repr, expected))
 
@@ -62,11 +63,9 @@ def test_rows_keep_their_order_within_a_part(study: StudyStore) -> None:
     assert rows_of(study) == OLD
 
 
-def test_a_study_is_parts_and_a_config_and_nothing_else(study: StudyStore) -> None:
-    config, part = visible_names(study)
-    assert config == "_config.yaml"
+def test_a_study_is_parts_and_nothing_else(study: StudyStore) -> None:
+    (part,) = visible_names(study)
     assert [path.name for path in study.parts()] == [part]
-    assert study.config_path.read_text() == "old: true\n"
 
 
 def test_a_table_read_back_has_the_schema_with_its_metadata(study: StudyStore) -> None:
@@ -86,57 +85,108 @@ def test_an_unknown_column_is_named_with_those_that_there_are(study: StudyStore)
 
 
 def test_a_study_without_points_is_a_study(tmp_path: Path) -> None:
-    study = StudyStore.create(tmp_path, config_yaml="")
-    study.replace([], config_yaml="")
+    study = StudyStore.create(tmp_path)
+    assert study.keys() == set()
+    study.append([])
     assert rows_of(study) == []
+    assert study.keys() == set()
 
 
 def test_create_keeps_the_study_that_is_there(study: StudyStore) -> None:
-    again = StudyStore.create(study.folder, config_yaml="new: true\n")
-    assert rows_of(again) == OLD
-    assert again.config_path.read_text() == "old: true\n"
+    assert rows_of(StudyStore.create(study.folder)) == OLD
 
 
-def test_replace_leaves_only_the_new_rows_and_the_new_config(study: StudyStore) -> None:
-    study.write(OLD)
-    part = study.replace(NEW, config_yaml="new: true\n")
-    assert rows_of(study) == NEW
-    assert study.config_path.read_text() == "new: true\n"
-    assert visible_names(study) == ["_config.yaml", part.name]
+def test_keys_are_those_of_the_rows_less_some_statuses(study: StudyStore) -> None:
+    study.append(keyed(3, status="failed", wall_time_ns=None))
+    assert study.keys() == {f"{dp:032x}" for dp in (1, 2, 3)}
+    assert study.keys(without=["failed", "timeout"]) == {f"{dp:032x}" for dp in (1, 2)}
 
 
-def test_rows_can_be_added_after_a_replacement(study: StudyStore) -> None:
-    study.replace(NEW, config_yaml="")
-    study.write(OLD)
-    assert sorted(point.dp for point in rows_of(study)) == [1, 2, 4, 8, 8]
+def test_a_point_that_two_processes_stored_is_read_once(study: StudyStore) -> None:
+    study.append(keyed(2, 3))
+    assert [point.dp for point in sorted(rows_of(study), key=lambda point: point.dp)] == [1, 2, 3]
+    assert study.read_table(["dp"]).num_rows == 3
 
 
-def test_replace_interrupted_before_the_rename_leaves_the_old_study(
+def test_a_point_that_failed_and_then_ended_well_is_the_latter(study: StudyStore) -> None:
+    for status in ("failed", "ok", "timeout"):
+        study.append(keyed(3, status=status))
+    assert [point.status for point in rows_of(study) if point.dp == 3] == ["ok"]
+
+
+def test_rows_of_schema_version_1_are_read_and_none_of_them_is_taken_for_another(tmp_path: Path) -> None:
+    old = as_table([row(), row()]).drop_columns(["key", "model_spec", "system_spec", "options"])
+    pq.write_table(
+        old.replace_schema_metadata({"schema_version": "1"}), tmp_path / f"part-{'0' * 32}.parquet"
+    )
+    assert rows_of(StudyStore(tmp_path)) == [row(), row()]
+    StudyStore(tmp_path).append(keyed(3, 4))
+    assert sorted(point.dp for point in rows_of(StudyStore(tmp_path))) == [3, 4, 8, 8]
+    with pytest.raises(InputError, match=r"rows of schema version 1, without keys: .*study=NAME"):
+        StudyStore.create(tmp_path)
+
+
+def test_the_provenance_of_sweeps_is_beside_the_rows(study: StudyStore) -> None:
+    study.record_sweep("20261121T100000Z-b", "second: 2\n")
+    study.record_sweep("20261121T090000Z-a", "first: 1\n")
+    assert [path.read_text() for path in study.sweeps()] == ["first: 1\n", "second: 2\n"]
+    assert len(pd.read_parquet(study.folder)) == 2
+
+
+def test_compaction_merges_small_parts_in_a_fixed_order(study: StudyStore) -> None:
+    study.append(keyed(16, 4))
+    study.append(keyed(8))
+    study.compact()
+    assert [point.dp for point in rows_of(study)] == [1, 2, 4, 8, 16]
+    (part,) = study.parts()
+    assert visible_names(study) == [part.name]
+    study.compact()
+    assert study.parts() == [part]
+
+
+def test_compaction_drops_what_is_stored_twice(study: StudyStore) -> None:
+    study.append(keyed(2, 3))
+    study.compact()
+    assert pq.read_metadata(study.parts()[0]).num_rows == 3
+
+
+def test_compaction_leaves_large_parts_alone(study: StudyStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "LARGE_PART_ROWS", 3)
+    large = study.append(keyed(4, 8, 16))
+    study.append(keyed(32))
+    study.compact()
+    assert large in study.parts()
+    assert len(study.parts()) == 2
+
+
+def test_compaction_interrupted_before_the_rename_leaves_the_study(
     study: StudyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    study.append(NEW)
     before = visible_names(study)
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", raising(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
-            study.replace(NEW, config_yaml="new: true\n")
+            study.compact()
     assert visible_names(study) == before
-    assert rows_of(study) == OLD
+    assert len(rows_of(study)) == 5
 
 
-@pytest.mark.parametrize("moment", ["_write_config", "unlink"])
-def test_replace_interrupted_after_the_rename_shows_only_the_new_rows(
-    study: StudyStore, monkeypatch: pytest.MonkeyPatch, moment: str
+def test_compaction_interrupted_after_the_rename_shows_every_row_once_and_cleans_up_later(
+    study: StudyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study.write(OLD)
+    study.append(NEW)
     with monkeypatch.context() as patch:
-        patch.setattr(Path if moment == "unlink" else StudyStore, moment, raising(KeyboardInterrupt()))
+        patch.setattr(Path, "unlink", raising(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
-            study.replace(NEW, config_yaml="new: true\n")
-    assert len(visible_names(study)) == 4
-    assert rows_of(study) == NEW
-    study.replace(OLD, config_yaml="old: true\n")
-    assert rows_of(study) == OLD
-    assert len(visible_names(study)) == 2
+            study.compact()
+    assert len(visible_names(study)) == 3
+    assert len(study.parts()) == 1
+    assert len(rows_of(study)) == 5
+    study.append(keyed(64))
+    study.compact()
+    assert len(visible_names(study)) == 1
+    assert len(rows_of(study)) == 6
 
 
 def test_leftovers_of_a_crash_and_foreign_files_are_ignored(study: StudyStore) -> None:
@@ -150,18 +200,55 @@ def test_leftovers_of_a_crash_and_foreign_files_are_ignored(study: StudyStore) -
     assert rows_of(study) == OLD
 
 
-def test_a_reader_overtaken_by_a_replacement_reads_the_new_rows(
+def test_a_reader_overtaken_by_a_compaction_reads_every_row(
     study: StudyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read_part = store._read_part
+    study.append(NEW)
+    read_part = parts.read_part
 
-    def replaced_meanwhile(path: Path, schema: pa.Schema) -> pa.Table:
-        monkeypatch.setattr(store, "_read_part", read_part)
-        study.replace(NEW, config_yaml="")
-        return read_part(path, schema)
+    def merged_meanwhile(part: parts.PartFooter, schema: pa.Schema) -> pa.Table:
+        monkeypatch.setattr(snapshot, "read_part", read_part)
+        study.compact()
+        return read_part(part, schema)
 
-    monkeypatch.setattr(store, "_read_part", replaced_meanwhile)
-    assert rows_of(study) == NEW
+    monkeypatch.setattr(snapshot, "read_part", merged_meanwhile)
+    assert sorted(point.dp for point in rows_of(study)) == [1, 2, 4, 8, 8]
+    assert len(study.parts()) == 1
+
+
+def test_a_listing_overtaken_by_a_compaction_is_taken_again(
+    study: StudyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study.append(NEW)
+    read_footer = parts.read_footer
+
+    def merged_meanwhile(path: Path) -> parts.PartFooter:
+        monkeypatch.setattr(store, "read_footer", read_footer)
+        study.compact()
+        return read_footer(path)
+
+    monkeypatch.setattr(store, "read_footer", merged_meanwhile)
+    assert study.count() == 5
+
+
+def test_a_second_compaction_at_the_same_time_loses_and_doubles_nothing(
+    study: StudyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study.append(NEW)
+    write_part = parts.write_part
+
+    def other_process_first(*arguments: Any) -> Path:
+        monkeypatch.setattr(store, "write_part", write_part)
+        StudyStore(study.folder).compact()
+        study.append(keyed(64))
+        return write_part(*arguments)
+
+    monkeypatch.setattr(store, "write_part", other_process_first)
+    study.compact()
+    assert sorted(point.dp for point in rows_of(study)) == [1, 2, 4, 8, 8, 64]
+    study.compact()
+    assert len(visible_names(study)) == 1
+    assert sorted(point.dp for point in rows_of(study)) == [1, 2, 4, 8, 8, 64]
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
@@ -173,7 +260,7 @@ def test_a_disk_that_cannot_be_written_is_named_and_the_study_stays_as_it_was(
     with monkeypatch.context() as patch:
         patch.setattr(os, call, raising(OSError(code, os.strerror(code))))
         with pytest.raises(InputError) as caught:
-            study.replace(NEW, config_yaml="new: true\n")
+            study.append(NEW)
     assert str(study.folder) in str(caught.value)
     assert os.strerror(code) in str(caught.value)
     assert visible_names(study) == before
@@ -184,13 +271,13 @@ def test_a_read_only_folder_fails_before_the_sweep(tmp_path: Path, monkeypatch: 
     read_only = OSError(errno.EROFS, os.strerror(errno.EROFS))
     monkeypatch.setattr(tempfile, "TemporaryFile", raising(read_only))
     with pytest.raises(InputError, match=r"cannot write .*Read-only file system"):
-        StudyStore.create(tmp_path, config_yaml="")
+        StudyStore.create(tmp_path)
 
 
 def test_a_file_in_the_place_of_the_folder_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "study").write_text("")
     with pytest.raises(InputError, match=r"study.*File exists"):
-        StudyStore.create(tmp_path / "study", config_yaml="")
+        StudyStore.create(tmp_path / "study")
     with pytest.raises(InputError, match="is not a study: Not a directory"):
         StudyStore(tmp_path / "study").read_table()
 
@@ -206,14 +293,14 @@ def test_a_folder_that_is_not_there_or_has_no_part_is_not_a_study(tmp_path: Path
 @given(data=st.data())
 def test_a_truncated_part_is_an_error_that_names_it_and_the_way_out(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        study = StudyStore.create(folder, config_yaml="")
-        part = study.write(OLD)
+        study = StudyStore.create(folder)
+        part = study.append(OLD)
         content = part.read_bytes()
         part.write_bytes(content[: data.draw(st.integers(0, len(content) - 1))])
         with pytest.raises(InputError) as caught:
             study.read_table()
         assert str(part) in str(caught.value)
-        assert "delete it and run the sweep again" in str(caught.value)
+        assert "move it away and run the sweep again" in str(caught.value)
         assert "\n" not in str(caught.value)
 
 
@@ -226,16 +313,20 @@ def test_a_changed_byte_in_the_data_is_found(study: StudyStore) -> None:
         study.read_table()
 
 
-def test_a_corrupt_part_does_not_keep_a_sweep_from_running_again(study: StudyStore) -> None:
-    study.parts()[0].write_bytes(b"PAR1")
-    study.replace(NEW, config_yaml="")
-    assert rows_of(study) == NEW
+def test_what_is_left_when_a_corrupt_part_is_moved_away(study: StudyStore) -> None:
+    part = study.append(NEW)
+    content = part.read_bytes()
+    part.write_bytes(content[:100])
+    with pytest.raises(InputError, match="move it away"):
+        study.keys()
+    part.rename(part.with_suffix(".damaged"))
+    assert rows_of(study) == OLD
 
 
 @pytest.mark.parametrize(
     ("footer", "message"),
     [
-        ({"schema_version": "2"}, "has schema version 2, this program reads up to 1: use a newer one"),
+        ({"schema_version": "3"}, "has schema version 3, this program reads up to 2: use a newer one"),
         ({"schema_version": "one"}, "is corrupt"),
         ({}, "is not part of a study"),
     ],
@@ -260,13 +351,14 @@ def test_the_one_liners_of_the_readme_read_a_study(
     study: StudyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(study.folder.parent.parent)
-    study.replace([row(dp=32, tp=1, sp=2, wall_time_ns=3_206_889_878)], config_yaml="")
-    study.write(NEW)
+    study.append(keyed(32, tp=1, sp=2, wall_time_ns=3_206_889_878))
+    study.append(NEW)
+    study.parts()[0].with_name("_notes.txt").write_text("mine")
     frame = pd.read_parquet("results/llama70b-system1")
-    assert sorted(frame["dp"]) == [4, 8, 8, 32]
+    assert sorted(frame["dp"]) == [1, 2, 4, 8, 8, 32]
     top = duckdb.sql(
         "select dp, tp, sp, wall_time_ns from 'results/llama70b-system1/*.parquet' "
         "where status='ok' order by wall_time_ns limit 5"
     )
     assert top.fetchall()[0] == (32, 1, 2, 3_206_889_878)
-    assert len(top.fetchall()) == 3
+    assert len(top.fetchall()) == 5

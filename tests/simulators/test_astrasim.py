@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import ALL_REDUCE, RING16, TINY, coll, comp, encode, recv, send, system, workload
+from builders import ALL_REDUCE, RING16, TINY, coll, comp, design_point, encode, recv, send, system, workload
 from outside import all_end, astrasim_program, wait_for
 
 from dse.config import SimulatorSettings
 from dse.errors import InputError, SimulationError, SimulationTimeout
-from dse.executors import DesignPoint, LocalExecutor, evaluate
+from dse.executors import LocalExecutor
+from dse.points import evaluate
 from dse.simulators import AstraSimSimulator, NativeSimulator, make_simulator
 from dse.simulators.report import read_report, size_bytes
 from dse.strategies import Strategy
@@ -196,8 +197,8 @@ def test_an_executor_that_is_left_ends_the_programs(
 ) -> None:
     pids = tmp_path / "pids"
     monkeypatch.setenv("STANDIN_PIDS", str(pids))
-    slow = DesignPoint("test", TINY, Strategy(dp=16), RING16, simulator=astrasim("hang", timeout_s=600))
-    infeasible = DesignPoint("test", TINY, Strategy(dp=2), RING16)
+    slow = design_point(Strategy(dp=16), simulator=astrasim("hang", timeout_s=600))
+    infeasible = design_point(Strategy(dp=2))
     rows = LocalExecutor(2).run([infeasible, slow])
     assert next(rows)[1].status == "infeasible"
     numbers = [int(pid) for pid in wait_for(pids).split()]
@@ -210,18 +211,18 @@ def test_an_executor_that_is_left_ends_the_programs(
 
 
 def test_rows_of_points_that_fail_hang_and_deadlock(astrasim: Make, tmp_path: Path) -> None:
-    point = DesignPoint("test", TINY, Strategy(dp=16), RING16, simulator=astrasim())
+    point = design_point(Strategy(dp=16), simulator=astrasim())
     assert evaluate(point).wall_time_ns == 1_792_330
     deadlock = evaluate(replace(point, strategy=Strategy(dp=4, tp=4)))
     assert (deadlock.status, deadlock.wall_time_ns) == ("deadlock", None)
     assert deadlock.reason.startswith("16 of 16 ranks never finish; ")
-    failed = evaluate(replace(point, simulator=astrasim("crash")))
+    failed = evaluate(design_point(Strategy(dp=16), simulator=astrasim("crash")))
     assert failed.status == "failed"
     assert "exit status 3" in failed.reason
     sleeper = tmp_path / "sleeper"
     sleeper.write_text("#!/bin/sh\nsleep 600\n")
     sleeper.chmod(0o755)
-    late = evaluate(replace(point, simulator=AstraSimSimulator(sleeper, timeout_s=0.2)))
+    late = evaluate(design_point(Strategy(dp=16), simulator=AstraSimSimulator(sleeper, timeout_s=0.2)))
     assert late.status == "timeout"
     assert "0.2 s" in late.reason
 

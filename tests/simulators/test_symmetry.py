@@ -14,9 +14,10 @@ from random_points import BYTE_PER_NS, Comparison, Point, compare, points, seede
 
 from dse import _engine
 from dse.config import compose_config
-from dse.executors import point_of, run_point
 from dse.models import ModelSpec
-from dse.strategies import Strategy, sample
+from dse.points import point_of, run_point
+from dse.space import sample
+from dse.strategies import Strategy
 from dse.systems import Derating, Dimension, RemoteMemory, SystemSpec
 
 NIGHTLY = os.environ.get("DSE_NIGHTLY") == "1"
@@ -170,7 +171,7 @@ LAB = ("system1", "llama70b"), ("system2", "gpt175b")
 @pytest.mark.parametrize(("system_name", "model_name"), LAB)
 def test_every_point_of_the_lab_takes_the_shortcut(system_name: str, model_name: str) -> None:
     config = compose_config([f"system={system_name}", f"model={model_name}"])
-    points = config.space.points(config.system.npus, config.model)
+    points = config.space.strategies(config.model, config.system)
     assert len(points) == 56
     outcomes = [run_point(point_of(config, strategy))[1] for strategy in points]
     assert [outcome.obstacle for outcome in outcomes] == [None] * 56
@@ -179,7 +180,7 @@ def test_every_point_of_the_lab_takes_the_shortcut(system_name: str, model_name:
 @pytest.mark.parametrize(("system_name", "model_name"), LAB)
 def test_points_of_the_lab_with_few_layers_are_the_same(system_name: str, model_name: str) -> None:
     config = compose_config([f"system={system_name}", f"model={model_name}", "model.num_layers=4"])
-    for strategy in sample(config.space.points(config.system.npus, config.model), 6, seed=3):
+    for strategy in sample(config.space.strategies(config.model, config.system), 6, seed=3):
         assert compare(Point(config.model, strategy, config.system)) == Comparison([], True)
 
 

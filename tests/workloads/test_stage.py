@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import RING16, TINY
+from builders import TINY, design_point
 from outside import all_end, real_stage, stage_checkout
 
 from dse.config import WorkloadSettings
 from dse.errors import InputError, SimulationError, SimulationTimeout
-from dse.executors import DesignPoint, evaluate
 from dse.models import ModelSpec
+from dse.points import evaluate
 from dse.strategies import InfeasibleStrategy, Strategy
 from dse.workloads import (
     ImportedWorkload,
@@ -126,7 +126,7 @@ def test_a_hang_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     pids = tmp_path / "pids"
     monkeypatch.setenv("STANDIN_PIDS", str(pids))
     generator = StageGenerator(stage_checkout(tmp_path, "hang"), timeout_s=4)
-    point = DesignPoint("test", MODEL, Strategy(dp=16), RING16, generator=generator)
+    point = design_point(Strategy(dp=16), model=MODEL, generator=generator)
     with pytest.raises(SimulationTimeout, match=r"STAGE ran longer than 4 s .*workload.timeout_s"):
         generator.generate(MODEL, Strategy(dp=16), "stage")
     assert all_end([int(pids.read_text())])
@@ -135,7 +135,7 @@ def test_a_hang_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_row_is_that_of_our_own_generator(tmp_path: Path) -> None:
-    point = DesignPoint("test", TINY, Strategy(dp=16), RING16)
+    point = design_point(Strategy(dp=16))
     staged = replace(point, generator=StageGenerator(stage_checkout(tmp_path)))
     # ranks of imported traces are told apart, even if they do the same
     assert evaluate(staged) == replace(evaluate(point), rank_classes=16)

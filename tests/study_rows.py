@@ -49,6 +49,11 @@ def failed_row(status: str, reason: str) -> StudyRow:
     return StudyRow(**{**identity, "status": status, "reason": reason})
 
 
+def keyed(*degrees: int, **changes: Any) -> list[StudyRow]:
+    """Rows with keys of their own, one for each degree of data parallelism."""
+    return [row(**{"dp": dp, "key": f"{dp:032x}", **changes}) for dp in degrees]
+
+
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 int32 = st.integers(-(2**31), 2**31 - 1)
 int64 = st.integers(-(2**63), 2**63 - 1)
@@ -71,6 +76,8 @@ def arbitrary_rows() -> st.SearchStrategy[StudyRow]:
         *(optional_double,) * 4,
         *(optional_int64,) * 4,
         st.none() | int32,
+        st.uuids().map(lambda key: key.hex),
+        *(st.none() | text,) * 3,
     )
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.errors import InputError
-from dse.strategies import Expression
+from dse.space import Expression
 
 NAMES = ("dp", "tp", "npus", "weight_sharded")
 VALUES: dict[str, float] = {"dp": 4, "tp": 16, "npus": 64, "weight_sharded": True}
@@ -92,7 +92,7 @@ def test_conditions_hold_or_not(text: str, value: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "column", "problem"),
     [
-        ("dp.real == 1", 1, "'dp.real' is not allowed"),
+        ("dp.real == 1", 1, "unknown name 'dp.real' (known names: dp"),
         ("dp == open('x')", 7, "open('x')' is not allowed"),
         ("dp == [1][0]", 7, "'[1][0]' is not allowed"),
         ("__import__('os')", 1, "is not allowed"),
@@ -168,3 +168,52 @@ def test_deep_or_odd_texts_are_refused_without_a_crash(text: str) -> None:
 def test_long_texts_are_refused() -> None:
     with pytest.raises(InputError, match=r"has 1001 characters; at most 1000"):
         Expression("1" * 1001, NAMES)
+
+
+DOTTED = ("model.seq_len", "system.network.0.bandwidth_gbps", "system.network.10.npus", "tp")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("system.network.0.bandwidth_gbps > 100", True),
+        ("system.network.0.bandwidth_gbps / 1.5 == 80.0", True),
+        ("tp*system.network.10.npus==64", True),
+        ("model.seq_len == .5 * 1024 and 1.0 < tp", True),
+    ],
+)
+def test_names_may_have_parts_and_indices(text: str, value: bool) -> None:
+    assert Expression(text, DOTTED).holds(dict(zip(DOTTED, (512, 120, 16, 4), strict=True))) is value
+
+
+def test_the_names_that_are_used_are_known_in_their_order() -> None:
+    expression = Expression("tp < system.network.0.bandwidth_gbps and tp > model.seq_len or true", DOTTED)
+    assert expression.names_used == ("tp", "system.network.0.bandwidth_gbps", "model.seq_len")
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "problem"),
+    [
+        ("system.network.0.npu == 1", 1, "unknown name 'system.network.0.npu' (known names: model.seq_len, "),
+        ("system.network.0.bandwidth_gbps < tq", 35, "unknown name 'tq'"),
+        ("system.network.0.bandwidth_gbps < system.network.10.npus < [1]", 60, "'[1]' is not allowed"),
+        ("tp == system.network.10.npus[0]", 7, "'system.network.10.npus[0]' is not allowed"),
+        ("(system.network.10.npus == (4", 28, "'(' was never closed"),
+        ("system.network.10.npus tp", 24, "invalid syntax"),
+        ("tp == 2 .real", 7, "'2 .real' is not allowed"),
+        ("(tp).real == 1", 1, "unknown name 'tp.real'"),
+        ("'äö' == system.network.0.x", 1, "is not allowed"),
+        ("tp.0 == 1", 1, "unknown name 'tp.0'"),
+        ("tp\u02d10 == 1", 1, "unknown name 'tp.0'"),
+    ],
+)
+def test_columns_count_characters_also_after_an_index(text: str, column: int, problem: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Expression(text, DOTTED)
+    assert str(caught.value).startswith(f"expression '{text}', column {column}: ")
+    assert problem in str(caught.value)
+
+
+def test_an_unknown_name_can_be_explained_by_whoever_knows_more() -> None:
+    with pytest.raises(InputError, match=r"column 8: unknown name 'x\.y' \(no x here\); allowed are"):
+        Expression("tp and x.y", DOTTED, explain=lambda name: f"no {name[0]} here")

@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dse.errors import SimulationError, SimulationTimeout
-from dse.models import ModelSpec
+from dse.points.point import DesignPoint, scenario_of
 from dse.results import Status, StudyRow
-from dse.simulators import NativeSimulator, Outcome, RankMetrics, Simulator, make_simulator
+from dse.simulators import Outcome, RankMetrics
 from dse.strategies import InfeasibleStrategy, Strategy
-from dse.systems import SystemSpec
-from dse.workloads import NativeGenerator, Workload, WorkloadGenerator, make_generator
-from dse.workloads.generate import Divisibility
+from dse.workloads import Workload
 
 if TYPE_CHECKING:
     from dse.config import Config
-
-
-@dataclass(frozen=True)
-class DesignPoint:
-    """What a row of a study depends on."""
-
-    study: str
-    model: ModelSpec
-    strategy: Strategy
-    system: SystemSpec
-    divisibility: Divisibility = "stage"
-    simulator: Simulator = field(default_factory=NativeSimulator)
-    generator: WorkloadGenerator = field(default_factory=NativeGenerator)
-
-    def stop(self) -> None:
-        """End the programs that evaluate this point, if any run."""
-        self.generator.stop()
-        self.simulator.stop()
 
 
 def point_of(config: Config, strategy: Strategy) -> DesignPoint:
@@ -42,15 +21,7 @@ def point_of(config: Config, strategy: Strategy) -> DesignPoint:
     Raises:
         InputError: the program of a simulator or generator is missing.
     """
-    return DesignPoint(
-        study=config.study,
-        model=config.model,
-        strategy=strategy,
-        system=config.system,
-        divisibility=config.workload.divisibility,
-        simulator=make_simulator(config.simulator),
-        generator=make_generator(config.workload),
-    )
+    return DesignPoint(scenario_of(config), strategy)
 
 
 def run_point(point: DesignPoint) -> tuple[Workload, Outcome]:
@@ -61,15 +32,14 @@ def run_point(point: DesignPoint) -> tuple[Workload, Outcome]:
         SimulationError, SimulationTimeout, InputError: see `Simulator.simulate` and
             `WorkloadGenerator.generate`.
     """
-    npus = point.system.npus
-    if point.strategy.npus != npus:
-        s = point.strategy
+    on, strategy = point.scenario, point.strategy
+    if strategy.npus != on.system.npus:
         raise InfeasibleStrategy(
-            f"strategy {s.label()} needs dp*tp*sp*pp = {s.npus} NPUs, "
-            f"but system {point.system.name} has {npus}"
+            f"strategy {strategy.label()} needs dp*tp*sp*pp = {strategy.npus} NPUs, "
+            f"but system {on.system.name} has {on.system.npus}"
         )
-    workload = point.generator.generate(point.model, point.strategy, point.divisibility)
-    return workload, point.simulator.simulate(workload, point.system)
+    workload = on.generator.generate(on.model, strategy, on.divisibility)
+    return workload, on.simulator.simulate(workload, on.system)
 
 
 def evaluate(point: DesignPoint) -> StudyRow:
@@ -91,6 +61,11 @@ def evaluate(point: DesignPoint) -> StudyRow:
     return _metrics_row(point, workload, outcome)
 
 
+def failed_row(point: DesignPoint, status: Status, reason: str) -> StudyRow:
+    """Return the row of a point that could not be evaluated, such as one that ends its process."""
+    return _row(point, status, reason)
+
+
 def _row(
     point: DesignPoint,
     status: Status,
@@ -99,11 +74,11 @@ def _row(
     fractional: bool = False,
     **metrics: int | float | None,
 ) -> StudyRow:
-    strategy = point.strategy
+    on, strategy = point.scenario, point.strategy
     return StudyRow(
-        study=point.study,
-        model=point.model.name,
-        system=point.system.name,
+        study=on.study,
+        model=on.model.name,
+        system=on.system.name,
         dp=strategy.dp,
         tp=strategy.tp,
         sp=strategy.sp,
@@ -113,7 +88,11 @@ def _row(
         status=status,
         reason=reason,
         fractional=fractional,
-        npus=point.system.npus,
+        npus=on.system.npus,
+        key=point.key,
+        model_spec=on.model_spec,
+        system_spec=on.system_spec,
+        options=on.options,
         **metrics,  # type: ignore[arg-type]
     )
 

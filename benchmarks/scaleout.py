@@ -1,0 +1,123 @@
+"""What an executor adds to the evaluation of points, and how fast a long sweep is on each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from benchmarks.cases import Case, Cases
+from benchmarks.measure import BenchmarkError
+from dse.config import compose_config
+from dse.executors import Executor, LocalExecutor, RayExecutor, usable_cores
+from dse.points import DesignPoint, Scenario, evaluate
+from dse.strategies import Strategy
+
+Row = dict[str, str | int | float | bool | None]
+
+_SAMPLE = 2000  # points that are evaluated without an executor
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Seconds to the first row, from it to the last row, and of the CPU of this process between these."""
+
+    start_s: float
+    rows_s: float
+    process_cpu_s: float
+
+
+def executor_overhead(points: int = 100_000) -> Iterator[Row]:
+    """Cheap points on each executor, from the first row to the last; the overhead of a point is
+    (seconds x cores - seconds of evaluating the points one by one) / points.
+    """
+    config = compose_config(["system=torus_4x4", "model=tiny"])
+    scenario = Scenario("overhead", config.model, config.system)
+    cores = usable_cores()
+    for kind, strategy in (("ok", Strategy(dp=16)), ("infeasible", Strategy(dp=3))):
+        point = DesignPoint(scenario, strategy)
+        evaluate(point)
+        for name, executor in _executors(cores):
+            before_s = _evaluate_s(point)
+            run = _timed(executor, _repeated(point, points), points)
+            evaluate_s = (before_s + _evaluate_s(point)) / 2  # other load drifts
+            yield {
+                "name": f"{kind} points on {name}",
+                "points": points,
+                "cores": cores,
+                "evaluate_us": evaluate_s * 1e6,
+                "start_s": run.start_s,
+                "rows_s": run.rows_s,
+                "overhead_us": (run.rows_s * cores / points - evaluate_s) * 1e6,
+                "process_cpu_us": run.process_cpu_s / points * 1e6,
+            }
+
+
+def executor_throughput(cases: Cases, seconds: float = 60) -> Iterator[Row]:
+    """A sweep of the first pair under many bandwidths, which takes about `seconds`, on each executor."""
+    first = [case for case in cases.lab if case.system.name == cases.lab[0].system.name]
+    cores = usable_cores()
+    count, wanted_s = 1, 0.0
+    while wanted_s < seconds:  # one round warms up, and tells how many are needed
+        began = time.perf_counter()
+        sum(1 for _ in LocalExecutor(cores).run(_under_bandwidths(first, range(1, 1 + count))))
+        wanted_s = time.perf_counter() - began
+        if wanted_s < seconds / 4:
+            count *= 4
+            continue
+        count = int(count * seconds / wanted_s * 1.1) + 1
+        break
+    points = len(first) * count
+    rates: dict[str, float] = {}
+    for name, executor in _executors(cores):
+        run = _timed(executor, _under_bandwidths(first, range(1, 1 + count)), points)
+        wall_s = run.start_s + run.rows_s
+        rates[name] = points / wall_s
+        yield {
+            "name": name,
+            "points": points,
+            "cores": cores,
+            "start_s": run.start_s,
+            "wall_s": wall_s,
+            "points_per_s": rates[name],
+            "ratio_to_local": rates[name] / rates["local"],
+        }
+
+
+def _executors(cores: int) -> list[tuple[str, Executor]]:
+    return [("local", LocalExecutor(cores)), ("ray", RayExecutor(workers=cores))]
+
+
+def _repeated(point: DesignPoint, count: int) -> Iterator[DesignPoint]:
+    for _ in range(count):
+        yield point
+
+
+def _under_bandwidths(cases: Sequence[Case], steps: Iterable[int]) -> Iterator[DesignPoint]:
+    """Every strategy under each bandwidth: a scenario for each."""
+    on = cases[0]
+    for step in steps:
+        network = tuple(replace(part, bandwidth_gbps=25.0 + step / 8) for part in on.system.network)
+        scenario = Scenario("throughput", on.model, replace(on.system, network=network))
+        yield from (DesignPoint(scenario, case.strategy) for case in cases)
+
+
+def _evaluate_s(point: DesignPoint) -> float:
+    began = time.perf_counter()
+    for _ in range(_SAMPLE):
+        evaluate(point)
+    return (time.perf_counter() - began) / _SAMPLE
+
+
+def _timed(executor: Executor, points: Iterator[DesignPoint], count: int) -> _Run:
+    began = first = last = time.perf_counter()
+    cpu_s = first_cpu_s = time.process_time()
+    rows = 0
+    for rows, _ in enumerate(executor.run(points), start=1):
+        last = time.perf_counter()
+        if rows == 1:
+            first, first_cpu_s = last, time.process_time()
+        cpu_s = time.process_time() if rows == count else cpu_s
+    if rows != count:
+        raise BenchmarkError(f"{rows} rows of {count} points")
+    return _Run(first - began, last - first, cpu_s - first_cpu_s)

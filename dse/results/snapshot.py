@@ -1,0 +1,82 @@
+"""Some columns of a study at one moment, every point once; whole rows are read when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dse.results.parts import PartFooter, read_part, read_rows_at
+from dse.results.schema import TRANSIENT_STATUSES, StudyRow, as_rows, study_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+POSITION = "position"
+"""A column of snapshots: the row, counted through all parts."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """`table` has the columns that were asked for, and `POSITION`."""
+
+    parts: Sequence[PartFooter]
+    table: pa.Table
+
+    def rows(self, some: pa.Table) -> list[StudyRow]:
+        """Return the whole rows of a few rows of the table, in their order.
+
+        Raises:
+            FileNotFoundError: another process has merged the parts meanwhile.
+            InputError: a part is corrupt.
+        """
+        positions: list[int] = some[POSITION].to_pylist()
+        ordered = sorted(set(positions))
+        found: dict[int, StudyRow] = {}
+        first = 0
+        for part in self.parts:
+            inside = [position for position in ordered if first <= position < first + part.rows]
+            if inside:
+                table = read_rows_at(part, [position - first for position in inside])
+                found.update(zip(inside, as_rows(table), strict=True))
+            first += part.rows
+        return [found[position] for position in positions]
+
+
+def read_snapshot(parts: Sequence[PartFooter], columns: Sequence[str]) -> Snapshot:
+    """Read columns of the parts.
+
+    Raises:
+        FileNotFoundError, InputError: as `read_part`.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    known = study_schema()
+    several = ("key", "status") if len(parts) > 1 else ()  # a part has no point twice
+    names = list(dict.fromkeys([*columns, *several]))
+    schema = pa.schema([known.field(name) for name in names], known.metadata)
+    table = pa.concat_tables([read_part(part, schema) for part in parts])
+    table = table.append_column(POSITION, pa.array(np.arange(table.num_rows)))
+    return Snapshot(parts, without_duplicates(table) if several else table)
+
+
+def without_duplicates(table: pa.Table) -> pa.Table:
+    """One row for each key, rather one that ended by itself; rows without a key (schema version 1) stay."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    keys = table["key"]
+    count = table.num_rows
+    if pc.count_distinct(keys).as_py() == count - keys.null_count:
+        return table
+    rows = pa.array(np.arange(count))
+    transient = pc.is_in(table["status"], value_set=pa.array(TRANSIENT_STATUSES))
+    order = pc.add(rows, pc.multiply(pc.cast(transient, pa.int64()), count))
+    ranked = pa.table({"key": keys, "order": order}).filter(pc.is_valid(keys))
+    firsts = ranked.group_by("key").aggregate([("order", "min")])["order_min"]
+    kept = pc.if_else(pc.greater_equal(firsts, count), pc.subtract(firsts, count), firsts)
+    keyless = rows.filter(pc.is_null(keys).combine_chunks())
+    both = pa.concat_arrays([kept.combine_chunks(), keyless])
+    return table.take(both.take(pc.sort_indices(both)))

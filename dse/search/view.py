@@ -1,0 +1,61 @@
+"""A space as a model-based search sees it: indices of parameters, and the points below a choice of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dse.points import DesignPoint
+from dse.strategies.strategy import STRATEGY_FIELDS, Strategy
+
+Choice = tuple[int, ...]
+"""One index for each parameter of a view."""
+
+_SWITCH = 1.0  # how far true is from false, in halvings of a degree
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Something to choose besides the strategy: `size` values, `is_ordered` if neighbours are alike."""
+
+    name: str
+    size: int
+    is_ordered: bool
+
+
+@dataclass(frozen=True)
+class View:
+    """A space: parameters whose product may be huge, and the few strategies below one choice of them.
+
+    `points` returns the points of a choice, one for each strategy that the constraints allow, in a fixed
+    order; none if they allow none. `strategy_axes` has the values of each field of a strategy, ascending.
+    """
+
+    parameters: tuple[Parameter, ...]
+    strategy_axes: Mapping[str, tuple[int, ...]]
+    points: Callable[[Choice], tuple[DesignPoint, ...]]
+
+    @property
+    def choices(self) -> int:
+        """Number of combinations of the parameters."""
+        return math.prod(parameter.size for parameter in self.parameters)
+
+
+def by_distance(points: tuple[DesignPoint, ...], wanted: Mapping[str, int]) -> list[DesignPoint]:
+    """Sort points by the distance of their strategies from a wanted one, which need not exist; stable.
+
+    Distance counts doublings and halvings of degrees, and switches that differ.
+    """
+    return sorted(points, key=lambda point: _distance(point.strategy, wanted))
+
+
+def _distance(strategy: Strategy, wanted: Mapping[str, int]) -> float:
+    distance = 0.0
+    for name in STRATEGY_FIELDS:
+        value = getattr(strategy, name)
+        if isinstance(value, bool):
+            distance += _SWITCH * (value != bool(wanted[name]))
+        else:
+            distance += abs(math.log2(value / wanted[name]))
+    return distance

@@ -1,0 +1,158 @@
+"""The design space: axes and constraints as data, enumerated in a fixed order, and samples of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from dse.errors import InputError
+from dse.models import ModelSpec
+from dse.space.axes import Axis, check_strategy_axis, spec_axis, strategy_of_key, variants
+from dse.space.constraints import Filter
+from dse.strategies import STRATEGY_FIELDS, Strategy
+from dse.systems import SystemSpec
+
+_Point = TypeVar("_Point")
+
+
+class ScenarioStrategies(NamedTuple):
+    """A model, a system, and the strategies of the space for them."""
+
+    model: ModelSpec
+    system: SystemSpec
+    strategies: tuple[Strategy, ...]
+
+
+class SpaceSurvey(NamedTuple):
+    """How many points a space has, of how many combinations, and how many each constraint removed."""
+
+    points: int
+    combinations: int
+    removed: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class DesignSpace:
+    """The points worth trying: the product of all axes, less what violates a constraint.
+
+    Six axes are the fields of a strategy; `axes` adds fields of model and system by path, such as
+    ("system.network.0.bandwidth_gbps", (100, 400)), and may replace one of the six ("strategy.tp"), which
+    leaves `axes` then. A constraint is an `Expression` over the six, `npus` (of the network), the dimensions
+    of the model, and the path of any numeric field; a combination that violates one is not a point.
+
+    Raises:
+        InputError: an empty axis, an unknown field, a value of another type or listed twice, or a constraint
+            outside the language; names the key as a user writes it, such as `space.tp`.
+    """
+
+    name: str
+    dp: tuple[int, ...]
+    tp: tuple[int, ...]
+    sp: tuple[int, ...]
+    pp: tuple[int, ...]
+    weight_sharded: tuple[bool, ...]
+    activation_recompute: tuple[bool, ...]
+    constraints: tuple[str, ...] = ()
+    axes: tuple[Axis, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check axes and constraints, and sort the axes into those of strategies and those of specs."""
+        for field in STRATEGY_FIELDS:
+            check_strategy_axis(field, getattr(self, field), f"space.{field}")
+        of_specs: list[Axis] = []
+        for key, values in self.axes:
+            field_of_strategy = strategy_of_key(key)
+            if field_of_strategy is None:
+                of_specs.append(spec_axis(key, values))
+            else:
+                check_strategy_axis(field_of_strategy, values, f"space.axes.{key}")
+                object.__setattr__(self, field_of_strategy, tuple(values))
+        object.__setattr__(self, "axes", tuple(of_specs))
+        self._filter()
+
+    def scenarios(
+        self, models: Sequence[ModelSpec], systems: Sequence[SystemSpec]
+    ) -> Iterator[ScenarioStrategies]:
+        """Iterate over the points by model and system; those without a strategy are left out.
+
+        Models vary slowest, then systems, then `axes` (the first slowest); strategies of a scenario are in
+        the order of the six axes, dp slowest.
+
+        Raises:
+            InputError: no point is left (says which constraint removed the last), a combination is no valid
+                model or system, or a constraint cannot be evaluated, for example because it divides by zero.
+        """
+        selection = self._filter()
+        for model in models:
+            for system in systems:
+                for variant in variants(model, system, self.axes):
+                    strategies = selection.strategies(*variant)
+                    if strategies:
+                        yield ScenarioStrategies(*variant, strategies)
+        if not selection.points:
+            raise self._empty(selection, models, systems)
+
+    def strategies(self, model: ModelSpec, system: SystemSpec) -> tuple[Strategy, ...]:
+        """Return the strategies for one model and system, `axes` aside.
+
+        Raises:
+            InputError: as `scenarios`.
+        """
+        selection = self._filter()
+        strategies = selection.strategies(model, system)
+        if not strategies:
+            raise self._empty(selection, [model], [system])
+        return strategies
+
+    def survey(self, models: Sequence[ModelSpec], systems: Sequence[SystemSpec]) -> SpaceSurvey:
+        """Count the points, all combinations, and what each constraint removes.
+
+        A combination counts for the first constraint that it violates; constraints without a field of the
+        strategy come before the others.
+
+        Raises:
+            InputError: as `scenarios`.
+        """
+        selection = self._filter()
+        for model in models:
+            for system in systems:
+                for variant in variants(model, system, self.axes):
+                    selection.strategies(*variant)
+        if not selection.points:
+            raise self._empty(selection, models, systems)
+        removed = [(constraint.text, count) for constraint, count in selection.removed()]
+        return SpaceSurvey(selection.points, selection.combinations, tuple(removed))
+
+    def _filter(self) -> Filter:
+        return Filter({field: getattr(self, field) for field in STRATEGY_FIELDS}, self.constraints)
+
+    def _empty(
+        self, selection: Filter, models: Sequence[ModelSpec], systems: Sequence[SystemSpec]
+    ) -> InputError:
+        constraint, count = [entry for entry in selection.removed_in_order() if entry[1]][-1]
+        where = "; "
+        if len(models) == len(systems) == 1 and not self.axes:
+            where += f"the network has {systems[0].npus} NPUs, the model is {models[0].name}"
+        else:
+            where += f"there are {selection.scenarios} combinations of models and systems"
+        return InputError(
+            f"space '{self.name}' is empty: {constraint.key} '{constraint.text}' removes the last {count} of "
+            f"{selection.combinations} combinations{where}"
+        )
+
+
+def sample(points: Sequence[_Point], count: int, seed: int) -> tuple[_Point, ...]:
+    """Return `count` of the points drawn without replacement, in their order; all of them if there are fewer.
+
+    The same points, count and seed give the same sample on every machine.
+
+    Raises:
+        InputError: `count` is below 1.
+    """
+    if count < 1:
+        raise InputError(f"search.samples is {count}; it must be at least 1")
+    if count >= len(points):
+        return tuple(points)
+    return tuple(points[index] for index in sorted(random.Random(seed).sample(range(len(points)), count)))

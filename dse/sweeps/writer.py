@@ -1,0 +1,97 @@
+"""Rows on their way into a study: collected for a moment, written as parts, merged when parts are many."""
+
+from __future__ import annotations
+
+import threading
+from operator import attrgetter
+from types import TracebackType
+
+from dse.errors import InputError
+from dse.results import ROW_ORDER, StudyRow, StudyStore
+
+FLUSH_SECONDS = 0.5
+"""What a killed sweep may lose besides the points in flight: the rows of this time."""
+
+FLUSH_ROWS = 20_000  # bounds the memory of rows that wait
+COMPACT_PARTS = 64  # small parts of one sweep, before they are merged
+
+
+class StudyWriter:
+    """Writes rows in a thread of its own, so that they reach the disk even while the next ones take long.
+
+    A context manager: leaving it writes what is left, and merges the parts unless an exception leaves it.
+    """
+
+    def __init__(self, store: StudyStore, flush_seconds: float = FLUSH_SECONDS) -> None:
+        """Start nothing yet."""
+        self._store = store
+        self._flush_seconds = flush_seconds
+        self._rows: list[StudyRow] = []
+        self._parts = 0
+        self._error: BaseException | None = None
+        self._changed = threading.Condition()
+        self._closing = False
+        self._thread = threading.Thread(target=self._write_until_closed, name="dse-writer", daemon=True)
+        self.written = 0
+        self.warning = ""
+
+    def add(self, row: StudyRow) -> None:
+        """Take a row.
+
+        Raises:
+            InputError: rows before it could not be written.
+        """
+        with self._changed:
+            if self._error is not None:
+                raise self._error
+            self._rows.append(row)
+            if len(self._rows) >= FLUSH_ROWS:
+                self._changed.notify()
+
+    def __enter__(self) -> StudyWriter:
+        """Start writing."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write what is left; an error of writing is raised unless another one is on its way."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+        if self._error is not None and error is None:
+            raise self._error
+        if error is None and self.written:
+            self._compact()
+
+    def _write_until_closed(self) -> None:
+        try:
+            while not self._closing:
+                with self._changed:
+                    self._changed.wait(self._flush_seconds)
+                self._flush()
+            self._flush()
+        except BaseException as error:
+            with self._changed:
+                self._error = error
+
+    def _flush(self) -> None:
+        with self._changed:
+            rows, self._rows = self._rows, []
+        if not rows:
+            return
+        rows.sort(key=attrgetter(*ROW_ORDER))
+        self._store.append(rows)
+        self.written += len(rows)
+        self._parts += 1
+        if self._parts >= COMPACT_PARTS:
+            self._compact()
+            self._parts = 0
+
+    def _compact(self) -> None:
+        try:
+            self._store.compact()
+        except InputError as error:  # every row is safe in the small parts
+            self.warning = f"small parts were not merged: {error}"
