@@ -13,7 +13,7 @@ FUZZ_COMPILER ?= $(or $(shell command -v clang++),$(shell command -v c++))
 
 .DEFAULT_GOAL := help
 .PHONY: help install sweep bench test lint types unit nightly engine-test sanitize coverage format stubs lock clean
-.PHONY: build-astrasim validate-cli fuzz
+.PHONY: build-astrasim validate-cli fuzz chaos
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -72,6 +72,9 @@ fuzz: $(STAMP)  ## the readers of files on mutated input, FUZZ_SECONDS each; lib
 
 unit: $(STAMP)  ## pytest with coverage of dse/
 	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
+
+chaos: $(STAMP)  ## a sweep of 2,000 points killed 20 times equals one that nobody disturbed; about a minute
+	$(BIN)/python tests/sweeps/chaos.py --points 2000 --kills 20
 
 nightly: $(STAMP)  ## the shortcut against the general engine on tens of thousands of random points
 	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(JOBS) tests/simulators

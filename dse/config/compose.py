@@ -122,5 +122,5 @@ def _composed(overrides: Sequence[str]) -> tuple[ConfigSchema, str]:
     except (HydraException, OmegaConfBaseException, YAMLError, TypeError, ValueError) as error:
         raise InputError(one_line(error, overrides)) from None
     assert isinstance(values, ConfigSchema)
-    config.study = study_name(values)
+    values.study = config.study = study_name(values)
     return values, OmegaConf.to_yaml(config)

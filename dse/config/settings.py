@@ -194,7 +194,7 @@ def to_config(
             f"{'export' if values.results_dir else 'results_dir'} is empty; it must name a folder"
         )
     return Config(
-        study=study_name(values),
+        study=str(values.study),
         results_dir=Path(values.results_dir),
         memory_cap=values.memory_cap,
         memory_cap_bytes=parse_bytes(values.memory_cap, "memory_cap"),

@@ -18,7 +18,7 @@ _ANSWER_SECONDS = 20.0  # of which the start of Python and Ray takes some
 _PROBE = "import sys; from ray._raylet import GcsClient; GcsClient(address=sys.argv[1])"
 _MIB = 2**20
 _STORE_BYTES = 256 * _MIB  # scenarios and rows are small; more than this goes to the disk
-_INSTALL = "pip install 'dse[ray]'"
+_INSTALL = "pip install ray"
 
 
 @contextlib.contextmanager

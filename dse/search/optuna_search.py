@@ -326,5 +326,5 @@ def _optuna() -> types.ModuleType:
     try:
         import optuna
     except ImportError:
-        raise InputError("search=optuna needs the package optuna: pip install 'optuna>=4'") from None
+        raise InputError("search=optuna needs the package optuna: pip install 'optuna>=5'") from None
     return optuna

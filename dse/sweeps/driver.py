@@ -46,7 +46,7 @@ def run_sweep(
 ) -> SweepResult:
     """Evaluate what `search` proposes and is not `known`, and store it; `known` grows by it.
 
-    A kill at any moment loses at most the points in flight and the rows of the last `FLUSH_SECONDS`.
+    A kill at any moment loses at most the points in flight and the rows that `StudyWriter` still holds.
 
     Raises:
         InputError: a point's input is wrong, or the study cannot be written; what is computed stays stored.

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from operator import attrgetter
 from types import TracebackType
 
 from dse.errors import InputError
 from dse.results import ROW_ORDER, StudyRow, StudyStore
 
-FLUSH_SECONDS = 0.5
-"""What a killed sweep may lose besides the points in flight: the rows of this time."""
+LEAST_FLUSH_S, MOST_FLUSH_S = 0.1, 2.0
+WRITING_SHARE = 0.05
+"""Rows wait so long that writing them takes this share of the time, within the two limits above: that is what a
+killed sweep may lose besides the points in flight."""
 
 FLUSH_ROWS = 20_000  # bounds the memory of rows that wait
 COMPACT_PARTS = 64  # small parts of one sweep, before they are merged
@@ -22,10 +25,10 @@ class StudyWriter:
     A context manager: leaving it writes what is left, and merges the parts unless an exception leaves it.
     """
 
-    def __init__(self, store: StudyStore, flush_seconds: float = FLUSH_SECONDS) -> None:
-        """Start nothing yet."""
+    def __init__(self, store: StudyStore, flush_s: float = LEAST_FLUSH_S) -> None:
+        """Start nothing yet; the first rows wait for `flush_s` seconds."""
         self._store = store
-        self._flush_seconds = flush_seconds
+        self._flush_s = flush_s
         self._rows: list[StudyRow] = []
         self._parts = 0
         self._error: BaseException | None = None
@@ -70,7 +73,7 @@ class StudyWriter:
         try:
             while not self._closing:
                 with self._changed:
-                    self._changed.wait(self._flush_seconds)
+                    self._changed.wait(self._flush_s)
                 self._flush()
             self._flush()
         except BaseException as error:
@@ -82,8 +85,11 @@ class StudyWriter:
             rows, self._rows = self._rows, []
         if not rows:
             return
+        began = time.monotonic()
         rows.sort(key=attrgetter(*ROW_ORDER))
         self._store.append(rows)
+        writing_s = time.monotonic() - began
+        self._flush_s = min(max(LEAST_FLUSH_S, writing_s / WRITING_SHARE), MOST_FLUSH_S)
         self.written += len(rows)
         self._parts += 1
         if self._parts >= COMPACT_PARTS:

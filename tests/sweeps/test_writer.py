@@ -26,7 +26,7 @@ def wait_for_parts(store: StudyStore, count: int) -> None:
 
 def test_rows_are_written_while_the_next_ones_take_long(tmp_path: Path) -> None:
     store = StudyStore.create(tmp_path)
-    with StudyWriter(store, flush_seconds=0.02) as rows:
+    with StudyWriter(store, flush_s=0.02) as rows:
         for row in keyed(1, 2):
             rows.add(row)
         wait_for_parts(store, 1)
@@ -36,7 +36,7 @@ def test_rows_are_written_while_the_next_ones_take_long(tmp_path: Path) -> None:
 
 def test_what_is_left_is_written_and_merged_at_the_end(tmp_path: Path) -> None:
     store = StudyStore.create(tmp_path)
-    with StudyWriter(store, flush_seconds=0.02) as rows:
+    with StudyWriter(store, flush_s=0.02) as rows:
         for number, row in enumerate(keyed(4, 2, 1, 8)):
             rows.add(row)
             if number == 1:
@@ -50,7 +50,7 @@ def test_an_interrupted_sweep_keeps_its_rows(tmp_path: Path) -> None:
     store = StudyStore.create(tmp_path)
 
     def interrupted() -> None:
-        with StudyWriter(store, flush_seconds=60) as rows:
+        with StudyWriter(store, flush_s=60) as rows:
             rows.add(keyed(1)[0])
             raise KeyboardInterrupt
 
@@ -75,7 +75,7 @@ def test_a_full_disk_ends_the_sweep_and_keeps_what_is_stored(
         raise OSError(28, os.strerror(28))
 
     def add_until_it_fails() -> None:
-        with StudyWriter(store, flush_seconds=0.01) as rows:
+        with StudyWriter(store, flush_s=0.01) as rows:
             for row in keyed(*range(2, 2000)):
                 rows.add(row)
                 time.sleep(0.005)
@@ -105,7 +105,7 @@ def test_many_parts_are_merged_on_the_way(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(writer, "COMPACT_PARTS", 2)
     monkeypatch.setattr(writer, "FLUSH_ROWS", 5)
     store = StudyStore.create(tmp_path)
-    with StudyWriter(store, flush_seconds=0.001) as rows:
+    with StudyWriter(store, flush_s=0.001) as rows:
         for row in keyed(*range(1, 200)):
             rows.add(row)
             time.sleep(0.001)
