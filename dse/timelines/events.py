@@ -12,7 +12,7 @@ from dse.timelines.flows import Flow
 from dse.timelines.tracks import Slice, Threads, arguments
 
 _FIRST_THREAD = 1_000_000  # thread ids differ from process ids, which viewers take for main threads
-_MEMORY = "memory in bytes"
+_MEMORY = "memory"  # viewers add the name of the value, bytes
 _Timed = tuple[tuple[int, ...], Mapping[str, Any]]  # order, event
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from dse.simulators import RankRecording, Recording
+from dse.simulators import Recording
 from dse.timelines.tracks import Slice
 
 
@@ -42,11 +42,3 @@ def flows_of(recording: Recording, slices: Iterable[Slice]) -> Iterator[Flow]:
             source = of_node.get((sender, target.node.peer_node))
             if source is not None and source.start_ns < target.end_ns:
                 yield Flow(source, target, source.start_ns, target.end_ns - 1, "message")
-
-
-def shown_ranks(recording: Recording, classes: Iterable[int]) -> list[RankRecording]:
-    """Return the first recorded rank of each of these classes that has one."""
-    first: dict[int, RankRecording] = {}
-    for entry in recording.ranks:
-        first.setdefault(entry.rank_class, entry)
-    return [first[number] for number in sorted(set(classes)) if number in first]

@@ -10,7 +10,7 @@ from dse.errors import InputError
 from dse.simulators import NEVER, RankRecording, Recording
 from dse.timelines.bounds import kept_flows, kept_slices, kept_steps
 from dse.timelines.events import events_of
-from dse.timelines.flows import flows_of, shown_ranks
+from dse.timelines.flows import flows_of
 from dse.timelines.options import TimelineOptions, TimelineSummary
 from dse.timelines.tracks import Threads, slices_of
 
@@ -31,7 +31,8 @@ def write_timeline(
     """
     options = options or TimelineOptions()
     ranks = _chosen(recording, options.classes)
-    end_ns = max((time for entry in ranks for time in _times(entry)), default=0)
+    last_ns = max((time for entry in ranks for time in _times(entry)), default=0)
+    end_ns = last_ns + max(1000, last_ns // 20)  # of what never ends, so that it can be seen
     threads = Threads()
     slices = [drawn for entry in ranks for drawn in slices_of(entry, threads, end_ns)]
     steps = [(entry.rank_class, *step) for entry in ranks for step in entry.memory_curve()]
@@ -79,13 +80,21 @@ def _text(key: str, value: Any) -> str:
 def _chosen(recording: Recording, classes: Sequence[int] | None) -> list[RankRecording]:
     count = len(recording.outcome.classes)
     if classes is None:
-        return shown_ranks(recording, range(count))
+        return _first_ranks(recording, range(count))
     for number in classes:
         if not 0 <= number < count:
             raise InputError(f"rank class {number} does not exist; there are classes 0 to {count - 1}")
-        if not shown_ranks(recording, [number]):
+        if not _first_ranks(recording, [number]):
             raise InputError(f"rank class {number} was not recorded")
-    return shown_ranks(recording, classes)
+    return _first_ranks(recording, classes)
+
+
+def _first_ranks(recording: Recording, classes: Iterable[int]) -> list[RankRecording]:
+    """The first recorded rank of each of these classes that has one."""
+    first: dict[int, RankRecording] = {}
+    for entry in recording.ranks:
+        first.setdefault(entry.rank_class, entry)
+    return [first[number] for number in sorted(set(classes)) if number in first]
 
 
 def _times(entry: RankRecording) -> Iterator[int]:

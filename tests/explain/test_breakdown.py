@@ -75,6 +75,10 @@ def check(recording: Recording) -> None:
         assert all(ns >= 0 for ns in (*time.parts.values(), *time.overlapped.values()))
         assert sum(time.parts.values()) == time.wall_time_ns == recording.wall_time_ns
         assert time.parts["idle"] == 0
+        metrics = recording.outcome.rank(time.rank)
+        assert metrics is not None
+        no_compute = [part for part in PARTS if part.startswith(("exposed", "pipeline", "remote", "idle"))]
+        assert sum(time.parts[part] for part in no_compute) == metrics.exposed_comm_ns
         if rank is None:
             assert time.parts["finished"] == 0
 
