@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from builders import ALL_REDUCE, TINY, coll, comp, recv, send, system, workload
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +14,7 @@ from dse.errors import DseError, InputError
 from dse.executors import point_of, run_point
 from dse.simulators import NEVER, NativeSimulator, Recording
 from dse.strategies import Strategy, axis_of_group
-from dse.workloads import generate, parse_name
+from dse.workloads import generate, parse_name, workload_of
 
 AUTO, GENERAL = NativeSimulator("auto"), NativeSimulator("general")
 
@@ -175,6 +177,18 @@ def test_the_strategy_of_an_imported_workload_can_be_given() -> None:
     group = AUTO.record(work, system(), strategy=Strategy(dp=2)).ranks[0].nodes[0].group
     assert group is not None
     assert (group.axis, group.title()) == ("dp", "dp group {0,1}")
+
+
+def test_a_generated_point_read_back_from_its_files_is_recorded_the_same() -> None:
+    strategy = Strategy(dp=2, tp=2, sp=2, pp=2, activation_recompute=True)
+    work, on = generate(TINY, strategy), compose_config(["system=dgx16"]).system
+    files = [work.trace_bytes(rank) for rank in range(work.rank_count)]
+    imported = workload_of(files, json.loads(work.groups_json()))
+    got = AUTO.record(imported, on, ranks=range(16), strategy=strategy)
+    expected = AUTO.record(work, on, ranks=range(16))
+    for mine, other in zip(got.ranks, expected.ranks, strict=True):
+        assert mine.nodes == other.nodes
+        assert sorted(mine.tensors) == sorted(other.tensors)
 
 
 # Names
