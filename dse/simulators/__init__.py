@@ -8,16 +8,30 @@ from dse.errors import InputError
 from dse.simulators.astrasim import AstraSimSimulator
 from dse.simulators.base import BlockedNode, Outcome, RankMetrics, Simulator
 from dse.simulators.native import NativeSimulator
+from dse.simulators.recording import (
+    NEVER,
+    RankRecording,
+    RecordedGroup,
+    RecordedNode,
+    RecordedTensor,
+    Recording,
+)
 
 if TYPE_CHECKING:
     from dse.config import SimulatorSettings
 
 __all__ = [
+    "NEVER",
     "AstraSimSimulator",
     "BlockedNode",
     "NativeSimulator",
     "Outcome",
     "RankMetrics",
+    "RankRecording",
+    "RecordedGroup",
+    "RecordedNode",
+    "RecordedTensor",
+    "Recording",
     "Simulator",
     "make_simulator",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,8 +10,10 @@ from typing import Literal
 from dse import _engine
 from dse.errors import InputError
 from dse.simulators.base import BlockedNode, Outcome, RankMetrics, Simulator
+from dse.simulators.recording import Recording, recording_of
+from dse.strategies import STRATEGY_FIELDS, Strategy
 from dse.systems import Dimension, SystemSpec, read_graph, read_routes
-from dse.workloads import Workload
+from dse.workloads import GeneratedWorkload, Workload
 
 EngineMethod = Literal["auto", "general"]
 
@@ -29,14 +31,34 @@ class NativeSimulator(Simulator):
     def simulate(self, workload: Workload, system: SystemSpec) -> Outcome:
         """See `Simulator.simulate`."""
         result = _engine.simulate(workload.native, native_system(system), _METHODS[self.engine])
-        return Outcome(
-            status="deadlock" if result.deadlock else "ok",
-            classes=tuple(_metrics(ranks, system.track_local_memory) for ranks in result.classes),
-            class_of_rank=result.class_of_rank,
-            blocked=tuple(_blocked(node) for node in result.blocked),
-            events=result.events,
-            obstacle=None if result.by_classes else result.obstacle,
+        return _outcome(result, system)
+
+    def record(
+        self,
+        workload: Workload,
+        system: SystemSpec,
+        *,
+        strategy: Strategy | None = None,
+        ranks: Sequence[int] = (),
+        decisive_only: bool = False,
+    ) -> Recording:
+        """Run `workload` on `system` as `simulate` does, and keep what happened when on some ranks.
+
+        Recorded are `ranks`; or, if there are none, the lowest rank of each class of the outcome, or with
+        `decisive_only` of two of them: the one that finishes last and the one with the largest peak.
+        `strategy` names the axes of communicator groups; a workload that was generated here knows its own.
+        A deadlock is recorded too: what never ends has no end.
+
+        Raises:
+            InputError, SimulationError: as `simulate`; or a rank does not exist.
+        """
+        if strategy is None and isinstance(workload, GeneratedWorkload):
+            native = workload.transformer.strategy
+            strategy = Strategy(**{key: getattr(native, key) for key in STRATEGY_FIELDS})
+        recording = _engine.record(
+            workload.native, native_system(system), _METHODS[self.engine], list(ranks), decisive_only
         )
+        return recording_of(recording, _outcome(recording.result, system), strategy)
 
     def identity(self) -> Mapping[str, str]:
         """See `Simulator.identity`; the method is not part of it, since results are equal."""
@@ -111,6 +133,17 @@ def _add_graph(config: _engine.SystemConfig, dimension: Dimension) -> None:
         config.add_graph(npus, graph.devices, edges, ways)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _outcome(result: _engine.SimulationResult, system: SystemSpec) -> Outcome:
+    return Outcome(
+        status="deadlock" if result.deadlock else "ok",
+        classes=tuple(_metrics(ranks, system.track_local_memory) for ranks in result.classes),
+        class_of_rank=result.class_of_rank,
+        blocked=tuple(_blocked(node) for node in result.blocked),
+        events=result.events,
+        obstacle=None if result.by_classes else result.obstacle,
+    )
 
 
 def _metrics(rank: _engine.RankResult, tracked: bool) -> RankMetrics | None:

@@ -12,8 +12,8 @@ from dse.results import ROW_ORDER, StudyRow, StudyStore
 
 LEAST_FLUSH_S, MOST_FLUSH_S = 0.1, 2.0
 WRITING_SHARE = 0.05
-"""Rows wait so long that writing them takes this share of the time, within the two limits above: that is what a
-killed sweep may lose besides the points in flight."""
+"""Rows wait so long that writing them takes this share of the time, within the two limits above: that is what
+a killed sweep may lose besides the points in flight."""
 
 FLUSH_ROWS = 20_000  # bounds the memory of rows that wait
 COMPACT_PARTS = 64  # small parts of one sweep, before they are merged

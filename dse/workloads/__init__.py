@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dse.errors import InputError
 from dse.workloads.generate import GeneratedWorkload, NativeGenerator, WorkloadGenerator, generate
+from dse.workloads.names import OperatorName, parse_name
 from dse.workloads.stage import StageGenerator
 from dse.workloads.traces import (
     ImportedWorkload,
@@ -23,12 +24,14 @@ __all__ = [
     "GeneratedWorkload",
     "ImportedWorkload",
     "NativeGenerator",
+    "OperatorName",
     "StageGenerator",
     "TraceCounts",
     "Workload",
     "WorkloadGenerator",
     "generate",
     "make_generator",
+    "parse_name",
     "read_groups",
     "read_workload",
     "workload_of",

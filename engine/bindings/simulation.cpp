@@ -16,7 +16,12 @@ using namespace nb::literals;
 using namespace dse;
 using simulator::BlockedNode;
 using simulator::Method;
+using simulator::RankRecording;
 using simulator::RankResult;
+using simulator::RecordedGroup;
+using simulator::RecordedNode;
+using simulator::RecordedTensor;
+using simulator::Recording;
 using simulator::SimulationResult;
 using simulator::SystemConfig;
 
@@ -90,6 +95,52 @@ void set_remote_memory(SystemConfig& config, const std::string& type, std::uint6
     }
 }
 
+void bind_recording(nb::module_& m) {
+    nb::class_<RecordedNode>(m, "RecordedNode")
+        .def_ro("node", &RecordedNode::node)
+        .def_ro("id", &RecordedNode::id)
+        .def_ro("name", &RecordedNode::name)
+        .def_ro("kind", &RecordedNode::kind)
+        .def_ro("bound", &RecordedNode::bound)
+        .def_ro("on_cpu", &RecordedNode::on_cpu)
+        .def_ro("start_ns", &RecordedNode::start_ns)
+        .def_ro("end_ns", &RecordedNode::end_ns)
+        .def_ro("bytes", &RecordedNode::bytes)
+        .def_ro("num_ops", &RecordedNode::num_ops)
+        .def_ro("group", &RecordedNode::group)
+        .def_ro("peer", &RecordedNode::peer)
+        .def_ro("peer_node", &RecordedNode::peer_node)
+        .def_ro("message_ns", &RecordedNode::message_ns)
+        .def_ro("parents", &RecordedNode::parents);
+    nb::class_<RecordedTensor>(m, "RecordedTensor")
+        .def_ro("name", &RecordedTensor::name)
+        .def_ro("bytes", &RecordedTensor::bytes)
+        .def_ro("birth_ns", &RecordedTensor::birth_ns)
+        .def_ro("death_ns", &RecordedTensor::death_ns)
+        .def_ro("external", &RecordedTensor::external);
+    nb::class_<RankRecording>(m, "RankRecording")
+        .def_ro("rank", &RankRecording::rank)
+        .def_ro("nodes", &RankRecording::nodes)
+        .def_ro("tensors", &RankRecording::tensors);
+    nb::class_<RecordedGroup>(m, "RecordedGroup")
+        .def_ro("name", &RecordedGroup::name)
+        .def_ro("members", &RecordedGroup::members)
+        .def_ro("by_dimension", &RecordedGroup::by_dimension)
+        .def_ro("dimension_mask", &RecordedGroup::dimension_mask);
+    nb::class_<Recording>(m, "Recording")
+        .def_ro("result", &Recording::result)
+        .def_ro("ranks", &Recording::ranks)
+        .def_ro("groups", &Recording::groups);
+    m.def(
+        "record",
+        [](const workload::Workload& workload, const SystemConfig& config, Method method,
+           const std::vector<std::uint32_t>& ranks, bool decisive_only) {
+            return simulator::record(workload, config, method, {ranks, decisive_only});
+        },
+        "workload"_a, "config"_a, "method"_a = Method::kAuto, "ranks"_a = std::vector<std::uint32_t>{},
+        "decisive_only"_a = false, nb::call_guard<nb::gil_scoped_release>());
+}
+
 }  // namespace
 
 void bind_simulation(nb::module_& m) {
@@ -159,6 +210,7 @@ void bind_simulation(nb::module_& m) {
         .value("AUTO", Method::kAuto)
         .value("GENERAL", Method::kGeneral)
         .value("ASSUME_SYMMETRY", Method::kAssumeSymmetry);
+    bind_recording(m);
     m.def("simulate", &simulator::simulate, "workload"_a, "config"_a, "method"_a = Method::kAuto,
           nb::call_guard<nb::gil_scoped_release>());
 }

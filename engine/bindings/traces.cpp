@@ -226,6 +226,7 @@ void bind_traces(nb::module_& m) {
     nb::class_<Transformer>(m, "Transformer")
         .def_prop_ro("rank_count", &Transformer::rank_count)
         .def_prop_ro("is_fractional", &Transformer::is_fractional)
+        .def_prop_ro("strategy", &Transformer::strategy)
         .def("groups_json", &Transformer::groups_json)
         .def(
             "encode_trace",

@@ -1,5 +1,6 @@
 // Generates workloads, simulates them with both methods in 8 threads, and compares everything. Then workloads
-// made by hand, for each way in which ranks can fail to be symmetric.
+// made by hand, for each way in which ranks can fail to be symmetric, and recordings.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -7,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -393,6 +395,38 @@ void test_a_wrong_assumption_is_noticed() {
     CHECK_TEXT(simulate(workload, ring).obstacle, "the ring of group 1 has unequal wires");
 }
 
+bool same_nodes(const RankRecording& a, const RankRecording& b) {
+    const auto key = [](const RecordedNode& n) {
+        return std::tuple(n.node, n.id, n.start_ns, n.end_ns, n.peer, n.peer_node, n.message_ns, n.parents);
+    };
+    return std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
+                      [&](const RecordedNode& x, const RecordedNode& y) { return key(x) == key(y); });
+}
+
+/// All ranks, by classes and one by one: the same times; peaks and ends as the result has them.
+void test_recordings() {
+    for (const TransformerPointer& transformer : transformers()) {
+        const Workload workload = generate(transformer);
+        RecordingRequest every_rank;
+        for (std::uint32_t rank = 0; rank < workload.rank_count(); ++rank) every_rank.ranks.push_back(rank);
+        const SystemConfig config = systems()[2];
+        const Recording got = record(workload, config, Method::kAuto, every_rank);
+        const Recording truth = record(workload, config, Method::kGeneral, every_rank);
+        CHECK(same(got.result, simulate(workload, config)));
+        CHECK(got.ranks.size() == workload.rank_count() && truth.ranks.size() == got.ranks.size());
+        for (std::size_t i = 0; i < got.ranks.size(); ++i) CHECK(same_nodes(got.ranks[i], truth.ranks[i]));
+        const Recording classes = record(workload, config);
+        CHECK(classes.ranks.size() == classes.result.classes.size());
+    }
+    const Workload workload = generate(transformers()[0]);
+    try {
+        record(workload, systems()[2], Method::kAuto, {{16}, false});
+        fail(__LINE__, "rank 16 of 16 was recorded");
+    } catch (const dse::InputError& error) {
+        CHECK_TEXT(error.what(), "rank 16 cannot be recorded: the workload has 16 ranks");
+    }
+}
+
 }  // namespace
 
 int main() try {
@@ -402,6 +436,7 @@ int main() try {
     test_finer_classes();
     test_errors_are_the_same();
     test_a_wrong_assumption_is_noticed();
+    test_recordings();
     std::printf("%d failures\n", failures);
     return failures == 0 ? 0 : 1;
 } catch (const std::exception& error) {

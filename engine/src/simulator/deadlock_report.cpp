@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "simulator/node_names.hpp"
+
 namespace dse::simulator {
 
 namespace {
@@ -11,37 +13,6 @@ using workload::Node;
 using workload::NodeKind;
 
 constexpr std::size_t kMostNodesPerRank = 8;
-
-const char* name_of(const Node& node) {
-    switch (node.kind) {
-        case NodeKind::kInvalid:
-            return "invalid";
-        case NodeKind::kMemLoad:
-            return "memory load";
-        case NodeKind::kMemStore:
-            return "memory store";
-        case NodeKind::kCompute:
-            return "compute";
-        case NodeKind::kSend:
-            return "send";
-        case NodeKind::kReceive:
-            return "receive";
-        case NodeKind::kCollective:
-            break;
-    }
-    switch (node.collective) {
-        case CollectiveType::kAllGather:
-            return "all-gather";
-        case CollectiveType::kReduceScatter:
-            return "reduce-scatter";
-        case CollectiveType::kAllToAll:
-            return "all-to-all";
-        case CollectiveType::kBroadcast:
-            return "broadcast";
-        default:
-            return "all-reduce";
-    }
-}
 
 std::string cause_of_issued(const Node& node, bool never_completes, bool has_peers) {
     if (node.kind == NodeKind::kCompute) {
@@ -78,7 +49,7 @@ std::vector<BlockedNode> blocked_nodes(
             entry.rank = rank;
             entry.node_id = workload.catalog->id(rank, n);
             entry.name = workload.catalog->name(rank, n);
-            entry.kind = name_of(nodes[n]);
+            entry.kind = name_of_kind(nodes[n]);
             if (const auto found = peers.find({index, n}); found != peers.end()) {
                 entry.peers.assign(found->second.begin(), found->second.end());
             }

@@ -28,7 +28,8 @@ public:
         for (const Derating& d : config.deratings) executor_.derate(d.npu, d.compute_factor, d.memory_factor);
     }
 
-    SimulationResult run() {
+    SimulationResult run(Recorder* recorder) {
+        if (recorder != nullptr) executor_.keep_ends();
         executor_.start();
         Event event{};
         while (queue_.pop(event)) dispatch(event);
@@ -40,6 +41,7 @@ public:
         result.blocked = blocked_nodes(workload_, executor_, result.class_of_rank, awaited_peers(),
                                        [this](auto r, auto n) { return collectives_.never_completes(r, n); });
         result.deadlock = !result.blocked.empty();
+        if (recorder != nullptr) recorder->take(executor_, result);
         return result;
     }
 
@@ -110,8 +112,8 @@ private:
 }  // namespace
 
 SimulationResult simulate_every_rank(const workload::Workload& workload, const SystemConfig& config,
-                                     const network::CongestionUnaware& network) {
-    return Simulation(workload, config, network).run();
+                                     const network::CongestionUnaware& network, Recorder* recorder) {
+    return Simulation(workload, config, network).run(recorder);
 }
 
 }  // namespace dse::simulator

@@ -38,6 +38,10 @@ void GraphExecutor::derate(std::uint32_t r, double compute_factor, double memory
     ranks_[r].memory_bytes_per_second = config_.memory_bytes_per_second() * memory_factor;
 }
 
+void GraphExecutor::keep_ends() {
+    for (Rank& rank : ranks_) rank.ends.assign(rank.starts.size(), kStillOpen);
+}
+
 void GraphExecutor::start() {
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
         Rank& rank = ranks_[r];
@@ -179,6 +183,7 @@ void GraphExecutor::skip(std::uint32_t r, std::uint32_t n) {
     --rank.in_flight;
     rank.states[n] = NodeState::kDone;
     rank.statistics.add(class_of(node), queue_.now(), queue_.now());
+    if (!rank.ends.empty()) rank.ends[n] = queue_.now();
     track_memory(r, n);
     for (const std::uint32_t child : trace.children_of(node)) {
         if (--rank.waits[child] != 0) continue;
@@ -238,6 +243,7 @@ void GraphExecutor::account(std::uint32_t r, std::uint32_t n) {
     const Node& node = workload_.trace(r).nodes[n];
     const Time duration = queue_.now() - rank.starts[n];
     rank.statistics.add(class_of(node), rank.starts[n], queue_.now());
+    if (!rank.ends.empty()) rank.ends[n] = queue_.now();
     if (node.kind != NodeKind::kCompute) return;
     rank.statistics.compute_ns += duration;
     if (!config_.roofline || config_.replay_only || node.on_cpu) return;
@@ -245,6 +251,16 @@ void GraphExecutor::account(std::uint32_t r, std::uint32_t n) {
     const double bandwidth = rank.memory_bytes_per_second;
     const Roofline model = roofline(node.num_ops, static_cast<double>(node.bytes), peak, bandwidth);
     rank.statistics.add_roofline(model, duration, peak, bandwidth);
+}
+
+Bound GraphExecutor::bound_of(std::uint32_t r, std::uint32_t n) const {
+    const Node& node = workload_.trace(r).nodes[n];
+    const bool timed = config_.roofline && !config_.replay_only && !node.on_cpu && node.bytes != 0;
+    if (node.kind != NodeKind::kCompute || !timed) return Bound::kNone;
+    const double peak = ranks_[r].peak_flops;
+    const Roofline model =
+        roofline(node.num_ops, static_cast<double>(node.bytes), peak, ranks_[r].memory_bytes_per_second);
+    return model.flops_per_second >= peak ? Bound::kCompute : Bound::kMemory;
 }
 
 void GraphExecutor::track_memory(std::uint32_t r, std::uint32_t n) {

@@ -20,6 +20,12 @@ namespace dse::simulator {
 /// How far a node has come on a rank.
 enum class NodeState : std::uint8_t { kWaiting, kReady, kIssued, kDone };
 
+/// What limits a compute node on the roofline; none where its duration does not come from the roofline.
+enum class Bound : std::uint8_t { kNone, kCompute, kMemory };
+
+/// The end of a node that has not ended.
+inline constexpr Time kStillOpen = UINT64_MAX;
+
 class GraphExecutor {
 public:
     GraphExecutor(const workload::Workload& workload, const SystemConfig& config, EventQueue& queue,
@@ -30,6 +36,9 @@ public:
 
     /// Slows one rank; before `start`.
     void derate(std::uint32_t rank, double compute_factor, double memory_factor);
+
+    /// Keeps the ends of nodes; before `start`.
+    void keep_ends();
 
     /// The first issue pass of every rank, at time 0.
     void start();
@@ -48,6 +57,10 @@ public:
     std::uint32_t issued_in(std::uint32_t rank, std::uint32_t node) const {
         return ranks_[rank].passes[node];
     }
+    /// Tick at which a node ended, if ends are kept.
+    Time ended_at(std::uint32_t rank, std::uint32_t node) const { return ranks_[rank].ends[node]; }
+    Bound bound_of(std::uint32_t rank, std::uint32_t node) const;
+    const MemoryTracker& memory(std::uint32_t rank) const { return ranks_[rank].memory; }
     std::uint32_t current_pass() const { return pass_; }
 
 private:
@@ -59,6 +72,7 @@ private:
         std::vector<std::uint32_t> fresh;  ///< became ready during the issue pass
         std::vector<std::uint32_t> waits;  ///< nodes still waited for, per node
         std::vector<Time> starts;
+        std::vector<Time> ends;             ///< empty unless kept
         std::vector<std::uint32_t> passes;  ///< in which a node was issued
         std::vector<NodeState> states;
         std::uint32_t in_flight = 0;

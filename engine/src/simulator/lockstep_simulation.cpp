@@ -49,7 +49,8 @@ public:
         }
     }
 
-    SimulationResult run() {
+    SimulationResult run(Recorder* recorder) {
+        if (recorder != nullptr) executor_.keep_ends();
         executor_.start();
         Event event{};
         while (queue_.pop(event)) dispatch(event);
@@ -61,6 +62,7 @@ public:
             blocked_nodes(original_, executor_, classes_.representative, awaited_peers(),
                           [this](auto index, auto node) { return plan_of(index, node).phases.empty(); });
         result.deadlock = !result.blocked.empty();
+        if (recorder != nullptr) recorder->take(executor_, result);
         return result;
     }
 
@@ -204,9 +206,10 @@ private:
 }  // namespace
 
 SimulationResult simulate_classes(const Workload& workload, const SystemConfig& config,
-                                  const network::CongestionUnaware& network, const RankClasses& classes) {
+                                  const network::CongestionUnaware& network, const RankClasses& classes,
+                                  Recorder* recorder) {
     const Workload representatives = representatives_of(workload, classes);
-    return LockstepSimulation(workload, representatives, config, network, classes).run();
+    return LockstepSimulation(workload, representatives, config, network, classes).run(recorder);
 }
 
 }  // namespace dse::simulator

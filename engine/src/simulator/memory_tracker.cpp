@@ -10,7 +10,7 @@ namespace dse::simulator {
 
 void MemoryTracker::read(std::span<const workload::TensorMention> mentions, Time end) {
     for (const workload::TensorMention& mention : mentions) {
-        Tensor& tensor = tensors_[mention.tensor];
+        TensorLife& tensor = tensors_[mention.tensor];
         if (!tensor.known) tensor = {mention.bytes, 0, 0, true, false};
         tensor.death = end;
         tensor.read = true;
@@ -19,7 +19,7 @@ void MemoryTracker::read(std::span<const workload::TensorMention> mentions, Time
 
 std::uint32_t MemoryTracker::write(std::span<const workload::TensorMention> mentions, Time start) {
     for (const workload::TensorMention& mention : mentions) {
-        Tensor& tensor = tensors_[mention.tensor];
+        TensorLife& tensor = tensors_[mention.tensor];
         if (tensor.known) return mention.tensor;
         tensor = {mention.bytes, start, 0, true, false};
     }
@@ -29,7 +29,7 @@ std::uint32_t MemoryTracker::write(std::span<const workload::TensorMention> ment
 std::uint64_t MemoryTracker::peak_bytes() const {
     std::vector<std::pair<Time, std::int64_t>> changes;
     changes.reserve(tensors_.size() * 2);
-    for (const Tensor& tensor : tensors_) {
+    for (const TensorLife& tensor : tensors_) {
         if (!tensor.known) continue;
         changes.emplace_back(tensor.birth, static_cast<std::int64_t>(tensor.bytes));
         if (tensor.read) changes.emplace_back(tensor.death, -static_cast<std::int64_t>(tensor.bytes));

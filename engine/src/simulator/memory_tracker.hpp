@@ -10,6 +10,15 @@
 
 namespace dse::simulator {
 
+/// When a tensor is alive: from the tick of its birth until before that of its last read.
+struct TensorLife {
+    std::uint64_t bytes = 0;  ///< as first mentioned
+    Time birth = 0;
+    Time death = 0;
+    bool known = false;
+    bool read = false;  ///< otherwise it never dies
+};
+
 class MemoryTracker {
 public:
     explicit MemoryTracker(std::uint32_t tensor_count) : tensors_(tensor_count) {}
@@ -24,16 +33,11 @@ public:
     /// Largest total after the births and deaths of a tick. Linear but for sorting the deaths.
     std::uint64_t peak_bytes() const;
 
-private:
-    struct Tensor {
-        std::uint64_t bytes = 0;  ///< as first mentioned
-        Time birth = 0;
-        Time death = 0;
-        bool known = false;
-        bool read = false;
-    };
+    /// By index of tensor in the trace.
+    const std::vector<TensorLife>& lives() const { return tensors_; }
 
-    std::vector<Tensor> tensors_;
+private:
+    std::vector<TensorLife> tensors_;
 };
 
 }  // namespace dse::simulator

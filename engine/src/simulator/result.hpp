@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "workload/workload.hpp"
+
 namespace dse::simulator {
 
 /// Figures of one rank, as ASTRA-sim reports them (simulator spec, section 9).
@@ -44,5 +46,8 @@ struct SimulationResult {
     bool by_classes = false;   ///< one rank of each class was simulated
     std::string obstacle;      ///< otherwise: the first precondition of that which does not hold
 };
+
+/// Gathers classes with equal traces and figures, in order of their lowest rank.
+void merge_equal_classes(const workload::Workload& workload, SimulationResult& result);
 
 }  // namespace dse::simulator

@@ -2,15 +2,13 @@
 #include "simulator/simulator.hpp"
 
 #include <string>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "core/error.hpp"
-#include "core/pool.hpp"
 #include "network/congestion_unaware.hpp"
 #include "simulator/general_simulation.hpp"
 #include "simulator/lockstep_simulation.hpp"
+#include "simulator/recorder.hpp"
 #include "simulator/symmetry.hpp"
 
 namespace dse::simulator {
@@ -43,56 +41,44 @@ void check_fit(const workload::Workload& workload, const SystemConfig& config, s
     }
 }
 
-/// Gathers classes with equal traces and figures, in order of their lowest rank.
-void merge_equal_classes(const workload::Workload& workload, SimulationResult& result) {
-    std::unordered_multimap<std::uint64_t, std::uint32_t> merged_by_time;
-    std::vector<RankResult> merged;
-    std::vector<std::uint32_t> trace_of_merged;
-    std::vector<std::uint32_t> merged_of_class(result.classes.size(), kNil);
-    for (std::uint32_t rank = 0; rank < result.class_of_rank.size(); ++rank) {
-        std::uint32_t& place = merged_of_class[result.class_of_rank[rank]];
-        if (place == kNil) {
-            const RankResult& figures = result.classes[result.class_of_rank[rank]];
-            const auto [first, last] = merged_by_time.equal_range(figures.finish_ns);
-            for (auto it = first; it != last && place == kNil; ++it) {
-                const bool same_trace = trace_of_merged[it->second] == workload.trace_of_rank[rank];
-                if (same_trace && merged[it->second] == figures) place = it->second;
-            }
-            if (place == kNil) {
-                place = static_cast<std::uint32_t>(merged.size());
-                merged.push_back(figures);
-                trace_of_merged.push_back(workload.trace_of_rank[rank]);
-                merged_by_time.emplace(figures.finish_ns, place);
-            }
-        }
-        result.class_of_rank[rank] = place;
-    }
-    result.classes = std::move(merged);
-}
-
-}  // namespace
-
-SimulationResult simulate(const workload::Workload& workload, const SystemConfig& config, Method method) {
+SimulationResult run(const workload::Workload& workload, const SystemConfig& config, Method method,
+                     Recorder* recorder) {
     check(config);
     const network::CongestionUnaware network(config.network);
     check_fit(workload, config, network.address().npus());
     SimulationResult result;
     if (method == Method::kAssumeSymmetry) {
-        result = simulate_classes(workload, config, network, assume_rank_classes(workload, network));
+        result =
+            simulate_classes(workload, config, network, assume_rank_classes(workload, network), recorder);
         result.by_classes = true;
     } else {
         try {
             if (method == Method::kGeneral) throw NotSymmetric("the general engine was asked for");
-            result =
-                simulate_classes(workload, config, network, find_rank_classes(workload, config, network));
+            result = simulate_classes(workload, config, network, find_rank_classes(workload, config, network),
+                                      recorder);
             result.by_classes = true;
         } catch (const NotSymmetric& obstacle) {
-            result = simulate_every_rank(workload, config, network);
+            result = simulate_every_rank(workload, config, network, recorder);
             result.obstacle = obstacle.what();
         }
     }
     merge_equal_classes(workload, result);
     return result;
+}
+
+}  // namespace
+
+SimulationResult simulate(const workload::Workload& workload, const SystemConfig& config, Method method) {
+    return run(workload, config, method, nullptr);
+}
+
+Recording record(const workload::Workload& workload, const SystemConfig& config, Method method,
+                 RecordingRequest request) {
+    Recorder recorder(workload, config, std::move(request));
+    SimulationResult result = run(workload, config, method, &recorder);
+    Recording recording = recorder.release();
+    recording.result = std::move(result);
+    return recording;
 }
 
 }  // namespace dse::simulator

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "simulator/config.hpp"
+#include "simulator/recording.hpp"
 #include "simulator/result.hpp"
 #include "workload/workload.hpp"
 
@@ -20,5 +21,9 @@ enum class Method : std::uint8_t {
 /// result says `deadlock`, keeps the figures of the finished ranks and lists the nodes that block the others.
 SimulationResult simulate(const workload::Workload& workload, const SystemConfig& config,
                           Method method = Method::kAuto);
+
+/// The same, and what happened when on chosen ranks. Costs no more than their names and times.
+Recording record(const workload::Workload& workload, const SystemConfig& config,
+                 Method method = Method::kAuto, RecordingRequest request = {});
 
 }  // namespace dse::simulator

@@ -1,0 +1,76 @@
+"""Explanations and comparisons as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from dse.explain.breakdown import PARTS, Breakdown
+from dse.explain.compare import Comparison, Difference
+from dse.explain.explanation import Explanation
+from dse.explain.memory import CATEGORIES, MemoryAtPeak
+from dse.units import format_bytes
+
+
+def render(explanation: Explanation, *, items: int = 10) -> str:
+    """Return tables of the parts and categories that are not zero, and the `items` largest operators."""
+    lines = [explanation.label] if explanation.label else []
+    lines += _time_lines(explanation.time)
+    if explanation.memory is not None:
+        lines += ["", *_memory_lines(explanation.memory, items)]
+    return "\n".join(lines)
+
+
+def render_comparison(comparison: Comparison) -> str:
+    """Return tables of the figures of both points; those that are zero in both are left out."""
+    lines = [f"first:  {comparison.first}", f"second: {comparison.second}", ""]
+    lines.append(f"{'':<22}{'first':>18}{'second':>18}{'second - first':>18}")
+    lines += _difference_lines([comparison.wall_time, *comparison.parts], " ns")
+    overlapped = list(_difference_lines(comparison.overlapped, " ns"))
+    if overlapped:
+        lines += ["overlapped communication (no part of the sum):", *overlapped]
+    if comparison.peak is not None:
+        lines += ["", *_difference_lines([comparison.peak, *comparison.categories], "")]
+    return "\n".join(lines)
+
+
+def _time_lines(time: Breakdown) -> Iterable[str]:
+    yield f"wall time {time.wall_time_ns} ns, as rank {time.rank} spends it:"
+    for part, ns in time.parts.items():
+        if ns:
+            yield f"  {part:<20}{ns:>18} ns {_share(ns, time.wall_time_ns)}  {PARTS[part]}"
+    for axis, ns in time.overlapped.items():
+        if ns:
+            yield f"  overlapped {axis:<9}{ns:>18} ns {_share(ns, time.wall_time_ns)}  no part of the sum"
+
+
+def _memory_lines(memory: MemoryAtPeak, items: int) -> Iterable[str]:
+    during = "" if memory.operator is None else f", during {memory.operator}"
+    peak = memory.peak_memory_bytes
+    yield f"peak memory {peak} ({format_bytes(peak)}) of rank {memory.rank} at {memory.at_ns} ns{during}:"
+    for category, size in memory.categories.items():
+        if size:
+            yield f"  {category:<20}{format_bytes(size):>18}    {_share(size, peak)}  {CATEGORIES[category]}"
+    operators: Counter[tuple[str, str]] = Counter()
+    layers: Counter[tuple[str, str]] = Counter()
+    for item in memory.items:
+        operators[item.category, item.operator] += item.bytes
+        layers[item.category, item.operator] += item.layer is not None
+    largest = operators.most_common(items)
+    if largest:
+        yield f"largest of {len(operators)} operators:"
+    for (category, operator), total in largest:
+        count = layers[category, operator]
+        where = f" of {count} layer{'s' if count > 1 else ''}" if count else ""
+        yield f"  {category:<20}{format_bytes(total):>18}    {_share(total, peak)}  {operator}{where}"
+
+
+def _difference_lines(differences: Iterable[Difference], unit: str) -> Iterable[str]:
+    for d in differences:
+        if d.first or d.second:
+            values = f"{d.first:>18}{d.second:>18}{d.change:>+18}"
+            yield f"{d.name:<22}{values}{unit}"
+
+
+def _share(value: int, whole: int) -> str:
+    return f"{100 * value / whole:6.2f} %" if whole else ""

@@ -1,0 +1,98 @@
+"""Trace events: metadata, slices, counters and flows as the JSON objects that a viewer reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+from dse.simulators import RankRecording
+from dse.timelines.bounds import Step
+from dse.timelines.flows import Flow
+from dse.timelines.tracks import Slice, Threads, arguments
+
+_FIRST_THREAD = 1_000_000  # thread ids differ from process ids, which viewers take for main threads
+_MEMORY = "memory"  # viewers add the name of the value, bytes
+_Timed = tuple[tuple[int, ...], Mapping[str, Any]]  # order, event
+
+
+def events_of(
+    ranks: Sequence[RankRecording],
+    threads: Threads,
+    slices: Sequence[Slice],
+    steps: Sequence[Step],
+    flows: Sequence[Flow],
+) -> Iterator[Mapping[str, Any]]:
+    """Return metadata, then all other events in order of time; `ts` and `dur` are in ns."""
+    for entry in ranks:
+        process = {"ph": "M", "pid": _pid(entry.rank_class)}
+        yield {**process, "name": "process_name", "args": {"name": _process_name(entry)}}
+        yield {**process, "name": "process_sort_index", "args": {"sort_index": entry.rank_class}}
+    used = {drawn.thread for drawn in slices}
+    for number, (rank_class, name) in enumerate(threads.names):
+        if number in used:
+            thread = {"ph": "M", "pid": _pid(rank_class), "tid": _FIRST_THREAD + number}
+            yield {**thread, "name": "thread_name", "args": {"name": name}}
+            yield {**thread, "name": "thread_sort_index", "args": {"sort_index": number}}
+    timed = [*map(_slice_event, slices), *map(_counter_event, steps)]
+    for number, flow in enumerate(flows, 1):
+        timed += _flow_events(number, flow)
+    timed.sort(key=itemgetter(0))
+    for _, event in timed:
+        yield event
+
+
+def _slice_event(drawn: Slice) -> _Timed:
+    event = {
+        "ph": "X",
+        "name": drawn.name,
+        "cat": drawn.category,
+        "ts": drawn.start_ns,
+        "dur": drawn.duration_ns,
+        "pid": _pid(drawn.rank_class),
+        "tid": _FIRST_THREAD + drawn.thread,
+        "args": arguments(drawn.node),
+    }
+    # What takes no time comes before what begins at the same time; then arrows find the slice open.
+    return (drawn.start_ns, 0, drawn.thread, drawn.end_ns, drawn.node.node), event
+
+
+def _counter_event(step: Step) -> _Timed:
+    rank_class, time_ns, size = step
+    event = {
+        "ph": "C",
+        "name": _MEMORY,
+        "ts": time_ns,
+        "pid": _pid(rank_class),
+        "tid": _pid(rank_class),
+        "args": {"bytes": size},
+    }
+    return (time_ns, 1, rank_class), event
+
+
+def _flow_events(number: int, flow: Flow) -> Iterator[_Timed]:
+    ends = (("s", flow.source, flow.from_ns), ("f", flow.target, flow.to_ns))
+    for order, (phase, drawn, time_ns) in enumerate(ends, 2):
+        event: dict[str, Any] = {
+            "ph": phase,
+            "name": flow.category,
+            "cat": "flow",
+            "id": number,
+            "ts": time_ns,
+        }
+        if phase == "f":
+            event["bp"] = "e"
+        event |= {"pid": _pid(drawn.rank_class), "tid": _FIRST_THREAD + drawn.thread}
+        yield (time_ns, order, number), event
+
+
+def _pid(rank_class: int) -> int:
+    return rank_class + 1
+
+
+def _process_name(entry: RankRecording) -> str:
+    members = entry.members
+    if len(members) == 1:
+        return f"rank {members[0]}"
+    listed = ",".join(map(str, members[:8])) + (",…" if len(members) > 8 else "")
+    return f"class {entry.rank_class}: {len(members)} ranks like rank {entry.rank} {{{listed}}}"
