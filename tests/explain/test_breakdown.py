@@ -196,7 +196,7 @@ def test_a_deadlock_has_no_breakdown() -> None:
 @pytest.mark.parametrize("model", ["llama70b", "gpt175b"])
 def test_every_point_of_the_lab_sums_exactly(model: str, system_name: str) -> None:
     config = compose_config([f"system={system_name}", f"model={model}"])
-    strategies = config.space.points(64, config.model)
+    strategies = config.space.strategies(config.model, config.system)
     assert len(strategies) == 56
     for strategy in strategies:
         work = generate(config.model, strategy)
