@@ -95,7 +95,7 @@ SYSTEMS = {
     "torus_4x4": (16, _system("torus_4x4", (Dimension("Ring", 4, 100, 50),) * 2, ("ring",) * 2, 450, 3000)),
 }
 MODELS = {
-    "llama70b": ModelSpec("llama70b", 32000, 32000, 8192, 28672, 64, 1024, 512, 80),
+    "llama70b": ModelSpec("llama70b", 32000, 32000, 8192, 28672, 64, 1024, 512, 80, 8, True),
     "gpt175b": ModelSpec("gpt175b", 50257, 50257, 12288, 49152, 96, 1024, 512, 96),
     "tiny": ModelSpec("tiny", 4096, 4096, 1024, 4096, 16, 512, 32, 4),
 }
@@ -178,7 +178,7 @@ def test_overrides_reach_every_part() -> None:
     assert config.study == "x"
     assert (config.space.dp, config.space.tp, config.space.pp) == (POWERS, (1, 2, 4), (1, 2, 4))
     assert [dimension.bandwidth_gbps for dimension in config.system.network] == [200, 100, 100]
-    assert config.model == ModelSpec("llama70b", 32000, 32000, 8192, 28672, 64, 1024, 512, 16)
+    assert config.model == ModelSpec("llama70b", 32000, 32000, 8192, 28672, 64, 1024, 512, 16, 8, True)
     assert config.memory_cap_bytes == 85_899_345_920
     assert (config.search.name, config.search.samples, config.search.seed) == ("random", 7, 3)
     assert config.strategy == Strategy(dp=4, activation_recompute=True)

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from dse.config.schema import ConfigSchema, SimulatorSchema, SystemSchema, WorkloadSchema
 from dse.errors import InputError
-from dse.models import ModelSpec
+from dse.models import ModelSpec, Repairs
 from dse.simulators.native import EngineMethod
 from dse.strategies import DesignSpace, Strategy
 from dse.suggestions import did_you_mean
@@ -147,7 +147,7 @@ def to_config(values: ConfigSchema, resolved: str) -> Config:
         workload=_workload(values),
         output_format=cast(Literal["table", "json"], values.format),
         export=None if values.export is None else Path(values.export),
-        model=ModelSpec(**asdict(values.model)),
+        model=_model(values),
         system=_system(values.system),
         strategy=Strategy(**asdict(values.strategy)),
         space=DesignSpace(**{key: _frozen(value) for key, value in asdict(values.space).items()}),
@@ -156,6 +156,17 @@ def to_config(values: ConfigSchema, resolved: str) -> Config:
         simulator=_simulator(values),
         resolved=resolved,
     )
+
+
+def _model(values: ConfigSchema) -> ModelSpec:
+    fields = asdict(values.model)
+    model = ModelSpec(**{**fields, "repairs": Repairs(**fields["repairs"])})
+    if values.workload.name == "stage" and not model.is_reference:
+        raise InputError(
+            "workload.name is 'stage', which models what model.fidelity=stage models; write workload=native for "
+            "any repair"
+        )
+    return model
 
 
 def _system(values: SystemSchema) -> SystemSpec:

@@ -39,7 +39,7 @@ constexpr bool leaves_compute_node(OperatorKind kind) {
 
 /// What a model, a strategy and its fidelity switch on in the tables.
 using Features = std::uint32_t;
-inline constexpr Features kShardedWeights = 1U << 0U;                   ///< FSDP
+inline constexpr Features kShardedWeights = 1U << 0U;            ///< FSDP
 inline constexpr Features kStageRecomputeReplicated = 1U << 1U;  ///< the reference's recompute without FSDP
 inline constexpr Features kStageRecomputeSharded = 1U << 2U;     ///< and with FSDP
 inline constexpr Features kSelectiveRecompute = 1U << 3U;

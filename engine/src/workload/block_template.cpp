@@ -130,7 +130,7 @@ CollectiveChain BlockCompiler::chain(const OperatorTemplate& producer, Layout wa
     CollectiveChain result;
     double bytes = producer.result_size;
     const auto add = [&](Axis axis, CollectiveType type) {
-        result.push_back({axis, type, bytes});
+        result.push_back({{axis, type}, bytes});
         if (!variant_.fidelity.consistent_sharding) return;  // the reference repeats the first one's size
         const auto degree = static_cast<double>(strategy_.degree(axis));
         if (type == CollectiveType::kAllGather) bytes *= degree;
@@ -238,10 +238,11 @@ UpdateTemplate BlockCompiler::compile_update(const UpdateRow& row, const Names& 
 
     if (variant_.fidelity.optimizer_state) {
         result.reduces = !op.chain2.empty();
+        const CollectiveChain chain_of_sum = std::exchange(op.chain2, {});
         result.reduced = op;
         result.reduced.name = row.reduced;
         result.reduced.kind = OperatorKind::kBuffer;
-        result.reduced.chain1 = std::exchange(op.chain2, {});
+        result.reduced.chain1 = chain_of_sum;
         const double state_size = size(op.result, kAdamStateBytes);
         op.state = static_cast<int>(block.operators.size());
         op.num_ops *= kAdamOperations;

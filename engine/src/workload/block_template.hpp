@@ -36,11 +36,16 @@ struct StrategySpec {
 struct OperandCollective {
     Axis axis;
     CollectiveType type;
-    double bytes = 0.0;  ///< shard before a gather, full buffer before a reduction
+};
+
+/// And with its size: shard before a gather, full buffer before a reduction.
+struct SizedCollective {
+    OperandCollective collective;
+    double bytes;
 };
 
 /// The collectives on an operand, one after the other.
-using CollectiveChain = std::vector<OperandCollective>;
+using CollectiveChain = std::vector<SizedCollective>;
 
 /// One operator of a block. Operands are indices into the same template, -1 for none. Sizes are in bytes.
 struct OperatorTemplate {

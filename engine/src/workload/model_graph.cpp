@@ -87,6 +87,7 @@ void ModelGraph::append_all() {
             append_sums(pass[i], gradients[i]);
         }
     }
+    updates_begin_ = operators_.size();
     for (const std::size_t i : order) append_updates(passes_.front()[i], gradients[i]);
 }
 
@@ -97,7 +98,6 @@ std::int32_t ModelGraph::append(const Block& place, const OperatorTemplate& shap
                           .kind = shape.kind,
                           .block = place.kind,
                           .layer = place.layer,
-                          .micro_batch = place.micro_batch,
                           .stage = place.stage,
                           .operand1 = operand1,
                           .operand2 = operand2});
@@ -137,9 +137,7 @@ void ModelGraph::append_updates(const Block& place, const std::vector<std::int32
         const std::int32_t gradient =
             update.reduces ? append(place, update.reduced, gradients[i], -1) : gradients[i];
         append(place, update.update, place.base + update.update.operand1, gradient);
-        Operator& added = operators_.back();
-        added.update = true;
-        if (update.update.state >= 0) added.state = place.base + update.update.state;
+        operators_.back().update = true;
     }
 }
 
@@ -232,8 +230,8 @@ void ModelGraph::order_micro_batches() {
             const Block& after = pass[i];
             if (before.stage == after.stage) continue;
             const std::int32_t output = at(before, output_name(before.kind));
-            op(output).receive_waits_for = gone_back(after.stage);
-            op(at(after, input_gradient_name(after.kind))).receive_waits_for = output;
+            receive_waits_for_[output] = gone_back(after.stage);
+            receive_waits_for_[at(after, input_gradient_name(after.kind))] = output;
         }
     }
 }
@@ -257,9 +255,18 @@ void ModelGraph::order_stages() {
     }
 }
 
+std::size_t ModelGraph::micro_batch_of(const Operator& operation) const {
+    const auto index = static_cast<std::size_t>(&operation - operators_.data());
+    if (index >= updates_begin_) return 0;
+    const auto after = std::upper_bound(
+        passes_.begin(), passes_.end(), index,
+        [](std::size_t i, const Pass& pass) { return i < static_cast<std::size_t>(pass.front().base); });
+    return static_cast<std::size_t>(after - passes_.begin()) - 1;
+}
+
 std::string ModelGraph::id_of(const Operator& operation) const {
     std::string name;
-    if (operation.micro_batch > 0) name = "batch_" + std::to_string(operation.micro_batch) + "_";
+    if (const std::size_t m = micro_batch_of(operation); m > 0) name = "batch_" + std::to_string(m) + "_";
     switch (operation.block) {
         case kInputEmbedding:
             name += "in_emb_";

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "workload/block_template.hpp"
@@ -36,16 +37,15 @@ struct Operator {
     bool update = false;
     BlockKind block = BlockKind::kInputEmbedding;
     std::int32_t layer = 0;
-    std::int32_t micro_batch = 0;
     std::int32_t stage = 0;
     std::int32_t operand1 = -1;
     std::int32_t operand2 = -1;
-    std::int32_t state = -1;
     std::int32_t waits_for = -1;
-    std::int32_t receive_waits_for =
-        -1;  ///< what the stage that receives the result waits for before it does
 
     bool computes() const { return leaves_compute_node(kind); }
+
+    /// The optimiser's state that an update reads: a source of the same block as the weight.
+    std::int32_t state() const { return operand1 + shape->state - shape->operand1; }
 };
 
 /// Owns the compiled blocks that its operators point to; neither copied nor moved.
@@ -59,6 +59,12 @@ public:
 
     /// Stage numbers in order of first appearance in the list.
     const std::vector<std::int32_t>& stage_order() const { return stage_order_; }
+
+    /// What the stage that receives the operator's result waits for before it does, -1 for nothing.
+    std::int32_t receive_waits_for(std::int32_t op) const {
+        const auto found = receive_waits_for_.find(op);
+        return found == receive_waits_for_.end() ? -1 : found->second;
+    }
 
     /// Full name with suffix, such as `stack_0_mha_q@0`.
     std::string id_of(const Operator& op) const;
@@ -93,6 +99,7 @@ private:
     void order_micro_batches();
     void hold_back_updates();
     void stand_for(std::int32_t control, std::int32_t target);
+    std::size_t micro_batch_of(const Operator& op) const;
     std::int32_t end_of_backward(const Pass& pass, std::int32_t stage) const;
     void order_stages();
 
@@ -104,6 +111,8 @@ private:
     Fidelity fidelity_;
     std::int32_t layers_, stages_;
     std::vector<Pass> passes_;  ///< one a micro-batch
+    std::size_t updates_begin_ = 0;
+    std::unordered_map<std::int32_t, std::int32_t> receive_waits_for_;
 };
 
 }  // namespace dse::workload

@@ -61,8 +61,9 @@ private:
         if (op.computes()) places.compute = add_node(Role::kCompute, position, compute_id);
         const auto add_chain = [&](Role role, const CollectiveChain& chain, std::uint32_t& first,
                                    std::uint32_t& last) {
-            for (const OperandCollective& collective : chain) {
-                last = add_node(role, position, graph_.id_count++, collective);
+            for (std::size_t i = 0; i < chain.size(); ++i) {
+                last = add_node(role, position, graph_.id_count++, chain[i].collective);
+                graph_.nodes.back().place_in_chain = static_cast<std::uint8_t>(i);
                 if (first == kNone) first = last;
             }
         };
@@ -110,7 +111,10 @@ private:
                 graph_.data_deps.push_back(places.compute);
                 break;
             case Role::kReceive:
-                if (op.receive_waits_for >= 0) add_control(op.receive_waits_for);
+                if (const std::int32_t awaited = model_.receive_waits_for(graph_.members[node.position].op);
+                    awaited >= 0) {
+                    add_control(awaited);
+                }
                 break;
         }
         node.data_end = static_cast<std::uint32_t>(graph_.data_deps.size());

@@ -62,7 +62,7 @@ private:
                 std::vector<std::uint32_t> inputs;
                 if (op.operand1 >= 0) inputs.push_back(named(op.operand1));
                 if (op.operand2 >= 0) inputs.push_back(named(op.operand2));
-                if (op.state >= 0) inputs.push_back(named(op.state));
+                if (op.shape->state >= 0) inputs.push_back(named(op.state()));
                 add_tensors("inputs", inputs);
                 add_tensors("outputs", results_of(node));
                 add_integer("num_ops", Kind::kInt64, static_cast<std::int64_t>(op.shape->num_ops));
@@ -78,8 +78,8 @@ private:
                 const bool first = node.role == Role::kOperand1Collective;
                 add_tensors("inputs", {named(first ? op.operand1 : op.operand2)});
                 add_tensors("outputs", results_of(node));
-                const double bytes = node.collective.bytes;
-                add_integer("comm_size", Kind::kInt64, static_cast<std::int64_t>(bytes));
+                add_integer("comm_size", Kind::kInt64,
+                            static_cast<std::int64_t>(Transformer::comm_bytes(op, node)));
                 add_integer("comm_type", Kind::kInt64, static_cast<std::int64_t>(node.collective.type));
                 const std::uint64_t group = transformer_.group_number(rank_, node.collective.axis);
                 file_.attributes.push_back(

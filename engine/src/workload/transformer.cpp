@@ -271,7 +271,7 @@ Trace Transformer::flatten_stage(std::uint32_t position) const {
             node.bytes = static_cast<std::uint64_t>(o.shape->tensor_size);
             if (o.operand1 >= 0) mention(named_member(graph, o.operand1));
             if (o.operand2 >= 0) mention(named_member(graph, o.operand2));
-            if (o.state >= 0) mention(named_member(graph, o.state));
+            if (o.shape->state >= 0) mention(named_member(graph, o.state()));
         } else if (source.is_point_to_point()) {
             node.bytes = static_cast<std::uint64_t>(o.shape->result_size);
             node.tag = source.number * lanes_;
@@ -279,7 +279,7 @@ Trace Transformer::flatten_stage(std::uint32_t position) const {
             if (source.role == Role::kSend) mention(source.position);
         } else {
             const bool first = source.role == Role::kOperand1Collective;
-            node.bytes = static_cast<std::uint64_t>(source.collective.bytes);
+            node.bytes = static_cast<std::uint64_t>(comm_bytes(o, source));
             node.collective = source.collective.type;
             node.slot = static_cast<std::uint32_t>(source.collective.axis);
             mention(named_member(graph, first ? o.operand1 : o.operand2));

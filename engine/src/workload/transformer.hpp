@@ -63,6 +63,12 @@ private:
         }
     }
 
+    /// Size of the collective that a node is.
+    static double comm_bytes(const Operator& op, const StageNode& node) {
+        const bool first = node.role == Role::kOperand1Collective;
+        return (first ? *op.chain1 : op.shape->chain2)[node.place_in_chain].bytes;
+    }
+
     /// Whether the node is the last collective of a buffer.
     bool fills_buffer(const StageGraph& graph, std::uint32_t node) const {
         const StageNode& source = graph.nodes[node];
