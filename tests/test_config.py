@@ -234,7 +234,8 @@ ERRORS = [
     ("sytem=dgx16", "unknown key sytem; known keys are study, results_dir, memory_cap, export, format, "
      "workload, strategy, system, model, space, search, executor, simulator; did you mean 'system'?"),
     ("model.dff=1", "unknown key model.dff; keys of model are name, input_dim, output_dim, d_model, d_ff, "
-     "num_heads, seq_len, batch_size, num_layers; did you mean 'd_ff'?"),
+     "num_heads, seq_len, batch_size, num_layers, num_kv_heads, gated_mlp, micro_batches, fidelity, repairs; "
+     "did you mean 'd_ff'?"),
     ("system.network.0.npu=3", "unknown key system.network.0.npu; keys of system.network.0 are topology, "
      "npus, bandwidth_gbps, latency_ns, shape, routing, file, routes; did you mean 'npus'?"),
     ("system.network.3.npus=3", "system.network.3 does not exist: system.network has 3 entries, 0 to 2"),

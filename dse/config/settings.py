@@ -163,8 +163,8 @@ def _model(values: ConfigSchema) -> ModelSpec:
     model = ModelSpec(**{**fields, "repairs": Repairs(**fields["repairs"])})
     if values.workload.name == "stage" and not model.is_reference:
         raise InputError(
-            "workload.name is 'stage', which models what model.fidelity=stage models; write workload=native for "
-            "any repair"
+            "workload.name is 'stage', which models what model.fidelity=stage models; write workload=native "
+            "for any repair"
         )
     return model
 

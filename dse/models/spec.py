@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dse.errors import InputError
 from dse.models.fidelity import FIDELITIES, REPAIRS_OF, Repairs
@@ -27,8 +28,8 @@ class ModelSpec:
 
     `input_dim` and `output_dim` are the widths of the embeddings (the vocabulary), `d_model` the hidden and
     `d_ff` the feed-forward width, `seq_len` the tokens of a sequence, `batch_size` the sequences of the
-    global batch. `num_kv_heads` (None: num_heads) are the heads of keys and values in grouped-query attention,
-    `gated_mlp` says that the feed-forward has a third matrix, a gate (SwiGLU).
+    global batch. `num_kv_heads` (None: num_heads) are the heads of keys and values in grouped-query
+    attention, `gated_mlp` says that the feed-forward has a third matrix, a gate (SwiGLU).
 
     `fidelity` stage models what STAGE models: no grouped queries, no gate, one byte an element (workload
     specification, section 14); realistic repairs all of that. `repairs` switches single repairs.
@@ -36,7 +37,7 @@ class ModelSpec:
     batch on a rank up to 4 a stage (Huang et al. 2019: from there on the bubble is almost negligible).
 
     Raises:
-        InputError: a dimension is not an integer from 1 (`num_layers`: 2) to 2^63 - 1, or a choice is unknown.
+        InputError: a dimension is not an integer from 1 (`num_layers`: 2) to 2^63 - 1; a choice is unknown.
     """
 
     name: str
@@ -84,20 +85,21 @@ class ModelSpec:
             raise InputError(f"model.gated_mlp is {self.gated_mlp!r}; it must be true or false")
         if self.batch_size % (self.micro_batches or 1):
             raise InputError(
-                f"model.micro_batches is {self.micro_batches}; it must divide model.batch_size, {self.batch_size}"
+                f"model.micro_batches is {self.micro_batches}; it must divide model.batch_size, "
+                f"{self.batch_size}"
             )
         if (self.micro_batches or 1) > 1 and not self.resolved_repairs.contiguous_stages:
             raise InputError(
-                f"model.micro_batches is {self.micro_batches}; with stages that go round robin it must be 1: write "
-                "model.fidelity=realistic or model.repairs.contiguous_stages=true too"
+                f"model.micro_batches is {self.micro_batches}; with stages that go round robin it must be 1: "
+                "write model.fidelity=realistic or model.repairs.contiguous_stages=true too"
             )
 
-    @property
+    @cached_property
     def resolved_repairs(self) -> Repairs:
         """The repairs without None: what the fidelity says where nothing else is said."""
         return self.repairs.over(REPAIRS_OF[self.fidelity])
 
-    @property
+    @cached_property
     def is_reference(self) -> bool:
         """Whether this is exactly what STAGE models."""
         return self.resolved_repairs == REPAIRS_OF["stage"]

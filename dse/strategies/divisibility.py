@@ -23,8 +23,8 @@ def check(model: ModelSpec, strategy: Strategy) -> None:
             raise InfeasibleStrategy(f"strategy.{axis} is {degree}; it must be at least 1")
     if model.resolved_repairs.contiguous_stages and strategy.pp > model.num_layers:
         raise InfeasibleStrategy(
-            f"strategy.pp is {strategy.pp}: contiguous stages have at least one layer each, and model.num_layers "
-            f"is {model.num_layers}; pp must be at most {model.num_layers}"
+            f"strategy.pp is {strategy.pp}: contiguous stages have at least one layer each, and "
+            f"model.num_layers is {model.num_layers}; pp must be at most {model.num_layers}"
         )
     blocks = model.num_layers + 2
     if strategy.pp > blocks:

@@ -15,6 +15,9 @@ constexpr When kNonlinearRec = {.all_of = kNonlinear, .any_of = kAnyRecompute};
 constexpr When kNonlinearFullRec = {.all_of = kNonlinear, .any_of = kFullRecompute};
 constexpr When kProjects = {.all_of = kProjection};
 constexpr When kIsNonlinear = {.all_of = kNonlinear};
+// A mask that recompute makes again is not written in the forward pass: nobody would read it.
+constexpr When kMasks = {.all_of = kNonlinear, .none_of = kAnyRecompute};
+constexpr When kProjectionMasks = {.all_of = kNonlinear, .none_of = kFullRecompute};
 constexpr When kGathersJustInTime = {.any_of = kJustInTime};
 constexpr When kGathered = {.all_of = kJustInTime};
 constexpr When kScattered = {.all_of = kOptimizer | kShardedWeights};
@@ -40,13 +43,13 @@ constexpr std::array kAttention = {
     OperatorRow{"qk", M, "q", "BQdh", "k", "BSdg", "BQSh", "d"},
     OperatorRow{"softmax", E, "qk", "BQSh", "", "", "BQSh", "", "", kIsNonlinear},
     OperatorRow{"drop", A, "softmax", "BQSh", "", "", "BQSh", "", "", kIsNonlinear},
-    OperatorRow{"mask", D, "drop", "BQSh", "", "", "BQSh", "", "", kIsNonlinear, "", 1},
+    OperatorRow{"mask", D, "drop", "BQSh", "", "", "BQSh", "", "", kMasks, "", 1},
     OperatorRow{"qkv", M, "drop", "BQSh", "v", "BSdg", "BQdh", "S"},
     OperatorRow{"qkv_reshape", R, "qkv", "BSdh", "", "BSm", "BSm"},
     OperatorRow{"wo_all", G, "wo", "", "", "", "mM", "", "", {.all_of = kJustInTime | kProjection}, "ahead"},
     OperatorRow{"proj", M, "qkv_reshape", "BSm", "wo_all", "mM", "BSM", "m", "", kProjects},
     OperatorRow{"proj_drop", A, "proj", "BSm", "", "", "BSm", "", "", kIsNonlinear},
-    OperatorRow{"proj_mask", D, "proj_drop", "BSm", "", "", "BSm", "", "", kIsNonlinear, "", 1},
+    OperatorRow{"proj_mask", D, "proj_drop", "BSm", "", "", "BSm", "", "", kProjectionMasks, "", 1},
     OperatorRow{"res", A, "proj_drop", "BSm", "x", "BSm", "BSm"},
     OperatorRow{"norm", E, "res", "BSm", "", "", "BSm"},
     // Recompute, and what it shares with the backward pass: gathered weights and inputs.

@@ -13,6 +13,8 @@ constexpr When kStageRec = {.any_of = kStageRecompute};
 constexpr When kFullRec = {.any_of = kFullRecompute};
 constexpr When kNonlinearFullRec = {.all_of = kNonlinear, .any_of = kFullRecompute};
 constexpr When kIsNonlinear = {.all_of = kNonlinear};
+// A mask that recompute makes again is not written in the forward pass: nobody would read it.
+constexpr When kMasks = {.all_of = kNonlinear, .none_of = kFullRecompute};
 constexpr When kIsGated = {.all_of = kGated};
 constexpr When kHasGate = {.any_of = kGated};
 constexpr When kActivates = {.any_of = kNonlinear | kGated};
@@ -42,7 +44,7 @@ constexpr std::array kFeedForward = {
     OperatorRow{"w2_all", G, "w2", "", "", "", "fM", "", "", kGathered, "ahead"},
     OperatorRow{"x2", M, "act", "BSf", "w2_all", "fM", "BSM", "f"},
     OperatorRow{"drop", A, "x2", "BSm", "", "", "BSm", "", "", kIsNonlinear},
-    OperatorRow{"mask", D, "drop", "BSm", "", "", "BSm", "", "", kIsNonlinear, "", 1},
+    OperatorRow{"mask", D, "drop", "BSm", "", "", "BSm", "", "", kMasks, "", 1},
     OperatorRow{"res", A, "drop", "BSm", "x0", "BSm", "BSm"},
     OperatorRow{"norm", E, "res", "BSm", "", "", "BSm"},
     // Recompute, and what it shares with the backward pass: gathered weights and inputs.

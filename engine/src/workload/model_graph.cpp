@@ -35,6 +35,7 @@ SymbolValues symbol_values(const ModelSpec& model, const StrategySpec& strategy)
 
 ModelGraph::ModelGraph(const ModelSpec& model, const StrategySpec& strategy)
     : fidelity_(model.fidelity),
+      recomputes_layers_(strategy.activation_recompute && model.fidelity.recompute == Recompute::kFull),
       layers_(static_cast<std::int32_t>(model.num_layers)),
       stages_(static_cast<std::int32_t>(strategy.pp)) {
     const Variant variant{model.fidelity, model.shown_kv_heads() != model.num_heads,
@@ -79,6 +80,14 @@ void ModelGraph::append_all() {
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     if (!fidelity_.contiguous_stages) std::rotate(order.begin() + 1, order.end() - 1, order.end());
 
+    const auto entries = [&](BlockKind kind) {
+        return block(kind).operators.size() + block(kind).updates.size();
+    };
+    const std::size_t layer = entries(kAttention) + entries(kFeedForward);
+    operators_.reserve(
+        (entries(kInputEmbedding) + entries(kOutputEmbedding) + static_cast<std::size_t>(layers_) * layer) *
+        static_cast<std::size_t>(fidelity_.micro_batches));
+
     std::vector<std::vector<std::int32_t>> gradients(order.size());
     for (std::int32_t m = 0; m < fidelity_.micro_batches; ++m) {
         Pass& pass = passes_.emplace_back(layout(m));
@@ -122,6 +131,7 @@ void ModelGraph::append_block(Block& place) {
 
 /// Adds the micro-batch's gradients to those so far; of the first, they are the sum.
 void ModelGraph::append_sums(const Block& place, std::vector<std::int32_t>& gradients) {
+    if (fidelity_.micro_batches == 1) return;
     const std::vector<UpdateTemplate>& updates = block(place.kind).updates;
     gradients.resize(updates.size(), -1);
     for (std::size_t i = 0; i < updates.size(); ++i) {
@@ -134,8 +144,8 @@ void ModelGraph::append_updates(const Block& place, const std::vector<std::int32
     const std::vector<UpdateTemplate>& updates = block(place.kind).updates;
     for (std::size_t i = 0; i < updates.size(); ++i) {
         const UpdateTemplate& update = updates[i];
-        const std::int32_t gradient =
-            update.reduces ? append(place, update.reduced, gradients[i], -1) : gradients[i];
+        std::int32_t gradient = gradients.empty() ? place.base + update.gradient : gradients[i];
+        if (update.reduces) gradient = append(place, update.reduced, gradient, -1);
         append(place, update.update, place.base + update.update.operand1, gradient);
         operators_.back().update = true;
     }
@@ -178,8 +188,8 @@ void ModelGraph::connect_pass(const BlockCompiler& compiler, const Pass& pass) {
         const Block& after = pass[i];
         connect(compiler, at(after, input_name(after.kind)), at(before, output_name(before.kind)));
         connect(compiler, at(before, gradient_name(before.kind)), at(after, input_gradient_name(after.kind)));
-        if (const std::int32_t again = at(after, "x0_recomp"); again >= 0) {  // full recompute of a layer
-            connect(compiler, again, at(before, "norm_recomp"));
+        if (after.kind == kFeedForward && recomputes_layers_) {
+            connect(compiler, at(after, "x0_recomp"), at(before, "norm_recomp"));
             stand_for(at(before, "layer_gradient"), at(after, "dnorm"));
         }
     }

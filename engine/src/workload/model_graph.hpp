@@ -57,6 +57,9 @@ public:
 
     const std::vector<Operator>& operators() const { return operators_; }
 
+    /// Whether some operators write a second tensor.
+    bool has_side_results() const { return fidelity_.nonlinear_operators; }
+
     /// Stage numbers in order of first appearance in the list.
     const std::vector<std::int32_t>& stage_order() const { return stage_order_; }
 
@@ -109,6 +112,7 @@ private:
     CollectiveChain head_gradient_chain_;  ///< into the last layer's `dnorm`, the one alias with a collective
     CollectiveChain no_chain_;
     Fidelity fidelity_;
+    bool recomputes_layers_;
     std::int32_t layers_, stages_;
     std::vector<Pass> passes_;  ///< one a micro-batch
     std::size_t updates_begin_ = 0;

@@ -224,10 +224,12 @@ std::string Transformer::tensor_name(const StageGraph& graph, std::uint32_t posi
 std::uint32_t Transformer::named_member(const StageGraph& graph, std::int32_t index) const {
     const std::vector<std::uint32_t>& positions =
         position_of_op_[static_cast<std::size_t>(&graph - graphs_.stages.data())];
-    const std::uint32_t position = positions[static_cast<std::size_t>(index)];
-    const Operator& operand = op(index);
-    const bool alias = operand.kind == OperatorKind::kAlias && !graph.members[position].shadow;
-    return alias ? named_member(graph, operand.operand1) : position;
+    while (true) {
+        const std::uint32_t position = positions[static_cast<std::size_t>(index)];
+        const Operator& operand = op(index);
+        if (operand.kind != OperatorKind::kAlias || graph.members[position].shadow) return position;
+        index = operand.operand1;
+    }
 }
 
 std::uint32_t Transformer::peer_position(const StageNode& node) const {

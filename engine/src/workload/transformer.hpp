@@ -56,7 +56,7 @@ private:
         if (source.role == Role::kCompute || source.role == Role::kReceive || fills_buffer(graph, node)) {
             use(source.position);
         }
-        if (source.role != Role::kCompute) return;
+        if (source.role != Role::kCompute || !model_.has_side_results()) return;
         for (std::uint32_t i = source.position + 1; i < graph.members.size(); ++i) {
             if (graph.members[i].shadow || op(graph.members[i].op).kind != OperatorKind::kSideResult) break;
             use(i);
