@@ -11,7 +11,7 @@ import pytest
 from builders import attribute, parse, system
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from repairs import SMALL, counts, nodes_of, peaks, realistic, simulated, switched_on, tensors, with_only
+from repairs import SMALL, counts, nodes_of, realistic, simulated, switched_on, tensors, with_only
 
 from dse.config import compose_config
 from dse.errors import InputError
@@ -183,15 +183,6 @@ def test_gathers_happen_one_block_ahead_into_memory_of_their_own() -> None:
     assert len(gathers) == 1
 
 
-def test_realistic_sharding_saves_memory_by_gathering_just_in_time() -> None:
-    model = ModelSpec("z", 256, 256, 256, 1024, 8, 8, 8, 24)
-    strategy = Strategy(dp=4, weight_sharded=True)
-    (now,), (at_once,) = (
-        peaks(realistic(model, just_in_time_gathers=switch), strategy) for switch in (True, False)
-    )
-    assert now != at_once
-
-
 # Properties of any mix of repairs.
 
 
@@ -223,7 +214,7 @@ def test_a_mix_of_repairs_runs_to_its_end_the_same_by_classes_and_rank_by_rank(
     model, strategy = mix
     on = system(f"Ring {strategy.npus} @100/50", track_local_memory=True, **SLOW)
     work = generate(model, strategy, divisibility="strict")
-    by_classes, by_ranks = (NativeSimulator(engine).simulate(work, on) for engine in ("auto", "general"))  # type: ignore[arg-type]
+    by_classes, by_ranks = (NativeSimulator(engine).simulate(work, on) for engine in ("auto", "general"))
     assert by_classes.status == by_ranks.status == "ok"
     assert by_classes.classes == by_ranks.classes
     groups = {name: list(members) for name, members in json.loads(work.groups_json()).items()}
