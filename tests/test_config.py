@@ -95,7 +95,7 @@ SYSTEMS = {
     "torus_4x4": (16, _system("torus_4x4", (Dimension("Ring", 4, 100, 50),) * 2, ("ring",) * 2, 450, 3000)),
 }
 MODELS = {
-    "llama70b": ModelSpec("llama70b", 32000, 32000, 8192, 28672, 64, 1024, 512, 80),
+    "llama70b": ModelSpec("llama70b", 32000, 32000, 8192, 28672, 64, 1024, 512, 80, 8, True),
     "gpt175b": ModelSpec("gpt175b", 50257, 50257, 12288, 49152, 96, 1024, 512, 96),
     "tiny": ModelSpec("tiny", 4096, 4096, 1024, 4096, 16, 512, 32, 4),
 }
@@ -178,7 +178,7 @@ def test_overrides_reach_every_part() -> None:
     assert config.study == "x"
     assert (config.space.dp, config.space.tp, config.space.pp) == (POWERS, (1, 2, 4), (1, 2, 4))
     assert [dimension.bandwidth_gbps for dimension in config.system.network] == [200, 100, 100]
-    assert config.model == ModelSpec("llama70b", 32000, 32000, 8192, 28672, 64, 1024, 512, 16)
+    assert config.model == ModelSpec("llama70b", 32000, 32000, 8192, 28672, 64, 1024, 512, 16, 8, True)
     assert config.memory_cap_bytes == 85_899_345_920
     assert (config.search.name, config.search.samples, config.search.seed) == ("random", 7, 3)
     assert config.strategy == Strategy(dp=4, activation_recompute=True)
@@ -234,7 +234,8 @@ ERRORS = [
     ("sytem=dgx16", "unknown key sytem; known keys are study, results_dir, memory_cap, recompute, export, "
      "format, workload, strategy, system, model, space, search, executor, simulator; did you mean 'system'?"),
     ("model.dff=1", "unknown key model.dff; keys of model are name, input_dim, output_dim, d_model, d_ff, "
-     "num_heads, seq_len, batch_size, num_layers; did you mean 'd_ff'?"),
+     "num_heads, seq_len, batch_size, num_layers, num_kv_heads, gated_mlp, micro_batches, fidelity, repairs; "
+     "did you mean 'd_ff'?"),
     ("system.network.0.npu=3", "unknown key system.network.0.npu; keys of system.network.0 are topology, "
      "npus, bandwidth_gbps, latency_ns, shape, routing, file, routes; did you mean 'npus'?"),
     ("system.network.3.npus=3", "system.network.3 does not exist: system.network has 3 entries, 0 to 2"),

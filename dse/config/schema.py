@@ -9,6 +9,26 @@ MISSING: Any = "???"  # OmegaConf's mark of a mandatory value, without importing
 
 
 @dataclass
+class RepairsSchema:
+    """Which limits of the reference's model are repaired: see `dse.models.Repairs`."""
+
+    bytes_per_element: int | None = None
+    multiply_add_as_two: bool | None = None
+    block_shapes: bool | None = None
+    output_projection: bool | None = None
+    nonlinear_operators: bool | None = None
+    loss: bool | None = None
+    embedding_lookup: bool | None = None
+    no_input_gradient: bool | None = None
+    optimizer_state: bool | None = None
+    consistent_sharding: bool | None = None
+    just_in_time_gathers: bool | None = None
+    shared_gathers: bool | None = None
+    contiguous_stages: bool | None = None
+    recompute: str | None = None
+
+
+@dataclass
 class ModelSchema:
     """conf/model/*.yaml: see `dse.models.ModelSpec`."""
 
@@ -21,6 +41,11 @@ class ModelSchema:
     seq_len: int = MISSING
     batch_size: int = MISSING
     num_layers: int = MISSING
+    num_kv_heads: int | None = None
+    gated_mlp: bool = False
+    micro_batches: int | None = None
+    fidelity: str = "stage"
+    repairs: RepairsSchema = field(default_factory=RepairsSchema)
 
 
 @dataclass

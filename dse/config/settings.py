@@ -19,7 +19,7 @@ from dse.config.schema import (
     WorkloadSchema,
 )
 from dse.errors import InputError
-from dse.models import ModelSpec
+from dse.models import ModelSpec, Repairs
 from dse.results import TRANSIENT_STATUSES
 from dse.simulators.native import EngineMethod
 from dse.space import DesignSpace
@@ -202,7 +202,7 @@ def to_config(
         workload=_workload(values),
         output_format=cast(Literal["table", "json"], values.format),
         export=None if values.export is None else Path(values.export),
-        models=tuple(ModelSpec(**asdict(variant.model)) for variant in of_models),
+        models=tuple(_model(variant) for variant in of_models),
         systems=tuple(_system(variant.system) for variant in of_systems),
         strategy=Strategy(**asdict(values.strategy)),
         space=_space(values.space),
@@ -217,6 +217,17 @@ def _space(values: SpaceSchema) -> DesignSpace:
     fields = {key: _frozen(value) for key, value in asdict(values).items()}
     fields["axes"] = tuple((key, _frozen(listed)) for key, listed in fields["axes"].items())
     return DesignSpace(**fields)
+
+
+def _model(values: ConfigSchema) -> ModelSpec:
+    fields = asdict(values.model)
+    model = ModelSpec(**{**fields, "repairs": Repairs(**fields["repairs"])})
+    if values.workload.name == "stage" and not model.is_reference:
+        raise InputError(
+            "workload.name is 'stage', which models what model.fidelity=stage models; write workload=native "
+            "for any repair"
+        )
+    return model
 
 
 def _system(values: SystemSchema) -> SystemSpec:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from dse.errors import InputError
+from dse.models.fidelity import FIDELITIES, REPAIRS_OF, Repairs
+from dse.suggestions import did_you_mean
 
 MODEL_DIMENSIONS = (
     "input_dim",
@@ -25,11 +28,16 @@ class ModelSpec:
 
     `input_dim` and `output_dim` are the widths of the embeddings (the vocabulary), `d_model` the hidden and
     `d_ff` the feed-forward width, `seq_len` the tokens of a sequence, `batch_size` the sequences of the
-    global batch. Sizes are in elements; the workload counts one byte for each (workload specification,
-    section 14).
+    global batch. `num_kv_heads` (None: num_heads) are the heads of keys and values in grouped-query
+    attention, `gated_mlp` says that the feed-forward has a third matrix, a gate (SwiGLU).
+
+    `fidelity` stage models what STAGE models: no grouped queries, no gate, one byte an element (workload
+    specification, section 14); realistic repairs all of that. `repairs` switches single repairs.
+    `micro_batches` None is 1 under stage; under realistic with pipeline stages, the greatest divisor of the
+    batch on a rank up to 4 a stage (Huang et al. 2019: from there on the bubble is almost negligible).
 
     Raises:
-        InputError: a dimension is not an integer from 1 (`num_layers`: 2) to 2^63 - 1.
+        InputError: a dimension is not an integer from 1 (`num_layers`: 2) to 2^63 - 1; a choice is unknown.
     """
 
     name: str
@@ -41,13 +49,20 @@ class ModelSpec:
     seq_len: int
     batch_size: int
     num_layers: int
+    num_kv_heads: int | None = None
+    gated_mlp: bool = False
+    micro_batches: int | None = None
+    fidelity: str = "stage"
+    repairs: Repairs = field(default_factory=Repairs)
 
     def __post_init__(self) -> None:
         """Check every dimension."""
         if not self.name:
             raise InputError("model.name is empty; it must name the model, for example llama70b")
-        for key in MODEL_DIMENSIONS:
+        for key in (*MODEL_DIMENSIONS, "num_kv_heads", "micro_batches"):
             value = getattr(self, key)
+            if value is None and key not in MODEL_DIMENSIONS:
+                continue
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_DIMENSION:
                 raise InputError(
                     f"model.{key} is {value!r}; it must be an integer from 1 to {_MAX_DIMENSION}"
@@ -57,3 +72,61 @@ class ModelSpec:
                 "model.num_layers is 1; it must be at least 2: with a single layer the output embedding "
                 "is left unconnected, and the backward pass starts on its own"
             )
+        if self.num_heads % (self.num_kv_heads or 1):
+            raise InputError(
+                f"model.num_kv_heads is {self.num_kv_heads}; it must divide model.num_heads, {self.num_heads}"
+            )
+        if self.fidelity not in FIDELITIES:
+            raise InputError(
+                f"model.fidelity is {self.fidelity!r}; allowed are {', '.join(FIDELITIES)}"
+                f"{did_you_mean(str(self.fidelity), FIDELITIES)}"
+            )
+        if not isinstance(self.gated_mlp, bool):
+            raise InputError(f"model.gated_mlp is {self.gated_mlp!r}; it must be true or false")
+        if self.batch_size % (self.micro_batches or 1):
+            raise InputError(
+                f"model.micro_batches is {self.micro_batches}; it must divide model.batch_size, "
+                f"{self.batch_size}"
+            )
+        if (self.micro_batches or 1) > 1 and not self.resolved_repairs.contiguous_stages:
+            raise InputError(
+                f"model.micro_batches is {self.micro_batches}; with stages that go round robin it must be 1: "
+                "write model.fidelity=realistic or model.repairs.contiguous_stages=true too"
+            )
+
+    @cached_property
+    def resolved_repairs(self) -> Repairs:
+        """The repairs without None: what the fidelity says where nothing else is said."""
+        return self.repairs.over(REPAIRS_OF[self.fidelity])
+
+    @cached_property
+    def is_reference(self) -> bool:
+        """Whether this is exactly what STAGE models."""
+        return self.resolved_repairs == REPAIRS_OF["stage"]
+
+    @property
+    def shown_kv_heads(self) -> int:
+        """Heads of keys and values that the workload has."""
+        shown = self.resolved_repairs.block_shapes and self.num_kv_heads
+        return self.num_kv_heads if shown and self.num_kv_heads else self.num_heads
+
+    def micro_batches_on(self, dp: int, pp: int) -> int:
+        """Number of micro-batches under these degrees."""
+        if self.micro_batches is not None:
+            return self.micro_batches
+        if self.fidelity == "stage" or pp == 1 or not self.resolved_repairs.contiguous_stages:
+            return 1
+        batch = self.batch_size // dp if self.batch_size % dp == 0 else self.batch_size
+        return max(count for count in range(1, 4 * pp + 1) if batch % count == 0)
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights that the workload has, embeddings included (no biases, no norms)."""
+        repairs = self.resolved_repairs
+        gated = repairs.block_shapes and self.gated_mlp
+        projections = 4 if repairs.output_projection else 3
+        keys_and_values = 2 * self.d_model * self.shown_kv_heads // self.num_heads
+        attention = self.d_model * ((projections - 2) * self.d_model + keys_and_values)
+        feed_forward = (3 if gated else 2) * self.d_model * self.d_ff
+        embeddings = (self.input_dim + self.output_dim) * self.d_model
+        return self.num_layers * (attention + feed_forward) + embeddings

@@ -41,9 +41,9 @@ def lower_bound(model: ModelSpec, strategy: Strategy, system: SystemSpec) -> Bou
     from time 0 (simulator specification, section 8). The strategy must pass `dse.strategies.check`, and it is
     taken to fill the system.
 
-    Both are 0 for sizes that do not divide; time is 0 without the roofline model, memory if not tracked.
+    Both are 0 for sizes that do not divide and for models with repairs; time is 0 without the roofline model, memory if not tracked.
     """
-    if indivisible(model, strategy):
+    if not model.is_reference or indivisible(model, strategy):
         return Bound(0, 0)
     timed = system.roofline_enabled and not system.replay_only
     works = [_work(model, strategy, system, *speed) for speed in _speeds(strategy, system)] if timed else []

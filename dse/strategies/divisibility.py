@@ -21,6 +21,11 @@ def check(model: ModelSpec, strategy: Strategy) -> None:
         degree = getattr(strategy, axis)
         if degree < 1:
             raise InfeasibleStrategy(f"strategy.{axis} is {degree}; it must be at least 1")
+    if model.resolved_repairs.contiguous_stages and strategy.pp > model.num_layers:
+        raise InfeasibleStrategy(
+            f"strategy.pp is {strategy.pp}: contiguous stages have at least one layer each, and "
+            f"model.num_layers is {model.num_layers}; pp must be at most {model.num_layers}"
+        )
     blocks = model.num_layers + 2
     if strategy.pp > blocks:
         raise InfeasibleStrategy(
@@ -38,7 +43,7 @@ def indivisible(model: ModelSpec, strategy: Strategy) -> list[str]:
     """
     dp, tp, sp = strategy.dp, strategy.tp, strategy.sp
     conditions = [
-        ("dp", dp, "batch_size", model.batch_size),
+        _batch_condition(model, strategy),
         ("sp", sp, "seq_len", model.seq_len),
         ("tp", tp, "num_heads", model.num_heads),
         ("num_heads", model.num_heads, "d_model", model.d_model),
@@ -46,6 +51,8 @@ def indivisible(model: ModelSpec, strategy: Strategy) -> list[str]:
         ("tp", tp, "input_dim", model.input_dim),
         ("tp", tp, "output_dim", model.output_dim),
     ]
+    if model.shown_kv_heads != model.num_heads:
+        conditions.append(("tp", tp, "num_kv_heads", model.shown_kv_heads))
     if strategy.weight_sharded:
         conditions += [
             ("dp*sp", dp * sp, "input_dim", model.input_dim),
@@ -60,6 +67,13 @@ def indivisible(model: ModelSpec, strategy: Strategy) -> list[str]:
         for divisor_name, divisor, size_name, size in conditions
         if size % divisor
     ]
+
+
+def _batch_condition(model: ModelSpec, strategy: Strategy) -> tuple[str, int, str, int]:
+    dp, count = strategy.dp, model.micro_batches_on(strategy.dp, strategy.pp)
+    if count == 1:
+        return "dp", dp, "batch_size", model.batch_size
+    return "dp*micro_batches", dp * count, "batch_size", model.batch_size
 
 
 def _nearest_multiples(divisor: int, size: int) -> str:

@@ -10,12 +10,17 @@ from typing import Literal
 
 from dse import _engine
 from dse.errors import InputError
-from dse.models import MODEL_DIMENSIONS, ModelSpec
+from dse.models import MODEL_DIMENSIONS, REPAIRS, ModelSpec
 from dse.strategies import STRATEGY_FIELDS, InfeasibleStrategy, Strategy, check, indivisible
 from dse.workloads.traces import Workload
 
 Divisibility = Literal["stage", "strict"]
 _KEPT_WORKLOADS = 32  # a few MB each at the size of the lab's models
+_RECOMPUTES = {
+    "stage": _engine.Recompute.STAGE,
+    "selective": _engine.Recompute.SELECTIVE,
+    "full": _engine.Recompute.FULL,
+}
 
 
 @dataclass(frozen=True)
@@ -104,14 +109,29 @@ def _generated(model: ModelSpec, strategy: Strategy, is_fractional: bool) -> Gen
 
     A sweep over systems, such as a bandwidth sensitivity of one strategy, generates nothing twice.
     """
-    native_model = _engine.ModelSpec()
-    for key in MODEL_DIMENSIONS:
-        setattr(native_model, key, getattr(model, key))
     native_strategy = _engine.StrategySpec()
     for key in STRATEGY_FIELDS:
         setattr(native_strategy, key, getattr(strategy, key))
     try:
-        transformer = _engine.transformer(native_model, native_strategy)
+        transformer = _engine.transformer(_native_model(model, strategy), native_strategy)
     except InputError as error:
         raise InfeasibleStrategy(str(error)) from None
     return GeneratedWorkload(_engine.generate(transformer), transformer, is_fractional=is_fractional)
+
+
+def _native_model(model: ModelSpec, strategy: Strategy) -> _engine.ModelSpec:
+    native = _engine.ModelSpec()
+    for key in MODEL_DIMENSIONS:
+        setattr(native, key, getattr(model, key))
+    if model.is_reference:
+        return native
+    native.num_kv_heads = model.shown_kv_heads
+    native.gated_mlp = model.gated_mlp
+    fidelity = _engine.Fidelity()
+    repairs = model.resolved_repairs
+    for key in REPAIRS:
+        value = getattr(repairs, key)
+        setattr(fidelity, key, _RECOMPUTES[value] if key == "recompute" else value)
+    fidelity.micro_batches = model.micro_batches_on(strategy.dp, strategy.pp)
+    native.fidelity = fidelity
+    return native

@@ -47,6 +47,10 @@ class StageGenerator(WorkloadGenerator):
 
     def generate(self, model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> ImportedWorkload:
         """See `WorkloadGenerator.generate`; its crash or missing files are a `SimulationError`."""
+        if not model.is_reference:
+            raise InputError(
+                "model.fidelity: a checkout of STAGE generates no repairs; use model.fidelity=stage"
+            )
         is_fractional = fractional(model, strategy, divisibility)
         checkout = self._found_checkout()
         python = self._found_python()

@@ -18,7 +18,9 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace dse;
+using workload::Fidelity;
 using workload::ModelSpec;
+using workload::Recompute;
 using workload::StrategySpec;
 using workload::Transformer;
 using workload::Workload;
@@ -198,6 +200,27 @@ nb::typed<nb::dict, nb::str, nb::int_> counts_dict(const Workload& workload, std
 }  // namespace
 
 void bind_traces(nb::module_& m) {
+    nb::enum_<Recompute>(m, "Recompute")
+        .value("STAGE", Recompute::kStage)
+        .value("SELECTIVE", Recompute::kSelective)
+        .value("FULL", Recompute::kFull);
+    nb::class_<Fidelity>(m, "Fidelity")
+        .def(nb::init<>())
+        .def_rw("bytes_per_element", &Fidelity::bytes_per_element)
+        .def_rw("micro_batches", &Fidelity::micro_batches)
+        .def_rw("multiply_add_as_two", &Fidelity::multiply_add_as_two)
+        .def_rw("block_shapes", &Fidelity::block_shapes)
+        .def_rw("output_projection", &Fidelity::output_projection)
+        .def_rw("nonlinear_operators", &Fidelity::nonlinear_operators)
+        .def_rw("loss", &Fidelity::loss)
+        .def_rw("embedding_lookup", &Fidelity::embedding_lookup)
+        .def_rw("no_input_gradient", &Fidelity::no_input_gradient)
+        .def_rw("optimizer_state", &Fidelity::optimizer_state)
+        .def_rw("consistent_sharding", &Fidelity::consistent_sharding)
+        .def_rw("just_in_time_gathers", &Fidelity::just_in_time_gathers)
+        .def_rw("shared_gathers", &Fidelity::shared_gathers)
+        .def_rw("contiguous_stages", &Fidelity::contiguous_stages)
+        .def_rw("recompute", &Fidelity::recompute);
     nb::class_<ModelSpec>(m, "ModelSpec")
         .def(nb::init<>())
         .def_rw("input_dim", &ModelSpec::input_dim)
@@ -207,7 +230,10 @@ void bind_traces(nb::module_& m) {
         .def_rw("num_heads", &ModelSpec::num_heads)
         .def_rw("seq_len", &ModelSpec::seq_len)
         .def_rw("batch_size", &ModelSpec::batch_size)
-        .def_rw("num_layers", &ModelSpec::num_layers);
+        .def_rw("num_layers", &ModelSpec::num_layers)
+        .def_rw("num_kv_heads", &ModelSpec::num_kv_heads)
+        .def_rw("gated_mlp", &ModelSpec::gated_mlp)
+        .def_rw("fidelity", &ModelSpec::fidelity);
     nb::class_<StrategySpec>(m, "StrategySpec")
         .def(nb::init<>())
         .def_rw("dp", &StrategySpec::dp)

@@ -117,3 +117,9 @@ def test_numbers_beyond_doubles_stay_sound() -> None:
         assert truth is not None
         assert 0.99 * truth[2] < bound.wall_time_ns <= truth[0]
         assert 0 < bound.peak_memory_bytes <= truth[1]
+
+
+def test_nothing_is_claimed_for_a_model_with_repairs() -> None:
+    realistic = dataclasses.replace(TINY, fidelity="realistic")
+    assert lower_bound(realistic, Strategy(dp=4), rings(4)) == Bound(0, 0)
+    assert lower_bound(TINY, Strategy(dp=4), rings(4)).wall_time_ns > 0

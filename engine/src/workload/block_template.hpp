@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workload/block_tables.hpp"
+#include "workload/fidelity.hpp"
 #include "workload/symbols.hpp"
 
 namespace dse::workload {
@@ -37,44 +38,64 @@ struct OperandCollective {
     CollectiveType type;
 };
 
-/// A collective chain on an operand; all carry the size of the producer's result.
-struct CollectiveChain {
-    std::vector<OperandCollective> collectives;
-    double bytes = 0.0;
+/// And with its size: shard before a gather, full buffer before a reduction.
+struct SizedCollective {
+    OperandCollective collective;
+    double bytes;
 };
 
-/// One operator of a block. Operands are indices into the same template, -1 for none.
+/// The collectives on an operand, one after the other.
+using CollectiveChain = std::vector<SizedCollective>;
+
+/// One operator of a block. Operands are indices into the same template, -1 for none. Sizes are in bytes.
 struct OperatorTemplate {
-    std::string_view name;
+    std::string_view name = {};
     OperatorKind kind = OperatorKind::kSource;
     int operand1 = -1;
     int operand2 = -1;
+    int state = -1;  ///< of the optimiser: a source that an update reads and writes
     int waits_for = -1;
-    Layout result;
-    Layout partial;  ///< dimensions over which the result is an incomplete sum
+    Layout result = {};
+    Layout partial = {};  ///< dimensions over which the result is an incomplete sum
+    double element_bytes = 1.0;
     double result_size = 0.0;
     double num_ops = 0.0;
     double tensor_size = 0.0;
-    CollectiveChain chain1;
-    CollectiveChain chain2;
+    CollectiveChain chain1 = {};
+    CollectiveChain chain2 = {};
 
-    /// T, I and S operators leave no compute node.
-    bool computes() const {
-        return kind != OperatorKind::kSource && kind != OperatorKind::kAlias && kind != OperatorKind::kShadow;
-    }
+    bool computes() const { return leaves_compute_node(kind); }
+};
+
+/// How a weight is updated. Operands index BlockTemplate::operators; `gradient` is that of one micro-batch.
+struct UpdateTemplate {
+    int gradient = -1;
+    OperatorTemplate sum;      ///< of the micro-batches so far and this one
+    OperatorTemplate reduced;  ///< buffer of the sum over ranks, if `reduces`
+    OperatorTemplate update;
+    bool reduces = false;
 };
 
 struct BlockTemplate {
     std::vector<OperatorTemplate> operators;
-    std::vector<OperatorTemplate> updates;  ///< operands index `operators`
+    std::vector<UpdateTemplate> updates;
 
     int find(std::string_view name) const;
+};
+
+/// What is switched on in the tables. `grouped` and `gated`: what the model has, if its fidelity shows it.
+struct Variant {
+    Fidelity fidelity;
+    bool grouped = false;
+    bool gated = false;
+
+    Features features(const StrategySpec& strategy) const;
 };
 
 /// Compiles blocks for one model and strategy.
 class BlockCompiler {
 public:
-    BlockCompiler(const SymbolValues& values, const StrategySpec& strategy);
+    BlockCompiler(const SymbolValues& values, const StrategySpec& strategy, const Variant& variant);
 
     BlockTemplate compile(BlockKind kind) const;
 
@@ -84,12 +105,18 @@ public:
 private:
     struct Placement;
     Placement place(Layout layout, Layout partial) const;
-    OperatorTemplate compile_row(const OperatorRow& row, const BlockTemplate& block) const;
-    OperatorTemplate compile_update(const UpdateRow& row, const BlockTemplate& block) const;
-    double size(Layout layout) const;
+    class Names;
+    OperatorTemplate compile_row(const OperatorRow& row, const BlockTemplate& block,
+                                 const Names& names) const;
+    void compile_sizes(const OperatorRow& row, const BlockTemplate& block, OperatorTemplate& op) const;
+    UpdateTemplate compile_update(const UpdateRow& row, const Names& names, BlockTemplate& block) const;
+    double size(Layout layout, double element_bytes) const;
+    Layout shown(Layout layout) const;
 
     SymbolValues values_;
     StrategySpec strategy_;
+    Variant variant_;
+    Features features_;
 };
 
 }  // namespace dse::workload

@@ -1,142 +1,298 @@
-// Instantiates the compiled blocks layer by layer (workload spec, sections 5 and 6).
+// Instantiates the compiled blocks layer by layer (workload spec, sections 5 and 6), once a micro-batch.
 #include "workload/model_graph.hpp"
 
 #include <algorithm>
 
 namespace dse::workload {
 
-SymbolValues symbol_values(const ModelSpec& model, const StrategySpec& strategy) {
-    return {model.input_dim, model.output_dim, model.d_model, model.d_ff,  model.num_heads,
-            model.seq_len,   model.batch_size, strategy.dp,   strategy.tp, strategy.sp};
+using enum BlockKind;
+
+namespace {
+
+/// The local names by which a block takes its input and its gradient.
+std::string_view input_name(BlockKind kind) { return kind == kFeedForward ? "x0" : "x"; }
+std::string_view gradient_name(BlockKind kind) {
+    return kind == kAttention ? "d_norm" : kind == kFeedForward ? "dnorm" : "dy";
+}
+/// And by which it gives its output and its input's gradient.
+std::string_view output_name(BlockKind kind) {
+    return kind == kAttention || kind == kFeedForward ? "norm" : "y";
+}
+std::string_view input_gradient_name(BlockKind kind) {
+    return kind == kAttention ? "d_x" : kind == kFeedForward ? "dx0" : "dx";
 }
 
-ModelGraph::ModelGraph(const ModelSpec& model, const StrategySpec& strategy) {
-    const BlockCompiler compiler(symbol_values(model, strategy), strategy);
+}  // namespace
+
+SymbolValues symbol_values(const ModelSpec& model, const StrategySpec& strategy) {
+    return {model.input_dim, model.output_dim,
+            model.d_model,   model.d_ff,
+            model.num_heads, model.shown_kv_heads(),
+            model.seq_len,   model.batch_size / model.fidelity.micro_batches,
+            strategy.dp,     strategy.tp,
+            strategy.sp};
+}
+
+ModelGraph::ModelGraph(const ModelSpec& model, const StrategySpec& strategy)
+    : fidelity_(model.fidelity),
+      recomputes_layers_(strategy.activation_recompute && model.fidelity.recompute == Recompute::kFull),
+      layers_(static_cast<std::int32_t>(model.num_layers)),
+      stages_(static_cast<std::int32_t>(strategy.pp)) {
+    const Variant variant{model.fidelity, model.shown_kv_heads() != model.num_heads,
+                          model.fidelity.block_shapes && model.gated_mlp};
+    const BlockCompiler compiler(symbol_values(model, strategy), strategy, variant);
     for (std::size_t kind = 0; kind < blocks_.size(); ++kind) {
         blocks_[kind] = compiler.compile(static_cast<BlockKind>(kind));
     }
-    const auto layers = static_cast<std::int32_t>(model.num_layers);
-    const auto stages = static_cast<std::int32_t>(strategy.pp);
-    const auto layer_stage = [stages](std::int32_t layer) { return (layer + 1) % stages; };
-    const std::int32_t output_stage = (layers + 1) % stages;
-
-    input_base_ = append_block(BlockKind::kInputEmbedding, 0, 0);
-    output_base_ = append_block(BlockKind::kOutputEmbedding, 0, output_stage);
-    for (std::int32_t layer = 0; layer < layers; ++layer) {
-        attention_base_.push_back(append_block(BlockKind::kAttention, layer, layer_stage(layer)));
-        feed_forward_base_.push_back(append_block(BlockKind::kFeedForward, layer, layer_stage(layer)));
+    append_all();
+    for (const Pass& pass : passes_) connect_pass(compiler, pass);
+    if (fidelity_.just_in_time_gathers) {
+        for (std::size_t m = 0; m < passes_.size(); ++m) {
+            hold_back_gathers(passes_[m], m == 0 ? nullptr : &passes_[m - 1]);
+        }
     }
-    append_updates(BlockKind::kInputEmbedding, 0, 0, input_base_);
-    append_updates(BlockKind::kOutputEmbedding, 0, output_stage, output_base_);
-    for (std::int32_t layer = 0; layer < layers; ++layer) {
-        const auto index = static_cast<std::size_t>(layer);
-        append_updates(BlockKind::kAttention, layer, layer_stage(layer), attention_base_[index]);
-        append_updates(BlockKind::kFeedForward, layer, layer_stage(layer), feed_forward_base_[index]);
-    }
-    connect_all(compiler);
+    if (fidelity_.contiguous_stages) order_micro_batches();
+    if (fidelity_.optimizer_state) hold_back_updates();
     order_stages();
 }
 
-std::int32_t ModelGraph::append_block(BlockKind kind, std::int32_t layer, std::int32_t stage) {
-    const auto base = static_cast<std::int32_t>(operators_.size());
-    const auto global = [base](int local) { return local < 0 ? -1 : base + local; };
-    for (const OperatorTemplate& shape : block(kind).operators) {
-        operators_.push_back({.shape = &shape,
-                              .chain1 = &shape.chain1,
-                              .kind = shape.kind,
-                              .block = kind,
-                              .layer = layer,
-                              .stage = stage,
-                              .operand1 = global(shape.operand1),
-                              .operand2 = global(shape.operand2),
-                              .waits_for = global(shape.waits_for)});
+/// The blocks of one micro-batch with their stages: round robin by layer, or neighbours together.
+ModelGraph::Pass ModelGraph::layout(std::int32_t micro_batch) const {
+    const bool contiguous = fidelity_.contiguous_stages;
+    const auto stage_of = [&](std::int32_t layer) {
+        if (!contiguous) return (layer + 1) % stages_;
+        return static_cast<std::int32_t>(static_cast<std::int64_t>(layer) * stages_ / layers_);
+    };
+    Pass pass;
+    pass.push_back({kInputEmbedding, 0, micro_batch, 0, 0});
+    for (std::int32_t layer = 0; layer < layers_; ++layer) {
+        pass.push_back({kAttention, layer, micro_batch, stage_of(layer), 0});
+        pass.push_back({kFeedForward, layer, micro_batch, stage_of(layer), 0});
     }
-    return base;
+    pass.push_back({kOutputEmbedding, 0, micro_batch, stage_of(contiguous ? layers_ - 1 : layers_), 0});
+    return pass;
 }
 
-void ModelGraph::append_updates(BlockKind kind, std::int32_t layer, std::int32_t stage, std::int32_t base) {
-    for (const OperatorTemplate& shape : block(kind).updates) {
-        operators_.push_back({.shape = &shape,
-                              .chain1 = &shape.chain1,
-                              .kind = shape.kind,
-                              .update = true,
-                              .block = kind,
-                              .layer = layer,
-                              .stage = stage,
-                              .operand1 = base + shape.operand1,
-                              .operand2 = base + shape.operand2});
+/// The reference lists the output embedding second; contiguous stages list it last, which makes it the last
+/// stage.
+void ModelGraph::append_all() {
+    std::vector<std::size_t> order(2 * static_cast<std::size_t>(layers_) + 2);
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    if (!fidelity_.contiguous_stages) std::rotate(order.begin() + 1, order.end() - 1, order.end());
+
+    const auto entries = [&](BlockKind kind) {
+        return block(kind).operators.size() + block(kind).updates.size();
+    };
+    const std::size_t layer = entries(kAttention) + entries(kFeedForward);
+    operators_.reserve(
+        (entries(kInputEmbedding) + entries(kOutputEmbedding) + static_cast<std::size_t>(layers_) * layer) *
+        static_cast<std::size_t>(fidelity_.micro_batches));
+
+    std::vector<std::vector<std::int32_t>> gradients(order.size());
+    for (std::int32_t m = 0; m < fidelity_.micro_batches; ++m) {
+        Pass& pass = passes_.emplace_back(layout(m));
+        for (const std::size_t i : order) {
+            append_block(pass[i]);
+            append_sums(pass[i], gradients[i]);
+        }
+    }
+    updates_begin_ = operators_.size();
+    for (const std::size_t i : order) append_updates(passes_.front()[i], gradients[i]);
+}
+
+std::int32_t ModelGraph::append(const Block& place, const OperatorTemplate& shape, std::int32_t operand1,
+                                std::int32_t operand2) {
+    operators_.push_back({.shape = &shape,
+                          .chain1 = &shape.chain1,
+                          .kind = shape.kind,
+                          .block = place.kind,
+                          .layer = place.layer,
+                          .stage = place.stage,
+                          .operand1 = operand1,
+                          .operand2 = operand2});
+    return static_cast<std::int32_t>(operators_.size() - 1);
+}
+
+void ModelGraph::append_block(Block& place) {
+    place.base = static_cast<std::int32_t>(operators_.size());
+    const auto global = [&](int local) { return local < 0 ? -1 : place.base + local; };
+    for (const OperatorTemplate& shape : block(place.kind).operators) {
+        append(place, shape, global(shape.operand1), global(shape.operand2));
+        operators_.back().waits_for = global(shape.waits_for);
+    }
+    if (place.micro_batch == 0) return;
+    const Pass& first = passes_.front();
+    const auto same = static_cast<std::size_t>(&place - passes_.back().data());
+    for (const UpdateTemplate& update : block(place.kind).updates) {
+        const std::int32_t weight = update.update.operand1;
+        stand_for(place.base + weight, first[same].base + weight);
     }
 }
 
-std::int32_t ModelGraph::at(BlockKind kind, std::int32_t base, std::string_view name) const {
-    return base + block(kind).find(name);
+/// Adds the micro-batch's gradients to those so far; of the first, they are the sum.
+void ModelGraph::append_sums(const Block& place, std::vector<std::int32_t>& gradients) {
+    if (fidelity_.micro_batches == 1) return;
+    const std::vector<UpdateTemplate>& updates = block(place.kind).updates;
+    gradients.resize(updates.size(), -1);
+    for (std::size_t i = 0; i < updates.size(); ++i) {
+        const std::int32_t gradient = place.base + updates[i].gradient;
+        gradients[i] = gradients[i] < 0 ? gradient : append(place, updates[i].sum, gradients[i], gradient);
+    }
+}
+
+void ModelGraph::append_updates(const Block& place, const std::vector<std::int32_t>& gradients) {
+    const std::vector<UpdateTemplate>& updates = block(place.kind).updates;
+    for (std::size_t i = 0; i < updates.size(); ++i) {
+        const UpdateTemplate& update = updates[i];
+        std::int32_t gradient = gradients.empty() ? place.base + update.gradient : gradients[i];
+        if (update.reduces) gradient = append(place, update.reduced, gradient, -1);
+        append(place, update.update, place.base + update.update.operand1, gradient);
+        operators_.back().update = true;
+    }
+}
+
+std::int32_t ModelGraph::at(const Block& place, std::string_view name) const {
+    const int found = block(place.kind).find(name);
+    return found < 0 ? -1 : place.base + found;
+}
+
+void ModelGraph::stand_for(std::int32_t control, std::int32_t target) {
+    Operator& alias = op(control);
+    alias.kind = OperatorKind::kAlias;
+    alias.operand1 = target;
+    alias.chain1 = &no_chain_;
 }
 
 void ModelGraph::connect(const BlockCompiler& compiler, std::int32_t alias, std::int32_t target) {
-    Operator& op = operators_[static_cast<std::size_t>(alias)];
-    const OperatorTemplate& producer = *operators_[static_cast<std::size_t>(target)].shape;
-    op.kind = OperatorKind::kAlias;
-    op.operand1 = target;
-    op.chain1 = &no_chain_;
-    if (producer.result != op.shape->result || !producer.partial.empty()) {
-        CollectiveChain chain = compiler.chain(producer, op.shape->result);
-        if (!chain.collectives.empty()) {
-            head_gradient_chain_ = std::move(chain);
-            op.chain1 = &head_gradient_chain_;
+    const OperatorTemplate& producer = *op(target).shape;
+    const OperatorTemplate& consumer = *op(alias).shape;
+    stand_for(alias, target);
+    if (producer.result != consumer.result || !producer.partial.empty()) {
+        CollectiveChain chain = compiler.chain(producer, consumer.result);
+        if (!chain.empty()) {
+            head_gradient_chain_ = std::move(chain);  // the same for every micro-batch
+            op(alias).chain1 = &head_gradient_chain_;
         }
     }
 }
 
-void ModelGraph::connect_all(const BlockCompiler& compiler) {
-    using enum BlockKind;
-    const auto layers = attention_base_.size();
-    connect(compiler, at(kOutputEmbedding, output_base_, "dy"), at(kOutputEmbedding, output_base_, "y"));
-    for (std::size_t l = 0; l < layers; ++l) {
-        const std::int32_t attention = attention_base_[l];
-        const std::int32_t feed_forward = feed_forward_base_[l];
-        connect(compiler, at(kFeedForward, feed_forward, "x0"), at(kAttention, attention, "norm"));
-        connect(compiler, at(kAttention, attention, "d_norm"), at(kFeedForward, feed_forward, "dx0"));
-        if (l == 0) {
-            connect(compiler, at(kAttention, attention, "x"), at(kInputEmbedding, input_base_, "y"));
-            connect(compiler, at(kInputEmbedding, input_base_, "dy"), at(kAttention, attention, "d_x"));
-        } else {
-            const std::int32_t previous = feed_forward_base_[l - 1];
-            connect(compiler, at(kAttention, attention, "x"), at(kFeedForward, previous, "norm"));
-            connect(compiler, at(kFeedForward, previous, "dnorm"), at(kAttention, attention, "d_x"));
+void ModelGraph::connect_pass(const BlockCompiler& compiler, const Pass& pass) {
+    const Block& output = pass.back();
+    if (const std::int32_t loss = at(output, "dy"); op(loss).kind == OperatorKind::kSource) {
+        connect(compiler, loss, at(output, "y"));
+    }
+    for (std::size_t i = 1; i < pass.size(); ++i) {
+        // The reference leaves the output embedding of a single layer unconnected.
+        if (i + 1 == pass.size() && layers_ < 2) break;
+        const Block& before = pass[i - 1];
+        const Block& after = pass[i];
+        connect(compiler, at(after, input_name(after.kind)), at(before, output_name(before.kind)));
+        connect(compiler, at(before, gradient_name(before.kind)), at(after, input_gradient_name(after.kind)));
+        if (after.kind == kFeedForward && recomputes_layers_) {
+            connect(compiler, at(after, "x0_recomp"), at(before, "norm_recomp"));
+            stand_for(at(before, "layer_gradient"), at(after, "dnorm"));
         }
     }
-    if (layers < 2) return;  // the reference leaves the output embedding of a single layer unconnected
-    const std::int32_t last = feed_forward_base_.back();
-    connect(compiler, at(kOutputEmbedding, output_base_, "x"), at(kFeedForward, last, "norm"));
-    connect(compiler, at(kFeedForward, last, "dnorm"), at(kOutputEmbedding, output_base_, "dx"));
+}
+
+/// Gathers of a block begin when the block before it does: one block ahead.
+void ModelGraph::hold_back_gathers(const Pass& pass, const Pass* previous) {
+    for (std::size_t i = 0; i < pass.size(); ++i) {
+        const Block& here = pass[i];
+        if (i > 0 && pass[i - 1].stage == here.stage) {
+            stand_for(at(here, "ahead"), at(pass[i - 1], input_name(pass[i - 1].kind)));
+        } else if (previous != nullptr) {  // the stage's last block, one micro-batch earlier
+            std::size_t last = i;
+            while (last + 1 < pass.size() && pass[last + 1].stage == here.stage) ++last;
+            const Block& block = (*previous)[last];
+            stand_for(at(here, "ahead"), at(block, input_name(block.kind)));
+        }
+        if (i + 1 == pass.size()) {
+            stand_for(at(here, "behind"), at(here, input_name(here.kind)));
+        } else {
+            const Block& next = pass[i + 1].stage == here.stage ? pass[i + 1] : here;
+            stand_for(at(here, "behind"), at(next, gradient_name(next.kind)));
+        }
+    }
+}
+
+/// The operator that ends a stage's part of a backward pass, -1 if it has no layer.
+std::int32_t ModelGraph::end_of_backward(const Pass& pass, std::int32_t stage) const {
+    for (const Block& place : pass) {
+        if (place.kind == kAttention && place.stage == stage) return at(place, "d_x");
+    }
+    return -1;
+}
+
+/// 1F1B (Narayanan et al. 2019): stage s begins a micro-batch when the one pp - s before it has gone back,
+/// and receives a gradient only after its own forward pass.
+void ModelGraph::order_micro_batches() {
+    const auto count = static_cast<std::int32_t>(passes_.size());
+    for (std::int32_t m = 0; m < count; ++m) {
+        const Pass& pass = passes_[static_cast<std::size_t>(m)];
+        const auto gone_back = [&](std::int32_t stage) {
+            const std::int32_t earlier = m - (stages_ - stage);
+            return earlier < 0 ? -1 : end_of_backward(passes_[static_cast<std::size_t>(earlier)], stage);
+        };
+        op(at(pass.front(), "y")).waits_for = gone_back(0);
+        for (std::size_t i = 1; i < pass.size(); ++i) {
+            const Block& before = pass[i - 1];
+            const Block& after = pass[i];
+            if (before.stage == after.stage) continue;
+            const std::int32_t output = at(before, output_name(before.kind));
+            receive_waits_for_[output] = gone_back(after.stage);
+            receive_waits_for_[at(after, input_gradient_name(after.kind))] = output;
+        }
+    }
+}
+
+/// Gradient clipping needs every gradient: a stage updates its weights once its backward pass is over.
+void ModelGraph::hold_back_updates() {
+    std::vector<std::int32_t> ends;
+    for (std::int32_t stage = 0; stage < stages_; ++stage) {
+        ends.push_back(end_of_backward(passes_.back(), stage));
+    }
+    for (Operator& operation : operators_) {
+        if (operation.update) operation.waits_for = ends[static_cast<std::size_t>(operation.stage)];
+    }
 }
 
 void ModelGraph::order_stages() {
-    for (const Operator& op : operators_) {
-        if (std::find(stage_order_.begin(), stage_order_.end(), op.stage) == stage_order_.end()) {
-            stage_order_.push_back(op.stage);
+    for (const Operator& operation : operators_) {
+        if (std::find(stage_order_.begin(), stage_order_.end(), operation.stage) == stage_order_.end()) {
+            stage_order_.push_back(operation.stage);
         }
     }
 }
 
-std::string ModelGraph::id_of(const Operator& op) const {
+std::size_t ModelGraph::micro_batch_of(const Operator& operation) const {
+    const auto index = static_cast<std::size_t>(&operation - operators_.data());
+    if (index >= updates_begin_) return 0;
+    const auto after = std::upper_bound(
+        passes_.begin(), passes_.end(), index,
+        [](std::size_t i, const Pass& pass) { return i < static_cast<std::size_t>(pass.front().base); });
+    return static_cast<std::size_t>(after - passes_.begin()) - 1;
+}
+
+std::string ModelGraph::id_of(const Operator& operation) const {
     std::string name;
-    switch (op.block) {
-        case BlockKind::kInputEmbedding:
-            name = "in_emb_";
+    if (const std::size_t m = micro_batch_of(operation); m > 0) name = "batch_" + std::to_string(m) + "_";
+    switch (operation.block) {
+        case kInputEmbedding:
+            name += "in_emb_";
             break;
-        case BlockKind::kOutputEmbedding:
-            name = "out_emb_";
+        case kOutputEmbedding:
+            name += "out_emb_";
             break;
-        case BlockKind::kAttention:
-            name = "stack_" + std::to_string(op.layer) + "_mha_";
+        case kAttention:
+            name += "stack_" + std::to_string(operation.layer) + "_mha_";
             break;
-        case BlockKind::kFeedForward:
-            name = "stack_" + std::to_string(op.layer) + "_ffn_";
+        case kFeedForward:
+            name += "stack_" + std::to_string(operation.layer) + "_ffn_";
             break;
     }
-    name += op.shape->name;
-    name += op.update ? "@1" : "@0";
+    name += operation.shape->name;
+    name += operation.update ? "@1" : "@0";
     return name;
 }
 

@@ -61,8 +61,9 @@ private:
         if (op.computes()) places.compute = add_node(Role::kCompute, position, compute_id);
         const auto add_chain = [&](Role role, const CollectiveChain& chain, std::uint32_t& first,
                                    std::uint32_t& last) {
-            for (const OperandCollective& collective : chain.collectives) {
-                last = add_node(role, position, graph_.id_count++, collective);
+            for (std::size_t i = 0; i < chain.size(); ++i) {
+                last = add_node(role, position, graph_.id_count++, chain[i].collective);
+                graph_.nodes.back().place_in_chain = static_cast<std::uint8_t>(i);
                 if (first == kNone) first = last;
             }
         };
@@ -80,7 +81,8 @@ private:
         if (places.compute != kNone) return places.compute;
         if (places.last1 != kNone) return places.last1;
         const Operator& op = op_at(position);
-        return op.kind == OperatorKind::kAlias ? output_node(position_.at(op.operand1)) : kNone;
+        const bool follows = op.kind == OperatorKind::kAlias || op.kind == OperatorKind::kSideResult;
+        return follows ? output_node(position_.at(op.operand1)) : kNone;
     }
 
     bool is_dropped(std::uint32_t position) const {
@@ -109,6 +111,10 @@ private:
                 graph_.data_deps.push_back(places.compute);
                 break;
             case Role::kReceive:
+                if (const std::int32_t awaited = model_.receive_waits_for(graph_.members[node.position].op);
+                    awaited >= 0) {
+                    add_control(awaited);
+                }
                 break;
         }
         node.data_end = static_cast<std::uint32_t>(graph_.data_deps.size());
@@ -154,7 +160,10 @@ private:
                                 found.begin() + static_cast<std::ptrdiff_t>(count));
     }
 
-    void add_control(std::int32_t op) { graph_.control_deps.push_back(places_[position_.at(op)].compute); }
+    void add_control(std::int32_t op) {
+        const std::uint32_t node = output_node(position_.at(op));
+        if (node != kNone) graph_.control_deps.push_back(node);
+    }
 
     /// Collectives that nothing holds back are chained in file order if there are more than two of them.
     void add_start_chain() {

@@ -16,6 +16,7 @@ enum class Role : std::uint8_t { kCompute, kOperand1Collective, kOperand2Collect
 struct StageNode {
     Role role = Role::kCompute;
     OperandCollective collective{};
+    std::uint8_t place_in_chain = 0;
     std::uint32_t position = 0;  ///< of the operator in StageGraph::members
     std::uint32_t number = 0;    ///< offset from the rank's first id; crossing pair for send and receive
     std::uint32_t data_begin = 0, data_end = 0;

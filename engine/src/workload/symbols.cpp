@@ -1,4 +1,4 @@
-// The fifteen dimension tokens and arithmetic on layouts.
+// The dimension tokens: fifteen of the spec, and two of grouped-query attention; and arithmetic on layouts.
 #include "workload/symbols.hpp"
 
 #include <stdexcept>
@@ -14,8 +14,8 @@ Monomial monomial(std::initializer_list<Symbol> over, std::initializer_list<Symb
     return result;
 }
 
-const std::array<Token, 15>& tokens() {
-    static const std::array<Token, 15> table = {{
+const std::array<Token, 17>& tokens() {
+    static const std::array<Token, 17> table = {{
         {'B', "Batch/dp", monomial({kBatch}, {kDp})},
         {'S', "Seq/sp", monomial({kSeq}, {kSp})},
         {'Q', "Seq", monomial({kSeq})},
@@ -24,6 +24,8 @@ const std::array<Token, 15>& tokens() {
         {'m', "Dmodel/tp", monomial({kDmodel}, {kTp})},
         {'d', "Dmodel/Head", monomial({kDmodel}, {kHead})},
         {'h', "Head/tp", monomial({kHead}, {kTp})},
+        {'g', "KvHead/tp", monomial({kKvHead}, {kTp})},
+        {'r', "Head/KvHead", monomial({kHead}, {kKvHead})},
         {'I', "Din", monomial({kDin})},
         {'i', "Din/tp", monomial({kDin}, {kTp})},
         {'o', "Dout/tp", monomial({kDout}, {kTp})},

@@ -14,7 +14,20 @@ enum class Axis : std::uint8_t { kData = 0, kTensor = 1, kSequence = 2 };
 inline constexpr std::array<Axis, 3> kAxes = {Axis::kData, Axis::kTensor, Axis::kSequence};
 
 /// The free symbols of every size: model dimensions, then degrees.
-enum Symbol : std::uint8_t { kDin, kDout, kDmodel, kDff, kHead, kSeq, kBatch, kDp, kTp, kSp, kSymbolCount };
+enum Symbol : std::uint8_t {
+    kDin,
+    kDout,
+    kDmodel,
+    kDff,
+    kHead,
+    kKvHead,
+    kSeq,
+    kBatch,
+    kDp,
+    kTp,
+    kSp,
+    kSymbolCount
+};
 
 using SymbolValues = std::array<std::int64_t, kSymbolCount>;
 

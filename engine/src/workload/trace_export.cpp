@@ -62,8 +62,9 @@ private:
                 std::vector<std::uint32_t> inputs;
                 if (op.operand1 >= 0) inputs.push_back(named(op.operand1));
                 if (op.operand2 >= 0) inputs.push_back(named(op.operand2));
+                if (op.shape->state >= 0) inputs.push_back(named(op.state()));
                 add_tensors("inputs", inputs);
-                add_tensors("outputs", {node.position});
+                add_tensors("outputs", results_of(node));
                 add_integer("num_ops", Kind::kInt64, static_cast<std::int64_t>(op.shape->num_ops));
                 const auto bytes = static_cast<std::uint64_t>(op.shape->tensor_size);
                 add_integer("tensor_size", Kind::kUint64, static_cast<std::int64_t>(bytes));
@@ -75,10 +76,10 @@ private:
                 break;
             default: {
                 const bool first = node.role == Role::kOperand1Collective;
-                const double bytes = (first ? *op.chain1 : op.shape->chain2).bytes;
                 add_tensors("inputs", {named(first ? op.operand1 : op.operand2)});
-                add_tensors("outputs", {});
-                add_integer("comm_size", Kind::kInt64, static_cast<std::int64_t>(bytes));
+                add_tensors("outputs", results_of(node));
+                add_integer("comm_size", Kind::kInt64,
+                            static_cast<std::int64_t>(Transformer::comm_bytes(op, node)));
                 add_integer("comm_type", Kind::kInt64, static_cast<std::int64_t>(node.collective.type));
                 const std::uint64_t group = transformer_.group_number(rank_, node.collective.axis);
                 file_.attributes.push_back(
@@ -86,6 +87,13 @@ private:
             }
         }
         add_integer("is_cpu_op", Kind::kInt32, 0);
+    }
+
+    std::vector<std::uint32_t> results_of(const StageNode& node) const {
+        std::vector<std::uint32_t> results;
+        const auto index = static_cast<std::uint32_t>(&node - graph_.nodes.data());
+        transformer_.for_each_result(graph_, index, [&](std::uint32_t member) { results.push_back(member); });
+        return results;
     }
 
     void add_point_to_point(const StageNode& node, const Operator& op) {

@@ -20,6 +20,26 @@ void require_positive(std::int64_t value, const char* key) {
         throw InputError(std::string(key) + " is " + std::to_string(value) + "; it must be at least 1");
 }
 
+void check_fidelity(const ModelSpec& model, const StrategySpec& strategy) {
+    const Fidelity& fidelity = model.fidelity;
+    require_positive(fidelity.bytes_per_element, "model.repairs.bytes_per_element");
+    require_positive(fidelity.micro_batches, "model.micro_batches");
+    require_positive(model.shown_kv_heads(), "model.num_kv_heads");
+    if (model.batch_size % fidelity.micro_batches != 0) {
+        throw InputError("model.micro_batches is " + std::to_string(fidelity.micro_batches) +
+                         "; it must divide model.batch_size, " + std::to_string(model.batch_size));
+    }
+    if (fidelity.micro_batches > 1 && !fidelity.contiguous_stages) {
+        throw InputError("model.micro_batches is " + std::to_string(fidelity.micro_batches) +
+                         "; more than 1 needs model.repairs.contiguous_stages=true");
+    }
+    if (fidelity.contiguous_stages && strategy.pp > model.num_layers) {
+        throw InputError("strategy.pp is " + std::to_string(strategy.pp) +
+                         "; contiguous stages have at least one layer each, so pp must be at most " +
+                         std::to_string(model.num_layers));
+    }
+}
+
 StrategySpec checked(const ModelSpec& model, const StrategySpec& strategy) {
     const std::pair<std::int64_t, const char*> fields[] = {{model.input_dim, "model.input_dim"},
                                                            {model.output_dim, "model.output_dim"},
@@ -37,6 +57,7 @@ StrategySpec checked(const ModelSpec& model, const StrategySpec& strategy) {
         throw InputError("model.num_layers is " + std::to_string(model.num_layers) +
                          "; it must be 1 to 1000000");
     }
+    check_fidelity(model, strategy);
     if (strategy.pp > model.num_layers + 2) {
         throw InputError("strategy.pp is " + std::to_string(strategy.pp) +
                          ": a stage would own no operator; " + std::to_string(model.num_layers) +
@@ -54,9 +75,10 @@ StrategySpec checked(const ModelSpec& model, const StrategySpec& strategy) {
 /// The conditions of the spec's section 1 under which some shard is not whole.
 bool has_fractional_shards(const ModelSpec& m, const StrategySpec& s) {
     const auto divides = [](std::int64_t divisor, std::int64_t value) { return value % divisor == 0; };
-    bool whole = divides(s.dp, m.batch_size) && divides(s.sp, m.seq_len) && divides(s.tp, m.num_heads) &&
-                 divides(m.num_heads, m.d_model) && divides(s.tp, m.d_ff) && divides(s.tp, m.input_dim) &&
-                 divides(s.tp, m.output_dim);
+    bool whole = divides(s.dp, m.batch_size / m.fidelity.micro_batches) &&
+                 divides(s.tp, m.shown_kv_heads()) && divides(m.shown_kv_heads(), m.num_heads) &&
+                 divides(s.sp, m.seq_len) && divides(s.tp, m.num_heads) && divides(m.num_heads, m.d_model) &&
+                 divides(s.tp, m.d_ff) && divides(s.tp, m.input_dim) && divides(s.tp, m.output_dim);
     if (s.weight_sharded) {
         whole = whole && divides(s.dp * s.sp, m.input_dim) && divides(s.dp * s.sp, m.d_model) &&
                 divides(s.sp, m.d_model / m.num_heads);
@@ -202,10 +224,12 @@ std::string Transformer::tensor_name(const StageGraph& graph, std::uint32_t posi
 std::uint32_t Transformer::named_member(const StageGraph& graph, std::int32_t index) const {
     const std::vector<std::uint32_t>& positions =
         position_of_op_[static_cast<std::size_t>(&graph - graphs_.stages.data())];
-    const std::uint32_t position = positions[static_cast<std::size_t>(index)];
-    const Operator& operand = op(index);
-    const bool alias = operand.kind == OperatorKind::kAlias && !graph.members[position].shadow;
-    return alias ? positions[static_cast<std::size_t>(operand.operand1)] : position;
+    while (true) {
+        const std::uint32_t position = positions[static_cast<std::size_t>(index)];
+        const Operator& operand = op(index);
+        if (operand.kind != OperatorKind::kAlias || graph.members[position].shadow) return position;
+        index = operand.operand1;
+    }
 }
 
 std::uint32_t Transformer::peer_position(const StageNode& node) const {
@@ -249,6 +273,7 @@ Trace Transformer::flatten_stage(std::uint32_t position) const {
             node.bytes = static_cast<std::uint64_t>(o.shape->tensor_size);
             if (o.operand1 >= 0) mention(named_member(graph, o.operand1));
             if (o.operand2 >= 0) mention(named_member(graph, o.operand2));
+            if (o.shape->state >= 0) mention(named_member(graph, o.state()));
         } else if (source.is_point_to_point()) {
             node.bytes = static_cast<std::uint64_t>(o.shape->result_size);
             node.tag = source.number * lanes_;
@@ -256,13 +281,13 @@ Trace Transformer::flatten_stage(std::uint32_t position) const {
             if (source.role == Role::kSend) mention(source.position);
         } else {
             const bool first = source.role == Role::kOperand1Collective;
-            node.bytes = static_cast<std::uint64_t>((first ? *o.chain1 : o.shape->chain2).bytes);
+            node.bytes = static_cast<std::uint64_t>(comm_bytes(o, source));
             node.collective = source.collective.type;
             node.slot = static_cast<std::uint32_t>(source.collective.axis);
             mention(named_member(graph, first ? o.operand1 : o.operand2));
         }
         node.write_begin = static_cast<std::uint32_t>(trace.mentions.size());
-        if (source.role == Role::kCompute || source.role == Role::kReceive) mention(source.position);
+        for_each_result(graph, order[i], mention);
         node.write_end = static_cast<std::uint32_t>(trace.mentions.size());
 
         for (const std::uint32_t parent : graph.data_deps_of(source))

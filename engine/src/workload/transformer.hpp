@@ -48,6 +48,34 @@ private:
     std::string node_name(const StageGraph& graph, const StageNode& node) const;
     std::string tensor_name(const StageGraph& graph, std::uint32_t position) const;
     std::uint32_t named_member(const StageGraph& graph, std::int32_t op) const;
+
+    /// Calls `use` with each member whose tensor the node writes: its operator's and that one's side results.
+    template <typename Use>
+    void for_each_result(const StageGraph& graph, std::uint32_t node, Use use) const {
+        const StageNode& source = graph.nodes[node];
+        if (source.role == Role::kCompute || source.role == Role::kReceive || fills_buffer(graph, node)) {
+            use(source.position);
+        }
+        if (source.role != Role::kCompute || !model_.has_side_results()) return;
+        for (std::uint32_t i = source.position + 1; i < graph.members.size(); ++i) {
+            if (graph.members[i].shadow || op(graph.members[i].op).kind != OperatorKind::kSideResult) break;
+            use(i);
+        }
+    }
+
+    /// Size of the collective that a node is.
+    static double comm_bytes(const Operator& op, const StageNode& node) {
+        const bool first = node.role == Role::kOperand1Collective;
+        return (first ? *op.chain1 : op.shape->chain2)[node.place_in_chain].bytes;
+    }
+
+    /// Whether the node is the last collective of a buffer.
+    bool fills_buffer(const StageGraph& graph, std::uint32_t node) const {
+        const StageNode& source = graph.nodes[node];
+        if (source.role != Role::kOperand1Collective) return false;
+        if (op(graph.members[source.position].op).kind != OperatorKind::kBuffer) return false;
+        return node + 1 == graph.nodes.size() || graph.nodes[node + 1].position != source.position;
+    }
     std::uint32_t peer_position(const StageNode& node) const;
     const Operator& op(std::int32_t index) const {
         return model_.operators()[static_cast<std::size_t>(index)];
