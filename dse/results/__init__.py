@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dse.results.columns import column, stored_columns
+from dse.results.curves import CapStep, cap_curve, pareto_front
+from dse.results.filters import Filter
 from dse.results.groups import Group, describe_variants, groups
 from dse.results.schema import (
     SCHEMA_VERSION,
@@ -25,7 +28,7 @@ from dse.results.selection import (
 )
 from dse.results.snapshot import Snapshot
 from dse.results.store import ROW_ORDER, StudyStore
-from dse.results.summary import render, to_json
+from dse.results.summary import render, render_rows, row_to_json, to_json
 
 __all__ = [
     "ROW_ORDER",
@@ -33,6 +36,8 @@ __all__ = [
     "SELECTION_COLUMNS",
     "STATUSES",
     "TRANSIENT_STATUSES",
+    "CapStep",
+    "Filter",
     "Group",
     "Rows",
     "Selection",
@@ -43,13 +48,19 @@ __all__ = [
     "as_rows",
     "as_table",
     "best",
+    "cap_curve",
+    "column",
     "counts_by_status",
     "describe_variants",
     "groups",
+    "pareto_front",
     "ranking",
     "render",
+    "render_rows",
+    "row_to_json",
     "runner_up",
     "select",
+    "stored_columns",
     "study_schema",
     "to_json",
 ]

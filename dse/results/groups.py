@@ -12,9 +12,6 @@ from dse.results.schema import StudyRow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_SPECS = ("model_spec", "system_spec", "options")
-_PREFIXES = {"model_spec": "model", "system_spec": "system", "options": "options"}
-
 
 @dataclass(frozen=True)
 class Group:
@@ -34,7 +31,7 @@ def groups(table: pa.Table) -> list[Group]:
     codes, entries = _questions(table)
     if len(entries) <= 1:
         return [Group(_title(*entry, table, {}), table) for entry in entries] or [Group("no point", table)]
-    shapes = _shapes(_texts(table["model_spec"]))
+    shapes = _variants(_texts(table["model_spec"]), "model")
     found = []
     for code, (model, system) in enumerate(entries):
         rows = table.filter(pc.equal(codes, code))
@@ -86,10 +83,14 @@ def _named(table: pa.Table, column: str, spec: str) -> tuple[Any, list[str]]:
 
 
 def describe_variants(table: pa.Table) -> Mapping[str, str]:
-    """For each text of `system_spec` and `options` of a table: the inputs in which it differs from others."""
+    """For each text of `system_spec` and `options` of a table: the inputs in which it differs from others.
+
+    Systems are compared with those of the same name.
+    """
     described = {}
-    for column in _SPECS[1:]:
-        for text, values in varying(_texts(table[column]), _PREFIXES[column]).items():
+    variants = _variants(_texts(table["system_spec"]), "system")
+    for found in (variants, varying(_texts(table["options"]), "options")):
+        for text, values in found.items():
             described[text] = " ".join(f"{name}={_shown(value)}" for name, value in values.items())
     return described
 
@@ -127,12 +128,12 @@ def _flattened(value: Any, name: str) -> Iterable[tuple[str, Any]]:
         yield name, value
 
 
-def _shapes(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """For each text of `model_spec`: the fields that vary among models of one name."""
+def _variants(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
+    """For each text the fields that vary among the texts of the same name."""
     of_name: dict[str, list[str]] = {}
     for text in texts:
-        of_name.setdefault(json.loads(text)["name"], []).append(text)
-    return {text: fields for same in of_name.values() for text, fields in varying(same, "model").items()}
+        of_name.setdefault(json.loads(text).get("name", ""), []).append(text)
+    return {text: fields for same in of_name.values() for text, fields in varying(same, prefix).items()}
 
 
 def _title(model: str, system: str, rows: pa.Table, shapes: Mapping[str, Mapping[str, Any]]) -> str:

@@ -61,7 +61,7 @@ def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as
     import pyarrow.compute as pc
 
     table = as_table(rows)
-    finished = _finished(table)
+    finished = finished_points(table)
     first, second = _first_two(_ranked(table, finished, 2, whole))
     capped_first, capped_second = None, None
     if memory_cap_bytes is not None:
@@ -97,7 +97,7 @@ def ranking(rows: Rows, *, memory_cap_bytes: int | None = None, limit: int | Non
         InputError: a cap is asked for and no point has a peak memory.
     """
     table = as_table(rows)
-    points = _finished(table)
+    points = finished_points(table)
     if memory_cap_bytes is not None:
         points = _fitting(table, points, memory_cap_bytes)
     return _ranked(table, points, limit, as_rows)
@@ -112,7 +112,7 @@ def counts_by_status(rows: Rows) -> dict[Status, int]:
     return {status: found.get(status, 0) for status in STATUSES}
 
 
-def _finished(table: pa.Table) -> pa.Array:
+def finished_points(table: pa.Table) -> pa.Array:
     """The indices of the points that are ok."""
     import pyarrow.compute as pc
 

@@ -37,6 +37,14 @@ def render(selection: Selection, variants: Mapping[str, str] | None = None) -> s
     return "\n".join([*_align(lines), "", _counts(selection)])
 
 
+def render_rows(labelled: Sequence[tuple[str, StudyRow]], variants: Mapping[str, str] | None = None) -> str:
+    """Points one a line under the same heading, each with a label; `variants` as for `render`."""
+    lines: list[str | Sequence[str]] = [*HEADER]
+    for label, row in labelled:
+        lines += [_cells(label, row), *_variant(row, variants or {})]
+    return "\n".join(_align(lines))
+
+
 def to_json(selection: Selection) -> dict[str, Any]:
     """The same as plain data.
 
@@ -44,19 +52,21 @@ def to_json(selection: Selection) -> dict[str, Any]:
     memory_cap_bytes, None without a cap; counts, by status, zeros included.
     """
     return {
-        "best": _row_to_json(selection.optimum),
-        "runner_up": _row_to_json(selection.runner_up),
-        "best_under_cap": _row_to_json(selection.capped_optimum),
-        "runner_up_under_cap": _row_to_json(selection.capped_runner_up),
+        "best": _optional(selection.optimum),
+        "runner_up": _optional(selection.runner_up),
+        "best_under_cap": _optional(selection.capped_optimum),
+        "runner_up_under_cap": _optional(selection.capped_runner_up),
         "memory_cap_bytes": selection.memory_cap_bytes,
         "counts": dict(selection.counts),
     }
 
 
-def _row_to_json(row: StudyRow | None) -> dict[str, Any] | None:
+def _optional(row: StudyRow | None) -> dict[str, Any] | None:
+    return None if row is None else row_to_json(row)
+
+
+def row_to_json(row: StudyRow) -> dict[str, Any]:
     """The columns of a row; a double that JSON cannot say (infinite, not a number) becomes None."""
-    if row is None:
-        return None
     values = dataclasses.asdict(row)
     unsayable = {
         name for name, value in values.items() if isinstance(value, float) and not math.isfinite(value)
