@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,3 +120,95 @@ def test_help_does_not_load_pyarrow() -> None:
     code = "import sys; import dse.best; print(sorted({'pyarrow', 'numpy', 'pandas'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def lab_like(folder: Path) -> str:
+    """Two models, one of them on two variants of a system."""
+    rows = []
+    for model, tflops, wall_time_ns in (("a", 450, 5), ("a", 900, 3), ("b", 450, 7)):
+        model_spec = json.dumps({"name": model})
+        system_spec = json.dumps({"name": "system1", "peak_tflops": tflops})
+        for dp in (1, 2):
+            row = point(dp, 1, False, wall_time_ns * 1000 + dp, dp * 10**10)
+            key = f"{model}{tflops}{dp}"
+            rows.append(
+                replace(
+                    row, model=model, key=key, model_spec=model_spec, system_spec=system_spec, options="{}"
+                )
+            )
+    StudyStore.create(folder).append(rows)
+    return str(folder)
+
+
+def test_every_model_and_system_has_its_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert best.main([lab_like(tmp_path), "--memory-cap", "10GB"]) == 0
+    out = capsys.readouterr().out
+    assert (
+        out.index("a on system1, 64 NPUs") < out.index("    with system.peak_tflops=900") < out.index("b on")
+    )
+    assert best.main([lab_like(tmp_path / "again"), "--json"]) == 0
+    answers = json.loads(capsys.readouterr().out)
+    assert [(answer["title"], answer["best"]["wall_time_ns"]) for answer in answers] == [
+        ("a on system1, 64 NPUs", 3001),
+        ("b on system1, 64 NPUs", 7001),
+    ]
+
+
+def test_the_best_for_every_cap_as_steps(study: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert best.main([study, "--caps"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in lines[2:]] == [["from", "67.02", "GB"], ["from", "143.90", "GB"]]
+    assert best.main([study, "--caps", "--json"]) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    assert [(entry["peak_memory_bytes"], entry["dp"]) for entry in points] == [
+        (67_022_880_768, 8),
+        (143_896_084_480, 32),
+    ]
+
+
+def test_the_pareto_front_with_a_cost_and_a_condition_goes_to_a_csv_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "front.csv"
+    options = [
+        "--pareto",
+        "--cost",
+        "system.peak_tflops * npus",
+        "--where",
+        "model = 'a'",
+        "--csv",
+        str(file),
+    ]
+    assert best.main([lab_like(tmp_path / "study"), *options]) == 0
+    with file.open(newline="") as text:
+        points = [(row["dp"], row["wall_time_ns"], row["group"]) for row in csv.DictReader(text)]
+    group = "a on system1, 64 NPUs"
+    assert points == [("1", "3001", group), ("1", "5001", group)]
+    assert len(capsys.readouterr().out.splitlines()) == 2 + 2 * 2
+
+
+def test_the_first_of_every_group(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert best.main([lab_like(tmp_path), "--top", "1", "--by", "model,system.peak_tflops", "--json"]) == 0
+    answers = json.loads(capsys.readouterr().out)
+    assert [(answer["title"], answer["points"][0]["wall_time_ns"]) for answer in answers] == [
+        ("model=a system.peak_tflops=450.0", 5001),
+        ("model=a system.peak_tflops=900.0", 3001),
+        ("model=b system.peak_tflops=450.0", 7001),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--cost", "dp"], "write --pareto too"),
+        (["--by", "model"], "write --top K too"),
+        (["--top", "0"], "--top is 0; it must be at least 1"),
+        (["--caps", "--pareto"], "not allowed with argument"),
+        (["--top", "1", "--by", "modle"], "unknown column 'modle'"),
+        (["--where", "dp <"], "cannot be parsed"),
+        (["--csv", "nowhere/x.csv"], "cannot write nowhere/x.csv"),
+    ],
+)
+def test_wrong_options_are_said_in_one_line(study: str, options: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        best.main([study, *options])

@@ -40,7 +40,7 @@ def column(table: pa.Table, name: str) -> pa.ChunkedArray:
     dictionary = specs.chunk(0).dictionary.to_pylist() if specs.num_chunks else []
     path = name.split(".")[1:]
     found = [_field(json.loads(text), path) for text in dictionary]
-    if dictionary and all(value is None for value in found):
+    if table.num_rows and all(value is None for value in found):
         raise InputError(f"no point of the study has the field {name}: see the column {stored}")
     try:
         values = pa.array([float(v) if type(v) is int else v for v in found])

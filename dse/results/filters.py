@@ -58,6 +58,7 @@ class Filter:
     def __init__(self, text: str, key: str) -> None:
         """Parse the text."""
         self.text = text
+        self._shown = " ".join(text.split())
         self.key = key
         self._columns: list[str] = []
         if len(text) > _MAX_LENGTH:
@@ -83,7 +84,9 @@ class Filter:
 
         mask = self.values(table)
         if not isinstance(mask, pa.ChunkedArray | pa.Array) or not pa.types.is_boolean(mask.type):
-            raise InputError(f"{self.key} '{self.text}' is not true or false for each row; write a condition")
+            raise InputError(
+                f"{self.key} '{self._shown}' is not true or false for each row; write a condition"
+            )
         return table.filter(mask)
 
     def values(self, table: pa.Table) -> Any:
@@ -98,10 +101,10 @@ class Filter:
             return self._evaluate(self._tree, table)
         except pa.ArrowException as error:
             cause = str(error).partition("\n")[0]
-            raise InputError(f"{self.key} '{self.text}' cannot be evaluated: {cause}") from None
+            raise InputError(f"{self.key} '{self._shown}' cannot be evaluated: {cause}") from None
 
     def _error(self, problem: str) -> InputError:
-        return InputError(f"{self.key} '{self.text}' {problem}; {_ALLOWED}")
+        return InputError(f"{self.key} '{self._shown}' {problem}; {_ALLOWED}")
 
     def _as_python(self) -> str:
         """The same expression in Python's syntax, with columns as subscripts, so that `ast` can read it."""
@@ -111,7 +114,7 @@ class Filter:
         while position < len(text):
             token = _TOKEN.match(text, position)
             if token is None:
-                raise self._error(f"cannot be parsed at '{text[position : position + 10]}'")
+                raise self._error(f"cannot be parsed at '{' '.join(text[position : position + 10].split())}'")
             position = token.end()
             words.append(self._word(token))
         return _without_between(words, self._error)
