@@ -136,7 +136,7 @@ class Filter:
 
     def _check(self, node: ast.expr, depth: int) -> None:
         allowed = (
-            isinstance(node, ast.Constant | ast.Tuple | ast.BoolOp)
+            isinstance(node, ast.Constant | ast.BoolOp)
             or (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name))
             or (isinstance(node, ast.BinOp) and type(node.op) in _BINARY)
             or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub | ast.UAdd))
@@ -144,10 +144,22 @@ class Filter:
         )
         if not allowed or depth > 50:
             raise self._error("uses what is not allowed")
-        if not isinstance(node, ast.Subscript):
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.expr):
-                    self._check(child, depth + 1)
+        for child in self._operands(node):
+            self._check(child, depth + 1)
+
+    def _operands(self, node: ast.expr) -> list[ast.expr]:
+        """The parts of a node that are expressions of their own: not names, and not the list behind `in`."""
+        if isinstance(node, ast.Subscript):
+            return []
+        if not isinstance(node, ast.Compare):
+            return [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        operands = [node.left]
+        for comparison, operand in zip(node.ops, node.comparators, strict=True):
+            if not isinstance(comparison, ast.In | ast.NotIn):
+                operands.append(operand)
+            elif not all(isinstance(item, ast.Constant) for item in _items(operand)):
+                raise self._error("has a list with something else than constants")
+        return operands
 
     def _evaluate(self, node: ast.expr, table: pa.Table) -> Any:
         import pyarrow as pa
@@ -185,10 +197,7 @@ class Filter:
         left = self._evaluate(node.left, table)
         for comparison, operand in zip(node.ops, node.comparators, strict=True):
             if isinstance(comparison, ast.In | ast.NotIn):
-                items = operand.elts if isinstance(operand, ast.Tuple) else [operand]
-                options = [item.value for item in items if isinstance(item, ast.Constant)]
-                if len(options) < len(items):
-                    raise self._error("has a list with something else than constants")
+                options = [item.value for item in _items(operand) if isinstance(item, ast.Constant)]
                 found = pc.is_in(left, value_set=pa.array(options))
                 part = found if isinstance(comparison, ast.In) else pc.invert(found)
                 right = left
@@ -201,6 +210,10 @@ class Filter:
             result = part if result is None else pc.and_kleene(result, part)
             left = right
         return result
+
+
+def _items(operand: ast.expr) -> list[ast.expr]:
+    return operand.elts if isinstance(operand, ast.Tuple) else [operand]
 
 
 def _is_comparison(node: ast.Compare) -> list[bool]:

@@ -41,7 +41,8 @@ def lower_bound(model: ModelSpec, strategy: Strategy, system: SystemSpec) -> Bou
     from time 0 (simulator specification, section 8). The strategy must pass `dse.strategies.check`, and it is
     taken to fill the system.
 
-    Both are 0 for sizes that do not divide and for models with repairs; time is 0 without the roofline model, memory if not tracked.
+    Both are 0 for sizes that do not divide and for models with repairs; time is 0 without the roofline
+    model, memory if not tracked.
     """
     if not model.is_reference or indivisible(model, strategy):
         return Bound(0, 0)
