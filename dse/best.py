@@ -187,6 +187,18 @@ def answer_tops(snapshot: Snapshot, table: pa.Table, by: Sequence[str], count: i
     return answers
 
 
+def answers_of(
+    snapshot: Snapshot, arguments: Namespace, conditions: Sequence[Filter], by: Sequence[str]
+) -> Answers:
+    """Answer what the command line asks."""
+    table = snapshot.table
+    for condition in conditions:
+        table = condition.rows(table)
+    if arguments.top is None:
+        return answer_groups(snapshot, table, arguments)
+    return answer_tops(snapshot, table, by, arguments.top)
+
+
 def main(argv: Sequence[str]) -> int:
     """Print the answer; return the exit code.
 
@@ -199,14 +211,9 @@ def main(argv: Sequence[str]) -> int:
     conditions = [Filter(arguments.where, "--where")] if arguments.where else []
     cost = [Filter(arguments.cost, "--cost")] if arguments.cost else []
     used = [name for text in (*conditions, *cost) for name in text.columns]
-    snapshot = StudyStore(arguments.study).snapshot(stored_columns([*COLUMNS, *by, *used]))
-    table = snapshot.table
-    for condition in conditions:
-        table = condition.rows(table)
-    if arguments.top is None:
-        answers = answer_groups(snapshot, table, arguments)
-    else:
-        answers = answer_tops(snapshot, table, by, arguments.top)
+    store = StudyStore(arguments.study)
+    columns = stored_columns([*COLUMNS, *by, *used])
+    answers = store.reading(lambda: answers_of(store.snapshot(columns), arguments, conditions, by))
     if arguments.csv is not None:
         write_atomically(arguments.csv, answers.csv().encode())
     if arguments.json:

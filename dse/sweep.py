@@ -158,6 +158,8 @@ def _answer(store: StudyStore, result: SweepResult, cap: int | None) -> None:
 
 
 def _estimate(seconds: float | None) -> str:
+    if seconds == 0:
+        return "none"
     if seconds is None:
         return "unknown, since external programs evaluate them"
     return f"about {format_duration_ns(round(seconds * 1e9))}"

@@ -11,6 +11,7 @@ import sys
 import typing
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from commands import TINY, TINY_DGX16, astra_log, export_case, run_dse, run_ok
 
@@ -46,9 +47,11 @@ PYTHON = [(page.name, body) for page in ALL_PAGES for body in blocks(page, "pyth
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the documents speak of: a study (of the tiny model) and a run of ASTRA-sim."""
+    """A folder with what the documents speak of: studies (of the tiny model) and a run of ASTRA-sim."""
     folder = tmp_path_factory.mktemp("user")
     run_ok("sweep", *TINY, "study=llama70b-system1", "space.sp=[1]", cwd=folder)
+    run_ok("sweep", *TINY, "study=truth", "space.sp=[1]", cwd=folder)
+    run_ok("sweep", *TINY, "study=searched", "space.sp=[1]", "search=random", "search.samples=4", cwd=folder)
     run = folder / "runs" / "my_run"
     figures = export_case(run, *TINY_DGX16, "strategy.dp=4", "strategy.tp=4")
     (run / "reference.log").rename(run / "run.log")
@@ -130,9 +133,8 @@ def columns_table() -> str:
     for field in study_schema():
         metadata = {key.decode(): value.decode() for key, value in field.metadata.items()}
         null = "yes" if field.nullable else ""
-        lines.append(
-            f"| `{field.name}` | {field.type} | {metadata['unit']} | {null} | {metadata['description']} |"
-        )
+        kind = f"{field.type.value_type}, dictionary" if pa.types.is_dictionary(field.type) else field.type
+        lines.append(f"| `{field.name}` | {kind} | {metadata['unit']} | {null} | {metadata['description']} |")
     return "\n".join(lines)
 
 

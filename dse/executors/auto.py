@@ -82,6 +82,8 @@ def _choice(settings: ExecutorSettings, estimate: Callable[[], float | None]) ->
 
 
 def _duration(seconds: float) -> str:
+    if seconds < 10:
+        return f"{seconds:.2g} s"
     if seconds < 120:
         return f"{seconds:.0f} s"
     if seconds < 7200:

@@ -132,7 +132,8 @@ class Filter:
                 return _CONSTANTS.get(value.lower(), value.lower())
             self._columns.append(value)
             return f"_[{value!r}]"
-        return str(float(value)) if not value.isdecimal() else value.lstrip("0") or "0"
+        whole = value.isdecimal() and float(value) < 2**63
+        return (value.lstrip("0") or "0") if whole else str(float(value))
 
     def _check(self, node: ast.expr, depth: int) -> None:
         allowed = (

@@ -33,6 +33,9 @@ SELECTION_COLUMNS = ("status", *RANKING_COLUMNS)
 Whole: TypeAlias = "Callable[[pa.Table], list[StudyRow]]"
 
 
+_TIE_BREAKERS = ("model_spec", "system_spec", "options")  # of points on variants of a system
+
+
 @dataclass(frozen=True)
 class Selection:
     """The answer to "which strategy?"; None where there is no such point.
@@ -144,9 +147,11 @@ def _ranked(table: pa.Table, points: pa.Array, limit: int | None, whole: Whole) 
         slowest = pc.max(walls.take(fastest)) if count else pa.scalar(-1, pa.int64())
         points = points.take(_indices(pc.less_equal(walls, slowest)))
     candidates = table.take(points)
-    order = [(name, "ascending") for name in RANKING_COLUMNS]
-    narrow = candidates.select(RANKING_COLUMNS)
-    return whole(candidates.take(pc.select_k_unstable(narrow, count, sort_keys=order)))
+    keys = candidates.select(RANKING_COLUMNS)
+    for name in (name for name in _TIE_BREAKERS if name in table.column_names):
+        keys = keys.append_column(name, pc.cast(candidates[name], pa.string()))
+    order = [(name, "ascending") for name in keys.column_names]
+    return whole(candidates.take(pc.sort_indices(keys, sort_keys=order)[:count]))
 
 
 def _indices(mask: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dse.errors import InputError
 from dse.files import make_folder, sync_folder, write_atomically, writing_to
@@ -17,11 +18,16 @@ from dse.results.snapshot import Snapshot, read_snapshot, without_duplicates
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_Result = TypeVar("_Result")
+
 ROW_ORDER = ("model", "system", "dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute", "key")
 """By which compaction, and a sweep, put rows in order."""
 
 LARGE_PART_ROWS = 100_000
 """A part of this many rows is left alone; compaction merges smaller ones."""
+
+LEFTOVER_S = 3600
+"""Temporary files as old as this are of writers that were killed; nobody reads them, a sweep removes them."""
 
 SWEEPS_FOLDER = "_sweeps"  # pandas.read_parquet(folder) skips only names that begin with "_" or "."
 _READ_ATTEMPTS = 5
@@ -60,6 +66,9 @@ class StudyStore:
         with writing_to(store.folder):
             store.folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=store.folder, prefix=".").close()
+            for leftover in store.folder.glob(".part-*.tmp"):
+                if time.time() - leftover.stat().st_mtime > LEFTOVER_S:
+                    leftover.unlink(missing_ok=True)
         for part in store._footers():
             if part.schema_version < SCHEMA_VERSION:
                 raise InputError(
@@ -137,10 +146,18 @@ class StudyStore:
         Raises:
             InputError: as for `parts`.
         """
+        return self.reading(lambda: read_snapshot(self._footers_of_study(), columns))
+
+    def reading(self, read: Callable[[], _Result]) -> _Result:
+        """Return what `read` returns, calling it again where another process has merged parts meanwhile.
+
+        Raises:
+            InputError: that happens again and again; or as `read`.
+        """
         for _ in range(_READ_ATTEMPTS):
-            with contextlib.suppress(FileNotFoundError):  # as in _footers
-                return read_snapshot(self._footers_of_study(), columns)
-        raise self._busy()
+            with contextlib.suppress(FileNotFoundError):
+                return read()
+        raise InputError(f"{self.folder}: other processes keep merging parts of this study; try again later")
 
     def compact(self) -> None:
         """Merge the parts with fewer than `LARGE_PART_ROWS` rows, if there are several, in a fixed order.
@@ -190,14 +207,7 @@ class StudyStore:
 
     def _footers(self) -> list[PartFooter]:
         """The footers of all parts in the folder, those that others stand for included."""
-        for _ in range(_READ_ATTEMPTS):
-            # A part that is gone since it was listed was merged by another process: list again.
-            with contextlib.suppress(FileNotFoundError):
-                return [read_footer(self.folder / name) for name in part_names(self.folder)]
-        raise self._busy()
-
-    def _busy(self) -> InputError:
-        return InputError(f"{self.folder}: other processes keep merging parts of this study; try again later")
+        return self.reading(lambda: [read_footer(self.folder / name) for name in part_names(self.folder)])
 
     def _footers_of_study(self) -> list[PartFooter]:
         footers = self._footers()

@@ -60,7 +60,7 @@ class OptunaSearch(Search):
         *,
         samples: int = 300,
         seed: int = 0,
-        sampler: Sampler = "tpe",
+        sampler: Sampler = "nsga2",
         batch: int = 8,
         notes: Iterable[str] = (),
     ) -> None:

@@ -66,7 +66,7 @@ class StudyWriter:
         self._thread.join()
         if self._error is not None and error is None:
             raise self._error
-        if error is None and self.written:
+        if error is None:
             self._compact()
 
     def _write_until_closed(self) -> None:

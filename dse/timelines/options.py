@@ -46,3 +46,11 @@ class TimelineSummary:
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)
+
+    def describe(self) -> str:
+        """One line for people."""
+        shown = f"{self.slices} slices, {self.counters} steps of memory, {self.flows} arrows"
+        dropped = self.dropped_slices, self.dropped_counters, self.dropped_flows
+        if not any(dropped):
+            return shown
+        return f"{shown}; {' + '.join(map(str, dropped))} left out, see --max-events"

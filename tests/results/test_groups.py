@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 
 from study_rows import keyed
 
@@ -62,3 +63,14 @@ def test_a_fault_in_some_rows_is_a_variant() -> None:
     table = as_table([*keyed(1, system_spec=whole), *keyed(2, system_spec=broken)])
     described = describe_variants(table)
     assert described[broken] == "system.faults.0.source=0 system.faults.0.removed=true"
+
+
+def test_the_winner_among_equal_variants_does_not_depend_on_the_order_of_rows() -> None:
+    variants = [row for gbps in (100.0, 200.0, 300.0, 400.0, 500.0) for row in rows(1, 1024, gbps)]
+    winners = set()
+    for seed in range(20):
+        random.Random(seed).shuffle(variants)
+        selection = select(as_table(variants))
+        assert selection.optimum is not None
+        winners.add((selection.optimum.system_spec, getattr(selection.runner_up, "system_spec", None)))
+    assert len(winners) == 1
