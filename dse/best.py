@@ -88,10 +88,10 @@ def parser() -> ArgumentParser:
 
 
 def checked(argv: Sequence[str]) -> Namespace:
-    """Parse the command line.
+    """Parse the command line; `memory_cap` is a number of bytes, or None.
 
     Raises:
-        InputError: options that do not belong together.
+        InputError: options that do not belong together, or a cap without a unit.
     """
     arguments = parser().parse_args(argv)
     if arguments.cost is not None and not arguments.pareto:
@@ -100,6 +100,8 @@ def checked(argv: Sequence[str]) -> Namespace:
         raise InputError("--by says the groups of --top; write --top K too")
     if arguments.top is not None and arguments.top < 1:
         raise InputError(f"--top is {arguments.top}; it must be at least 1")
+    if arguments.memory_cap is not None:
+        arguments.memory_cap = parse_bytes(arguments.memory_cap, "--memory-cap")
     return arguments
 
 
@@ -138,7 +140,6 @@ class Answers:
 def answer_groups(snapshot: Snapshot, table: pa.Table, arguments: Namespace) -> Answers:
     """Answer for every model and system of a table."""
     answers = Answers()
-    cap = None if arguments.memory_cap is None else parse_bytes(arguments.memory_cap, "--memory-cap")
     questions = groups(table)
     for group in questions:
         variants = describe_variants(group.table)
@@ -151,7 +152,7 @@ def answer_groups(snapshot: Snapshot, table: pa.Table, arguments: Namespace) -> 
             ]
             answers.add(group.title, heading + render_rows(labelled, variants), {"points": data}, labelled)
             continue
-        selection = select(group.table, memory_cap_bytes=cap, whole=snapshot.rows)
+        selection = select(group.table, memory_cap_bytes=arguments.memory_cap, whole=snapshot.rows)
         named = {
             "best": selection.optimum,
             "runner_up": selection.runner_up,

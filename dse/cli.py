@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dse.errors import DseError, InputError
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 class ArgumentParser(argparse.ArgumentParser):
     """A parser whose errors are user errors: one line, like all others, instead of a usage text."""
+
+    def __init__(self, **options: Any) -> None:
+        """As argparse's, but options are written in full: a new one must not change what an old line means."""
+        super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         """Raise an `InputError` that points to --help."""

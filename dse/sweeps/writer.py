@@ -10,7 +10,7 @@ from types import TracebackType
 from dse.errors import InputError
 from dse.results import ROW_ORDER, StudyRow, StudyStore
 
-LEAST_FLUSH_S, MOST_FLUSH_S = 0.1, 2.0
+LEAST_FLUSH_S, MOST_FLUSH_S = 0.1, 1.0
 WRITING_SHARE = 0.05
 """Rows wait so long that writing them takes this share of the time, within the two limits above: that is what
 a killed sweep may lose besides the points in flight."""
@@ -71,6 +71,8 @@ class StudyWriter:
 
     def _write_until_closed(self) -> None:
         try:
+            import pyarrow.parquet  # noqa: F401 (not while the first rows are measured)
+
             while not self._closing:
                 with self._changed:
                     self._changed.wait(self._flush_s)

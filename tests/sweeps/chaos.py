@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dse.results import StudyStore, as_rows
+from dse.sweeps.writer import MOST_FLUSH_S
 
 DRIVER = Path(__file__).with_name("chaos_driver.py")
 POINTS_PER_VALUE = 10  # strategies of tiny on 16 NPUs with sp 1
-WRITING_S = 1.0  # of a part, at most
+HELD_S = MOST_FLUSH_S + 1.0  # what is older than that at the last write is in a part, unless it was in flight
 DEADLINE_S = 600
 
 
@@ -69,7 +70,7 @@ def run_killed(folder: Path, points: int, kills: int, seed: int) -> list[Kill]:
         process.wait()
         ended = [float(line) for line in log.read_text().splitlines()] if log.exists() else []
         parts = [path.stat().st_mtime for path in store.folder.glob("part-*.parquet")]
-        since = max(parts, default=0.0) - WRITING_S
+        since = max(parts, default=0.0) - HELD_S
         costs.append(Kill(len(ended), stored(store) - before, sum(moment > since for moment in ended)))
     assert start(folder / "last.log", arguments).wait(DEADLINE_S) == 0
     return costs
