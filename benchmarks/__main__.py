@@ -12,8 +12,11 @@ from benchmarks import cases, sections
 from benchmarks.congestion import congestion
 from benchmarks.machine import machine_facts
 from benchmarks.measure import BenchmarkError
+from benchmarks.million import million
 from benchmarks.plots import draw
 from benchmarks.report import read_parquet, summary, table, write_parquet
+from benchmarks.scaleout import executors, throughput
+from benchmarks.search import search
 
 RESULTS = Path(__file__).with_name("results")
 SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
@@ -24,6 +27,10 @@ SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
     "paths": sections.paths,
     "sharing": sections.sharing,
     "congestion": congestion,
+    "executors": executors,
+    "throughput": throughput,
+    "million": million,
+    "search": search,
     "side_by_side": sections.measured_references,
 }
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from dse.config import compose_config
 from dse.models import ModelSpec
 from dse.strategies import Strategy
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
+
+if TYPE_CHECKING:
+    from benchmarks.search import Known, Question
 
 PAIRS = (("system1", "llama70b"), ("system2", "gpt175b"))
 BANDWIDTHS_GBPS = tuple(float(10 * step) for step in range(1, 51))
@@ -47,7 +51,9 @@ class Cases:
     event by event. `large` run by classes only, `fallback` cannot. `twins` run both ways and must agree, on
     every rank. `series` grows in NPUs; those up to `general_up_to` run both ways. `spaces` are run once, to
     count how. `side_by_side` is exported for ASTRA-sim. `mesh_all_reduce` and `congested` run on links that
-    queue.
+    queue. Executors get `overhead_points` cheap points, then as many real ones as take `throughput_s`, the
+    latter `throughput_rounds` times. `million_systems` systems have 336 points each, all in one study.
+    Searches get `search_samples` evaluations and `search_seeds` seeds for every question.
     """
 
     pairs: Sequence[tuple[str, str]]
@@ -64,10 +70,19 @@ class Cases:
     side_by_side: Case
     mesh_all_reduce: AllReduce
     congested: Sequence[Case]
+    overhead_points: int
+    throughput_s: float
+    throughput_rounds: int
+    million_systems: int
+    questions: Mapping[Known, Sequence[Question]]
+    search_samples: int
+    search_seeds: int
 
 
 def full() -> Cases:
     """Return the list of `make bench`."""
+    from benchmarks.search import questions  # here, so that a measured process does not load it
+
     lab = [case for pair in PAIRS for case in _space(*pair)]
     return Cases(
         pairs=PAIRS,
@@ -91,11 +106,20 @@ def full() -> Cases:
             _congested("system1", "llama70b", Strategy(dp=8, sp=8, activation_recompute=True)),
             _congested("system1", "llama70b", Strategy(dp=4, tp=4, sp=4)),
         ],
+        overhead_points=100_000,
+        throughput_s=75,
+        throughput_rounds=2,
+        million_systems=3000,
+        questions=questions(),
+        search_samples=300,
+        search_seeds=10,
     )
 
 
 def quick() -> Cases:
     """Return a list of the same shape that takes seconds, for the test of this program."""
+    from benchmarks.search import small_questions
+
     tiny = _case("torus_4x4", "tiny", Strategy(dp=4, sp=4))
     pipeline = _case("torus_4x4", "tiny", Strategy(dp=4, tp=2, pp=2))
     return Cases(
@@ -113,6 +137,13 @@ def quick() -> Cases:
         side_by_side=tiny,
         mesh_all_reduce=AllReduce(4, 4, 1 << 20),
         congested=[_congested("torus_4x4", "tiny", Strategy(dp=4, sp=4))],
+        overhead_points=20,
+        throughput_s=0.01,
+        throughput_rounds=1,
+        million_systems=2,
+        questions=small_questions(),
+        search_samples=8,
+        search_seeds=2,
     )
 
 

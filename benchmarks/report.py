@@ -27,6 +27,34 @@ _SHOWN = {
     "paths": ("name", "path", "points", "of", "slowest_s"),
     "sharing": ("name", "strategy", "shared", "points", "total_s", "per_point_s"),
     "congestion": ("name", "strategy", "npus", "simulate_s", "events", "ns_per_event", "events_per_second"),
+    "executors": (
+        "name",
+        "points",
+        "cores",
+        "evaluate_us",
+        "start_s",
+        "rows_s",
+        "overhead_us",
+        "process_cpu_us",
+    ),
+    "throughput": (
+        "name",
+        "round",
+        "points",
+        "cores",
+        "start_s",
+        "wall_s",
+        "points_per_second",
+        "of_local_pct",
+    ),
+    "million": (
+        *("name", "points", "repeats", "wall_s", "wall_min_s", "wall_max_s", "cpu_s", "peak_bytes"),
+        *("parts", "study_bytes"),
+    ),
+    "search": (
+        *("space", "budgets", "points", "near_best", "sampler", "seed", "evaluations", "regret_pct"),
+        "search_s",
+    ),
     "side_by_side": ("name", "strategy", "total_s", "reference", "reference_s", "equal_figures", "ratio"),
 }
 
@@ -106,7 +134,40 @@ def summary(results: Mapping[str, Sequence[Row]]) -> str:
         lines.append(
             f"by classes and event by event: {len(equal)} points, {sum(equal):,.0f} ranks, all metrics equal"
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, *_scaleout_lines(results)])
+
+
+def _scaleout_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
+    lines: list[str] = []
+    overheads = results.get("executors", ())
+    for name in dict.fromkeys(str(row["executor"]) for row in overheads):
+        most = max(_number(row, "overhead_us") for row in overheads if row["executor"] == name)
+        lines.append(f"{name}: at most {most / 1e3:.3f} ms of overhead a point  (target 0.2 ms)")
+    ratios = [row for row in results.get("throughput", ()) if row["name"] != "local"]
+    if ratios:
+        values = [_number(row, "of_local_pct") for row in ratios]
+        shortest = min(_number(row, "wall_s") for row in results["throughput"])
+        lines.append(
+            f"ray: {statistics.median(values):.0f} % of the throughput of local (least {min(values):.0f} %), "
+            f"runs of {shortest:.0f} s and more  (target 90 %)"
+        )
+    targets_s = {"resume, nothing to do": "target 10 s", "best": "target 1 s"}
+    for row in results.get("million", ()):
+        target = targets_s.get(str(row["name"]))
+        lines.append(
+            f"{_number(row, 'points'):,.0f} points, {row['name']}: {_number(row, 'wall_s'):.2f} s wall, "
+            f"{_number(row, 'cpu_s'):.2f} s of CPU, {_number(row, 'peak_bytes') / 2**20:,.0f} MiB  "
+            f"({f'{target}, ' if target else ''}1 GiB)"
+        )
+    for row in results.get("search", ()):
+        if row["seed"] is None:
+            regret = "nothing" if row["regret_pct"] is None else f"{_number(row, 'regret_pct'):.1f} %"
+            target = "" if row["sampler"] == "random" else "  (target 5 %)"
+            lines.append(
+                f"{_number(row, 'points'):,.0f} points, {row['space']}, {row['budgets']}, {row['sampler']}: "
+                f"median regret {regret} after {row['evaluations']} evaluations{target}"
+            )
+    return lines
 
 
 def _number(row: Row, column: str) -> float:

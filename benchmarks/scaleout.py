@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,13 +28,14 @@ class _Run:
     process_cpu_s: float
 
 
-def executor_overhead(points: int = 100_000) -> Iterator[Row]:
+def executors(cases: Cases, _repeats: int) -> Iterator[Row]:
     """Cheap points on each executor, from the first row to the last; the overhead of a point is
     (seconds x cores - seconds of evaluating the points one by one) / points.
     """
     config = compose_config(["system=torus_4x4", "model=tiny"])
     scenario = Scenario("overhead", config.model, config.system)
     cores = usable_cores()
+    points = cases.overhead_points
     for kind, strategy in (("ok", Strategy(dp=16)), ("infeasible", Strategy(dp=3))):
         point = DesignPoint(scenario, strategy)
         evaluate(point)
@@ -43,6 +45,7 @@ def executor_overhead(points: int = 100_000) -> Iterator[Row]:
             evaluate_s = (before_s + _evaluate_s(point)) / 2  # other load drifts
             yield {
                 "name": f"{kind} points on {name}",
+                "executor": name,
                 "points": points,
                 "cores": cores,
                 "evaluate_us": evaluate_s * 1e6,
@@ -53,35 +56,43 @@ def executor_overhead(points: int = 100_000) -> Iterator[Row]:
             }
 
 
-def executor_throughput(cases: Cases, seconds: float = 60) -> Iterator[Row]:
-    """A sweep of the first pair under many bandwidths, which takes about `seconds`, on each executor."""
+def throughput(cases: Cases, _repeats: int) -> Iterator[Row]:
+    """A sweep of the first pair under many bandwidths, which takes about `throughput_s`, on each executor in
+    turn; the ratio is to the run of `local` in the same round.
+    """
     first = [case for case in cases.lab if case.system.name == cases.lab[0].system.name]
     cores = usable_cores()
-    count, wanted_s = 1, 0.0
-    while wanted_s < seconds:  # one round warms up, and tells how many are needed
-        began = time.perf_counter()
-        sum(1 for _ in LocalExecutor(cores).run(_under_bandwidths(first, range(1, 1 + count))))
-        wanted_s = time.perf_counter() - began
-        if wanted_s < seconds / 4:
-            count *= 4
-            continue
-        count = int(count * seconds / wanted_s * 1.1) + 1
-        break
+    count = _bandwidths(first, cores, cases.throughput_s)
     points = len(first) * count
-    rates: dict[str, float] = {}
-    for name, executor in _executors(cores):
-        run = _timed(executor, _under_bandwidths(first, range(1, 1 + count)), points)
-        wall_s = run.start_s + run.rows_s
-        rates[name] = points / wall_s
-        yield {
-            "name": name,
-            "points": points,
-            "cores": cores,
-            "start_s": run.start_s,
-            "wall_s": wall_s,
-            "points_per_s": rates[name],
-            "ratio_to_local": rates[name] / rates["local"],
-        }
+    for number in range(cases.throughput_rounds):
+        local_s = 0.0
+        for name, executor in _executors(cores):
+            run = _timed(executor, _under_bandwidths(first, range(1, 1 + count)), points)
+            wall_s = run.start_s + run.rows_s
+            local_s = wall_s if name == "local" else local_s
+            yield {
+                "name": name,
+                "round": number + 1,
+                "points": points,
+                "cores": cores,
+                "start_s": run.start_s,
+                "wall_s": wall_s,
+                "points_per_second": points / wall_s,
+                "of_local_pct": local_s / wall_s * 100,
+            }
+
+
+def _bandwidths(cases: Sequence[Case], cores: int, seconds: float) -> int:
+    """How many bandwidths take `seconds`; tried with more and more of them, which also warms up."""
+    count = 1
+    while True:
+        began = time.perf_counter()
+        for _ in LocalExecutor(cores).run(_under_bandwidths(cases, range(1, 1 + count))):
+            pass
+        tried_s = time.perf_counter() - began
+        if tried_s >= seconds / 4:
+            return math.ceil(count * seconds / tried_s * 1.1)
+        count *= 4
 
 
 def _executors(cores: int) -> list[tuple[str, Executor]]:

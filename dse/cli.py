@@ -17,7 +17,7 @@ class ArgumentParser(argparse.ArgumentParser):
     """A parser whose errors are user errors: one line, like all others, instead of a usage text."""
 
     def __init__(self, **options: Any) -> None:
-        """As argparse's, but options are written in full: a new one must not change what an old line means."""
+        """As argparse's, but options are written in full: new ones must not change what an old line means."""
         super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:

@@ -21,7 +21,10 @@ from dse.strategies import Strategy
 from dse.workloads import generate
 
 ROOT = Path(__file__).parents[1]
-SECTIONS = ("lab", "general", "study", "scale", "paths", "sharing", "congestion")
+SECTIONS = (
+    *("lab", "general", "study", "scale", "paths", "sharing", "congestion"),
+    *("executors", "throughput", "million", "search"),
+)
 
 
 def bench(out: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -101,6 +104,19 @@ def test_both_methods_agree_on_every_rank_of_the_twin(results: Path) -> None:
         ("general", "the general engine was asked for", 16),
     ]
     assert all(row["peak_bytes"] > row["start_bytes"] > 2**20 for row in twins)
+
+
+def test_a_study_is_swept_resumed_and_asked(results: Path) -> None:
+    rows = pq.read_table(results / "million.parquet").to_pylist()
+    assert [row["name"] for row in rows] == ["sweep", "resume, nothing to do", "best"]
+    assert all(row["points"] == 2 * 336 and row["peak_bytes"] > 2**20 for row in rows)
+
+
+def test_every_sampler_finds_a_point_within_the_budgets(results: Path) -> None:
+    rows = pq.read_table(results / "search.parquet").to_pylist()
+    medians = [row for row in rows if row["seed"] is None]
+    assert [row["sampler"] for row in medians] == ["random", "tpe", "nsga2"]
+    assert all(row["evaluations"] == 8 and row["regret_pct"] >= 0 for row in medians)
 
 
 def test_without_the_references_the_program_says_so(tmp_path: Path) -> None:
