@@ -9,7 +9,7 @@ from dse.cli import configs_from_arguments, run
 from dse.config import Config, resolved_yaml
 from dse.executors import Executor, make_executor
 from dse.executors.local import usable_cores
-from dse.results import StudyStore, describe_variants, groups, render, select
+from dse.results import StudyRow, StudyStore, describe_variants, groups, render, select
 from dse.search import make_search
 from dse.sweeps import (
     Progress,
@@ -99,13 +99,20 @@ def sweep(config: Config, arguments: Sequence[str]) -> None:
     enumerable = config.search.name == "exhaustive"
     found = survey(design_points(config), known) if enumerable else None
     store = StudyStore.create(folder)
-    if found is None or found.missing:
-        store.record_sweep(sweep_name(), provenance(arguments, resolved_yaml(config)))
     executor = _executor(config, found)
     total = config.search.samples if found is None else found.missing
+    recorded = False
+
+    def on_row(row: StudyRow) -> None:
+        nonlocal recorded
+        if not recorded:  # a sweep that computes nothing leaves no trace
+            store.record_sweep(sweep_name(), provenance(arguments, resolved_yaml(config)))
+            recorded = True
+        progress.add(row)
+
     try:
         with Progress(total) as progress:
-            result = run_sweep(search, executor, store, known=known, on_row=progress.add)
+            result = run_sweep(search, executor, store, known=known, on_row=on_row)
     except KeyboardInterrupt:
         _note(f"interrupted; the same command goes on from what is stored in {store.folder}")
         raise

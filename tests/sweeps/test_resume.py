@@ -229,7 +229,7 @@ def test_a_disk_that_is_full_keeps_what_is_stored(small_disk: Path) -> None:
                 file.write(b"\0" * 512)
             except OSError:
                 break
-    error = error_of("sweep", *SWEEP, cwd=small_disk)
+    error = error_of("sweep", *SWEEP, "executor=local", cwd=small_disk)
     assert "No space left on device" in error
     assert str(Path("results") / STUDY) in error
     assert rows_of(small_disk) == before
