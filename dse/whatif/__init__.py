@@ -1,0 +1,42 @@
+"""What if: how wall times and the best strategy follow the numbers of the system and the memory cap."""
+
+from __future__ import annotations
+
+from dse.whatif.binding import Binding, binding_among, binding_constraint
+from dse.whatif.candidates import Candidates
+from dse.whatif.parameters import Parameter, parameters_named, parameters_of
+from dse.whatif.rebuild import point_of_row, row_of_key, strategy_of_row
+from dse.whatif.sensitivity import FACTORS, Optimum, Sample, Sensitivity, optima, sensitivity
+from dse.whatif.switch import (
+    LIMIT,
+    Switch,
+    cap_switches,
+    cap_switches_among,
+    smallest_switch,
+    switch_among,
+)
+
+__all__ = [
+    "FACTORS",
+    "LIMIT",
+    "Binding",
+    "Candidates",
+    "Optimum",
+    "Parameter",
+    "Sample",
+    "Sensitivity",
+    "Switch",
+    "binding_among",
+    "binding_constraint",
+    "cap_switches",
+    "cap_switches_among",
+    "optima",
+    "parameters_named",
+    "parameters_of",
+    "point_of_row",
+    "row_of_key",
+    "sensitivity",
+    "smallest_switch",
+    "strategy_of_row",
+    "switch_among",
+]
