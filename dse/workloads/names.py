@@ -35,9 +35,9 @@ _ROLES: tuple[tuple[re.Pattern[str], TensorRole], ...] = (
 class OperatorName:
     """An operator of the model: `stack_3_ffn_x1_recomp@0…` is `x1_recomp` of the mlp of layer 3.
 
-    `layer` is None in the embeddings, `micro_batch` without micro-batches. `is_update` marks the second version
-    of a weight and the addition that makes it; `is_shadow` the stand-in of a tensor that another pipeline stage
-    makes.
+    `layer` is None in the embeddings, `micro_batch` without micro-batches. `is_update` marks the second
+    version of a weight and the addition that makes it; `is_shadow` the stand-in of a tensor that another
+    pipeline stage makes.
     """
 
     layer: int | None
