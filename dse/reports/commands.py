@@ -12,6 +12,7 @@ from dse.results import StudyRow
 from dse.strategies import STRATEGY_FIELDS
 
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*", re.ASCII)
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}", re.ASCII)  # as in dse.config
 _WORDS = ("null", "true", "false", "nan", "inf")
 _NOT_IN_CONF = ("inert", "omitted_keys")  # what files of ASTRA-sim say without any effect
 
@@ -64,6 +65,8 @@ class Commands:
         groups, base_model, base_system = self._base(model["name"], system["name"])
         words = [*start, *groups, *_changes(base_system, system, "system")]
         words += _changes(base_model, model, "model")
+        if not _FOLDER_NAME.fullmatch(f"{model['name']}-{system['name']}"):
+            words.append("study=point")  # the name that follows from these two would be refused
         notes = []
         if options.get("divisibility", "stage") != "stage":
             words.append(f"workload.divisibility={hydra(options['divisibility'])}")

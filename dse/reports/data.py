@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.errors import DseError, InputError
+from dse.errors import DseError
 from dse.reports.commands import Commands
 from dse.reports.ranked import Ranked, heat_maps
 from dse.reports.rebuilt import explanation, rebuilt, sensitivity
@@ -25,6 +25,7 @@ from dse.results import (
     groups,
 )
 from dse.results.groups import variant_of
+from dse.units import format_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -249,9 +250,19 @@ def _sweep(path: Path) -> dict[str, Any]:
         "started": about.get("started"),
         "command": shlex.join(map(str, command)) if isinstance(command, list) else command,
         "versions": about.get("versions") or {},
-        "machine": about.get("machine") or {},
+        "machine": _machine(about.get("machine") or {}),
         "configuration": yaml.safe_dump(about.get("configuration"), sort_keys=False, allow_unicode=True, width=100),
     }
 
 
-__all__ = ["POINT_FIELDS", "InputError", "report_data"]
+def _machine(about: Mapping[str, Any]) -> str:
+    """Such as "AMD EPYC, 2 cores, 25.28 GB of memory, Linux": the kernel's version explains no result."""
+    size = about.get("memory_bytes")
+    return ", ".join(
+        [
+            str(about.get("processor") or "unknown processor"),
+            *([f"{about['cores']} cores"] if about.get("cores") else []),
+            *([f"{format_bytes(size)} of memory"] if size else []),
+            *str(about.get("system") or "").split()[:1],
+        ]
+    )

@@ -386,7 +386,7 @@
           ...options, indexAxis: "y",
           scales: {
             x: { stacked: true, title: { display: true, text: `${title} (${scale[1]})`, color: color("ink") }, grid: { color: color("grid") }, ticks: { color: color("muted") } },
-            y: { stacked: true, grid: { display: false }, ticks: { color: color("ink") } },
+            y: { stacked: true, grid: { display: false }, ticks: { color: color("ink"), autoSkip: false } },
           },
         },
       };
@@ -458,7 +458,7 @@
           ...options, indexAxis: "y",
           scales: {
             x: { title: { display: true, text: "change of the wall time (%)", color: color("ink") }, grid: { color: color("grid") }, ticks: { color: color("muted") } },
-            y: { grid: { display: false }, ticks: { color: color("ink") } },
+            y: { grid: { display: false }, ticks: { color: color("ink"), autoSkip: false } },
           },
         },
       };
@@ -480,7 +480,7 @@
     }
     questions.forEach((question) => { if (!question.section.querySelector("details.points.screen")) question.fillTable(); });
     Chart.defaults.devicePixelRatio = 3;
-    Chart.defaults.font.size = 10;
+    Chart.defaults.font.size = 11;
     redraw();
   });
   addEventListener("afterprint", () => {
