@@ -89,7 +89,9 @@ class Commands:
         chosen = [
             f"{group}={name}"
             for group, name in (("system", system), ("model", model))
-            if _BARE.fullmatch(name) and "/" not in name and (conf_folder() / group / f"{name}.yaml").is_file()
+            if _BARE.fullmatch(name)
+            and "/" not in name
+            and (conf_folder() / group / f"{name}.yaml").is_file()
         ]
         key = (model, system)
         if key not in self._bases:
@@ -117,7 +119,11 @@ def hydra(value: Any) -> str:
     if isinstance(value, str):
         if _BARE.fullmatch(value) and value.lower() not in _WORDS:
             return value
-        return "'" + re.sub(r"(\\*)('|$)", lambda found: found[1] * 2 + "\\" * bool(found[2]) + found[2], value) + "'"
+        return (
+            "'"
+            + re.sub(r"(\\*)('|$)", lambda found: found[1] * 2 + "\\" * bool(found[2]) + found[2], value)
+            + "'"
+        )
     return str(int(value)) if isinstance(value, float) and value.is_integer() else repr(value)
 
 

@@ -47,7 +47,11 @@ _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 def report_data(
-    store: StudyStore, *, memory_cap_bytes: int | None = None, title: str | None = None, max_points: int = 2000
+    store: StudyStore,
+    *,
+    memory_cap_bytes: int | None = None,
+    title: str | None = None,
+    max_points: int = 2000,
 ) -> dict[str, Any]:
     """Return the report of a study.
 
@@ -116,7 +120,7 @@ def _group(
     capped = None if cap is None else ranked.under(cap)
     answers = _answers(ranked, capped)
     steps = ranked.cap_steps()
-    maps = [{"capped": False, "maps": heat_maps(ranked)}]
+    maps: list[dict[str, Any]] = [{"capped": False, "maps": heat_maps(ranked)}]
     if capped is not None and capped.table.num_rows:
         maps.append({"capped": True, "maps": heat_maps(capped)})
     in_maps = {rank for entry in maps for heat in entry["maps"] for row in heat["cells"] for rank in row}
@@ -203,7 +207,7 @@ def _evaluated_again(answers: Mapping[str, int | None], rows: Mapping[int, Study
 
 
 def _failures(snapshot: Snapshot, table: pa.Table, commands: Commands) -> list[dict[str, Any]]:
-    """Points that are not ok by status and reason, most frequent first; reasons may differ in their numbers."""
+    """Points that are not ok by status and reason, most frequent first; numbers in reasons may differ."""
     import pyarrow.compute as pc
 
     bad = table.filter(pc.not_equal(table["status"], "ok"))
@@ -212,8 +216,8 @@ def _failures(snapshot: Snapshot, table: pa.Table, commands: Commands) -> list[d
         [("position", "count"), ("position", "min")]
     )
     for entry in counted.to_pylist():
-        kind = entry["status"], _NUMBER.sub("…", entry["reason"])
-        kinds.setdefault(kind, []).append((entry["position_min"], entry["position_count"]))
+        what = entry["status"], _NUMBER.sub("…", entry["reason"])
+        kinds.setdefault(what, []).append((entry["position_min"], entry["position_count"]))
     ordered = sorted(kinds.items(), key=lambda item: (-sum(count for _, count in item[1]), item[0]))
     failures = []
     for (status, kind), members in ordered[:MAX_REASONS]:
@@ -251,7 +255,9 @@ def _sweep(path: Path) -> dict[str, Any]:
         "command": shlex.join(map(str, command)) if isinstance(command, list) else command,
         "versions": about.get("versions") or {},
         "machine": _machine(about.get("machine") or {}),
-        "configuration": yaml.safe_dump(about.get("configuration"), sort_keys=False, allow_unicode=True, width=100),
+        "configuration": yaml.safe_dump(
+            about.get("configuration"), sort_keys=False, allow_unicode=True, width=100
+        ),
     }
 
 

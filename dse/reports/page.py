@@ -76,7 +76,7 @@ def point_view(names: list[str], entry: list[Any], origins: list[dict[str, str]]
 
 
 def heat_level(wall_time_ns: int, fastest_ns: int) -> int:
-    """Return 0 to 6: by how much a point is slower than the fastest one, in the steps of the page's legend."""
+    """Return 0 to 6: how much slower than the fastest one a point is, in the steps of the legend."""
     return sum(wall_time_ns >= limit * fastest_ns for limit in HEAT_LIMITS)
 
 

@@ -80,7 +80,7 @@ class Ranked:
         return list(zip(values, grouped[f"{RANK}_min"].to_pylist(), strict=True))
 
     def sample(self, needed: Iterable[int], max_points: int) -> list[int]:
-        """Return at most about `max_points` ranks, ascending: all that are needed, then the best of each strategy.
+        """Return about `max_points` ranks, ascending: all that are needed, then the best of each strategy.
 
         What does not fit is taken at even steps through the ranking, so that fast and slow points are shown.
         """
@@ -114,6 +114,12 @@ def heat_maps(ranked: Ranked) -> list[dict[str, Any]]:
         if len(rows) > 1 or len(columns) > 1:
             cells = [[best.get((row, column)) for column in columns] for row in rows]
             maps.append(
-                {"rows": down, "columns": across, "row_values": rows, "column_values": columns, "cells": cells}
+                {
+                    "rows": down,
+                    "columns": across,
+                    "row_values": rows,
+                    "column_values": columns,
+                    "cells": cells,
+                }
             )
     return maps

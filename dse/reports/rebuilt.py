@@ -62,7 +62,7 @@ def explanation(point: DesignPoint) -> dict[str, Any]:
 
 
 def sensitivity(point: DesignPoint) -> list[dict[str, Any]]:
-    """Return the wall time of a point with each parameter of its system halved and doubled, largest span first.
+    """Return the wall time with each parameter of the system halved and doubled, largest span first.
 
     A list of {parameter, label, unit, value, low_factor, high_factor, low_wall_time_ns, base_wall_time_ns,
     high_wall_time_ns, span_ns}; a wall time is None where the point cannot be evaluated.

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven through its DevTools protocol: what the tests of the page need of it, no more."""
+"""A headless Chromium, driven through its DevTools protocol: what the tests of the page need of it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,18 @@ def found_chromium() -> str | None:
 
 
 class Chromium:
-    """One page; `requests` are the addresses that it asked for, `problems` its errors and console messages."""
+    """One page; `requests` are the addresses that it asked for, `problems` its console messages."""
 
     def __init__(self, program: str, folder: Path) -> None:
         self._folder = folder
         # A sandbox of its own needs rights that containers do not give; the pages are ours.
-        options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage"]
+        options = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-dev-shm-usage",
+        ]
         options += ["--disable-extensions", "--disable-background-networking", "--disable-component-update"]
         options += ["--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"]
         self._process = subprocess.Popen(
@@ -123,7 +129,11 @@ class Chromium:
 
     def resize(self, width: int, height: int) -> None:
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
 
     def prefer(self, **features: str) -> None:

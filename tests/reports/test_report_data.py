@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ def test_the_steps_of_the_cap_curve(group: dict[str, Any]) -> None:
     steps = [(step["memory_cap_bytes"], points[step["rank"]]) for step in group["cap_curve"]]
     assert len(steps) == 9
     assert all(cap == point["peak_memory_bytes"] for cap, point in steps)
-    for (cap, point), (next_cap, next_point) in zip(steps, steps[1:], strict=False):
+    for (cap, point), (next_cap, next_point) in itertools.pairwise(steps):
         assert cap < next_cap
         assert point["wall_time_ns"] > next_point["wall_time_ns"]
 
@@ -241,7 +242,9 @@ def test_a_large_study_is_sampled_and_keeps_what_matters(tmp_path: Path) -> None
     for entry in rows:
         pair = entry.dp, entry.tp
         best[pair] = min(best.get(pair, 2**62), entry.wall_time_ns or 0)
-    assert {(p["dp"], p["tp"], p["wall_time_ns"]) for p in points.values()} >= {(*k, v) for k, v in best.items()}
+    assert {(p["dp"], p["tp"], p["wall_time_ns"]) for p in points.values()} >= {
+        (*k, v) for k, v in best.items()
+    }
     assert max(points) > 49_000  # slow points are shown too
 
 

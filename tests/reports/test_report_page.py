@@ -1,4 +1,4 @@
-"""The page stands alone, is well-formed whatever names are in the study, readable, and written by the command."""
+"""The page stands alone, is well-formed whatever names a study has, and is written by the command."""
 
 from __future__ import annotations
 
@@ -121,7 +121,9 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_contrasts(scheme: int) -> None:
-    blocks = re.findall(r":root(?::not\(\.light\))? \{\n(.*?)\}", (TEMPLATES / "report.css").read_text(), re.S)
+    blocks = re.findall(
+        r":root(?::not\(\.light\))? \{\n(.*?)\}", (TEMPLATES / "report.css").read_text(), re.S
+    )
     colors = dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", blocks[scheme]))
     assert len(colors) > 30
     for ink in ("ink", "muted", "accent", "good", "bad"):
@@ -139,7 +141,9 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
     bad = dataclasses.replace(failed_row("failed", HOSTILE), model=HOSTILE, system=HOSTILE, study=HOSTILE)
     store = StudyStore.create(tmp_path)
     store.append([good, dataclasses.replace(bad, key="1" * 32)])
-    store.record_sweep("a", json.dumps({"started": HOSTILE, "command": [HOSTILE], "versions": {HOSTILE: HOSTILE}}))
+    store.record_sweep(
+        "a", json.dumps({"started": HOSTILE, "command": [HOSTILE], "versions": {HOSTILE: HOSTILE}})
+    )
     page = Page(render_page(report_data(store, memory_cap_bytes=CAP, title=HOSTILE)))
     assert len(page.scripts) == 3
     assert not [tag for tag, _ in page.elements if tag == "img"]
