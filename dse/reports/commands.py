@@ -62,10 +62,11 @@ class Commands:
             return Origin(shlex.join(words), note)
         model, system = json.loads(row.model_spec), json.loads(row.system_spec)
         options = json.loads(row.options or "{}")
-        groups, base_model, base_system = self._base(model["name"], system["name"])
+        names = model.get("name", row.model), system.get("name", row.system)
+        groups, base_model, base_system = self._base(*names)
         words = [*start, *groups, *_changes(base_system, system, "system")]
         words += _changes(base_model, model, "model")
-        if not _FOLDER_NAME.fullmatch(f"{model['name']}-{system['name']}"):
+        if not _FOLDER_NAME.fullmatch("-".join(names)):
             words.append("study=point")  # the name that follows from these two would be refused
         notes = []
         if options.get("divisibility", "stage") != "stage":

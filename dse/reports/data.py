@@ -64,12 +64,11 @@ def report_data(
     snapshot = store.snapshot(COLUMNS)
     found = groups(snapshot.table)
     commands = Commands()
-    overview = [_overview(snapshot, group, memory_cap_bytes) for group in found]
     return {
-        "title": title or _title(found),
+        "title": title or _title(found, store.folder.resolve().name),
         "memory_cap_bytes": memory_cap_bytes,
         "point_fields": list(POINT_FIELDS),
-        "overview": overview if len(found) > 1 else [],
+        "overview": [_overview(snapshot, group, memory_cap_bytes) for group in found if len(found) > 1],
         "groups": [
             _group(number, snapshot, group, commands, memory_cap_bytes, max_points)
             for number, group in enumerate(found[:MAX_GROUPS])
@@ -79,8 +78,10 @@ def report_data(
     }
 
 
-def _title(found: Sequence[Group]) -> str:
-    return f"How to parallelise {found[0].title if len(found) == 1 else f'{len(found)} questions'}"
+def _title(found: Sequence[Group], study: str) -> str:
+    if len(found) == 1:
+        return f"How to parallelise {found[0].title}"
+    return f"How to parallelise: {len(found)} questions of the study {study}"
 
 
 def _overview(snapshot: Snapshot, group: Group, memory_cap_bytes: int | None) -> dict[str, Any]:

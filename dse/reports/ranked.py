@@ -82,7 +82,8 @@ class Ranked:
     def sample(self, needed: Iterable[int], max_points: int) -> list[int]:
         """Return about `max_points` ranks, ascending: all that are needed, then the best of each strategy.
 
-        What does not fit is taken at even steps through the ranking, so that fast and slow points are shown.
+        The rest is taken at even steps through the ranking, so that slow points are shown too. Where the best
+        of strategies do not all fit, they get half of the room.
         """
         import numpy as np
 
@@ -90,14 +91,12 @@ class Ranked:
         if total <= max_points:
             return list(range(total))
         kept = np.unique(np.fromiter(needed, np.int64))
-        for candidates in (
-            np.array([rank for _, rank in self.best_of_each(STRATEGY_FIELDS)], np.int64),
-            np.arange(total),
-        ):
+        best = np.array([rank for _, rank in self.best_of_each(STRATEGY_FIELDS)], np.int64)
+        for candidates, share in ((best, 2), (np.arange(total), 1)):
             others = np.setdiff1d(candidates, kept)
-            room = min(max(0, max_points - len(kept)), len(others))
-            steps = (np.arange(room) * len(others)) // max(room, 1)
-            kept = np.union1d(kept, others[steps])
+            room = max(0, max_points - len(kept))
+            count = min(len(others), room if len(others) <= room else room // share)
+            kept = np.union1d(kept, others[(np.arange(count) * len(others)) // max(count, 1)])
         return [int(rank) for rank in kept]
 
 

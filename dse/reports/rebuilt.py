@@ -40,7 +40,9 @@ def rebuilt(row: StudyRow) -> DesignPoint | str:
         model, system = model_of_json(row.model_spec), system_of_json(row.system_spec)
     except DseError as error:
         return str(error)
-    point = DesignPoint(Scenario(row.study, model, system, options["divisibility"]), strategy_of(row))
+    point = DesignPoint(
+        Scenario(row.study, model, system, options.get("divisibility", "stage")), strategy_of(row)
+    )
     if point.key != row.key:
         return f"version {options.get('engine')} evaluated the point, and this is {engine_version()}"
     return point

@@ -39,7 +39,7 @@ def setup(table: pa.Table) -> dict[str, Any]:
     models, systems = (_objects(table, name) for name in ("model_spec", "system_spec"))
     if not models or not systems:
         return {"model": [], "system": [], "network": [], "known": False}
-    networks = [system["network"] for system in systems]
+    networks = [system.get("network", []) for system in systems]
     return {
         "model": [(label, _common([model.get(key) for model in models])) for key, label in _MODEL.items()],
         "system": [

@@ -1,4 +1,4 @@
-"""Makes docs/examples again: the reports of two pairs of the lab, and pictures of them (needs Chromium and Pillow)."""
+"""Makes docs/examples again: reports of two pairs of the lab, and pictures (needs Chromium and Pillow)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def main() -> None:
                     ".scrollIntoView({ behavior: 'instant' })"
                 )
                 browser.evaluate("new Promise((done) => setTimeout(done, 300))")
-                image = Image.open(io.BytesIO(browser.screenshot())).convert("RGB").quantize(96)
+                image = Image.open(io.BytesIO(browser.screenshot())).convert("RGB").quantize(256)
                 image.save(FOLDER / f"{picture}.png", optimize=True)
 
 

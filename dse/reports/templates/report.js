@@ -42,7 +42,7 @@
     return `${scaled < 9999.5 ? Number(scaled.toPrecision(4)) : Math.round(scaled)} s`;
   }
   const whole = (value) => (value === null ? "–" : String(value).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f"));
-  const percent = (value) => (value === null ? "–" : `${value.toFixed(1)} %`);
+  const percent = (value) => (!Number.isFinite(value) ? "–" : `${value.toFixed(1)} %`);
   const scaleOf = (most, steps) => steps.find(([size]) => most >= size) ?? steps.at(-1);
   const timeScale = (most) => scaleOf(most, [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]]);
   const memoryScale = (most) => scaleOf(most, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
@@ -252,8 +252,10 @@
         borderColor: color("muted"), borderWidth: 1.5, backgroundColor: color("muted"), pointStyle: "line",
         data: front.map((point) => this.place(point)),
       });
-      const marked = [["best", "fastest"], ["best_under_cap", "fastest under the cap"]]
-        .map(([name, label]) => [this.byRank.get(this.group.answers[name]), label]).filter(([point]) => point);
+      const { best, best_under_cap: capped } = this.group.answers;
+      const marked = (best === capped
+        ? [[best, "fastest, also under the cap"]] : [[best, "fastest"], [capped, "fastest under the cap"]])
+        .map(([rank, label]) => [this.byRank.get(rank), label]).filter(([point]) => point);
       const ends = this.xRange(walls);
       if (cap !== null) {
         sets.push({
