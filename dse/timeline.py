@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import sys
 from collections.abc import Sequence
@@ -28,7 +29,13 @@ def parser() -> ArgumentParser:
     )
     parser.add_argument("study", help="the folder of a study, such as results/llama70b-system1")
     parser.add_argument("--point", metavar="KEY", help="first digits of a key; default: the fastest point")
-    parser.add_argument("-o", "--output", type=Path, default=Path("trace.json"), help="default %(default)s")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("trace.json"),
+        help="default %(default)s; NAME.json.gz is compressed",
+    )
     parser.add_argument(
         "--max-events",
         type=int,
@@ -92,6 +99,8 @@ def main(argv: Sequence[str]) -> int:
     text = io.StringIO()
     summary = write_timeline(recording, text, options, about)
     data = text.getvalue().encode()
+    if arguments.output.suffix == ".gz":
+        data = gzip.compress(data, mtime=0)  # the same point gives the same file
     write_atomically(arguments.output, data)
     print(f"{arguments.output}: {' '.join(about.values())}, {format_bytes(len(data))}")
     print(summary.describe())
