@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dse.errors import DseError
 from dse.reports.commands import Commands
 from dse.reports.ranked import Ranked, heat_maps
-from dse.reports.rebuilt import explanation, rebuilt, sensitivity
+from dse.reports.rebuilt import explanation, sensitivity
 from dse.reports.setup import setup
 from dse.results import (
     SELECTION_COLUMNS,
@@ -26,6 +26,7 @@ from dse.results import (
 )
 from dse.results.groups import variant_of
 from dse.units import format_bytes
+from dse.whatif import point_of_row, strategy_of_row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,10 +99,8 @@ def _overview(snapshot: Snapshot, group: Group, memory_cap_bytes: int | None) ->
 
 
 def _short(row: StudyRow) -> dict[str, Any]:
-    from dse.reports.rebuilt import strategy_of
-
     return {
-        "label": strategy_of(row).label(),
+        "label": strategy_of_row(row).label(),
         "wall_time_ns": row.wall_time_ns,
         "peak_memory_bytes": row.peak_memory_bytes,
     }
@@ -189,11 +188,8 @@ def _evaluated_again(answers: Mapping[str, int | None], rows: Mapping[int, Study
     note = ""
     subject = answers["best"] if answers["best_under_cap"] is None else answers["best_under_cap"]
     for rank in sorted({rank for rank in answers.values() if rank is not None}):
-        point = rebuilt(rows[rank])
-        if isinstance(point, str):
-            note = point
-            continue
         try:
+            point = point_of_row(rows[rank])
             breakdowns.append({"point": rank, **explanation(point)})
             if rank == subject:
                 reactions = sensitivity(point)

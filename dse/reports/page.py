@@ -82,8 +82,18 @@ def heat_level(wall_time_ns: int, fastest_ns: int) -> int:
 
 def _for_program(data: dict[str, Any]) -> dict[str, Any]:
     """The part of the data that the plots need; the rest of it is text of the page already."""
-    groups = [{name: group[name] for name in PROGRAM_KEYS} for group in data["groups"]]
-    return {"point_fields": data["point_fields"], "groups": groups}
+    *shown, key = data["point_fields"]
+    assert key == "key"  # nothing shows it, and it is the longest field
+    groups = []
+    for group in data["groups"]:
+        kept = {name: group[name] for name in PROGRAM_KEYS}
+        kept["points"] = [point[:-1] for point in group["points"]]
+        kept["breakdowns"] = [
+            {name: entry[name] for name in ("point", "wall_time_ns", "breakdown", "memory")}
+            for entry in group["breakdowns"]
+        ]
+        groups.append(kept)
+    return {"point_fields": shown, "groups": groups}
 
 
 def grouped_digits(value: int | None) -> str:

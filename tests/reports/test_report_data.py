@@ -200,7 +200,7 @@ def test_a_point_of_another_version_has_no_breakdown_and_says_so(tmp_path: Path)
     store = store_of(tmp_path, [dataclasses.replace(stored, options=older, key="0" * 32)])
     (group,) = report_data(store)["groups"]
     assert group["breakdowns"] == []
-    assert "version 0.0.1 evaluated the point" in group["not_evaluated_again"]
+    assert "evaluated by version 0.0.1" in group["not_evaluated_again"]
     assert "0.0.1" in group["origins"][0]["note"]
 
 
@@ -209,7 +209,7 @@ def test_a_point_of_another_program_has_no_breakdown_and_says_so(tmp_path: Path)
     options = {**json.loads(stored.options or ""), "simulator": {"name": "astrasim"}}
     store = store_of(tmp_path, [dataclasses.replace(stored, options=json.dumps(options))])
     (group,) = report_data(store)["groups"]
-    assert "simulated by astrasim" in group["not_evaluated_again"]
+    assert "simulator=astrasim" in group["not_evaluated_again"]
     assert group["origins"][0]["command"].endswith("simulator=astrasim simulator.binary=PATH")
 
 
