@@ -49,7 +49,7 @@ def _slice_events(drawn: Slice) -> Iterator[_Timed]:
     """
     track = {"pid": _pid(drawn.rank_class), "tid": _FIRST_THREAD + drawn.thread}
     begin = {"ph": "B", "name": drawn.name, "cat": drawn.category, "ts": drawn.start_ns, **track}
-    end = {"ph": "E", "ts": drawn.end_ns, **track}
+    end = {"ph": "E", "name": drawn.name, "ts": drawn.end_ns, **track}
     # At one time: what ends, what takes no time, what begins; then arrows find the slice open.
     takes_time = drawn.end_ns > drawn.start_ns
     place = (drawn.thread, drawn.node.node)

@@ -27,7 +27,7 @@ SIMULATOR = NativeSimulator()
 FIELDS = {
     "M": {"ph", "pid", "name", "args"},
     "B": {"ph", "name", "cat", "ts", "pid", "tid", "args"},
-    "E": {"ph", "ts", "pid", "tid"},
+    "E": {"ph", "name", "ts", "pid", "tid"},
     "C": {"ph", "name", "ts", "pid", "tid", "args"},
     "s": {"ph", "name", "cat", "id", "ts", "pid", "tid"},
     "f": {"ph", "name", "cat", "id", "ts", "bp", "pid", "tid"},
@@ -65,6 +65,7 @@ def slices_of(events: list[Event]) -> list[Event]:
             slices.append(event)
         elif event["ph"] == "E":
             begin = begun.pop(track)
+            assert begin["name"] == event["name"]
             begin["dur"] = event["ts"] - begin["ts"]
     assert not begun
     return slices
@@ -79,7 +80,8 @@ def check_rules(content: dict[str, Any], summary: TimelineSummary) -> dict[str, 
         assert set(event) - {"tid", "dur"} == FIELDS[event["ph"]] - {"tid"}
         assert isinstance(event["pid"], int)
         assert event["pid"] > 0
-        assert event["ph"] == "E" or (isinstance(event["name"], str) and event["name"])
+        assert isinstance(event["name"], str)
+        assert event["name"]
         assert "tid" in event or event["name"].startswith("process_")
         if "ts" in event:  # readers make a double of the number and round it to ns
             assert round(float(event["ts"]) * 1000) == ns(event["ts"]) >= 0
