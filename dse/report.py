@@ -8,7 +8,7 @@ from pathlib import Path
 from dse.best import DEFAULT_MEMORY_CAP
 from dse.cli import ArgumentParser, run
 from dse.errors import InputError
-from dse.files import make_folder, write_atomically
+from dse.files import make_folder, write_output
 from dse.results import StudyStore
 from dse.units import format_bytes, parse_bytes
 
@@ -65,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
     data = report_data(store, memory_cap_bytes=cap, title=arguments.title, max_points=int(limit))
     page = render_page(data).encode()
     make_folder(output.parent)
-    write_atomically(output, page)
+    write_output(output, page, "--output")
     print(f"{output}: {format_bytes(len(page))}, open it in a browser")
     return 0
 

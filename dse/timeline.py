@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dse.cli import ArgumentParser, run
 from dse.errors import InputError
-from dse.files import write_atomically
+from dse.files import write_output
 from dse.points import run_point
 from dse.results import StudyRow, StudyStore, best
 from dse.simulators import NativeSimulator
@@ -101,7 +101,7 @@ def main(argv: Sequence[str]) -> int:
     data = text.getvalue().encode()
     if arguments.output.suffix == ".gz":
         data = gzip.compress(data, mtime=0)  # the same point gives the same file
-    write_atomically(arguments.output, data)
+    write_output(arguments.output, data, "--output")
     print(f"{arguments.output}: {' '.join(about.values())}, {format_bytes(len(data))}")
     print(summary.describe())
     if recording.outcome.status != "ok":
