@@ -117,6 +117,11 @@ def varying(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
     }
 
 
+def flat_texts(column: pa.ChunkedArray, prefix: str) -> list[dict[str, Any]]:
+    """The distinct JSON texts of a column, each as its fields by dotted names below `prefix`."""
+    return [dict(_flattened(json.loads(text), prefix)) for text in _texts(column)]
+
+
 def _flattened(value: Any, name: str) -> Iterable[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, entry in value.items():
