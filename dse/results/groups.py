@@ -119,6 +119,15 @@ def varying(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
     }
 
 
+def flat_texts(column: pa.ChunkedArray, prefix: str) -> list[dict[str, Any]]:
+    """The distinct JSON texts of a column, each as its fields by dotted names below `prefix`."""
+    fields: list[dict[str, Any]] = []
+    for text in _texts(column):
+        fields.append({})
+        _flatten(json.loads(text), prefix, fields[-1])
+    return fields
+
+
 def _flatten(value: Any, name: str, into: dict[str, Any]) -> None:
     """Add the fields of a value by their dotted names; thousands of variants are common, so no generators."""
     if isinstance(value, dict):

@@ -34,7 +34,7 @@ def render(selection: Selection, variants: Mapping[str, str] | None = None) -> s
         lines += _pair(selection.capped_optimum, selection.capped_runner_up, variants) or [
             _nothing_fits(selection)
         ]
-    return "\n".join([*_align(lines), "", _counts(selection)])
+    return "\n".join([*align(lines), "", _counts(selection)])
 
 
 def render_rows(labelled: Sequence[tuple[str, StudyRow]], variants: Mapping[str, str] | None = None) -> str:
@@ -42,7 +42,7 @@ def render_rows(labelled: Sequence[tuple[str, StudyRow]], variants: Mapping[str,
     lines: list[str | Sequence[str]] = [*HEADER]
     for label, row in labelled:
         lines += [_cells(label, row), *_variant(row, variants or {})]
-    return "\n".join(_align(lines))
+    return "\n".join(align(lines))
 
 
 def to_json(selection: Selection) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _counts(selection: Selection) -> str:
     return f"{total} point{'' if total == 1 else 's'}: {', '.join(shown)}"
 
 
-def _align(lines: Sequence[str | Sequence[str]]) -> list[str]:
+def align(lines: Sequence[str | Sequence[str]]) -> list[str]:
     """Pad the cells of rows to columns, the first to the left, the others to the right; keep plain lines."""
     rows = [line for line in lines if not isinstance(line, str)]
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
