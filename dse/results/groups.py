@@ -48,6 +48,7 @@ def _questions(table: pa.Table) -> tuple[pa.Array, list[tuple[str, str]]]:
     version 1 have no texts, and are told apart by the names.
     """
     import numpy as np
+    import pyarrow as pa
 
     models, model_labels = _named(table, "model", "model_spec")
     systems, system_labels = _named(table, "system", "system_spec")
