@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 _PATH = re.compile(r"<!-- newcomer.*?-->\n```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_NOT_COPIED = shutil.ignore_patterns(
+_NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "build", "*.parquet", "__pycache__", ".*_cache")
     ".git", ".venv", "build", "golden", "*.parquet", "__pycache__", ".*_cache"
 )
 
