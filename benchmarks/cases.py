@@ -52,8 +52,9 @@ class Cases:
     every rank. `series` grows in NPUs; those up to `general_up_to` run both ways. `spaces` are run once, to
     count how. `side_by_side` is exported for ASTRA-sim. `mesh_all_reduce` and `congested` run on links that
     queue. Executors get `overhead_points` cheap points, then as many real ones as take `throughput_s`, the
-    latter `throughput_rounds` times. `million_systems` systems have 336 points each, all in one study.
-    Searches get `search_samples` evaluations and `search_seeds` seeds for every question.
+    latter `throughput_rounds` times. `million_variants` are the numbers of peak rates and of memory
+    bandwidths of a system; each pair of them has 336 points, all in one study. Searches get
+    `search_samples` evaluations and `search_seeds` seeds for every question.
     """
 
     pairs: Sequence[tuple[str, str]]
@@ -73,7 +74,7 @@ class Cases:
     overhead_points: int
     throughput_s: float
     throughput_rounds: int
-    million_systems: int
+    million_variants: tuple[int, int]
     questions: Mapping[Known, Sequence[Question]]
     search_samples: int
     search_seeds: int
@@ -109,7 +110,7 @@ def full() -> Cases:
         overhead_points=100_000,
         throughput_s=75,
         throughput_rounds=2,
-        million_systems=3000,
+        million_variants=(60, 50),
         questions=questions(),
         search_samples=300,
         search_seeds=10,
@@ -140,7 +141,7 @@ def quick() -> Cases:
         overhead_points=20,
         throughput_s=0.01,
         throughput_rounds=1,
-        million_systems=2,
+        million_variants=(2, 1),
         questions=small_questions(),
         search_samples=8,
         search_seeds=2,

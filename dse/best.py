@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.cli import ArgumentParser, run
 from dse.errors import InputError
-from dse.files import write_atomically
+from dse.files import write_output
 from dse.results import (
     SELECTION_COLUMNS,
     Filter,
@@ -170,7 +170,7 @@ def _steps(group: Group, snapshot: Snapshot) -> list[tuple[str, StudyRow]]:
 
 
 def _front(group: Group, snapshot: Snapshot, cost: str | None) -> list[tuple[str, StudyRow]]:
-    costs = [] if cost is None else [Filter(cost, "--cost").values(group.table)]
+    costs = [] if cost is None else [Filter(cost, "--cost").numbers(group.table)]
     front = pareto_front(group.table, costs=costs, whole=snapshot.rows)
     return [(f"  {number}", row) for number, row in enumerate(front, 1)]
 
@@ -216,7 +216,7 @@ def main(argv: Sequence[str]) -> int:
     columns = stored_columns([*COLUMNS, *by, *used])
     answers = store.reading(lambda: answers_of(store.snapshot(columns), arguments, conditions, by))
     if arguments.csv is not None:
-        write_atomically(arguments.csv, answers.csv().encode())
+        write_output(arguments.csv, answers.csv().encode(), "--csv")
     if arguments.json:
         print(json.dumps(answers.data[0] if len(answers.data) == 1 else answers.data, indent=2))
     else:

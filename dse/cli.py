@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -29,16 +31,35 @@ def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
     """Call `main` with the command-line arguments and exit with the code that it returns.
 
     A `DseError` is printed in one line, `error: <message>`, on stderr, and exits with 2; Ctrl-C exits with
-    130. Any other exception is a bug and stays a traceback.
+    130; a closed pipe exits with 141, like a program that its signal ends. Any other exception is a bug and
+    stays a traceback.
     """
     try:
+        _check_folder()
         code = main(sys.argv[1:])
+        sys.stdout.flush()
     except DseError as error:
         print("error:", " ".join(str(error).split()), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print("error: the output cannot be written: No space left on device", file=sys.stderr)
+        sys.exit(2)
     sys.exit(code)
+
+
+def _check_folder() -> None:
+    try:
+        os.getcwd()  # noqa: PTH109 (Path.cwd raises the same)
+    except FileNotFoundError:
+        raise InputError("the current folder has been removed; change to another one") from None
 
 
 def config_from_arguments(argv: Sequence[str], usage: str) -> Config | None:

@@ -140,6 +140,21 @@ def write_atomically(path: Path, data: bytes | memoryview) -> None:
         sync_folder(path.parent)
 
 
+def write_output(path: Path, data: bytes, key: str) -> None:
+    """Write a file that the user named with the option `key`: whole or not at all; links and devices stay.
+
+    Raises:
+        InputError: the name is empty or that of a folder, or the file cannot be written.
+    """
+    if not path.name or path.is_dir():
+        raise InputError(f"{key} is '{path}'; it must name a file")
+    if path.exists() and not path.is_file():  # such as /dev/stdout: nothing to take the place of
+        with writing_to(path), path.open("wb") as device:
+            device.write(data)
+        return
+    write_atomically(path.resolve(), data)
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames and removals in `folder` survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)

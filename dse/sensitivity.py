@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dse.best import COLUMNS, DEFAULT_MEMORY_CAP
 from dse.cli import ArgumentParser, run
@@ -76,7 +76,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser().parse_args(argv)
     cap = None if arguments.memory_cap is None else parse_bytes(arguments.memory_cap, "--memory-cap")
     factors = _factors(arguments.factors)
-    from dse.files import write_atomically
+    from dse.files import write_output
     from dse.results import StudyStore
     from dse.whatif.plot import check_plot, write_plot
     from dse.whatif.report import render, report, to_csv
@@ -84,18 +84,17 @@ def main(argv: Sequence[str]) -> int:
     if arguments.plot is not None:
         check_plot(arguments.plot)
     store = StudyStore(arguments.study)
-    snapshot = store.snapshot((*COLUMNS, "key"))
     reports = [
         report(
-            group.title,
-            _candidates(snapshot, group, row),
-            row,
+            subject.title,
+            subject.candidates,
+            subject.row,
             factors,
             memory_cap_bytes=cap,
             parameters=[key.strip() for key in arguments.parameters.split(",") if key.strip()],
             switches=not arguments.no_switches,
         )
-        for group, row in _points(store, snapshot, cap, arguments.point, arguments.group)
+        for subject in store.reading(lambda: _subjects(store, cap, arguments.point, arguments.group))
     ]
     if arguments.json:
         data = [answer.to_json() for answer in reports]
@@ -103,10 +102,24 @@ def main(argv: Sequence[str]) -> int:
     else:
         print("\n\n".join(render(answer) for answer in reports))
     if arguments.csv is not None:
-        write_atomically(arguments.csv, to_csv(reports).encode())
+        write_output(arguments.csv, to_csv(reports).encode(), "--csv")
     if arguments.plot is not None:
         write_plot(reports, arguments.plot)
     return 0
+
+
+class _Subject(NamedTuple):
+    """What to vary, and the rows that compete with it."""
+
+    title: str
+    row: StudyRow
+    candidates: list[StudyRow]
+
+
+def _subjects(store: StudyStore, cap: int | None, key: str | None, number: int | None) -> list[_Subject]:
+    snapshot = store.snapshot((*COLUMNS, "key"))
+    found = _points(store, snapshot, cap, key, number)
+    return [_Subject(group.title, row, _candidates(snapshot, group, row)) for group, row in found]
 
 
 def _points(
@@ -121,6 +134,8 @@ def _points(
     found = groups(snapshot.table)
     if key is not None:
         row = row_of_key(store, key)
+        if row.status != "ok":
+            raise InputError(f"point {key} is {row.status}, so it has no wall time: {row.reason}")
         return [
             (group, row) for group in found if pc.any(pc.equal(group.table["key"], row.key)).as_py() is True
         ]

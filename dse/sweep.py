@@ -56,8 +56,9 @@ _SHOWN_GROUPS = 12
 
 
 def memory_cap_bytes(config: Config) -> int | None:
-    """Return the cap, or None (with a note on stderr) where the system does not track memory."""
-    if config.system.track_local_memory:
+    """Return the cap, or None (with a note on stderr) where no system tracks memory."""
+    tracked = any(system.track_local_memory for system in config.systems)
+    if tracked or any(key == "system.track_local_memory" for key, _ in config.space.axes):
         return config.memory_cap_bytes
     _note("system.track_local_memory is off, so memory_cap is ignored")
     return None
@@ -70,7 +71,7 @@ def dry_run(config: Config) -> None:
         InputError: as for a sweep.
     """
     store = StudyStore(config.results_dir / config.study)
-    known = store.keys(without=config.recompute) if store.folder.is_dir() else set()
+    known = store.keys(without=config.recompute) if store.exists() else set()
     space = config.space.survey(config.models, config.systems)
     print(f"study {store.folder}")
     print(f"  {space.combinations} combinations")
@@ -94,7 +95,8 @@ def sweep(config: Config, arguments: Sequence[str]) -> None:
     """
     cap = memory_cap_bytes(config)
     folder = config.results_dir / config.study
-    known = StudyStore(folder).keys(without=config.recompute) if folder.is_dir() else set()
+    store = StudyStore(folder)
+    known = store.keys(without=config.recompute) if store.exists() else set()
     search = make_search(config, lambda: design_points(config))
     enumerable = config.search.name == "exhaustive"
     found = survey(design_points(config), known) if enumerable else None
@@ -157,7 +159,9 @@ def _answer(store: StudyStore, result: SweepResult, cap: int | None) -> None:
     questions = groups(table)
     for group in questions[:_SHOWN_GROUPS]:
         print(f"{group.title}\n")
-        print(render(select(group.table, memory_cap_bytes=cap), describe_variants(group.table)))
+        has_peaks = group.table["peak_memory_bytes"].null_count < group.table.num_rows
+        selection = select(group.table, memory_cap_bytes=cap if has_peaks else None)
+        print(render(selection, describe_variants(group.table)))
         if group is not questions[-1]:
             print()
     if len(questions) > _SHOWN_GROUPS:

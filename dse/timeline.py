@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import sys
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from dse.cli import ArgumentParser, run
 from dse.errors import InputError
-from dse.files import write_atomically
+from dse.files import write_output
 from dse.points import run_point
 from dse.results import StudyRow, StudyStore, best
 from dse.simulators import NativeSimulator
@@ -28,7 +29,13 @@ def parser() -> ArgumentParser:
     )
     parser.add_argument("study", help="the folder of a study, such as results/llama70b-system1")
     parser.add_argument("--point", metavar="KEY", help="first digits of a key; default: the fastest point")
-    parser.add_argument("-o", "--output", type=Path, default=Path("trace.json"), help="default %(default)s")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("trace.json"),
+        help="default %(default)s; NAME.json.gz is compressed",
+    )
     parser.add_argument(
         "--max-events",
         type=int,
@@ -92,7 +99,9 @@ def main(argv: Sequence[str]) -> int:
     text = io.StringIO()
     summary = write_timeline(recording, text, options, about)
     data = text.getvalue().encode()
-    write_atomically(arguments.output, data)
+    if arguments.output.suffix == ".gz":
+        data = gzip.compress(data, mtime=0)  # the same point gives the same file
+    write_output(arguments.output, data, "--output")
     print(f"{arguments.output}: {' '.join(about.values())}, {format_bytes(len(data))}")
     print(summary.describe())
     if recording.outcome.status != "ok":

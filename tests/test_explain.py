@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -68,8 +69,16 @@ def test_a_timeline_of_any_point(folder: Path) -> None:
     assert out.startswith(f"trace.json: llama70b system1 dp8 tp8 sp1 pp1 {key}") or "recompute" in out
     trace = json.loads((folder / "trace.json").read_text())
     assert trace["otherData"]["key"] == key
-    assert len(trace["traceEvents"]) < 600
-    assert {event["ph"] for event in trace["traceEvents"]} >= {"M", "X", "C"}
+    assert len(trace["traceEvents"]) < 1100
+    assert {event["ph"] for event in trace["traceEvents"]} >= {"M", "B", "E", "C"}
+
+
+def test_a_timeline_can_be_compressed(folder: Path) -> None:
+    for name in ("trace.json", "trace.json.gz", "again.json.gz"):
+        run_ok("timeline", STUDY, "-o", name, cwd=folder)
+    compressed = (folder / "trace.json.gz").read_bytes()
+    assert gzip.decompress(compressed) == (folder / "trace.json").read_bytes()
+    assert compressed == (folder / "again.json.gz").read_bytes()
 
 
 def test_the_fastest_point_is_the_default(folder: Path) -> None:

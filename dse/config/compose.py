@@ -16,6 +16,7 @@ from dse.errors import InputError
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
+_PLAIN = (str, int, float, bool, list, dict, type(None))
 _GROUPS_AS_AXES = ("model", "system")
 
 
@@ -41,12 +42,7 @@ def compose_configs(overrides: Sequence[str]) -> list[Config]:
         InputError: as `compose_config`.
     """
     parsed = _parsed(overrides)
-    choices = [
-        [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
-        if override.is_sweep_override()
-        else [str(override.input_line)]
-        for override in parsed
-    ]
+    choices = [_choices(override) for override in parsed]
     return [compose_config(combination) for combination in itertools.product(*choices)]
 
 
@@ -81,10 +77,27 @@ def compose_config(overrides: Sequence[str]) -> Config:
             )
         if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
             raise InputError(f"space.axes.{group} is {names}; it must list names of conf/{group}")
+        if odd := [name for name in names if "/" in name or "\\" in name]:
+            raise InputError(f"space.axes.{group} lists '{odd[0]}'; it must list names of conf/{group}")
         if len(set(names)) < len(names):
             raise InputError(f"space.axes.{group} lists a name more than once; its values must differ")
         variants[group] = [_composed([*overrides, f"{group}={name}"])[0] for name in names]
     return to_config(values, resolved, variants["model"], variants["system"])
+
+
+def _choices(override: Override) -> list[str]:
+    from hydra.core.override_parser.types import ChoiceSweep, RangeSweep
+
+    if not override.is_sweep_override():
+        return [str(override.input_line)]
+    values = override.value()
+    if not isinstance(values, ChoiceSweep | RangeSweep) or (
+        isinstance(values, ChoiceSweep) and not all(isinstance(entry, _PLAIN) for entry in values.list)
+    ):
+        raise InputError(
+            f"override '{override.input_line}' is no list of values; write KEY=A,B,C or KEY=range(1,9)"
+        )
+    return [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
 
 
 def _as_axis(override: Override) -> str:

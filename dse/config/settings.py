@@ -257,6 +257,8 @@ def _search(values: ConfigSchema) -> SearchSettings:
     if search.name != "optuna":
         _unused("search", search, "optuna", ("sampler", "batch", "objectives", "budgets"))
         return SearchSettings(search.name, search.samples, search.seed, search.prune)
+    if not 0 <= search.seed < 2**32:
+        raise InputError(f"search.seed is {search.seed}; it must be an integer from 0 to {2**32 - 1}")
     _choice("search.sampler", str(search.sampler), SAMPLERS)
     if search.batch is None or search.batch < 1:
         raise InputError(f"search.batch is {search.batch}; it must be an integer of at least 1")

@@ -58,12 +58,12 @@ class RayExecutor(Executor):
         Raises:
             InputError: also where ray is missing, the cluster does not answer or has another version of dse.
         """
-        with ray_session(self._address, self._workers or usable_cores()) as ray:
+        with ray_session(self._address, self._workers or usable_cores()) as (ray, is_ours):
             run = _Run(ray, enumerate(points), self._workers, self._point_timeout_s)
             try:
                 yield from run.rows()
             finally:
-                run.cancel()
+                run.cancel(ends_soon=is_ours)
 
 
 class _Run:
@@ -89,12 +89,20 @@ class _Run:
             for reference in ready:
                 yield from self._finished(self._in_flight.pop(reference), reference)
 
-    def cancel(self) -> None:
-        """End what is in flight: first so that it ends its programs, then by force."""
-        if not self._in_flight:
+    def cancel(self, *, ends_soon: bool) -> None:
+        """End what is in flight: first so that it ends its programs, then by force.
+
+        The end of a session ends its workers. Where it `ends_soon`, only programs need to be told before, and
+        nothing is forced: Ray may end this process if a task that is cancelled by force finishes meanwhile.
+        """
+        references = [
+            reference
+            for reference, chunk in self._in_flight.items()
+            if not ends_soon or any(point.scenario.is_external for _, point in chunk.items)
+        ]
+        if not references:
             return
-        references = list(self._in_flight)
-        for is_forced in (False, True):
+        for is_forced in (False,) if ends_soon else (False, True):
             for reference in references:
                 self._ray.cancel(reference, force=is_forced)
             _, references = self._ray.wait(references, num_returns=len(references), timeout=_CANCEL_SECONDS)

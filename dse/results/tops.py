@@ -26,6 +26,9 @@ def tops(
 
     table = as_table(rows)
     points = finished_points(table)
+    if not len(points):
+        return []
+    count = min(count, len(points))
     keys = [column(table, name).take(points).to_pandas().astype(object) for name in by]
     codes = np.zeros(len(points), np.int64)
     for values in keys:

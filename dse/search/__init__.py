@@ -28,5 +28,5 @@ def make_search(config: Config, points: Points) -> Search:
         assert search.samples is not None
         return RandomSample(points, search.samples, search.seed)
     if search.prune:
-        return Pruned(points, config.memory_cap_bytes if config.system.track_local_memory else None)
+        return Pruned(points, config.memory_cap_bytes)
     return Exhaustive(points)

@@ -68,7 +68,7 @@ class Goals:
         if row.status != "ok":
             return None
         known = self._known(row)
-        values = [_number(objective, known) for objective in self._objectives]
+        values = [number(objective, known) for objective in self._objectives]
         if any(value is None or not math.isfinite(value) for value in values):
             return None
         return [float(value) for value in values if value is not None]
@@ -123,10 +123,18 @@ def _comparisons(node: ast.expr, text: str) -> list[tuple[str, int, str]]:
     return list(zip(operands, signs, operands[1:], strict=False))
 
 
-def _number(expression: Expression, known: Mapping[str, float | None]) -> float | None:
+def number(expression: Expression, known: Mapping[str, float | None]) -> float | None:
+    """Return the value for a row, infinite where it is too large, None where a column has no value.
+
+    Raises:
+        InputError: it is true or false.
+    """
     if any(known[name] is None for name in expression.names_used):
         return None
     value = expression.evaluate({name: value for name, value in known.items() if value is not None})
     if isinstance(value, bool):
         raise InputError(f"{expression.key} '{expression.text}' is true or false; it must be a number")
-    return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

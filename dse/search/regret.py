@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dse.errors import InputError
 from dse.results import Rows, as_table
-from dse.search.goals import numeric_columns
+from dse.search.goals import number, numeric_columns
 from dse.space.expressions import Expression
 
 if TYPE_CHECKING:
@@ -76,4 +76,5 @@ def _best(table: pa.Table, goal: Expression, memory_cap_bytes: int | None) -> fl
     if memory_cap_bytes is not None:
         table = table.filter(pc.field("peak_memory_bytes") <= memory_cap_bytes)
     rows = table.select(list(goal.names_used)).to_pylist()
-    return min((goal.evaluate(row) for row in rows if None not in row.values()), default=None)
+    values = [number(goal, row) for row in rows]
+    return min((value for value in values if value is not None), default=None)

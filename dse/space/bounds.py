@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from dse.models import ModelSpec
@@ -141,8 +142,9 @@ def _work(
 
     def node(operations: int, size: int) -> int:
         """Return the duration in the order of operations of the simulator, truncated."""
-        intensity = operations / size
-        return int(operations / min(bandwidth * intensity, peak) * 1e9 * slack)
+        rate = min(bandwidth * (operations / size), peak)
+        duration = operations / rate * 1e9 * slack if rate > 0 else math.inf
+        return int(duration) if duration < _EXACT else 0
 
     activation = tokens * shard
     projection = node(activation * width, activation + tokens * width + width * shard)

@@ -70,8 +70,8 @@ def run_sweep(
     with StudyWriter(store) as writer:
         for batch in search.batches():
             for _, row in executor.run(missing(batch)):
-                writer.add(row)
                 on_row(row)
+                writer.add(row)
                 result.computed += 1
                 if search.learns:
                     search.tell(row)

@@ -68,8 +68,7 @@ def estimated_seconds(found: Survey, cores: int) -> float | None:
     """
     if not found.probes:
         return 0.0
-    on = found.probes[0].scenario
-    if on.simulator.is_external or on.generator.is_external:
+    if found.probes[0].scenario.is_external:
         return None
     step = max(1, len(found.probes) // _PROBES)
     began = time.perf_counter()

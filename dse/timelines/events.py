@@ -23,7 +23,7 @@ def events_of(
     steps: Sequence[Step],
     flows: Sequence[Flow],
 ) -> Iterator[Mapping[str, Any]]:
-    """Return metadata, then all other events in order of time; `ts` and `dur` are in ns."""
+    """Return metadata, then all other events in order of time; `ts` is in ns."""
     for entry in ranks:
         process = {"ph": "M", "pid": _pid(entry.rank_class)}
         yield {**process, "name": "process_name", "args": {"name": _process_name(entry)}}
@@ -34,7 +34,8 @@ def events_of(
             thread = {"ph": "M", "pid": _pid(rank_class), "tid": _FIRST_THREAD + number}
             yield {**thread, "name": "thread_name", "args": {"name": name}}
             yield {**thread, "name": "thread_sort_index", "args": {"sort_index": number}}
-    timed = [*map(_slice_event, slices), *map(_counter_event, steps)]
+    timed = [event for drawn in slices for event in _slice_events(drawn)]
+    timed += map(_counter_event, steps)
     for number, flow in enumerate(flows, 1):
         timed += _flow_events(number, flow)
     timed.sort(key=itemgetter(0))
@@ -42,19 +43,18 @@ def events_of(
         yield event
 
 
-def _slice_event(drawn: Slice) -> _Timed:
-    event = {
-        "ph": "X",
-        "name": drawn.name,
-        "cat": drawn.category,
-        "ts": drawn.start_ns,
-        "dur": drawn.duration_ns,
-        "pid": _pid(drawn.rank_class),
-        "tid": _FIRST_THREAD + drawn.thread,
-        "args": arguments(drawn.node),
-    }
-    # What takes no time comes before what begins at the same time; then arrows find the slice open.
-    return (drawn.start_ns, 0, drawn.thread, drawn.end_ns, drawn.node.node), event
+def _slice_events(drawn: Slice) -> Iterator[_Timed]:
+    """Where a slice begins and where it ends: two numbers, whereas a duration would have to be added to the
+    first one, and the rounding of that sum makes viewers see neighbours overlap.
+    """
+    track = {"pid": _pid(drawn.rank_class), "tid": _FIRST_THREAD + drawn.thread}
+    begin = {"ph": "B", "name": drawn.name, "cat": drawn.category, "ts": drawn.start_ns, **track}
+    end = {"ph": "E", "name": drawn.name, "ts": drawn.end_ns, **track}
+    # At one time: what ends, what takes no time, what begins; then arrows find the slice open.
+    takes_time = drawn.end_ns > drawn.start_ns
+    place = (drawn.thread, drawn.node.node)
+    yield (drawn.start_ns, 2 if takes_time else 1, *place, 0), {**begin, "args": arguments(drawn.node)}
+    yield (drawn.end_ns, 0 if takes_time else 1, *place, 1), end
 
 
 def _counter_event(step: Step) -> _Timed:
@@ -67,12 +67,12 @@ def _counter_event(step: Step) -> _Timed:
         "tid": _pid(rank_class),
         "args": {"bytes": size},
     }
-    return (time_ns, 1, rank_class), event
+    return (time_ns, 3, rank_class), event
 
 
 def _flow_events(number: int, flow: Flow) -> Iterator[_Timed]:
     ends = (("s", flow.source, flow.from_ns), ("f", flow.target, flow.to_ns))
-    for order, (phase, drawn, time_ns) in enumerate(ends, 2):
+    for order, (phase, drawn, time_ns) in enumerate(ends, 4):
         event: dict[str, Any] = {
             "ph": phase,
             "name": flow.category,

@@ -72,7 +72,7 @@ def _write(file: TextIO, events: Iterable[Mapping[str, Any]], facts: Mapping[str
 
 
 def _text(key: str, value: Any) -> str:
-    if key in ("ts", "dur"):  # ns as decimal µs: never through a float
+    if key == "ts":  # ns as decimal µs: never through a float
         return f"{value // 1000}.{value % 1000:03d}"
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 

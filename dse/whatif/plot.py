@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.errors import InputError
-from dse.files import write_atomically
+from dse.files import write_output
 from dse.whatif.report import Report
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def write_plot(reports: Sequence[Report], path: Path) -> None:
         metadata: dict[str, Any] = {"Software": None} if suffix == ".png" else {"Date": None}
         figure.savefig(image, format="png" if suffix == ".png" else "svg", dpi=120, metadata=metadata)
     data = image.getvalue()
-    write_atomically(path, _page(reports, data.decode()).encode() if suffix == ".html" else data)
+    write_output(path, _page(reports, data.decode()).encode() if suffix == ".html" else data, "--plot")
 
 
 def _elasticities(axes: Axes, report: Report) -> None:

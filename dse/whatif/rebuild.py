@@ -70,14 +70,18 @@ def row_of_key(store: StudyStore, key: str) -> StudyRow:
         InputError: fewer than 4 digits, no hexadecimal number, no such key, or several (names some); or the
             study cannot be read.
     """
-    import pyarrow.compute as pc
-
     prefix = key.lower()
     if not re.fullmatch(f"[0-9a-f]{{{_FEWEST_DIGITS},{KEY_DIGITS}}}", prefix):
         raise InputError(
             f"key '{key}' is not one of {_FEWEST_DIGITS} to {KEY_DIGITS} hexadecimal digits; "
             "python -m dse.best STUDY --json shows keys"
         )
+    return store.reading(lambda: _row_of_prefix(store, key, prefix))
+
+
+def _row_of_prefix(store: StudyStore, key: str, prefix: str) -> StudyRow:
+    import pyarrow.compute as pc
+
     snapshot = store.snapshot(("key",))
     found = snapshot.table.filter(pc.fill_null(pc.starts_with(snapshot.table["key"], prefix), False))
     if found.num_rows == 1:

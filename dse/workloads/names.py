@@ -7,24 +7,37 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-TensorRole = Literal["weight", "gradient", "activation", "activation_gradient", "received"]
+TensorRole = Literal[
+    "weight", "optimizer_state", "gradient", "activation", "activation_gradient", "gathered", "received"
+]
 
 _NAME = re.compile(
-    r"(?P<shadow>shadow_)?"
+    r"(?P<shadow>shadow_)?(?:batch_(?P<batch>\d+)_)?"
     r"(?:(?P<embedding>in_emb|out_emb)|stack_(?P<layer>\d+)_(?P<half>mha|ffn))"
     r"_(?P<operator>\w+)@(?P<version>[01])(?P<rest>.*)"
 )
 _TITLES = {"in_emb": "input embedding", "out_emb": "output embedding", "mha": "attention", "ffn": "mlp"}
-_WEIGHTS = {"w", "wq", "wk", "wv", "w1", "w2"}
-_GRADIENTS = {"dw", "d_wq", "d_wk", "d_wv", "dw1", "dw2"}
+_WEIGHT = re.compile(r"w[qkvo123]?")
+_STATE = re.compile(r"w[qkvo123]?_state")
+_GRADIENT = re.compile(r"d_?w[qkvo123]?(_reduced|_shard|_sum)?")
+_GATHERED = re.compile(r"\w+_(all|again)")
+_FORWARD = re.compile(r"drop(_recomp)?")  # begins with d although it is no gradient
+_ROLES: tuple[tuple[re.Pattern[str], TensorRole], ...] = (
+    (_WEIGHT, "weight"),
+    (_STATE, "optimizer_state"),
+    (_GRADIENT, "gradient"),
+    (_GATHERED, "gathered"),
+    (_FORWARD, "activation"),
+)
 
 
 @dataclass(frozen=True)
 class OperatorName:
     """An operator of the model: `stack_3_ffn_x1_recomp@0…` is `x1_recomp` of the mlp of layer 3.
 
-    `layer` is None in the embeddings. `is_update` marks the second version of a weight and the addition that
-    makes it; `is_shadow` the stand-in of a tensor that another pipeline stage makes.
+    `layer` is None in the embeddings, `micro_batch` without micro-batches. `is_update` marks the second
+    version of a weight and the addition that makes it; `is_shadow` the stand-in of a tensor that another
+    pipeline stage makes.
     """
 
     layer: int | None
@@ -32,6 +45,7 @@ class OperatorName:
     operator: str
     is_update: bool
     is_shadow: bool
+    micro_batch: int | None = None
 
     @property
     def is_recompute(self) -> bool:
@@ -50,7 +64,7 @@ class OperatorName:
 
     @property
     def label(self) -> str:
-        """The operator without its place: "x1", "w1 update"."""
+        """The operator without its place: "x1", "w1 update"; all micro-batches have one label."""
         return f"{self.operator} update" if self.is_update else self.operator
 
     @property
@@ -58,10 +72,9 @@ class OperatorName:
         """What the operator's tensor is. Names of backward operators are those that begin with d."""
         if self.is_shadow:
             return "received"
-        if self.operator in _WEIGHTS:
-            return "weight"
-        if self.operator in _GRADIENTS:
-            return "gradient"
+        for pattern, role in _ROLES:
+            if pattern.fullmatch(self.operator):
+                return role
         return "activation_gradient" if self.operator.startswith("d") else "activation"
 
 
@@ -78,4 +91,5 @@ def parse_name(text: str) -> OperatorName | None:
         operator=match["operator"],
         is_update=match["version"] == "1",
         is_shadow=match["shadow"] is not None,
+        micro_batch=None if match["batch"] is None else int(match["batch"]),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -119,3 +120,24 @@ def test_texts_and_json_have_the_figures() -> None:
     assert "activations                    3.15 MB      7.89 %  attention norm of 3 layers" in text
     assert explanation.memory is not None
     assert f"during {explanation.memory.operator}:" in text
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        Strategy(dp=16),
+        Strategy(dp=4, tp=2, pp=2),
+        Strategy(dp=4, sp=4, weight_sharded=True, activation_recompute=True),
+    ],
+    ids=["dp", "pipeline", "sharded"],
+)
+def test_every_tensor_of_a_repaired_model_has_its_category(strategy: Strategy) -> None:
+    """Adam keeps a copy, a momentum and a variance of every weight, 12 bytes in all (ZeRO's table)."""
+    realistic = dataclasses.replace(TINY, fidelity="realistic")
+    config = compose_config(["system=dgx16"])
+    peak = memory(SIMULATOR.record(generate(realistic, strategy), config.system, strategy=strategy))
+    assert peak.categories["other"] == 0
+    assert sum(peak.categories.values()) == peak.peak_memory_bytes
+    assert all(peak.categories[name] for name in ("weights", "optimizer_state", "activations"))
+    if strategy.npus == strategy.dp and not strategy.weight_sharded:
+        assert peak.categories["optimizer_state"] == 12 * realistic.parameters

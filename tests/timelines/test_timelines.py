@@ -26,7 +26,8 @@ Event = dict[str, Any]
 SIMULATOR = NativeSimulator()
 FIELDS = {
     "M": {"ph", "pid", "name", "args"},
-    "X": {"ph", "name", "cat", "ts", "dur", "pid", "tid", "args"},
+    "B": {"ph", "name", "cat", "ts", "pid", "tid", "args"},
+    "E": {"ph", "name", "ts", "pid", "tid"},
     "C": {"ph", "name", "ts", "pid", "tid", "args"},
     "s": {"ph", "name", "cat", "id", "ts", "pid", "tid"},
     "f": {"ph", "name", "cat", "id", "ts", "bp", "pid", "tid"},
@@ -52,21 +53,39 @@ def ns(microseconds: Decimal) -> int:
     return int(microseconds * 1000)
 
 
+def slices_of(events: list[Event]) -> list[Event]:
+    """Pair begins and ends: on every track they alternate, in the order of the file."""
+    begun: dict[tuple[int, int], Event] = {}
+    slices = []
+    for event in events:
+        track = event["pid"], event.get("tid", 0)
+        if event["ph"] == "B":
+            assert track not in begun
+            begun[track] = event
+            slices.append(event)
+        elif event["ph"] == "E":
+            begin = begun.pop(track)
+            assert begin["name"] == event["name"]
+            begin["dur"] = event["ts"] - begin["ts"]
+    assert not begun
+    return slices
+
+
 def check_rules(content: dict[str, Any], summary: TimelineSummary) -> dict[str, list[Event]]:
-    """Check what viewers ask of trace events; return the events by phase."""
+    """Check what viewers ask of trace events; return the events by phase, slices as "X" with "dur"."""
     assert content["displayTimeUnit"] == "ns"
     events: defaultdict[str, list[Event]] = defaultdict(list)
     for event in content["traceEvents"]:
         events[event["ph"]].append(event)
-        assert set(event) - {"tid"} == FIELDS[event["ph"]] - {"tid"}
+        assert set(event) - {"tid", "dur"} == FIELDS[event["ph"]] - {"tid"}
         assert isinstance(event["pid"], int)
         assert event["pid"] > 0
         assert isinstance(event["name"], str)
         assert event["name"]
         assert "tid" in event or event["name"].startswith("process_")
-        # readers make a double of the number and round it to ns
-        for key in {"ts", "dur"} & set(event):
-            assert round(float(event[key]) * 1000) == ns(event[key]) >= 0
+        if "ts" in event:  # readers make a double of the number and round it to ns
+            assert round(float(event["ts"]) * 1000) == ns(event["ts"]) >= 0
+    events["X"] = slices_of(content["traceEvents"])
     others = [event for event in content["traceEvents"] if event["ph"] != "M"]
     assert [event["ts"] for event in others] == sorted(event["ts"] for event in others)
     assert others == content["traceEvents"][len(events["M"]) :]
@@ -178,7 +197,7 @@ def test_a_bound_drops_flows_first_then_the_shortest_slices(bound: int) -> None:
     assert content["otherData"]["dropped_slices"] == str(summary.dropped_slices)
     if summary.dropped_slices:
         assert summary.flows == 0
-        durations = sorted((e["dur"] for e in everything["traceEvents"] if e["ph"] == "X"), reverse=True)
+        durations = sorted((event["dur"] for event in slices_of(everything["traceEvents"])), reverse=True)
         assert min(e["dur"] for e in events["X"]) >= durations[summary.slices]
 
 

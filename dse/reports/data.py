@@ -1,0 +1,271 @@
+"""Everything that a report says about a study, as plain data (docs/report.md)."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.errors import DseError
+from dse.reports.commands import Commands
+from dse.reports.ranked import Ranked, heat_maps
+from dse.reports.rebuilt import explanation, sensitivity
+from dse.reports.setup import setup
+from dse.results import (
+    SELECTION_COLUMNS,
+    Group,
+    Snapshot,
+    StudyRow,
+    StudyStore,
+    counts_by_status,
+    describe_variants,
+    groups,
+)
+from dse.results.groups import variant_of
+from dse.units import format_bytes
+from dse.whatif import point_of_row, strategy_of_row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COLUMNS = (*SELECTION_COLUMNS, "reason", "fractional", "npus", "model_spec", "system_spec", "options")
+POINT_FIELDS = (
+    *("dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute"),
+    *("wall_time_ns", "peak_memory_bytes", "exposed_comm_ns", "gpu_time_ns", "comm_time_ns"),
+    *("compute_utilization_pct", "memory_utilization_pct", "compute_bound_pct", "operation_intensity"),
+    *("fractional", "last_rank", "rank_classes", "key"),
+)
+"""What the page knows of each point, besides its rank and its origin."""
+
+MAX_GROUPS = 12
+"""Questions that have plots; further ones have a line in the overview."""
+
+MAX_REASONS = 20
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+def report_data(
+    store: StudyStore,
+    *,
+    memory_cap_bytes: int | None = None,
+    title: str | None = None,
+    max_points: int = 2000,
+) -> dict[str, Any]:
+    """Return the report of a study.
+
+    Keys: title, memory_cap_bytes, point_fields, overview, groups, omitted_groups, sweeps. The best points are
+    evaluated again, for their breakdowns and the sensitivity; the same study gives the same data.
+
+    Raises:
+        InputError: the folder is not a readable study.
+    """
+    snapshot = store.snapshot(COLUMNS)
+    found = groups(snapshot.table)
+    commands = Commands()
+    return {
+        "title": title or _title(found, store.folder.resolve().name),
+        "memory_cap_bytes": memory_cap_bytes,
+        "point_fields": list(POINT_FIELDS),
+        "overview": [_overview(snapshot, group, memory_cap_bytes) for group in found if len(found) > 1],
+        "groups": [
+            _group(number, snapshot, group, commands, memory_cap_bytes, max_points)
+            for number, group in enumerate(found[:MAX_GROUPS])
+        ],
+        "omitted_groups": max(0, len(found) - MAX_GROUPS),
+        "sweeps": [_sweep(path) for path in store.sweeps()],
+    }
+
+
+def _title(found: Sequence[Group], study: str) -> str:
+    if len(found) == 1:
+        return f"How to parallelise {found[0].title}"
+    return f"How to parallelise: {len(found)} questions of the study {study}"
+
+
+def _overview(snapshot: Snapshot, group: Group, memory_cap_bytes: int | None) -> dict[str, Any]:
+    ranked = Ranked.of(snapshot, group.table)
+    capped = ranked.first(0) if memory_cap_bytes is None else ranked.under(memory_cap_bytes).first(1)
+    answers = [ranked.rows(ranks) for ranks in (ranked.first(1), capped)]
+    best, best_under_cap = ([_short(row) for row in rows] for rows in answers)
+    return {
+        "title": group.title,
+        "points": group.table.num_rows,
+        "best": best[0] if best else None,
+        "best_under_cap": best_under_cap[0] if best_under_cap else None,
+    }
+
+
+def _short(row: StudyRow) -> dict[str, Any]:
+    return {
+        "label": strategy_of_row(row).label(),
+        "wall_time_ns": row.wall_time_ns,
+        "peak_memory_bytes": row.peak_memory_bytes,
+    }
+
+
+def _group(
+    number: int,
+    snapshot: Snapshot,
+    group: Group,
+    commands: Commands,
+    memory_cap_bytes: int | None,
+    max_points: int,
+) -> dict[str, Any]:
+    ranked = Ranked.of(snapshot, group.table)
+    has_memory = ranked.has_memory()
+    cap = memory_cap_bytes if has_memory else None
+    capped = None if cap is None else ranked.under(cap)
+    answers = _answers(ranked, capped)
+    steps = ranked.cap_steps()
+    maps: list[dict[str, Any]] = [{"capped": False, "maps": heat_maps(ranked)}]
+    if capped is not None and capped.table.num_rows:
+        maps.append({"capped": True, "maps": heat_maps(capped)})
+    in_maps = {rank for entry in maps for heat in entry["maps"] for row in heat["cells"] for rank in row}
+    needed = {*answers.values(), *(rank for _, rank in steps), *in_maps} - {None}
+    shown = ranked.sample(needed, max_points)
+    rows = dict(zip(shown, ranked.rows(shown), strict=True))
+    points, origins = _points(rows, commands, describe_variants(group.table))
+    return {
+        "id": f"question-{number + 1}",
+        "title": group.title,
+        "setup": setup(group.table),
+        "has_memory": has_memory,
+        "memory_cap_bytes": cap,
+        "counts": counts_by_status(group.table),
+        "finished": ranked.table.num_rows,
+        "answers": answers,
+        "smallest_peak_memory_bytes": steps[0][0] if steps else None,
+        "origins": origins,
+        "points": points,
+        "cap_curve": [{"memory_cap_bytes": size, "rank": rank} for size, rank in steps],
+        "heat_maps": maps,
+        "failures": _failures(snapshot, group.table, commands),
+        **_evaluated_again(answers, rows),
+    }
+
+
+def _answers(ranked: Ranked, capped: Ranked | None) -> dict[str, int | None]:
+    """The ranks of the best points, as `dse.results.select` finds them."""
+    first, second, *_ = [*ranked.first(2), None, None]
+    under, under_second, *_ = [*(capped.first(2) if capped else []), None, None]
+    return {
+        "best": first,
+        "runner_up": second,
+        "best_under_cap": under,
+        "runner_up_under_cap": under_second,
+    }
+
+
+def _points(
+    rows: Mapping[int, StudyRow], commands: Commands, described: Mapping[str, str]
+) -> tuple[list[list[Any]], list[dict[str, str]]]:
+    """Each point as [rank, number of its origin, *POINT_FIELDS], and the origins."""
+    numbers: dict[tuple[str, str, str], int] = {}
+    points = []
+    for rank, row in rows.items():
+        origin = commands.origin(row)
+        entry = (origin.command, origin.note, variant_of(row, described))
+        number = numbers.setdefault(entry, len(numbers))
+        points.append([rank, number, *(_plain(getattr(row, name)) for name in POINT_FIELDS)])
+    origins = [{"command": command, "note": note, "variant": variant} for command, note, variant in numbers]
+    return points, origins
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can say; percentages to three decimals, as the simulator reports them."""
+    if isinstance(value, float):
+        return round(value, 3) if math.isfinite(value) else None
+    return value
+
+
+def _evaluated_again(answers: Mapping[str, int | None], rows: Mapping[int, StudyRow]) -> dict[str, Any]:
+    """The breakdowns of the best points, and what the one that fits (else the fastest) reacts to."""
+    breakdowns: list[dict[str, Any]] = []
+    reactions: list[dict[str, Any]] = []
+    note = ""
+    subject = answers["best"] if answers["best_under_cap"] is None else answers["best_under_cap"]
+    for rank in sorted({rank for rank in answers.values() if rank is not None}):
+        try:
+            point = point_of_row(rows[rank])
+            breakdowns.append({"point": rank, **explanation(point)})
+            if rank == subject:
+                reactions = sensitivity(point)
+        except DseError as error:
+            note = str(error)
+    return {
+        "breakdowns": breakdowns,
+        "sensitivity": reactions,
+        "sensitivity_rank": subject if reactions else None,
+        "not_evaluated_again": note,
+    }
+
+
+def _failures(snapshot: Snapshot, table: pa.Table, commands: Commands) -> list[dict[str, Any]]:
+    """Points that are not ok by status and reason, most frequent first; numbers in reasons may differ."""
+    import pyarrow.compute as pc
+
+    bad = table.filter(pc.not_equal(table["status"], "ok"))
+    kinds: dict[tuple[str, str], list[Any]] = {}
+    counted = bad.group_by(["status", "reason"], use_threads=False).aggregate(
+        [("position", "count"), ("position", "min")]
+    )
+    for entry in counted.to_pylist():
+        what = entry["status"], _NUMBER.sub("…", entry["reason"])
+        kinds.setdefault(what, []).append((entry["position_min"], entry["position_count"]))
+    ordered = sorted(kinds.items(), key=lambda item: (-sum(count for _, count in item[1]), item[0]))
+    failures = []
+    for (status, kind), members in ordered[:MAX_REASONS]:
+        (row,) = snapshot.rows(bad.filter(pc.equal(bad["position"], min(members)[0])))
+        failures.append(
+            {
+                "status": status,
+                "reason": kind if len(members) > 1 else row.reason,
+                "count": sum(count for _, count in members),
+                "example": _short(row)["label"],
+                "example_reason": row.reason,
+                "command": commands.command(row),
+            }
+        )
+    if rest := ordered[MAX_REASONS:]:
+        count = sum(count for _, members in rest for _, count in members)
+        failures.append({"status": "other", "reason": f"{len(rest)} further reasons", "count": count})
+    return failures
+
+
+def _sweep(path: Path) -> dict[str, Any]:
+    """What a file of provenance says; one that cannot be read says so, and the report goes on."""
+    import yaml
+
+    try:
+        about = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        return {"name": path.stem, "problem": str(error).splitlines()[0]}
+    if not isinstance(about, dict):
+        return {"name": path.stem, "problem": "it is not a mapping"}
+    command = about.get("command")
+    return {
+        "name": path.stem,
+        "started": about.get("started"),
+        "command": shlex.join(map(str, command)) if isinstance(command, list) else command,
+        "versions": about.get("versions") or {},
+        "machine": _machine(about.get("machine") or {}),
+        "configuration": yaml.safe_dump(
+            about.get("configuration"), sort_keys=False, allow_unicode=True, width=100
+        ),
+    }
+
+
+def _machine(about: Mapping[str, Any]) -> str:
+    """Such as "AMD EPYC, 2 cores, 25.28 GB of memory, Linux": the kernel's version explains no result."""
+    size = about.get("memory_bytes")
+    return ", ".join(
+        [
+            str(about.get("processor") or "unknown processor"),
+            *([f"{about['cores']} cores"] if about.get("cores") else []),
+            *([f"{format_bytes(size)} of memory"] if size else []),
+            *str(about.get("system") or "").split()[:1],
+        ]
+    )
