@@ -34,7 +34,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("sweep", (*SWEEP, "search=optuna", "search.seed=99999999999"), "search.seed is 99999999999"),
         ("sweep", ("-m", *SWEEP, "model.seq_len=glob(*)"), "is no list of values; write KEY=A,B,C"),
         ("sweep", ("-m", *SWEEP, "model.seq_len=interval(1,2)"), "is no list of values; write KEY=A,B,C"),
-        ("sweep", ("study=x", "space.axes={model:['../model/tiny']}"), "space.axes.model lists '../model/tiny'"),
+        (
+            "sweep",
+            ("study=x", "space.axes={model:['../model/tiny']}"),
+            "space.axes.model lists '../model/tiny'",
+        ),
         ("sweep", (*SWEEP, f"results_dir={'x' * 300}"), "cannot be used: File name too long"),
     ],
 )
