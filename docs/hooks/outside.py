@@ -1,7 +1,8 @@
 """MkDocs hook: links out of docs/ lead to copies of those files in the site, or are plain text.
 
-Pages are written for a checkout, where `../README.md` is a file. Markdown and pictures that are linked become
-part of the site, below repository/; links to folders without a README and to other files lose their target.
+Pages are written for a checkout, where `../README.md` is a file. Markdown, pictures and notebooks that are
+linked become part of the site, below repository/; links to folders without a README and to other files lose
+their target.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIES = "repository/"
-COPIED = (".md", ".png", ".svg")
+COPIED = (".md", ".png", ".svg", ".ipynb")
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
 

@@ -121,11 +121,11 @@ def varying(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
 
 def flat_texts(column: pa.ChunkedArray, prefix: str) -> list[dict[str, Any]]:
     """The distinct JSON texts of a column, each as its fields by dotted names below `prefix`."""
-    found: list[dict[str, Any]] = []
+    fields: list[dict[str, Any]] = []
     for text in _texts(column):
-        found.append({})
-        _flatten(json.loads(text), prefix, found[-1])
-    return found
+        fields.append({})
+        _flatten(json.loads(text), prefix, fields[-1])
+    return fields
 
 
 def _flatten(value: Any, name: str, into: dict[str, Any]) -> None:
