@@ -13,7 +13,7 @@ FUZZ_COMPILER ?= $(or $(shell command -v clang++),$(shell command -v c++))
 
 .DEFAULT_GOAL := help
 .PHONY: help install sweep bench test lint types unit nightly engine-test sanitize coverage format stubs lock clean
-.PHONY: build-astrasim validate-cli fuzz chaos
+.PHONY: build-astrasim validate-cli fuzz chaos docs reference
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -35,6 +35,14 @@ sweep: $(STAMP)  ## the main job: every strategy of MODEL on SYSTEM (system1, ll
 bench: $(STAMP)  ## measure everything, into benchmarks/results (docs/performance.md); takes minutes
 	PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet matplotlib
 	$(BIN)/python -m benchmarks
+
+docs: $(STAMP)  ## the guide as a site, into build/docs; nothing in it is loaded from elsewhere
+	PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet \
+		mkdocs mkdocs-material
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+reference: $(STAMP)  ## write docs/reference.md from the schema of conf/
+	$(BIN)/python -m dse.config.reference > docs/reference.md
 
 test: lint types engine-test unit  ## lint, types, the engine's tests and all Python tests with coverage
 
@@ -102,7 +110,7 @@ stubs: $(STAMP)  ## write dse/_engine.pyi from the compiled module
 lock: $(BIN)/python  ## choose new versions for constraints.txt
 	$(BIN)/python -m pip install --quiet uv
 	echo '# Versions that the project is built and tested with; made by `make lock`.' > constraints.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --extra bench --upgrade \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --extra bench --extra docs --extra docs --upgrade \
 		--no-annotate --no-header --no-emit-index-url pyproject.toml >> constraints.txt
 
 clean:  ## remove the virtual environment and all builds

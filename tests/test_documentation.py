@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-import typing
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from commands import TINY, TINY_DGX16, astra_log, export_case, run_dse, run_ok
 
+from dse.config.reference import entries, reference
 from dse.config.schema import ConfigSchema
 from dse.results import STATUSES, study_schema
 
@@ -150,24 +150,44 @@ def test_the_table_of_columns_is_the_schema() -> None:
         assert f"| `{status}` |" in page
 
 
-def keys(schema: type, prefix: str = "") -> list[str]:
-    found = []
-    for name, hint in typing.get_type_hints(schema).items():
-        (inner,) = typing.get_args(hint) if typing.get_origin(hint) is list else (hint,)
-        if dataclasses.is_dataclass(inner):
-            assert isinstance(inner, type)
-            found += keys(inner, f"{prefix}{name}." + ("N." if inner is not hint else ""))
-        else:
-            found.append(prefix + name)
-    return found
+def test_the_reference_is_made_of_the_schema() -> None:
+    assert (ROOT / "docs" / "reference.md").read_text() == reference(), "make reference"
 
 
-def test_every_key_of_the_configuration_is_documented() -> None:
-    configuration = (ROOT / "docs" / "configuration.md").read_text()
-    systems = (ROOT / "docs" / "systems.md").read_text()
-    for key in keys(ConfigSchema):
-        page = systems if key.startswith("system.") else configuration
-        assert f"`{key.removeprefix('system.')}`" in page, key
+def test_every_key_has_a_meaning() -> None:
+    found = list(entries(ConfigSchema))
+    assert len(found) > 90
+    assert all(entry.meaning for entry in found)
+    assert len({entry.name for entry in found}) == len(found)
+
+
+def test_every_command_is_listed() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    modules = [path.stem for path in (ROOT / "dse").glob("*.py") if "ArgumentParser(" in path.read_text()]
+    assert {"best", "compare"} <= set(modules)
+    for module in {*modules, "sweep", "point", "explain"} - {"cli"}:
+        assert f"`python -m dse.{module}`" in page, module
+
+
+def test_the_guide_builds_as_a_site_that_loads_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("material", reason="make docs installs mkdocs-material")
+    line = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--quiet",
+        "--strict",
+        "--site-dir",
+        str(tmp_path / "site"),
+    ]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    pages = [page for page in (tmp_path / "site").rglob("*.html") if "examples" not in page.parts]
+    assert len(pages) > 30
+    loaded = re.compile(r"<(?:script|img|iframe)[^>]* src=.?https?:|<link[^>]*stylesheet[^>]*https?:")
+    assert not [page for page in pages if loaded.search(page.read_text())]
 
 
 def test_the_readme_shows_what_the_reference_cases_prove_and_what_they_do_not() -> None:

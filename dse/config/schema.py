@@ -1,136 +1,13 @@
-"""The schema of conf/: which keys exist and of which type. Values, and what they mean, stand in conf/."""
+"""The schema of conf/: which keys exist, of which type, and what they mean. Values stand in conf/."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-MISSING: Any = "???"  # OmegaConf's mark of a mandatory value, without importing OmegaConf
-
-
-@dataclass
-class RepairsSchema:
-    """Which limits of the reference's model are repaired: see `dse.models.Repairs`."""
-
-    bytes_per_element: int | None = None
-    multiply_add_as_two: bool | None = None
-    block_shapes: bool | None = None
-    output_projection: bool | None = None
-    nonlinear_operators: bool | None = None
-    loss: bool | None = None
-    embedding_lookup: bool | None = None
-    no_input_gradient: bool | None = None
-    optimizer_state: bool | None = None
-    consistent_sharding: bool | None = None
-    just_in_time_gathers: bool | None = None
-    shared_gathers: bool | None = None
-    contiguous_stages: bool | None = None
-    recompute: str | None = None
-
-
-@dataclass
-class ModelSchema:
-    """conf/model/*.yaml: see `dse.models.ModelSpec`."""
-
-    name: str = MISSING
-    input_dim: int = MISSING
-    output_dim: int = MISSING
-    d_model: int = MISSING
-    d_ff: int = MISSING
-    num_heads: int = MISSING
-    seq_len: int = MISSING
-    batch_size: int = MISSING
-    num_layers: int = MISSING
-    num_kv_heads: int | None = None
-    gated_mlp: bool = False
-    micro_batches: int | None = None
-    fidelity: str = "stage"
-    repairs: RepairsSchema = field(default_factory=RepairsSchema)
-
-
-@dataclass
-class DimensionSchema:
-    """One network dimension: see `dse.systems.Dimension`."""
-
-    topology: str = MISSING
-    npus: int = MISSING
-    bandwidth_gbps: float = MISSING
-    latency_ns: float = MISSING
-    shape: list[int] = field(default_factory=list)
-    routing: str = ""
-    file: str | None = None
-    routes: str | None = None
-
-
-@dataclass
-class LinkFaultSchema:
-    """One broken or slow link: see `dse.systems.LinkFault`."""
-
-    source: int = MISSING
-    destination: int = MISSING
-    removed: bool = False
-    bandwidth_factor: float = 1.0
-    latency_factor: float = 1.0
-    at_ns: int = 0
-
-
-@dataclass
-class DeratingSchema:
-    """One slow NPU: see `dse.systems.Derating`."""
-
-    npu: int = MISSING
-    compute_factor: float = 1.0
-    memory_factor: float = 1.0
-
-
-@dataclass
-class CollectivesSchema:
-    """Algorithms by collective: see `dse.systems.CollectiveAlgorithms`."""
-
-    all_reduce: list[str] = MISSING
-    all_gather: list[str] = MISSING
-    reduce_scatter: list[str] = MISSING
-    all_to_all: list[str] = MISSING
-
-
-@dataclass
-class RemoteMemorySchema:
-    """Memory outside the NPUs: see `dse.systems.RemoteMemory`."""
-
-    memory_type: str = MISSING
-    latency_ns: int = MISSING
-    bandwidth_bytes_per_ns: int = MISSING
-    num_nodes: int | None = MISSING
-    num_npus_per_node: int | None = MISSING
-
-
-@dataclass
-class SystemSchema:
-    """conf/system/*.yaml: see `dse.systems.SystemSpec`."""
-
-    name: str = MISSING
-    network: list[DimensionSchema] = MISSING
-    collectives: CollectivesSchema = field(default_factory=CollectivesSchema)
-    peak_tflops: float = MISSING
-    memory_bandwidth_gbps: float = MISSING
-    network_model: str = MISSING
-    scheduling_policy: str = MISSING
-    endpoint_delay_ns: int = MISSING
-    active_chunks_per_dimension: int = MISSING
-    preferred_dataset_splits: int = MISSING
-    collective_optimization: str = MISSING
-    roofline_enabled: bool = MISSING
-    track_local_memory: bool = MISSING
-    replay_only: bool = MISSING
-    trace_enabled: bool = MISSING
-    local_memory_trace_filename: str = MISSING
-    model_shared_bus: bool = MISSING
-    queues_per_dimension: int = MISSING
-    rendezvous_protocol: bool = MISSING
-    injection_scale: float = MISSING
-    remote_memory: RemoteMemorySchema = field(default_factory=RemoteMemorySchema)
-    faults: list[LinkFaultSchema] = field(default_factory=list)
-    deratings: list[DeratingSchema] = field(default_factory=list)
+from dse.config.keys import key
+from dse.config.schema_model import ModelSchema
+from dse.config.schema_system import SystemSchema
 
 
 def _open_dict() -> Any:
@@ -148,87 +25,156 @@ def _open_dict() -> Any:
 class SpaceSchema:
     """conf/space/*.yaml: see `dse.space.DesignSpace`."""
 
-    name: str = MISSING
-    dp: list[int] = MISSING
-    tp: list[int] = MISSING
-    sp: list[int] = MISSING
-    pp: list[int] = MISSING
-    weight_sharded: list[bool] = MISSING
-    activation_recompute: list[bool] = MISSING
-    constraints: list[str] = MISSING
-    axes: dict[str, list[Any]] = field(default_factory=_open_dict)
+    name: str = key("text")
+    dp: list[int] = key("degrees of data parallelism to try")
+    tp: list[int] = key("degrees of tensor parallelism to try")
+    sp: list[int] = key("degrees of sequence parallelism to try")
+    pp: list[int] = key("numbers of pipeline stages to try")
+    weight_sharded: list[bool] = key("values to try")
+    activation_recompute: list[bool] = key("values to try")
+    constraints: list[str] = key("what a point must satisfy, see [Constraints](configuration.md#constraints)")
+    axes: dict[str, list[Any]] = key(
+        "further axes: values by field of model, system or strategy, see [Axes](configuration.md#axes)",
+        factory=_open_dict,
+    )
 
 
 @dataclass
 class StrategySchema:
     """The strategy of `dse.point`: see `dse.strategies.Strategy`."""
 
-    dp: int = MISSING
-    tp: int = MISSING
-    sp: int = MISSING
-    pp: int = MISSING
-    weight_sharded: bool = MISSING
-    activation_recompute: bool = MISSING
+    dp: int = key("`dse.point`: degree of data parallelism; a sweep ignores the whole group")
+    tp: int = key("`dse.point`: degree of tensor parallelism")
+    sp: int = key("`dse.point`: degree of sequence parallelism")
+    pp: int = key("`dse.point`: pipeline stages")
+    weight_sharded: bool = key("`dse.point`: weights are stored sharded over dp and sp (FSDP)")
+    activation_recompute: bool = key("`dse.point`: activations are computed again in the backward pass")
 
 
 @dataclass
 class WorkloadSchema:
     """conf/workload/*.yaml: what generates workloads, see `dse.workloads`."""
 
-    name: str = MISSING
-    divisibility: str = MISSING
-    checkout: str | None = None
-    entry: str | None = None
-    python: str | None = None
-    timeout_s: float | None = None
+    name: str = key(
+        "`native`: our own generator; `stage`: a checkout of yours, see [backends.md](backends.md#stage)"
+    )
+    divisibility: str = key(
+        "`stage` cuts fractional shards as STAGE does, `strict` makes such points infeasible"
+    )
+    checkout: str | None = key("`workload=stage`: folder of the checkout", None)
+    entry: str | None = key(
+        "`workload=stage`: file of the checkout that generates traces. The name is our assumption", None
+    )
+    python: str | None = key(
+        "`workload=stage`: a path or a command, the interpreter that has what the checkout "
+        "imports; null: the one that runs the command",
+        None,
+    )
+    timeout_s: float | None = key(
+        "`workload=stage`: seconds for the traces of a point, above 0; then it has the status `timeout`", None
+    )
 
 
 @dataclass
 class SearchSchema:
     """conf/search/*.yaml: which points of the space to evaluate."""
 
-    name: str = MISSING
-    samples: int | None = None
-    seed: int = 0
-    prune: bool = False
-    sampler: str | None = None
-    batch: int | None = None
-    objectives: list[str] = field(default_factory=list)
-    budgets: list[str] = field(default_factory=list)
+    name: str = key(
+        "chosen with `search=exhaustive`, `search=random` or `search=optuna`, see [search.md](search.md)"
+    )
+    samples: int | None = key("`random`, `optuna`: distinct points to evaluate", None)
+    seed: int = key("`random`, `optuna`: the same seed draws, or proposes, the same points", 0)
+    prune: bool = key(
+        "`exhaustive`: leave out points that provably cannot be the best, see [search.md](search.md#pruning)",
+        False,
+    )
+    sampler: str | None = key(
+        "`optuna`: `nsga2`, or `tpe`, which takes longer for a proposal and was worse in all "
+        "[comparisons](search.md#regret)",
+        None,
+    )
+    batch: int | None = key(
+        "`optuna`: points proposed before results are learnt from: at least the number of "
+        "cores; part of what a result depends on",
+        None,
+    )
+    objectives: list[str] = key(
+        "`optuna`: expressions, all minimised; several give a Pareto search", factory=list
+    )
+    budgets: list[str] = key("`optuna`: expressions that must hold", factory=list)
 
 
 @dataclass
 class ExecutorSchema:
     """conf/executor/*.yaml: where points are evaluated."""
 
-    name: str = MISSING
-    threads: int | None = None
-    address: str | None = None
-    workers: int | None = None
-    point_timeout_s: float | None = None
+    name: str = key(
+        "chosen with `executor=auto`, `executor=local` or `executor=ray`, see [executors.md](executors.md)"
+    )
+    threads: int | None = key("threads of `local`; null: one for each core that the process may use", None)
+    address: str | None = key(
+        "`HOST:PORT` of the head of a Ray cluster, or `auto` for the cluster that runs on "
+        "this machine; null: start workers here, for this sweep only",
+        None,
+    )
+    workers: int | None = key(
+        "processes of `ray` on this machine; null: one for each CPU. With `address` it is "
+        "refused: a cluster has its own",
+        None,
+    )
+    point_timeout_s: float | None = key(
+        "seconds for a point under `ray`; then it has the status `timeout`. Programs of your "
+        "own have their limits in addition",
+        None,
+    )
 
 
 @dataclass
 class SimulatorSchema:
     """conf/simulator/*.yaml: what evaluates a point, see `dse.simulators`."""
 
-    name: str = MISSING
-    engine: str | None = None
-    binary: str | None = None
-    timeout_s: float | None = None
-    log_dir: str | None = None
+    name: str = key(
+        "`native`: the engine of this package; `astrasim`: a program of yours, see "
+        "[backends.md](backends.md#astra-sim)"
+    )
+    engine: str | None = key(
+        "`native`: `auto` simulates one rank of each class of ranks where they are proven to "
+        "do the same, `general` always simulates every rank; the results are equal",
+        None,
+    )
+    binary: str | None = key(
+        "`astrasim`: the program; a script that starts it (in a container, say) is one too", None
+    )
+    timeout_s: float | None = key(
+        "`astrasim`: seconds for a point, above 0; then it has the status `timeout`", None
+    )
+    log_dir: str | None = key(
+        "`astrasim`: folder for the logs of all runs, `astrasim-<system>-<random>.log`; null:"
+        " only logs of runs that went wrong, among temporary files",
+        None,
+    )
 
 
 @dataclass
 class ConfigSchema:
     """The whole configuration, conf/config.yaml."""
 
-    study: str | None = MISSING
-    results_dir: str = MISSING
-    memory_cap: str = MISSING
-    recompute: list[str] = field(default_factory=list)
-    export: str | None = MISSING
-    format: str = MISSING
+    study: str | None = key(
+        "name of the study and of its folder; null: `<model>-<system>`, where these are axes "
+        "with all their names, joined by `+`"
+    )
+    results_dir: str = key("folder of studies")
+    memory_cap: str = key(
+        "largest peak memory of a rank, with a unit: B, kB, MB, GB, TB (powers of 1000), KiB,"
+        " MiB, GiB, TiB (powers of 1024)"
+    )
+    recompute: list[str] = key(
+        "`failed`, `timeout`, or both: points of the study with this status are evaluated "
+        "[again](results.md#columns)",
+        factory=list,
+    )
+    export: str | None = key("`dse.point`: folder for traces and ASTRA-sim's files")
+    format: str = key("`dse.point`: table or json")
     workload: WorkloadSchema = field(default_factory=WorkloadSchema)
     strategy: StrategySchema = field(default_factory=StrategySchema)
     system: SystemSchema = field(default_factory=SystemSchema)

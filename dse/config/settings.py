@@ -15,9 +15,9 @@ from dse.config.schema import (
     SearchSchema,
     SimulatorSchema,
     SpaceSchema,
-    SystemSchema,
     WorkloadSchema,
 )
+from dse.config.schema_system import SystemSchema
 from dse.errors import InputError
 from dse.models import ModelSpec, Repairs
 from dse.results import TRANSIENT_STATUSES
