@@ -110,7 +110,7 @@ stubs: $(STAMP)  ## write dse/_engine.pyi from the compiled module
 lock: $(BIN)/python  ## choose new versions for constraints.txt
 	$(BIN)/python -m pip install --quiet uv
 	echo '# Versions that the project is built and tested with; made by `make lock`.' > constraints.txt
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --extra bench --extra docs --extra docs --upgrade \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --extra bench --extra docs --upgrade \
 		--no-annotate --no-header --no-emit-index-url pyproject.toml >> constraints.txt
 
 clean:  ## remove the virtual environment and all builds
