@@ -152,7 +152,7 @@ def write_output(path: Path, data: bytes, key: str) -> None:
         with writing_to(path), path.open("wb") as device:
             device.write(data)
         return
-    write_atomically(path.resolve(), data)
+    write_atomically(path.resolve() if path.is_symlink() else path, data)
 
 
 def sync_folder(folder: Path) -> None:

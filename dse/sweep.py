@@ -9,10 +9,19 @@ from dse.cli import configs_from_arguments, run
 from dse.config import Config, resolved_yaml
 from dse.executors import Executor, make_executor
 from dse.executors.local import usable_cores
-from dse.results import StudyRow, StudyStore, describe_variants, groups, render, select
-from dse.search import make_search
+from dse.results import (
+    SELECTION_COLUMNS,
+    StudyRow,
+    StudyStore,
+    describe_variants,
+    groups,
+    render,
+    select,
+)
+from dse.search import Search, make_search
 from dse.sweeps import (
     Progress,
+    StudyWriter,
     Survey,
     SweepResult,
     design_points,
@@ -53,6 +62,7 @@ options: -h, --help   this text        --cfg       print the configuration and s
          --dry-run    count the points, also removed and stored ones; estimate the time"""
 
 _SHOWN_GROUPS = 12
+ANSWER_COLUMNS = (*SELECTION_COLUMNS, "npus", "fractional", "model_spec", "system_spec", "options")
 
 
 def memory_cap_bytes(config: Config) -> int | None:
@@ -101,8 +111,32 @@ def sweep(config: Config, arguments: Sequence[str]) -> None:
     enumerable = config.search.name == "exhaustive"
     found = survey(design_points(config), known) if enumerable else None
     store = StudyStore.create(folder)
+    if found is not None and not found.missing and not search.learns:
+        with StudyWriter(store):  # merges what killed sweeps left
+            result = SweepResult(list(found.keys))
+    else:
+        result = _run(config, arguments, search, store, known, found)
+    if result.warning:
+        _note(result.warning)
+    if len(result.keys) > result.computed:
+        print(
+            f"{len(result.keys) - result.computed} of {len(result.keys)} points were in the study already\n"
+        )
+    print("\n\n".join(store.reading(lambda: _answer(store, result, cap))))
+    for note in search.notes():
+        print(note)
+    print(f"\nstored in {store.folder}")
+
+
+def _run(
+    config: Config,
+    arguments: Sequence[str],
+    search: Search,
+    store: StudyStore,
+    known: set[str],
+    found: Survey | None,
+) -> SweepResult:
     executor = _executor(config, found)
-    total = config.search.samples if found is None else found.missing
     recorded = False
 
     def on_row(row: StudyRow) -> None:
@@ -113,21 +147,11 @@ def sweep(config: Config, arguments: Sequence[str]) -> None:
         progress.add(row)
 
     try:
-        with Progress(total) as progress:
-            result = run_sweep(search, executor, store, known=known, on_row=on_row)
+        with Progress(config.search.samples if found is None else found.missing) as progress:
+            return run_sweep(search, executor, store, known=known, on_row=on_row)
     except KeyboardInterrupt:
         _note(f"interrupted; the same command goes on from what is stored in {store.folder}")
         raise
-    if result.warning:
-        _note(result.warning)
-    if len(result.keys) > result.computed:
-        print(
-            f"{len(result.keys) - result.computed} of {len(result.keys)} points were in the study already\n"
-        )
-    _answer(store, result, cap)
-    for note in search.notes():
-        print(note)
-    print(f"\nstored in {store.folder}")
 
 
 def _executor(config: Config, found: Survey | None) -> Executor:
@@ -141,14 +165,17 @@ def _executor(config: Config, found: Survey | None) -> Executor:
     return executor
 
 
-def _answer(store: StudyStore, result: SweepResult, cap: int | None) -> None:
-    table = store.read_table()
-    if table.num_rows > len(result.keys):
-        import pyarrow as pa
-        import pyarrow.compute as pc
+def _answer(store: StudyStore, result: SweepResult, cap: int | None) -> list[str]:
+    """Return the answer to each question of a sweep as text, and say on stderr what was cut."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
+    others = store.count() > len(result.keys)
+    snapshot = store.snapshot([*ANSWER_COLUMNS, *(["key"] if others else [])])
+    table = snapshot.table
+    if others:
         table = table.filter(pc.is_in(table["key"], value_set=pa.array(result.keys, pa.string())))
-    fractional = sum(table["fractional"].to_pylist())
+    fractional = pc.sum(table["fractional"]).as_py() or 0
     if fractional:
         print(
             f"warning: {fractional} of {table.num_rows} points have sizes that do not divide; their "
@@ -157,15 +184,17 @@ def _answer(store: StudyStore, result: SweepResult, cap: int | None) -> None:
             file=sys.stderr,
         )
     questions = groups(table)
+    texts = []
     for group in questions[:_SHOWN_GROUPS]:
-        print(f"{group.title}\n")
         has_peaks = group.table["peak_memory_bytes"].null_count < group.table.num_rows
-        selection = select(group.table, memory_cap_bytes=cap if has_peaks else None)
-        print(render(selection, describe_variants(group.table)))
-        if group is not questions[-1]:
-            print()
+        limit = cap if has_peaks else None
+        selection = select(group.table, memory_cap_bytes=limit, whole=snapshot.rows)
+        texts.append(f"{group.title}\n\n{render(selection, describe_variants(group.table))}")
     if len(questions) > _SHOWN_GROUPS:
-        print(f"... and {len(questions) - _SHOWN_GROUPS} more pairs of model and system: python -m dse.best")
+        texts.append(
+            f"... and {len(questions) - _SHOWN_GROUPS} more pairs of model and system: python -m dse.best"
+        )
+    return texts
 
 
 def _estimate(seconds: float | None) -> str:

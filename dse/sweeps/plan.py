@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dse.points import DesignPoint, evaluate, scenario_of
@@ -32,11 +32,15 @@ def design_points(config: Config) -> Iterator[DesignPoint]:
 
 @dataclasses.dataclass(frozen=True)
 class Survey:
-    """How many points a sweep has, how many are stored, and some of those that are missing, evenly spread."""
+    """How many points a sweep has, how many are stored, and some of those that are missing, evenly spread.
+
+    `keys` are those of all points if none is missing, else empty.
+    """
 
     points: int
     stored: int
     probes: tuple[DesignPoint, ...]
+    keys: Sequence[str] = ()
 
     @property
     def missing(self) -> int:
@@ -49,16 +53,21 @@ def survey(points: Iterator[DesignPoint], known: set[str]) -> Survey:
     total = missing = 0
     stride = 1
     probes: list[DesignPoint] = []
+    keys: list[str] = []
     for point in points:
         total += 1
-        if point.key in known:
+        key = point.key
+        if key in known:
+            if not missing:
+                keys.append(key)
             continue
+        keys.clear()
         if missing % stride == 0:
             probes.append(point)
             if len(probes) > _KEPT_PROBES:
                 probes, stride = probes[::2], stride * 2
         missing += 1
-    return Survey(total, total - missing, tuple(probes))
+    return Survey(total, total - missing, tuple(probes), keys)
 
 
 def estimated_seconds(found: Survey, cores: int) -> float | None:

@@ -74,3 +74,11 @@ def test_the_winner_among_equal_variants_does_not_depend_on_the_order_of_rows() 
         assert selection.optimum is not None
         winners.add((selection.optimum.system_spec, getattr(selection.runner_up, "system_spec", None)))
     assert len(winners) == 1
+
+
+def test_a_slice_of_a_table_has_the_groups_of_its_rows() -> None:
+    table = as_table([*rows(2, 2048, 100.0), *rows(3, 1024, 100.0)]).slice(1, 3)
+    assert [(group.title, group.table.num_rows) for group in groups(table)] == [
+        ("llama70b (model.seq_len=1024) on system1, 64 NPUs", 2),
+        ("llama70b (model.seq_len=2048) on system1, 64 NPUs", 1),
+    ]

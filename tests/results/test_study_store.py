@@ -45,7 +45,7 @@ def raising(error: BaseException) -> Any:
 
 
 def visible_names(study: StudyStore) -> list[str]:
-    return sorted(path.name for path in study.folder.iterdir())
+    return sorted(path.name for path in study.folder.iterdir() if path.name != "_sweeps")
 
 
 @settings(deadline=None, max_examples=40)
