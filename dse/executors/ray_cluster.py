@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from types import FrameType
 from typing import Any
 
 from dse.errors import InputError
@@ -61,7 +65,8 @@ class RayExecutor(Executor):
         with ray_session(self._address, self._workers or usable_cores()) as (ray, is_ours):
             run = _Run(ray, enumerate(points), self._workers, self._point_timeout_s)
             try:
-                yield from run.rows()
+                with _noticed_interrupts() as interrupts:
+                    yield from run.rows(interrupts)
             finally:
                 run.cancel(ends_soon=is_ours)
 
@@ -83,8 +88,10 @@ class _Run:
         self._seen_cpus = time.monotonic()
         self._limit = 1
 
-    def rows(self) -> Iterator[tuple[int, StudyRow]]:
+    def rows(self, interrupts: list[int]) -> Iterator[tuple[int, StudyRow]]:
         while self._fill():
+            if interrupts:
+                raise KeyboardInterrupt
             ready, _ = self._ray.wait(list(self._in_flight), num_returns=1, timeout=_WAIT_SECONDS)
             for reference in ready:
                 yield from self._finished(self._in_flight.pop(reference), reference)
@@ -193,6 +200,27 @@ class _Run:
             self._limit = min(
                 self._limit, self._workers * (1 if self._workers < cpus else _IN_FLIGHT_PER_CPU)
             )
+
+
+@contextlib.contextmanager
+def _noticed_interrupts() -> Iterator[list[int]]:
+    """Note Ctrl-C, besides what it does anyway: an exception inside a finaliser of Ray would be ignored."""
+    noted: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        noted.append(number)
+        if callable(before):
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _cause(error: Any) -> BaseException:
