@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from dse.executors.base import Executor
 from dse.executors.chunks import ChunkSizer, Item, drawn
+from dse.executors.interrupts import noticed_interrupts
 from dse.points import DesignPoint, evaluate
 from dse.results import StudyRow
 
@@ -18,6 +19,7 @@ _IN_FLIGHT_PER_THREAD = 3  # enough to keep a thread busy, few enough that point
 _CHUNK_SECONDS = 0.01  # of work for a future, which itself costs some tens of microseconds
 _CHUNK_LIMIT_SECONDS = 0.05  # then the rest of a chunk goes back, so that no thread waits for another
 _CHUNK_POINTS = 50  # at most, so that points are drawn lazily
+_LOOK_SECONDS = 1.0  # between looks whether Ctrl-C was pressed
 _STOP_SECONDS = 0.1  # between attempts to end programs: a point may be about to start one
 
 
@@ -49,9 +51,14 @@ class LocalExecutor(Executor):
             sizer.measured(len(rows), time.perf_counter() - began)
             return rows
 
-        with ThreadPoolExecutor(self._threads, thread_name_prefix="dse-point") as pool:
+        with (
+            noticed_interrupts() as interrupts,
+            ThreadPoolExecutor(self._threads, thread_name_prefix="dse-point") as pool,
+        ):
             try:
                 while True:
+                    if interrupts:
+                        raise KeyboardInterrupt
                     while len(running) < self._threads * _IN_FLIGHT_PER_THREAD:
                         items = left.popleft() if left else drawn(source, sizer.size)
                         if not items:
@@ -59,7 +66,7 @@ class LocalExecutor(Executor):
                         running[pool.submit(work, items)] = items
                     if not running:
                         return
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    for future in wait(running, _LOOK_SECONDS, FIRST_COMPLETED).done:
                         items, rows = running.pop(future), future.result()
                         rest = items[len(rows) :]
                         left.extend([item] for item in rest)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from types import FrameType
 from typing import Any
 
 from dse.errors import InputError
 from dse.executors.base import Executor
 from dse.executors.chunks import Chunk, ChunkSizer, Item, drawn
+from dse.executors.interrupts import noticed_interrupts
 from dse.executors.local import usable_cores
 from dse.executors.ray_session import ray_session
 from dse.executors.scenarios import ScenarioPacks
@@ -65,7 +62,7 @@ class RayExecutor(Executor):
         with ray_session(self._address, self._workers or usable_cores()) as (ray, is_ours):
             run = _Run(ray, enumerate(points), self._workers, self._point_timeout_s)
             try:
-                with _noticed_interrupts() as interrupts:
+                with noticed_interrupts() as interrupts:
                     yield from run.rows(interrupts)
             finally:
                 run.cancel(ends_soon=is_ours)
@@ -200,27 +197,6 @@ class _Run:
             self._limit = min(
                 self._limit, self._workers * (1 if self._workers < cpus else _IN_FLIGHT_PER_CPU)
             )
-
-
-@contextlib.contextmanager
-def _noticed_interrupts() -> Iterator[list[int]]:
-    """Note Ctrl-C, besides what it does anyway: an exception inside a finaliser of Ray would be ignored."""
-    noted: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield noted
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        noted.append(number)
-        if callable(before):
-            before(number, frame)
-
-    signal.signal(signal.SIGINT, handler)
-    try:
-        yield noted
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _cause(error: Any) -> BaseException:

@@ -21,7 +21,10 @@ FASTEST = Goals(["wall_time_ns"])
 
 def test_tpe_finds_a_point_within_5_percent_in_60_evaluations() -> None:
     truth = [ROWS.of(point) for point in points(space())]
-    found = [ROWS[key] for key in drive(OptunaSearch(view(space()), FASTEST, samples=60, seed=0), ROWS)]
+    found = [
+        ROWS[key]
+        for key in drive(OptunaSearch(view(space()), FASTEST, samples=60, seed=0, sampler="tpe"), ROWS)
+    ]
     answer = regret(as_table(found), as_table(truth))
     assert (answer.evaluations, answer.points) == (60, 140)
     assert answer.relative is not None

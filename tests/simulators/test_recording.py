@@ -11,7 +11,7 @@ from random_points import Point, points, seeded_points
 
 from dse.config import compose_config
 from dse.errors import DseError, InputError
-from dse.executors import point_of, run_point
+from dse.points import point_of, run_point
 from dse.simulators import NEVER, NativeSimulator, Recording
 from dse.strategies import Strategy, axis_of_group
 from dse.workloads import generate, parse_name, workload_of
