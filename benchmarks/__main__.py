@@ -17,10 +17,12 @@ from benchmarks.plots import draw
 from benchmarks.report import read_parquet, summary, table, write_parquet
 from benchmarks.scaleout import executors, throughput
 from benchmarks.search import search
+from benchmarks.synthesis import synthesis
 
 RESULTS = Path(__file__).with_name("results")
 SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
     "lab": sections.lab,
+    "cold": sections.cold,
     "general": sections.general,
     "study": sections.study,
     "scale": sections.scale,
@@ -31,6 +33,7 @@ SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
     "throughput": throughput,
     "million": million,
     "search": search,
+    "synthesis": synthesis,
     "side_by_side": sections.measured_references,
 }
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from benchmarks import synthesis_cases
+from benchmarks.synthesis_cases import Synthesised
 from dse.config import compose_config
 from dse.models import ModelSpec
 from dse.strategies import Strategy
@@ -47,18 +49,21 @@ class AllReduce:
 class Cases:
     """Everything that one run measures.
 
-    `lab` are the points of `pairs`. `recorded` are the points with recorded times of the references, run
-    event by event. `large` run by classes only, `fallback` cannot. `twins` run both ways and must agree, on
-    every rank. `series` grows in NPUs; those up to `general_up_to` run both ways. `spaces` are run once, to
-    count how. `side_by_side` is exported for ASTRA-sim. `mesh_all_reduce` and `congested` run on links that
-    queue. Executors get `overhead_points` cheap points, then as many real ones as take `throughput_s`, the
-    latter `throughput_rounds` times. `million_variants` are the numbers of peak rates and of memory
-    bandwidths of a system; each pair of them has 336 points, all in one study. Searches get
-    `search_samples` evaluations and `search_seeds` seeds for every question.
+    `lab` are the points of `pairs`, `cold` are measured as the first point of a process. `recorded` are the
+    points with recorded times of the references, run event by event. `large` run by classes only, `fallback`
+    cannot. `twins` run both ways and must agree, on every rank. `series` grows in NPUs; those up to
+    `general_up_to` run both ways. `spaces` are run once, to count how. `side_by_side` are run by the
+    references. `mesh_all_reduce` and `congested` run on links that queue. Schedules are made for
+    `synthesised`. Executors get `overhead_points`
+    cheap points, then as many real ones as take `throughput_s`, the latter `throughput_rounds` times.
+    `million_variants` are the numbers of peak rates and of memory bandwidths of a system; each pair of them
+    has 336 points, all in one study. Searches get `search_samples` evaluations and `search_seeds` seeds for
+    every question.
     """
 
     pairs: Sequence[tuple[str, str]]
     lab: Sequence[Case]
+    cold: Sequence[Case]
     recorded: Sequence[Case]
     large: Sequence[Case]
     fallback: Sequence[Case]
@@ -68,9 +73,10 @@ class Cases:
     spaces: Mapping[str, Sequence[Case]]
     sharing: Case
     bandwidths_gbps: Sequence[float]
-    side_by_side: Case
+    side_by_side: Sequence[Case]
     mesh_all_reduce: AllReduce
     congested: Sequence[Case]
+    synthesised: Sequence[Synthesised]
     overhead_points: int
     throughput_s: float
     throughput_rounds: int
@@ -88,6 +94,7 @@ def full() -> Cases:
     return Cases(
         pairs=PAIRS,
         lab=lab,
+        cold=[_case(*pair, strategy) for pair in PAIRS for strategy in _every_kind()],
         recorded=[
             _case("system1", "llama70b", Strategy(dp=8, sp=8, activation_recompute=True)),
             _case("system1", "llama70b", Strategy(dp=32, sp=2)),
@@ -101,8 +108,9 @@ def full() -> Cases:
         spaces=_spaces(),
         sharing=_case("system1", "llama70b", Strategy(dp=32, tp=2, activation_recompute=True)),
         bandwidths_gbps=BANDWIDTHS_GBPS,
-        side_by_side=_case("torus_4x4", "tiny", Strategy(dp=4, sp=4)),
+        side_by_side=_side_by_side(),
         mesh_all_reduce=AllReduce(32, 32, 16 << 20),
+        synthesised=synthesis_cases.full(),
         congested=[
             _congested("system1", "llama70b", Strategy(dp=8, sp=8, activation_recompute=True)),
             _congested("system1", "llama70b", Strategy(dp=4, tp=4, sp=4)),
@@ -126,6 +134,7 @@ def quick() -> Cases:
     return Cases(
         pairs=[("torus_4x4", "tiny")],
         lab=[tiny, pipeline],
+        cold=[tiny, pipeline],
         recorded=[tiny],
         large=[tiny],
         fallback=[replace(tiny, system=replace(tiny.system, queues_per_dimension=2))],
@@ -135,8 +144,9 @@ def quick() -> Cases:
         spaces={"tiny on torus_4x4, lab": _space("torus_4x4", "tiny")},
         sharing=tiny,
         bandwidths_gbps=BANDWIDTHS_GBPS[:2],
-        side_by_side=tiny,
+        side_by_side=_side_by_side(),
         mesh_all_reduce=AllReduce(4, 4, 1 << 20),
+        synthesised=synthesis_cases.quick(),
         congested=[_congested("torus_4x4", "tiny", Strategy(dp=4, sp=4))],
         overhead_points=20,
         throughput_s=0.01,
@@ -151,6 +161,26 @@ def quick() -> Cases:
 def _case(system: str, model: str, strategy: Strategy, *overrides: str) -> Case:
     config = compose_config([f"system={system}", f"model={model}", *overrides])
     return Case(f"{model} on {system}", config.model, strategy, config.system)
+
+
+def _side_by_side() -> list[Case]:
+    """A point without pipelines, one with two stages, one with four and sharded weights."""
+    strategies = (Strategy(dp=4, sp=4), Strategy(dp=4, tp=2, pp=2), Strategy(dp=4, pp=4, weight_sharded=True))
+    return [_case("torus_4x4", "tiny", strategy) for strategy in strategies]
+
+
+def _every_kind() -> list[Strategy]:
+    """Strategies for 64 NPUs with each axis and switch, alone and together."""
+    return [
+        Strategy(dp=64),
+        Strategy(dp=32, tp=2, activation_recompute=True),
+        Strategy(dp=8, sp=8, activation_recompute=True),
+        Strategy(dp=16, tp=4, weight_sharded=True),
+        Strategy(dp=32, pp=2),
+        Strategy(dp=16, pp=4, weight_sharded=True),
+        Strategy(dp=4, tp=2, sp=2, pp=4, weight_sharded=True, activation_recompute=True),
+        Strategy(dp=2, tp=2, pp=16),
+    ]
 
 
 def _congested(system: str, model: str, strategy: Strategy) -> Case:

@@ -30,6 +30,7 @@ def draw(results: Mapping[str, Sequence[Row]], folder: Path) -> None:
         "lab_points": ("lab", _lab_points),
         "npus": ("scale", _npus),
         "general_against_classes": ("scale", _general_against_classes),
+        "synthesis": ("synthesis", _synthesis),
     }
     for name, (section, paint) in pictures.items():
         if section not in results:
@@ -71,6 +72,36 @@ def _lab_points(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set_title("Generation and simulation of every point of the lab", loc="left")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.grid(axis="y", alpha=0.3)
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _synthesis(axes: Axes, rows: Sequence[Row]) -> None:
+    """CPU time of a search against NPUs, a curve a series, and TACOS's recorded runs."""
+    series = dict.fromkeys(str(row["series"]) for row in rows if row["series"])
+    for name, color in zip(series, (_BLUE, _GREEN), strict=False):
+        mine = [row for row in rows if row["series"] == name]
+        axes.plot(
+            [_get(row, "npus") for row in mine],
+            [_get(row, "units") for row in mine],
+            "o-",
+            color=color,
+            ms=4,
+            label=name,
+        )
+    recorded = [row for row in rows if row["tacos_units"] is not None]
+    axes.plot(
+        [_get(row, "npus") for row in recorded],
+        [_get(row, "tacos_units") for row in recorded],
+        "x",
+        color=_ORANGE,
+        label="TACOS, recorded",
+    )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("NPUs")
+    axes.set_ylabel("CPU time of a search, in loops of 20 M iterations of Python")
+    axes.set_title("Synthesis of an all-gather", loc="left")
+    axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=8)
 
 

@@ -46,6 +46,22 @@ def untracked(case: Case) -> tuple[float | None, int | None]:
     return None, None
 
 
+@dataclass(frozen=True)
+class TacosFigure:
+    """CPU time of one run of TACOS in units of a loop of Python, and the time of its schedule."""
+
+    units: float
+    time_us: float
+
+
+def tacos_figures() -> dict[str, TacosFigure]:
+    """Return the recorded figures by the name of the network."""
+    return {
+        entry["name"]: TacosFigure(entry["cpu_s"] / entry["loop_s"], entry["time_us"])
+        for entry in _entries()["tacos"]
+    }
+
+
 def _matches(entry: Mapping[str, Any], case: Case) -> bool:
     strategy = case.strategy
     if (entry["model"], entry["system"]) != (case.model.name, case.system.name):

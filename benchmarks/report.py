@@ -15,6 +15,7 @@ _SHOWN = {
         *("name", "strategy", "generate_s", "simulate_s", "total_s", "events", "path", "peak_bytes"),
         *("reference_origin", "ratio"),
     ),
+    "cold": ("name", "strategy", "processes", "cold_s", "cold_max_s", "warm_s", "warm_max_s"),
     "general": (
         *("name", "strategy", "engine", "tracked", "simulate_s", "events", "ns_per_reference_event"),
         *("reference_simulate_s", "ratio_of_simulation"),
@@ -55,7 +56,14 @@ _SHOWN = {
         *("space", "budgets", "points", "near_best", "sampler", "seed", "evaluations", "regret_pct"),
         "search_s",
     ),
-    "side_by_side": ("name", "strategy", "total_s", "reference", "reference_s", "equal_figures", "ratio"),
+    "synthesis": (
+        *("name", "synthesizer", "npus", "search_s", "units", "tacos_units", "ratio", "time_us", "bound_us"),
+        *("gap_pct", "start_bytes", "peak_bytes"),
+    ),
+    "side_by_side": (
+        *("name", "strategy", "total_s", "reference", "reference_s", "equal_figures", "equal_traces"),
+        "ratio",
+    ),
 }
 
 
@@ -106,6 +114,14 @@ def summary(results: Mapping[str, Sequence[Row]]) -> str:
         lines.append(
             f"{len(seconds)} points: {sum(seconds):.3f} s of CPU, slowest {max(seconds) * 1e3:.2f} ms"
         )
+    cold = results.get("cold", ())
+    if cold:
+        first = [_number(row, "cold_s") for row in cold]
+        warm = [_number(row, "warm_s") for row in cold]
+        lines.append(
+            f"{len(cold)} strategies, a fresh process each: first point {min(first) * 1e3:.1f} to "
+            f"{max(first) * 1e3:.1f} ms, the same again {min(warm) * 1e3:.1f} to {max(warm) * 1e3:.1f} ms"
+        )
     for row in results.get("general", ()):
         if row["engine"] == "general":
             tracker = "on" if row["tracked"] else "off"
@@ -134,7 +150,17 @@ def summary(results: Mapping[str, Sequence[Row]]) -> str:
         lines.append(
             f"by classes and event by event: {len(equal)} points, {sum(equal):,.0f} ranks, all metrics equal"
         )
-    return "\n".join([*lines, *_scaleout_lines(results)])
+    return "\n".join([*lines, *_scaleout_lines(results), *_synthesis_lines(results)])
+
+
+def _synthesis_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
+    return [
+        f"{row['name']}, {row['synthesizer']}: {_number(row, 'ratio'):,.0f} times TACOS's speed, "
+        f"{_number(row, 'time_us'):,.1f} us (TACOS {_number(row, 'tacos_us'):,.1f}, bound "
+        f"{_number(row, 'bound_us'):,.1f})"
+        for row in results.get("synthesis", ())
+        if row["ratio"] is not None
+    ]
 
 
 def _scaleout_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:

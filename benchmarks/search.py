@@ -23,13 +23,13 @@ from benchmarks.cases import Cases
 from dse.executors import LocalExecutor
 from dse.models import ModelSpec
 from dse.points import DesignPoint, Scenario
-from dse.results import StudyRow
 from dse.search import RandomSample, Search
 from dse.search.config_view import view_of
 from dse.search.goals import Goals
 from dse.search.optuna_search import OptunaSearch
 from dse.search.view import View
 from dse.space import DesignSpace
+from dse.studies import StudyRow
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
 
 Row = dict[str, str | int | float | bool | None]
@@ -45,12 +45,11 @@ _MODEL = ModelSpec("llama70b_16_layers", 32000, 32000, 8192, 28672, 64, 8192, 16
 _HELD_OUT_MODEL = replace(_MODEL, name="llama70b_24_layers", seq_len=4096, batch_size=32, num_layers=24)
 _SPACE = DesignSpace(
     name="tori",
-    dp=_DEGREES,
-    tp=_DEGREES,
-    sp=_DEGREES,
-    pp=_DEGREES,
-    weight_sharded=(False, True),
-    activation_recompute=(True, False),
+    choices={
+        **dict.fromkeys(("dp", "tp", "sp", "pp"), _DEGREES),
+        "weight_sharded": (False, True),
+        "activation_recompute": (True, False),
+    },
     constraints=("dp * tp * sp * pp == npus",),
     axes=(
         ("system.preferred_dataset_splits", (1, 2, 4, 8, 16)),

@@ -14,11 +14,12 @@ from pathlib import Path
 from benchmarks import references, tasks
 from benchmarks.cases import Case, Cases
 from benchmarks.measure import BenchmarkError, in_fresh_process, run_command
-from benchmarks.side_by_side import side_by_side
+from benchmarks.side_by_side import note_what_is_missing, side_by_side
 from benchmarks.tasks import PointCost, bandwidths_cost, point_cost
 from dse.simulators.native import EngineMethod
 
 Row = dict[str, str | int | float | bool | None]
+_RUNS_OF_A_PROCESS = 5  # the first is cold
 
 
 def lab(cases: Cases, repeats: int) -> Iterator[Row]:
@@ -35,6 +36,22 @@ def lab(cases: Cases, repeats: int) -> Iterator[Row]:
             "reference_total_s": reference.total_s,
             "ratio": _ratio(reference.total_s, total),
             "ratio_of_slowest_run": _ratio(reference.total_s, max(cost.total_s)),
+        }
+
+
+def cold(cases: Cases, repeats: int) -> Iterator[Row]:
+    """Points of every kind of strategy as the first thing that a process does, and warm in the same one."""
+    for case in cases.cold:
+        costs = [_cost(case, "auto", _RUNS_OF_A_PROCESS) for _ in range(repeats)]
+        first = [cost.total_s[0] for cost in costs]
+        warm = [seconds for cost in costs for seconds in cost.total_s[1:]]
+        yield {
+            **_point_columns(case, costs[0]),
+            "processes": len(costs),
+            "cold_s": statistics.median(first),
+            "cold_max_s": max(first),
+            "warm_s": statistics.median(warm),
+            "warm_max_s": max(warm),
         }
 
 
@@ -177,17 +194,20 @@ def sharing(cases: Cases, repeats: int) -> Iterator[Row]:
 
 def measured_references(cases: Cases, repeats: int) -> Iterator[Row]:
     """ASTRA-sim and STAGE in the same run, if the environment names them."""
-    with tempfile.TemporaryDirectory() as folder:
-        for row in side_by_side(cases.side_by_side, Path(folder)):
-            ours = _cost(cases.side_by_side, "auto", repeats)
-            seconds = statistics.median(ours.simulate_s if row.does == "simulate" else ours.generate_s)
-            yield {
-                **_point_columns(cases.side_by_side, ours),
-                "reference": row.name,
-                "reference_s": row.cpu_s,
-                "equal_figures": row.equal_figures,
-                "ratio": _ratio(row.cpu_s, seconds),
-            }
+    note_what_is_missing()
+    for case in cases.side_by_side:
+        with tempfile.TemporaryDirectory() as folder:
+            for row in side_by_side(case, Path(folder)):
+                ours = _cost(case, "auto", repeats)
+                seconds = statistics.median(ours.simulate_s if row.does == "simulate" else ours.generate_s)
+                yield {
+                    **_point_columns(case, ours),
+                    "reference": row.name,
+                    "reference_s": row.cpu_s,
+                    "equal_figures": row.equal_figures,
+                    "equal_traces": row.equal_traces,
+                    "ratio": _ratio(row.cpu_s, seconds),
+                }
 
 
 def _cost(case: Case, engine: EngineMethod, repeats: int, *, keep_ranks: bool = False) -> PointCost:

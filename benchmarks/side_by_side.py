@@ -1,127 +1,116 @@
 """ASTRA-sim and STAGE next to us, if ASTRA_SIM_BIN and STAGE_DIR name them.
 
 ASTRA_SIM_BIN is an ASTRA-sim with the congestion-unaware analytical network. STAGE_DIR is a checkout of
-STAGE: its program is STAGE_DIR/main.py unless STAGE_SCRIPT names another, and runs with
-STAGE_PYTHON, else with our own Python.
+STAGE; STAGE_ENTRY is its entry file (main.py), STAGE_PYTHON an interpreter that has its packages (ours).
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.cases import Case
-from benchmarks.measure import BenchmarkError, Run, run_command
-from dse.errors import InputError
-from dse.simulators import NativeSimulator, Outcome
-from dse.systems import write_system
+from benchmarks.measure import BenchmarkError, run_command
+from benchmarks.traces import check_same_traces
+from dse.errors import DseError
+from dse.simulators import NativeSimulator
+from dse.simulators.astrasim import write_inputs
+from dse.validation import Case as RecordedCase
+from dse.validation import Expected, check
 from dse.validation.log import read_log
-from dse.workloads import generate
+from dse.workloads import StageGenerator, generate
 
 ASTRA_SIM, STAGE = "ASTRA_SIM_BIN", "STAGE_DIR"
-_COMPARED = ("finish_ns", "exposed_comm_ns", "wall_time_ns", "gpu_time_ns", "comm_time_ns")
+_OLD_NAME = "STAGE_SCRIPT"
 
 
 @dataclass(frozen=True)
 class ReferenceRun:
-    """CPU seconds of a reference; `does` is generate or simulate. `equal_figures`: compared with ours."""
+    """CPU seconds of a reference; `does` is generate or simulate.
+
+    `equal_figures` of its report, and `equal_traces`, were compared with ours; None: it writes no such.
+    """
 
     name: str
     does: str
     cpu_s: float
     equal_figures: int | None = None
+    equal_traces: int | None = None
 
 
 def side_by_side(case: Case, folder: Path) -> Iterator[ReferenceRun]:
-    """Export the point into `folder` and run what the environment names; say what is missing or fails."""
-    for variable, run in ((STAGE, _run_stage), (ASTRA_SIM, _run_astra_sim)):
+    """Run the point with what the environment names, in `folder`; say what fails or differs."""
+    for variable in (STAGE, ASTRA_SIM):
         place = os.environ.get(variable)
         if not place:
-            _note(f"{variable} is not set: nothing runs side by side with it")
             continue
         try:
-            yield run(case, Path(place).resolve(), folder)
-        except (BenchmarkError, InputError) as error:
-            _note(f"{variable}: {error}")
+            if variable == STAGE:
+                yield _run_stage(case, Path(place).resolve())
+            else:
+                yield _run_astra_sim(case, Path(place).resolve(), folder)
+        except (BenchmarkError, DseError) as error:
+            note(f"{variable}: {case.strategy.label()}: {error}")
+
+
+def note_what_is_missing() -> None:
+    """Say on stderr which program the environment does not name."""
+    for variable in (STAGE, ASTRA_SIM):
+        if not os.environ.get(variable):
+            note(f"{variable} is not set: nothing runs side by side with it")
 
 
 def _run_astra_sim(case: Case, binary: Path, folder: Path) -> ReferenceRun:
-    inputs = folder / "inputs"
-    workload = generate(case.model, case.strategy)
-    workload.export(inputs)
-    write_system(case.system, inputs)
-    files = {
-        "workload": "trace",
-        "comm-group": "comm_group.json",
-        "system": "system.json",
-        "network": "network.yml",
-        "remote-memory": "remote_memory.json",
-    }
-    options = [f"--{option}-configuration={inputs / name}" for option, name in files.items()]
+    options = write_inputs(generate(case.model, case.strategy), case.system, folder / "inputs")
     run = run_command([binary, *options], folder)  # writes logs and traces into its working folder
-    return ReferenceRun(
-        "ASTRA-sim",
-        "simulate",
-        run.cpu_s,
-        _compare(run, folder, NativeSimulator().simulate(workload, case.system)),
-    )
-
-
-def _compare(run: Run, folder: Path, ours: Outcome) -> int:
-    """Return the number of equal figures; a difference or a missing rank is an error."""
     log = folder / "reference.log"
     log.write_text(run.output)
+    return ReferenceRun("ASTRA-sim", "simulate", run.cpu_s, equal_figures=_compare(case, log))
+
+
+def _compare(case: Case, log: Path) -> int:
+    """Return the number of equal figures: all that are printed, of every rank.
+
+    Raises:
+        BenchmarkError: a figure differs, or a rank has no report; names the first.
+    """
     theirs = read_log(log)
-    equal = 0
-    for rank in range(ours.rank_count):
-        if rank not in theirs:
-            raise BenchmarkError(f"no report of rank {rank} in what the program printed")
-        metrics = ours.rank(rank)
-        assert metrics is not None
-        figures = asdict(metrics)
-        for name in _COMPARED:
-            if name not in theirs[rank]:
-                continue
-            figure = figures[name] % 2**64  # the reference prints a negative time as an unsigned number
-            if theirs[rank][name] != figure:
-                raise BenchmarkError(f"rank {rank}, {name}: {theirs[rank][name]}, ours is {figure}")
-            equal += 1
-    return equal
+    recorded = RecordedCase(
+        name=case.strategy.label(),
+        network_model=case.system.network_model,
+        load=lambda: (generate(case.model, case.strategy), case.system),
+        expected=Expected("ok", theirs),
+    )
+    mismatches = check(recorded, NativeSimulator())
+    if mismatches:
+        first = mismatches[0]
+        rank = "" if first.rank is None else f"rank {first.rank}, "
+        raise BenchmarkError(f"{rank}{first.metric}: {first.expected}, ours is {first.got}")
+    if case.system.track_local_memory:
+        silent = [rank for rank, figures in theirs.items() if "peak_memory_bytes" not in figures]
+        if silent:
+            note(f"{ASTRA_SIM}: {recorded.name}: prints no peak memory of rank {silent[0]}; not compared")
+    return sum(len(figures) for figures in theirs.values())
 
 
-def _run_stage(case: Case, checkout: Path, folder: Path) -> ReferenceRun:
-    script = checkout / os.environ.get("STAGE_SCRIPT", "main.py")
-    if not script.is_file():
-        raise BenchmarkError(f"no {script.name} in the checkout; STAGE_SCRIPT names another program")
-    output = folder / "stage"
-    output.mkdir()
-    model, strategy = case.model, case.strategy
-    options = {
-        "output_dir": output,
-        "output_name": "trace",
-        "comm_group_file": "comm_group.json",
-        "dp": strategy.dp,
-        "tp": strategy.tp,
-        "sp": strategy.sp,
-        "pp": strategy.pp,
-        "weight_sharded": strategy.weight_sharded,
-        "activation_recompute": strategy.activation_recompute,
-        "din": model.input_dim,
-        "dout": model.output_dim,
-        "dmodel": model.d_model,
-        "dff": model.d_ff,
-        "batch": model.batch_size,
-        "seq": model.seq_len,
-        "head": model.num_heads,
-        "num_stacks": model.num_layers,
-    }
-    python = os.environ.get("STAGE_PYTHON", sys.executable)
-    arguments = [text for name, value in options.items() for text in (f"--{name}", str(value))]
-    return ReferenceRun("STAGE", "generate", run_command([python, script, *arguments], checkout).cpu_s)
+def _run_stage(case: Case, checkout: Path) -> ReferenceRun:
+    if _OLD_NAME in os.environ:
+        raise BenchmarkError(f"{_OLD_NAME} has no effect; write STAGE_ENTRY={os.environ[_OLD_NAME]}")
+    generator = StageGenerator(
+        checkout, os.environ.get("STAGE_ENTRY", "main.py"), os.environ.get("STAGE_PYTHON")
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    theirs = generator.generate(case.model, case.strategy, "stage")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    equal = check_same_traces(generate(case.model, case.strategy), theirs)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return ReferenceRun("STAGE", "generate", cpu_s, equal_traces=equal)
 
 
-def _note(text: str) -> None:
+def note(text: str) -> None:
+    """Say something on stderr."""
     print(f"note: {text}", file=sys.stderr)

@@ -14,7 +14,7 @@ from dse.points import DesignPoint, Scenario, evaluate
 from dse.simulators import NativeSimulator
 from dse.simulators.native import EngineMethod
 from dse.strategies import InfeasibleStrategy
-from dse.workloads.generate import _generated, generate
+from dse.workloads.generators import _generated, generate
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def point_cost(case: Case, engine: EngineMethod, repeats: int, keep_ranks: bool)
     simulator = NativeSimulator(engine)
     generation, simulation, total = [], [], []
     for _ in range(repeats):
-        _generated.cache_clear()
+        _generated.clear()
         began = time.process_time()
         workload = generate(case.model, case.strategy)
         generated = time.process_time()
@@ -99,11 +99,11 @@ def bandwidths_cost(
     ]
     seconds = []
     for _ in range(repeats):
-        _generated.cache_clear()
+        _generated.clear()
         began = time.process_time()
         for point in points:
             if not shared:
-                _generated.cache_clear()
+                _generated.clear()
             row = evaluate(point)
             if row.status != "ok":
                 raise RuntimeError(f"{case.name}: {row.status}, {row.reason}")

@@ -1,51 +1,47 @@
-"""`python -m dse.compare results/<study> results/<other>`: what changed between two studies."""
+"""`dse compare results/<study> results/<other>`: what changed between two studies."""
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.cli import ArgumentParser, run
+from dse.answers import ANSWER_COLUMNS, apply_cap, groups, study_cap, to_json
+from dse.answers.differences import StrategyChange, StudyComparison, compare_groups, pairs
+from dse.answers.differences_text import render_comparison
+from dse.cli import (
+    ArgumentParser,
+    add_memory_cap,
+    add_output,
+    asked_cap,
+    called_as,
+    print_json,
+    print_notes,
+    run,
+    write_csv,
+)
 from dse.errors import InputError
-from dse.files import write_atomically
-from dse.results import SELECTION_COLUMNS, StudyStore, groups, to_json
-from dse.results.compare import STRATEGY_COLUMNS, StrategyChange, StudyComparison, compare_groups, pairs
-from dse.results.compare_text import render_comparison
-from dse.units import parse_bytes
+from dse.files import check_output
+from dse.strategies import STRATEGY_FIELDS
+from dse.studies import StudyStore
 
 if TYPE_CHECKING:
     from argparse import Namespace
-
-DEFAULT_MEMORY_CAP = "80GB"
-COLUMNS = (*SELECTION_COLUMNS, "npus", "model_spec", "system_spec", "options")
 
 
 def parser() -> ArgumentParser:
     """The command line."""
     parser = ArgumentParser(
-        prog="python -m dse.compare",
+        prog=called_as("compare"),
         description="Compare two studies: which inputs differ, the best point of each with and without a "
         "memory cap, and how the wall time of every strategy that both have changed.",
         epilog="Of several variants of a system in one study, the fastest point of each strategy counts.",
     )
     parser.add_argument("first", help="the folder of a study, such as results/llama70b-system1")
     parser.add_argument("second", help="the folder of another one")
-    cap = parser.add_mutually_exclusive_group()
-    cap.add_argument(
-        "--memory-cap", metavar="BYTES", default=DEFAULT_MEMORY_CAP, help="with a unit (default %(default)s)"
-    )
-    cap.add_argument(
-        "--no-memory-cap",
-        dest="memory_cap",
-        action="store_const",
-        const=None,
-        help="only the best of all; for studies without peak memories",
-    )
+    add_memory_cap(parser, "only the best of all; for studies without peak memories")
     parser.add_argument(
         "--items",
         metavar="N",
@@ -53,40 +49,54 @@ def parser() -> ArgumentParser:
         default=5,
         help="strategies to list of the greatest gains, and of the greatest losses (default %(default)s)",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, with all strategies")
-    parser.add_argument("--csv", metavar="FILE", type=Path, help="write all strategies to a CSV file as well")
+    add_output(parser, csv="all strategies")
     return parser
 
 
-def comparisons(arguments: Namespace) -> list[StudyComparison]:
-    """Compare all groups that both studies have.
+def comparisons(arguments: Namespace) -> tuple[list[StudyComparison], list[str]]:
+    """Compare all groups that both studies have, under the cap of the latest sweep of both; and notes.
 
     Raises:
         InputError: a folder is not a readable study, or the studies have nothing in common.
     """
-    cap = arguments.memory_cap
-    cap_bytes = None if cap is None else parse_bytes(cap, "--memory-cap")
+    asked = asked_cap(arguments)
     first, second = StudyStore(arguments.first), StudyStore(arguments.second)
+    names = study_names(arguments.first, arguments.second)
+    cap = study_cap(asked, first, second)
 
-    def both() -> list[StudyComparison]:
-        one, other = first.snapshot(COLUMNS), second.snapshot(COLUMNS)
+    def both() -> tuple[list[StudyComparison], list[str]]:
+        one, other = first.snapshot(ANSWER_COLUMNS), second.snapshot(ANSWER_COLUMNS)
+        found = pairs(groups(one.table), groups(other.table))
+        caps, notes = apply_cap([group for pair in found for group in pair], cap)
         return [
-            compare_groups(a, b, memory_cap_bytes=cap_bytes, whole=(one.rows, other.rows))
-            for a, b in pairs(groups(one.table), groups(other.table))
-        ]
+            compare_groups(
+                *pair,
+                names=names,
+                memory_cap_bytes=None if None in limits else limits[0],
+                whole=(one.rows, other.rows),
+            )
+            for pair, limits in zip(found, zip(caps[::2], caps[1::2], strict=True), strict=True)
+        ], notes
 
     return first.reading(lambda: second.reading(both))
 
 
+def study_names(first: str, second: str) -> tuple[str, str]:
+    """The names of two folders, or as much of their paths as tells them apart."""
+    one, other = Path(first), Path(second)
+    return (first, second) if one.name == other.name else (one.name or first, other.name or second)
+
+
 def _change(change: StrategyChange) -> dict[str, Any]:
     values = dataclasses.asdict(change)
-    strategy = dict(zip(STRATEGY_COLUMNS, values.pop("strategy"), strict=True))
+    strategy = dict(zip(STRATEGY_FIELDS, values.pop("strategy"), strict=True))
     return {**strategy, **values, "change": change.change}
 
 
 def _json(comparison: StudyComparison) -> dict[str, Any]:
     return {
         "title": comparison.title,
+        "studies": dict(zip(("first", "second"), comparison.names, strict=True)),
         "inputs": [
             {"name": change.name, **{side: [json.loads(text) for text in texts] for side, texts in sides}}
             for change in comparison.inputs
@@ -100,19 +110,6 @@ def _json(comparison: StudyComparison) -> dict[str, Any]:
     }
 
 
-def _csv(found: Sequence[StudyComparison]) -> bytes:
-    rows = [
-        {"group": comparison.title, **_change(change)}
-        for comparison in found
-        for change in comparison.changes
-    ]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else ["group", *STRATEGY_COLUMNS])
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
-
-
 def main(argv: Sequence[str]) -> int:
     """Print the comparison; return the exit code.
 
@@ -122,12 +119,19 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser().parse_args(argv)
     if arguments.items < 0:
         raise InputError(f"--items is {arguments.items}; it must be at least 0")
-    found = comparisons(arguments)
     if arguments.csv is not None:
-        write_atomically(arguments.csv, _csv(found))
+        check_output(arguments.csv, "--csv")
+    found, notes = comparisons(arguments)
+    print_notes(notes)
+    if arguments.csv is not None:
+        rows = [
+            {"group": comparison.title, **_change(change)}
+            for comparison in found
+            for change in comparison.changes
+        ]
+        write_csv(arguments.csv, rows, ["group", *STRATEGY_FIELDS])
     if arguments.json:
-        data = [_json(comparison) for comparison in found]
-        print(json.dumps(data[0] if len(data) == 1 else data, indent=2))
+        print_json([_json(comparison) for comparison in found])
     else:
         print("\n\n".join(render_comparison(comparison, arguments.items) for comparison in found))
     return 0

@@ -19,4 +19,8 @@ class SimulationError(DseError):
 
 
 class SimulationTimeout(DseError):  # noqa: N818 (a status of results, not only an error)
-    """A program that evaluates a point ran too long; a sweep makes it a row of status `timeout`."""
+    """What evaluates a point ran too long; a sweep makes it a row of status `timeout`."""
+
+
+class Cancelled(Exception):  # noqa: N818 (what another thread asked for)
+    """The engine was told to stop, by `dse.cancellation`; whoever told it so expects this."""

@@ -1,19 +1,23 @@
-"""Strict reading of JSON and YAML files, and files that are written whole or not at all."""
+"""Strict reading of JSON files, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import json
 import os
 import secrets
-from collections.abc import Collection, Iterator
+import stat
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import yaml
-
 from dse.errors import InputError
-from dse.suggestions import did_you_mean
+from dse.signals import putting_away
+
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets evaluate (OWASP, CSV injection)
+_MOST_TEXT_BYTES = 2**28
 
 
 def load_json_object(file: Path) -> dict[str, Any]:
@@ -35,7 +39,7 @@ def load_json_object(file: Path) -> dict[str, Any]:
         raise InputError(f"{file}: {constant} is not a JSON number; numbers must be finite")
 
     try:
-        content = json.loads(_read(file), object_pairs_hook=unique, parse_constant=refuse)
+        content = json.loads(read_text(file), object_pairs_hook=unique, parse_constant=refuse)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise InputError(f"{file}: malformed JSON at {place}: {error.msg}") from None
@@ -44,42 +48,6 @@ def load_json_object(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InputError(f"{file}: holds a {type(content).__name__}; it must hold a JSON object {{...}}")
     return content
-
-
-def load_yaml_mapping(file: Path) -> dict[str, Any]:
-    """Return the mapping in a YAML file, its scalars as the texts that stand there.
-
-    Raises:
-        InputError: unreadable or malformed file, no mapping, or a key that occurs twice.
-    """
-    try:
-        node = yaml.compose(_read(file), Loader=yaml.BaseLoader)
-        if not isinstance(node, yaml.MappingNode):
-            raise InputError(f"{file}: must hold a YAML mapping of keys to lists")
-        keys = [str(key.value) for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise InputError(f"{file}: {key} occurs twice; every key is allowed once")
-        content = yaml.BaseLoader("").construct_document(node)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise InputError(f"{file}: malformed YAML{place}: {error.problem}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{file}: malformed YAML: {error}") from None
-    return {str(key): value for key, value in content.items()}
-
-
-def check_keys(file: Path, keys: Collection[str], known: Collection[str]) -> None:
-    """Refuse unknown keys.
-
-    Raises:
-        InputError: names the file and the key, and the known key nearest to it or all known keys.
-    """
-    for key in keys:
-        if key not in known:
-            hint = did_you_mean(key, known) or f"; known keys are {', '.join(known)}"
-            raise InputError(f"{file}: unknown key {key}{hint}")
 
 
 @contextlib.contextmanager
@@ -94,16 +62,45 @@ def writing_to(path: Path) -> Iterator[None]:
         ) from error
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the content of a file.
+def read_bytes(path: Path, most_bytes: int = 2**34) -> bytes:
+    """Return the content of a regular file.
 
     Raises:
-        InputError: the file cannot be read.
+        InputError: the file cannot be read, is a pipe or a device, or has more than `most_bytes`.
     """
     try:
-        return path.read_bytes()
+        with open(path, "rb", opener=_opened_at_once) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise InputError(f"{path}: is a pipe or a device; it must be a regular file")
+            if status.st_size > most_bytes:
+                raise InputError(f"{path}: has {status.st_size} bytes; at most {most_bytes} are allowed")
+            return file.read(status.st_size)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _opened_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # a pipe that nobody writes to would let us wait for ever
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a configuration file or a graph: regular, UTF-8, at most 256 MiB.
+
+    Raises:
+        InputError: it is not, or cannot be read.
+    """
+    try:
+        return read_bytes(path, _MOST_TEXT_BYTES).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+
+
+def excerpt(text: object, most: int = 60) -> str:
+    """Return the beginning of a text that a file holds, for a message of one line."""
+    line = str(text)
+    line = line if len(line) <= most else f"{line[:most]}…"
+    return "".join(c if c.isprintable() else "?" for c in line)
 
 
 def make_folder(folder: Path) -> None:
@@ -126,7 +123,7 @@ def write_atomically(path: Path, data: bytes | memoryview) -> None:
         InputError: the folder cannot be written.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    with writing_to(path):
+    with putting_away(), writing_to(path):
         try:
             with temporary.open("xb") as file:
                 file.write(data)
@@ -140,19 +137,47 @@ def write_atomically(path: Path, data: bytes | memoryview) -> None:
         sync_folder(path.parent)
 
 
+def check_output(path: Path, key: str) -> None:
+    """Check that the file that the user named with the option `key` can be one, before work goes into it.
+
+    Raises:
+        InputError: the name is empty or that of a folder, or its folder does not exist.
+    """
+    if not path.name or path.is_dir():
+        raise InputError(f"{key} is '{path}'; it must name a file")
+    folder = (path.resolve() if path.is_symlink() else path).parent
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise InputError(
+            f"cannot write {path}: the folder {folder} {what} ({key}); make it, or name a file in another one"
+        )
+
+
 def write_output(path: Path, data: bytes, key: str) -> None:
     """Write a file that the user named with the option `key`: whole or not at all; links and devices stay.
 
     Raises:
-        InputError: the name is empty or that of a folder, or the file cannot be written.
+        InputError: as `check_output`, or the file cannot be written.
     """
-    if not path.name or path.is_dir():
-        raise InputError(f"{key} is '{path}'; it must name a file")
+    check_output(path, key)
     if path.exists() and not path.is_file():  # such as /dev/stdout: nothing to take the place of
         with writing_to(path), path.open("wb") as device:
             device.write(data)
         return
     write_atomically(path.resolve() if path.is_symlink() else path, data)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table as CSV, for spreadsheets too: a text that would be a formula there gets a '."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([_harmless(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def _harmless(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
 
 
 def sync_folder(folder: Path) -> None:
@@ -162,12 +187,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file}: is not UTF-8 text (byte {error.start})") from None

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dse.errors import InputError, SimulationTimeout
+from dse.signals import putting_away
 
 _TAIL_BYTES = 8192
 _TAIL_LINES = 3
@@ -119,13 +120,14 @@ def private_folder(prefix: str) -> Iterator[Path]:
             folder = tempfile.mkdtemp(prefix=prefix)
         except OSError as error:
             raise InputError(f"cannot make a folder in {parent}: {error.strerror}; set TMPDIR") from None
-    try:
-        yield Path(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with putting_away():
+        try:
+            yield Path(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def kept(log: Path, prefix: str) -> Path:
+def keep_log(log: Path, prefix: str) -> Path:
     """Copy a log out of a private folder that will be removed; return where it is now."""
     descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".log")
     os.close(descriptor)
@@ -142,13 +144,17 @@ def how_it_ended(status: int) -> str:
     return f"signal {-status}"
 
 
-def last_lines(log: Path) -> str:
-    """Return the last lines of a log, in one line for people."""
+def tail(log: Path) -> str:
+    """Return the end of a log, some kilobytes at most."""
     with log.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL_BYTES))
-        text = file.read().decode(errors="replace")
-    lines = [" ".join(line.split())[:_LINE_LENGTH] for line in text.splitlines() if line.strip()]
+        return file.read().decode(errors="replace")
+
+
+def last_lines(log: Path) -> str:
+    """Return the last lines of a log, in one line for people."""
+    lines = [" ".join(line.split())[:_LINE_LENGTH] for line in tail(log).splitlines() if line.strip()]
     if not lines:
         return "its log is empty"
     printable = "".join(c if c.isprintable() else "?" for c in " | ".join(lines[-_TAIL_LINES:]))

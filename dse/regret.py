@@ -1,25 +1,34 @@
-"""`python -m dse.regret results/SEARCHED --truth results/EXHAUSTIVE`: how far off the best a search ended."""
+"""`dse regret results/SEARCHED --truth results/EXHAUSTIVE`: how far off the best a search ended."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from dse.best import DEFAULT_MEMORY_CAP
-from dse.cli import ArgumentParser, run
-from dse.results import StudyStore
-from dse.units import parse_bytes
+from dse.answers import ANSWER_COLUMNS
+from dse.cli import (
+    ArgumentParser,
+    add_memory_cap,
+    add_output,
+    asked_cap,
+    called_as,
+    print_json,
+    print_notes,
+    run,
+    write_csv,
+)
+from dse.studies import StudyStore
 
 if TYPE_CHECKING:
-    from dse.search.regret import Regret
+    from dse.answers import Group
+    from dse.answers.regret import Regret
 
 
 def parser() -> ArgumentParser:
     """The command line."""
     parser = ArgumentParser(
-        prog="python -m dse.regret",
+        prog=called_as("regret"),
         description="Compare the best point of a searched study with the best of its whole space.",
     )
     parser.add_argument("study", help="the folder of the searched study")
@@ -32,60 +41,60 @@ def parser() -> ArgumentParser:
         metavar="EXPRESSION",
         help="what was minimised, over numeric columns (default %(default)s)",
     )
-    parser.add_argument(
-        "--memory-cap",
-        metavar="BYTES",
-        default=DEFAULT_MEMORY_CAP,
-        help="largest peak memory of a rank, with a unit: 80GB, 80GiB (default %(default)s)",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    add_memory_cap(parser, "only without a cap")
+    add_output(parser, csv="the answers")
     return parser
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the regret with and without the cap, of all points and by model and system; return the exit code.
+    """Print the regret with and without the cap for each group of the study; return the exit code.
 
     Raises:
         InputError: a folder is not a readable study, the truth lacks points of the other, the cap has no
             unit, or the objective is wrong.
     """
-    from dse.search.regret import by_scenario, regret
-
     arguments = parser().parse_args(argv)
-    cap = parse_bytes(arguments.memory_cap, "--memory-cap")
-    found, truth = (StudyStore(study).read_table() for study in (arguments.study, arguments.truth))
+    asked = asked_cap(arguments)
+    from dse.answers import apply_cap, study_cap
+    from dse.answers.regret import by_group, regret
+    from dse.expressions import Expression
+    from dse.search.goals import numeric_columns
+
+    goal = Expression(arguments.objective, numeric_columns(), "objective")
+    searched = StudyStore(arguments.study)
+    columns = list(dict.fromkeys(["key", *ANSWER_COLUMNS, *goal.names_used]))
+    found, truth = (store.read_table(columns) for store in (searched, StudyStore(arguments.truth)))
+    regret(found, truth, arguments.objective)  # refuses points that the truth lacks
+    parts = by_group(found, truth)
+    caps, notes = apply_cap([whole for _, whole in parts], study_cap(asked, searched))
+    print_notes(notes)
     answers = []
-    tables = {("all", "all"): (found, truth)}
-    parts = by_scenario(found, truth)
-    if len(parts) > 1:
-        tables |= parts
-    for (model, system), (some, all_of_it) in tables.items():
-        for limit in (None, cap):
-            answer = regret(some, all_of_it, arguments.objective, limit)
-            answers.append((model, system, limit, answer))
+    for (some, whole), cap in zip(parts, caps, strict=True):
+        for limit in dict.fromkeys((None, cap)):
+            answers.append((some, limit, regret(some.table, whole.table, arguments.objective, limit)))
+    rows = [_plain(*answer) for answer in answers]
+    if arguments.csv is not None:
+        write_csv(arguments.csv, rows, ["title"])
     if arguments.json:
-        print(json.dumps([_plain(*answer) for answer in answers], indent=2))
+        print_json(rows)
     else:
         print(f"{arguments.objective}: {found.num_rows} of {truth.num_rows} points evaluated")
         print("\n".join(_line(*answer) for answer in answers))
     return 0
 
 
-def _plain(model: str, system: str, cap: int | None, answer: Regret) -> dict[str, object]:
-    return {"model": model, "system": system, "memory_cap_bytes": cap, **asdict(answer)}
+def _plain(group: Group, cap: int | None, answer: Regret) -> dict[str, object]:
+    return {"title": group.title, "memory_cap_bytes": cap, **asdict(answer)}
 
 
-def _line(model: str, system: str, cap: int | None, answer: Regret) -> str:
-    what = "all points" if model == system == "all" else f"{model} on {system}"
-    limit = "without a memory cap" if cap is None else f"under {cap} bytes"
+def _line(group: Group, cap: int | None, answer: Regret) -> str:
+    what = f"{group.title}, {'without a memory cap' if cap is None else f'under {cap} bytes'}"
     if answer.best_value is None:
-        return f"{what}, {limit}: no point is ok and fits"
+        return f"{what}: no point is ok and fits"
     if answer.found_value is None:
-        return f"{what}, {limit}: nothing found, the best is {answer.best_value:.10g}"
+        return f"{what}: nothing found, the best is {answer.best_value:.10g}"
     percent = "-" if answer.relative is None else f"{100 * answer.relative:.2f} %"
-    return (
-        f"{what}, {limit}: regret {percent} (found {answer.found_value:.10g}, best {answer.best_value:.10g})"
-    )
+    return f"{what}: regret {percent} (found {answer.found_value:.10g}, best {answer.best_value:.10g})"
 
 
 if __name__ == "__main__":

@@ -1,16 +1,15 @@
-"""`python -m dse.report results/<study> -o report.html`: a study as one page that needs no network."""
+"""`dse report results/<study>`: a study as one page that needs no network."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from dse.best import DEFAULT_MEMORY_CAP
-from dse.cli import ArgumentParser, run
+from dse.cli import ArgumentParser, add_memory_cap, asked_cap, beside, called_as, print_notes, run
 from dse.errors import InputError
-from dse.files import make_folder, write_output
-from dse.results import StudyStore
-from dse.units import format_bytes, parse_bytes
+from dse.files import check_output, write_output
+from dse.studies import StudyStore
+from dse.units import format_bytes
 
 DEFAULT_MAX_POINTS = 2000
 
@@ -18,22 +17,14 @@ DEFAULT_MAX_POINTS = 2000
 def parser() -> ArgumentParser:
     """The command line."""
     parser = ArgumentParser(
-        prog="python -m dse.report",
+        prog=called_as("report"),
         description="Write a study as one HTML page: the best strategies, plots, failures and provenance.",
     )
     parser.add_argument("study", help="the folder of a study, such as results/llama70b-system1")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", default="report.html", help="the page (default %(default)s)"
+        "-o", "--output", metavar="FILE", help="the page (default: beside the study, results/<study>.html)"
     )
-    cap = parser.add_mutually_exclusive_group()
-    cap.add_argument(
-        "--memory-cap",
-        metavar="BYTES",
-        default=DEFAULT_MEMORY_CAP,
-        help="largest peak memory of a rank, with a unit: 80GB = 80e9 bytes, 80GiB = 80 * 2^30 "
-        "(default %(default)s)",
-    )
-    cap.add_argument("--no-memory-cap", dest="memory_cap", action="store_const", const=None, help="no cap")
+    add_memory_cap(parser, "no cap")
     parser.add_argument("--title", help="the title of the page; by default the question of the study")
     parser.add_argument(
         "--max-points",
@@ -52,19 +43,26 @@ def main(argv: Sequence[str]) -> int:
         InputError: the folder is not a readable study, an option is wrong, or the page cannot be written.
     """
     arguments = parser().parse_args(argv)
-    cap = None if arguments.memory_cap is None else parse_bytes(arguments.memory_cap, "--memory-cap")
+    asked = asked_cap(arguments)
     limit = arguments.max_points
     if not (limit.isascii() and limit.isdigit() and len(limit) < 10 and int(limit) > 0):
         raise InputError(f"--max-points '{limit}' must be an integer from 1, such as {DEFAULT_MAX_POINTS}")
-    output = Path(arguments.output)
-    if output.is_dir():
-        raise InputError(f"-o '{output}' is a folder; name a file in it, such as {output / 'report.html'}")
+    output = beside(arguments.study, ".html") if arguments.output is None else Path(arguments.output)
+    check_output(output, "--output")
+    from dse.answers import study_cap
     from dse.reports import render_page, report_data
 
     store = StudyStore(arguments.study)
-    data = report_data(store, memory_cap_bytes=cap, title=arguments.title, max_points=int(limit))
+    cap = study_cap(asked, store)
+    data = report_data(
+        store,
+        memory_cap_bytes=cap.size_bytes,
+        is_cap_asked=cap.is_asked,
+        title=arguments.title,
+        max_points=int(limit),
+    )
+    print_notes([*([cap.note] if cap.note else []), *data["notes"]])
     page = render_page(data).encode()
-    make_folder(output.parent)
     write_output(output, page, "--output")
     print(f"{output}: {format_bytes(len(page))}, open it in a browser")
     return 0

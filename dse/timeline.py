@@ -1,4 +1,4 @@
-"""`python -m dse.timeline results/<study> --point KEY -o trace.json`: what ranks do, and when."""
+"""`dse timeline results/<study> --point KEY`: what ranks do, and when."""
 
 from __future__ import annotations
 
@@ -7,34 +7,40 @@ import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dse.cli import ArgumentParser, run
+from dse.answers import subjects
+from dse.cli import ArgumentParser, add_group, add_memory_cap, asked_cap, beside, called_as, print_notes, run
 from dse.errors import InputError
-from dse.files import write_output
-from dse.points import run_point
-from dse.results import StudyRow, StudyStore, best
-from dse.simulators import NativeSimulator
+from dse.files import check_output, write_output
+from dse.points import point_of_row, record_point
+from dse.studies import StudyStore
+from dse.studies.lookup import row_of_key
 from dse.timelines import TimelineOptions, write_timeline
 from dse.units import format_bytes
-from dse.whatif.rebuild import point_of_row, row_of_key
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from dse.studies import StudyRow
 
 
 def parser() -> ArgumentParser:
     """The command line."""
     parser = ArgumentParser(
-        prog="python -m dse.timeline",
+        prog=called_as("timeline"),
         description="Simulate a stored point again and write its timeline in the trace-event format, which "
         "ui.perfetto.dev and chrome://tracing open: a process for each class of ranks, a track for "
         "computation and for each communicator group, memory as a counter, dependencies as arrows.",
     )
     parser.add_argument("study", help="the folder of a study, such as results/llama70b-system1")
-    parser.add_argument("--point", metavar="KEY", help="first digits of a key; default: the fastest point")
+    add_group(parser, point="draw this point instead of the best one")
+    add_memory_cap(parser, "the best of all")
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
-        default=Path("trace.json"),
-        help="default %(default)s; NAME.json.gz is compressed",
+        help="default: beside the study, results/<study>.trace.json; NAME.json.gz is compressed",
     )
     parser.add_argument(
         "--max-events",
@@ -47,19 +53,27 @@ def parser() -> ArgumentParser:
     return parser
 
 
-def chosen_row(study: str, key: str | None) -> StudyRow:
-    """Return the row of a key, or the fastest one.
+def chosen_row(arguments: Namespace) -> tuple[StudyRow, list[str]]:
+    """Return the row of a key, or the one that stands for the study, and notes.
 
     Raises:
-        InputError: no such row.
+        InputError: no such row; options without effect; or several groups, and none is chosen.
     """
-    store = StudyStore(study)
-    row = best(store.read_table()) if key is None else row_of_key(store, key)
-    if row is None:
+    store = StudyStore(arguments.study)
+    cap = asked_cap(arguments)
+    if arguments.point is not None:
+        if cap is not None:
+            raise InputError("--point names the point, so a memory cap has no effect; leave it out")
+        return row_of_key(store, arguments.point), []
+    answer = subjects(store, cap, number=arguments.group)
+    if len(answer.found) > 1:
+        titles = "; ".join(f"{subject.number}: {subject.title}" for subject in answer.found)
         raise InputError(
-            f"no point of {study} is ok, so there is no fastest one; choose one with --point KEY"
+            f"{arguments.study} has several best points; choose with --group N ({titles}) or --point KEY"
         )
-    return row
+    (subject,) = answer.found
+    assert subject.row is not None
+    return subject.row, [*answer.notes, *([subject.note] if subject.note else [])]
 
 
 def classes_of(text: str | None) -> list[int] | None:
@@ -87,9 +101,12 @@ def main(argv: Sequence[str]) -> int:
     options = TimelineOptions(
         arguments.max_events, classes_of(arguments.classes), flows=not arguments.no_flows
     )
-    point = point_of_row(chosen_row(arguments.study, arguments.point))
-    workload, _ = run_point(point)
-    recording = NativeSimulator().record(workload, point.scenario.system, strategy=point.strategy)
+    output = arguments.output or beside(arguments.study, ".trace.json")
+    check_output(output, "--output")
+    row, notes = chosen_row(arguments)
+    print_notes(notes)
+    point = point_of_row(row)
+    recording = record_point(point)
     about = {
         "model": point.scenario.model.name,
         "system": point.scenario.system.name,
@@ -99,10 +116,10 @@ def main(argv: Sequence[str]) -> int:
     text = io.StringIO()
     summary = write_timeline(recording, text, options, about)
     data = text.getvalue().encode()
-    if arguments.output.suffix == ".gz":
+    if output.suffix == ".gz":
         data = gzip.compress(data, mtime=0)  # the same point gives the same file
-    write_output(arguments.output, data, "--output")
-    print(f"{arguments.output}: {' '.join(about.values())}, {format_bytes(len(data))}")
+    write_output(output, data, "--output")
+    print(f"{output}: {' '.join(about.values())}, {format_bytes(len(data))}")
     print(summary.describe())
     if recording.outcome.status != "ok":
         print(f"note: {recording.outcome.reason}", file=sys.stderr)

@@ -69,3 +69,12 @@ def format_duration_ns(duration_ns: float) -> str:
             return f"{value:.4g} {unit}"
         value /= 1000
     return f"{value:.4g} s" if value < 9999.5 else f"{value:.0f} s"
+
+
+def format_count(value: float) -> str:
+    """Return a number for people with four significant digits: 329612.4 gives "329.6k"."""
+    for unit in ("", "k", "M", "G"):
+        if float(f"{value:.4g}") < 1000:
+            return f"{value:.4g}{unit}"
+        value /= 1000
+    return f"{value:.4g}T"

@@ -1,16 +1,18 @@
-"""`python -m dse.validate FILE…`: compare the simulator with recorded results of ASTRA-sim, to the cycle."""
+"""`dse validate FILE…`: compare the simulator with recorded results of ASTRA-sim, to the cycle."""
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from dse.cli import ArgumentParser, run
+from dse.cli import ArgumentParser, called_as, run
 from dse.executors.local import usable_cores
+from dse.signals import putting_away
 from dse.simulators import NativeSimulator
-from dse.validation import Case, Mismatch, check, check_standalone, load_cases
+from dse.validation import CRASHED, Case, Mismatch, check, check_standalone, load_cases
 
 NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
 
@@ -18,9 +20,9 @@ NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
 def parser() -> ArgumentParser:
     """The command line."""
     parser = ArgumentParser(
-        prog="python -m dse.validate",
+        prog=called_as("validate"),
         description="Compare the simulator with recorded results of ASTRA-sim: every rank, every figure.",
-        epilog="Exit code: 0 no mismatch, 1 mismatches, 2 wrong input.",
+        epilog="Exit code: 0 no mismatch, 1 mismatches, or a case whose reference crashed, 2 wrong input.",
     )
     parser.add_argument(
         "paths",
@@ -42,7 +44,7 @@ def parser() -> ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print a line a mismatch and a summary; return 1 if there is a mismatch.
+    """Print a line per mismatch and a summary; return 1 if there is one, or a case that cannot be compared.
 
     Raises:
         InputError: a file that cannot be read or is of no known form.
@@ -55,15 +57,22 @@ def main(argv: Sequence[str]) -> int:
             mismatches = compare(chosen, max(1, arguments.threads), arguments.binary_folder)
         for mismatch in mismatches:
             print(mismatch.describe())
-        wrong = len({mismatch.case for mismatch in mismatches})
-        deadlocks = sum(case.expected.status == "deadlock" for case in chosen)
-        equal = len(chosen) - wrong
-        print(f"{path}: {len(chosen)} cases ({deadlocks} deadlocks), {equal} equal, {wrong} wrong")
-        total.update(cases=len(chosen), wrong=wrong, mismatches=len(mismatches))
+        statuses = Counter(case.expected.status for case in chosen)
+        deadlocks, crashed = statuses["deadlock"], statuses[CRASHED]
+        wrong = len({mismatch.case for mismatch in mismatches}) - crashed
+        equal = len(chosen) - wrong - crashed
+        print(
+            f"{path}: {len(chosen)} cases ({deadlocks} deadlocks), {equal} equal, {wrong} wrong"
+            + (f", {crashed} not comparable" if crashed else "")
+        )
+        total.update(
+            cases=len(chosen) - crashed, wrong=wrong, mismatches=len(mismatches) - crashed, crashed=crashed
+        )
     print(
         f"total: {total['cases']} cases compared, {total['mismatches']} mismatches in {total['wrong']} cases"
+        + (f"; {total['crashed']} not comparable" if total["crashed"] else "")
     )
-    return 1 if total["mismatches"] else 0
+    return 1 if total["mismatches"] or total["crashed"] else 0
 
 
 def compare(cases: Sequence[Case], threads: int, binary_folder: Path | None = None) -> list[Mismatch]:
@@ -75,9 +84,13 @@ def compare(cases: Sequence[Case], threads: int, binary_folder: Path | None = No
             return check(case, simulator)
         return check_standalone(case, binary_folder, simulator)
 
-    with ThreadPoolExecutor(threads) as pool:
-        results = pool.map(differences, cases)
-        return [mismatch for mismatches in results for mismatch in mismatches]
+    pool = ThreadPoolExecutor(threads)
+    with putting_away() if binary_folder else contextlib.nullcontext():
+        try:
+            results = pool.map(differences, cases)
+            return [mismatch for mismatches in results for mismatch in mismatches]
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 if __name__ == "__main__":

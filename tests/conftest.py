@@ -1,1 +1,13 @@
-"""Puts this folder on the import path, so that every test finds `builders`; nothing else."""
+"""Puts this folder on the import path, so that every test finds what they share; what all tests need."""
+
+import signal
+
+from hypothesis import HealthCheck, settings
+
+# Time says nothing on a machine that does other things too: no limit for an example, nor for drawing them.
+settings.register_profile("dse", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("dse")
+
+# Started in the background of a script, a process ignores Ctrl-C, and so would all that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

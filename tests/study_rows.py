@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 from hypothesis import strategies as st
 
-from dse.results import STATUSES, StudyRow
+from dse.studies import STATUSES, StudyRow
 
 # The winner of llama70b on system1 under 80 GB.
 ROW = StudyRow(
@@ -55,30 +56,35 @@ def keyed(*degrees: int, **changes: Any) -> list[StudyRow]:
 
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-int32 = st.integers(-(2**31), 2**31 - 1)
 int64 = st.integers(-(2**63), 2**63 - 1)
-double = st.floats(allow_nan=False)
 
 
 def arbitrary_rows() -> st.SearchStrategy[StudyRow]:
-    """Every value that the columns can hold."""
-    optional_int64, optional_double = st.none() | int64, st.none() | double
-    return st.builds(
-        StudyRow,
+    """Every value that the columns can hold, as far as rows with it are believed (dse.studies.integrity)."""
+    degree, optional_count = st.integers(1, 2**31 - 1), st.none() | st.integers(0, 2**63 - 1)
+    optional_double = st.none() | st.floats(min_value=0, allow_nan=False)
+    spec = st.none() | st.builds(lambda name: json.dumps({"name": name}), text)
+    values = [
         *(text, text, text),
-        *(int32, int32, int32, int32),
+        *(degree,) * 4,
         *(st.booleans(), st.booleans()),
         st.sampled_from(STATUSES),
         text,
         st.booleans(),
-        int64,
-        *(optional_int64,) * 4,
+        st.integers(1, 2**63 - 1),
+        *(optional_count,) * 3,
+        st.none() | int64,
         *(optional_double,) * 4,
-        *(optional_int64,) * 4,
-        st.none() | int32,
+        *(optional_count,) * 4,
+        st.none() | st.integers(0, 2**31 - 1),
         st.uuids().map(lambda key: key.hex),
-        *(st.none() | text,) * 3,
-    )
+        *(spec,) * 3,
+        *(st.none() | text,) * 2,
+        *(optional_double,) * 3,
+        st.none() | text,
+    ]
+    names = [field.name for field in dataclasses.fields(StudyRow)]
+    return st.builds(StudyRow, **dict(zip(names, values, strict=True)))
 
 
 def rankable_rows() -> st.SearchStrategy[StudyRow]:

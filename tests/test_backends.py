@@ -14,8 +14,9 @@ from commands import DP4_TP4_ON_DGX16, RING16, TINY, TINY_DGX16, error_of, run_d
 from outside import all_end, astrasim_program, stage_checkout, wait_for
 
 from dse.config import compose_config
-from dse.config.settings import SimulatorSettings, WorkloadSettings
-from dse.results import StudyStore
+from dse.simulators import SimulatorSettings
+from dse.studies import StudyStore
+from dse.workloads import WorkloadSettings
 
 SPACE = ("space.dp=[1,4,16]", "space.tp=[1,4]", "space.sp=[1]", "space.activation_recompute=[false]")
 
@@ -136,10 +137,10 @@ def test_settings_of_both_backends() -> None:
         "astrasim", binary=Path("bin/sim"), timeout_s=1.5, log_dir=Path("logs")
     )
     assert config.workload == WorkloadSettings("stage", "strict", Path("stage"), "run.py", "python3", 9)
-    assert compose_config([]).workload == WorkloadSettings("native", "stage")
+    assert compose_config([]).workload == WorkloadSettings("native", None)
     defaults = compose_config(["simulator=astrasim", "workload=stage"])
     assert defaults.simulator == SimulatorSettings("astrasim", timeout_s=3600)
-    assert defaults.workload == WorkloadSettings("stage", "stage", None, "main.py", None, 3600)
+    assert defaults.workload == WorkloadSettings("stage", None, None, "main.py", None, 3600)
 
 
 @pytest.mark.parametrize(
@@ -168,3 +169,28 @@ def test_what_is_missing_or_does_not_fit_is_one_line(
     tmp_path: Path, overrides: tuple[str, ...], message: str
 ) -> None:
     assert error_of("point", *TINY, "strategy.dp=16", *overrides, cwd=tmp_path).startswith(message)
+
+
+def test_a_checkout_whose_packages_are_missing_names_workload_python(tmp_path: Path) -> None:
+    line = (*TINY, "workload=stage", f"workload.checkout={stage_checkout(tmp_path, 'modules')}")
+    message = (
+        f"workload.python is null, so {sys.executable} ran, which has no module 'module_of_the_checkout' "
+        "that main.py of the checkout imports; set it to an interpreter that has the checkout's packages"
+    )
+    assert error_of("point", *line, "strategy.dp=16", cwd=tmp_path) == message
+    sweep = run_dse("sweep", *line, *SPACE, cwd=tmp_path)
+    assert (sweep.code, sweep.err.splitlines()[-1]) == (2, f"error: {message}")
+    named = error_of("point", *line, "strategy.dp=16", f"workload.python={sys.executable}", cwd=tmp_path)
+    assert named.startswith(f"workload.python is '{sys.executable}', which has no module 'module_of_the_")
+
+
+def test_traces_without_tensors_name_our_key_that_does_without(tmp_path: Path) -> None:
+    staged = ("workload=stage", f"workload.checkout={stage_checkout(tmp_path, 'bare')}")
+    line = (*TINY_DGX16, "strategy.dp=4", "strategy.tp=4", *staged, "format=json")
+    error = error_of("point", *line, cwd=tmp_path)
+    assert "attribute 'inputs' is missing; memory tracking needs it, or write " in error
+    assert "system.track_local_memory=false" in error
+    done = run_ok("point", *line, "system.track_local_memory=false", cwd=tmp_path)
+    metrics = [entry["metrics"] for entry in json.loads(done.out)["rank_classes"]]
+    assert {m["wall_time_ns"] for m in metrics} == {DP4_TP4_ON_DGX16["wall_time_ns"]}
+    assert {m["peak_memory_bytes"] for m in metrics} == {None}

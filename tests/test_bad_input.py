@@ -68,7 +68,7 @@ def test_a_wrong_point(tmp_path: Path, arguments: tuple[str, ...], parts: tuple[
         (("model=llama7b",), ("model 'llama7b' is unknown", "gpt175b, llama70b, tiny", "mean 'llama70b'?")),
         (("system=system3",), ("system 'system3' is unknown", "dgx16", "did you mean")),
         (("space=labs",), ("space 'labs' is unknown", "full, lab")),
-        (("--quiet",), ("unknown option --quiet", "--help, --cfg")),
+        (("--quiet",), ("unknown option --quiet", "--help, --config-dir, --cfg")),
         (("-j4",), ("unknown option -j4",)),
         (("space.tp=[1,2",), ("override 'space.tp=[1,2' cannot be parsed", "write key=value")),
         (("tiny",), ("override 'tiny' cannot be parsed", "write key=value")),
@@ -78,10 +78,10 @@ def test_a_wrong_point(tmp_path: Path, arguments: tuple[str, ...], parts: tuple[
         (("search.samples=5",), ("search.samples is 5", "search=random")),
         (("search=random", "search.samples=0"), ("search.samples is 0", "at least 1")),
         (("study=../elsewhere",), ("study is '../elsewhere'", "a letter or digit")),
-        (("executor.threads=0",), ("executor.threads is 0", "at least 1")),
+        (("executor.threads=0",), ("executor.threads is 0", "from 1 to 4096")),
         (
             ("workload.divisibility=none",),
-            ("workload.divisibility is 'none'", "stage, strict"),
+            ("workload.divisibility is 'none'", "stage, whole, strict"),
         ),
     ],
 )

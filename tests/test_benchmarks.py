@@ -7,28 +7,23 @@ import os
 import platform
 import subprocess
 import sys
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from builders import TINY
-from commands import astra_log
-
-from dse.config import compose_config
-from dse.simulators import NativeSimulator
-from dse.strategies import Strategy
-from dse.workloads import generate
+from outside import astrasim_program, stage_checkout
 
 ROOT = Path(__file__).parents[1]
 SECTIONS = (
-    *("lab", "general", "study", "scale", "paths", "sharing", "congestion"),
-    *("executors", "throughput", "million", "search"),
+    *("lab", "cold", "general", "study", "scale", "paths", "sharing", "congestion"),
+    *("executors", "throughput", "million", "search", "synthesis"),
 )
 
 
 def bench(out: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    without = {key: value for key, value in os.environ.items() if key not in ("ASTRA_SIM_BIN", "STAGE_DIR")}
+    named = ("ASTRA_SIM_BIN", "STAGE_DIR", "STAGE_ENTRY", "STAGE_PYTHON", "STAGE_SCRIPT")
+    without = {key: value for key, value in os.environ.items() if key not in named}
     return subprocess.run(
         [sys.executable, "-m", "benchmarks", "--quick", "--out", str(out), *arguments],
         cwd=ROOT,
@@ -37,42 +32,6 @@ def bench(out: Path, *arguments: str, **environment: str) -> subprocess.Complete
         text=True,
         check=False,
     )
-
-
-def astra_sim(folder: Path, *, finish_later_by: int = 0) -> Path:
-    """A program that looks for its inputs and prints ASTRA-sim's report of the quick point."""
-    point = generate(TINY, Strategy(dp=4, sp=4))
-    outcome = NativeSimulator().simulate(point, compose_config(["system=torus_4x4", "model=tiny"]).system)
-    ranks = []
-    for rank in range(outcome.rank_count):
-        metrics = outcome.rank(rank)
-        assert metrics is not None
-        ranks.append((rank, {**asdict(metrics), "finish_ns": metrics.finish_ns + finish_later_by}))
-    log = folder / "printed.log"
-    log.write_text(astra_log(ranks))
-    program = folder / "AstraSim"
-    program.write_text(
-        f"#!{sys.executable}\n"
-        "import pathlib, sys\n"
-        "options = dict(text.split('=') for text in sys.argv[1:])\n"
-        "trace = options.pop('--workload-configuration')\n"
-        "assert pathlib.Path(trace + '.15.et').exists()\n"
-        "assert all(pathlib.Path(name).exists() for name in options.values()) and len(options) == 4\n"
-        f"print(open({str(log)!r}).read())\n"
-    )
-    program.chmod(0o755)
-    return program
-
-
-def stage(folder: Path) -> Path:
-    """A checkout whose program wants the options of STAGE."""
-    (folder / "main.py").write_text(
-        "import pathlib, sys\n"
-        "options = dict(zip(sys.argv[1::2], sys.argv[2::2]))\n"
-        "assert options['--dp'] == '4' and options['--num_stacks'] == '4'\n"
-        "pathlib.Path(options['--output_dir'], 'trace.0.et').write_bytes(b'')\n"
-    )
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +53,13 @@ def test_a_section_is_readable_and_says_on_what_machine_it_was_measured(results:
     assert metadata[b"command"] == b"python -m benchmarks --quick"
     personal = (platform.node(), str(ROOT), str(Path.home()))
     assert not [value for value in facts.values() if any(text in str(value) for text in personal)]
+
+
+def test_a_cold_process_and_a_warm_one_are_measured_apart(results: Path) -> None:
+    rows = pq.read_table(results / "cold.parquet").to_pylist()
+    assert [(row["pp"], row["processes"]) for row in rows] == [(1, 1), (2, 1)]
+    assert all(0 < row["cold_s"] == row["cold_max_s"] for row in rows)
+    assert all(0 < row["warm_s"] <= row["warm_max_s"] for row in rows)
 
 
 def test_both_methods_agree_on_every_rank_of_the_twin(results: Path) -> None:
@@ -127,20 +93,47 @@ def test_without_the_references_the_program_says_so(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_the_references_run_side_by_side(tmp_path: Path) -> None:
-    names = {"ASTRA_SIM_BIN": str(astra_sim(tmp_path)), "STAGE_DIR": str(stage(tmp_path))}
-    done = bench(tmp_path / "out", "--only", "side_by_side", "--no-plots", **names)
+def side_by_side(folder: Path, astra_sim: str = "", stage: str = "tags", **environment: str) -> list[Any]:
+    """Run the section with stand-ins of these variants; return its rows and what it says on stderr."""
+    names = {
+        "ASTRA_SIM_BIN": str(astrasim_program(folder, astra_sim)),
+        "STAGE_DIR": str(stage_checkout(folder, stage, entry="generate.py")),
+        "STAGE_ENTRY": "generate.py",
+        "STAGE_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+    }
+    done = bench(folder / "out", "--only", "side_by_side", "--no-plots", **names | environment)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    rows = pq.read_table(tmp_path / "out" / "side_by_side.parquet").to_pylist()
-    assert [(row["reference"], row["equal_figures"]) for row in rows] == [("STAGE", None), ("ASTRA-sim", 80)]
+    file = folder / "out" / "side_by_side.parquet"
+    return [pq.read_table(file).to_pylist() if file.exists() else [], done.stderr]
+
+
+def test_the_references_run_side_by_side(tmp_path: Path) -> None:
+    rows, notes = side_by_side(tmp_path)
+    assert notes == ""
+    kinds = ((1, False), (2, False), (4, True))
+    columns = ("pp", "weight_sharded", "reference", "equal_figures", "equal_traces")
+    assert [tuple(row[column] for column in columns) for row in rows] == [
+        row  # 16 ranks; ten figures of each, the peak memory among them
+        for kind in kinds
+        for row in ((*kind, "STAGE", None, 16), (*kind, "ASTRA-sim", 160, None))
+    ]
     assert all(row["ratio"] > 0 for row in rows)
 
 
-def test_a_reference_that_disagrees_or_fails_is_noted_and_measures_nothing(tmp_path: Path) -> None:
-    names = {"ASTRA_SIM_BIN": str(astra_sim(tmp_path, finish_later_by=1)), "STAGE_DIR": str(tmp_path)}
-    done = bench(tmp_path / "out", "--only", "side_by_side", "--no-plots", **names)
-    assert done.returncode == 0
-    assert "note: ASTRA_SIM_BIN: rank 0, finish_ns: " in done.stderr
-    assert "note: STAGE_DIR: no main.py in the checkout" in done.stderr
-    assert not (tmp_path / "out").exists()
+def test_a_reference_that_disagrees_is_noted_and_measures_nothing(tmp_path: Path) -> None:
+    rows, notes = side_by_side(tmp_path, "more", "bare")
+    assert rows == []
+    assert "note: ASTRA_SIM_BIN: dp4 tp1 sp4 pp1: rank 3, peak_memory_bytes: " in notes
+    assert "note: STAGE_DIR: dp4 tp1 sp4 pp1: trace.0.et, node " in notes
+    assert "no attribute inputs, outputs (a checkout writes inputs and outputs with " in notes
+
+
+def test_what_fails_or_has_no_effect_is_noted(tmp_path: Path) -> None:
+    rows, notes = side_by_side(tmp_path, "peakless", "modules", STAGE_ENTRY="main.py")
+    assert {row["equal_figures"] for row in rows} == {144}
+    assert "note: ASTRA_SIM_BIN: dp4 tp1 sp4 pp1: prints no peak memory of rank 0; not compared" in notes
+    assert "note: STAGE_DIR: dp4 tp1 sp4 pp1: workload.entry is 'main.py'; " in notes
+    (tmp_path / "again").mkdir()
+    _, notes = side_by_side(tmp_path / "again", STAGE_SCRIPT="run.py")
+    assert "STAGE_SCRIPT has no effect; write STAGE_ENTRY=run.py" in notes

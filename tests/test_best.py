@@ -13,7 +13,7 @@ import pytest
 
 from dse import best
 from dse.errors import InputError
-from dse.results import StudyRow, StudyStore
+from dse.studies import StudyRow, StudyStore
 
 
 def point(dp: int, sp: int, recompute: bool, wall_time_ns: int, peak_memory_bytes: int | None) -> StudyRow:
@@ -57,9 +57,25 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_command_prints_the_table(study: str) -> None:
     done = command(study)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "3206889878" in done.stdout
+    assert "3.207 s" in done.stdout
+    assert "3206889878" not in done.stdout
     assert "under 80.00 GB (80000000000 bytes)" in done.stdout
     assert done.stdout.endswith("\n2 points: 2 ok\n")
+
+
+@pytest.mark.parametrize("options", [[], ["--caps"], ["--pareto"], ["--top", "2", "--no-memory-cap"]])
+def test_exact_figures_are_shown_when_asked_for(
+    study: str, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    assert best.main([study, "--exact", *options]) == 0
+    out = capsys.readouterr().out
+    assert "  3206889878  143896084480  " in out
+    assert "  4088264658   67022880768  " in out
+
+
+def test_exact_beside_json_is_refused(study: str) -> None:
+    with pytest.raises(InputError, match="--json is exact without it"):
+        best.main([study, "--exact", "--json"])
 
 
 @pytest.mark.parametrize(
@@ -84,10 +100,14 @@ def test_a_study_without_peak_memories_needs_no_cap(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     StudyStore.create(tmp_path).append([point(32, 2, False, 3_206_889_878, None)])
-    with pytest.raises(InputError, match="track_local_memory"):
-        best.main([str(tmp_path)])
-    assert best.main([str(tmp_path), "--no-memory-cap"]) == 0
-    assert "3.207 s" in capsys.readouterr().out
+    with pytest.raises(InputError, match=r"no point has one, because system\.track_local_memory is off"):
+        best.main([str(tmp_path), "--memory-cap", "80GB"])
+    for options in ([], ["--no-memory-cap"]):
+        assert best.main([str(tmp_path), *options]) == 0
+        printed = capsys.readouterr()
+        assert "3.207 s" in printed.out
+        assert "under" not in printed.out
+        assert ("so the memory cap is ignored" in printed.err) == (not options)
 
 
 def test_a_cap_without_a_unit_is_refused_by_name(study: str) -> None:
@@ -188,12 +208,12 @@ def test_the_pareto_front_with_a_cost_and_a_condition_goes_to_a_csv_file(
 
 
 def test_the_first_of_every_group(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert best.main([lab_like(tmp_path), "--top", "1", "--by", "model,system.peak_tflops", "--json"]) == 0
+    assert best.main([lab_like(tmp_path), "--top", "1", "--by", "system.peak_tflops", "--json"]) == 0
     answers = json.loads(capsys.readouterr().out)
     assert [(answer["title"], answer["points"][0]["wall_time_ns"]) for answer in answers] == [
-        ("model=a system.peak_tflops=450.0", 5001),
-        ("model=a system.peak_tflops=900.0", 3001),
-        ("model=b system.peak_tflops=450.0", 7001),
+        ("a on system1, 64 NPUs: system.peak_tflops=450", 5001),
+        ("a on system1, 64 NPUs: system.peak_tflops=900", 3001),
+        ("b on system1, 64 NPUs: system.peak_tflops=450", 7001),
     ]
 
 
@@ -201,14 +221,40 @@ def test_the_first_of_every_group(tmp_path: Path, capsys: pytest.CaptureFixture[
     ("options", "message"),
     [
         (["--cost", "dp"], "write --pareto too"),
-        (["--by", "model"], "write --top K too"),
+        (
+            ["--caps", "--memory-cap", "80GB"],
+            "--caps has the best point for every cap, so a cap has no effect",
+        ),
+        (["--caps", "--no-memory-cap"], "--caps has the best point for every cap, so a cap has no effect"),
+        (["--pareto", "--no-memory-cap"], "--pareto has no cap without --memory-cap; leave"),
+        (["--mixed", "--group", "0"], "--mixed makes one group of all points, so --group has no effect"),
+        (["--group", "1"], "--group 1 does not exist; groups are 0: llama70b on system1, 64 NPUs"),
         (["--top", "0"], "--top is 0; it must be at least 1"),
         (["--caps", "--pareto"], "not allowed with argument"),
         (["--top", "1", "--by", "modle"], "unknown column 'modle'"),
-        (["--where", "dp <"], "cannot be parsed"),
+        (["--where", "dp <"], "the expression ends too early"),
         (["--csv", "nowhere/x.csv"], "cannot write nowhere/x.csv"),
     ],
 )
 def test_wrong_options_are_said_in_one_line(study: str, options: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         best.main([study, *options])
+
+
+def test_mfu_and_tokens_are_columns_like_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = '{"fidelity":"stage","name":"llama70b"}'
+    worth = {"tokens_per_s": 164_900.5, "tokens_per_s_per_npu": 2_576.57, "model_spec": spec}
+    rows = [
+        replace(FAST, key="0" * 32, mfu_pct=95.4, **worth),
+        replace(SMALL, key="1" * 32, mfu_pct=78.2, **worth),
+    ]
+    StudyStore.create(tmp_path).append(rows)
+    assert best.main([str(tmp_path), "--json", "--where", "mfu_pct < 90", "--no-memory-cap"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["best"]["dp"], answer["best"]["mfu_pct"]) == (8, 78.2)
+    assert answer["mfu"][0].startswith("MFU: operations of the reference's graph, one per multiply-add")
+    assert best.main([str(tmp_path), "--caps", "--by", "dp"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("from 143.90 GB") == out.count("from 67.02 GB") == 1
+    assert out.count("\nMFU: ") == 1
+    assert "95.4  164.9k" in out

@@ -133,7 +133,7 @@ def test_the_defaults_are_the_main_job(default: Config) -> None:
     assert default.study == "llama70b-system1"
     assert default.results_dir == Path("results")
     assert (default.memory_cap, default.memory_cap_bytes) == ("80GB", 80_000_000_000)
-    assert default.divisibility == "stage"
+    assert default.divisibility is None
     assert (default.export, default.output_format) == (None, "table")
     assert default.strategy == Strategy(1, 1, 1, 1, False, False)
     assert (default.search.name, default.search.samples) == ("exhaustive", None)
@@ -143,12 +143,19 @@ def test_the_defaults_are_the_main_job(default: Config) -> None:
 
 def test_the_lab_space_has_56_points_and_the_full_one_336(default: Config) -> None:
     space = default.space
-    assert (space.dp, space.tp, space.sp, space.pp) == (POWERS, POWERS, POWERS, (1,))
-    assert (space.weight_sharded, space.activation_recompute) == ((False,), (True, False))
+    assert space.choices == {
+        "dp": POWERS,
+        "tp": POWERS,
+        "sp": POWERS,
+        "pp": (1,),
+        "weight_sharded": (False,),
+        "activation_recompute": (True, False),
+    }
     assert space.constraints == ("dp * tp * sp * pp == npus",)
     assert len(space.strategies(default.model, default.system)) == 56
     full = compose_config(["space=full"]).space
-    assert (full.pp, full.weight_sharded) == (POWERS, (False, True))
+    chosen = [full.choices[axis] for axis in ("dp", "pp", "weight_sharded")]
+    assert chosen == [None, None, (False, True)]
     assert len(full.strategies(default.model, default.system)) == 336
 
 
@@ -176,7 +183,7 @@ def test_overrides_reach_every_part() -> None:
         ]
     )
     assert config.study == "x"
-    assert (config.space.dp, config.space.tp, config.space.pp) == (POWERS, (1, 2, 4), (1, 2, 4))
+    assert [config.space.choices[axis] for axis in ("dp", "tp", "pp")] == [POWERS, (1, 2, 4), (1, 2, 4)]
     assert [dimension.bandwidth_gbps for dimension in config.system.network] == [200, 100, 100]
     assert config.model == ModelSpec("llama70b", 32000, 32000, 8192, 28672, 64, 1024, 512, 16, 8, True)
     assert config.memory_cap_bytes == 85_899_345_920
@@ -243,7 +250,7 @@ ERRORS = [
     ("+foo=1", "unknown key foo; known keys are study"),
     ("hydra.foo=1", "unknown key hydra.foo"),
     ("system/foo=a", "unknown key system/foo"),
-    ("+a@b=c", "Override +a@b=c looks like a config group override"),
+    ("+a@b=c", "override '+a@b=c' names no key; write key=value"),
     # wrong types
     ("model.d_ff=abc", "model.d_ff is 'abc'; it must be an integer"),
     ("model.d_ff=1.5", "model.d_ff is '1.5'; it must be an integer"),
@@ -253,20 +260,21 @@ ERRORS = [
     ("system.network=4", "system.network is '4'; it must be a list of entries with the keys topology, npus"),
     ("system.network.0=3", "system.network.0 is '3'; it must be a group with the keys topology, npus"),
     ("system.network=[{npus: 3}]", "system.network.0.topology has no value; it must be a text"),
-    ("system.network.a.npus=3", "Index 'a' (str) is not an int (overrides: system.network.a.npus=3)"),
+    ("system.network.a.npus=3", "system.network.a does not exist: the entries of "
+     "system.network are numbered, system.network.0"),
     ("space.tp=4", "space.tp is '4'; it must be a list of integers such as [1,2,4]"),
     ("space.tp=[1,x]", "space.tp.1 is wrong in 'space.tp=[1,x]'; it must be an integer"),
     ("executor.threads=x", "executor.threads is 'x'; it must be an integer or null"),
     ("memory_cap=null", "memory_cap is 'null'; it must be a text"),
-    ("~model", "model.name has no value; it must be a text"),
-    ("model=5", "Config group override must be a string or a list. Got int (overrides: model=5)"),
+    ("~model", "override '~model': model cannot be removed; write model=VALUE"),
+    ("model=5", "model is 5; it must be the name of a file of conf/model"),
     # grammar and interpolation
     ("model.d_ff=[", "override 'model.d_ff=[' cannot be parsed: "),
-    ("zz", "override 'zz' cannot be parsed: missing EQUAL"),
+    ("zz", "override 'zz' cannot be parsed: it has no '='; write key=value"),
     ("--help", "override '--help' cannot be parsed: "),
     ("model.d_ff=1,2", "override 'model.d_ff=1,2' lists several values: add -m for one sweep each; "),
     ("model.d_ff=${foo}", "model.d_ff: Interpolation key 'foo' not found"),
-    ("model.d_ff=${oc.env:DSE_NOPE}", "model.d_ff: KeyError raised while resolving interpolation"),
+    ("model.d_ff=${oc.env:DSE_NOPE}", "model.d_ff: Environment variable 'DSE_NOPE' not found"),
     # values
     ("model.d_ff=0", "model.d_ff is 0; it must be an integer from 1 to 9223372036854775807"),
     ("model.num_layers=1", "model.num_layers is 1; it must be at least 2"),
@@ -275,13 +283,13 @@ ERRORS = [
     ("system.network.1.bandwidth_gbps=-1", "system.network.1.bandwidth_gbps is -1.0; it must be a number"),
     ("system.model_shared_bus=true", "system.model_shared_bus is on; the bus model is not supported"),
     ("memory_cap=80", "memory_cap '80' has no unit; write 80GB (80e9 bytes) or 80GiB (80 x 2^30 bytes)"),
-    ("workload.divisibility=stict", "workload.divisibility is 'stict'; allowed are stage, strict; did you"),
+    ("workload.divisibility=stict", "workload.divisibility is 'stict'; allowed are stage, whole, strict; "),
     ("format=xml", "format is 'xml'; allowed are table, json"),
     ("search.name=grid", "search.name is 'grid'; allowed are exhaustive, random"),
     ("search.samples=3", "search.samples is 3, but search is exhaustive; write search=random too"),
     ("executor.name=slurm", "executor.name is 'slurm'; allowed are auto, local, ray"),
     ("simulator.name=x", "simulator.name is 'x'; allowed are native"),
-    ("executor.threads=0", "executor.threads is 0; it must be at least 1, or null"),
+    ("executor.threads=0", "executor.threads is 0; it must be from 1 to 4096, or null"),
     ("study=a/b", "study is 'a/b'; it names a folder"),
     ("study=..", "study is '..'; it names a folder"),
     ("results_dir=", "results_dir is empty; it must name a folder"),

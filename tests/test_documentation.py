@@ -14,9 +14,11 @@ import pyarrow as pa
 import pytest
 from commands import TINY, TINY_DGX16, astra_log, export_case, run_dse, run_ok
 
-from dse.config.reference import entries, reference
+from dse.config.entries import entries
+from dse.config.reference import reference
 from dse.config.schema import ConfigSchema
-from dse.results import STATUSES, study_schema
+from dse.studies import STATUSES, study_schema
+from dse.verbs import verbs
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -51,10 +53,15 @@ PYTHON = [(page.name, body) for page in ALL_PAGES for body in blocks(page, "pyth
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the documents speak of: studies (of the tiny model) and a run of ASTRA-sim."""
     folder = tmp_path_factory.mktemp("user")
-    run_ok("sweep", *TINY, "study=llama70b-system1", "space.sp=[1]", cwd=folder)
+    run_ok("sweep", "system=system1", "model=llama70b", "model.num_layers=2", "space.sp=[1]", cwd=folder)
     run_ok("sweep", *TINY, "study=faster", "system.network.0.bandwidth_gbps=200", cwd=folder)
     run_ok("sweep", *TINY, "study=truth", "space.sp=[1]", cwd=folder)
     run_ok("sweep", *TINY, "study=searched", "space.sp=[1]", "search=random", "search.samples=4", cwd=folder)
+    fault = "space.axes={system.faults:[[],[{source:0,destination:1,removed:true}]]}"
+    run_ok("sweep", *TINY, "study=broken", "system.network_model=congestion_aware", fault, cwd=folder)
+    slow = "space.axes={system.deratings:[[],[{npu:3,compute_factor:0.5}]]}"
+    run_ok("sweep", *TINY, "study=straggler", "space.sp=[1]", slow, cwd=folder)
+    run_ok("synthesize", "system=torus_4x4", "-o", "results/torus", cwd=folder)
     run = folder / "runs" / "my_run"
     figures = export_case(run, *TINY_DGX16, "strategy.dp=4", "strategy.tp=4")
     (run / "reference.log").rename(run / "run.log")
@@ -63,9 +70,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def command(line: str) -> tuple[str, list[str]]:
+    """The verb and the arguments of `dse VERB …`, or of `python -m dse.VERB …`."""
+    words = shlex.split(line)
+    if words[0] == "dse":
+        return words[1], words[2:]
+    assert words[:2] == ["python", "-m"]
+    return words[2].removeprefix("dse."), words[3:]
+
+
+def assert_nothing_is_left_beside(folder: Path, before: set[Path]) -> None:
+    """What a document writes is in folders that Git ignores, or in place of files of the checkout."""
+    written = {path.name for path in set(folder.iterdir()) - before}
+    assert written <= {"results", "workloads", "astra_configs"}
+
+
 def test_commands_and_programs_are_found() -> None:
     lines = command_lines()
-    assert len([line for line in lines if line.startswith("python -m dse.")]) > 15
+    assert len([line for line in lines if line.startswith("dse ")]) > 50
     assert {"make sweep", "make test"} <= set(lines)
     assert len(PYTHON) >= 6
 
@@ -73,21 +95,21 @@ def test_commands_and_programs_are_found() -> None:
 @pytest.mark.parametrize("line", [line for line in command_lines() if not line.startswith("make ")])
 def test_a_command_runs(folder: Path, line: str) -> None:
     """With two layers in the place of eighty, which changes no key."""
-    python, option, module, *arguments = shlex.split(line)
-    assert (python, option) == ("python", "-m")
-    verb = module.removeprefix("dse.")
+    verb, arguments = command(line)
     if any(argument in ("model=llama70b", "model=gpt175b") for argument in arguments):
         arguments.append("model.num_layers=2")
+    before = set(folder.iterdir())
     deadlocks = verb == "point" and any("npus:16" in argument for argument in arguments)
     done = run_dse(verb, *arguments, cwd=folder)
     assert (done.code, "error" in done.err) == (1 if deadlocks else 0, False), done.err
     assert done.out
+    assert_nothing_is_left_beside(folder, before)
 
 
 def test_the_deadlock_of_the_simulator_page_is_printed_as_it_stands(folder: Path) -> None:
     page = ROOT / "docs" / "simulator.md"
-    (line,) = blocks(page, "bash")
-    printed = run_dse("point", *shlex.split(line)[3:], cwd=folder).out
+    *_, line = blocks(page, "bash")
+    printed = run_dse("point", *command(line)[1], cwd=folder).out
     assert printed in blocks(page, "text")
 
 
@@ -98,9 +120,11 @@ def test_a_target_of_make_exists(line: str) -> None:
 
 @pytest.mark.parametrize(("page", "program"), PYTHON, ids=[page for page, _ in PYTHON])
 def test_a_program_runs(folder: Path, page: str, program: str) -> None:
+    before = set(folder.iterdir())
     line = [sys.executable, "-c", program]
     done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{page}: {done.stderr}"
+    assert_nothing_is_left_beside(folder, before)
 
 
 def anchors(page: Path) -> set[str]:
@@ -163,10 +187,8 @@ def test_every_key_has_a_meaning() -> None:
 
 def test_every_command_is_listed() -> None:
     page = (ROOT / "docs" / "commands.md").read_text()
-    modules = [path.stem for path in (ROOT / "dse").glob("*.py") if "ArgumentParser(" in path.read_text()]
-    assert {"best", "compare"} <= set(modules)
-    for module in {*modules, "sweep", "point", "explain"} - {"cli"}:
-        assert f"`python -m dse.{module}`" in page, module
+    for verb in verbs():
+        assert f"| `dse {verb}` |" in page, verb
 
 
 def test_the_guide_builds_as_a_site_that_loads_nothing(tmp_path: Path) -> None:
@@ -193,7 +215,7 @@ def test_the_guide_builds_as_a_site_that_loads_nothing(tmp_path: Path) -> None:
 def test_the_readme_shows_what_the_reference_cases_prove_and_what_they_do_not() -> None:
     text = " ".join((ROOT / "README.md").read_text().split())
     assert "congestion-unaware or congestion-aware" in text
-    assert "all 654 reference cases" in text
+    assert "all 715 reference cases" in text
     assert "go beyond that reference" in text
 
 

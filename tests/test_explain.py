@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from commands import error_of, run_ok
 
-from dse import timeline
+from dse import sensitivity, timeline
 from dse.errors import InputError
-from dse.explain.answers import subjects
-from dse.results import StudyRow, StudyStore, as_rows
+from dse.explain import __main__ as explain
+from dse.studies import StudyRow, StudyStore, as_rows
 
 STUDY = "results/small"
 
@@ -81,9 +81,10 @@ def test_a_timeline_can_be_compressed(folder: Path) -> None:
     assert compressed == (folder / "again.json.gz").read_bytes()
 
 
-def test_the_fastest_point_is_the_default(folder: Path) -> None:
-    row = timeline.chosen_row(str(folder / STUDY), None)
-    assert row.wall_time_ns == min(row.wall_time_ns or 0 for row in rows_of(folder))
+@pytest.mark.parametrize("options", [(), ("--memory-cap", "4GB"), ("--no-memory-cap",)])
+def test_the_timeline_is_of_the_point_that_is_explained(folder: Path, options: tuple[str, ...]) -> None:
+    explained = json.loads(run_ok("explain", STUDY, "--json", "--no-switches", *options, cwd=folder).out)
+    assert explained["key"] in run_ok("timeline", STUDY, *options, cwd=folder).out
 
 
 @pytest.mark.parametrize(
@@ -95,6 +96,10 @@ def test_the_fastest_point_is_the_default(folder: Path) -> None:
         ("timeline", (STUDY, "--classes", "a"), "--classes is 'a'; it must be numbers such as 0,1"),
         ("timeline", (STUDY, "--classes", "7"), "class"),
         ("timeline", (STUDY, "--max-events", "1"), "max_events is 1; it must be at least"),
+        ("timeline", (STUDY, "--point", "abcd", "--memory-cap", "4GB"), "so a memory cap has no effect"),
+        ("timeline", (STUDY, "--group", "1"), "--group 1 does not exist; groups are 0: llama70b on system1"),
+        ("explain", (STUDY, "--group", "1"), "--group 1 does not exist; groups are 0: llama70b on system1"),
+        ("explain", (STUDY, "--group", "0", "--point", "abcd"), "not allowed with argument"),
         ("timeline", (STUDY, "-o", "nowhere/trace.json"), "cannot write nowhere/trace.json"),
     ],
 )
@@ -107,7 +112,6 @@ def test_a_study_without_a_point_that_is_ok_has_nothing_to_explain(tmp_path: Pat
 
     store = StudyStore.create(tmp_path)
     store.append([failed_row("failed", "no memory")])
-    with pytest.raises(InputError, match="so there is nothing to explain"):
-        subjects(store, None, None, None)
-    with pytest.raises(InputError, match="so there is no fastest one"):
-        timeline.chosen_row(str(tmp_path), None)
+    for command in (explain.main, timeline.main, sensitivity.main):
+        with pytest.raises(InputError, match=r"no point of .* is ok; python -m dse\.best counts the others"):
+            command([str(tmp_path)])

@@ -30,6 +30,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("best", (STUDY, "--pareto", "--cost", "1"), "is not a number for each row"),
         ("best", (STUDY, "--pareto", "--cost", "null"), "is not a number for each row"),
         ("best", (STUDY, "--pareto", "--cost", "status"), "is not a number for each row"),
+        ("best", (STUDY, "--where", "tp = 'x'"), "a text is compared with a number"),
+        ("best", (STUDY, "--where", "model > 3"), "a text is compared with a number"),
+        ("best", (STUDY, "--where", "tp in ('a')"), "a text is compared with a number"),
+        ("best", (STUDY, "--top", "x"), "--top is 'x'; it must be an integer; see python -m dse.best --help"),
+        ("best", (STUDY, "--tops", "3"), "unrecognized arguments: --tops 3; did you mean '--top'?; see"),
+        ("explain", (STUDY, "--items", "-3"), "--items is -3; it must be at least 0"),
+        *(
+            (verb, ("tiny-torus_4x4",), f"No such file or directory; did you mean {STUDY}?")
+            for verb in ("best", "explain", "timeline", "sensitivity", "report")
+        ),
+        ("sweep", (*SWEEP, "--dryrun"), "unknown option --dryrun; allowed are KEY=VALUE, --help, "),
+        ("sweep", (*SWEEP, "--dryrun"), "; did you mean '--dry-run'?"),
         ("sweep", (*SWEEP, "search=optuna", "search.seed=-1"), "search.seed is -1; it must be an integer"),
         ("sweep", (*SWEEP, "search=optuna", "search.seed=99999999999"), "search.seed is 99999999999"),
         ("sweep", ("-m", *SWEEP, "model.seq_len=glob(*)"), "is no list of values; write KEY=A,B,C"),
@@ -37,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (
             "sweep",
             ("study=x", "space.axes={model:['../model/tiny']}"),
-            "space.axes.model lists '../model/tiny'",
+            "model=../model/tiny: no such file",
         ),
         ("sweep", (*SWEEP, f"results_dir={'x' * 300}"), "cannot be used: File name too long"),
     ],
@@ -48,9 +60,18 @@ def test_one_line(folder: Path, verb: str, arguments: tuple[str, ...], message: 
     assert sorted(folder.rglob("*")) == before
 
 
+def test_what_a_study_writes_by_default_is_beside_its_folder(folder: Path) -> None:
+    for verb, suffix in (("report", ".html"), ("timeline", ".trace.json")):
+        before = set(folder.rglob("*"))
+        run_ok(verb, STUDY, cwd=folder)
+        (new,) = set(folder.rglob("*")) - before
+        assert new == folder / f"{STUDY}{suffix}"
+        new.unlink()
+
+
 def test_no_row_is_no_point(folder: Path) -> None:
     assert run_ok("best", STUDY, "--top", "1", "--where", "tp = 999", cwd=folder).out == "no point is ok\n"
-    assert run_ok("best", STUDY, "--top", "9" * 30, cwd=folder).out.count("\n") == 2 + 10
+    assert run_ok("best", STUDY, "--top", "9" * 30, cwd=folder).out.count("\n") == 3 + 2 + 10 + 2
 
 
 def test_a_link_stays_a_link_and_a_device_a_device(folder: Path, tmp_path: Path) -> None:

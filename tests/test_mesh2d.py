@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import signal
 import subprocess
 from itertools import pairwise, product
 from pathlib import Path
@@ -20,7 +22,6 @@ class Mesh(NamedTuple):
     size: list[int]
     links: dict[tuple[int, int], tuple[float, float]]
     routes: dict[tuple[int, int], list[int]]
-    refusals: list[str]
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +41,16 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _mesh(program: Path, width: int, height: int) -> Mesh:
     line = [str(program), str(width), str(height)]
-    mesh = Mesh([], {}, {}, [])
+    mesh = Mesh([], {}, {})
     for text in subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines():
         kind, *words = text.split()
         if kind == "size":
             mesh.size.extend(map(int, words))
         elif kind == "link":
             mesh.links[int(words[0]), int(words[1])] = float(words[2]), float(words[3])
-        elif kind == "route":
-            mesh.routes[int(words[0]), int(words[-1])] = [int(word) for word in words]
         else:
-            mesh.refusals.append(" ".join(words))
+            assert kind == "route"
+            mesh.routes[int(words[0]), int(words[-1])] = [int(word) for word in words]
     return mesh
 
 
@@ -94,9 +94,24 @@ def test_all_pairs_move_along_x_then_y_over_links(program: Path, width: int, hei
         assert route.index(turn) == abs(x - to_x)
 
 
-def test_an_npu_outside_of_the_mesh_is_refused(program: Path) -> None:
-    refusals = _mesh(program, 3, 2).refusals
-    assert refusals == ["NPU -1 is not in a mesh of 3 x 2", "NPU 6 is not in a mesh of 3 x 2"]
+@pytest.mark.parametrize(("source", "destination"), [(-1, 0), (0, 6)])
+def test_an_npu_outside_of_the_mesh_fails_an_assertion(program: Path, source: int, destination: int) -> None:
+    line = [str(program), "3", "2", "route", str(source), str(destination)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGABRT
+    assert "has(src) && has(dest)" in done.stderr
+
+
+def test_a_shape_that_does_not_have_the_npus_of_the_file_is_refused(program: Path) -> None:
+    done = subprocess.run([str(program), "3", "2", "5"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "shape must be [[width, height]] with width * height = npus_count\n"
+
+
+def test_the_case_in_the_readme_is_the_one_that_is_compiled() -> None:
+    helper = (STANDIN / "Helper.h").read_text()
+    (case,) = re.findall(r"```cpp\n( *case .*?)```", (SOURCES / "README.md").read_text(), re.DOTALL)
+    assert "".join(case.split()) in "".join(helper.split())
 
 
 @pytest.mark.parametrize(("width", "height"), [(0, 4), (4, 0), (-1, 2), (65536, 65536)])

@@ -65,12 +65,48 @@ def test_pipeline_stages_are_classes_of_their_own(tmp_path: Path) -> None:
 
 def test_the_table_names_classes_metrics_and_traces(tmp_path: Path) -> None:
     out = run_ok("point", *PIPELINE, cwd=tmp_path).out
-    assert out.startswith("tiny on dgx16: dp=2 tp=2 sp=2 pp=2 activation_recompute\nstatus ok\n")
+    lines = out.splitlines()
+    assert lines[:5] == [
+        "tiny on dgx16: dp2 tp2 sp2 pp2 recompute",
+        "status ok",
+        "",
+        "step time    1.871 ms, rank 0 ends last",
+        "peak memory  76.55 MB, of rank 0",
+    ]
+    assert lines[5] == "tokens/s     8.758M, 547.3k per NPU"
+    assert lines[6].startswith("MFU          10.7 %, model FLOPs of the step / (step time x NPUs x peak)")
     assert "rank class 0: 8 ranks (0-7)" in out
     assert "rank class 1: 8 ranks (8-15)" in out
     assert "1870839" in out
     assert "76546048 (76.55 MB)" in out
     assert "sends" in out
+
+
+def test_many_classes_of_one_kind_share_a_block_that_names_the_slowest(tmp_path: Path) -> None:
+    arguments = ("system=mesh_8x8", "model=tiny", "strategy.dp=8", "strategy.tp=8")
+    classes = json.loads(run_ok("point", *arguments, "format=json", cwd=tmp_path).out)["rank_classes"]
+    walls = {rank: entry["metrics"]["wall_time_ns"] for entry in classes for rank in entry["ranks"]}
+    assert len(classes) > 30
+    out = run_ok("point", *arguments, cwd=tmp_path).out
+    assert "rank class" not in out
+    assert f"64 ranks (0-63) in {len(classes)} classes that do as much\n" in out
+    slowest = min(rank for rank in walls if walls[rank] == max(walls.values()))
+    (line,) = (line for line in out.splitlines() if "wall_time_ns" in line)
+    assert line.split() == ["wall_time_ns", *map(str, (min(walls.values()), *[max(walls.values())] * 2))]
+    assert f"greatest     rank {slowest}, slowest\n" in out
+    assert f"step time    3.814 ms, rank {slowest} ends last\n" in out
+    assert len(out.splitlines()) < 30
+
+
+def test_json_has_the_headline(tmp_path: Path) -> None:
+    answer = json.loads(run_ok("point", *PIPELINE, "format=json", cwd=tmp_path).out)
+    assert (answer["wall_time_ns"], answer["slowest_rank"]) == (1870839, 0)
+    assert (answer["peak_memory_bytes"], answer["fullest_rank"]) == (76546048, 0)
+    assert 10 < answer["mfu_pct"] < 11
+    assert "reference's graph" in answer["mfu_note"]
+    arguments = (*PIPELINE, "system.track_local_memory=false")
+    out = run_ok("point", *arguments, cwd=tmp_path).out
+    assert "\npeak memory  not tracked\n" in out
 
 
 @pytest.mark.parametrize("options", [(), ("system.queues_per_dimension=2", "system.injection_scale=3")])
@@ -121,6 +157,7 @@ def test_a_deadlock_says_who_waits_for_whom_and_exits_with_1(tmp_path: Path) -> 
     done = run_dse("point", *arguments, cwd=tmp_path)
     assert (done.code, done.err) == (1, "")
     assert "status deadlock" in done.out
+    assert "step time" not in done.out
     assert "rank class 0: 16 ranks (0-15)\n  never finishes" in done.out
     assert "16 x all-reduce: it waits for messages that are never sent" in done.out
     assert "waits for rank" in done.out
@@ -129,6 +166,7 @@ def test_a_deadlock_says_who_waits_for_whom_and_exits_with_1(tmp_path: Path) -> 
     assert done.code == 1
     answer = json.loads(done.out)
     assert answer["status"] == "deadlock"
+    assert answer["wall_time_ns"] is answer["mfu_pct"] is None
     assert {node["rank"] for node in answer["blocked"]} == set(range(16))
     assert all(entry["metrics"] is None for entry in answer["rank_classes"])
     assert all(node["cause"] for node in answer["blocked"])
@@ -136,7 +174,9 @@ def test_a_deadlock_says_who_waits_for_whom_and_exits_with_1(tmp_path: Path) -> 
 
 def test_fractional_shards_are_said(tmp_path: Path) -> None:
     arguments = (*TINY_DGX16, "strategy.tp=16", "model.input_dim=50257")
-    assert "status ok, fractional shards are cut" in run_ok("point", *arguments, cwd=tmp_path).out
+    out = run_ok("point", *arguments, cwd=tmp_path).out
+    assert "status ok, fractional shards are cut" in out
+    assert "MFU          left out\n             shards are cut to whole numbers" in out
 
 
 def test_help_and_configuration(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.errors import InputError
-from dse.units import format_bytes, format_duration_ns, parse_bytes
+from dse.units import format_bytes, format_count, format_duration_ns, parse_bytes
 
 
 @pytest.mark.parametrize(
@@ -102,3 +102,8 @@ def test_sizes_are_shown_in_powers_of_1000(size_bytes: int, text: str) -> None:
 )
 def test_durations_have_four_significant_digits(duration_ns: int, text: str) -> None:
     assert format_duration_ns(duration_ns) == text
+
+
+def test_counts_have_four_digits() -> None:
+    values = {0: "0", 7.25: "7.25", 999.96: "1k", 329_612.4: "329.6k", 12_345_678: "12.35M", 2e15: "2000T"}
+    assert {value: format_count(value) for value in values} == values

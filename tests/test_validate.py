@@ -211,3 +211,94 @@ def test_the_status_in_the_notes_must_fit_the_log(case: Path) -> None:
     done = run_dse("validate", case, cwd=case.parent)
     assert done.code == 2
     assert "status is deadlock, but the log reports 16 of 16 ranks, which is ok" in done.err
+
+
+ASSERTION = "AstraSim: Device.cpp:26: void connect(DeviceId): Assertion `!connected(id)' failed.\n"
+ABORTED = "Aborted (core dumped)\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "notes", "why"),
+    [
+        (
+            ASSERTION,
+            {"status": "deadlock", "exit_code": -6},
+            "line 1 of reference.log: AstraSim: Device.cpp:26: ",
+        ),
+        (astra_log(ALL_RANKS[:3]) + ABORTED, None, "line 34 of reference.log: Aborted (core dumped)"),
+        ("", {"exit_code": 134}, "exit_code of case.json is 134"),
+        ("", {"exit_code": -11}, "exit_code of case.json is -11"),
+        ("", {"status": "crashed"}, "status of case.json is crashed"),
+        (
+            "terminate called after throwing an instance of 'std::out_of_range'\n",
+            {},
+            "line 1 of reference.log: ",
+        ),
+    ],
+)
+def test_a_crash_of_the_reference_is_no_deadlock(
+    tmp_path: Path, log: str, notes: dict[str, Any] | None, why: str
+) -> None:
+    folder = tmp_path / "crashed"
+    export_case(folder, *RING16, "strategy.dp=4", "strategy.tp=4")  # a deadlock here, were it compared
+    (folder / "reference.log").write_text(log)
+    if notes is not None:
+        (folder / "case.json").write_text(json.dumps(notes))
+    done = run_dse("validate", "crashed", cwd=tmp_path)
+    assert (done.code, done.err) == (1, "")
+    first, *others = done.out.splitlines()
+    assert first.startswith(f"CRASHED crashed: the reference crashed: not comparable ({why}")
+    assert others == [
+        "crashed: 1 cases (0 deadlocks), 0 equal, 0 wrong, 1 not comparable",
+        "total: 0 cases compared, 0 mismatches in 0 cases; 1 not comparable",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("log", "notes"),
+    [
+        ("[2025-04-01 12:00:00.000] [workload] [critical] Aborted: Assertion x failed\n", {"exit_code": 0}),
+        ("[2025-04-01 12:00:00.000] [workload] [critical] sys[0] never finishes: x\n", {"exit_code": 3}),
+    ],
+)
+def test_a_logged_exception_and_the_exit_code_of_a_deadlock_are_no_crash(
+    tmp_path: Path, log: str, notes: dict[str, Any]
+) -> None:
+    folder = tmp_path / "deadlock"
+    export_case(folder, *RING16, "strategy.dp=4", "strategy.tp=4")
+    (folder / "reference.log").write_text(log)
+    (folder / "case.json").write_text(json.dumps(notes))
+    assert "1 cases (1 deadlocks), 1 equal, 0 wrong" in run_ok("validate", folder, cwd=tmp_path).out
+
+
+def test_a_congestion_aware_ring_of_two_is_named_as_our_extension(tmp_path: Path) -> None:
+    folder = tmp_path / "ring2"
+    ring = ("system.network=[{topology:Ring,npus:2,bandwidth_gbps:50,latency_ns:500}]", *RING16[2:])
+    export_case(folder, "model=tiny", *ring, "strategy.dp=2", "system.network_model=congestion_aware")
+    assert "finished" in (folder / "reference.log").read_text()  # we simulate it
+    (folder / "reference.log").write_text(ASSERTION + ABORTED)
+    (folder / "case.json").write_text(json.dumps({"network_model": "congestion_aware", "exit_code": -6}))
+    done = run_dse("validate", "ring2", cwd=tmp_path)
+    assert done.code == 1
+    assert (
+        "network.0 is a congestion-aware Ring of 2 NPUs, which the reference cannot connect; that we "
+        "simulate it is an extension)" in done.out
+    )
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [("reference.log", "no log (reference.log, or one *.log)"), ("system.json", "no system.json")],
+)
+def test_an_incomplete_case_beside_a_good_one_is_named(case: Path, missing: str, named: str) -> None:
+    runs = case.parent / "runs"
+    for name in ("good", "nested/bad"):
+        shutil.copytree(case, runs / name)
+    (runs / "nested" / "bad" / missing).unlink()
+    with tarfile.open(runs.parent / "runs.tar.gz", "w:gz") as archive:
+        archive.add(runs, "runs")
+    for path, place in (("runs", "nested/bad"), ("runs.tar.gz", "runs/nested/bad")):
+        done = run_dse("validate", path, cwd=runs.parent)
+        assert (done.code, done.out) == (2, "")
+        expected = f"error: {path}: {place} has {named}; complete the case, or move it elsewhere\n"
+        assert done.err == expected

@@ -41,11 +41,11 @@ def _relative(link: str) -> bool:
 
 def on_files(files: Files, config: Any) -> Files:
     """Add what is linked from docs/, and what is linked from there."""
-    todo = [file.src_uri for file in files.documentation_pages()] + [f"{COPIES}README.md"]
+    pending = [file.src_uri for file in files.documentation_pages()] + [f"{COPIES}README.md"]
     known = {file.src_uri for file in files}
-    seen = set(todo)
-    while todo:
-        page = todo.pop()
+    seen = set(pending)
+    while pending:
+        page = pending.pop()
         if page not in known:
             source = str(ROOT / origin(page))
             level = InclusionLevel.NOT_IN_NAV
@@ -56,7 +56,7 @@ def on_files(files: Files, config: Any) -> Files:
             links = {link.partition("#")[0] for _, _, link in _LINK.findall(text) if _relative(link)}
             found = {target(page, link) for link in links} - seen - {None}
             seen |= found
-            todo += sorted(found)
+            pending += sorted(found)
     return files
 
 

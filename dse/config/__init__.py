@@ -1,22 +1,6 @@
 """The configuration of a command line: conf/ and overrides in, frozen specifications out."""
 
 from dse.config.compose import compose_config, compose_configs
-from dse.config.settings import (
-    Config,
-    ExecutorSettings,
-    SearchSettings,
-    SimulatorSettings,
-    WorkloadSettings,
-    resolved_yaml,
-)
+from dse.config.settings import Config, resolved_yaml
 
-__all__ = [
-    "Config",
-    "ExecutorSettings",
-    "SearchSettings",
-    "SimulatorSettings",
-    "WorkloadSettings",
-    "compose_config",
-    "compose_configs",
-    "resolved_yaml",
-]
+__all__ = ["Config", "compose_config", "compose_configs", "resolved_yaml"]

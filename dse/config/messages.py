@@ -6,9 +6,12 @@ import dataclasses
 import re
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from dse.config.own_files import is_own_file, yaml_problem
 from dse.config.schema import ConfigSchema
 from dse.suggestions import did_you_mean
 
@@ -18,16 +21,34 @@ _WORDS = {
     bool: ("true or false", "true and false"),
     str: ("a text", "texts such as [a,b]"),
 }
+_QUOTE = "'\""
 
 
-def one_line(error: Exception, overrides: Sequence[str]) -> str:
-    """Return the message of an error that Hydra or OmegaConf raised for conf/ and these overrides."""
-    file = re.match(r"In '(.+?)': \w+ raised while composing", str(error))
-    return (f"conf/{file[1]}.yaml: " if file else "") + _message(error, overrides)
+def one_line(
+    error: Exception,
+    overrides: Sequence[str],
+    folder: Path | None = None,
+    files: Mapping[str, Path] = MappingProxyType({}),
+) -> str:
+    """Return the message of an error that Hydra or OmegaConf raised for conf/ and these overrides.
+
+    `folder` and `files` (by group and name) are the user's own, see `compose_config`.
+    """
+    choice = re.match(r"In '(.+?)': \w+ raised while composing", str(error))
+    where = f"{_file(choice[1], folder, files)}: " if choice else ""
+    return where + _message(error, overrides)
+
+
+def _file(choice: str, folder: Path | None, files: Mapping[str, Path]) -> str:
+    if choice in files:
+        return str(files[choice])
+    if folder is not None and (folder / f"{choice}.yaml").is_file():
+        return str(folder / f"{choice}.yaml")
+    return f"conf/{choice}.yaml"
 
 
 def _message(error: Exception, overrides: Sequence[str]) -> str:
-    from hydra.errors import MissingConfigException, OverrideParseException
+    from hydra.errors import MissingConfigException
     from omegaconf.errors import (
         ConfigAttributeError,
         ConfigKeyError,
@@ -36,16 +57,19 @@ def _message(error: Exception, overrides: Sequence[str]) -> str:
         OmegaConfBaseException,
         ValidationError,
     )
+    from yaml import MarkedYAMLError
 
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         return _unknown_choice(error.missing_cfg_file, error.options or [])
-    if isinstance(error, OverrideParseException):
-        problem = error.message.removeprefix(f"Error parsing override '{error.override}'").split("\nSee ")[0]
-        return f"override '{error.override}' cannot be parsed: {_fold(problem)}; write key=value"
+    if isinstance(error, MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        return f"{mark.name if mark else 'a file of conf/'}: {yaml_problem(error)}"
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, OmegaConfBaseException):
         cause = cause.__cause__ or cause.__context__
     if cause is None or not cause.full_key:
+        if odd := next(filter(None, map(_odd_override, overrides)), None):
+            return odd
         text = _fold(_before_hints(str(error)))
         named = any(override and override in text for override in overrides)
         return text if named else f"{text} (overrides: {' '.join(overrides)})"
@@ -61,7 +85,7 @@ def _message(error: Exception, overrides: Sequence[str]) -> str:
     if isinstance(cause, (ConfigAttributeError, ConfigKeyError)):
         return _unknown_key(key, cause.object_type)
     if isinstance(cause, InterpolationResolutionError):
-        return f"{key}: {_first_line(cause)}"
+        return f"{key}: {re.sub(r'^.*resolving interpolation: ', '', _first_line(cause)).strip(_QUOTE)}"
     if isinstance(cause, MissingMandatoryValue):
         return f"{key} has no value; it must be {_expected(key)}"
     if isinstance(cause, ValidationError) and isinstance(cause.parent_node, Sequence) and cause.value == {}:
@@ -72,10 +96,30 @@ def _message(error: Exception, overrides: Sequence[str]) -> str:
     return f"{key} is {got}; it must be {_expected(key)}"
 
 
+def _odd_override(override: str) -> str | None:
+    """Return what is wrong with an override that Hydra refuses without naming a key, or None."""
+    name, _, value = override.partition("=")
+    name = name.lstrip("+")
+    if dataclasses.is_dataclass(_schema(name)) and "." not in name:
+        number = re.fullmatch(r"[0-9.+-]+|true|false|null|\{.*|\[.*", value)
+        return f"{name} is {value}; it must be the name of a file of conf/{name}" if number else None
+    parent = ""
+    for part in name.split("."):
+        if typing.get_origin(_schema(parent)) is list and not part.isdigit():
+            return f"{parent}.{part} does not exist: the entries of {parent} are numbered, {parent}.0, …"
+        parent = f"{parent}.{part}".lstrip(".")
+    return None
+
+
 def _unknown_choice(file: str, options: Sequence[str]) -> str:
     group, _, choice = file.rpartition("/")
+    options = [option for option in options if not is_own_file(option)]
     if not group:
         return f"configuration file {file}.yaml is missing"
+    if not options:
+        return (
+            f"unknown key {group}/{choice}; groups are model, system, space, search, executor, simulator, …"
+        )
     return f"{group} '{choice}' is unknown; available are {', '.join(options)}{did_you_mean(choice, options)}"
 
 
@@ -113,6 +157,8 @@ def _expected(key: str) -> str:
             return "a list"
         return f"a list of entries with the keys {_names(item)}"
     if typing.get_origin(expected) is dict:
+        if typing.get_args(expected)[1] is Any:
+            return "values by key such as {speed:2}"
         return "lists by key such as {strategy.tp:[1,2],model.seq_len:[1024,2048]}"
     if dataclasses.is_dataclass(expected):
         return f"a group with the keys {_names(expected)}"
@@ -123,6 +169,8 @@ def _schema(key: str) -> Any:
     """Return the type that the schema gives to a key, or None for an unknown key."""
     found: Any = ConfigSchema
     for part in key.split(".") if key else []:
+        if typing.get_origin(found) is types.UnionType:
+            found = typing.get_args(found)[0]
         if typing.get_origin(found) is list:
             (found,) = typing.get_args(found)
         elif dataclasses.is_dataclass(found):

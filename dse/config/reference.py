@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-import types
-import typing
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from dse.config.compose import compose_config, conf_folder
+from dse.config.entries import Entry, entries
 from dse.config.schema import ConfigSchema
+from dse.config.uses import use_of
 
 GROUPS = ("model", "system", "space", "search", "executor", "simulator", "workload")
 _WITH_CHOICES = ("space", "search", "executor", "simulator", "workload")
-_WORDS = {"int": "integer", "float": "number", "str": "text", "bool": "true or false", "NoneType": "null"}
 _HEAD = """\
 # Keys
 
-<!-- made by `make reference` of dse/config/schema.py and conf/; a test compares -->
+<!-- made by `make reference` of the settings of each noun and conf/; a test compares -->
 Every key of the configuration, with the default that `conf/` gives it. How keys are overridden, and
 what may be an axis: [configuration.md](configuration.md).
 
 `N` is the number of an entry of a list, from 0. *Given* means that each entry or file must have the key.
+A key that only `dse.sweep` or only `dse.point` uses says so; the other one refuses it on its command line,
+and says what to write instead.
 """
 _NOTES = {
     "model": "The defaults are those of `model=llama70b`; a file of `conf/model` sets the sizes.",
@@ -32,45 +32,6 @@ _NOTES = {
     "`network.yml` (n), `remote_memory.json` (r), or the command-line option (o) of\nASTRA-sim; it is empty "
     "where ASTRA-sim has none.",
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Entry:
-    """A key of the configuration."""
-
-    name: str
-    kind: str
-    meaning: str
-    astrasim: str
-    default: Any
-
-
-def entries(schema: type, prefix: str = "") -> Iterator[Entry]:
-    """Every key of a schema, those of groups and of entries of lists included."""
-    hints = typing.get_type_hints(schema)
-    for field in dataclasses.fields(schema):
-        hint = hints[field.name]
-        (inner,) = typing.get_args(hint) if typing.get_origin(hint) is list else (hint,)
-        name = f"{prefix}{field.name}"
-        if dataclasses.is_dataclass(inner):
-            assert isinstance(inner, type)
-            yield from entries(inner, f"{name}." if inner is hint else f"{name}.N.")
-            continue
-        factory = field.default_factory
-        default = field.default if factory is dataclasses.MISSING else factory()
-        meaning, astrasim = field.metadata["meaning"], field.metadata["astrasim"]
-        yield Entry(name, _kind(hint), meaning, astrasim, default)
-
-
-def _kind(hint: Any) -> str:
-    arguments = typing.get_args(hint)
-    if isinstance(hint, types.UnionType):
-        return ", ".join(_kind(argument) for argument in arguments)
-    if typing.get_origin(hint) is list:
-        return f"list of {_kind(arguments[0])}".replace("list of integer", "list of integers")
-    if typing.get_origin(hint) is dict:
-        return "lists by name"
-    return _WORDS[hint.__name__]
 
 
 def _values(overrides: list[str]) -> dict[str, Any]:
@@ -109,6 +70,8 @@ def _defaults(entry: Entry, values: dict[str, Any], others: dict[str, dict[str, 
     if entry.name == "study":
         return "null"
     own = _at(values, entry.name)
+    if own == {}:
+        return "{}"
     if own is dataclasses.MISSING:
         return _shown(entry.default)
     texts = [_shown(own)]
@@ -142,6 +105,8 @@ def _section(
     lines = [f"## {title}", ""]
     if group in GROUPS:
         lines += [f"Choices: {', '.join(f'`{group}={choice}`' for choice in _choices(group))}.", ""]
+    if group and (only := use_of(group)[0]):
+        lines += [f"For `dse.{only}` only.", ""]
     if group in _NOTES:
         lines += [_NOTES[group], ""]
     lines += ["| Key | Type | Default | Meaning |" + (" ASTRA-sim |" if astrasim else "")]

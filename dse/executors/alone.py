@@ -16,13 +16,15 @@ from multiprocessing.connection import Connection
 from dse.executors.worker import Done, deadline, limit_s
 from dse.points import DesignPoint, evaluate, failed_row
 from dse.programs import how_it_ended
-from dse.results import StudyRow
+from dse.studies import StudyRow
 
 _POLL_SECONDS = 0.1  # between looks at a pipe, so that a cancelled task ends soon
 _END_SECONDS = 1.0  # for a process to end the programs that it runs
 
 
-def evaluate_alone(points: Sequence[DesignPoint], point_timeout_s: float, chunk_limit_s: float) -> Done:
+def evaluate_alone(
+    points: Sequence[DesignPoint], point_timeout_s: float | None, chunk_limit_s: float
+) -> Done:
     """Evaluate points up to and including the first one that ends its process, or until the time is over.
 
     That point runs again in a fresh process; when it ends that one too, its row is `failed` or `timeout`.
@@ -55,15 +57,15 @@ class _ProcessEnded(Exception):  # noqa: N818 (what happened, and what is expect
         self.status = status
 
 
-def _lost_row(point: DesignPoint, status: int, point_timeout_s: float) -> StudyRow:
-    if status == -signal.SIGALRM:
-        limit = limit_s(point.scenario, point_timeout_s)
+def _lost_row(point: DesignPoint, status: int, point_timeout_s: float | None) -> StudyRow:
+    limit = limit_s(point.scenario, point_timeout_s)
+    if status == -signal.SIGALRM and limit is not None:
         reason = f"took longer than {limit:g} s, twice (executor.point_timeout_s)"
         return failed_row(point, "timeout", reason)
     return failed_row(point, "failed", f"its process ended with {how_it_ended(status)}, twice")
 
 
-def _rows(points: Sequence[DesignPoint], point_timeout_s: float) -> Generator[StudyRow, None, None]:
+def _rows(points: Sequence[DesignPoint], point_timeout_s: float | None) -> Generator[StudyRow, None, None]:
     """Yield rows of a fresh process; raise what a point raised, or `_ProcessEnded`."""
     from ray import cloudpickle  # classes that only a test or a notebook defines go along
 

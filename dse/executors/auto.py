@@ -5,14 +5,11 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import cast
 
 from dse.executors.base import Executor
-from dse.executors.local import LocalExecutor, usable_cores
-from dse.executors.ray_cluster import RayExecutor
-
-if TYPE_CHECKING:
-    from dse.config.settings import ExecutorSettings
+from dse.executors.local import usable_cores
+from dse.executors.settings import EXECUTORS, ExecutorSettings
 
 AUTO_RAY_THRESHOLD_S = 1800.0
 """Estimated seconds on all cores of this machine from which `executor=auto` takes Ray.
@@ -21,13 +18,18 @@ Below, a start of seconds and a process for each core buy nothing; above, a poin
 never ends, would cost more than that.
 """
 
+SAID_FROM_S = 60.0
+"""Estimated seconds from which a sweep says where it runs."""
+
 
 @dataclass(frozen=True)
 class AutoChoice:
     """An executor, and one sentence for people."""
 
-    name: Literal["local", "ray"]
+    name: str
     reason: str
+    matters: bool = True
+    """Whether a sweep says so: processes elsewhere, or a run so long that one would like to know."""
 
 
 def choose(
@@ -39,41 +41,43 @@ def choose(
 ) -> AutoChoice:
     """Choose by a configured cluster, then by the estimated seconds on this machine (None: not known)."""
     if address is not None:
-        return AutoChoice("ray", f"executor: ray, for executor.address is {address}")
+        return AutoChoice("ray", f"executor: ray, since executor.address is {address}")
     if estimated_s is None:
-        return AutoChoice(
-            "local", "executor: local, for the work is not known and no executor.address is set"
-        )
+        return AutoChoice("local", "executor: local; how much work it is, is not known", matters=False)
     work = f"about {_duration(estimated_s)} of work on this machine"
     if estimated_s <= threshold_s:
-        return AutoChoice("local", f"executor: local, for {work} is at most {_duration(threshold_s)}")
+        return AutoChoice("local", f"executor: local, {work}", matters=estimated_s >= SAID_FROM_S)
     if not is_ray_installed:
-        return AutoChoice(
-            "local", f"executor: local, for ray is not installed; {work}, which a cluster would share"
-        )
-    return AutoChoice("ray", f"executor: ray on this machine, for {work} is above {_duration(threshold_s)}")
+        return AutoChoice("local", f"executor: local, {work}; with ray installed, a cluster could share it")
+    return AutoChoice("ray", f"executor: ray on this machine, since it is {work}")
 
 
 def make_executor(
     settings: ExecutorSettings, estimate: Callable[[], float | None] = lambda: None
-) -> tuple[Executor, str]:
-    """Return the executor that the configuration names or `auto` chooses, and a sentence that says which.
+) -> tuple[Executor, AutoChoice]:
+    """Return the executor that the configuration names or `auto` chooses, and which and why.
 
     `estimate` returns the seconds that the work takes on all cores of this machine, or None where that is not
     known; it is called only if the choice depends on it.
     """
     choice = _choice(settings, estimate)
-    if choice.name == "local":
-        return LocalExecutor(settings.threads), choice.reason
-    return RayExecutor(settings.address, settings.workers, settings.point_timeout_s), choice.reason
+    return cast("Executor", EXECUTORS.load(choice.name)(settings)), choice
+
+
+def make(settings: ExecutorSettings) -> Executor:
+    """Return the executor that `executor=auto` chooses where how much work it is, is not known."""
+    return make_executor(settings)[0]
 
 
 def _choice(settings: ExecutorSettings, estimate: Callable[[], float | None]) -> AutoChoice:
     if settings.name == "local":
         threads = settings.threads or usable_cores()
-        return AutoChoice("local", f"executor: local, {threads} thread{'s' if threads > 1 else ''}")
+        text = f"executor: local, {threads} thread{'s' if threads > 1 else ''}"
+        return AutoChoice("local", text, matters=False)
     if settings.name == "ray":
         return AutoChoice("ray", f"executor: ray, {settings.address or 'on this machine'}")
+    if settings.name != "auto":
+        return AutoChoice(settings.name, f"executor: {settings.name}", matters=False)
     return choose(
         address=settings.address,
         estimated_s=estimate() if settings.address is None else None,

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 
 from dse.points import DesignPoint
-from dse.results import StudyRow
+from dse.studies import StudyRow
 
 
 class Executor(ABC):

@@ -19,7 +19,6 @@ class ChunkSizer:
     """Chooses the number of points of a chunk so that it takes `target_s` seconds; starts with one point."""
 
     def __init__(self, target_s: float, max_points: int) -> None:
-        """Nothing is measured yet."""
         self._target_s = target_s
         self._max_points = max_points
         self._point_s: float | None = None

@@ -17,6 +17,9 @@ def noticed_interrupts() -> Iterator[list[int]]:
         yield noted
         return
     before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:  # nohup, background jobs of scripts
+        yield noted
+        return
 
     def handler(number: int, frame: FrameType | None) -> None:
         noted.append(number)
@@ -27,4 +30,6 @@ def noticed_interrupts() -> Iterator[list[int]]:
     try:
         yield noted
     finally:
-        signal.signal(signal.SIGINT, before)
+        # A generator that was dropped may be closed by another thread, where no handler can be set.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)

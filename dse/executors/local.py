@@ -3,48 +3,62 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
+from dse.cancellation import Cancellation, cancellable
+from dse.errors import Cancelled
 from dse.executors.base import Executor
 from dse.executors.chunks import ChunkSizer, Item, drawn
 from dse.executors.interrupts import noticed_interrupts
+from dse.executors.settings import ExecutorSettings
+from dse.executors.worker import limit_s
 from dse.points import DesignPoint, evaluate
-from dse.results import StudyRow
+from dse.studies import StudyRow
 
 _IN_FLIGHT_PER_THREAD = 3  # enough to keep a thread busy, few enough that points are drawn lazily
 _CHUNK_SECONDS = 0.01  # of work for a future, which itself costs some tens of microseconds
 _CHUNK_LIMIT_SECONDS = 0.05  # then the rest of a chunk goes back, so that no thread waits for another
 _CHUNK_POINTS = 50  # at most, so that points are drawn lazily
-_LOOK_SECONDS = 1.0  # between looks whether Ctrl-C was pressed
-_STOP_SECONDS = 0.1  # between attempts to end programs: a point may be about to start one
+_LOOK_SECONDS = 0.05  # between looks whether Ctrl-C was pressed
+_STOP_SECONDS = 0.02  # between attempts to end programs: a point may be about to start one
+
+
+def make(settings: ExecutorSettings) -> Executor:
+    """Return the executor that `executor=local` names."""
+    return LocalExecutor(settings.threads, settings.point_timeout_s)
 
 
 class LocalExecutor(Executor):
-    """`threads` None means one for each core that this process may use."""
+    """`threads` None means one for each core that this process may use.
 
-    def __init__(self, threads: int | None = None) -> None:
-        """Start nothing yet."""
+    A point whose engine takes longer than `point_timeout_s` is a row of status `timeout`.
+    """
+
+    def __init__(self, threads: int | None = None, point_timeout_s: float | None = None) -> None:
         self._threads = threads or usable_cores()
+        self._point_timeout_s = point_timeout_s
 
     def run(self, points: Iterable[DesignPoint]) -> Iterator[tuple[int, StudyRow]]:
-        """See `Executor.run`. An error or Ctrl-C cancels points, and ends the programs that run for them."""
+        """See `Executor.run`. An error, Ctrl-C or closing cancels points, and ends the programs of points."""
         source = enumerate(points)
         sizer = ChunkSizer(_CHUNK_SECONDS, _CHUNK_POINTS)
         left: deque[list[Item]] = deque()  # rests of chunks that took too long
         running: dict[Future[list[StudyRow]], list[Item]] = {}
-        stopping = threading.Event()
+        stopping = Cancellation()
 
         def work(items: list[Item]) -> list[StudyRow]:
             rows: list[StudyRow] = []
             began = time.perf_counter()
             for _, point in items:
-                if stopping.is_set():
+                if stopping.is_cancelled:
                     break
-                rows.append(evaluate(point))
+                try:
+                    rows.append(self._row(point, stopping))
+                except Cancelled:
+                    break
                 seconds = time.perf_counter() - began
                 if seconds > _CHUNK_LIMIT_SECONDS:
                     break
@@ -73,13 +87,22 @@ class LocalExecutor(Executor):
                         for (index, _), row in zip(items, rows, strict=False):
                             yield index, row
             finally:
-                stopping.set()
+                stopping.cancel()
                 for future in running:
                     future.cancel()
                 while wait(running, timeout=_STOP_SECONDS).not_done:
                     for items in running.values():
                         for scenario in {id(point.scenario): point.scenario for _, point in items}.values():
                             scenario.stop()
+
+    def _row(self, point: DesignPoint, stopping: Cancellation) -> StudyRow:
+        limit = limit_s(point.scenario, self._point_timeout_s)
+        if limit is None:
+            with cancellable(stopping):
+                return evaluate(point)
+        reason = f"took longer than {limit:g} s (executor.point_timeout_s)"
+        with cancellable(stopping.limited_to(limit, reason)):
+            return evaluate(point)
 
 
 def usable_cores() -> int:

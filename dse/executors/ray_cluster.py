@@ -13,13 +13,14 @@ from dse.executors.chunks import Chunk, ChunkSizer, Item, drawn
 from dse.executors.interrupts import noticed_interrupts
 from dse.executors.local import usable_cores
 from dse.executors.ray_session import ray_session
+from dse.executors.ray_watch import RayWatch
 from dse.executors.scenarios import ScenarioPacks
+from dse.executors.settings import ExecutorSettings
 from dse.executors.worker import Work, evaluate_chunk
 from dse.points import DesignPoint, failed_row
 from dse.points.inputs import engine_version
-from dse.results import StudyRow
-
-POINT_TIMEOUT_S = 600.0
+from dse.signals import raise_if_signalled
+from dse.studies import StudyRow
 
 _CHUNK_SECONDS = 1.0
 _CHUNK_LIMIT_SECONDS = 2.0  # then a worker gives the rest of a chunk back
@@ -35,20 +36,24 @@ _GIVE_UP_AFTER = 5  # losses of one point
 _NODE_LOSSES = 5  # of a chunk, before its points are suspected
 
 
+def make(settings: ExecutorSettings) -> Executor:
+    """Return the executor that `executor=ray` names."""
+    return RayExecutor(settings.address, settings.workers, settings.point_timeout_s)
+
+
 class RayExecutor(Executor):
     """Workers of Ray: `address` None starts them on this machine, else it is HOST:PORT of a cluster, or auto.
 
     `workers` is the number of processes, at most; None means one for each CPU. A point that takes longer than
-    `point_timeout_s` is a row of status `timeout`.
+    `point_timeout_s` is a row of status `timeout`; None means no limit.
     """
 
     def __init__(
         self,
         address: str | None = None,
         workers: int | None = None,
-        point_timeout_s: float = POINT_TIMEOUT_S,
+        point_timeout_s: float | None = None,
     ) -> None:
-        """Start nothing yet."""
         self._address = address
         self._workers = workers
         self._point_timeout_s = point_timeout_s
@@ -57,7 +62,8 @@ class RayExecutor(Executor):
         """See `Executor.run`. An error, Ctrl-C or closing cancels what is in flight.
 
         Raises:
-            InputError: also where ray is missing, the cluster does not answer or has another version of dse.
+            InputError: also where ray is missing, does not start or ends, the cluster does not answer or has
+                another version of dse.
         """
         with ray_session(self._address, self._workers or usable_cores()) as (ray, is_ours):
             run = _Run(ray, enumerate(points), self._workers, self._point_timeout_s)
@@ -71,8 +77,11 @@ class RayExecutor(Executor):
 class _Run:
     """The chunks of one run: those to do before others are drawn, and those in flight."""
 
-    def __init__(self, ray: Any, source: Iterator[Item], workers: int | None, point_timeout_s: float) -> None:
+    def __init__(
+        self, ray: Any, source: Iterator[Item], workers: int | None, point_timeout_s: float | None
+    ) -> None:
         self._ray = ray
+        self._watch = RayWatch(ray)
         self._source = source
         self._workers = workers
         self._point_timeout_s = point_timeout_s
@@ -89,6 +98,7 @@ class _Run:
         while self._fill():
             if interrupts:
                 raise KeyboardInterrupt
+            raise_if_signalled()
             ready, _ = self._ray.wait(list(self._in_flight), num_returns=1, timeout=_WAIT_SECONDS)
             for reference in ready:
                 yield from self._finished(self._in_flight.pop(reference), reference)
@@ -115,7 +125,9 @@ class _Run:
 
     def _fill(self) -> bool:
         """Submit chunks up to the limit; return whether any is in flight."""
-        self._count_cpus()
+        self._watch.check()
+        if self._watch.is_answered:
+            self._count_cpus()
         while len(self._in_flight) < self._limit:
             chunk = self._again.popleft() if self._again else Chunk(drawn(self._source, self._sizer.size))
             if not chunk.items:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import os
 import socket
@@ -11,7 +12,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from dse import signals
 from dse.errors import InputError
+from dse.executors.ray_watch import RayWatch, end_processes, last_words
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 20.0  # of which the start of Python and Ray takes some
@@ -19,14 +22,17 @@ _PROBE = "import sys; from ray._raylet import GcsClient; GcsClient(address=sys.a
 _MIB = 2**20
 _STORE_BYTES = 256 * _MIB  # scenarios and rows are small; more than this goes to the disk
 _INSTALL = "pip install ray"
+_LEAST_VERSION = (2, 59)  # from here on, sessions of `ray.init` ask for a token
 
 
 @contextlib.contextmanager
-def ray_session(address: str | None, cpus: int) -> Iterator[Any]:
-    """Yield the module `ray`, connected to `address`, or to `cpus` workers on this machine.
+def ray_session(address: str | None, cpus: int) -> Iterator[tuple[Any, bool]]:
+    """Yield the module `ray`, connected to `address` or to `cpus` workers here, and whether this is new.
+
+    Workers on this machine listen on its loopback interface only.
 
     Raises:
-        InputError: ray is not installed, or nothing answers at the address.
+        InputError: ray is not installed or too old, does not start, or nothing answers at the address.
     """
     try:
         import ray
@@ -35,32 +41,108 @@ def ray_session(address: str | None, cpus: int) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray, False
         return
+    _check_version(ray.__version__)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_worker_niceness", "0")  # as threads have; Ray's own is 15
     quiet: dict[str, Any] = {
         "log_to_driver": False,
         "logging_level": logging.ERROR,
     }
-    with _without_reports():
-        if address is None:
-            ray.init(
-                "local",  # not that of RAY_ADDRESS: executor.address=auto means it
-                num_cpus=cpus,
-                object_store_memory=_STORE_BYTES,
-                include_dashboard=False,
-                **quiet,
-            )
-        else:
-            _check(address)
-            try:
-                ray.init(address, **quiet)
-            except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
-                first = str(error).strip().split("\n")[0]
-                raise InputError(f"executor.address is '{address}'; cannot connect: {first}") from None
+    if address is not None:
+        _check(address)
+    with last_words(), _without_reports():
+        agents: list[Any] = []
         try:
+            with _own_handlers(), contextlib.nullcontext() if address else _on_loopback():
+                if address is None:
+                    _start(ray, cpus, quiet)
+                else:
+                    _connect(ray, address, quiet)
+            signals.raise_if_signalled()
             yield ray, True
         finally:
+            if ray.is_initialized() and address is None:
+                agents = RayWatch(ray).agents()
             ray.shutdown()
+            end_processes(agents)
+
+
+def _start(ray: Any, cpus: int, quiet: dict[str, Any]) -> None:
+    try:
+        ray.init(
+            "local",  # not that of RAY_ADDRESS: executor.address=auto means it
+            num_cpus=cpus,
+            object_store_memory=_STORE_BYTES,
+            include_dashboard=False,
+            **quiet,
+        )
+    except Exception as error:  # Ray raises the base class where its processes take too long
+        raise InputError(
+            f"Ray cannot start on this machine: {_first_line(error)}; executor=local does without"
+        ) from error
+
+
+def _connect(ray: Any, address: str, quiet: dict[str, Any]) -> None:
+    try:
+        ray.init(address, **quiet)
+    except Exception as error:
+        raise InputError(f"executor.address is '{address}'; cannot connect: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).split("\n")[0].rstrip(".")
+
+
+def _check_version(version: str) -> None:
+    """Refuse a Ray whose sessions on this machine anybody who reaches them may use."""
+    numbers = [int(part) for part in version.split(".")[:2] if part.isdigit()]
+    if numbers < list(_LEAST_VERSION):
+        least = ".".join(map(str, _LEAST_VERSION))
+        raise InputError(
+            f"executor=ray needs ray {least} or newer, whose sessions ask for a token; ray {version} is "
+            f"installed: pip install 'ray>={least}'"
+        )
+
+
+@contextlib.contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Have Ray listen on 127.0.0.1 only, as it does of itself on macOS and Windows.
+
+    Its argument for the address of a node turns 127.0.0.1 into the address that others reach; what decides is
+    whether this machine may be a part of a cluster. Where this switch is not found, Ray listens to all.
+    """
+    constants = importlib.import_module("ray._private.ray_constants")
+    name, variable = "ENABLE_RAY_CLUSTER", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+    before, inherited = getattr(constants, name, None), os.environ.get(variable)
+    if before is None:
+        yield
+        return
+    setattr(constants, name, False)
+    os.environ[variable] = "0"  # for Ray's other processes
+    try:
+        yield
+    finally:
+        setattr(constants, name, before)
+        if inherited is None:
+            del os.environ[variable]
+        else:
+            os.environ[variable] = inherited
+
+
+@contextlib.contextmanager
+def _own_handlers() -> Iterator[None]:
+    """Keep SIGTERM to ourselves: Ray would end the process, and its native code print a stack."""
+    utils = importlib.import_module("ray._private.utils")
+    name = "set_sigterm_handler"
+    before = getattr(utils, name, None)
+    if before is not None:
+        setattr(utils, name, lambda _: None)
+    try:
+        yield
+    finally:
+        if before is not None:
+            setattr(utils, name, before)
+        signals.listen_again()
 
 
 def _check(address: str) -> None:

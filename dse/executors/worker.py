@@ -12,10 +12,11 @@ from typing import Any
 from dse.errors import InputError
 from dse.points import DesignPoint, Scenario, evaluate
 from dse.points.inputs import engine_version
-from dse.results import StudyRow
 from dse.strategies import Strategy
+from dse.studies import StudyRow
 
 _PACKS = 16  # lists of scenarios that a worker keeps, with their texts and digests
+_LONGEST_SECONDS = 1e9  # what the kernel can count
 _kept: dict[str, list[Scenario]] = {}
 
 
@@ -25,7 +26,7 @@ class Work:
 
     parts: Sequence[tuple[int, int, Sequence[Strategy]]]
     version: str
-    point_timeout_s: float
+    point_timeout_s: float | None
     chunk_limit_s: float
     alone: bool = False
 
@@ -71,19 +72,22 @@ def evaluate_chunk(packs: Sequence[Any], work: Work) -> Done:
     return Done(rows, time.perf_counter() - began)
 
 
-def limit_s(scenario: Scenario, point_timeout_s: float) -> float:
+def limit_s(scenario: Scenario, point_timeout_s: float | None) -> float | None:
     """Return the seconds that a point may take: programs of the user's own have limits of their own."""
+    if point_timeout_s is None:
+        return None
     programs = (scenario.generator, scenario.simulator)
     return point_timeout_s + sum(getattr(program, "timeout_s", 0.0) for program in programs)
 
 
 @contextlib.contextmanager
-def deadline(seconds: float) -> Iterator[None]:
-    """End this process with SIGALRM when the block takes longer, even inside native code.
+def deadline(seconds: float | None) -> Iterator[None]:
+    """End this process with SIGALRM when the block takes longer, even inside native code; None is no limit.
 
     The kernel does it: no handler has to run, which a stuck engine would not let happen.
     """
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    if seconds is not None and seconds < _LONGEST_SECONDS:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:

@@ -9,6 +9,8 @@ from typing import Any
 
 from dse.errors import InputError
 from dse.simulators import NEVER, RankRecording, RecordedNode, Recording
+from dse.strategies import AXES as STRATEGY_AXES
+from dse.strategies import DEGREES, GROUPED
 from dse.workloads import parse_name
 
 PARTS = {
@@ -16,9 +18,11 @@ PARTS = {
     "memory_bound": "compute, bound by its memory's bandwidth",
     "recompute": "compute that repeats the forward pass, whatever bounds it",
     "other_compute": "compute with a recorded duration, or on the CPU",
-    "exposed_dp": "communication of data parallelism, no compute",
-    "exposed_tp": "communication of tensor parallelism, no compute",
-    "exposed_sp": "communication of sequence parallelism, no compute",
+    **{
+        f"exposed_{axis.name}": f"communication of {axis.meaning.removeprefix('degree of ')}, no compute"
+        for axis in STRATEGY_AXES
+        if axis.has_groups
+    },
     "exposed_pp": "messages between pipeline stages under way, nothing else",
     "exposed_comm": "communication of groups whose axis is not known, no compute",
     "remote_memory": "remote memory accesses, no compute",
@@ -26,13 +30,14 @@ PARTS = {
     "idle": "nothing at all",
     "finished": "this rank is done, others are not",
 }
-AXES = ("dp", "tp", "sp", "pp", "comm")
+AXES = (*DEGREES, "comm")
 
 # What counts where several run at once, most important first. One compute node runs at a time, and one of the
 # nodes that send; only messages from other ranks (exposed_pp) arrive beside them.
 _PRIORITY = (
     *("compute_bound", "memory_bound", "recompute", "other_compute"),
-    *("exposed_dp", "exposed_tp", "exposed_sp", "exposed_comm", "remote_memory"),
+    *(f"exposed_{axis}" for axis in (*GROUPED, "comm")),
+    "remote_memory",
     *("exposed_pp", "pipeline_bubble", "finished"),
 )
 _BIT = {part: number for number, part in enumerate(_PRIORITY)}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dse.explain.breakdown import PARTS, Breakdown
-from dse.explain.compare import Comparison, Difference
+from dse.explain.comparison import Comparison, Difference
 from dse.explain.explanation import Explanation
 from dse.explain.memory import CATEGORIES, MemoryAtPeak
 from dse.units import format_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dse.errors import InputError
@@ -10,6 +10,9 @@ from dse.suggestions import did_you_mean
 
 FIDELITIES = ("stage", "realistic")
 RECOMPUTES = ("stage", "selective", "full")
+
+CHOICE = {"is_choice": True}
+"""Metadata of fields that say how a model is run, not what it is: they compete, as strategies do."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Repairs:
     just_in_time_gathers: bool | None = None
     shared_gathers: bool | None = None
     contiguous_stages: bool | None = None
-    recompute: str | None = None
+    recompute: str | None = field(default=None, metadata=CHOICE)
 
     def __post_init__(self) -> None:
         """Check every value."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 from dse.errors import InputError
-from dse.models.fidelity import FIDELITIES, REPAIRS_OF, Repairs
+from dse.models.fidelity import CHOICE, FIDELITIES, REPAIRS_OF, Repairs
 from dse.suggestions import did_you_mean
 
 MODEL_DIMENSIONS = (
@@ -20,6 +20,8 @@ MODEL_DIMENSIONS = (
     "num_layers",
 )
 _MAX_DIMENSION = 2**63 - 1
+_MAX_LAYERS = 10_000
+_MAX_INSTANCES = 200_000  # layers times micro-batches: each is made, and takes some 35 kB
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,9 @@ class ModelSpec:
     batch on a rank up to 4 a stage (Huang et al. 2019: from there on the bubble is almost negligible).
 
     Raises:
-        InputError: a dimension is not an integer from 1 (`num_layers`: 2) to 2^63 - 1; a choice is unknown.
+        InputError: a dimension is not an integer from 1 (`num_layers`: 2) to 2^63 - 1; there are more than
+            10,000 layers, or 200,000 layers times micro-batches; a choice is unknown; the name is empty or
+            not printable.
     """
 
     name: str
@@ -51,7 +55,7 @@ class ModelSpec:
     num_layers: int
     num_kv_heads: int | None = None
     gated_mlp: bool = False
-    micro_batches: int | None = None
+    micro_batches: int | None = field(default=None, metadata=CHOICE)
     fidelity: str = "stage"
     repairs: Repairs = field(default_factory=Repairs)
 
@@ -59,6 +63,8 @@ class ModelSpec:
         """Check every dimension."""
         if not self.name:
             raise InputError("model.name is empty; it must name the model, for example llama70b")
+        if not self.name.isprintable():
+            raise InputError(f"model.name is {self.name!r}; it must have printable characters only")
         for key in (*MODEL_DIMENSIONS, "num_kv_heads", "micro_batches"):
             value = getattr(self, key)
             if value is None and key not in MODEL_DIMENSIONS:
@@ -71,6 +77,13 @@ class ModelSpec:
             raise InputError(
                 "model.num_layers is 1; it must be at least 2: with a single layer the output embedding "
                 "is left unconnected, and the backward pass starts on its own"
+            )
+        if self.num_layers > _MAX_LAYERS:
+            raise InputError(f"model.num_layers is {self.num_layers}; at most {_MAX_LAYERS} are allowed")
+        if (self.micro_batches or 1) * self.num_layers > _MAX_INSTANCES:
+            raise InputError(
+                f"model.micro_batches is {self.micro_batches}; with {self.num_layers} layers at most "
+                f"{_MAX_INSTANCES // self.num_layers} are allowed"
             )
         if self.num_heads % (self.num_kv_heads or 1):
             raise InputError(
@@ -119,6 +132,11 @@ class ModelSpec:
         batch = self.batch_size // dp if self.batch_size % dp == 0 else self.batch_size
         return max(count for count in range(1, 4 * pp + 1) if batch % count == 0)
 
+    def choices_under(self, dp: int, pp: int, *, activation_recompute: bool) -> dict[str, object]:
+        """The fields with the metadata `CHOICE` by dotted name, as they take effect under a strategy."""
+        recompute = self.resolved_repairs.recompute if activation_recompute else None
+        return {"micro_batches": self.micro_batches_on(dp, pp), "repairs.recompute": recompute}
+
     @property
     def parameters(self) -> int:
         """Number of weights that the workload has, embeddings included (no biases, no norms)."""
@@ -130,3 +148,10 @@ class ModelSpec:
         feed_forward = (3 if gated else 2) * self.d_model * self.d_ff
         embeddings = (self.input_dim + self.output_dim) * self.d_model
         return self.num_layers * (attention + feed_forward) + embeddings
+
+
+CHOICES = (
+    *[entry.name for entry in fields(ModelSpec) if entry.metadata.get("is_choice")],
+    *[f"repairs.{entry.name}" for entry in fields(Repairs) if entry.metadata.get("is_choice")],
+)
+"""Dotted names of the fields that say how a model is run, not what it is."""

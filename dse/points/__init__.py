@@ -1,6 +1,25 @@
 """Design points: what is evaluated, its key, and its evaluation to one row of results."""
 
-from dse.points.evaluate import evaluate, failed_row, point_of, run_point
-from dse.points.point import DesignPoint, Scenario, scenario_of
+from dse.points.evaluate import doubts, evaluate, failed_row, point_of, record_point, run_point
+from dse.points.point import DesignPoint, Scenario, ScenarioInputs, scenario_of
+from dse.points.stored import point_of_row, strategy_of_row
+from dse.points.utilization import ModelUtilization, model_operations, model_utilization, tokens_per_s
 
-__all__ = ["DesignPoint", "Scenario", "evaluate", "failed_row", "point_of", "run_point", "scenario_of"]
+__all__ = [
+    "DesignPoint",
+    "ModelUtilization",
+    "Scenario",
+    "ScenarioInputs",
+    "doubts",
+    "evaluate",
+    "failed_row",
+    "model_operations",
+    "model_utilization",
+    "point_of",
+    "point_of_row",
+    "record_point",
+    "run_point",
+    "scenario_of",
+    "strategy_of_row",
+    "tokens_per_s",
+]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
 
 from dse.errors import SimulationError, SimulationTimeout
-from dse.points.point import DesignPoint, scenario_of
-from dse.results import Status, StudyRow
-from dse.simulators import Outcome, RankMetrics
-from dse.strategies import InfeasibleStrategy, Strategy
+from dse.points.point import DesignPoint, ScenarioInputs, scenario_of
+from dse.points.utilization import throughput
+from dse.simulators import NativeSimulator, Outcome, RankMetrics, Recording
+from dse.simulators.algorithms import uses_synthesis
+from dse.simulators.understated import understated_communication
+from dse.strategies import DEGREES, InfeasibleStrategy, Strategy, broken_units
+from dse.studies import Status, StudyRow
 from dse.workloads import Workload
 
-if TYPE_CHECKING:
-    from dse.config import Config
 
-
-def point_of(config: Config, strategy: Strategy) -> DesignPoint:
+def point_of(config: ScenarioInputs, strategy: Strategy) -> DesignPoint:
     """Return the design point of a configuration with another strategy.
 
     Raises:
@@ -32,14 +32,34 @@ def run_point(point: DesignPoint) -> tuple[Workload, Outcome]:
         SimulationError, SimulationTimeout, InputError: see `Simulator.simulate` and
             `WorkloadGenerator.generate`.
     """
+    workload = workload_of(point)
+    return workload, point.scenario.simulator.simulate(workload, point.scenario.system)
+
+
+def record_point(point: DesignPoint, *, decisive_only: bool = False) -> Recording:
+    """Generate the workload and simulate it with our engine, which records what happens when.
+
+    Raises:
+        InfeasibleStrategy: as `run_point`; ranks that deadlock are in the recording.
+    """
+    return NativeSimulator().record(
+        workload_of(point), point.scenario.system, strategy=point.strategy, decisive_only=decisive_only
+    )
+
+
+def workload_of(point: DesignPoint) -> Workload:
+    """Generate the workload.
+
+    Raises:
+        InfeasibleStrategy, SimulationError, SimulationTimeout, InputError: as `run_point`.
+    """
     on, strategy = point.scenario, point.strategy
     if strategy.npus != on.system.npus:
         raise InfeasibleStrategy(
-            f"strategy {strategy.label()} needs dp*tp*sp*pp = {strategy.npus} NPUs, "
+            f"strategy {strategy.label()} needs {'*'.join(DEGREES)} = {strategy.npus} NPUs, "
             f"but system {on.system.name} has {on.system.npus}"
         )
-    workload = on.generator.generate(on.model, strategy, on.divisibility)
-    return workload, on.simulator.simulate(workload, on.system)
+    return on.generator.generate(on.model, strategy, on.resolved_divisibility)
 
 
 def evaluate(point: DesignPoint) -> StudyRow:
@@ -57,7 +77,7 @@ def evaluate(point: DesignPoint) -> StudyRow:
     except SimulationTimeout as error:
         return _row(point, "timeout", str(error))
     if outcome.status == "deadlock":
-        return _row(point, "deadlock", outcome.reason, fractional=workload.is_fractional)
+        return _row(point, "deadlock", outcome.reason, fractional=workload.is_fractional, **doubts(point))
     return _metrics_row(point, workload, outcome)
 
 
@@ -72,19 +92,14 @@ def _row(
     reason: str,
     *,
     fractional: bool = False,
-    **metrics: int | float | None,
+    **metrics: int | float | str | None,
 ) -> StudyRow:
     on, strategy = point.scenario, point.strategy
     return StudyRow(
         study=on.study,
         model=on.model.name,
         system=on.system.name,
-        dp=strategy.dp,
-        tp=strategy.tp,
-        sp=strategy.sp,
-        pp=strategy.pp,
-        weight_sharded=strategy.weight_sharded,
-        activation_recompute=strategy.activation_recompute,
+        **dataclasses.asdict(strategy),
         status=status,
         reason=reason,
         fractional=fractional,
@@ -97,6 +112,29 @@ def _row(
     )
 
 
+def doubts(point: DesignPoint) -> dict[str, str | None]:
+    """Return the columns that say why a point's time is not that of a real machine; None: nothing is known.
+
+    Raises:
+        InputError: a file of the system cannot be read.
+    """
+    on, strategy = point.scenario, point.strategy
+    native = not on.simulator.is_external
+    return {
+        "understated_comm": understated_communication(on.model, strategy, on.system) if native else None,
+        "impossible_split": "; ".join(broken_units(on.model, strategy)) or None,
+    }
+
+
+def _schedules(point: DesignPoint, workload: Workload) -> str | None:
+    on = point.scenario
+    if on.simulator.is_external or not uses_synthesis(on.system):
+        return None
+    from dse.simulators.synthesized import quality_of_schedules
+
+    return quality_of_schedules(on.system, workload.native)
+
+
 def _metrics_row(point: DesignPoint, workload: Workload, outcome: Outcome) -> StudyRow:
     """Wall time and peak memory are maxima; the rest is the last rank's, the lowest id on ties."""
     classes = [metrics for metrics in outcome.classes if metrics is not None]
@@ -104,12 +142,13 @@ def _metrics_row(point: DesignPoint, workload: Workload, outcome: Outcome) -> St
     rank0 = outcome.rank(0)
     assert rank0 is not None
     peaks = [metrics.peak_memory_bytes for metrics in classes if metrics.peak_memory_bytes is not None]
+    wall_time_ns = max(metrics.wall_time_ns for metrics in classes)
     return _row(
         point,
         "ok",
         "",
         fractional=workload.is_fractional,
-        wall_time_ns=max(metrics.wall_time_ns for metrics in classes),
+        wall_time_ns=wall_time_ns,
         gpu_time_ns=last.gpu_time_ns,
         comm_time_ns=last.comm_time_ns,
         exposed_comm_ns=last.exposed_comm_ns,
@@ -122,4 +161,7 @@ def _metrics_row(point: DesignPoint, workload: Workload, outcome: Outcome) -> St
         rank0_peak_memory_bytes=rank0.peak_memory_bytes,
         last_rank=list(outcome.class_of_rank).index(outcome.classes.index(last)),
         rank_classes=len(outcome.classes),
+        schedules=_schedules(point, workload),
+        **doubts(point),
+        **throughput(point, wall_time_ns, is_fractional=workload.is_fractional),
     )

@@ -3,21 +3,52 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
-import types
 import typing
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dse import _engine
 from dse.errors import InputError
 from dse.files import read_bytes
-from dse.models import ModelSpec
-from dse.systems import SystemSpec
+from dse.models import ModelSpec, Repairs
+from dse.records import MisfitError, converted, has_default, plain
+from dse.systems import CollectiveAlgorithms, Derating, Dimension, LinkFault, RemoteMemory, SystemSpec
 
 _FILE_KEYS = ("file", "routes")  # of a dimension: what is in the file counts, not only its name
 _UNUSED_KEYS = ("omitted_keys",)  # of a system: changes no result, only how files are written
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# The fields that every specification of 0.2.0 wrote. Any other one is left out while it has its default, so
+# that a new field changes no key of a point that does not use it, and stored points can still be rebuilt.
+_ALWAYS_WRITTEN: dict[type, frozenset[str]] = {
+    ModelSpec: _names(
+        "name input_dim output_dim d_model d_ff num_heads seq_len batch_size num_layers num_kv_heads "
+        "gated_mlp micro_batches fidelity repairs"
+    ),
+    Repairs: _names(
+        "bytes_per_element multiply_add_as_two block_shapes output_projection nonlinear_operators loss "
+        "embedding_lookup no_input_gradient optimizer_state consistent_sharding just_in_time_gathers "
+        "shared_gathers contiguous_stages recompute"
+    ),
+    SystemSpec: _names(
+        "name network collectives peak_tflops memory_bandwidth_gbps network_model scheduling_policy "
+        "endpoint_delay_ns active_chunks_per_dimension preferred_dataset_splits collective_optimization "
+        "roofline_enabled track_local_memory replay_only trace_enabled local_memory_trace_filename "
+        "model_shared_bus queues_per_dimension rendezvous_protocol injection_scale remote_memory faults "
+        "deratings inert omitted_keys"
+    ),
+    Dimension: _names("topology npus bandwidth_gbps latency_ns shape routing file routes"),
+    LinkFault: _names("source destination removed bandwidth_factor latency_factor at_ns"),
+    Derating: _names("npu compute_factor memory_factor"),
+    CollectiveAlgorithms: _names("all_reduce all_gather reduce_scatter all_to_all"),
+    RemoteMemory: _names("memory_type latency_ns bandwidth_bytes_per_ns num_nodes num_npus_per_node"),
+}
 
 _Spec = TypeVar("_Spec")
 
@@ -29,7 +60,7 @@ def canonical_json(value: Any) -> str:
 
 def model_json(model: ModelSpec) -> str:
     """Return a model as canonical JSON."""
-    return canonical_json(_plain(model, ModelSpec))
+    return canonical_json(plain(model, ModelSpec, _written))
 
 
 def system_json(system: SystemSpec) -> str:
@@ -38,7 +69,7 @@ def system_json(system: SystemSpec) -> str:
     Raises:
         InputError: a file cannot be read.
     """
-    values = _plain(system, SystemSpec)
+    values = plain(system, SystemSpec, _written)
     for key in _UNUSED_KEYS:
         del values[key]
     for dimension in values["network"]:
@@ -75,53 +106,47 @@ def system_of_json(text: str) -> SystemSpec:
     return _built(SystemSpec, values, "system")
 
 
-@functools.cache
-def engine_version() -> str:
-    """Return the version of this package, which is raised whenever a result may change."""
-    from importlib.metadata import version
+def result_version() -> int:
+    """Return the version of results, which is raised whenever a result may change.
 
-    return version("dse")
+    That of the package says what was released: a new text in the guide does not make results new.
+    """
+    return _engine.RESULT_VERSION
+
+
+def engine_version() -> str:
+    """Return the version of this package, as it is released."""
+    import dse
+
+    return dse.__version__
 
 
 def _file_digest(path: str) -> str:
     return hashlib.sha256(read_bytes(Path(path))).hexdigest()
 
 
-def _plain(value: Any, hint: Any) -> Any:
-    """Plain data; numbers have the type that their field declares, so that 100 and 100.0 are one input."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        hints = _hints(type(value))
-        return {name: _plain(getattr(value, name), hint) for name, hint in hints.items()}
-    if isinstance(value, tuple | list):
-        item, *_ = [*typing.get_args(hint), Any]
-        return [_plain(entry, item) for entry in value]
-    if isinstance(value, int) and not isinstance(value, bool) and hint is float:
-        return float(value)
-    return value
+def _written(value: Any) -> list[str]:
+    """The names of the fields that stand in the JSON of a specification."""
+    always = _ALWAYS_WRITTEN.get(type(value), frozenset())
+    return [
+        field.name
+        for field in dataclasses.fields(value)
+        if field.name in always or not has_default(value, field)
+    ]
 
 
 def _built(spec: type[_Spec], values: dict[str, Any], what: str) -> _Spec:
     try:
-        return typing.cast(_Spec, _typed(values, spec))
-    except (TypeError, KeyError, AttributeError) as error:
+        return typing.cast(_Spec, converted(_frozen(values), spec, what))
+    except MisfitError as error:
         raise InputError(f"a stored {what} is not one of this version ({error}): sweep again") from None
 
 
-def _typed(value: Any, hint: Any) -> Any:
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        if value is None:
-            return None
-        hint = next(part for part in typing.get_args(hint) if part is not type(None))
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        hints = _hints(hint)
-        return hint(**{name: _typed(entry, hints[name]) for name, entry in value.items()})
-    if isinstance(value, list):
-        arguments = typing.get_args(hint)
-        if len(arguments) == 2 and arguments[1] is not Ellipsis:
-            return tuple(_typed(entry, part) for entry, part in zip(value, arguments, strict=True))
-        item = arguments[0] if arguments else Any
-        return tuple(_typed(entry, item) for entry in value)
-    return value
+def _frozen(value: Any) -> Any:
+    """Lists as tuples, also where a field takes any value."""
+    if isinstance(value, dict):
+        return {name: _frozen(entry) for name, entry in value.items()}
+    return tuple([_frozen(entry) for entry in value]) if isinstance(value, list) else value
 
 
 def _parsed(text: str, what: str) -> dict[str, Any]:
@@ -132,8 +157,3 @@ def _parsed(text: str, what: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InputError(f"a stored {what} is not a JSON object: sweep again")
     return values
-
-
-@functools.cache
-def _hints(spec: type) -> dict[str, Any]:
-    return typing.get_type_hints(spec)

@@ -7,36 +7,42 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from dse.models import ModelSpec
-from dse.points.inputs import canonical_json, engine_version, model_json, system_json
-from dse.simulators import NativeSimulator, Simulator, make_simulator
-from dse.strategies import STRATEGY_FIELDS, Strategy
+from dse.points.inputs import canonical_json, model_json, result_version, system_json
+from dse.simulators import NativeSimulator, Simulator, SimulatorSettings, make_simulator
+from dse.strategies import AXES, Divisibility, Strategy, is_feasible, resolved_divisibility
+from dse.studies.lookup import KEY_DIGITS
 from dse.systems import SystemSpec
-from dse.workloads import NativeGenerator, WorkloadGenerator, make_generator
-from dse.workloads.generate import Divisibility
+from dse.workloads import NativeGenerator, WorkloadGenerator, WorkloadSettings, make_generator
 
-if TYPE_CHECKING:
-    from dse.config import Config
-
-KEY_DIGITS = 32
-"""Hexadecimal digits of a key: 128 bits, so that 10^9 points collide with a probability of about 10^-21."""
-
-_KEY_TEXT = "%s" + " %d" * len(STRATEGY_FIELDS)
-_strategy_values = attrgetter(*STRATEGY_FIELDS)
+# The axes of 0.2.0 always count. Younger ones count where they are not what they are by default, so that they
+# leave the keys of older points as they are.
+_FIRST_AXES = tuple([axis.name for axis in AXES if axis.since == 1])
+_YOUNGER_AXES = {axis.name: axis.default for axis in AXES if axis.since > 1}
+_KEY_TEXT = "%s" + " %d" * len(_FIRST_AXES)
+_strategy_values = attrgetter(*_FIRST_AXES)
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What many design points share: the study, the model, the system, and what generates and simulates."""
+    """What many design points share: the study, the model, the system, and what generates and simulates.
+
+    `divisibility` None: what the model's fidelity says.
+    """
 
     study: str
     model: ModelSpec
     system: SystemSpec
-    divisibility: Divisibility = "stage"
+    divisibility: Divisibility | None = None
     simulator: Simulator = field(default_factory=NativeSimulator)
     generator: WorkloadGenerator = field(default_factory=NativeGenerator)
+
+    @functools.cached_property
+    def resolved_divisibility(self) -> Divisibility:
+        """What happens to sizes that do not divide."""
+        return resolved_divisibility(self.model, self.divisibility)
 
     @functools.cached_property
     def model_spec(self) -> str:
@@ -53,8 +59,8 @@ class Scenario:
         """What generates and simulates, as canonical JSON: all of it that a result may depend on."""
         return canonical_json(
             {
-                "divisibility": self.divisibility,
-                "engine": engine_version(),
+                "divisibility": self.resolved_divisibility,
+                "result_version": result_version(),
                 "simulator": self.simulator.identity(),
                 "workload": self.generator.identity(),
             }
@@ -85,13 +91,40 @@ class DesignPoint:
     strategy: Strategy
 
     @property
+    def is_feasible(self) -> bool:
+        """Whether a workload exists and fills the system; other points are rows with a reason."""
+        on = self.scenario
+        fills = self.strategy.npus == on.system.npus
+        return fills and is_feasible(on.model, self.strategy, on.resolved_divisibility)
+
+    @property
     def key(self) -> str:
-        """`KEY_DIGITS` hexadecimal digits: a hash of every input and of the version of the engine."""
+        """`KEY_DIGITS` hexadecimal digits: a hash of every input and of the version of results."""
         text = _KEY_TEXT % (self.scenario.digest, *_strategy_values(self.strategy))
+        for name, default in _YOUNGER_AXES.items():
+            value = getattr(self.strategy, name)
+            text += "" if value == default else f" {name}={value}"
         return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
 
 
-def scenario_of(config: Config, model: ModelSpec | None = None, system: SystemSpec | None = None) -> Scenario:
+class ScenarioInputs(Protocol):
+    """What a configuration tells of a scenario."""
+
+    @property
+    def study(self) -> str: ...  # noqa: D102
+    @property
+    def model(self) -> ModelSpec: ...  # noqa: D102
+    @property
+    def system(self) -> SystemSpec: ...  # noqa: D102
+    @property
+    def workload(self) -> WorkloadSettings: ...  # noqa: D102
+    @property
+    def simulator(self) -> SimulatorSettings: ...  # noqa: D102
+
+
+def scenario_of(
+    config: ScenarioInputs, model: ModelSpec | None = None, system: SystemSpec | None = None
+) -> Scenario:
     """Return the scenario of a configuration, with another model or system if one is given.
 
     Raises:

@@ -8,11 +8,10 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from dse.results import StudyRow
-from dse.strategies import STRATEGY_FIELDS
+from dse.strategies import STRATEGY_FIELDS, StrategyFields
+from dse.studies import StudyRow
 
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*", re.ASCII)
-_FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}", re.ASCII)  # as in dse.config
 _WORDS = ("null", "true", "false", "nan", "inf")
 _NOT_IN_CONF = ("inert", "omitted_keys")  # what files of ASTRA-sim say without any effect
 
@@ -53,7 +52,7 @@ class Commands:
         return f"{self.origin(row).command} {strategy_overrides(row)}"
 
     def _new_origin(self, row: StudyRow) -> Origin:
-        from dse.points.inputs import engine_version
+        from dse.points.inputs import result_version
 
         start = ["python", "-m", "dse.point"]
         if row.model_spec is None or row.system_spec is None:
@@ -66,8 +65,6 @@ class Commands:
         groups, base_model, base_system = self._base(*names)
         words = [*start, *groups, *_changes(base_system, system, "system")]
         words += _changes(base_model, model, "model")
-        if not _FOLDER_NAME.fullmatch("-".join(names)):
-            words.append("study=point")  # the name that follows from these two would be refused
         notes = []
         if options.get("divisibility", "stage") != "stage":
             words.append(f"workload.divisibility={hydra(options['divisibility'])}")
@@ -77,8 +74,11 @@ class Commands:
         if options.get("workload", {}).get("name") == "stage":
             words += ["workload=stage", "workload.checkout=PATH"]
             notes.append("PATH of the checkout is that of the STAGE that generated the point.")
-        if options.get("engine") not in (None, engine_version()):
-            notes.append(f"The point was evaluated by version {options['engine']} of dse.")
+        version = options.get("result_version", options.get("engine"))
+        if version not in (None, result_version()):
+            notes.append(
+                f"The point has results of version {version}, and this program has {result_version()}."
+            )
         return Origin(shlex.join(words), " ".join(notes))
 
     def _base(self, model: str, system: str) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
@@ -101,9 +101,9 @@ class Commands:
         return chosen, *self._bases[key]
 
 
-def strategy_overrides(row: StudyRow) -> str:
-    """Return every degree and switch as overrides; the page writes them in the same way."""
-    return " ".join(f"strategy.{name}={hydra(getattr(row, name))}" for name in STRATEGY_FIELDS)
+def strategy_overrides(strategy: StrategyFields) -> str:
+    """Return every degree and flag as overrides; the page writes them in the same way."""
+    return " ".join(f"strategy.{name}={hydra(getattr(strategy, name))}" for name in STRATEGY_FIELDS)
 
 
 def hydra(value: Any) -> str:

@@ -9,33 +9,41 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dse.answers import (
+    ANSWER_COLUMNS,
+    Cap,
+    Group,
+    apply_cap,
+    counts_by_status,
+    default_point,
+    describe_variants,
+    groups,
+    unfinished_note,
+)
+from dse.answers.cautions import cautions
+from dse.answers.conventions import certainty, mfu_conventions
+from dse.answers.distinct import distinct_points
+from dse.answers.groups import variant_of
 from dse.errors import DseError
+from dse.points import point_of_row
+from dse.reports.axes import axes_against
 from dse.reports.commands import Commands
 from dse.reports.ranked import Ranked, heat_maps
 from dse.reports.rebuilt import explanation, sensitivity
 from dse.reports.setup import setup
-from dse.results import (
-    SELECTION_COLUMNS,
-    Group,
-    Snapshot,
-    StudyRow,
-    StudyStore,
-    counts_by_status,
-    describe_variants,
-    groups,
-)
-from dse.results.groups import variant_of
+from dse.strategies import STRATEGY_FIELDS
+from dse.studies import Snapshot, StudyRow, StudyStore
 from dse.units import format_bytes
-from dse.whatif import point_of_row, strategy_of_row
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COLUMNS = (*SELECTION_COLUMNS, "reason", "fractional", "npus", "model_spec", "system_spec", "options")
+COLUMNS = (*ANSWER_COLUMNS, "reason", "fractional")
 POINT_FIELDS = (
-    *("dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute"),
+    *STRATEGY_FIELDS,
     *("wall_time_ns", "peak_memory_bytes", "exposed_comm_ns", "gpu_time_ns", "comm_time_ns"),
     *("compute_utilization_pct", "memory_utilization_pct", "compute_bound_pct", "operation_intensity"),
+    *("mfu_pct", "tokens_per_s", "tokens_per_s_per_npu"),
     *("fractional", "last_rank", "rank_classes", "key"),
 )
 """What the page knows of each point, besides its rank and its origin."""
@@ -51,29 +59,39 @@ def report_data(
     store: StudyStore,
     *,
     memory_cap_bytes: int | None = None,
+    is_cap_asked: bool = False,
     title: str | None = None,
     max_points: int = 2000,
 ) -> dict[str, Any]:
-    """Return the report of a study.
+    """Return the report of a study, under a cap if there is one; `is_cap_asked` as in `Cap`.
 
-    Keys: title, memory_cap_bytes, point_fields, overview, groups, omitted_groups, sweeps. The best points are
-    evaluated again, for their breakdowns and the sensitivity; the same study gives the same data.
+    Keys: title, memory_cap_bytes, notes, point_fields, overview, groups, axis_studies (`axes_against`),
+    omitted_groups, sweeps. The best points are evaluated again, for their breakdowns and the sensitivity; the
+    same study gives the same data.
 
     Raises:
-        InputError: the folder is not a readable study.
+        InputError: the folder is not a readable study, or a cap is asked for and memory is tracked nowhere.
     """
     snapshot = store.snapshot(COLUMNS)
     found = groups(snapshot.table)
+    caps, notes = apply_cap(found, Cap(memory_cap_bytes, is_cap_asked))
+    found = [Group(group.title, distinct_points(group.table)) for group in found]
     commands = Commands()
     return {
         "title": title or _title(found, store.folder.resolve().name),
         "memory_cap_bytes": memory_cap_bytes,
+        "notes": [*notes, *unfinished_note(store)],
         "point_fields": list(POINT_FIELDS),
-        "overview": [_overview(snapshot, group, memory_cap_bytes) for group in found if len(found) > 1],
+        "overview": [
+            _overview(snapshot, group, limit)
+            for group, limit in zip(found, caps, strict=True)
+            if len(found) > 1
+        ],
         "groups": [
-            _group(number, snapshot, group, commands, memory_cap_bytes, max_points)
+            _group(number, snapshot, group, commands, caps[number], max_points)
             for number, group in enumerate(found[:MAX_GROUPS])
         ],
+        "axis_studies": axes_against(snapshot, memory_cap_bytes),
         "omitted_groups": max(0, len(found) - MAX_GROUPS),
         "sweeps": [_sweep(path) for path in store.sweeps()],
     }
@@ -100,7 +118,7 @@ def _overview(snapshot: Snapshot, group: Group, memory_cap_bytes: int | None) ->
 
 def _short(row: StudyRow) -> dict[str, Any]:
     return {
-        "label": strategy_of_row(row).label(),
+        "label": row.label(),
         "wall_time_ns": row.wall_time_ns,
         "peak_memory_bytes": row.peak_memory_bytes,
     }
@@ -116,8 +134,7 @@ def _group(
 ) -> dict[str, Any]:
     ranked = Ranked.of(snapshot, group.table)
     has_memory = ranked.has_memory()
-    cap = memory_cap_bytes if has_memory else None
-    capped = None if cap is None else ranked.under(cap)
+    capped = None if memory_cap_bytes is None else ranked.under(memory_cap_bytes)
     answers = _answers(ranked, capped)
     steps = ranked.cap_steps()
     maps: list[dict[str, Any]] = [{"capped": False, "maps": heat_maps(ranked)}]
@@ -128,15 +145,18 @@ def _group(
     shown = ranked.sample(needed, max_points)
     rows = dict(zip(shown, ranked.rows(shown), strict=True))
     points, origins = _points(rows, commands, describe_variants(group.table))
+    named = [rows.get(rank) for rank in answers.values() if rank is not None]
     return {
         "id": f"question-{number + 1}",
         "title": group.title,
         "setup": setup(group.table),
         "has_memory": has_memory,
-        "memory_cap_bytes": cap,
+        "memory_cap_bytes": memory_cap_bytes,
         "counts": counts_by_status(group.table),
         "finished": ranked.table.num_rows,
         "answers": answers,
+        "cautions": cautions(named),
+        "conventions": [*mfu_conventions(named), *_certainty(answers, rows)],
         "smallest_peak_memory_bytes": steps[0][0] if steps else None,
         "origins": origins,
         "points": points,
@@ -148,7 +168,7 @@ def _group(
 
 
 def _answers(ranked: Ranked, capped: Ranked | None) -> dict[str, int | None]:
-    """The ranks of the best points, as `dse.results.select` finds them."""
+    """The ranks of the best points, as `dse.answers.select` finds them."""
     first, second, *_ = [*ranked.first(2), None, None]
     under, under_second, *_ = [*(capped.first(2) if capped else []), None, None]
     return {
@@ -157,6 +177,13 @@ def _answers(ranked: Ranked, capped: Ranked | None) -> dict[str, int | None]:
         "best_under_cap": under,
         "runner_up_under_cap": under_second,
     }
+
+
+def _certainty(answers: Mapping[str, int | None], rows: Mapping[int, StudyRow]) -> list[str]:
+    """Which runners-up are tied with their best point, each sentence once."""
+    row = {name: None if rank is None else rows[rank] for name, rank in answers.items()}
+    said = certainty(row["best"], [row["runner_up"]])
+    return list(dict.fromkeys([*said, *certainty(row["best_under_cap"], [row["runner_up_under_cap"]])]))
 
 
 def _points(
@@ -186,7 +213,7 @@ def _evaluated_again(answers: Mapping[str, int | None], rows: Mapping[int, Study
     breakdowns: list[dict[str, Any]] = []
     reactions: list[dict[str, Any]] = []
     note = ""
-    subject = answers["best"] if answers["best_under_cap"] is None else answers["best_under_cap"]
+    subject = default_point(answers["best"], answers["best_under_cap"])
     for rank in sorted({rank for rank in answers.values() if rank is not None}):
         try:
             point = point_of_row(rows[rank])
@@ -241,7 +268,7 @@ def _sweep(path: Path) -> dict[str, Any]:
 
     try:
         about = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         return {"name": path.stem, "problem": str(error).splitlines()[0]}
     if not isinstance(about, dict):
         return {"name": path.stem, "problem": "it is not a mapping"}

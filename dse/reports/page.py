@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.explain import CATEGORIES, PARTS
-from dse.units import format_bytes, format_duration_ns
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
+from dse.pages import inlined, script_json, template_environment
+from dse.reports.commands import strategy_overrides
+from dse.strategies import AXES, GROUPED, STRATEGY_FIELDS, Strategy
+from dse.units import format_bytes, format_count, format_duration_ns
 
 TEMPLATES = Path(__file__).parent / "templates"
+_LIBRARY = TEMPLATES / "vendor" / "chart.umd.min.js"
 PROGRAM_KEYS = (
     *("memory_cap_bytes", "finished", "answers", "origins", "points"),
     *("cap_curve", "breakdowns", "sensitivity"),
 )
 HEAT_LIMITS = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0)
 _SOURCE_MAP = re.compile(r"\n//# sourceMappingURL=.*")
-_INDENTATION = re.compile(r"^ +", re.MULTILINE)
 
 
 def render_page(data: dict[str, Any]) -> str:
     """Return the page of `report_data`; it loads nothing, and runs without a network."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = template_environment(TEMPLATES)
     environment.filters.update(
         duration=lambda value: "–" if value is None else format_duration_ns(value),
         size=lambda value: "–" if value is None else format_bytes(value),
         percent=lambda value: "–" if value is None else f"{value:.1f}",
         whole=grouped_digits,
+        count=lambda value: "–" if value is None else format_count(value),
     )
     names = data["point_fields"]
     points = [
@@ -52,23 +45,22 @@ def render_page(data: dict[str, Any]) -> str:
         parts=PARTS,
         categories=CATEGORIES,
         heat=heat_level,
-        style=Markup(_INDENTATION.sub("", _text("report.css"))),
-        program=Markup(_INDENTATION.sub("", _text("report.js"))),
-        library=Markup(_SOURCE_MAP.sub("", _text("vendor/chart.umd.min.js"))),
-        data=script_json(_for_program(data)),
+        style=inlined(TEMPLATES / "report.css"),
+        program=inlined(TEMPLATES / "report.js"),
+        library=Markup(_SOURCE_MAP.sub("", _LIBRARY.read_text(encoding="utf-8"))),
+        grouped=" and ".join([", ".join(GROUPED[:-1]), GROUPED[-1]]),
+        data=script_json(_for_program(data, points)),
     )
 
 
 def point_view(names: list[str], entry: list[Any], origins: list[dict[str, str]]) -> dict[str, Any]:
     """Return a point as the templates show it: its fields, label, command line and shares."""
     point: dict[str, Any] = dict(zip(names, entry[2:], strict=True))
-    degrees = [f"{axis}{point[axis]}" for axis in ("dp", "tp", "sp", "pp")]
-    switches = [("fsdp", "weight_sharded"), ("recompute", "activation_recompute")]
+    strategy = Strategy(**{name: point[name] for name in STRATEGY_FIELDS})
     point["rank"] = entry[0]
-    point["label"] = " ".join([*degrees, *(word for word, name in switches if point[name])])
+    point["label"] = strategy.label()
     origin = origins[entry[1]]
-    strategy = " ".join(f"strategy.{name}={str(point[name]).lower()}" for name in names[:6])
-    point["command"] = f"{origin['command']} {strategy}"
+    point["command"] = f"{origin['command']} {strategy_overrides(strategy)}"
     point["variant"], point["note"] = origin["variant"], origin["note"]
     exposed, wall = point["exposed_comm_ns"], point["wall_time_ns"]
     point["exposed_pct"] = None if exposed is None or not wall else 100 * exposed / wall
@@ -80,36 +72,28 @@ def heat_level(wall_time_ns: int, fastest_ns: int) -> int:
     return sum(wall_time_ns >= limit * fastest_ns for limit in HEAT_LIMITS)
 
 
-def _for_program(data: dict[str, Any]) -> dict[str, Any]:
+def _for_program(data: dict[str, Any], points: list[dict[int, dict[str, Any]]]) -> dict[str, Any]:
     """The part of the data that the plots need; the rest of it is text of the page already."""
     *shown, key = data["point_fields"]
     assert key == "key"  # nothing shows it, and it is the longest field
     groups = []
-    for group in data["groups"]:
+    for group, views in zip(data["groups"], points, strict=True):
         kept = {name: group[name] for name in PROGRAM_KEYS}
-        kept["points"] = [point[:-1] for point in group["points"]]
+        kept["points"] = [[*point[:-1], views[point[0]]["label"]] for point in group["points"]]
         kept["breakdowns"] = [
             {name: entry[name] for name in ("point", "wall_time_ns", "breakdown", "memory")}
             for entry in group["breakdowns"]
         ]
         groups.append(kept)
-    return {"point_fields": shown, "groups": groups}
+    return {
+        "point_fields": [*shown, "label"],
+        "strategy_fields": STRATEGY_FIELDS,
+        "flags": [[axis.name, axis.word] for axis in AXES if not axis.is_degree],
+        "groups": groups,
+        "axis_studies": data["axis_studies"],
+    }
 
 
 def grouped_digits(value: int | None) -> str:
     """Return a whole number in groups of three digits, with narrow spaces."""
     return "–" if value is None else f"{value:,}".replace(",", "\u202f")
-
-
-def script_json(data: Any) -> Markup:
-    """Return JSON that can stand in a script element, whatever texts are in it."""
-    from markupsafe import Markup
-
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)
-
-
-def _text(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from dse.results import Snapshot, StudyRow, cap_curve
-from dse.results.selection import RANKING_COLUMNS, finished_points
-from dse.strategies import STRATEGY_FIELDS
+from dse.answers import cap_curve
+from dse.answers.selection import finished_points, rank_order
+from dse.strategies import GROUPED, STRATEGY_FIELDS
+from dse.studies import Snapshot, StudyRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +33,7 @@ class Ranked:
         import pyarrow as pa
 
         finished = table.take(finished_points(table))
-        ordered = finished.sort_by([(name, "ascending") for name in RANKING_COLUMNS])
+        ordered = finished.take(rank_order(finished))
         return cls(snapshot, ordered.append_column(RANK, pa.array(np.arange(ordered.num_rows))))
 
     def rows(self, ranks: Sequence[int]) -> list[StudyRow]:
@@ -101,13 +102,13 @@ class Ranked:
 
 
 def heat_maps(ranked: Ranked) -> list[dict[str, Any]]:
-    """Return, for each pair of dp, tp and sp, the best point of each pair of degrees, over everything else.
+    """Return, for each pair of `GROUPED` degrees, the best point of each pair of values, over all else.
 
     A list of {rows, columns, row_values, column_values, cells}; `cells` has a list of ranks or None for each
     row. A pair of axes that both have one value is left out.
     """
     maps = []
-    for down, across in combinations(("dp", "tp", "sp"), 2):
+    for down, across in combinations(GROUPED, 2):
         best = dict(ranked.best_of_each((down, across)))
         rows, columns = (sorted({pair[axis] for pair in best}) for axis in (0, 1))
         if len(rows) > 1 or len(columns) > 1:

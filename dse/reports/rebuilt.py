@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dse import whatif
-from dse.explain import explain
+from dse.explain.answers import explanation_of
 from dse.points import DesignPoint
-from dse.simulators import NativeSimulator
 
 LOW, HIGH = 0.5, 2.0
 """What the tornado multiplies each parameter by."""
@@ -21,10 +20,7 @@ def explanation(point: DesignPoint) -> dict[str, Any]:
     Raises:
         DseError: the point cannot be evaluated any more.
     """
-    on = point.scenario
-    workload = on.generator.generate(on.model, point.strategy, on.divisibility)
-    recording = NativeSimulator().record(workload, on.system, decisive_only=True)
-    data = explain(recording, point.strategy.label()).to_json()
+    data = explanation_of(point).to_json()
     if data["memory"] is not None:
         del data["memory"]["items"]
     return data

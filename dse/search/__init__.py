@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dse.search.base import Search
-from dse.search.enumeration import Exhaustive, Points, Pruned, RandomSample
+from dse.lazy import lazily
+from dse.search.settings import SearchSettings as SearchSettings
+from dse.search.settings import make_search as make_search
 
 if TYPE_CHECKING:
-    from dse.config import Config
+    from dse.search.base import Points as Points
+    from dse.search.base import Search as Search
+    from dse.search.base import SearchInputs as SearchInputs
+    from dse.search.enumeration import Exhaustive as Exhaustive
+    from dse.search.enumeration import Pruned as Pruned
+    from dse.search.enumeration import RandomSample as RandomSample
 
-__all__ = ["Exhaustive", "Points", "Pruned", "RandomSample", "Search", "make_search"]
-
-
-def make_search(config: Config, points: Points) -> Search:
-    """Return the search that the configuration names; `points` enumerates its space.
-
-    Raises:
-        InputError: a budget or objective cannot be parsed, or Optuna is missing.
-    """
-    search = config.search
-    if search.name == "optuna":
-        from dse.search.optuna_search import OptunaSearch
-
-        return OptunaSearch.from_config(config)
-    if search.name == "random":
-        assert search.samples is not None
-        return RandomSample(points, search.samples, search.seed)
-    if search.prune:
-        return Pruned(points, config.memory_cap_bytes)
-    return Exhaustive(points)
+__getattr__ = lazily(
+    __name__,
+    {"base": "Points Search SearchInputs", "enumeration": "Exhaustive Pruned RandomSample"},
+)

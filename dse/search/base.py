@@ -3,10 +3,51 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
-from dse.points import DesignPoint
-from dse.results import StudyRow
+from dse.models import ModelSpec
+from dse.points import DesignPoint, ScenarioInputs
+from dse.search.settings import SearchSettings
+from dse.space import DesignSpace
+from dse.studies import StudyRow
+from dse.systems import SystemSpec
+
+Points = Callable[[], Iterator[DesignPoint]]
+"""Enumerates a space from its beginning, in a fixed order."""
+
+
+class SearchInputs(ScenarioInputs, Protocol):
+    """What a configuration tells a search: its settings, the space, all models and systems, the cap."""
+
+    @property
+    def search(self) -> SearchSettings: ...  # noqa: D102
+    @property
+    def space(self) -> DesignSpace: ...  # noqa: D102
+    @property
+    def models(self) -> tuple[ModelSpec, ...]: ...  # noqa: D102
+    @property
+    def systems(self) -> tuple[SystemSpec, ...]: ...  # noqa: D102
+    @property
+    def memory_cap_bytes(self) -> int: ...  # noqa: D102
+
+
+def coverage(name: str, evaluated: int, feasible: int, infeasible: int) -> str:
+    """Say how much of a space a search has evaluated, in one line."""
+    points = feasible + infeasible
+    if evaluated < feasible:
+        left_out = f"; {infeasible} others are infeasible" if infeasible else ""
+        return f"search={name}: {evaluated} of {points} points{left_out}"
+    return (
+        f"search={name}: all {feasible} feasible of {points} points"
+        if infeasible
+        else (f"search={name}: all {points} points")
+    )
+
+
+def none_feasible(name: str, points: int) -> str:
+    """Say that a search has nothing to propose, and how to see why."""
+    return f"search={name}: none of the {points} points is feasible; search=exhaustive says why of each"
 
 
 class Search(ABC):

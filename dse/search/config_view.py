@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from dse.errors import InputError
 from dse.models import ModelSpec
 from dse.points import DesignPoint, Scenario
+from dse.search.base import SearchInputs
 from dse.search.goals import Goals
-from dse.search.view import Choice, Parameter, View
+from dse.search.view import Choice, SearchParameter, View
 from dse.space import DesignSpace
 from dse.space.axes import variants
-from dse.space.constraints import Filter
+from dse.space.constraints import Constraints
+from dse.space.degrees import divisors
 from dse.strategies import STRATEGY_FIELDS
 from dse.systems import SystemSpec
 
-if TYPE_CHECKING:
-    from dse.config import Config
-
+_NO_SIZE = (".bandwidth_gbps", ".latency_ns", "_model")  # fields of a network that leave its size alone
 _KEPT = 256  # choices whose points are kept; samplers come back to the same ones
 
 
@@ -31,29 +34,56 @@ def view_of(
     Numeric axes are sorted, so that neighbours are alike. `base` has what all scenarios share.
     """
     axes = [_sorted(values) for _, values in space.axes]
-    selection = Filter({name: getattr(space, name) for name in STRATEGY_FIELDS}, space.constraints)
+    selection = Constraints(space.choices, space.constraints)
 
     @functools.lru_cache(maxsize=_KEPT)
-    def points(choice: Choice) -> tuple[DesignPoint, ...]:
+    def split(choice: Choice) -> tuple[tuple[DesignPoint, ...], int]:
         model_index, system_index, *indices = choice
         chosen = [values[index] for values, index in zip(axes, indices, strict=True)]
         fixed = [(key, (value,)) for (key, _), value in zip(space.axes, chosen, strict=True)]
         model, system = next(variants(models[model_index], systems[system_index], fixed))
         scenario = dataclasses.replace(base, model=model, system=system)
-        return tuple([DesignPoint(scenario, strategy) for strategy in selection.strategies(model, system)])
+        found = [DesignPoint(scenario, strategy) for strategy in selection.strategies(model, system)]
+        feasible = tuple([point for point in found if point.is_feasible])
+        return feasible, len(found) - len(feasible)
 
     return View(
         parameters=(
-            Parameter("model", len(models), False),
-            Parameter("system", len(systems), False),
-            *[Parameter(key, len(values), _is_numeric(values)) for key, values in space.axes],
+            SearchParameter("model", len(models), False),
+            SearchParameter("system", len(systems), False),
+            *[SearchParameter(key, len(values), _is_numeric(values)) for key, values in space.axes],
         ),
-        strategy_axes={name: tuple(sorted(getattr(space, name))) for name in STRATEGY_FIELDS},
-        points=points,
+        strategy_axes={name: _axis_of_strategy(space, name, models, systems) for name in STRATEGY_FIELDS},
+        points=lambda choice: split(choice)[0],
+        infeasible=lambda choice: split(choice)[1],
     )
 
 
-def goals_of(config: Config) -> tuple[Goals, list[str]]:
+def _axis_of_strategy(
+    space: DesignSpace, name: str, models: Sequence[ModelSpec], systems: Sequence[SystemSpec]
+) -> tuple[int, ...]:
+    """Return the values of a field of a strategy, ascending; of an open axis, those of all systems."""
+    values = space.choices[name]
+    if values is not None:
+        return tuple(sorted(values))
+    counts = {system.npus for base in systems for system in _sizes(base, space, models[0])}
+    return tuple(sorted({divisor for npus in counts for divisor in divisors(npus)}))
+
+
+def _sizes(base: SystemSpec, space: DesignSpace, model: ModelSpec) -> Iterator[SystemSpec]:
+    """Iterate over variants of a system in what its number of NPUs may depend on, less invalid ones."""
+    axes = [
+        (key, values)
+        for key, values in space.axes
+        if key.startswith("system.network") and not key.endswith(_NO_SIZE)
+    ]
+    for chosen in itertools.product(*[values for _, values in axes]):
+        fixed = [(key, (value,)) for (key, _), value in zip(axes, chosen, strict=True)]
+        with contextlib.suppress(InputError):
+            yield next(variants(model, base, fixed))[1]
+
+
+def goals_of(config: SearchInputs) -> tuple[Goals, list[str]]:
     """Return the objectives and budgets of a configuration, and notes for the user.
 
     Budgets over peak memory are left out where no system tracks it.

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
+from dse.costs.bounds import lower_bound
+from dse.errors import InputError
 from dse.points import DesignPoint
-from dse.results import StudyRow
-from dse.search.base import Search
-from dse.space.bounds import lower_bound
+from dse.search.base import Points, Search, SearchInputs, coverage, none_feasible
+from dse.space import sample
 from dse.space.pruning import Pruner
+from dse.studies import StudyRow
 
-Points = Callable[[], Iterator[DesignPoint]]
-"""Enumerates a space from its beginning, in a fixed order."""
+
+def make_exhaustive(inputs: SearchInputs, points: Points) -> Search:
+    """Return the search that `search=exhaustive` names."""
+    return Pruned(points, inputs.memory_cap_bytes) if inputs.search.prune else Exhaustive(points)
+
+
+def make_random(inputs: SearchInputs, points: Points) -> Search:
+    """Return the search that `search=random` names."""
+    assert inputs.search.samples is not None
+    return RandomSample(points, inputs.search.samples, inputs.search.seed)
 
 
 class Exhaustive(Search):
     """Every point."""
 
     def __init__(self, points: Points) -> None:
-        """Keep the space; nothing is enumerated yet."""
         self._points = points
 
     def batches(self) -> Iterator[Iterable[DesignPoint]]:
@@ -28,38 +36,46 @@ class Exhaustive(Search):
 
 
 class RandomSample(Search):
-    """`samples` points drawn without replacement, in the order of the space; all of them if there are fewer.
+    """`samples` feasible points drawn without replacement, in the order of the space; all if there are fewer.
 
     The same space, number and seed give the same sample on every machine.
     """
 
     def __init__(self, points: Points, samples: int, seed: int) -> None:
-        """Keep the space; nothing is enumerated yet."""
         self._points = points
         self._samples = samples
         self._seed = seed
+        self._notes: list[str] = []
 
     def batches(self) -> Iterator[Iterable[DesignPoint]]:
-        """See `Search.batches`: one batch."""
-        count = sum(1 for _ in self._points())
-        if self._samples >= count:
-            yield self._points()
-            return
-        chosen = set(random.Random(self._seed).sample(range(count), self._samples))
+        """See `Search.batches`: one batch.
+
+        Raises:
+            InputError: as `Search.batches`, or no point is feasible.
+        """
+        feasible = [index for index, point in enumerate(self._points()) if point.is_feasible]
+        infeasible = sum(1 for _ in self._points()) - len(feasible)
+        if not feasible:
+            raise InputError(none_feasible("random", infeasible))
+        chosen = frozenset(sample(feasible, self._samples, self._seed))
+        self._notes = [coverage("random", len(chosen), len(feasible), infeasible)]
         yield (point for index, point in enumerate(self._points()) if index in chosen)
+
+    def notes(self) -> list[str]:
+        """See `Search.notes`."""
+        return self._notes
 
 
 class Pruned(Search):
     """Every point but those that provably cannot be the best of their model and system, capped or not.
 
-    Proof is a lower bound of wall time and peak memory (`dse.space.bounds`). The strategies of a scenario
+    Proof is a lower bound of wall time and peak memory (`dse.costs.bounds`). The strategies of a scenario
     are proposed by ascending bound, so that a good one comes early.
     """
 
     learns = True
 
     def __init__(self, points: Points, memory_cap_bytes: int | None) -> None:
-        """Keep the space; nothing is enumerated yet."""
         self._points = points
         self._pruner = Pruner(memory_cap_bytes)
 
@@ -94,6 +110,6 @@ class Pruned(Search):
         ]
         bounded.sort(key=lambda pair: pair[0].wall_time_ns)
         for bound, point in bounded:
-            on = point.scenario
-            if self._pruner.can_win((on.model_spec, on.system_spec), bound):
+            scenario = point.scenario
+            if self._pruner.can_win((scenario.model_spec, scenario.system_spec), bound):
                 yield point

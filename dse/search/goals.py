@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import get_args, get_type_hints
 
 from dse.errors import InputError
-from dse.results import StudyRow
-from dse.space.expressions import Expression
+from dse.expressions import Expression
+from dse.expressions.tree import Compare, Every, Node
+from dse.studies import StudyRow
 
 NOT_OK = 100.0
 """The violation of a row that is not ok: worse than a budget that is missed a hundredfold."""
 
 _STRICT = 1e-9  # the violation of `a < b` where a == b
-_SPLIT = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def numeric_columns() -> tuple[str, ...]:
@@ -94,8 +93,8 @@ class _Budget:
     def __init__(self, text: str, names: Sequence[str], key: str) -> None:
         self._whole = Expression(text, names, key)
         self._parts = [
-            (Expression(left, names, key), sign, Expression(right, names, key))
-            for left, sign, right in _comparisons(ast.parse(self._whole.text, mode="eval").body, text)
+            (self._whole.evaluator(left), sign, self._whole.evaluator(right))
+            for left, sign, right in _comparisons(self._whole.tree)
         ]
 
     def violation(self, known: Mapping[str, float | None]) -> float:
@@ -106,21 +105,20 @@ class _Budget:
             return 0.0
         amounts = [_STRICT]
         for left, sign, right in self._parts:
-            a, b = left.evaluate(values), right.evaluate(values)
+            a, b = left(values), right(values)
             amounts.append(sign * (a - b) / (abs(b) or 1.0))
         return max(amounts) if self._parts else 1.0
 
 
-def _comparisons(node: ast.expr, text: str) -> list[tuple[str, int, str]]:
+def _comparisons(node: Node) -> list[tuple[Node, int, Node]]:
     """Take `a <= b and c > d` apart; what is none of these yields nothing, and is missed by 1 or not."""
-    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
-        parts = [_comparisons(value, text) for value in node.values]
+    if isinstance(node, Every):
+        parts = [_comparisons(operand) for operand in node.operands]
         return [pair for part in parts for pair in part] if all(parts) else []
-    if not isinstance(node, ast.Compare) or any(type(op) not in _SPLIT for op in node.ops):
+    if not isinstance(node, Compare) or any(sign in ("==", "!=") for sign in node.signs):
         return []
-    operands = [ast.unparse(operand) for operand in [node.left, *node.comparators]]
-    signs = [1 if isinstance(op, ast.Lt | ast.LtE) else -1 for op in node.ops]
-    return list(zip(operands, signs, operands[1:], strict=False))
+    directions = [1 if sign in ("<", "<=") else -1 for sign in node.signs]
+    return list(zip(node.operands, directions, node.operands[1:], strict=False))
 
 
 def number(expression: Expression, known: Mapping[str, float | None]) -> float | None:

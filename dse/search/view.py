@@ -16,7 +16,7 @@ _SWITCH = 1.0  # how far true is from false, in halvings of a degree
 
 
 @dataclass(frozen=True)
-class Parameter:
+class SearchParameter:
     """Something to choose besides the strategy: `size` values, `is_ordered` if neighbours are alike."""
 
     name: str
@@ -28,13 +28,16 @@ class Parameter:
 class View:
     """A space: parameters whose product may be huge, and the few strategies below one choice of them.
 
-    `points` returns the points of a choice, one for each strategy that the constraints allow, in a fixed
-    order; none if they allow none. `strategy_axes` has the values of each field of a strategy, ascending.
+    `points` returns the points of a choice, one for each strategy that the constraints allow and that is
+    feasible, in a fixed order; none if there are none; `infeasible` how many strategies are allowed and not
+    feasible. Both raise an InputError if the choice is no valid model or system. `strategy_axes` has the
+    values of each field of a strategy, ascending.
     """
 
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[SearchParameter, ...]
     strategy_axes: Mapping[str, tuple[int, ...]]
     points: Callable[[Choice], tuple[DesignPoint, ...]]
+    infeasible: Callable[[Choice], int]
 
     @property
     def choices(self) -> int:

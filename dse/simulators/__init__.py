@@ -4,49 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dse.errors import InputError
-from dse.simulators.astrasim import AstraSimSimulator
-from dse.simulators.base import BlockedNode, Outcome, RankMetrics, Simulator
-from dse.simulators.native import NativeSimulator
-from dse.simulators.recording import (
-    NEVER,
-    RankRecording,
-    RecordedGroup,
-    RecordedNode,
-    RecordedTensor,
-    Recording,
-)
+from dse.lazy import lazily
+from dse.simulators.settings import SimulatorSettings as SimulatorSettings
+from dse.simulators.settings import make_simulator as make_simulator
 
 if TYPE_CHECKING:
-    from dse.config import SimulatorSettings
+    from dse.simulators.astrasim import AstraSimSimulator as AstraSimSimulator
+    from dse.simulators.base import BlockedNode as BlockedNode
+    from dse.simulators.base import Outcome as Outcome
+    from dse.simulators.base import RankMetrics as RankMetrics
+    from dse.simulators.base import Simulator as Simulator
+    from dse.simulators.native import NativeSimulator as NativeSimulator
+    from dse.simulators.recording import NEVER as NEVER
+    from dse.simulators.recording import RankRecording as RankRecording
+    from dse.simulators.recording import RecordedGroup as RecordedGroup
+    from dse.simulators.recording import RecordedNode as RecordedNode
+    from dse.simulators.recording import RecordedTensor as RecordedTensor
+    from dse.simulators.recording import Recording as Recording
 
-__all__ = [
-    "NEVER",
-    "AstraSimSimulator",
-    "BlockedNode",
-    "NativeSimulator",
-    "Outcome",
-    "RankMetrics",
-    "RankRecording",
-    "RecordedGroup",
-    "RecordedNode",
-    "RecordedTensor",
-    "Recording",
-    "Simulator",
-    "make_simulator",
-]
-
-
-def make_simulator(settings: SimulatorSettings) -> Simulator:
-    """Return the simulator that the configuration names.
-
-    Raises:
-        InputError: it needs a program and there is none.
-    """
-    if settings.name == "native":
-        return NativeSimulator(settings.engine)
-    if settings.binary is None:
-        raise InputError(
-            "simulator.binary is null; simulator=astrasim needs your ASTRA-sim program: simulator.binary=PATH"
-        )
-    return AstraSimSimulator(settings.binary, settings.timeout_s, settings.log_dir)
+__getattr__ = lazily(
+    __name__,
+    {
+        "astrasim": "AstraSimSimulator",
+        "base": "BlockedNode Outcome RankMetrics Simulator",
+        "native": "NativeSimulator",
+        "recording": "NEVER RankRecording RecordedGroup RecordedNode RecordedTensor Recording",
+    },
+)

@@ -11,23 +11,38 @@ from pathlib import Path
 
 from dse.errors import InputError, SimulationError, SimulationTimeout
 from dse.files import make_folder, read_bytes
-from dse.programs import ProgramRunner, found_program, how_it_ended, kept, last_lines, private_folder
+from dse.programs import ProgramRunner, found_program, how_it_ended, keep_log, last_lines, private_folder
 from dse.simulators.base import Outcome, RankMetrics, Simulator
 from dse.simulators.report import Figure, read_report, size_bytes, stated_deadlock
+from dse.simulators.settings import SimulatorSettings
 from dse.systems import SystemSpec, write_system
 from dse.workloads import Workload
 
 
+def make(settings: SimulatorSettings) -> Simulator:
+    """Return the simulator that `simulator=astrasim` names.
+
+    Raises:
+        InputError: there is no such program.
+    """
+    if settings.binary is None:
+        raise InputError(
+            "simulator.binary is null; simulator=astrasim needs your ASTRA-sim program: simulator.binary=PATH"
+        )
+    assert settings.timeout_s is not None
+    return AstraSimSimulator(settings.binary, settings.timeout_s, settings.log_dir)
+
+
 @dataclass(frozen=True)
 class AstraSimSimulator(Simulator):
-    """Runs `binary`, whichever network model it has been built with, for at most `timeout_s` a point.
+    """Runs `binary`, whichever network model it has been built with, for at most `timeout_s` per point.
 
     With `keep_logs`, the output of every run is kept in that folder; without, only the output of runs that
     went wrong, in the folder for temporary files.
     """
 
     binary: Path
-    timeout_s: float = 3600
+    timeout_s: float
     keep_logs: Path | None = None
     is_external = True
     _programs: ProgramRunner = field(default_factory=ProgramRunner, repr=False, compare=False)
@@ -117,7 +132,7 @@ class AstraSimSimulator(Simulator):
     def _kept(self, log: Path) -> str:
         if not log.is_file():
             return "it left no log"
-        return f"its log is {log if self.keep_logs is not None else kept(log, 'dse-astrasim-')}"
+        return f"its log is {log if self.keep_logs is not None else keep_log(log, 'dse-astrasim-')}"
 
 
 def _stated_deadlock(log: Path) -> str:
@@ -130,7 +145,7 @@ def write_inputs(workload: Workload, system: SystemSpec, folder: Path) -> list[s
 
     Raises:
         InputError: the folder cannot be written, the traces of the workload are not kept, or the system has
-            faults or deratings, for which ASTRA-sim has no files.
+            faults, deratings or the safe issue order, for which ASTRA-sim has no files.
     """
     write_system(system, folder)
     workload.export(folder)

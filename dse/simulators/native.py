@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from dse import _engine
+from dse.cancellation import current_cancellation
 from dse.errors import InputError
+from dse.simulators.algorithms import COLLECTIVES, names_for_engine, uses_synthesis
 from dse.simulators.base import BlockedNode, Outcome, RankMetrics, Simulator
 from dse.simulators.recording import Recording, recording_of
+from dse.simulators.settings import EngineMethod, SimulatorSettings
 from dse.strategies import STRATEGY_FIELDS, Strategy
 from dse.systems import Dimension, SystemSpec, read_graph, read_routes
-from dse.workloads import GeneratedWorkload, Workload
+from dse.workloads import GeneratedWorkload, IssueOrder, Workload
 
-EngineMethod = Literal["auto", "general"]
+
+def make(settings: SimulatorSettings) -> Simulator:
+    """Return the simulator that `simulator=native` names."""
+    assert settings.engine is not None
+    return NativeSimulator(settings.engine)
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,12 @@ class NativeSimulator(Simulator):
 
     def simulate(self, workload: Workload, system: SystemSpec) -> Outcome:
         """See `Simulator.simulate`."""
-        result = _engine.simulate(workload.native, native_system(system), _METHODS[self.engine])
+        result = _engine.simulate(
+            workload.native,
+            prepared_system(system, workload),
+            _METHODS[self.engine],
+            current_cancellation(),
+        )
         return _outcome(result, system)
 
     def record(
@@ -56,7 +67,12 @@ class NativeSimulator(Simulator):
             native = workload.transformer.strategy
             strategy = Strategy(**{key: getattr(native, key) for key in STRATEGY_FIELDS})
         recording = _engine.record(
-            workload.native, native_system(system), _METHODS[self.engine], list(ranks), decisive_only
+            workload.native,
+            prepared_system(system, workload),
+            _METHODS[self.engine],
+            list(ranks),
+            decisive_only,
+            current_cancellation(),
         )
         return recording_of(recording, _outcome(recording.result, system), strategy)
 
@@ -68,8 +84,18 @@ class NativeSimulator(Simulator):
 _METHODS = {"auto": _engine.Method.AUTO, "general": _engine.Method.GENERAL}
 
 
-def native_system(system: SystemSpec) -> _engine.SystemConfig:
-    """Return the engine's form of a system."""
+def prepared_system(system: SystemSpec, workload: Workload) -> _engine.SystemConfig:
+    """Return the engine's form of a system, with the schedules that a workload needs on it."""
+    config = native_system(system, workload.issue_order)
+    if uses_synthesis(system):
+        from dse.simulators.synthesized import add_schedules
+
+        add_schedules(config, system, workload.native)
+    return config
+
+
+def native_system(system: SystemSpec, issue_order: IssueOrder = "reference") -> _engine.SystemConfig:
+    """Return the engine's form of a system; `issue_order` holds where the system leaves it open."""
     config = _engine.SystemConfig()
     for dimension in system.network:
         if dimension.file is not None:
@@ -97,11 +123,9 @@ def native_system(system: SystemSpec) -> _engine.SystemConfig:
     config.congestion_aware = system.network_model == "congestion_aware"
     algorithms = system.collectives
     config.set_algorithms(
-        list(algorithms.all_reduce),
-        list(algorithms.all_gather),
-        list(algorithms.reduce_scatter),
-        list(algorithms.all_to_all),
+        *(names_for_engine(getattr(algorithms, name), len(system.network)) for name in COLLECTIVES)
     )
+    config.set_issue_order(system.issue_order or issue_order)
     config.set_optimization(system.collective_optimization)
     memory = system.remote_memory
     config.set_remote_memory(memory.memory_type, memory.latency_ns, memory.bandwidth_bytes_per_ns)
@@ -129,8 +153,8 @@ def _add_graph(config: _engine.SystemConfig, dimension: Dimension) -> None:
         (link.source, link.destination, link.latency_ns, link.bandwidth_bytes_per_ns) for link in graph.links
     ]
     try:
-        ways = [(route.source, route.destination, [*route.via, route.destination]) for route in routes]
-        config.add_graph(npus, graph.devices, edges, ways)
+        hops = [(route.source, route.destination, [*route.via, route.destination]) for route in routes]
+        config.add_graph(npus, graph.devices, edges, hops, current_cancellation())
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

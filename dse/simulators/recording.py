@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dse import _engine
 from dse.errors import InputError
 from dse.simulators.base import Outcome, RankMetrics
-from dse.strategies import Axis, Strategy, axis_of_group
+from dse.strategies import Strategy, axis_of_group
 
 NEVER = -1  # the end of a node that does not end, the death of a tensor that nobody reads
 
@@ -24,7 +24,7 @@ class RecordedGroup:
 
     name: str
     members: tuple[int, ...]
-    axis: Axis | None
+    axis: str | None
     dimensions: tuple[int, ...] = ()
 
     def title(self, most: int = 8) -> str:

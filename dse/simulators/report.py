@@ -51,7 +51,7 @@ def read_report(lines: Iterable[str]) -> dict[int, dict[str, Figure]]:
         end = _FINISHED.search(text)
         if end is not None:
             if rank in finished:
-                raise InputError(f"line {number}: rank {rank} finishes a second time; one run a log")
+                raise InputError(f"line {number}: rank {rank} finishes a second time; one run per log")
             finished[rank] = {"finish_ns": int(end["finish"]), "exposed_comm_ns": int(end["exposed"])}
         elif (labelled := _LABELLED.search(text)) is not None:
             try:

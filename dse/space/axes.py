@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 
 from dse.errors import InputError
 from dse.models import ModelSpec
-from dse.space.fields import Path, converted, field_type, replace_fields
-from dse.strategies import STRATEGY_FIELDS
+from dse.records import converted
+from dse.space.fields import Path, field_type, replace_fields
+from dse.strategies import FLAGS, STRATEGY_FIELDS
 from dse.suggestions import did_you_mean
 from dse.systems import SystemSpec
 
 Axis = tuple[str, tuple[object, ...]]
 
 _Spec = TypeVar("_Spec")
-_SWITCHES = ("weight_sharded", "activation_recompute")
 _MAX_DEGREE = 2**31 - 1
 _SPECS: dict[str, type] = {"model": ModelSpec, "system": SystemSpec}
 _FIRST_PARTS = ("strategy", "model", "system")
@@ -46,20 +46,21 @@ def strategy_of_key(key: str) -> str | None:
     return field
 
 
-def check_strategy_axis(axis: str, values: Sequence[object], key: str) -> None:
-    """Check the values of one of the six axes; `key` is how messages call it.
+def check_strategy_axis(axis: str, values: object, key: str) -> tuple[Any, ...]:
+    """Check and return the values of an axis of strategies; `key` is how messages call it.
 
     Raises:
         InputError: no value, a value that is no degree or switch, or one listed twice.
     """
-    _check_list(values, key)
-    for value in values:
-        if axis in _SWITCHES:
+    listed = _checked_list(values, key)
+    for value in listed:
+        if axis in FLAGS:
             if not isinstance(value, bool):
                 raise InputError(f"{key} lists {value!r}; its values must be true or false")
         elif isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_DEGREE:
             raise InputError(f"{key} lists {value!r}; its values must be integers from 1 to {_MAX_DEGREE}")
-    _check_distinct(values, values, key)
+    _check_distinct(listed, listed, key)
+    return listed
 
 
 def spec_axis(key: str, values: Sequence[object]) -> Axis:
@@ -69,7 +70,7 @@ def spec_axis(key: str, values: Sequence[object]) -> Axis:
         InputError: an unknown field, one that is no input, no value, a value of another type or twice.
     """
     name = f"space.axes.{key}"
-    _check_list(values, name)
+    _checked_list(values, name)
     first, *path = key.split(".")
     if first not in _SPECS or not path:
         raise InputError(f"{name} is no axis; {_ALLOWED}{did_you_mean(first, _FIRST_PARTS)}")
@@ -113,11 +114,12 @@ def _changed(spec: _Spec, changes: list[tuple[Path, object]] | None, key: str) -
     return replace_fields(spec, changes, key) if changes else spec
 
 
-def _check_list(values: object, key: str) -> None:
+def _checked_list(values: object, key: str) -> tuple[Any, ...]:
     if not isinstance(values, list | tuple):
         raise InputError(f"{key} is {values}; it must be a list of values")
     if not values:
         raise InputError(f"{key} is empty; it must list at least one value")
+    return tuple(values)
 
 
 def _check_distinct(typed: Sequence[object], values: Sequence[object], key: str) -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import types
 import typing
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from dse.errors import InputError
-from dse.suggestions import did_you_mean
+from dse.records import converted, expected, hints_of, shown, unknown_field, without_none
 
 Path = tuple[str, ...]
-
-_WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "a text"}
 
 _Spec = TypeVar("_Spec")
 
@@ -32,43 +29,19 @@ def field_type(spec: type, path: Path, key: str = "") -> Any:
     """
     hint: Any = spec
     for depth, part in enumerate(path):
-        hint = _without_none(hint)
+        hint = without_none(hint)
         if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-            known = _hints(typing.cast(Any, hint))
+            known = hints_of(typing.cast(Any, hint))
             if part not in known:
-                raise InputError(_unknown_field(_name(path, depth + 1, key), part, known))
+                raise InputError(unknown_field(_name(path, depth + 1, key), part, known))
             hint = known[part]
         elif typing.get_origin(hint) is tuple:
             if not (part.isascii() and part.isdigit()):
                 raise InputError(f"{_name(path, depth + 1, key)}: '{part}' is not an index; write 0, 1, …")
             hint = typing.get_args(hint)[0]
         else:
-            raise InputError(f"{_name(path, depth, key)} is {_expected(hint)}, so it has no '{part}'")
+            raise InputError(f"{_name(path, depth, key)} is {expected(hint)}, so it has no '{part}'")
     return hint
-
-
-def converted(value: object, hint: Any, key: str) -> Any:
-    """Return a value of a configuration as the type `hint`: lists as tuples, groups as dataclasses.
-
-    Raises:
-        InputError: it is of another type; names the key below `key`, what was got and what is needed.
-    """
-    optional, hint = hint, _without_none(hint)
-    if value is None and optional is not hint:
-        return None
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return value if isinstance(value, hint) else _built(value, hint, key)
-    if typing.get_origin(hint) is tuple:
-        if not isinstance(value, list | tuple):
-            raise InputError(f"{key} is {_shown(value)}; it must be {_expected(hint)}")
-        entry = typing.get_args(hint)[0]
-        return tuple([converted(item, entry, f"{key}.{index}") for index, item in enumerate(value)])
-    if hint is float and type(value) is int:
-        return float(value)
-    if hint in _WORDS and type(value) is not hint:
-        optionally = "" if optional is hint else " or null"
-        raise InputError(f"{key} is {_shown(value)}; it must be {_WORDS[hint]}{optionally}")
-    return value
 
 
 def replace_field(spec: _Spec, path: Path, value: object, key: str = "") -> _Spec:
@@ -108,11 +81,11 @@ def read_field(spec: object, path: Path, key: str = "") -> Any:
     for depth, part in enumerate(path):
         if isinstance(value, tuple):
             value = value[_index(value, part, _name(path, depth, key))]
-        elif dataclasses.is_dataclass(value) and part in _hints(typing.cast(Any, type(value))):
+        elif dataclasses.is_dataclass(value) and part in hints_of(typing.cast(Any, type(value))):
             value = getattr(value, part)
         else:
             field_type(type(spec), path, key)  # says what is wrong
-            raise InputError(f"{_name(path, depth, key)} is {_shown(value)}, so it has no '{part}'")
+            raise InputError(f"{_name(path, depth, key)} is {shown(value)}, so it has no '{part}'")
     return value
 
 
@@ -139,22 +112,6 @@ def _replaced(value: Any, changes: list[tuple[Path, object]], depth: int, key: s
     return dataclasses.replace(value, **fields)
 
 
-def _built(value: object, spec: type, key: str) -> Any:
-    hints = _hints(spec)
-    if not isinstance(value, dict):
-        raise InputError(f"{key} is {_shown(value)}; it must be {_expected(spec)}")
-    fields = {}
-    for name, entry in value.items():
-        if name not in hints:
-            raise InputError(_unknown_field(f"{key}.{name}", str(name), hints))
-        fields[name] = converted(entry, hints[name], f"{key}.{name}")
-    for field in dataclasses.fields(spec):
-        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if required and field.name not in fields:
-            raise InputError(f"{key}.{field.name} has no value; it must be {_expected(hints[field.name])}")
-    return spec(**fields)
-
-
 def _index(entries: tuple[object, ...], part: str, key: str) -> int:
     index = int(part)
     if index >= len(entries):
@@ -163,42 +120,10 @@ def _index(entries: tuple[object, ...], part: str, key: str) -> int:
     return index
 
 
-def _unknown_field(key: str, part: str, known: Iterable[str]) -> str:
-    parent = key.rpartition(".")[0]
-    where = f"keys of {parent}" if parent else "known keys"
-    return f"unknown key {key}; {where} are {', '.join(known)}{did_you_mean(part, known)}"
-
-
 def _name(path: Path, depth: int, key: str) -> str:
     """Return the first `depth` parts of a path as the user writes them; `key` is the name of all of it."""
     whole = key or ".".join(path)
     return whole.removesuffix("." + ".".join(path[depth:])) if depth < len(path) else whole
-
-
-def _without_none(hint: Any) -> Any:
-    if isinstance(hint, types.UnionType):
-        return next(part for part in typing.get_args(hint) if part is not type(None))
-    return hint
-
-
-def _expected(hint: Any) -> str:
-    hint = _without_none(hint)
-    if typing.get_origin(hint) is tuple:
-        return "a list"
-    if dataclasses.is_dataclass(hint):
-        return f"a group with the keys {', '.join(field.name for field in dataclasses.fields(hint))}"
-    return _WORDS.get(hint, "another value")
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "null" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
-
-
-@functools.cache
-def _hints(spec: Any) -> dict[str, Any]:
-    return typing.get_type_hints(spec)
 
 
 @functools.lru_cache(maxsize=1024)

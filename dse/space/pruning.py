@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from dse.space.bounds import Bound
+from dse.costs.bounds import Bound
 
 SLOWER = "slower than the best even at full utilisation"
 TOO_LARGE = "does not fit and is slower than the best without a cap"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from dse.errors import InputError
 from dse.models import ModelSpec
 from dse.space.axes import Axis, check_strategy_axis, spec_axis, strategy_of_key, variants
-from dse.space.constraints import Filter
-from dse.strategies import STRATEGY_FIELDS, Strategy
+from dse.space.constraints import Constraints
+from dse.space.degrees import divisors
+from dse.strategies import AXES, DEGREES, FLAGS, Strategy
 from dse.systems import SystemSpec
 
 _Point = TypeVar("_Point")
@@ -37,10 +38,13 @@ class SpaceSurvey(NamedTuple):
 class DesignSpace:
     """The points worth trying: the product of all axes, less what violates a constraint.
 
-    Six axes are the fields of a strategy; `axes` adds fields of model and system by path, such as
-    ("system.network.0.bandwidth_gbps", (100, 400)), and may replace one of the six ("strategy.tp"), which
-    leaves `axes` then. A constraint is an `Expression` over the six, `npus` (of the network), the dimensions
-    of the model, and the path of any numeric field; a combination that violates one is not a point.
+    `choices` has the values of the axes of strategies (`STRATEGY_FIELDS`); an axis that it lacks has its
+    default only, and degrees that are None are all with which a strategy fills the NPUs of the system
+    (`dse.space.degrees`). `axes` adds fields of model and system by path, such as
+    ("system.network.0.bandwidth_gbps", (100, 400)), and may replace an axis of strategies ("strategy.tp"),
+    which leaves `axes` then. A constraint is an `Expression` over those, `npus` (of the network), the
+    dimensions of the model, and the path of any numeric field; a combination that violates one is not a
+    point.
 
     Raises:
         InputError: an empty axis, an unknown field, a value of another type or listed twice, or a constraint
@@ -48,28 +52,29 @@ class DesignSpace:
     """
 
     name: str
-    dp: tuple[int, ...]
-    tp: tuple[int, ...]
-    sp: tuple[int, ...]
-    pp: tuple[int, ...]
-    weight_sharded: tuple[bool, ...]
-    activation_recompute: tuple[bool, ...]
+    choices: Mapping[str, Sequence[int] | None] = field(hash=False)  # a mapping has none; equality counts
     constraints: tuple[str, ...] = ()
     axes: tuple[Axis, ...] = ()
 
     def __post_init__(self) -> None:
         """Check axes and constraints, and sort the axes into those of strategies and those of specs."""
-        for field in STRATEGY_FIELDS:
-            check_strategy_axis(field, getattr(self, field), f"space.{field}")
+        choices = {axis.name: self.choices.get(axis.name, (axis.default,)) for axis in AXES}
+        if unknown := self.choices.keys() - choices.keys():
+            raise InputError(f"unknown key space.{min(unknown)}; keys of strategies are {', '.join(choices)}")
+        for axis, chosen in choices.items():
+            if chosen is not None or axis in FLAGS:
+                check_strategy_axis(axis, chosen, f"space.{axis}")
         of_specs: list[Axis] = []
         for key, values in self.axes:
             field_of_strategy = strategy_of_key(key)
             if field_of_strategy is None:
                 of_specs.append(spec_axis(key, values))
             else:
-                check_strategy_axis(field_of_strategy, values, f"space.axes.{key}")
-                object.__setattr__(self, field_of_strategy, tuple(values))
+                choices[field_of_strategy] = check_strategy_axis(
+                    field_of_strategy, values, f"space.axes.{key}"
+                )
         object.__setattr__(self, "axes", tuple(of_specs))
+        object.__setattr__(self, "choices", choices)
         self._filter()
 
     def scenarios(
@@ -78,7 +83,7 @@ class DesignSpace:
         """Iterate over the points by model and system; those without a strategy are left out.
 
         Models vary slowest, then systems, then `axes` (the first slowest); strategies of a scenario are in
-        the order of the six axes, dp slowest.
+        the order of `STRATEGY_FIELDS`, dp slowest.
 
         Raises:
             InputError: no point is left (says which constraint removed the last), a combination is no valid
@@ -125,12 +130,26 @@ class DesignSpace:
         removed = [(constraint.text, count) for constraint, count in selection.removed()]
         return SpaceSurvey(selection.points, selection.combinations, tuple(removed))
 
-    def _filter(self) -> Filter:
-        return Filter({field: getattr(self, field) for field in STRATEGY_FIELDS}, self.constraints)
+    def missing_degrees(self, system: SystemSpec) -> dict[str, list[int]]:
+        """Return the divisors of the system's NPUs that each axis of several degrees leaves out, if any."""
+        missing = {}
+        for axis in DEGREES:
+            listed = self.choices[axis]
+            left_out = [degree for degree in divisors(system.npus) if degree not in (listed or ())]
+            if listed is not None and len(listed) > 1 and left_out:
+                missing[axis] = left_out
+        return missing
+
+    def _filter(self) -> Constraints:
+        return Constraints(self.choices, self.constraints)
 
     def _empty(
-        self, selection: Filter, models: Sequence[ModelSpec], systems: Sequence[SystemSpec]
+        self, selection: Constraints, models: Sequence[ModelSpec], systems: Sequence[SystemSpec]
     ) -> InputError:
+        if not selection.combinations:
+            lists = [f"space.{axis} {list(listed)}" for axis in DEGREES if (listed := self.choices[axis])]
+            npus = " and ".join(sorted({f"{system.npus} NPUs of {system.name}" for system in systems}))
+            return InputError(f"space '{self.name}' is empty: {', '.join(lists)} cannot fill the {npus}")
         constraint, count = [entry for entry in selection.removed_in_order() if entry[1]][-1]
         where = "; "
         if len(models) == len(systems) == 1 and not self.axes:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple
+
 from dse.errors import InputError
 from dse.models import ModelSpec
-from dse.strategies.strategy import Strategy
+from dse.strategies.strategy import DEGREES, Strategy
+
+Divisibility = Literal["stage", "whole", "strict"]
+"""What happens to sizes that do not divide: `stage` cuts all shards, `whole` only those that a program would
+pad, and `strict` none; what is not cut is infeasible."""
 
 
 class InfeasibleStrategy(InputError):  # noqa: N818 (a status of results, not only an error)
@@ -17,7 +23,7 @@ def check(model: ModelSpec, strategy: Strategy) -> None:
     Raises:
         InfeasibleStrategy: a degree below 1, or more pipeline stages than blocks (layers and two embeddings).
     """
-    for axis in ("dp", "tp", "sp", "pp"):
+    for axis in DEGREES:
         degree = getattr(strategy, axis)
         if degree < 1:
             raise InfeasibleStrategy(f"strategy.{axis} is {degree}; it must be at least 1")
@@ -35,32 +41,99 @@ def check(model: ModelSpec, strategy: Strategy) -> None:
         )
 
 
+def resolved_divisibility(model: ModelSpec, chosen: Divisibility | None) -> Divisibility:
+    """Return what was chosen, or the default of the model's fidelity."""
+    return chosen or ("whole" if model.fidelity == "realistic" else "stage")
+
+
+def require_divisible(model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> None:
+    """Refuse a strategy for which no workload exists, or which `divisibility` excludes.
+
+    Raises:
+        InfeasibleStrategy: says which rule, and the nearest sizes that divide.
+    """
+    check(model, strategy)
+    if divisibility == "stage":
+        return
+    whole = [*broken_units(model, strategy), *uneven_stages(model, strategy)]
+    if divisibility == "whole" and whole:
+        raise InfeasibleStrategy(
+            f"workload.divisibility=whole, the default of model.fidelity=realistic: {'; '.join(whole)}; "
+            "workload.divisibility=stage evaluates it nevertheless, with cut shards"
+        )
+    broken = [*indivisible(model, strategy), *uneven_stages(model, strategy)]
+    if divisibility == "strict" and broken:
+        raise InfeasibleStrategy(
+            f"workload.divisibility=strict: {'; '.join(broken)}; workload.divisibility=stage cuts the shards"
+        )
+
+
+def is_feasible(model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> bool:
+    """Whether `require_divisible` accepts the strategy."""
+    try:
+        require_divisible(model, strategy, divisibility)
+    except InfeasibleStrategy:
+        return False
+    return True
+
+
 def indivisible(model: ModelSpec, strategy: Strategy) -> list[str]:
     """Return a reason for each condition of divisibility that fails; none means that all shards are whole.
 
     The conditions are those of the workload specification, section 1. With heads that do not divide d_model,
     FSDP's "sp divides d_model/num_heads" is not reported on top of it. The strategy must pass `check`.
     """
-    dp, tp, sp = strategy.dp, strategy.tp, strategy.sp
+    return [*broken_units(model, strategy), *padded_widths(model, strategy)]
+
+
+def broken_units(model: ModelSpec, strategy: Strategy) -> list[str]:
+    """Return those of `indivisible` that break what no program can split: a sequence, a token or a head."""
+    tp = strategy.tp
     conditions = [
         _batch_condition(model, strategy),
-        ("sp", sp, "seq_len", model.seq_len),
-        ("tp", tp, "num_heads", model.num_heads),
-        ("num_heads", model.num_heads, "d_model", model.d_model),
-        ("tp", tp, "d_ff", model.d_ff),
-        ("tp", tp, "input_dim", model.input_dim),
-        ("tp", tp, "output_dim", model.output_dim),
+        _Condition("sp", strategy.sp, "seq_len", model.seq_len),
+        _Condition("tp", tp, "num_heads", model.num_heads),
+        _Condition("num_heads", model.num_heads, "d_model", model.d_model),
     ]
     if model.shown_kv_heads != model.num_heads:
-        conditions.append(("tp", tp, "num_kv_heads", model.shown_kv_heads))
+        conditions.append(_Condition("tp", tp, "num_kv_heads", model.shown_kv_heads))
+    return _reasons(conditions)
+
+
+def padded_widths(model: ModelSpec, strategy: Strategy) -> list[str]:
+    """Return those of `indivisible` that cut the width of a matrix: programs pad it, by less than one row."""
+    dp, tp, sp = strategy.dp, strategy.tp, strategy.sp
+    conditions = [
+        _Condition("tp", tp, "d_ff", model.d_ff),
+        _Condition("tp", tp, "input_dim", model.input_dim),
+        _Condition("tp", tp, "output_dim", model.output_dim),
+    ]
     if strategy.weight_sharded:
         conditions += [
-            ("dp*sp", dp * sp, "input_dim", model.input_dim),
-            ("dp*sp", dp * sp, "d_model", model.d_model),
-            ("dp", dp, "d_model", model.d_model),
+            _Condition("dp*sp", dp * sp, "input_dim", model.input_dim),
+            _Condition("dp*sp", dp * sp, "d_model", model.d_model),
+            _Condition("dp", dp, "d_model", model.d_model),
         ]
         if model.d_model % model.num_heads == 0:
-            conditions.append(("sp", sp, "d_model/num_heads", model.d_model // model.num_heads))
+            conditions.append(_Condition("sp", sp, "d_model/num_heads", model.d_model // model.num_heads))
+    return _reasons(conditions)
+
+
+def uneven_stages(model: ModelSpec, strategy: Strategy) -> list[str]:
+    """Return a reason if contiguous stages of a realistic model differ in their layers; none is cut then."""
+    if model.fidelity != "realistic" or not model.resolved_repairs.contiguous_stages:
+        return []
+    return _reasons([_Condition("pp", strategy.pp, "num_layers", model.num_layers)])
+
+
+class _Condition(NamedTuple):
+    divisor_name: str
+    divisor: int
+    size_name: str
+    size: int
+
+
+def _reasons(conditions: list[_Condition]) -> list[str]:
     return [
         f"{divisor_name} {divisor} does not divide {size_name} {size} "
         f"(nearest multiples of {divisor}: {_nearest_multiples(divisor, size)})"
@@ -69,11 +142,11 @@ def indivisible(model: ModelSpec, strategy: Strategy) -> list[str]:
     ]
 
 
-def _batch_condition(model: ModelSpec, strategy: Strategy) -> tuple[str, int, str, int]:
+def _batch_condition(model: ModelSpec, strategy: Strategy) -> _Condition:
     dp, count = strategy.dp, model.micro_batches_on(strategy.dp, strategy.pp)
     if count == 1:
-        return "dp", dp, "batch_size", model.batch_size
-    return "dp*micro_batches", dp * count, "batch_size", model.batch_size
+        return _Condition("dp", dp, "batch_size", model.batch_size)
+    return _Condition("dp*micro_batches", dp * count, "batch_size", model.batch_size)
 
 
 def _nearest_multiples(divisor: int, size: int) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from dse.executors import Executor
 from dse.points import DesignPoint
-from dse.results import StudyRow, StudyStore, as_rows
 from dse.search import Search
+from dse.signals import raise_if_signalled
+from dse.studies import StudyRow, StudyStore, as_rows
 from dse.sweeps.writer import StudyWriter
 
 
@@ -73,6 +74,7 @@ def run_sweep(
                 on_row(row)
                 writer.add(row)
                 result.computed += 1
+                raise_if_signalled()
                 if search.learns:
                     search.tell(row)
     result.warning = writer.warning

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from dse.points import DesignPoint, evaluate, scenario_of
+from dse.points import DesignPoint, scenario_of
+from dse.studies.history import key_digits
+from dse.sweeps.estimate import PROBES, Estimate, Kind, cost_units, estimate
 
 if TYPE_CHECKING:
     from dse.config import Config
-
-_PROBES = 5
-_PROBE_SECONDS = 2.0  # no further probe after that
-_KEPT_PROBES = 64
 
 
 def design_points(config: Config) -> Iterator[DesignPoint]:
@@ -32,15 +29,18 @@ def design_points(config: Config) -> Iterator[DesignPoint]:
 
 @dataclasses.dataclass(frozen=True)
 class Survey:
-    """How many points a sweep has, how many are stored, and some of those that are missing, evenly spread.
+    """How many points a sweep has, how many are stored, and the kinds of those that are missing.
 
-    `keys` are those of all points if none is missing, else empty.
+    `keys` are those of all points if none is missing, else empty; `is_external` says whether programs of the
+    user's own evaluate points; `digits` are those of all keys (`dse.studies.history.key_digits`).
     """
 
     points: int
     stored: int
-    probes: tuple[DesignPoint, ...]
+    kinds: tuple[Kind, ...]
     keys: Sequence[str] = ()
+    is_external: bool = False
+    digits: bytes = b""
 
     @property
     def missing(self) -> int:
@@ -51,40 +51,40 @@ class Survey:
 def survey(points: Iterator[DesignPoint], known: set[str]) -> Survey:
     """Count points against the keys that are stored."""
     total = missing = 0
-    stride = 1
-    probes: list[DesignPoint] = []
+    kinds: dict[tuple[int, int], Kind] = {}
     keys: list[str] = []
+    is_external = False
+    digits = bytearray()
     for point in points:
         total += 1
         key = point.key
+        digits += key_digits(key)
         if key in known:
             if not missing:
                 keys.append(key)
             continue
         keys.clear()
-        if missing % stride == 0:
-            probes.append(point)
-            if len(probes) > _KEPT_PROBES:
-                probes, stride = probes[::2], stride * 2
         missing += 1
-    return Survey(total, total - missing, tuple(probes), keys)
+        is_external = is_external or point.scenario.is_external
+        units = cost_units(point)
+        kinds.setdefault((units, point.strategy.pp), Kind(units)).add(point)
+    return Survey(total, total - missing, tuple(kinds.values()), keys, is_external, bytes(digits))
+
+
+def estimated(found: Survey, cores: int, samples: int | None = None, probes: int = PROBES) -> Estimate | None:
+    """Estimate the wall time of the missing points, or of `samples` of them; None if unknown.
+
+    Unknown are points that external programs evaluate: one of them might take hours.
+    """
+    if found.is_external:
+        return None
+    if not found.missing:
+        return Estimate(0.0, 0.0, 0.0)
+    share = 1.0 if samples is None else min(1.0, samples / found.missing)
+    return estimate(list(found.kinds), cores, share=share, probes=probes)
 
 
 def estimated_seconds(found: Survey, cores: int) -> float | None:
-    """Estimate the wall time of the missing points on so many cores, from a few of them; None if unknown.
-
-    Unknown are points that external programs evaluate: a probe might take hours.
-    """
-    if not found.probes:
-        return 0.0
-    if found.probes[0].scenario.is_external:
-        return None
-    step = max(1, len(found.probes) // _PROBES)
-    began = time.perf_counter()
-    count = 0
-    for point in found.probes[::step]:
-        evaluate(point)
-        count += 1
-        if time.perf_counter() - began > _PROBE_SECONDS:
-            break
-    return (time.perf_counter() - began) / count * found.missing / min(cores, found.missing)
+    """Return the likely wall time of the missing points, from few of them; None if unknown."""
+    answer = estimated(found, cores, probes=2)
+    return None if answer is None else answer.likely_s

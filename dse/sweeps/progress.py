@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
-from dse.results import StudyRow
+from dse.studies import StudyRow
 from dse.units import format_duration_ns
 
 

@@ -7,7 +7,7 @@ import os
 import platform
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,17 @@ def sweep_name(now: datetime.datetime | None = None) -> str:
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
-def provenance(arguments: Sequence[str], configuration: str) -> str:
-    """Return YAML: when, what was typed, versions, machine, and the resolved configuration."""
+def provenance(command: Sequence[str], configuration: str, points: Mapping[str, int | None]) -> str:
+    """Return YAML: when, what was typed, how many points, versions, machine, the resolved configuration.
+
+    `points` has `planned`, or the `samples` of a search.
+    """
     import yaml
 
     about: dict[str, Any] = {
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "command": ["python", "-m", "dse.sweep", *arguments],
+        "command": list(command),
+        "points": dict(points),
         "versions": _versions(),
         "machine": _machine(),
         "configuration": yaml.safe_load(configuration),

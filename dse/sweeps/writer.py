@@ -6,9 +6,11 @@ import threading
 import time
 from operator import attrgetter
 from types import TracebackType
+from typing import Generic
 
 from dse.errors import InputError
-from dse.results import ROW_ORDER, StudyRow, StudyStore
+from dse.studies import StudyStore
+from dse.studies.records import Row
 
 LEAST_FLUSH_S, MOST_FLUSH_S = 0.1, 1.0
 WRITING_SHARE = 0.05
@@ -19,17 +21,17 @@ FLUSH_ROWS = 20_000  # bounds the memory of rows that wait
 COMPACT_PARTS = 64  # small parts of one sweep, before they are merged
 
 
-class StudyWriter:
-    """Writes rows in a thread of its own, so that they reach the disk even while the next ones take long.
+class StudyWriter(Generic[Row]):
+    """Writes rows of any type in a thread of its own: they reach the disk while the next ones take long.
 
     A context manager: leaving it writes what is left, and merges the parts unless an exception leaves it.
     """
 
-    def __init__(self, store: StudyStore, flush_s: float = LEAST_FLUSH_S) -> None:
+    def __init__(self, store: StudyStore[Row], flush_s: float = LEAST_FLUSH_S) -> None:
         """Start nothing yet; the first rows wait for `flush_s` seconds."""
         self._store = store
         self._flush_s = flush_s
-        self._rows: list[StudyRow] = []
+        self._rows: list[Row] = []
         self._parts = 0
         self._error: BaseException | None = None
         self._changed = threading.Condition()
@@ -38,7 +40,7 @@ class StudyWriter:
         self.written = 0
         self.warning = ""
 
-    def add(self, row: StudyRow) -> None:
+    def add(self, row: Row) -> None:
         """Take a row.
 
         Raises:
@@ -51,7 +53,7 @@ class StudyWriter:
             if len(self._rows) >= FLUSH_ROWS:
                 self._changed.notify()
 
-    def __enter__(self) -> StudyWriter:
+    def __enter__(self) -> StudyWriter[Row]:
         """Start writing."""
         self._thread.start()
         return self
@@ -88,7 +90,7 @@ class StudyWriter:
         if not rows:
             return
         began = time.monotonic()
-        rows.sort(key=attrgetter(*ROW_ORDER))
+        rows.sort(key=attrgetter(*self._store.record.order))
         self._store.append(rows)
         writing_s = time.monotonic() - began
         self._flush_s = min(max(LEAST_FLUSH_S, writing_s / WRITING_SHARE), MOST_FLUSH_S)

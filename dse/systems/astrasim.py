@@ -1,41 +1,30 @@
 """ASTRA-sim's configuration files (system.json, network.yml, remote_memory.json): reading and writing.
 
-Reading is strict where the reference is silent or undefined: unknown keys, JSON booleans (it counts even
-`false` as on) and missing keys that it would read as arbitrary values are errors. Defaults are the
-reference's. Two values are normalised to what the reference makes of them: a fractional endpoint-delay is
-truncated, and a switch other than 0 becomes 1. The reference applies the injection scale only to an
-endpoint-delay that the file states; for a file without one the scale is stored as 1.
+The engine reads them (engine/src/config), for its stand-alone simulators too. It is strict where the
+reference is silent or undefined: unknown keys, JSON booleans (it counts even `false` as on) and missing keys
+that it would read as arbitrary values are errors. Defaults are the reference's. Two values are normalised to
+what the reference makes of them: a fractional endpoint-delay is truncated, and a switch other than 0
+becomes 1. The reference applies the injection scale only to an endpoint-delay that the file states; for a
+file without one the scale is stored as 1.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dse.errors import InputError
-from dse.files import (
-    check_keys,
-    load_json_object,
-    load_yaml_mapping,
-    make_folder,
-    read_bytes,
-    write_atomically,
-)
+from dse.files import make_folder, read_bytes, write_atomically
 from dse.systems.spec import CollectiveAlgorithms, Dimension, RemoteMemory, SystemSpec
 from dse.systems.validation import COLLECTIVES, INERT_KEYS, InvalidSystem
 
 _REQUIRED: Any = object()
 
 
-class _WrongTypeError(Exception):
-    """A value has another type than the message names."""
-
-
 class _Key(NamedTuple):
-    """A key of a JSON file, the field of the specification that it fills, its type and its default."""
+    """A key of a JSON file, the field of the specification that it fills, and its type and default there."""
 
     key: str
     field: str
@@ -43,76 +32,42 @@ class _Key(NamedTuple):
     default: Any
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise _WrongTypeError("a string")
+def _unchanged(value: Any) -> Any:
     return value
-
-
-def _integer(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _WrongTypeError("an integer")
-    return value
-
-
-def _number(value: Any) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _WrongTypeError("a number")
-    return value
-
-
-def _truncated(value: Any) -> int:
-    number = _number(value)
-    return int(number) if abs(number) < 2**63 else 2**63
-
-
-def _switch(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _WrongTypeError("0 (off) or 1 (on); ASTRA-sim takes even the boolean false as on")
-    return value != 0
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise _WrongTypeError('a list of strings, such as ["ring", "ring"]')
-    return tuple(value)
 
 
 _SYSTEM_KEYS = (
-    _Key("scheduling-policy", "scheduling_policy", _text, _REQUIRED),
-    _Key("endpoint-delay", "endpoint_delay_ns", _truncated, 10),
-    _Key("active-chunks-per-dimension", "active_chunks_per_dimension", _integer, 1),
-    _Key("preferred-dataset-splits", "preferred_dataset_splits", _integer, _REQUIRED),
-    _Key("collective-optimization", "collective_optimization", _text, _REQUIRED),
+    _Key("scheduling-policy", "scheduling_policy", _unchanged, _REQUIRED),
+    _Key("endpoint-delay", "endpoint_delay_ns", int, 10),
+    _Key("active-chunks-per-dimension", "active_chunks_per_dimension", _unchanged, 1),
+    _Key("preferred-dataset-splits", "preferred_dataset_splits", _unchanged, _REQUIRED),
+    _Key("collective-optimization", "collective_optimization", _unchanged, _REQUIRED),
     *(
-        _Key(f"{name.replace('_', '-')}-implementation", f"collectives.{name}", _texts, ())
+        _Key(f"{name.replace('_', '-')}-implementation", f"collectives.{name}", tuple, ())
         for name in COLLECTIVES
     ),
-    _Key("peak-perf", "peak_tflops", _number, 0),
-    _Key("local-mem-bw", "memory_bandwidth_gbps", _number, 0),
-    _Key("roofline-enabled", "roofline_enabled", _switch, False),
-    _Key("track-local-mem", "track_local_memory", _switch, False),
-    _Key("replay-only", "replay_only", _switch, False),
-    _Key("trace-enabled", "trace_enabled", _switch, False),
-    _Key("local-mem-trace-filename", "local_memory_trace_filename", _text, "local_mem_trace"),
-    _Key("model-shared-bus", "model_shared_bus", _switch, False),
+    _Key("peak-perf", "peak_tflops", _unchanged, 0),
+    _Key("local-mem-bw", "memory_bandwidth_gbps", _unchanged, 0),
+    _Key("roofline-enabled", "roofline_enabled", bool, False),
+    _Key("track-local-mem", "track_local_memory", bool, False),
+    _Key("replay-only", "replay_only", bool, False),
+    _Key("trace-enabled", "trace_enabled", bool, False),
+    _Key("local-mem-trace-filename", "local_memory_trace_filename", _unchanged, "local_mem_trace"),
+    _Key("model-shared-bus", "model_shared_bus", bool, False),
 )
 _REMOTE_MEMORY_KEYS = (
-    _Key("memory-type", "memory_type", _text, _REQUIRED),
-    _Key("remote-mem-latency", "latency_ns", _integer, 0),
-    _Key("remote-mem-bw", "bandwidth_bytes_per_ns", _integer, 0),
-    _Key("num-nodes", "num_nodes", _integer, None),
-    _Key("num-npus-per-node", "num_npus_per_node", _integer, None),
+    _Key("memory-type", "memory_type", _unchanged, _REQUIRED),
+    _Key("remote-mem-latency", "latency_ns", _unchanged, 0),
+    _Key("remote-mem-bw", "bandwidth_bytes_per_ns", _unchanged, 0),
+    _Key("num-nodes", "num_nodes", _unchanged, None),
+    _Key("num-npus-per-node", "num_npus_per_node", _unchanged, None),
 )
 _FILE_NAMES = ("system.json", "network.yml", "remote_memory.json", "comm_group.json")
-_SHAPE_KEYS = ("shape", "routing", "file", "routes")  # ours, for topologies that ASTRA-sim lacks
-# Key of network.yml -> field of Dimension, its type, the texts that are one, and the type in words.
-_FLOAT = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-_NETWORK_KEYS: dict[str, tuple[str, Callable[[str], Any], str, str]] = {
-    "topology": ("topology", str, r"\w+", "a name"),
-    "npus_count": ("npus", int, r"[+-]?\d{1,19}", "an integer"),
-    "bandwidth": ("bandwidth_gbps", float, _FLOAT, "a number"),
-    "latency": ("latency_ns", float, _FLOAT, "a number"),
+_NETWORK_KEYS = {  # key of network.yml -> field of Dimension
+    "topology": "topology",
+    "npus_count": "npus",
+    "bandwidth": "bandwidth_gbps",
+    "latency": "latency_ns",
 }
 
 
@@ -134,27 +89,23 @@ def read_system(
 
     Raises:
         InputError: an unreadable or malformed file, or a key that is unknown, missing, of the wrong type or
-            length, or breaks a rule of `dse.systems.validation`; names file, key, what was got and what is
-            expected.
+            length, or breaks a rule; names file, key, what was got and what is allowed.
     """
-    content = load_json_object(system_json)
-    for key in content:
-        if key.endswith("-implementation-chakra"):
-            raise InputError(
-                f"{system_json}: {key} is not supported: the reference reads beyond an empty set with it; "
-                f"give an algorithm by name in {key.removesuffix('-chakra')}"
-            )
-    fields, omitted = _take(system_json, content, _SYSTEM_KEYS, INERT_KEYS)
+    from dse import _engine
+
+    content, dimensions, remote_content = _engine.read_system_files(
+        str(system_json), str(network_yml), None if remote_memory_json is None else str(remote_memory_json)
+    )
+    fields, omitted = _fields(content, _SYSTEM_KEYS)
     collectives = {name: fields.pop(f"collectives.{name}") for name in COLLECTIVES}
     remote_fields: dict[str, Any] = {}
     if remote_memory_json is not None:
-        remote_content = load_json_object(remote_memory_json)
-        remote_fields, remote_omitted = _take(remote_memory_json, remote_content, _REMOTE_MEMORY_KEYS)
+        remote_fields, remote_omitted = _fields(remote_content, _REMOTE_MEMORY_KEYS)
         omitted += remote_omitted
     try:
         return SystemSpec(
             name=name,
-            network=_read_network(network_yml),
+            network=tuple(_dimension(*entry) for entry in dimensions),
             network_model=network_model,
             collectives=CollectiveAlgorithms(**collectives),
             queues_per_dimension=queues_per_dimension,
@@ -165,8 +116,8 @@ def read_system(
             omitted_keys=omitted,
             **fields,
         )
-    except InvalidSystem as error:
-        raise _in_file(error, system_json, network_yml, remote_memory_json, omitted) from None
+    except InvalidSystem as error:  # of an argument
+        raise InputError(f"{error.path} {error.problem}") from None
 
 
 def write_system(spec: SystemSpec, folder: Path) -> None:
@@ -175,12 +126,17 @@ def write_system(spec: SystemSpec, folder: Path) -> None:
     Bandwidths keep ASTRA-sim's units, as in `read_system`.
 
     Raises:
-        InputError: a file cannot be written, two files of graphs have the same name, or the system has faults
-            or deratings, for which the files have no place.
+        InputError: a file cannot be written, two files of graphs have the same name, or the system has
+            faults, deratings or the safe issue order, for which the files have no place.
     """
     for key in ("faults", "deratings"):
         if getattr(spec, key):
             raise InputError(f"system.{key} is not empty, but ASTRA-sim's files have no place for it")
+    if spec.issue_order == "safe":
+        raise InputError(
+            "system.issue_order is 'safe', but ASTRA-sim's files have no place for it: ASTRA-sim issues in "
+            "the order of the ids; write system.issue_order=reference"
+        )
     system = {
         item.key: _plain(_field(spec, item.field))
         for item in _SYSTEM_KEYS
@@ -193,7 +149,7 @@ def write_system(spec: SystemSpec, folder: Path) -> None:
     }
     network = {
         key: [_plain(getattr(dimension, field)) for dimension in spec.network]
-        for key, (field, *_) in _NETWORK_KEYS.items()
+        for key, field in _NETWORK_KEYS.items()
     }
     make_folder(folder)
     _write_text(folder / "system.json", json.dumps(system | dict(spec.inert), indent=2) + "\n")
@@ -231,107 +187,26 @@ def _write_text(path: Path, text: str) -> None:
     write_atomically(path, text.encode())
 
 
-def _take(
-    file: Path, content: dict[str, Any], keys: tuple[_Key, ...], inert: tuple[str, ...] = ()
-) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _fields(content: dict[str, Any], keys: tuple[_Key, ...]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the fields of a JSON file, and its keys that are left to their defaults."""
-    check_keys(file, content, [item.key for item in keys] + list(inert))
-    fields: dict[str, Any] = {}
-    for item in keys:
-        if item.key not in content:
-            if item.default is _REQUIRED:
-                raise InputError(f"{file}: {item.key} is missing; it is required")
-            fields[item.field] = item.default
-            continue
-        try:
-            fields[item.field] = item.convert(content[item.key])
-        except _WrongTypeError as expected:
-            got = json.dumps(content[item.key])
-            raise InputError(f"{file}: {item.key} is {got}; it must be {expected}") from None
+    fields = {
+        item.field: item.convert(content[item.key]) if item.key in content else item.default for item in keys
+    }
     return fields, tuple(item.key for item in keys if item.key not in content)
 
 
-def _read_network(file: Path) -> tuple[Dimension, ...]:
-    content = load_yaml_mapping(file)
-    check_keys(file, content, [*_NETWORK_KEYS, *_SHAPE_KEYS])
-    columns: dict[str, list[Any]] = {}
-    for key, (field, convert, pattern, expected) in _NETWORK_KEYS.items():
-        values = content.get(key)
-        if not isinstance(values, list):
-            problem = "is missing" if values is None else f"is {values}"
-            raise InputError(f"{file}: {key} {problem}; it must be a list with one entry for each dimension")
-        columns[field] = []
-        for index, value in enumerate(values):
-            if not isinstance(value, str) or not re.fullmatch(pattern, value, re.ASCII):
-                raise InputError(f"{file}: {key}.{index} is {value!r}; it must be {expected}")
-            columns[field].append(convert(value))
-        if len(values) != len(columns["topology"]):
-            raise InputError(
-                f"{file}: {key} has {len(values)} entries and topology {len(columns['topology'])}; "
-                "all lists must have one entry for each dimension"
-            )
-    columns |= _read_shapes(file, content, len(columns["topology"]))
-    rows = zip(*columns.values(), strict=True)
-    return tuple(Dimension(**dict(zip(columns, row, strict=True))) for row in rows)
-
-
-def _read_shapes(file: Path, content: dict[str, Any], dimensions: int) -> dict[str, list[Any]]:
-    """Return the columns of our own keys, with an entry for each dimension; a lone text stands for one.
-
-    The file of a Graph is looked for next to network.yml.
-    """
-    columns: dict[str, list[Any]] = {"shape": [()] * dimensions, "routing": [""] * dimensions}
-    columns |= {"file": [None] * dimensions, "routes": [None] * dimensions}
-    for key in _SHAPE_KEYS:
-        if key not in content:
-            continue
-        values = content[key] if isinstance(content[key], list) else [content[key]]
-        if len(values) != dimensions:
-            raise InputError(
-                f"{file}: {key} has {len(values)} entries; it must have {dimensions}, one a dimension"
-            )
-        for index, value in enumerate(values):
-            if key == "shape":
-                sizes = value if isinstance(value, list) else None
-                if sizes is None or not all(re.fullmatch(r"\d{1,9}", str(size), re.ASCII) for size in sizes):
-                    raise InputError(
-                        f"{file}: shape.{index} is {value}; it must be a list of integers, or []"
-                    )
-                columns[key][index] = tuple(int(size) for size in sizes)
-            elif not isinstance(value, str):
-                raise InputError(f"{file}: {key}.{index} is {value}; it must be a text")
-            elif key == "routing":
-                columns[key][index] = value
-            elif value:
-                columns[key][index] = str(file.parent / value)
-    return columns
-
-
-def _in_file(
-    error: InvalidSystem,
-    system_json: Path,
-    network_yml: Path,
-    remote_memory_json: Path | None,
-    omitted: tuple[str, ...],
-) -> InputError:
-    """Return the error with the file and its key in the place of the field of the specification."""
-    head, _, rest = error.path.partition(".")
-    if head == "network":
-        index, _, field = rest.partition(".")
-        names = {field: key for key, (field, *_) in _NETWORK_KEYS.items()} | {key: key for key in _SHAPE_KEYS}
-        key = f"{names[field]}.{index}" if field else "topology"
-        return InputError(f"{network_yml}: {key} {error.problem}")
-    if head == "remote_memory":
-        names = {item.field: item.key for item in _REMOTE_MEMORY_KEYS}
-        return InputError(f"{remote_memory_json}: {names[rest]} {error.problem}")
-    if head == "inert":
-        return InputError(f"{system_json}: {rest} {error.problem}")
-    for item in _SYSTEM_KEYS:
-        if error.path == item.field or error.path.startswith(f"{item.field}."):
-            key = item.key + error.path.removeprefix(item.field)
-            problem = error.problem.replace("is 0;", "is missing, so 0;") if key in omitted else error.problem
-            return InputError(f"{system_json}: {key} {problem}")
-    return InputError(f"{head} {error.problem}")
+def _dimension(
+    topology: str,
+    npus: int,
+    bandwidth_gbps: float,
+    latency_ns: float,
+    shape: list[int],
+    routing: str,
+    *files: str,
+) -> Dimension:
+    """Return a dimension from the entries of the engine; the two files are empty if there is none."""
+    file, routes = (str(Path(name)) if name else None for name in files)
+    return Dimension(topology, npus, bandwidth_gbps, latency_ns, tuple(shape), routing, file, routes)
 
 
 def _field(spec: SystemSpec, path: str) -> Any:

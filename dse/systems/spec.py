@@ -61,7 +61,9 @@ class CollectiveAlgorithms:
 
     Known are ring, direct, directN, halvingDoubling, doubleBinaryTree, and with the prefix `one` (one logical
     ring over all NPUs) oneRing, oneDirect, oneDirectN, oneHalvingDoubling; N is a window of 1 to 5 digits. A
-    list may be shorter than the network: then only the first dimensions take part.
+    list may be shorter than the network: then only the first dimensions take part. `synthesized` is a
+    schedule made for the links: of a dimension, or as the only entry of all NPUs (also called
+    oneSynthesized), and of every communicator group that is a list.
     """
 
     all_reduce: tuple[str, ...] = ()
@@ -94,9 +96,11 @@ class SystemSpec:
     10^9 bytes per second (unlike the network's, see `Dimension`); `peak_tflops` is in 10^12 operations per
     second. Either may be 0 only with the roofline model off. `scheduling_policy` (LIFO, FIFO, EXPLICIT) has
     no effect on any result. `queues_per_dimension`, `rendezvous_protocol` and `injection_scale` are
-    command-line options of ASTRA-sim. `inert` keeps keys of system.json that ASTRA-sim ignores, and
-    `omitted_keys` the keys that the files left to their defaults, so that files survive a round trip; neither
-    changes a result.
+    command-line options of ASTRA-sim. `issue_order` says how a rank chooses among ready communication nodes:
+    reference (the lowest id, as in ASTRA-sim), safe (an order that cannot deadlock), or None: what the
+    fidelity of the model says (docs/simulator.md). `inert` keeps keys of system.json that ASTRA-sim ignores,
+    and `omitted_keys` the keys that the files left to their defaults, so that files survive a round trip;
+    neither changes a result.
 
     Raises:
         InvalidSystem: an InputError that names the key as a user writes it, such as
@@ -126,6 +130,7 @@ class SystemSpec:
     remote_memory: RemoteMemory = RemoteMemory()
     faults: tuple[LinkFault, ...] = ()
     deratings: tuple[Derating, ...] = ()
+    issue_order: str | None = None
     inert: tuple[tuple[str, object], ...] = ()
     omitted_keys: tuple[str, ...] = field(default=(), compare=False)
 

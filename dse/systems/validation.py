@@ -1,32 +1,24 @@
-"""Every rule that a system must keep, in one place; messages name the key as a user writes it."""
+"""Every rule that a system must keep; messages name the key as a user writes it.
+
+The rules of topologies and the names of collective algorithms are the engine's, which is loaded to check one.
+"""
 
 from __future__ import annotations
 
-import math
-import re
 import sys
 from typing import TYPE_CHECKING
 
 from dse.errors import InputError
+from dse.files import excerpt
 from dse.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from dse.systems.spec import Dimension, SystemSpec
 
-REFERENCE_TOPOLOGIES = ("Ring", "FullyConnected", "Switch")
-# Topology -> what its `shape` holds, and how many of the entries multiply to the NPUs.
-SHAPED_TOPOLOGIES = {
-    "Mesh2D": ("[width, height]", 2, 2),
-    "Torus2D": ("[width, height]", 2, 2),
-    "Torus3D": ("[width, height, depth]", 3, 3),
-    "FatTree": ("[NPUs per leaf, leaves, spines]", 3, 2),
-    "Dragonfly": ("[NPUs per router, routers per group, groups]", 3, 3),
-}
-TOPOLOGIES = (*REFERENCE_TOPOLOGIES, *SHAPED_TOPOLOGIES, "Hypercube", "Graph")
-ROUTINGS = ("", "deterministic", "ecmp")
 NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
 SCHEDULING_POLICIES = ("LIFO", "FIFO", "EXPLICIT")
 COLLECTIVE_OPTIMIZATIONS = ("baseline", "localBWAware")
+ISSUE_ORDERS = ("reference", "safe")
 MEMORY_TYPES = ("NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION", "MEMORY_POOL")
 # Keys of system.json that have no effect; the last five serve only the bus model, which is not supported.
 INERT_KEYS = (
@@ -40,17 +32,14 @@ INERT_KEYS = (
     "G",
 )
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
-ALGORITHMS = (
-    "ring",
-    "direct",
-    "halvingDoubling",
-    "doubleBinaryTree",
-    "oneRing",
-    "oneDirect",
-    "oneHalvingDoubling",
-)
-_WINDOWED_ALGORITHM = re.compile(r"(direct|oneDirect)[1-9][0-9]{0,4}", re.ASCII)
 _MAX_INTEGER = 2**31 - 1  # the reference's int
+_END_OF_TIME_NS = 2**53  # the engine has no later time; 104 days
+_MAX_SPEED = 1e30  # far above anything that is built, far below where products become infinite
+_END_OF_TIME = "the end of simulated time (104 days)"
+_MAX_NPUS = 2**24
+_MOST_OF_A_SIZE = 2**32  # of a shape
+_MAX_QUEUES = 2**16  # of a dimension; each takes memory on every NPU
+_MAX_CHUNKS = 2**16  # of a collective; each is a stream of its own
 
 
 class InvalidSystem(InputError):  # noqa: N818 (says what the system is)
@@ -74,6 +63,8 @@ def validate(system: SystemSpec) -> None:
     """
     if not system.name:
         raise InvalidSystem("name", "is empty; it must name the system, for example system1")
+    if not system.name.isprintable():
+        raise InvalidSystem("name", f"is {system.name!r}; it must have printable characters only")
     _check_network(system)
     _check_collectives(system)
     _choice("network_model", system.network_model, NETWORK_MODELS)
@@ -81,8 +72,8 @@ def validate(system: SystemSpec) -> None:
     _choice("collective_optimization", system.collective_optimization, COLLECTIVE_OPTIMIZATIONS)
     _integer("endpoint_delay_ns", system.endpoint_delay_ns, 0)
     _integer("active_chunks_per_dimension", system.active_chunks_per_dimension, 1)
-    _integer("preferred_dataset_splits", system.preferred_dataset_splits, 1)
-    _integer("queues_per_dimension", system.queues_per_dimension, 1)
+    _integer("preferred_dataset_splits", system.preferred_dataset_splits, 1, _MAX_CHUNKS)
+    _integer("queues_per_dimension", system.queues_per_dimension, 1, _MAX_QUEUES)
     _number("injection_scale", system.injection_scale, zero_allowed=True)
     if system.endpoint_delay_ns * system.injection_scale > _MAX_INTEGER:
         problem = f"times endpoint_delay_ns {system.endpoint_delay_ns} must be at most {_MAX_INTEGER} ns"
@@ -94,49 +85,50 @@ def validate(system: SystemSpec) -> None:
         raise InvalidSystem("model_shared_bus", "is on; the bus model is not supported, set it to 0")
     _check_remote_memory(system)
     _check_degradations(system)
+    if system.issue_order is not None:
+        _choice("issue_order", system.issue_order, ISSUE_ORDERS)
     _check_inert(system)
 
 
 def _check_network(system: SystemSpec) -> None:
+    from dse import _engine
+
     if not system.network:
         raise InvalidSystem("network", "is empty; it must list at least one dimension")
     for index, dimension in enumerate(system.network):
         path = f"network.{index}"
-        _choice(f"{path}.topology", dimension.topology, TOPOLOGIES)
-        _integer(f"{path}.npus", dimension.npus, 2)
-        _number(f"{path}.bandwidth_gbps", dimension.bandwidth_gbps, zero_allowed=False)
+        _choice(f"{path}.topology", dimension.topology, tuple(_engine.topologies()))
+        _integer(f"{path}.npus", dimension.npus, 2, _MAX_NPUS)
+        _number(f"{path}.bandwidth_gbps", dimension.bandwidth_gbps, zero_allowed=False, most=_MAX_SPEED)
         _number(f"{path}.latency_ns", dimension.latency_ns, zero_allowed=True)
+        if dimension.latency_ns >= _END_OF_TIME_NS:
+            problem = f"is {dimension.latency_ns}; it must be below {_END_OF_TIME_NS} ns, {_END_OF_TIME}"
+            raise InvalidSystem(f"{path}.latency_ns", problem)
         _check_shape(path, dimension)
-    if system.npus > _MAX_INTEGER:
-        raise InvalidSystem("network", f"has {system.npus} NPUs in all; at most {_MAX_INTEGER} are allowed")
+    if system.npus > _MAX_NPUS:
+        raise InvalidSystem("network", f"has {system.npus} NPUs in all; at most {_MAX_NPUS} are allowed")
 
 
 def _check_shape(path: str, dimension: Dimension) -> None:
-    topology, shape = dimension.topology, dimension.shape
-    if topology in SHAPED_TOPOLOGIES:
-        meaning, entries, factors = SHAPED_TOPOLOGIES[topology]
-        valid = all(isinstance(size, int) and not isinstance(size, bool) and size >= 1 for size in shape)
-        if len(shape) != entries or not valid:
-            raise InvalidSystem(f"{path}.shape", f"is {list(shape)}; {topology} needs {meaning}")
-        if math.prod(shape[:factors]) != dimension.npus:
-            problem = (
-                f"is {list(shape)}, which has {math.prod(shape[:factors])} NPUs, but npus is {dimension.npus}"
-            )
-            raise InvalidSystem(f"{path}.shape", problem)
-    elif shape:
-        raise InvalidSystem(f"{path}.shape", f"is {list(shape)}; {topology} has none")
-    if topology == "Hypercube" and dimension.npus & (dimension.npus - 1):
-        raise InvalidSystem(f"{path}.npus", f"is {dimension.npus}; a Hypercube needs a power of two")
-    if (topology == "Graph") != (dimension.file is not None):
-        problem = (
-            "is missing; Graph needs a CSV file"
-            if topology == "Graph"
-            else f"is set, but {topology} has none"
-        )
-        raise InvalidSystem(f"{path}.file", problem)
-    if dimension.routes is not None and topology != "Graph":
-        raise InvalidSystem(f"{path}.routes", "is set, but only Graph has static routes")
-    _choice(f"{path}.routing", dimension.routing, ROUTINGS if topology == "FatTree" else ("",))
+    """Ask the engine, which owns the table of topologies; entries that are no sizes are shown as they are."""
+    from dse import _engine
+
+    sizes = [
+        size if type(size) is int and 0 < size < _MOST_OF_A_SIZE else 0  # a bool is no size
+        for size in dimension.shape
+    ]
+    problem = _engine.dimension_problem(
+        dimension.topology,
+        dimension.npus,
+        sizes,
+        str(list(dimension.shape)),
+        dimension.routing,
+        dimension.file is not None,
+        dimension.routes is not None,
+    )
+    if problem is not None:
+        field, what = problem
+        raise InvalidSystem(f"{path}.{field}", what)
 
 
 def _check_degradations(system: SystemSpec) -> None:
@@ -146,8 +138,7 @@ def _check_degradations(system: SystemSpec) -> None:
         _integer(f"{path}.destination", fault.destination, 0)
         _number(f"{path}.bandwidth_factor", fault.bandwidth_factor, zero_allowed=False)
         _number(f"{path}.latency_factor", fault.latency_factor, zero_allowed=True)
-        if isinstance(fault.at_ns, bool) or not isinstance(fault.at_ns, int) or not 0 <= fault.at_ns < 2**53:
-            raise InvalidSystem(f"{path}.at_ns", f"is {fault.at_ns}; it must be an integer of at least 0")
+        _integer(f"{path}.at_ns", fault.at_ns, 0, _END_OF_TIME_NS - 1)
         if system.network_model != "congestion_aware":
             problem = f"needs network_model congestion_aware; {system.network_model} has no links"
             raise InvalidSystem(path, problem)
@@ -161,14 +152,14 @@ def _check_degradations(system: SystemSpec) -> None:
 
 
 def _check_collectives(system: SystemSpec) -> None:
+    from dse import _engine
+
     for collective in COLLECTIVES:
         path = f"collectives.{collective}"
         algorithms = getattr(system.collectives, collective)
         for index, name in enumerate(algorithms):
-            if name not in ALGORITHMS and not _WINDOWED_ALGORITHM.fullmatch(str(name)):
-                allowed = f"{', '.join(ALGORITHMS)}, directN or oneDirectN with a window N of 1 to 5 digits"
-                hint = did_you_mean(str(name), ALGORITHMS)
-                raise InvalidSystem(f"{path}.{index}", f"is {_show(name)}; allowed are {allowed}{hint}")
+            if problem := _engine.algorithm_problem(str(name)):
+                raise InvalidSystem(f"{path}.{index}", problem)
         if len(algorithms) > len(system.network):
             raise InvalidSystem(
                 path,
@@ -180,7 +171,7 @@ def _check_collectives(system: SystemSpec) -> None:
 def _check_roofline(system: SystemSpec) -> None:
     for field in ("peak_tflops", "memory_bandwidth_gbps"):
         value = getattr(system, field)
-        _number(field, value, zero_allowed=True)
+        _number(field, value, zero_allowed=True, most=_MAX_SPEED)
         if value == 0 and system.roofline_enabled:
             raise InvalidSystem(field, "is 0; it must be greater than 0 unless the roofline model is off")
 
@@ -219,18 +210,20 @@ def _choice(path: str, value: object, allowed: tuple[str, ...]) -> None:
         raise InvalidSystem(path, f"is {_show(value)}; allowed are {', '.join(allowed)}{hint}")
 
 
-def _integer(path: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MAX_INTEGER:
-        raise InvalidSystem(path, f"is {_show(value)}; it must be an integer from {least} to {_MAX_INTEGER}")
+def _integer(path: str, value: object, least: int, most: int = _MAX_INTEGER) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidSystem(path, f"is {_show(value)}; it must be an integer from {least} to {most}")
 
 
-def _number(path: str, value: object, *, zero_allowed: bool) -> None:
+def _number(path: str, value: object, *, zero_allowed: bool, most: float = sys.float_info.max) -> None:
     typed = isinstance(value, (int, float)) and not isinstance(value, bool)
-    valid = typed and 0 <= value <= sys.float_info.max  # type: ignore[operator]
+    valid = typed and 0 <= value <= most  # type: ignore[operator]
     if not valid or (value == 0 and not zero_allowed):
         bound = "0 or greater" if zero_allowed else "greater than 0"
+        if most < sys.float_info.max:
+            bound += f", and at most {most:g}"
         raise InvalidSystem(path, f"is {_show(value)}; it must be a number {bound}")
 
 
 def _show(value: object) -> str:
-    return f"'{value}'" if isinstance(value, str) else str(value)
+    return f"'{excerpt(value)}'" if isinstance(value, str) else excerpt(value)

@@ -19,13 +19,16 @@ class Expected:
     """What the reference produced.
 
     `ranks` maps the ranks that finished to their figures; None if nothing is known about ranks. Under the
-    status `unsupported` the reference crashes, and we must answer with an error.
+    status `unsupported` the reference crashes, and we must answer with an error. Under the status `crashed`
+    its run ended by force before every rank had reported: nothing can be compared, and `crash` says how that
+    is known.
     """
 
     status: str
     ranks: Mapping[int, Mapping[str, Value]] | None = None
     trace_counts: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     communicator_groups: int | None = None
+    crash: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,14 @@ class Case:
     folder: Path | None = None
 
 
+CRASHED = "crashed"
+
+
 class Mismatch(NamedTuple):
-    """One difference between expected and got; `rank` is None if it concerns the whole case."""
+    """One difference between expected and got; `rank` is None if it concerns the whole case.
+
+    The metric `crashed` means that there is nothing to compare with; `got` says why.
+    """
 
     case: str
     rank: int | None
@@ -53,5 +62,7 @@ class Mismatch(NamedTuple):
 
     def describe(self) -> str:
         """One line for people."""
+        if self.metric == CRASHED:
+            return f"CRASHED {self.case}: the reference crashed: not comparable ({self.got})"
         rank = "" if self.rank is None else f" rank {self.rank}"
         return f"MISMATCH {self.case}:{rank} {self.metric}: expected {self.expected}, got {self.got}"

@@ -11,14 +11,14 @@ from dse.programs import found_program, last_lines, private_folder
 from dse.simulators import Simulator
 from dse.simulators.astrasim import write_inputs
 from dse.systems import SystemSpec
-from dse.validation.cases import Case, Mismatch, Value
-from dse.validation.compare import as_printed, printed_size
-from dse.validation.folders import simulator_options
+from dse.validation.cases import CRASHED, Case, Mismatch, Value
+from dse.validation.compare import as_printed, crashed, printed_size
+from dse.validation.folders import EXIT_CODE_OF_DEADLOCK, simulator_options
 from dse.validation.log import read_log
 from dse.workloads import Workload
 
 BINARIES = {"congestion_unaware": "astrasim-unaware", "congestion_aware": "astrasim-aware"}
-STATUS_OF_EXIT_CODE = {0: "ok", 2: "unsupported", 3: "deadlock"}
+STATUS_OF_EXIT_CODE = {0: "ok", 2: "unsupported", EXIT_CODE_OF_DEADLOCK: "deadlock"}
 _TIMEOUT_S = 600
 _FIGURES = (
     "finish_ns",
@@ -44,6 +44,8 @@ def check_standalone(case: Case, binary_folder: Path, simulator: Simulator) -> l
     binary = found_program(binary_folder / BINARIES[case.network_model], "--binary-folder")
     try:
         workload, system = case.load()
+        if case.expected.status == CRASHED:
+            return [crashed(case, system)]
         with private_folder("dse-standalone-") as folder:
             log = folder / "simulator.log"
             options = _options(case, workload, system, folder)

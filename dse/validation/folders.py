@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ from dse.errors import InputError
 from dse.files import load_json_object
 from dse.systems import SystemSpec, read_system
 from dse.systems.validation import NETWORK_MODELS
-from dse.validation.cases import Case, Expected
-from dse.validation.log import read_log
+from dse.validation.cases import CRASHED, Case, Expected
+from dse.validation.log import crash_in_log, read_log
 from dse.workloads import Workload, read_groups, read_workload
 
 _TRACE = re.compile(r"(?P<name>.+)\.(?P<rank>\d+)\.et")
@@ -26,12 +26,19 @@ _VALUES_OF_OPTION = {
     "--rendezvous-protocol": "true or false",
     "--injection-scale": "a number",
 }
+EXIT_CODE_OF_DEADLOCK = 3  # of our own stand-alone simulators
 _WITHOUT_EFFECT = ("--comm-scale", "--compute-scale", "--logging-configuration", "--logging-folder")
 
 
 def is_case_folder(folder: Path) -> bool:
     """Whether a folder holds a case: a system file and a log."""
-    return (folder / "system.json").is_file() and bool(_logs(folder))
+    return not missing_of_case(folder)
+
+
+def missing_of_case(folder: Path) -> list[str]:
+    """Return what a folder lacks to be a case: a system file, a log, or both."""
+    missing = [] if (folder / "system.json").is_file() else ["system.json"]
+    return missing if _logs(folder) else [*missing, "log (reference.log, or one *.log)"]
 
 
 def folder_case(folder: Path, name: str) -> Case:
@@ -39,7 +46,8 @@ def folder_case(folder: Path, name: str) -> Case:
 
     It holds `<name>.<rank>.et` for ranks 0, 1, …, system.json, network.yml (or .yaml), a log (reference.log,
     or the only *.log), and optionally comm_group.json, remote_memory.json and case.json with the keys
-    `network_model` (default congestion_unaware), `options` (ASTRA-sim's command-line options), `status`.
+    `network_model` (default congestion_unaware), `options` (ASTRA-sim's command-line options), `status` and
+    `exit_code` (of the run; -6 or 134 after an abort).
 
     Raises:
         InputError: a file is missing or wrong, traces are not numbered 0, 1, …, or an option is unknown.
@@ -50,14 +58,17 @@ def folder_case(folder: Path, name: str) -> Case:
         allowed = ", ".join(NETWORK_MODELS)
         raise InputError(f"{folder}/case.json: network_model is {network_model!r}; allowed are {allowed}")
     traces = trace_files(folder)
-    ranks = read_log(_log(folder))
+    log = _log(folder)
+    ranks = read_log(log)
     unknown = sorted(rank for rank in ranks if rank >= len(traces))
     if unknown:
         raise InputError(f"{folder}: the log reports rank {unknown[0]}, but there are {len(traces)} traces")
-    status = "ok" if len(ranks) == len(traces) else "deadlock"
-    if notes.get("status", status) != status:
+    crash = "" if len(ranks) == len(traces) else _crash(log, notes, folder)
+    status = "ok" if len(ranks) == len(traces) else CRASHED if crash else "deadlock"
+    noted = notes.get("status", status)
+    if noted != status and not (noted == "deadlock" and crash):
         raise InputError(
-            f"{folder}/case.json: status is {notes['status']}, but the log reports {len(ranks)} of "
+            f"{folder}/case.json: status is {noted}, but the log reports {len(ranks)} of "
             f"{len(traces)} ranks, which is {status}"
         )
 
@@ -78,9 +89,24 @@ def folder_case(folder: Path, name: str) -> Case:
         name=name,
         network_model=network_model,
         load=load,
-        expected=Expected(status, ranks),
+        expected=Expected(status, ranks, crash=crash),
         folder=folder,
     )
+
+
+def _crash(log: Path, notes: Mapping[str, Any], folder: Path) -> str:
+    """Return how it is known that a run without all reports crashed, or nothing: then it deadlocked.
+
+    A deadlocked reference ends as if all were well, with exit code 0; our stand-alone simulators end with 3.
+    """
+    exit_code = notes.get("exit_code", 0)
+    if isinstance(exit_code, bool) or not isinstance(exit_code, int):
+        raise InputError(f"{folder}/case.json: exit_code is {exit_code!r}; it must be an integer")
+    if line := crash_in_log(log):
+        return line
+    if exit_code not in (0, EXIT_CODE_OF_DEADLOCK):
+        return f"exit_code of case.json is {exit_code}"
+    return "status of case.json is crashed" if notes.get("status") == CRASHED else ""
 
 
 def simulator_options(folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dse.errors import InputError
 from dse.models import MODEL_DIMENSIONS, ModelSpec
-from dse.strategies import STRATEGY_FIELDS, Strategy
+from dse.strategies import FLAGS, STRATEGY_FIELDS, Strategy
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.systems.validation import NETWORK_MODELS
 from dse.validation.cases import Case, Expected
@@ -51,7 +51,7 @@ def point_case(record: Mapping[str, Any], place: str) -> Case:
 
 def _strategy(values: Mapping[str, Any]) -> Strategy:
     for key, value in values.items():
-        switch = key in ("weight_sharded", "activation_recompute")
+        switch = key in FLAGS
         if isinstance(value, bool) is not switch or not isinstance(value, int) or not 0 <= value < 2**31:
             expected = "true or false" if switch else "an integer from 1"
             raise InputError(f"strategy.{key} is {value!r}; it must be {expected}")

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
+from dse.signals import putting_away
 from dse.validation.cases import Case
 from dse.validation.collectives import collective_case
-from dse.validation.folders import folder_case, is_case_folder
+from dse.validation.folders import folder_case, is_case_folder, missing_of_case
 from dse.validation.points import point_case
+
+_OF_A_CASE = ("system.json", "case.json", "*.et")
 
 
 @contextlib.contextmanager
@@ -27,7 +30,7 @@ def load_cases(path: Path) -> Iterator[list[Case]]:
     if path.is_dir():
         yield _folder_cases(path)
     elif path.name.endswith((".tar.gz", ".tgz")):
-        with tempfile.TemporaryDirectory(prefix="dse-cases-") as folder:
+        with putting_away(), tempfile.TemporaryDirectory(prefix="dse-cases-") as folder:
             _unpack(path, Path(folder))
             yield _folder_cases(Path(folder), path)
     elif path.suffix == ".jsonl":
@@ -73,9 +76,16 @@ def _json_case(record: dict[str, Any], place: str) -> Case:
 def _folder_cases(folder: Path, shown: Path | None = None) -> list[Case]:
     if is_case_folder(folder):
         return [folder_case(folder, folder.name)]
-    cases = sorted(path.parent for path in folder.rglob("system.json") if is_case_folder(path.parent))
+    found = sorted({path.parent for name in _OF_A_CASE for path in folder.rglob(name)})
+    cases = [path for path in found if is_case_folder(path)]
     if not cases:
         raise InputError(f"{shown or folder}: no case folder (system.json, network.yml, traces and a log)")
+    for path in found:
+        if path not in cases:
+            raise InputError(
+                f"{shown or folder}: {path.relative_to(folder)} has no "
+                f"{' and no '.join(missing_of_case(path))}; complete the case, or move it elsewhere"
+            )
     return [folder_case(case, str(case.relative_to(folder))) for case in cases]
 
 

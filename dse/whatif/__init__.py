@@ -5,7 +5,6 @@ from __future__ import annotations
 from dse.whatif.binding import Binding, binding_among, binding_constraint
 from dse.whatif.candidates import Candidates
 from dse.whatif.parameters import Parameter, parameters_named, parameters_of
-from dse.whatif.rebuild import point_of_row, row_of_key, strategy_of_row
 from dse.whatif.sensitivity import FACTORS, Optimum, Sample, Sensitivity, optima, sensitivity
 from dse.whatif.switch import (
     LIMIT,
@@ -33,10 +32,7 @@ __all__ = [
     "optima",
     "parameters_named",
     "parameters_of",
-    "point_of_row",
-    "row_of_key",
     "sensitivity",
     "smallest_switch",
-    "strategy_of_row",
     "switch_among",
 ]

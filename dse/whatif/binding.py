@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dse.answers import best
 from dse.errors import InputError
-from dse.points import DesignPoint
-from dse.results import Rows, best
+from dse.points import DesignPoint, strategy_of_row
 from dse.strategies import Strategy
+from dse.studies import Rows
 from dse.units import format_bytes, format_duration_ns
 from dse.whatif.candidates import Candidates, first_of, fits
-from dse.whatif.rebuild import strategy_of_row
 from dse.whatif.sensitivity import Sensitivity, sensitivity
 
 
@@ -71,18 +71,18 @@ class Binding:
 
 
 def binding_constraint(rows: Rows, memory_cap_bytes: int | None = None) -> Binding:
-    """Say what binds the best point among rows of one model and system (`dse.results.groups`).
+    """Say what binds the best point among rows of one model and system (`dse.answers.groups`).
 
     The optima come from the rows; elasticities need three evaluations for each parameter.
 
     Raises:
         InputError: no point is ok or fits under the cap; or as `point_of_row`.
     """
-    of = best(rows)
-    if of is None:
+    winner = best(rows)
+    if winner is None:
         raise InputError("no point is ok, so nothing binds: sweep a larger space")
-    of = best(rows, memory_cap_bytes=memory_cap_bytes) or of
-    return binding_among(Candidates(rows, of, memory_cap_bytes))
+    winner = best(rows, memory_cap_bytes=memory_cap_bytes) or winner
+    return binding_among(Candidates(rows, winner, memory_cap_bytes))
 
 
 def binding_among(candidates: Candidates, answers: Sequence[Sensitivity] | None = None) -> Binding:

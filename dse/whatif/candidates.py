@@ -6,16 +6,14 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from dse.answers.selection import RANKING_COLUMNS
 from dse.errors import InputError
 from dse.models import ModelSpec
-from dse.points import DesignPoint, Scenario, evaluate
-from dse.results import Rows, StudyRow, as_rows
-from dse.results.selection import RANKING_COLUMNS
-from dse.strategies import Strategy
+from dse.points import DesignPoint, Scenario, evaluate, point_of_row, strategy_of_row
+from dse.strategies import Divisibility, Strategy
+from dse.studies import Rows, StudyRow, as_rows
 from dse.whatif.parameters import Parameter
-from dse.whatif.rebuild import point_of_row, strategy_of_row
 from dse.workloads import Workload, WorkloadGenerator
-from dse.workloads.generate import Divisibility
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,18 +27,17 @@ class KeepingGenerator(WorkloadGenerator):
     """Keeps more workloads than a process does: the same strategies are simulated again and again."""
 
     def __init__(self, inner: WorkloadGenerator) -> None:
-        """Generate with `inner`."""
         self._inner = inner
         self._kept: dict[tuple[ModelSpec, Strategy, Divisibility], Workload] = {}
 
     def generate(self, model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> Workload:
         """See `WorkloadGenerator.generate`."""
-        of = (model, strategy, divisibility)
-        workload = self._kept.get(of)
+        inputs = (model, strategy, divisibility)
+        workload = self._kept.get(inputs)
         if workload is None:
             workload = self._inner.generate(model, strategy, divisibility)
             if len(self._kept) < _KEPT_WORKLOADS:  # going round more of them, replacing would keep none
-                self._kept[of] = workload
+                self._kept[inputs] = workload
         return workload
 
     def identity(self) -> Mapping[str, str]:
@@ -55,20 +52,20 @@ class Candidates:
     evaluated is kept, so that asking twice costs nothing.
     """
 
-    def __init__(self, rows: Rows, of: StudyRow, memory_cap_bytes: int | None = None) -> None:
-        """Take the rows that have the inputs of the row `of`, besides its strategy.
+    def __init__(self, rows: Rows, one: StudyRow, memory_cap_bytes: int | None = None) -> None:
+        """Take the rows that have the inputs of the row `one`, besides its strategy.
 
         Raises:
             InputError: as `point_of_row`; or no row is ok and fits under the cap.
         """
         self.memory_cap_bytes = memory_cap_bytes
-        scenario = point_of_row(of).scenario
+        scenario = point_of_row(one).scenario
         self.scenario = dataclasses.replace(scenario, generator=KeepingGenerator(scenario.generator))
-        same = _rows_like(rows, of)
+        same = _rows_like(rows, one)
         self.rows = {strategy_of_row(row): row for row in same if row.status in _MAY_FINISH}
         winner = first_of([row for row in self.rows.values() if fits(row, memory_cap_bytes)])
         if winner is None:
-            raise InputError(_nothing_wins(self.rows.values(), of, memory_cap_bytes))
+            raise InputError(_nothing_wins(self.rows.values(), one, memory_cap_bytes))
         self.winner = winner
         # What was evaluated at other values, by parameter: value -> strategy -> row.
         self._evaluated: dict[str, dict[float, dict[Strategy, StudyRow]]] = {}
@@ -120,20 +117,20 @@ class Candidates:
         return max((row.gpu_time_ns or 0 for row in known), default=0)
 
 
-def _rows_like(rows: Rows, of: StudyRow) -> list[StudyRow]:
+def _rows_like(rows: Rows, one: StudyRow) -> list[StudyRow]:
     """The whole rows with the inputs of one of them."""
     import pyarrow as pa
 
     if isinstance(rows, pa.Table):
-        rows = as_rows(_like(rows, of))
-    return [row for row in rows if all(getattr(row, name) == getattr(of, name) for name in _SCENARIO)]
+        rows = as_rows(_like(rows, one))
+    return [row for row in rows if all(getattr(row, name) == getattr(one, name) for name in _SCENARIO)]
 
 
-def _like(table: pa.Table, of: StudyRow) -> pa.Table:
+def _like(table: pa.Table, one: StudyRow) -> pa.Table:
     import pyarrow.compute as pc
 
     for name in _SCENARIO:
-        table = table.filter(pc.equal(table[name], getattr(of, name)))
+        table = table.filter(pc.equal(table[name], getattr(one, name)))
     return table
 
 
@@ -156,9 +153,9 @@ def _order(row: StudyRow) -> tuple[object, ...]:
     return tuple((value is None, value) for value in values)
 
 
-def _nothing_wins(rows: Iterable[StudyRow], of: StudyRow, cap: int | None) -> str:
+def _nothing_wins(rows: Iterable[StudyRow], one: StudyRow, cap: int | None) -> str:
     finished = [row for row in rows if row.status == "ok"]
-    where = f"of {of.model} on {of.system}"
+    where = f"of {one.model} on {one.system}"
     if cap is None or not finished:
         return f"no point {where} is ok"
     peaks = [row.peak_memory_bytes for row in finished if row.peak_memory_bytes is not None]

@@ -31,7 +31,7 @@ def check_plot(path: Path) -> None:
         import matplotlib  # noqa: F401
     except ImportError:
         raise InputError(
-            "--plot needs matplotlib: pip install 'dse[bench]' (or pip install matplotlib)"
+            "--plot needs matplotlib: pip install 'dse[plot]' (or pip install matplotlib)"
         ) from None
 
 

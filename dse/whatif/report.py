@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dse.points import DesignPoint
-from dse.results import Rows, StudyRow
+from dse.points import DesignPoint, strategy_of_row
 from dse.strategies import Strategy
+from dse.studies import Rows, StudyRow
 from dse.units import format_bytes, format_duration_ns
 from dse.whatif.binding import Binding, binding_among
 from dse.whatif.candidates import Candidates
 from dse.whatif.parameters import parameters_named, parameters_of
-from dse.whatif.rebuild import strategy_of_row
 from dse.whatif.sensitivity import Optimum, Sensitivity, optima, sensitivity
 from dse.whatif.switch import LIMIT, Switch, cap_switches_among, switch_among
 
-_CSV_COLUMNS = (
+CSV_COLUMNS = (
     *("title", "key", "strategy", "memory_cap_bytes"),
     *("parameter", "value", "elasticity", "wall_time_ns"),
     *("factor", "value_at_factor", "wall_time_ns_at_factor", "winner_at_factor"),
@@ -44,6 +41,7 @@ class Report:
     switches: tuple[Switch | None, ...] = ()
     cap_switches: tuple[Switch | None, ...] = ()
     binding: Binding | None = None
+    note: str = ""
 
     @property
     def strategy(self) -> Strategy:
@@ -61,6 +59,7 @@ class Report:
             "wall_time_ns": self.row.wall_time_ns,
             "peak_memory_bytes": self.row.peak_memory_bytes,
             "memory_cap_bytes": self.memory_cap_bytes,
+            **({"note": self.note} if self.note else {}),
             "binding": None if self.binding is None else self.binding.sentence(),
             "cap_switches": [_plain(switch) for switch in self.cap_switches],
             "parameters": [
@@ -87,8 +86,11 @@ def report(
     parameters: Sequence[str] = (),
     switches: bool = True,
     limit: float = LIMIT,
+    note: str = "",
 ) -> Report:
     """Ask everything about the point of `row` among `rows`; `parameters` are keys, by default all.
+
+    `note` says why it is this point.
 
     Raises:
         InputError: as `Candidates`, `sensitivity` and `parameters_named`.
@@ -99,7 +101,7 @@ def report(
     strategy, winner = strategy_of_row(row), strategy_of_row(candidates.winner)
     answers = tuple(sensitivity(DesignPoint(candidates.scenario, strategy), factors, varied))
     if strategy != winner or not switches:
-        return Report(title, row, memory_cap_bytes, winner, answers)
+        return Report(title, row, memory_cap_bytes, winner, answers, note=note)
     return Report(
         title,
         row,
@@ -110,6 +112,7 @@ def report(
         switches=tuple(switch_among(candidates, parameter, limit) for parameter in varied),
         cap_switches=() if row.peak_memory_bytes is None else cap_switches_among(candidates),
         binding=binding_among(candidates, answers),
+        note=note,
     )
 
 
@@ -119,6 +122,8 @@ def render(report: Report) -> str:
     cap = "" if report.memory_cap_bytes is None else f", under {format_bytes(report.memory_cap_bytes)}"
     wall = _duration(report.row.wall_time_ns)
     lines = [report.title, f"{report.strategy.label()}: {wall}{peak}{cap}, key {(report.row.key or '')[:8]}"]
+    if report.note:
+        lines.insert(1, report.note)
     if report.binding is not None:
         lines.append(report.binding.sentence())
     elif report.winner is not None and report.winner != report.strategy:
@@ -142,11 +147,9 @@ def render(report: Report) -> str:
     return "\n".join(lines)
 
 
-def to_csv(reports: Sequence[Report]) -> str:
-    """A line for each point, parameter and factor."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_CSV_COLUMNS)
+def csv_rows(reports: Sequence[Report]) -> list[dict[str, object]]:
+    """A row with `CSV_COLUMNS` for each point, parameter and factor."""
+    rows = []
     for report in reports:
         for index, entry in enumerate(report.sensitivities):
             switch = report.switches[index] if report.switches else None
@@ -158,8 +161,8 @@ def to_csv(reports: Sequence[Report]) -> str:
                 point = (report.title, report.row.key, report.strategy.label(), report.memory_cap_bytes)
                 varied = (entry.parameter.key, entry.parameter.value, entry.elasticity, entry.wall_time_ns)
                 sampled = (sample.factor, sample.value, sample.wall_time_ns, won)
-                writer.writerow([*point, *varied, *sampled, *switched])
-    return text.getvalue()
+                rows.append(dict(zip(CSV_COLUMNS, (*point, *varied, *sampled, *switched), strict=True)))
+    return rows
 
 
 def _cells(report: Report, index: int) -> list[str]:

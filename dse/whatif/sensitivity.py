@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.errors import InputError
-from dse.points import DesignPoint, evaluate
-from dse.results import StudyRow
+from dse.points import DesignPoint, evaluate, strategy_of_row
 from dse.strategies import Strategy
+from dse.studies import StudyRow
 from dse.whatif.candidates import Candidates
 from dse.whatif.parameters import Parameter, parameters_of
-from dse.whatif.rebuild import strategy_of_row
 
 FACTORS = (0.5, 0.8, 1.25, 2.0)
 """By which parameters are multiplied unless told otherwise."""

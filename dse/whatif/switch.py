@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dse.errors import InputError
-from dse.results import Rows, StudyRow
+from dse.points import strategy_of_row
 from dse.strategies import Strategy
+from dse.studies import Rows, StudyRow
 from dse.whatif.candidates import Candidates, first_of, fits
 from dse.whatif.parameters import Parameter
-from dse.whatif.rebuild import strategy_of_row
 
 LIMIT = 64.0
 """By which factor a parameter is changed at most, up and down."""

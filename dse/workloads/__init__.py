@@ -4,50 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dse.errors import InputError
-from dse.workloads.generate import GeneratedWorkload, NativeGenerator, WorkloadGenerator, generate
-from dse.workloads.names import OperatorName, parse_name
-from dse.workloads.stage import StageGenerator
-from dse.workloads.traces import (
-    ImportedWorkload,
-    TraceCounts,
-    Workload,
-    read_groups,
-    read_workload,
-    workload_of,
-)
+from dse.lazy import lazily
+from dse.workloads.settings import WorkloadSettings as WorkloadSettings
+from dse.workloads.settings import make_generator as make_generator
 
 if TYPE_CHECKING:
-    from dse.config import WorkloadSettings
+    from dse.workloads.generators import GeneratedWorkload as GeneratedWorkload
+    from dse.workloads.generators import NativeGenerator as NativeGenerator
+    from dse.workloads.generators import WorkloadGenerator as WorkloadGenerator
+    from dse.workloads.generators import generate as generate
+    from dse.workloads.names import OperatorName as OperatorName
+    from dse.workloads.names import parse_name as parse_name
+    from dse.workloads.stage import StageGenerator as StageGenerator
+    from dse.workloads.traces import ImportedWorkload as ImportedWorkload
+    from dse.workloads.traces import IssueOrder as IssueOrder
+    from dse.workloads.traces import TraceCounts as TraceCounts
+    from dse.workloads.traces import Workload as Workload
+    from dse.workloads.traces import read_groups as read_groups
+    from dse.workloads.traces import read_workload as read_workload
+    from dse.workloads.traces import workload_of as workload_of
 
-__all__ = [
-    "GeneratedWorkload",
-    "ImportedWorkload",
-    "NativeGenerator",
-    "OperatorName",
-    "StageGenerator",
-    "TraceCounts",
-    "Workload",
-    "WorkloadGenerator",
-    "generate",
-    "make_generator",
-    "parse_name",
-    "read_groups",
-    "read_workload",
-    "workload_of",
-]
-
-
-def make_generator(settings: WorkloadSettings) -> WorkloadGenerator:
-    """Return the generator that the configuration names.
-
-    Raises:
-        InputError: it needs a checkout and there is none.
-    """
-    if settings.name == "native":
-        return NativeGenerator()
-    if settings.checkout is None:
-        raise InputError(
-            "workload.checkout is null; workload=stage needs the folder of your STAGE: workload.checkout=PATH"
-        )
-    return StageGenerator(settings.checkout, settings.entry, settings.python, settings.timeout_s)
+__getattr__ = lazily(
+    __name__,
+    {
+        "generators": "GeneratedWorkload NativeGenerator WorkloadGenerator generate",
+        "names": "OperatorName parse_name",
+        "stage": "StageGenerator",
+        "traces": "ImportedWorkload IssueOrder TraceCounts Workload read_groups read_workload workload_of",
+    },
+)

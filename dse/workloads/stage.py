@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -12,12 +13,22 @@ from pathlib import Path
 from dse.errors import InputError, SimulationError, SimulationTimeout
 from dse.files import read_bytes
 from dse.models import ModelSpec
-from dse.programs import ProgramRunner, found_program, how_it_ended, kept, last_lines, private_folder
-from dse.strategies import Strategy
-from dse.workloads.generate import Divisibility, WorkloadGenerator, fractional
+from dse.programs import (
+    ProgramRunner,
+    found_program,
+    how_it_ended,
+    keep_log,
+    last_lines,
+    private_folder,
+    tail,
+)
+from dse.strategies import Divisibility, Strategy
+from dse.workloads.generators import WorkloadGenerator, fractional
+from dse.workloads.settings import WorkloadSettings
 from dse.workloads.traces import GROUPS_FILE, ImportedWorkload, read_groups, workload_of
 
 _OUTPUT_NAME = "trace"
+_NO_MODULE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)", re.MULTILINE)
 _OPTION_OF_DIMENSION = {
     "din": "input_dim",
     "dout": "output_dim",
@@ -28,6 +39,21 @@ _OPTION_OF_DIMENSION = {
     "head": "num_heads",
     "num_stacks": "num_layers",
 }
+
+
+def make(settings: WorkloadSettings) -> WorkloadGenerator:
+    """Return the generator that `workload=stage` names.
+
+    Raises:
+        InputError: there is no such checkout.
+    """
+    if settings.checkout is None:
+        raise InputError(
+            "workload.checkout is null; workload=stage needs the folder of your STAGE: workload.checkout=PATH"
+        )
+    assert settings.entry is not None
+    assert settings.timeout_s is not None
+    return StageGenerator(settings.checkout, settings.entry, settings.python, settings.timeout_s)
 
 
 @dataclass(frozen=True)
@@ -71,6 +97,7 @@ class StageGenerator(WorkloadGenerator):
                     environment={"PYTHONDONTWRITEBYTECODE": "1"},
                 )
                 if status != 0:
+                    self._check_modules(log)
                     raise SimulationError(f"ended with {how_it_ended(status)}; {last_lines(log)}")
                 return _read(output, strategy.npus, is_fractional)
             except SimulationTimeout as error:
@@ -97,6 +124,16 @@ class StageGenerator(WorkloadGenerator):
         if not (checkout / self.entry).is_file():
             raise InputError(f"workload.entry is '{self.entry}'; {self.checkout} has no such file")
         return checkout
+
+    def _check_modules(self, log: Path) -> None:
+        """Refuse an interpreter without what the checkout imports: no point can be generated with it."""
+        missing = _NO_MODULE.findall(tail(log))
+        if missing:
+            python = f"'{self.python}'" if self.python else f"null, so {sys.executable} ran"
+            raise InputError(
+                f"workload.python is {python}, which has no module '{missing[-1]}' that {self.entry} of the "
+                "checkout imports; set it to an interpreter that has the checkout's packages"
+            )
 
     def _found_python(self) -> Path:
         if self.python is None:
@@ -137,4 +174,4 @@ def _read(output: Path, ranks: int, is_fractional: bool) -> ImportedWorkload:
 
 
 def _log(log: Path) -> str:
-    return f"its log is {kept(log, 'dse-stage-')}" if log.is_file() else "it left no log"
+    return f"its log is {keep_log(log, 'dse-stage-')}" if log.is_file() else "it left no log"

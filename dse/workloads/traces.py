@@ -6,12 +6,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from dse import _engine
+from dse.cancellation import current_cancellation
 from dse.errors import InputError
-from dse.files import load_json_object, make_folder, write_atomically
+from dse.files import excerpt, load_json_object, make_folder, write_atomically
 
 GROUPS_FILE = "comm_group.json"
+IssueOrder = Literal["reference", "safe"]
 _NOT_KEPT = "the workload was read from trace files and is not kept in a form to write again; use its files"
 
 
@@ -33,13 +36,15 @@ class TraceCounts:
 
 @dataclass(frozen=True)
 class Workload:
-    """What a simulator runs: one trace a rank class, held by the engine, and the communicator groups.
+    """What a simulator runs: one trace per rank class, held by the engine, and the communicator groups.
 
     `is_fractional`: some size does not divide, and its shards are cut to whole numbers as STAGE does.
+    `issue_order` holds where the system leaves it open (`SystemSpec.issue_order`).
     """
 
     native: _engine.Workload
     is_fractional: bool = field(default=False, kw_only=True)
+    issue_order: IssueOrder = field(default="reference", kw_only=True)
 
     @property
     def rank_count(self) -> int:
@@ -106,7 +111,7 @@ def read_workload(trace_files: Sequence[Path], groups: dict[str, list[int]] | No
             required attribute, a dependency on a missing node, an unknown group, a rank named twice.
     """
     paths = [str(path) for path in trace_files]
-    return Workload(_engine.read_workload(paths, list((groups or {}).items())))
+    return Workload(_engine.read_workload(paths, list((groups or {}).items()), current_cancellation()))
 
 
 def workload_of(
@@ -118,7 +123,9 @@ def workload_of(
         InputError: as `read_workload`; a trace is called `rank <n>` in messages.
     """
     names = [f"rank {rank}" for rank in range(len(traces))]
-    native = _engine.import_workload(list(traces), names, list((groups or {}).items()))
+    native = _engine.import_workload(
+        list(traces), names, list((groups or {}).items()), current_cancellation()
+    )
     members = tuple((name, tuple(ranks)) for name, ranks in (groups or {}).items())
     return ImportedWorkload(native, tuple(traces), members, is_fractional=is_fractional)
 
@@ -131,12 +138,14 @@ def read_groups(path: Path) -> dict[str, list[int]]:
     """
     groups = load_json_object(path)
     for name, members in groups.items():
+        group = f"{path}: group '{excerpt(name)}'"
         if not isinstance(members, list) or not members:
-            raise InputError(f"{path}: group '{name}' is {members!r}; it must be a list of at least one rank")
+            raise InputError(f"{group} is {excerpt(repr(members))}; it must be a list of at least one rank")
+        seen: set[int] = set()
         for rank in members:
             if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < 2**32:
-                raise InputError(f"{path}: group '{name}' has the member {rank!r}; members are ranks from 0")
-        twice = next((rank for i, rank in enumerate(members) if rank in members[:i]), None)
-        if twice is not None:
-            raise InputError(f"{path}: group '{name}' names rank {twice} twice; a rank is a member once")
+                raise InputError(f"{group} has the member {excerpt(repr(rank))}; members are ranks from 0")
+            if rank in seen:
+                raise InputError(f"{group} names rank {rank} twice; a rank is a member once")
+            seen.add(rank)
     return groups

@@ -3,6 +3,14 @@
 
 #include <nanobind/nanobind.h>
 
+void bind_cancellation(nanobind::module_& m);
 void bind_traces(nanobind::module_& m);
+void bind_costs(nanobind::module_& m);
 void bind_simulation(nanobind::module_& m);
 void bind_network(nanobind::module_& m);
+void bind_files(nanobind::module_& m);
+void bind_synthesis(nanobind::module_& m);
+void bind_synthesis_replay(nanobind::module_& m);
+void bind_synthesis_search(nanobind::module_& m);
+void bind_synthesis_fixed(nanobind::module_& m);
+void bind_synthesis_bounds(nanobind::module_& m);

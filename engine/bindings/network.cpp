@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "bindings/checkpoints.hpp"
 #include "core/error.hpp"
 #include "network/fabric.hpp"
 #include "simulator/config.hpp"
@@ -25,9 +26,9 @@ namespace {
 using LinkView = std::tuple<std::uint32_t, std::uint32_t, double, double>;
 
 /// With the faults that hold from the start.
-Fabric fabric_of(const simulator::SystemConfig& config) {
+Fabric fabric_of(const simulator::SystemConfig& config, const Checkpoint& checkpoint) {
     network::check(config.network);
-    Fabric fabric(config.network);
+    Fabric fabric(config.network, checkpoint);
     for (const network::LinkFault& fault : config.faults) {
         if (fault.at_ns == 0) fabric.degrade(fault);
     }
@@ -62,7 +63,11 @@ void bind_network(nb::module_& m) {
     nb::class_<Fabric>(m, "Fabric")
         .def(
             "__init__",
-            [](Fabric* self, const simulator::SystemConfig& config) { new (self) Fabric(fabric_of(config)); },
+            [](Fabric* self, const simulator::SystemConfig& config) {
+                const Checkpoint checkpoint = checkpoint_of(nullptr);
+                const nb::gil_scoped_release release;
+                new (self) Fabric(fabric_of(config, checkpoint));
+            },
             "config"_a)
         .def_prop_ro("npus", &Fabric::npus)
         .def_prop_ro("devices", &Fabric::devices)

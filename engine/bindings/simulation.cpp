@@ -1,13 +1,21 @@
 // System configuration, simulation and its results in Python.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "bindings/checkpoints.hpp"
+#include "collectives/registry.hpp"
 #include "core/error.hpp"
 #include "simulator/simulator.hpp"
 
@@ -27,9 +35,9 @@ using simulator::SystemConfig;
 
 namespace {
 
-std::vector<simulator::Algorithm> algorithms(const std::vector<std::string>& names) {
-    std::vector<simulator::Algorithm> result;
-    for (const std::string& name : names) result.push_back(simulator::algorithm_named(name));
+std::vector<collectives::Choice> algorithms(const std::vector<std::string>& names) {
+    std::vector<collectives::Choice> result;
+    for (const std::string& name : names) result.push_back(collectives::algorithm_named(name));
     return result;
 }
 
@@ -57,12 +65,15 @@ using PythonRoute = std::tuple<std::uint32_t, std::uint32_t, std::vector<std::ui
 using PythonEdge = std::tuple<std::uint32_t, std::uint32_t, double, double>;
 
 void add_graph(SystemConfig& config, std::uint32_t npus, std::uint32_t devices,
-               const std::vector<PythonEdge>& edges, const std::vector<PythonRoute>& routes) {
+               const std::vector<PythonEdge>& edges, const std::vector<PythonRoute>& routes,
+               const Cancellation* cancellation) {
     network::ShapeSpec spec{"Graph", npus, {}, "", {}, devices, {}};
     for (const auto& [from, to, latency, bandwidth] : edges)
         spec.graph.push_back({from, to, latency, bandwidth});
     for (const auto& [from, to, via] : routes) spec.routes.push_back({from, to, via});
-    config.network.push_back({network::make_shape(spec), 1.0, 0.0});
+    const Checkpoint checkpoint = checkpoint_of(cancellation);
+    const nb::gil_scoped_release release;
+    config.network.push_back({network::make_shape(spec, checkpoint), 1.0, 0.0});
 }
 
 void add_fault(SystemConfig& config, std::uint32_t source, std::uint32_t destination, bool removed,
@@ -70,15 +81,81 @@ void add_fault(SystemConfig& config, std::uint32_t source, std::uint32_t destina
     config.faults.push_back({source, destination, removed, bandwidth_factor, latency_factor, at_ns});
 }
 
+constexpr std::pair<std::string_view, workload::CollectiveType> kSynthesized[] = {
+    {"all_reduce", workload::CollectiveType::kAllReduce},
+    {"all_gather", workload::CollectiveType::kAllGather},
+    {"reduce_scatter", workload::CollectiveType::kReduceScatter},
+    {"all_to_all", workload::CollectiveType::kAllToAll}};
+
+/// Ends of links by number, chunks a member, lines of its cost: base in ps, ps per byte of a chunk.
+using PythonSchedule =
+    std::tuple<std::shared_ptr<synthesis::Replay>, std::vector<std::uint32_t>, std::vector<std::uint32_t>,
+               std::uint32_t, std::vector<std::pair<double, double>>>;
+
+std::shared_ptr<collectives::Synthesized> synthesized_of(std::uint32_t members,
+                                                         const std::vector<PythonSchedule>& schedules) {
+    auto result = std::make_shared<collectives::Synthesized>();
+    for (const auto& [replay, from, to, chunks, lines] : schedules) {
+        std::vector<collectives::CostLine> cost;
+        for (const auto& [base, slope] : lines) cost.push_back({base, slope});
+        result->schedules.emplace_back(replay, from, to, members, chunks, std::move(cost));
+    }
+    return result;
+}
+
+/// `scope` is dimension, all_ranks or communicator.
+void add_synthesized(SystemConfig& config, const std::string& collective, const std::string& scope,
+                     std::uint32_t index, const std::shared_ptr<collectives::Synthesized>& schedules,
+                     const std::vector<std::uint32_t>& devices) {
+    using collectives::ScopeKind;
+    const ScopeKind kind = scope == "dimension"   ? ScopeKind::kDimension
+                           : scope == "all_ranks" ? ScopeKind::kAllRanks
+                                                  : ScopeKind::kCommunicator;
+    for (const auto& [name, type] : kSynthesized) {
+        if (collective == name) config.synthesized[{type, kind, index}] = {schedules, devices};
+    }
+}
+
+/// Collectives of a workload: name and communicator, each once.
+std::vector<std::pair<std::string, std::uint32_t>> collectives_of(const workload::Workload& workload) {
+    std::set<std::tuple<std::uint32_t, workload::CollectiveType, std::uint32_t>> used;  // trace, type, slot
+    for (std::uint32_t trace = 0; trace < workload.traces->size(); ++trace) {
+        for (const workload::Node& node : (*workload.traces)[trace].nodes) {
+            if (node.kind == workload::NodeKind::kCollective)
+                used.insert({trace, node.collective, node.slot});
+        }
+    }
+    std::set<std::pair<std::string, std::uint32_t>> found;
+    for (std::uint32_t rank = 0; rank < workload.rank_count(); ++rank) {
+        const std::uint32_t trace = workload.trace_of_rank[rank];
+        for (auto at = used.lower_bound({trace, workload::CollectiveType::kAllReduce, 0});
+             at != used.end() && std::get<0>(*at) == trace; ++at) {
+            for (const auto& [name, type] : kSynthesized) {
+                if (std::get<1>(*at) == type)
+                    found.emplace(std::string(name), workload.slots_of(rank)[std::get<2>(*at)]);
+            }
+        }
+    }
+    return {found.begin(), found.end()};
+}
+
 void set_optimization(SystemConfig& config, const std::string& name) {
-    using simulator::CollectiveOptimization;
+    using collectives::Optimization;
     if (name == "baseline") {
-        config.optimization = CollectiveOptimization::kBaseline;
+        config.optimization = Optimization::kBaseline;
     } else if (name == "localBWAware") {
-        config.optimization = CollectiveOptimization::kLocalBandwidthAware;
+        config.optimization = Optimization::kLocalBandwidthAware;
     } else {
         throw InputError("collective_optimization is '" + name + "'; allowed are baseline, localBWAware");
     }
+}
+
+void set_issue_order(SystemConfig& config, const std::string& name) {
+    using simulator::IssueOrder;
+    if (name != "reference" && name != "safe") {
+        throw InputError("issue_order is '" + name + "'; allowed are reference, safe");
+    }
+    config.issue_order = name == "safe" ? IssueOrder::kSafe : IssueOrder::kReference;
 }
 
 void set_remote_memory(SystemConfig& config, const std::string& type, std::uint64_t latency_ns,
@@ -134,22 +211,34 @@ void bind_recording(nb::module_& m) {
     m.def(
         "record",
         [](const workload::Workload& workload, const SystemConfig& config, Method method,
-           const std::vector<std::uint32_t>& ranks, bool decisive_only) {
-            return simulator::record(workload, config, method, {ranks, decisive_only});
+           const std::vector<std::uint32_t>& ranks, bool decisive_only, const Cancellation* cancellation) {
+            const Checkpoint checkpoint = checkpoint_of(cancellation);
+            const nb::gil_scoped_release release;
+            return simulator::record(workload, config, method, {ranks, decisive_only}, checkpoint);
         },
         "workload"_a, "config"_a, "method"_a = Method::kAuto, "ranks"_a = std::vector<std::uint32_t>{},
-        "decisive_only"_a = false, nb::call_guard<nb::gil_scoped_release>());
+        "decisive_only"_a = false, "cancellation"_a.none() = nb::none());
 }
 
 }  // namespace
 
 void bind_simulation(nb::module_& m) {
+    nb::class_<collectives::Synthesized>(m, "SynthesizedCollective")
+        .def(nb::new_(&synthesized_of), "members"_a, "schedules"_a)
+        .def("time_ns", &collectives::Synthesized::time_ns, "share_bytes"_a);
+    m.def("collectives_of", &collectives_of, "workload"_a);
+    m.def(
+        "communicator_members",
+        [](const workload::Workload& workload, std::uint32_t communicator) {
+            return workload.communicators[communicator].members;
+        },
+        "workload"_a, "communicator"_a);
     nb::class_<SystemConfig>(m, "SystemConfig")
         .def(nb::init<>())
         .def("add_dimension", &add_dimension, "topology"_a, "npus"_a, "bandwidth_gbps"_a, "latency_ns"_a,
              "sizes"_a = std::vector<std::uint32_t>{}, "routing"_a = "")
         .def("add_graph", &add_graph, "npus"_a, "devices"_a, "edges"_a,
-             "routes"_a = std::vector<PythonRoute>{})
+             "routes"_a = std::vector<PythonRoute>{}, "cancellation"_a.none() = nb::none())
         .def("add_fault", &add_fault, "source"_a, "destination"_a, "removed"_a, "bandwidth_factor"_a,
              "latency_factor"_a, "at_ns"_a)
         .def(
@@ -161,7 +250,10 @@ void bind_simulation(nb::module_& m) {
         .def_rw("congestion_aware", &SystemConfig::congestion_aware)
         .def("set_algorithms", &set_algorithms, "all_reduce"_a, "all_gather"_a, "reduce_scatter"_a,
              "all_to_all"_a)
+        .def("add_synthesized", &add_synthesized, "collective"_a, "scope"_a, "index"_a, "schedules"_a,
+             "devices"_a = std::vector<std::uint32_t>{})
         .def("set_optimization", &set_optimization, "name"_a)
+        .def("set_issue_order", &set_issue_order, "name"_a)
         .def("set_remote_memory", &set_remote_memory, "memory_type"_a, "latency_ns"_a, "bytes_per_ns"_a)
         .def_rw("peak_tflops", &SystemConfig::peak_tflops)
         .def_rw("memory_bandwidth_gbps", &SystemConfig::memory_bandwidth_gbps)
@@ -211,6 +303,13 @@ void bind_simulation(nb::module_& m) {
         .value("GENERAL", Method::kGeneral)
         .value("ASSUME_SYMMETRY", Method::kAssumeSymmetry);
     bind_recording(m);
-    m.def("simulate", &simulator::simulate, "workload"_a, "config"_a, "method"_a = Method::kAuto,
-          nb::call_guard<nb::gil_scoped_release>());
+    m.def(
+        "simulate",
+        [](const workload::Workload& workload, const SystemConfig& config, Method method,
+           const Cancellation* cancellation) {
+            const Checkpoint checkpoint = checkpoint_of(cancellation);
+            const nb::gil_scoped_release release;
+            return simulator::simulate(workload, config, method, checkpoint);
+        },
+        "workload"_a, "config"_a, "method"_a = Method::kAuto, "cancellation"_a.none() = nb::none());
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
+#include "bindings/checkpoints.hpp"
 #include "chakra/trace_file.hpp"
 #include "workload/trace_import.hpp"
 #include "workload/transformer.hpp"
@@ -165,20 +166,26 @@ std::vector<workload::NamedGroup> named_groups(const Groups& groups) {
     return named;
 }
 
-Workload read_workload(const std::vector<std::string>& paths, const Groups& groups) {
+Workload read_workload(const std::vector<std::string>& paths, const Groups& groups,
+                       const Cancellation* cancellation) {
+    const Checkpoint checkpoint = checkpoint_of(cancellation);
     const nb::gil_scoped_release release;
     std::vector<chakra::TraceFile> files;
-    for (const std::string& path : paths) files.push_back(chakra::read_trace_file(path));
-    return workload::import_traces(std::move(files), paths, named_groups(groups));
+    for (const std::string& path : paths) files.push_back(chakra::read_trace_file(path, checkpoint));
+    return workload::import_traces(std::move(files), paths, named_groups(groups), checkpoint);
 }
 
 Workload import_workload(const std::vector<nb::bytes>& traces, const std::vector<std::string>& names,
-                         const Groups& groups) {
+                         const Groups& groups, const Cancellation* cancellation) {
+    const Checkpoint checkpoint = checkpoint_of(cancellation);
+    std::vector<std::string_view> contents;
+    for (const nb::bytes& trace : traces) contents.emplace_back(trace.c_str(), trace.size());
+    const nb::gil_scoped_release release;
     std::vector<chakra::TraceFile> files;
-    for (std::size_t i = 0; i < traces.size(); ++i) {
-        files.push_back(chakra::parse_trace({traces[i].c_str(), traces[i].size()}, names.at(i)));
+    for (std::size_t i = 0; i < contents.size(); ++i) {
+        files.push_back(chakra::parse_trace(contents[i], names.at(i), checkpoint));
     }
-    return workload::import_traces(std::move(files), names, named_groups(groups));
+    return workload::import_traces(std::move(files), names, named_groups(groups), checkpoint);
 }
 
 nb::typed<nb::dict, nb::str, nb::int_> counts_dict(const Workload& workload, std::uint32_t rank) {
@@ -234,53 +241,58 @@ void bind_traces(nb::module_& m) {
         .def_rw("num_kv_heads", &ModelSpec::num_kv_heads)
         .def_rw("gated_mlp", &ModelSpec::gated_mlp)
         .def_rw("fidelity", &ModelSpec::fidelity);
-    nb::class_<StrategySpec>(m, "StrategySpec")
-        .def(nb::init<>())
-        .def_rw("dp", &StrategySpec::dp)
-        .def_rw("tp", &StrategySpec::tp)
-        .def_rw("sp", &StrategySpec::sp)
-        .def_rw("pp", &StrategySpec::pp)
-        .def_rw("weight_sharded", &StrategySpec::weight_sharded)
-        .def_rw("activation_recompute", &StrategySpec::activation_recompute);
+    nb::class_<StrategySpec> strategy(m, "StrategySpec");
+    strategy.def(nb::init<>());
+    for (const auto& [name, member] : StrategySpec::kDegrees) strategy.def_rw(name, member);
+    for (const auto& [name, member] : StrategySpec::kFlags) strategy.def_rw(name, member);
 
     nb::class_<Workload>(m, "Workload")
         .def_prop_ro("rank_count", &Workload::rank_count)
         .def_prop_ro("trace_count", [](const Workload& w) { return w.traces->size(); })
+        .def_prop_ro("memory_bytes", &Workload::memory_bytes)
         .def_ro("trace_of_rank", &Workload::trace_of_rank)
         .def_ro("communicator_group_count", &Workload::communicator_group_count)
         .def("counts", &counts_dict, "rank"_a);
     nb::class_<Transformer>(m, "Transformer")
         .def_prop_ro("rank_count", &Transformer::rank_count)
-        .def_prop_ro("is_fractional", &Transformer::is_fractional)
         .def_prop_ro("strategy", &Transformer::strategy)
-        .def("groups_json", &Transformer::groups_json)
+        .def("groups_json",
+             [](const Transformer& t) {
+                 const Checkpoint checkpoint = checkpoint_of(nullptr);
+                 const nb::gil_scoped_release release;
+                 return t.groups_json(checkpoint);
+             })
         .def(
             "encode_trace",
-            [](const Transformer& t, std::uint32_t rank) {
+            [](const Transformer& t, std::uint32_t rank, const Cancellation* cancellation) {
+                const Checkpoint checkpoint = checkpoint_of(cancellation);
                 std::string bytes;
                 {
                     const nb::gil_scoped_release release;
-                    bytes = chakra::encode_trace(t.trace_file(rank));
+                    bytes = chakra::encode_trace(t.trace_file(rank, checkpoint), checkpoint);
                 }
                 return to_bytes(bytes);
             },
-            "rank"_a);
+            "rank"_a, "cancellation"_a.none() = nb::none());
     m.def(
         "transformer",
-        [](const ModelSpec& model, const StrategySpec& strategy) {
+        [](const ModelSpec& model, const StrategySpec& strategy, const Cancellation* cancellation) {
+            const Checkpoint checkpoint = checkpoint_of(cancellation);
             const nb::gil_scoped_release release;
-            return std::make_shared<Transformer>(model, strategy);
+            return std::make_shared<Transformer>(model, strategy, checkpoint);
         },
-        "model"_a, "strategy"_a);
+        "model"_a, "strategy"_a, "cancellation"_a.none() = nb::none());
     m.def(
         "generate",
-        [](std::shared_ptr<Transformer> transformer) {
+        [](std::shared_ptr<Transformer> transformer, const Cancellation* cancellation) {
+            const Checkpoint checkpoint = checkpoint_of(cancellation);
             const nb::gil_scoped_release release;
-            return workload::generate(std::move(transformer));
+            return workload::generate(std::move(transformer), checkpoint);
         },
-        "transformer"_a);
-    m.def("read_workload", &read_workload, "paths"_a, "groups"_a);
-    m.def("import_workload", &import_workload, "traces"_a, "names"_a, "groups"_a);
+        "transformer"_a, "cancellation"_a.none() = nb::none());
+    m.def("read_workload", &read_workload, "paths"_a, "groups"_a, "cancellation"_a.none() = nb::none());
+    m.def("import_workload", &import_workload, "traces"_a, "names"_a, "groups"_a,
+          "cancellation"_a.none() = nb::none());
 
     nb::class_<chakra::TraceFile>(m, "TraceFile")
         .def_prop_ro("node_count", [](const chakra::TraceFile& t) { return t.nodes.size(); })
@@ -291,7 +303,14 @@ void bind_traces(nb::module_& m) {
                  return nodes;
              })
         .def("encode", [](const chakra::TraceFile& t) { return to_bytes(chakra::encode_trace(t)); });
-    m.def("read_trace_file", &chakra::read_trace_file, "path"_a, nb::call_guard<nb::gil_scoped_release>());
+    m.def(
+        "read_trace_file",
+        [](const std::string& path) {
+            const Checkpoint checkpoint = checkpoint_of(nullptr);
+            const nb::gil_scoped_release release;
+            return chakra::read_trace_file(path, checkpoint);
+        },
+        "path"_a);
     m.def(
         "parse_trace",
         [](const nb::bytes& bytes, const std::string& name) {

@@ -1,24 +1,16 @@
-// Reader and writer of Chakra traces: literal bytes, every error, a million nodes, and .et files given as
-// arguments.
-#include <algorithm>
-#include <chrono>
+// Reader and writer of Chakra traces: literal bytes, every kind of value, every error.
 #include <cstdio>
 #include <exception>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <random>
-#include <span>
 #include <string>
 #include <utility>
 
 #include "chakra/trace_file.hpp"
-#include "core/error.hpp"
 #include "tests/check.hpp"
+#include "tests/traces.hpp"
 
 namespace {
 
-using namespace dse::chakra;
+using namespace dse::tests;
 using namespace std::string_literals;
 
 /// Bytes written as hex digits; blanks are ignored.
@@ -47,102 +39,9 @@ std::string file_with(const std::string& value) {
                                   value));
 }
 
-template <class Action>
-std::string error_of(const Action& action) {
-    try {
-        action();
-    } catch (const dse::InputError& error) {
-        return error.what();
-    }
-    return "no error";
-}
-
 std::string parse_error(const std::string& bytes) {
     return error_of([&] { parse_trace(bytes, "t.et"); });
 }
-
-// ---- equality by content: the positions of ranges may differ ----
-
-bool same(const TraceFile& a, const Attribute& x, const TraceFile& b, const Attribute& y) {
-    if (x.name != y.name || x.kind != y.kind) return false;
-    if (x.integer != y.integer || x.real != y.real || x.text != y.text) return false;
-    auto equal_ranges = [&](const auto& of_a, const auto& of_b) {
-        return std::equal(of_a.begin() + x.list_begin, of_a.begin() + x.list_end, of_b.begin() + y.list_begin,
-                          of_b.begin() + y.list_end);
-    };
-    if (x.kind == ValueKind::kStringList) return equal_ranges(a.list_items, b.list_items);
-    if (x.kind == ValueKind::kBoolList) return equal_ranges(a.bool_items, b.bool_items);
-    return true;
-}
-
-bool same(const TraceFile& a, std::span<const Attribute> x, const TraceFile& b,
-          std::span<const Attribute> y) {
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                      [&](const Attribute& p, const Attribute& q) { return same(a, p, b, q); });
-}
-
-bool same(const TraceFile& a, const TraceFile& b) {
-    auto same_node = [&](const Node& x, const Node& y) {
-        return x.id == y.id && x.name == y.name && x.type == y.type && x.start_micros == y.start_micros &&
-               x.duration_micros == y.duration_micros &&
-               std::ranges::equal(a.control_deps_of(x), b.control_deps_of(y)) &&
-               std::ranges::equal(a.data_deps_of(x), b.data_deps_of(y)) &&
-               same(a, a.attributes_of(x), b, b.attributes_of(y));
-    };
-    return a.version == b.version && same(a, a.metadata, b, b.metadata) &&
-           std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(), same_node);
-}
-
-// ---- building traces ----
-
-Attribute number(std::string_view name, ValueKind kind, std::int64_t value) {
-    Attribute attribute;
-    attribute.name = name;
-    attribute.kind = kind;
-    attribute.integer = value;
-    return attribute;
-}
-
-Attribute real(std::string_view name, ValueKind kind, double value) {
-    Attribute attribute = number(name, kind, 0);
-    attribute.real = value;
-    return attribute;
-}
-
-Attribute text(std::string_view name, std::string_view value) {
-    Attribute attribute = number(name, ValueKind::kString, 0);
-    attribute.text = value;
-    return attribute;
-}
-
-template <class Item>
-Attribute list(std::string_view name, ValueKind kind, std::vector<Item>& items,
-               const std::vector<Item>& values) {
-    Attribute attribute = number(name, kind, 0);
-    attribute.list_begin = static_cast<std::uint32_t>(items.size());
-    items.insert(items.end(), values.begin(), values.end());
-    attribute.list_end = static_cast<std::uint32_t>(items.size());
-    return attribute;
-}
-
-/// Adds a node that owns what was appended to the vectors since the last one.
-Node& add_node(TraceFile& trace, std::uint64_t id, std::string_view name, NodeType type) {
-    Node node;
-    node.id = id;
-    node.name = name;
-    node.type = type;
-    if (!trace.nodes.empty()) {
-        node.control_begin = trace.nodes.back().control_end;
-        node.data_begin = trace.nodes.back().data_end;
-        node.attribute_begin = trace.nodes.back().attribute_end;
-    }
-    node.control_end = static_cast<std::uint32_t>(trace.control_deps.size());
-    node.data_end = static_cast<std::uint32_t>(trace.data_deps.size());
-    node.attribute_end = static_cast<std::uint32_t>(trace.attributes.size());
-    return trace.nodes.emplace_back(node);
-}
-
-// ---- tests ----
 
 void test_literal_bytes() {
     TraceFile trace;
@@ -333,102 +232,16 @@ void test_errors() {
     CHECK_TEXT(error_of([] { read_trace_file("/"); }), "/: cannot be read: Is a directory");
 }
 
-/// Reading any bytes ends in a trace that can be written, or in an InputError.
-void test_mutations_and_truncations(std::string_view bytes, int rounds) {
-    for (std::size_t size = 0; size < bytes.size(); ++size) {
-        error_of([&] { encode_trace(parse_trace(bytes.substr(0, size), "t.et")); });
-    }
-    std::mt19937 random(1);
-    for (int round = 0; round < rounds; ++round) {
-        std::string mutated(bytes);
-        for (auto edits = random() % 4 + 1; edits > 0; --edits) {
-            mutated[random() % mutated.size()] = static_cast<char>(random());
-        }
-        error_of([&] {
-            const TraceFile trace = parse_trace(mutated, "t.et");
-            const std::string encoded = encode_trace(trace);
-            CHECK(encode_trace(parse_trace(encoded, "t.et")) == encoded);
-        });
-    }
-}
-
-// ---- a million nodes ----
-
-/// What a training workload has: per node a name, a dependency and six attributes, two of them lists.
-std::string encode_large(std::uint32_t count) {
-    TraceFile trace;
-    trace.storage.push_back(std::make_unique<char[]>(std::size_t{count} * 32));
-    trace.metadata = {text("schema", "symbolic_tensor_network")};
-    trace.nodes.reserve(count);
-    trace.attributes.reserve(std::size_t{6} * count);
-    const std::string_view tensor = "transformer_block_17_attention_q@0Batch/dp,Seq/sp,Dmodel/tp";
-    for (std::uint32_t i = 0; i < count; ++i) {
-        char* name = trace.storage[0].get() + std::size_t{i} * 32;
-        const int length = std::snprintf(name, 32, "block_%u_q@0_X1COMM", i);
-        if (i > 0) trace.data_deps.push_back(i);
-        trace.attributes.push_back(list<std::string_view>("inputs", ValueKind::kStringList, trace.list_items,
-                                                          {tensor, "16777216.0"}));
-        trace.attributes.push_back(list<std::string_view>("outputs", ValueKind::kStringList, trace.list_items,
-                                                          {tensor, "8388608.0"}));
-        trace.attributes.push_back(number("comm_size", ValueKind::kInt64, std::int64_t{i} * 4096));
-        trace.attributes.push_back(number("comm_type", ValueKind::kInt64, i % 8));
-        trace.attributes.push_back(text("pg_name", "12"));
-        trace.attributes.push_back(number("is_cpu_op", ValueKind::kInt32, 0));
-        add_node(trace, i + 1, {name, static_cast<std::size_t>(length)}, NodeType::kCommCollective);
-    }
-    return encode_trace(trace);
-}
-
-template <class Action>
-auto timed(const char* what, std::uint32_t nodes, const Action& action) {
-    const auto start = std::chrono::steady_clock::now();
-    auto result = action();
-    const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
-    std::printf("%s: %.0f ns per node\n", what, elapsed.count() / nodes);
-    return result;
-}
-
-void test_large_file() {
-    constexpr std::uint32_t kCount = 1'000'000;
-    const std::string bytes = encode_large(kCount);
-    std::printf("%u nodes, %zu bytes\n", kCount, bytes.size());
-    const auto path =
-        std::filesystem::temp_directory_path() / ("chakra_test." + std::to_string(std::random_device()()));
-    std::ofstream(path, std::ios::binary) << bytes;
-    TraceFile trace = timed("read", kCount, [&] { return read_trace_file(path.string()); });
-    std::filesystem::remove(path);
-
-    CHECK(trace.nodes.size() == kCount);
-    const Node& last = trace.nodes.back();
-    CHECK(last.id == kCount && last.name == "block_999999_q@0_X1COMM");
-    CHECK(trace.data_deps_of(last).size() == 1 && trace.data_deps_of(last)[0] == kCount - 1);
-    CHECK(trace.attributes_of(last).size() == 6 && trace.attributes_of(last)[2].integer == 999'999 * 4096LL);
-    CHECK(timed("write", kCount, [&] { return encode_trace(trace); }) == bytes);
-}
-
-void test_round_trip_of_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    const TraceFile trace = read_trace_file(path);
-    if (encode_trace(trace) == bytes && same(parse_trace(bytes, path), trace)) return;
-    std::printf("%s: written with other bytes than read\n", path.c_str());
-    ++failures;
-}
-
 }  // namespace
 
-int main(int argc, char** argv) try {
+int main() try {
     test_literal_bytes();
     test_defaults_are_omitted();
     test_value_kinds();
     test_other_encodings_of_values();
     test_other_encodings_of_nodes();
     test_errors();
-    const std::string sample = encode_large(4);
-    test_mutations_and_truncations(sample, 20'000);
-    test_large_file();
-    for (int i = 1; i < argc; ++i) test_round_trip_of_file(argv[i]);
-    std::printf("%d files, %d failures\n", argc - 1, failures);
+    std::printf("%d failures\n", failures);
     return failures == 0 ? 0 : 1;
 } catch (const std::exception& error) {
     std::printf("unexpected exception: %s\n", error.what());

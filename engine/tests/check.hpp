@@ -2,23 +2,39 @@
 #pragma once
 
 #include <cstdio>
+#include <mutex>
 #include <string>
+
+#include "core/error.hpp"
 
 inline int failures = 0;
 
-#define CHECK(condition)                                                              \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            std::printf("%s:%d: CHECK(%s) failed\n", __FILE__, __LINE__, #condition); \
-            ++failures;                                                               \
-        }                                                                             \
+/// May be called by several threads.
+inline void fail(const char* file, int line, const std::string& text) {
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    std::printf("%s:%d: %s\n", file, line, text.c_str());
+    ++failures;
+}
+
+#define CHECK(condition)                                                            \
+    do {                                                                            \
+        if (!(condition)) fail(__FILE__, __LINE__, "CHECK(" #condition ") failed"); \
     } while (false)
 
 #define CHECK_TEXT(got, expected) check_text(__FILE__, __LINE__, got, expected)
 
 inline void check_text(const char* file, int line, const std::string& got, const std::string& expected) {
-    if (got == expected) return;
-    std::printf("%s:%d: got      %s\n%s:%d: expected %s\n", file, line, got.c_str(), file, line,
-                expected.c_str());
-    ++failures;
+    if (got != expected) fail(file, line, "got '" + got + "', expected '" + expected + "'");
+}
+
+/// What the action throws.
+template <class Action>
+std::string error_of(const Action& action) {
+    try {
+        action();
+    } catch (const dse::InputError& error) {
+        return error.what();
+    }
+    return "no error";
 }

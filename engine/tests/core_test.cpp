@@ -1,10 +1,12 @@
 // The hash map, the pool and the event queue against the standard library; closed forms of single collectives
 // against the general engine.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -12,15 +14,22 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/registry.hpp"
+#include "core/cancellation.hpp"
 #include "core/error.hpp"
 #include "core/flat_map.hpp"
 #include "core/pool.hpp"
+#include "core/time.hpp"
 #include "simulator/event_queue.hpp"
 #include "simulator/simulator.hpp"
 #include "tests/check.hpp"
 
 namespace {
 
+using dse::Cancellation;
+using dse::Checkpoint;
+using dse::kEndOfTime;
+using dse::Time;
 using namespace dse::simulator;
 using namespace dse::workload;
 
@@ -45,6 +54,16 @@ struct MixedKey {
     std::uint64_t hash() const { return dse::mix_bits(value); }
     bool operator==(const MixedKey&) const = default;
 };
+
+template <typename Error, typename Action>
+bool throws(Action action) {
+    try {
+        action();
+    } catch (const Error&) {
+        return true;
+    }
+    return false;
+}
 
 template <typename Key>
 void test_flat_map(std::uint32_t keys, int operations) {
@@ -100,7 +119,8 @@ void test_pool() {
 
 /// Events come by time, then in order of insertion, also those inserted while their tick runs.
 void test_event_queue() {
-    EventQueue queue;
+    const Checkpoint checkpoint;
+    EventQueue queue(checkpoint);
     std::set<std::pair<Time, std::uint32_t>> expected;
     std::uint32_t inserted = 0;
     const auto schedule = [&](Time time) {
@@ -120,7 +140,7 @@ void test_event_queue() {
     CHECK(expected.empty());
     CHECK(queue.executed() == executed);
 
-    EventQueue empty;
+    EventQueue empty(checkpoint);
     CHECK(!empty.pop(event));
     bool refused = false;
     try {
@@ -190,18 +210,18 @@ SystemConfig random_system(std::uint32_t& ranks) {
                                   one_of<double>({0.5, 1, 10, 100}), one_of<double>({1, 10, 50.5})});
         const std::uint32_t names = (npus & (npus - 1)) == 0 ? 3 : 2;
         const std::vector<std::string> algorithms = {"ring", "direct", "halvingDoubling"};
-        config.all_reduce.push_back(algorithm_named(algorithms[below(names)]));
-        config.all_gather.push_back(algorithm_named(algorithms[below(names)]));
-        config.reduce_scatter.push_back(algorithm_named(algorithms[below(names)]));
-        config.all_to_all.push_back(algorithm_named(algorithms[below(2)]));
+        config.all_reduce.push_back(dse::collectives::algorithm_named(algorithms[below(names)]));
+        config.all_gather.push_back(dse::collectives::algorithm_named(algorithms[below(names)]));
+        config.reduce_scatter.push_back(dse::collectives::algorithm_named(algorithms[below(names)]));
+        config.all_to_all.push_back(dse::collectives::algorithm_named(algorithms[below(2)]));
     }
     config.peak_tflops = 1;
     config.memory_bandwidth_gbps = one_of<double>({0.1, 1, 100});
     config.endpoint_delay_ns = one_of<std::uint64_t>({1, 10, 100});
     config.active_chunks_per_dimension = one_of<std::uint64_t>({1, 2, 4});
     config.preferred_dataset_splits = one_of<std::uint64_t>({1, 3, 10});
-    config.optimization = one_of<CollectiveOptimization>(
-        {CollectiveOptimization::kBaseline, CollectiveOptimization::kLocalBandwidthAware});
+    config.optimization = one_of<dse::collectives::Optimization>(
+        {dse::collectives::Optimization::kBaseline, dse::collectives::Optimization::kLocalBandwidthAware});
     return config;
 }
 
@@ -229,9 +249,72 @@ void test_collectives(int count) {
     CHECK(by_form > count / 2);
 }
 
+/// The last ns before the end of time is a time; the end itself, and what wraps around, is not.
+void test_end_of_time() {
+    const Checkpoint checkpoint;
+    EventQueue queue(checkpoint);
+    queue.schedule(kEndOfTime - 1, {EventKind::kArrival, 0});
+    for (const Time late : {kEndOfTime, kEndOfTime + 1, ~Time{0}}) {
+        CHECK(throws<dse::EndOfTimeError>([&] { queue.schedule(late, {EventKind::kArrival, 1}); }));
+    }
+    Event event{};
+    CHECK(queue.pop(event) && queue.now() == 9'007'199'254'740'991);
+    CHECK(!queue.pop(event));
+
+    CHECK(dse::whole_ns(1.99) == 1);
+    CHECK(dse::whole_ns(9007199254740991.0) == 9'007'199'254'740'991);
+    for (const double late : {0x1p53, 0x1p64, 1e300, HUGE_VAL, std::nan("")}) {
+        CHECK(dse::whole_ns(late) == kEndOfTime);
+    }
+    CHECK(dse::in_sequence(3, 7) == 21);
+    CHECK(dse::in_sequence(0, kEndOfTime) == 0);
+    CHECK(dse::in_sequence(~std::uint64_t{0}, 0) == 0);
+    CHECK(dse::in_sequence(std::uint64_t{1} << 40, std::uint64_t{1} << 30) == kEndOfTime);
+}
+
+/// Passes of a checkpoint until it throws; `most` if it never does.
+template <typename Error>
+int passes(const Checkpoint& checkpoint, int most) {
+    int count = 0;
+    const bool thrown = throws<Error>([&] {
+        while (count < most) {
+            checkpoint();
+            ++count;
+        }
+    });
+    return thrown ? count : most;
+}
+
+void test_checkpoints() {
+    CHECK(passes<dse::Cancelled>(Checkpoint(), 10'000) == 10'000);
+
+    const Cancellation all;
+    const Cancellation late = all.limited_to(-1.0, "too late");
+    const Checkpoint of_all{all};
+    CHECK(passes<dse::Cancelled>(of_all, 1000) == 1000);
+    CHECK(passes<dse::DeadlinePassed>(Checkpoint{late}, 1000) == 255);
+    CHECK(throws<dse::DeadlinePassed>([&] { Checkpoint{late}.look(); }));
+    CHECK(!throws<dse::DeadlinePassed>([&] { all.limited_to(1e300, "never").check(); }));
+    all.cancel();
+    CHECK(late.is_cancelled());  // copies share it
+    CHECK(passes<dse::Cancelled>(of_all, 1000) < 256);
+
+    int polls = 0;
+    const Checkpoint polled(std::nullopt, [&] {
+        if (++polls == 2) throw dse::Cancelled();
+    });
+    while (polls < 1) polled();
+    CHECK(passes<dse::Cancelled>(polled, 100) == 100);  // not again within 50 ms
+    CHECK(throws<dse::Cancelled>([&] {
+        while (true) polled();
+    }));
+}
+
 }  // namespace
 
 int main() try {
+    test_end_of_time();
+    test_checkpoints();
     test_flat_map<CrowdedKey>(40, 50'000);
     test_flat_map<MixedKey>(2'000, 100'000);
     test_pool();

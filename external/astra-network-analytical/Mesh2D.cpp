@@ -1,5 +1,7 @@
 #include "Mesh2D.h"
 
+#include <cassert>
+#include <cstddef>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -17,56 +19,53 @@ int checked_area(int width, int height) {
 }
 
 // One step from `from` towards `to`.
-int step(int from, int to) { return from < to ? 1 : -1; }
+int step(int from, int to) noexcept { return from < to ? 1 : -1; }
 
 }  // namespace
 
-Mesh2D::Mesh2D(int width, int height, Bandwidth bandwidth, Latency latency)
-    : Topology(checked_area(width, height)), width_(width), height_(height) {
+// A mesh has no switches: as many devices as NPUs.
+Mesh2D::Mesh2D(int width, int height, Bandwidth link_bandwidth, Latency link_latency)
+    : BasicTopology(checked_area(width, height), width * height, link_bandwidth, link_latency),
+      width_(width),
+      height_(height) {
     constexpr bool bidirectional = true;
     for (int y = 0; y < height; ++y) {
         for (int x = 0; x < width; ++x) {
             const DeviceId npu = y * width + x;
             if (x + 1 < width) {
-                connect(npu, npu + 1, bandwidth, latency, bidirectional);
+                connect(npu, npu + 1, link_bandwidth, link_latency, bidirectional);
             }
             if (y + 1 < height) {
-                connect(npu, npu + width, bandwidth, latency, bidirectional);
+                connect(npu, npu + width, link_bandwidth, link_latency, bidirectional);
             }
         }
     }
 }
 
-Route Mesh2D::route(DeviceId src, DeviceId dest) const {
-    check(src);
-    check(dest);
+Route Mesh2D::route(DeviceId src, DeviceId dest) const noexcept {
+    assert(has(src) && has(dest));
     int x = src % width_;
     int y = src / width_;
     const int dest_x = dest % width_;
     const int dest_y = dest / width_;
 
-    Route devices;
-    devices.push_back(device(src));
+    Route passed;
+    passed.push_back(devices[static_cast<std::size_t>(src)]);
     while (x != dest_x) {
         x += step(x, dest_x);
-        devices.push_back(device(y * width_ + x));
+        passed.push_back(devices[static_cast<std::size_t>(y * width_ + x)]);
     }
     while (y != dest_y) {
         y += step(y, dest_y);
-        devices.push_back(device(y * width_ + x));
+        passed.push_back(devices[static_cast<std::size_t>(y * width_ + x)]);
     }
-    return devices;
+    return passed;
 }
 
 int Mesh2D::width() const noexcept { return width_; }
 
 int Mesh2D::height() const noexcept { return height_; }
 
-void Mesh2D::check(DeviceId npu) const {
-    if (npu < 0 || npu >= width_ * height_) {
-        throw std::out_of_range("NPU " + std::to_string(npu) + " is not in a mesh of " +
-                                std::to_string(width_) + " x " + std::to_string(height_));
-    }
-}
+bool Mesh2D::has(DeviceId npu) const noexcept { return npu >= 0 && npu < width_ * height_; }
 
 }  // namespace NetworkAnalytical

@@ -1,7 +1,7 @@
-// A 2-D mesh with XY routing, in the shape of a one-dimensional topology (README.md).
+// A 2-D mesh with XY routing, as a basic topology of the congestion-aware network (README.md).
 #pragma once
 
-#include "Topology.h"
+#include "BasicTopology.h"
 
 namespace NetworkAnalytical {
 
@@ -19,22 +19,22 @@ namespace NetworkAnalytical {
 /// A message moves along x until it is in the column of its destination, then along y: 1 -> 7 is 1, 2, 3, 7,
 /// and 10 -> 5 is 10, 9, 5. No message turns from y to x, so the links that wait for each other never form a
 /// circle.
-class Mesh2D final : public Topology {
+class Mesh2D final : public BasicTopology {
 public:
-    /// Connects every NPU with its neighbours; bandwidth and latency are those of each link, in the units of
-    /// `connect`. Throws std::invalid_argument if a side is below 1, or there are more NPUs than an int
-    /// counts.
-    Mesh2D(int width, int height, Bandwidth bandwidth, Latency latency);
+    /// Connects every NPU with its neighbours; bandwidth and latency are in the units of `connect`. Throws
+    /// std::invalid_argument if a side is below 1, or there are more NPUs than an int counts.
+    Mesh2D(int width, int height, Bandwidth link_bandwidth, Latency link_latency);
+    ~Mesh2D() noexcept override = default;
 
-    /// All devices from `src` to `dest`, both included. Throws std::out_of_range if an NPU is not in the
-    /// mesh.
-    [[nodiscard]] Route route(DeviceId src, DeviceId dest) const override;
+    /// All devices from `src` to `dest`, both included. Both must be NPUs of the mesh: an assertion checks
+    /// it.
+    [[nodiscard]] Route route(DeviceId src, DeviceId dest) const noexcept override;
 
     [[nodiscard]] int width() const noexcept;
     [[nodiscard]] int height() const noexcept;
 
 private:
-    void check(DeviceId npu) const;
+    [[nodiscard]] bool has(DeviceId npu) const noexcept;
 
     int width_;
     int height_;

@@ -9,14 +9,13 @@ import subprocess
 import time
 from pathlib import Path
 
-from builders import design_point
-
 from dse.executors import Executor
 from dse.points import DesignPoint
-from dse.results import StudyRow
 from dse.simulators import NativeSimulator, Outcome, Simulator
 from dse.strategies import Strategy
+from dse.studies import StudyRow
 from dse.systems import SystemSpec
+from dse.testing.builders import design_point
 from dse.workloads import Workload, generate
 
 GOOD = Strategy(dp=16)

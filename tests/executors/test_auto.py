@@ -15,17 +15,17 @@ from dse.executors.chunks import Chunk, ChunkSizer
 @pytest.mark.parametrize(
     ("address", "estimated_s", "is_ray_installed", "name", "reason"),
     [
-        (None, None, True, "local", "the work is not known"),
-        (None, 60.0, True, "local", "about 60 s of work on this machine is at most 30 min"),
+        (None, None, True, "local", "how much work it is, is not known"),
+        (None, 60.0, True, "local", "executor: local, about 60 s of work on this machine"),
         (None, AUTO_RAY_THRESHOLD_S, True, "local", "about 30 min of work"),
         (
             None,
             AUTO_RAY_THRESHOLD_S + 600,
             True,
             "ray",
-            "about 40 min of work on this machine is above 30 min",
+            "since it is about 40 min of work on this machine",
         ),
-        (None, 1e5, False, "local", "ray is not installed; about 27.8 h of work"),
+        (None, 1e5, False, "local", "about 27.8 h of work on this machine; with ray installed"),
         ("head:6379", None, True, "ray", "executor.address is head:6379"),
         ("head:6379", 1.0, False, "ray", "executor.address is head:6379"),  # which then says what is missing
     ],
@@ -39,6 +39,18 @@ def test_the_choice_follows_the_address_and_then_the_work(
     assert choice.reason.startswith(f"executor: {name}")
 
 
+@pytest.mark.parametrize(
+    ("estimated_s", "matters"), [(0.1, False), (59.0, False), (60.0, True), (1e5, True), (None, False)]
+)
+def test_a_sweep_says_where_it_runs_only_if_that_is_elsewhere_or_takes_long(
+    estimated_s: float | None, matters: bool
+) -> None:
+    for installed in (True, False):
+        choice = choose(address=None, estimated_s=estimated_s, is_ray_installed=installed)
+        assert choice.matters is matters
+    assert choose(address="head:6379", estimated_s=0.1, is_ray_installed=True).matters
+
+
 def _settings(name: str, **changes: Any) -> Any:
     values = {"name": name, "threads": None, "address": None, "workers": None, "point_timeout_s": 60.0}
     return SimpleNamespace(**{**values, **changes})
@@ -50,11 +62,12 @@ def test_a_named_executor_needs_no_estimate() -> None:
 
     executor, said = make_executor(_settings("local", threads=2), estimate)
     assert isinstance(executor, LocalExecutor)
-    assert said == "executor: local, 2 threads"
+    assert (said.reason, said.matters) == ("executor: local, 2 threads", False)
     for settings in (_settings("ray"), _settings("auto", address="head:6379")):
         executor, said = make_executor(settings, estimate)
         assert isinstance(executor, RayExecutor)
-        assert said.startswith("executor: ray")
+        assert said.reason.startswith("executor: ray")
+        assert said.matters
 
 
 def test_auto_estimates(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from builders import RING16, TINY, system
 
 from dse import _engine
 from dse.executors import LocalExecutor
 from dse.points import DesignPoint, Scenario
-from dse.results import StudyRow
 from dse.simulators import NativeSimulator
 from dse.simulators.native import native_system
 from dse.strategies import Strategy
+from dse.studies import StudyRow
+from dse.testing.builders import RING16, TINY, system
 from dse.workloads import generate
 
 STRATEGIES = [

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from builders import (
+from hypothesis import HealthCheck, given, settings
+from simulators.random_points import Point, points, seeded_points
+
+from dse.config import compose_config
+from dse.errors import DseError, InputError
+from dse.explain import AXES, PARTS, Breakdown, breakdown, explain
+from dse.simulators import NEVER, NativeSimulator, RankRecording, Recording
+from dse.strategies import Strategy
+from dse.systems import RemoteMemory, SystemSpec
+from dse.testing.builders import (
     ALL_REDUCE,
     RING16,
     TINY,
@@ -16,15 +25,6 @@ from builders import (
     system,
     workload,
 )
-from hypothesis import HealthCheck, given, settings
-from simulators.random_points import Point, points, seeded_points
-
-from dse.config import compose_config
-from dse.errors import DseError, InputError
-from dse.explain import AXES, PARTS, Breakdown, breakdown, explain
-from dse.simulators import NEVER, NativeSimulator, RankRecording, Recording
-from dse.strategies import Strategy
-from dse.systems import RemoteMemory, SystemSpec
 from dse.workloads import generate, parse_name
 
 SIMULATOR = NativeSimulator()

@@ -6,13 +6,13 @@ import dataclasses
 import json
 
 import pytest
-from builders import TINY, comp, send, system, workload
 
 from dse.config import compose_config
 from dse.errors import InputError
 from dse.explain import CATEGORIES, compare, explain, memory, render, render_comparison
 from dse.simulators import NativeSimulator, Recording
 from dse.strategies import Strategy
+from dse.testing.builders import TINY, comp, send, system, workload
 from dse.workloads import generate
 
 SIMULATOR = NativeSimulator()

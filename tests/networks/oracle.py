@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from builders import Node, comp, recv, send
 from shapes import Link, steps
 
 from dse import _engine
+from dse.testing.builders import Node, comp, recv, send
 
 
 class Step(NamedTuple):

@@ -8,11 +8,10 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from builders import Node, comp, finish, recv, send, workload
-
 from dse import _engine
 from dse.simulators.native import native_system
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.testing.builders import Node, comp, finish, recv, send, workload
 
 BYTE_PER_NS = 10**9 / 2**30  # in the GB/s of a network; exact in binary, and so are its small multiples
 AWARE, UNAWARE = "congestion_aware", "congestion_unaware"

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from builders import ALL_REDUCE, coll, finish, workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle, Step
@@ -20,6 +19,7 @@ from shapes import AWARE, UNAWARE, Message, arrivals, fabric, steps, system
 from dse.simulators import NativeSimulator
 from dse.systems import Dimension, SystemSpec
 from dse.systems.graph import HEADER
+from dse.testing.builders import ALL_REDUCE, coll, finish, workload
 from dse.workloads import Workload
 
 SHAPES = (

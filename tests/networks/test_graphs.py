@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import ALL_GATHER, coll, finish, workload
 from shapes import AWARE, MODELS, UNAWARE, Message, arrivals, fabric, links, pairs, steps, system
 
 from dse.errors import InputError
 from dse.simulators.native import native_system
 from dse.systems import SystemSpec, read_graph
+from dse.testing.builders import ALL_GATHER, coll, finish, workload
 
 SAMPLES = Path(__file__).parents[1] / "golden" / "topologies"
 ALL = Path(__file__).parents[3] / "shared" / "golden" / "topologies"
@@ -174,6 +174,10 @@ def test_a_graph_is_a_dimension_like_others(star: Path) -> None:
         (f"3\n{HEADER}\n0,1,fast,50\n", "line 3: latency is 'fast'; expected a number"),
         (f"3\n{HEADER}\n0,1,1,inf\n", "line 3: bandwidth is 'inf'; expected a number"),
         (f"3\n{HEADER}\n0,1,nan,1\n", "line 3: latency is 'nan'; expected a number"),
+        (f"3\n{HEADER}\n0,1,1.7e308,1\n", "line 3: latency is 1.7e308 and bandwidth 1; neither a hop nor"),
+        (f"3\n{HEADER}\n0,1,9007199254740992,1\n", "may take 2^53 ns (104 days) or longer"),
+        (f"3\n{HEADER}\n0,1,1,1e-16\n", "nor a byte may take 2^53 ns (104 days) or longer"),
+        (f"3\n{HEADER}\n0,1,1,5e-324\n", "line 3: latency is 1 and bandwidth 5e-324; neither a hop"),
     ],
 )
 def test_an_error_names_file_and_line(tmp_path: Path, text: str, problem: str) -> None:
@@ -189,7 +193,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.csv: cannot be read: .*No such file"):
         read_graph(tmp_path / "none.csv")
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe3")
-    with pytest.raises(InputError, match=r"binary\.csv: cannot be read: "):
+    with pytest.raises(InputError, match=r"binary\.csv: is not UTF-8 text"):
         read_graph(tmp_path / "binary.csv")
 
 

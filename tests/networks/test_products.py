@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from builders import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, TINY, coll, finish, workload
 from shapes import (
     AWARE,
     MODELS,
@@ -26,6 +25,7 @@ from shapes import (
 from dse.config import compose_config
 from dse.simulators import NativeSimulator
 from dse.strategies import Strategy
+from dse.testing.builders import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, TINY, coll, finish, workload
 from dse.workloads import Workload, generate
 
 # Devices, links, links of a longest route. A line of NPUs along a dimension has its own links and switches.

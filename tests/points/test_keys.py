@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import RING16, TINY, design_point
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dse
 from dse.config import compose_config
 from dse.errors import InputError
 from dse.points import DesignPoint, Scenario, evaluate, inputs
 from dse.simulators import NativeSimulator, Simulator
 from dse.strategies import Strategy
 from dse.systems import CollectiveAlgorithms, Derating, Dimension, LinkFault, RemoteMemory, SystemSpec
+from dse.testing.builders import RING16, TINY, design_point
 
 POINT = design_point(Strategy(dp=16))
 
@@ -58,6 +60,7 @@ def changed_points() -> Iterator[tuple[str, DesignPoint]]:
         "injection_scale": 2.0,
         "remote_memory": RemoteMemory("PER_NPU_MEMORY_EXPANSION", 1, 1),
         "deratings": (Derating(3, 0.5),),
+        "issue_order": "safe",
     }
     for name, value in systems.items():
         yield f"system.{name}", with_system(**{name: value})
@@ -90,10 +93,18 @@ def test_every_field_of_a_system_is_tried() -> None:
     assert tried | untold == {field.name for field in dataclasses.fields(SystemSpec)}
 
 
-def test_a_new_version_of_the_engine_changes_every_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_results_change_every_key(monkeypatch: pytest.MonkeyPatch) -> None:
     before = design_point(Strategy(dp=16)).key
-    monkeypatch.setattr("dse.points.point.engine_version", lambda: "0.0.1")
+    monkeypatch.setattr("dse._engine.RESULT_VERSION", 0)
     assert design_point(Strategy(dp=16)).key != before
+
+
+def test_a_new_release_changes_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = design_point(Strategy(dp=16))
+    monkeypatch.setattr("importlib.metadata.version", lambda package: f"99.0 of {package}")
+    assert dse.__version__ == "99.0 of dse"
+    after = design_point(Strategy(dp=16))
+    assert (after.key, after.scenario.options) == (before.key, before.scenario.options)
 
 
 def test_a_key_is_32_hexadecimal_digits_and_the_same_in_every_process() -> None:
@@ -197,3 +208,56 @@ def test_scenarios_can_be_copied_to_other_processes() -> None:
     scenario: Scenario = pickle.loads(pickle.dumps(POINT.scenario))
     assert DesignPoint(scenario, POINT.strategy).key == POINT.key
     assert isinstance(scenario.simulator, Simulator)
+
+
+# ---- specifications of 0.2.0, and fields that came later ----
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_specifications_are_written_as_version_0_2_0_wrote_them() -> None:
+    """Digests of what that version wrote: a new field at its default must not appear."""
+    config = compose_config(["system=system1", "model=llama70b"])
+    assert _sha256(inputs.system_json(config.system)).startswith("76f829e64cfbf87d5fe5725ae52b2b69203d62b8")
+    assert _sha256(inputs.model_json(config.model)).startswith("867a65d51b887596f94884d7d27ef978e6822d13c")
+    slow = compose_config(
+        [
+            *("model=tiny", "model.fidelity=realistic", "system=mesh_8x8"),
+            "system.network_model=congestion_aware",
+            "system.faults=[{source: 0, destination: 1}]",
+            "system.deratings=[{npu: 3}]",
+        ]
+    )
+    text = inputs.model_json(slow.model) + inputs.system_json(slow.system)
+    assert _sha256(text) == "5f324f9f556c168376bb1569a30ba3c05b792237438fe9cd4178ecffa7f03796"
+
+
+def test_a_younger_field_is_written_only_if_it_has_another_value() -> None:
+    assert "issue_order" not in inputs.system_json(RING16)
+    safe = dataclasses.replace(RING16, issue_order="safe")
+    assert '"issue_order":"safe"' in inputs.system_json(safe)
+    assert inputs.system_of_json(inputs.system_json(safe)) == safe
+    assert inputs.system_of_json(inputs.system_json(RING16)).issue_order is None
+
+
+def test_every_younger_field_has_a_default_so_that_older_rows_can_be_rebuilt() -> None:
+    for spec, written in inputs._ALWAYS_WRITTEN.items():
+        fields = {field.name: field for field in dataclasses.fields(spec)}
+        assert written <= set(fields)
+        for name in set(fields) - written:
+            factory = fields[name].default_factory
+            assert (fields[name].default, factory) != (dataclasses.MISSING, dataclasses.MISSING), name
+
+
+@dataclasses.dataclass(frozen=True)
+class _WithExperts(Strategy):
+    ep: int = 1
+
+
+def test_a_younger_axis_counts_only_if_it_has_another_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = POINT.key
+    monkeypatch.setattr("dse.points.point._YOUNGER_AXES", {"ep": 1})
+    assert design_point(_WithExperts(dp=16)).key == before
+    assert design_point(_WithExperts(dp=16, ep=2)).key != before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from commands import run_ok
 
-from dse.results import StudyStore
+from dse.studies import StudyStore
 
 
 @pytest.fixture(scope="session")

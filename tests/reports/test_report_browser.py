@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import RING16, TINY
 from chromium import NAMES, Chromium, found_chromium
 from study_rows import ROW, failed_row, row
 
 from dse.points import DesignPoint, Scenario, evaluate
 from dse.reports import render_page, report_data
-from dse.results import StudyStore
 from dse.strategies import Strategy
+from dse.studies import StudyStore
+from dse.testing.builders import RING16, TINY
 
 CAP = 80_000_000_000
 PROGRAM = found_chromium()
@@ -102,7 +102,7 @@ def test_every_plot_has_data(browser: Chromium, lab_page: Path) -> None:
     browser.open(lab_page)
     assert plots(browser) == {
         "scatter": {
-            "neither FSDP nor recompute": 28,
+            "neither fsdp nor recompute": 28,
             "recompute": 28,
             "Pareto front": 9,
             "memory cap, 80.00 GB": 2,
@@ -179,8 +179,8 @@ def test_a_cell_of_a_heat_map_chooses_its_point_and_the_cap_another_map(
 
 
 def test_every_command_line_is_that_of_its_point(browser: Chromium, lab: StudyStore, lab_page: Path) -> None:
+    from dse.answers import ranking
     from dse.reports.commands import Commands
-    from dse.results import ranking
 
     browser.open(lab_page)
     browser.evaluate("document.querySelector('details.points').open = true")

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import design_point
 from study_rows import ROW, failed_row, row
 
+from dse.answers import select
+from dse.config import compose_config
 from dse.points import evaluate
 from dse.reports import report_data
 from dse.reports.data import POINT_FIELDS
-from dse.results import StudyRow, StudyStore, select
+from dse.reports.page import render_page
 from dse.strategies import Strategy
+from dse.studies import StudyRow, StudyStore
+from dse.testing.builders import design_point
 
 CAP = 80_000_000_000
 
@@ -125,6 +128,13 @@ def test_the_setup_and_the_provenance(data: dict[str, Any], group: dict[str, Any
     assert ("layers", "80") in group["setup"]["model"]
     assert ("peak performance of an NPU", "450 TFLOPS") in group["setup"]["system"]
     assert [dimension["topology"] for dimension in group["setup"]["network"]] == ["Ring"] * 3
+    assert group["setup"]["hardware"] == (
+        "64 NPUs of 450 TFLOPS and 3000 GB/s of memory; Ring 4 x Ring 4 x Ring 4 at 100 GiB/s"
+    )
+    assert group["conventions"] == [
+        "MFU: operations of the reference's graph, one per multiply-add (published MFU: two); recompute does "
+        "not count"
+    ]
     (sweep,) = data["sweeps"]
     assert sweep["command"] == "python -m dse.sweep system=system1 model=llama70b"
     assert "memory_cap: 80GB" in sweep["configuration"]
@@ -196,12 +206,12 @@ def test_rows_of_schema_version_1_have_no_breakdown_and_say_so(tmp_path: Path) -
 
 def test_a_point_of_another_version_has_no_breakdown_and_says_so(tmp_path: Path) -> None:
     stored = evaluate(design_point(Strategy(dp=16)))
-    older = json.dumps({**json.loads(stored.options or ""), "engine": "0.0.1"})
+    older = json.dumps({**json.loads(stored.options or ""), "result_version": 0})
     store = store_of(tmp_path, [dataclasses.replace(stored, options=older, key="0" * 32)])
     (group,) = report_data(store)["groups"]
     assert group["breakdowns"] == []
-    assert "evaluated by version 0.0.1" in group["not_evaluated_again"]
-    assert "0.0.1" in group["origins"][0]["note"]
+    assert "has results of version 0" in group["not_evaluated_again"]
+    assert "has results of version 0" in group["origins"][0]["note"]
 
 
 def test_a_point_of_another_program_has_no_breakdown_and_says_so(tmp_path: Path) -> None:
@@ -256,3 +266,13 @@ def test_a_provenance_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     assert "problem" in first
     assert second["problem"] == "it is not a mapping"
     assert third["command"] == "python 'a b'"
+
+
+def test_what_the_named_points_say_of_their_times_is_on_the_page(tmp_path: Path) -> None:
+    dgx16 = compose_config(["system=dgx16"]).system
+    data = report_data(store_of(tmp_path, [evaluate(design_point(Strategy(dp=2, tp=8), system=dgx16))]))
+    warning = (
+        "warning: tp 8 is charged for dimension 0, not for 1, as in the reference: slower links are not in"
+    )
+    assert [text[: len(warning)] for text in data["groups"][0]["cautions"]] == [warning]
+    assert warning in render_page(data)

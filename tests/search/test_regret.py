@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from spaces import Rows, points, space
 
 from dse import regret
 from dse.errors import InputError
-from dse.results import StudyRow, StudyStore
+from dse.studies import StudyRow, StudyStore
+from dse.testing.spaces import Rows, points, space
 
 ROWS = Rows()
-OK = replace(ROWS.of(next(points(space("dp == 16")))), status="ok")
+OK = replace(ROWS.row(next(points(space("dp == 16")))), status="ok")
 TRUTH = [
     replace(OK, key="a", wall_time_ns=100, peak_memory_bytes=90),
     replace(OK, key="b", wall_time_ns=120, peak_memory_bytes=50),

@@ -18,7 +18,7 @@ from dse.errors import DseError
 from dse.models import ModelSpec
 from dse.simulators.native import native_system
 from dse.strategies import Strategy
-from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.systems import CollectiveAlgorithms, Derating, Dimension, LinkFault, SystemSpec
 from dse.workloads import generate
 
 MOST_RANKS = 48
@@ -128,6 +128,80 @@ def tied_point(rng: random.Random) -> Point:
     tokens = (rng.choice([4, 8, 16]), rng.choice([4, 8]))
     model = ModelSpec("tied", *widths, 1, *tokens, rng.choice([2, 3, 4]))
     return Point(model, strategy, _system(rng, [npus], model, whole=True))
+
+
+def small_point(rng: random.Random) -> Point:
+    """Draw sizes of 1 to 4 over pipeline stages: tensors that cross stages are often cut to nothing."""
+    pp = rng.choice([2, 2, 3, 4])
+    degrees = rng.choice(
+        [(1, 1, 1), (2, 1, 1), (1, 2, 1), (4, 1, 1), (1, 1, 4), (2, 2, 1), (2, 1, 4), (4, 1, 3)]
+    )
+    strategy = Strategy(*degrees, pp, rng.random() < 0.2, rng.random() < 0.5)
+    sizes = [rng.randint(1, 4) for _ in range(7)]
+    model = ModelSpec("small", *sizes, rng.choice([pp, pp + 1, pp + 2]))
+    on = _system(rng, _split(rng, strategy.npus), model, whole=False)
+    return Point(model, strategy, replace(on, preferred_dataset_splits=rng.choice([1, 1, 1, 2])))
+
+
+def extreme_point(rng: random.Random) -> Point:
+    """Draw a point of the kinds above, and put some of its numbers to the ends of what is allowed."""
+    point = rng.choice([random_point, random_point, tied_point, small_point])(rng)
+    on, npus = point.system, point.system.npus
+    changes: dict[str, object] = {}
+    for field, values in _EXTREMES.items():
+        if rng.random() < 0.15:
+            changes[field] = rng.choice(values)
+    network = list(on.network)
+    for index, dimension in enumerate(network):
+        if rng.random() < 0.4:
+            network[index] = replace(
+                dimension,
+                bandwidth_gbps=rng.choice([dimension.bandwidth_gbps, *_SMALL, 1e-6, *_LARGE]),
+                latency_ns=rng.choice([dimension.latency_ns, *_LATENCIES]),
+            )
+    if rng.random() < 0.2:
+        factors = [rng.choice([*_SMALL, 0.5, 0.9, 1.0, *_LARGE]) for _ in range(2)]
+        changes["deratings"] = (Derating(rng.randrange(npus), *factors),)
+    if rng.random() < 0.15:
+        changes["network_model"] = "congestion_aware"
+        if rng.random() < 0.5:
+            to = network[0].npus if network[0].topology == "Switch" and len(network) == 1 else 1
+            factors = [rng.choice([*_SMALL, 0.5, *_LARGE]) for _ in range(2)]
+            at_ns = rng.choice([0, 1, 100, 2**53 - 1])
+            changes["faults"] = (LinkFault(0, to, False, *factors, at_ns),)
+    system = replace(on, network=tuple(network), **changes)  # type: ignore[arg-type]
+    return replace(point, model=_extreme_model(rng, point.model, point.strategy), system=system)
+
+
+_SMALL = (5e-324, 1e-300, 1e-12)
+_LARGE = (1e15, 1e30)
+_LATENCIES = (0.0, 5e-324, 0.999, 1e12, 2.0**52, 2.0**53 - 1)
+_EXTREMES = {
+    "peak_tflops": (*_SMALL, *_LARGE),
+    "memory_bandwidth_gbps": (*_SMALL, *_LARGE),
+    "endpoint_delay_ns": (0, 1, 2**31 - 1),
+    "active_chunks_per_dimension": (1, 2**31 - 1),
+    "preferred_dataset_splits": (1, 29),
+    "queues_per_dimension": (1, 2, 1000),
+}
+
+
+def _extreme_model(rng: random.Random, model: ModelSpec, strategy: Strategy) -> ModelSpec:
+    if rng.random() < 0.1:
+        field = rng.choice(["input_dim", "d_model", "d_ff", "num_heads", "seq_len", "batch_size"])
+        model = replace(model, **{field: rng.choice([1, 2**20, 2**40, 2**62, 2**63 - 1])})
+    if rng.random() < 0.1 and strategy.pp <= model.num_layers:
+        model = replace(model, fidelity="realistic")
+    return model
+
+
+def _split(rng: random.Random, npus: int) -> list[int]:
+    """Return the sizes of one or two dimensions."""
+    divisors = [n for n in range(2, npus) if npus % n == 0]
+    if not divisors or rng.random() < 0.5:
+        return [npus]
+    first = rng.choice(divisors)
+    return [first, npus // first]
 
 
 def seeded_points(

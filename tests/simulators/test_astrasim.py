@@ -12,17 +12,28 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import ALL_REDUCE, RING16, TINY, coll, comp, design_point, encode, recv, send, system, workload
 from outside import all_end, astrasim_program, wait_for
 
-from dse.config import SimulatorSettings
 from dse.errors import InputError, SimulationError, SimulationTimeout
 from dse.executors import LocalExecutor
 from dse.points import evaluate
-from dse.simulators import AstraSimSimulator, NativeSimulator, make_simulator
+from dse.simulators import AstraSimSimulator, NativeSimulator, SimulatorSettings, make_simulator
 from dse.simulators.report import read_report, size_bytes
 from dse.strategies import Strategy
 from dse.systems import Derating, LinkFault, SystemSpec
+from dse.testing.builders import (
+    ALL_REDUCE,
+    RING16,
+    TINY,
+    coll,
+    comp,
+    design_point,
+    encode,
+    recv,
+    send,
+    system,
+    workload,
+)
 from dse.validation.compare import as_printed, printed_size
 from dse.workloads import Workload, generate, read_workload
 

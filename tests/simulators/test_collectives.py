@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from builders import (
+
+from dse.systems import SystemSpec
+from dse.testing.builders import (
     ALL_GATHER,
     ALL_REDUCE,
     ALL_TO_ALL,
@@ -19,8 +21,6 @@ from builders import (
     system,
     workload,
 )
-
-from dse.systems import SystemSpec
 from dse.workloads import Workload
 
 NODE16 = "FullyConnected 8 @128.5714/20, Switch 2 @25/100"

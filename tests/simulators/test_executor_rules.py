@@ -1,7 +1,7 @@
 """Rules of the graph executor (simulator specification, section 4) on traces of a few nodes.
 
 Between the two NPUs of the default system a message of up to 107 bytes takes 50 ns, and a compute node of
-`builders.comp` 33333 ns; with the roofline off a compute node takes its recorded microseconds.
+`dse.testing.builders.comp` 33333 ns; with the roofline off a compute node takes its recorded microseconds.
 """
 
 from __future__ import annotations
@@ -9,7 +9,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from builders import (
+
+from dse.errors import InputError, SimulationError
+from dse.simulators import BlockedNode, NativeSimulator, Outcome, RankMetrics
+from dse.systems import RemoteMemory, SystemSpec
+from dse.testing.builders import (
     ALL_GATHER,
     ALL_REDUCE,
     ALL_TO_ALL,
@@ -27,10 +31,6 @@ from builders import (
     system,
     workload,
 )
-
-from dse.errors import InputError, SimulationError
-from dse.simulators import BlockedNode, NativeSimulator, Outcome, RankMetrics
-from dse.systems import RemoteMemory, SystemSpec
 
 RECORDED = system(roofline_enabled=False)
 IDLE = [comp(1, micros=1)]
@@ -50,6 +50,13 @@ def _blocked(outcome: Outcome) -> list[BlockedNode]:
 
 
 # Slots
+
+
+def test_a_broadcast_takes_its_recorded_time_and_is_exposed_communication() -> None:
+    """It is no work of the GPU: nothing hides its 7000 ns."""
+    metrics = _rank0(coll(1, BROADCAST, 1000, micros=7))
+    assert (metrics.finish_ns, metrics.comm_time_ns, metrics.gpu_time_ns) == (7000, 7000, 0)
+    assert metrics.exposed_comm_ns == 7000
 
 
 def test_compute_nodes_run_one_after_the_other() -> None:

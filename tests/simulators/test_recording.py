@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from builders import ALL_REDUCE, TINY, coll, comp, recv, send, system, workload
 from hypothesis import HealthCheck, given, settings
 from random_points import Point, points, seeded_points
 
@@ -14,6 +13,7 @@ from dse.errors import DseError, InputError
 from dse.points import point_of, run_point
 from dse.simulators import NEVER, NativeSimulator, Recording
 from dse.strategies import Strategy, axis_of_group
+from dse.testing.builders import ALL_REDUCE, TINY, coll, comp, recv, send, system, workload
 from dse.workloads import generate, parse_name, workload_of
 
 AUTO, GENERAL = NativeSimulator("auto"), NativeSimulator("general")

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import os
+import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import system
 from hypothesis import HealthCheck, given, settings
-from random_points import BYTE_PER_NS, Comparison, Point, compare, points, seeded_points, tied_point
+from random_points import (
+    BYTE_PER_NS,
+    Comparison,
+    Point,
+    compare,
+    extreme_point,
+    points,
+    seeded_points,
+    small_point,
+    tied_point,
+)
 
 from dse import _engine
 from dse.config import compose_config
@@ -19,6 +30,7 @@ from dse.points import point_of, run_point
 from dse.space import sample
 from dse.strategies import Strategy
 from dse.systems import Derating, Dimension, RemoteMemory, SystemSpec
+from dse.testing.builders import system
 
 NIGHTLY = os.environ.get("DSE_NIGHTLY") == "1"
 SEEDS = range(1, 81 if NIGHTLY else 9)
@@ -40,6 +52,26 @@ def test_points_full_of_ties_are_the_same_by_classes_and_by_ranks(seed: int) -> 
     """Without the tie guard, five of the first 8000 differ."""
     for point in seeded_points(seed, 8000, tied_point):
         assert compare(point).differences == [], point
+
+
+@pytest.mark.parametrize("draw", [small_point, extreme_point])
+@pytest.mark.parametrize("seed", range(1, 81 if NIGHTLY else 3))
+def test_small_and_extreme_points_are_the_same_by_classes_and_by_ranks(
+    seed: int, draw: Callable[[random.Random], Point]
+) -> None:
+    for point in seeded_points(seed, POINTS_PER_SEED, draw):
+        assert compare(point).differences == [], point
+
+
+def test_extreme_points_meet_what_they_are_for() -> None:
+    """Both kinds of points reach the end of time, empty messages, deadlocks and the shortcut."""
+    results = [
+        compare(point) for draw in (small_point, extreme_point) for point in seeded_points(1, 300, draw)
+    ]
+    assert sum("end of simulated time" in result.error for result in results) > 10
+    assert sum("between pipeline stages has 0 bytes" in result.error for result in results) > 10
+    assert sum(result.deadlock for result in results) > 10
+    assert sum(result.by_classes for result in results) > 60
 
 
 @settings(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from builders import RING16, TINY, system
 from random_points import Comparison, Point, compare, seeded_points
 
 from dse import _engine
 from dse.strategies import Strategy
 from dse.systems import Derating
+from dse.testing.builders import RING16, TINY, system
 
 UNEQUAL_WIRES = "the ring of group 1 has unequal wires"
 BROKEN = {

@@ -13,7 +13,9 @@ from dse.systems import LinkFault
 
 SYSTEM = rings(2, 2)
 SPACE = DesignSpace(
-    "small", (1, 2, 4), (1, 2, 4), (1,), (1,), (False,), (True,), ("dp * tp * sp * pp == npus",)
+    "small",
+    {"dp": (1, 2, 4), "tp": (1, 2, 4), "activation_recompute": (True,)},
+    ("dp * tp * sp * pp == npus",),
 )
 
 
@@ -69,7 +71,8 @@ def test_strategies_follow_the_fields_that_constraints_read() -> None:
 
 def test_axes_of_the_strategy_replace_those_of_the_space() -> None:
     space = with_axes(("strategy.tp", (4,)), ("strategy.activation_recompute", (False, True)))
-    assert (space.tp, space.activation_recompute, space.axes) == ((4,), (False, True), ())
+    assert (space.choices["tp"], space.choices["activation_recompute"]) == ((4,), (False, True))
+    assert space.axes == ()
     assert [s.label() for s in space.strategies(TINY, SYSTEM)] == [
         "dp1 tp4 sp1 pp1",
         "dp1 tp4 sp1 pp1 recompute",
@@ -206,7 +209,7 @@ def test_short_and_dotted_names_of_one_field_are_equal() -> None:
 def test_axes_are_written_in_an_override() -> None:
     axes = "space.axes={strategy.tp:[1,2],system.network.0.bandwidth_gbps:[100,400],model.seq_len:[2048]}"
     space = compose_config(["model=tiny", "system=torus_4x4", axes]).space
-    assert space.tp == (1, 2)
+    assert space.choices["tp"] == (1, 2)
     assert space.axes == (("system.network.0.bandwidth_gbps", (100.0, 400.0)), ("model.seq_len", (2048,)))
     assert compose_config([]).space.axes == ()
 

@@ -8,7 +8,7 @@ from simulators.random_points import Point
 
 from dse import _engine
 from dse.config import compose_config
-from dse.space.bounds import Bound, lower_bound
+from dse.costs.bounds import Bound, lower_bound
 from dse.space.pruning import SLOWER, TOO_LARGE, Pruner
 
 PAIRS = [(model, system) for model in ("llama70b", "gpt175b") for system in ("system1", "system2")]

@@ -14,7 +14,9 @@ from dse.strategies import Strategy
 
 POWERS = (1, 2, 4, 8, 16, 32, 64)
 LAB = DesignSpace(
-    "lab", POWERS, POWERS, POWERS, (1,), (False,), (True, False), ("dp * tp * sp * pp == npus",)
+    "lab",
+    {"dp": POWERS, "tp": POWERS, "sp": POWERS, "activation_recompute": (True, False)},
+    ("dp * tp * sp * pp == npus",),
 )
 
 
@@ -26,7 +28,7 @@ def test_a_strategy_multiplies_its_degrees_and_labels_itself() -> None:
 
 
 def test_the_first_axis_varies_slowest() -> None:
-    space = DesignSpace("small", (1, 2), (2, 1), (1, 2), (1,), (False,), (True, False), LAB.constraints)
+    space = replace(LAB, choices={**LAB.choices, "dp": (1, 2), "tp": (2, 1), "sp": (1, 2)})
     assert [point.label() for point in space.strategies(TINY, rings(2))] == [
         "dp1 tp2 sp1 pp1 recompute",
         "dp1 tp2 sp1 pp1",
@@ -80,7 +82,7 @@ def test_an_empty_space_names_the_constraint_and_the_npus() -> None:
 )
 def test_a_bad_axis_is_named(axis: str, values: tuple[int, ...], problem: str) -> None:
     with pytest.raises(InputError) as caught:
-        replace(LAB, **{axis: values})  # type: ignore[arg-type]
+        replace(LAB, choices={**LAB.choices, axis: values})  # type: ignore[dict-item]
     assert str(caught.value).startswith(f"space.{axis} {problem}")
 
 
@@ -95,7 +97,7 @@ def test_a_bad_axis_is_named(axis: str, values: tuple[int, ...], problem: str) -
 )
 def test_a_bad_switch_is_named(axis: str, values: tuple[bool, ...], problem: str) -> None:
     with pytest.raises(InputError) as caught:
-        replace(LAB, **{axis: values})  # type: ignore[arg-type]
+        replace(LAB, choices={**LAB.choices, axis: values})  # type: ignore[dict-item]
     assert str(caught.value).startswith(f"space.{axis} {problem}")
 
 

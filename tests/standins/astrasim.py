@@ -3,7 +3,8 @@
 STANDIN in the environment chooses how it behaves:
 
 * dollar: `$` after the compute utilisation; GB, MiB: the unit of peak memories; noise: lines between those
-  of the report; aware: the congestion-aware network
+  of the report; aware: the congestion-aware network; more: rank 3 needs a byte more; peakless:
+  no peak memory is printed
 * crash: a message and exit status 3; segfault: ends by SIGSEGV; silent: nothing is printed; twice: a rank
   finishes twice; stated: a deadlock as our own stand-alone simulators end it; hang: prints, starts a child,
   writes both process ids to STANDIN_PIDS, and sleeps
@@ -17,6 +18,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from dse.errors import DseError
@@ -118,7 +120,8 @@ def rank_report(rank: int, m: RankMetrics, *, peaks: bool) -> None:
     line("statistics", f"sys[{rank}], Average compute utilization: {m.compute_utilization_pct:.3f}{unit}")
     line("statistics", f"sys[{rank}], Average memory utilization: {m.memory_utilization_pct:.3f}%")
     line("statistics", f"sys[{rank}], Average operation intensity: {m.operation_intensity:.3f}")
-    if peaks and m.peak_memory_bytes is not None:
+    if peaks and m.peak_memory_bytes is not None and VARIANT != "peakless":
+        m = replace(m, peak_memory_bytes=m.peak_memory_bytes + (VARIANT == "more" and rank == 3))
         power = _POWERS.get(VARIANT, 0)
         peak = f"{m.peak_memory_bytes / 1024**power:.2f} {VARIANT}" if power else str(m.peak_memory_bytes)
         line("workload", f"sys[{rank}] peak memory usage: {peak}")

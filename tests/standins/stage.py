@@ -1,9 +1,10 @@
 """A stand-in for STAGE's entry file: its options around our own generator.
 
 STANDIN in the environment chooses how it behaves. crash: exit status 1 after a traceback; missing: the trace
-of rank 1 is not written; nothing: no file is written; garbage: the trace of rank 0 is no trace; hang: prints,
-writes its process id to STANDIN_PIDS, and sleeps; tables: it reads `tables/operators.csv` relative to the
-current folder, as to the checkout, and writes a file into the current folder.
+of rank 1 is not written; nothing: no file is written; garbage: the trace of rank 0 is no trace; modules: it
+imports one that nobody has; bare: nodes have no `inputs` and `outputs`; tags: message tags have another base;
+hang: prints, writes its process id to STANDIN_PIDS, and sleeps; tables: it reads `tables/operators.csv`
+relative to the current folder, as to the checkout, and writes a file into the current folder.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+from dse import _engine
 from dse.models import ModelSpec
 from dse.strategies import Strategy
 from dse.workloads import generate
@@ -40,6 +42,8 @@ def main() -> int:
     if VARIANT == "hang":
         Path(os.environ["STANDIN_PIDS"]).write_text(f"{os.getpid()}")
         time.sleep(600)
+    if VARIANT == "modules":
+        import module_of_the_checkout  # noqa: F401
     if VARIANT == "crash":
         raise RuntimeError("the stand-in crashes as told")
     if VARIANT == "tables":
@@ -49,6 +53,20 @@ def main() -> int:
         return 0
     write(options)
     return 0
+
+
+def changed(path: Path) -> bytes:
+    nodes = _engine.read_trace_file(str(path)).nodes()
+    if VARIANT == "tags" and not any("comm_tag" in node["attributes"] for node in nodes):
+        return path.read_bytes()
+    for node in nodes:
+        attributes = node["attributes"]
+        if VARIANT == "bare":
+            node["attributes"] = {k: v for k, v in attributes.items() if k not in ("inputs", "outputs")}
+        elif "comm_tag" in attributes:
+            kind, tag = attributes["comm_tag"]
+            attributes["comm_tag"] = (kind, tag + 123)
+    return _engine.trace_file(nodes, "0.0.4").encode()
 
 
 def write(options: argparse.Namespace) -> None:
@@ -62,6 +80,9 @@ def write(options: argparse.Namespace) -> None:
     output = Path(options.output_dir)
     paths = generate(model, strategy).export(output, options.output_name)
     paths[-1].rename(output / options.comm_group_file)
+    if VARIANT in ("bare", "tags"):
+        for path in paths[:-1]:
+            path.write_bytes(changed(path))
     if VARIANT == "missing":
         (output / f"{options.output_name}.1.et").unlink()
     if VARIANT == "garbage":

@@ -1,5 +1,6 @@
 """What is infeasible always, and what merely does not divide."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,16 @@ from hypothesis import strategies as st
 
 from dse.errors import InputError
 from dse.models import ModelSpec
-from dse.strategies import InfeasibleStrategy, Strategy, check, indivisible
+from dse.strategies import (
+    InfeasibleStrategy,
+    Strategy,
+    broken_units,
+    check,
+    indivisible,
+    is_feasible,
+    require_divisible,
+    resolved_divisibility,
+)
 
 LLAMA = ModelSpec("llama70b", 32000, 32000, 8192, 28672, 64, 1024, 512, 80)
 GPT = ModelSpec("gpt175b", 50257, 50257, 12288, 49152, 96, 1024, 512, 96)
@@ -117,3 +127,52 @@ def test_there_is_a_reason_exactly_if_a_shard_is_fractional(strategy: Strategy, 
             (model.d_model, model.num_heads * sp),
         ]
     assert bool(indivisible(model, strategy)) == any(size % divisor for size, divisor in quotients)
+
+
+GPT_TP_8 = Strategy(dp=4, tp=8, weight_sharded=True)
+SEVEN = replace(LLAMA, batch_size=7)
+
+
+def test_what_no_program_can_split_is_told_from_widths_that_programs_pad() -> None:
+    assert broken_units(GPT, GPT_TP_8) == []
+    assert len(indivisible(GPT, GPT_TP_8)) == 3
+    assert broken_units(SEVEN, Strategy(dp=4)) == [
+        "dp 4 does not divide batch_size 7 (nearest multiples of 4: 4, 8)"
+    ]
+    assert broken_units(LLAMA, Strategy(tp=128)) == [
+        "tp 128 does not divide num_heads 64 (nearest multiples of 128: 128)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "strategy", "reason"),
+    [
+        ({"batch_size": 7}, Strategy(dp=4), "dp 4 does not divide batch_size 7"),
+        ({"micro_batches": 8}, Strategy(512), "dp*micro_batches 4096 does not divide batch_size 512"),
+        ({"num_layers": 80}, Strategy(pp=64), "pp 64 does not divide num_layers 80"),
+        ({"seq_len": 1000}, Strategy(sp=16), "sp 16 does not divide seq_len 1000"),
+        ({"num_kv_heads": 8}, Strategy(tp=16), "tp 16 does not divide num_kv_heads 8"),
+    ],
+)
+def test_a_realistic_model_refuses_what_no_program_can_split(
+    model: dict[str, int], strategy: Strategy, reason: str
+) -> None:
+    realistic = replace(LLAMA, fidelity="realistic", **model)  # type: ignore[arg-type]
+    default = resolved_divisibility(realistic, None)
+    assert default == "whole"
+    with pytest.raises(InfeasibleStrategy, match=re.escape(f"model.fidelity=realistic: {reason} (nearest")):
+        require_divisible(realistic, strategy, default)
+    assert not is_feasible(realistic, strategy, default)
+    assert is_feasible(realistic, strategy, resolved_divisibility(realistic, "stage"))
+
+
+def test_a_realistic_model_pads_its_vocabulary_unless_strict() -> None:
+    realistic = replace(GPT, fidelity="realistic")
+    assert is_feasible(realistic, GPT_TP_8, "whole")
+    assert not is_feasible(realistic, GPT_TP_8, "strict")
+
+
+def test_the_reference_cuts_everything_and_has_stages_of_any_number_of_layers() -> None:
+    assert resolved_divisibility(SEVEN, None) == "stage"
+    assert is_feasible(SEVEN, Strategy(dp=4), "stage")
+    assert is_feasible(LLAMA, Strategy(pp=64), "strict")

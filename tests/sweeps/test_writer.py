@@ -10,7 +10,7 @@ import pytest
 from study_rows import keyed
 
 from dse.errors import InputError
-from dse.results import StudyStore, as_rows
+from dse.studies import StudyStore, as_rows
 from dse.sweeps import StudyWriter, writer
 
 

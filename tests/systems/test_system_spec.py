@@ -44,7 +44,7 @@ def test_the_injection_scale_multiplies_and_truncates_the_endpoint_delay() -> No
         ("network", (), "is empty; it must list at least one dimension"),
         ("network.1.topology", "Mesh", "is 'Mesh'; allowed are Ring, FullyConnected, Switch"),
         ("network.1.topology", "switch", "did you mean 'Switch'?"),
-        ("network.1.npus", 1, "is 1; it must be an integer from 2 to 2147483647"),
+        ("network.1.npus", 1, "is 1; it must be an integer from 2 to 16777216"),
         ("network.1.npus", 4.0, "is 4.0; it must be an integer from 2"),
         ("network.1.npus", True, "is True; it must be an integer from 2"),
         ("network.1.bandwidth_gbps", 0, "is 0; it must be a number greater than 0"),

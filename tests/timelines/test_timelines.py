@@ -11,7 +11,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from builders import RING16, TINY, coll, comp, recv, send, system, workload
 from hypothesis import HealthCheck, given, settings
 from simulators.random_points import Point, points
 
@@ -19,6 +18,7 @@ from dse.config import compose_config
 from dse.errors import DseError, InputError
 from dse.simulators import NativeSimulator, Recording
 from dse.strategies import Strategy
+from dse.testing.builders import RING16, TINY, coll, comp, recv, send, system, workload
 from dse.timelines import TimelineOptions, TimelineSummary, write_timeline
 from dse.workloads import generate
 

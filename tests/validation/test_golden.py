@@ -37,6 +37,8 @@ def _mismatches(cases: Sequence[Case], engine: EngineMethod = "auto", threads: i
         ("collectives.jsonl", "congestion_aware", {"ok": 14, "unsupported": 1}),
         ("graphs.tar.gz", "congestion_unaware", {"ok": 7, "deadlock": 7}),
         ("graphs.tar.gz", "congestion_aware", {"ok": 6, "deadlock": 2}),
+        ("graphs_more.tar.gz", "congestion_unaware", {"ok": 24, "deadlock": 17}),
+        ("graphs_more.tar.gz", "congestion_aware", {"ok": 16, "deadlock": 4}),
     ],
 )
 def test_samples_of_the_reference_are_reproduced(
@@ -73,7 +75,8 @@ def test_a_record_that_is_off_by_one_is_a_mismatch(tmp_path: Path) -> None:
 @pytest.mark.skipif(not FULL_SET.is_dir(), reason="no folder shared/golden beside the repository")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
-    ("file", "count"), [("points.jsonl", 93), ("collectives.jsonl", 421), ("graphs.tar.gz", 140)]
+    ("file", "count"),
+    [("points.jsonl", 93), ("collectives.jsonl", 421), ("graphs.tar.gz", 140), ("graphs_more.tar.gz", 61)],
 )
 def test_the_full_golden_set_is_reproduced(file: str, count: int, engine: EngineMethod) -> None:
     with load_cases(FULL_SET / file) as cases:

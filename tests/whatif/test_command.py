@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from commands import error_of, run_ok
-from studies import TINY, rows
 from study_rows import row
+from tiny_points import TINY, rows
 
 from dse import sensitivity
 from dse.errors import InputError
-from dse.results import StudyStore
+from dse.studies import StudyStore
 
 KEY = {(row.dp, row.tp, row.sp, row.activation_recompute): row.key or "" for row in rows(*TINY)}
 
@@ -72,6 +72,16 @@ def test_a_point_that_does_not_win_has_sensitivities_only(
     assert "does not win: dp16 tp1 sp1 pp1 does" in capsys.readouterr().out
 
 
+def test_if_nothing_fits_the_best_without_a_cap_is_varied(
+    study: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = answer(capsys, study, "--memory-cap", "1MB", "--no-switches")
+    assert (found["key"], found["memory_cap_bytes"]) == (KEY[16, 1, 1, False], None)
+    assert found["note"] == (
+        "nothing fits under 1.00 MB (the smallest peak memory is 39.85 MB): this is the best without a cap"
+    )
+
+
 def test_groups_are_reported_one_by_one(study: str, capsys: pytest.CaptureFixture[str]) -> None:
     StudyStore(study).append(rows("system=torus_4x4", "model=tiny", "model.num_layers=2")[:6])
     quick = ("--no-switches", "--factors", "2")
@@ -117,7 +127,7 @@ def test_without_matplotlib_the_fix_is_named(
         return original(name, *arguments)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(InputError, match=r"pip install 'dse\[bench\]'"):
+    with pytest.raises(InputError, match=r"pip install 'dse\[plot\]'"):
         sensitivity.main([study, "--plot", str(tmp_path / "a.svg")])
 
 
@@ -127,7 +137,6 @@ def test_without_matplotlib_the_fix_is_named(
         (["--factors", "a"], "--factors 'a' is not a list of numbers"),
         (["--factors", "0"], "factor 0.0 is not a positive number"),
         (["--plot", "a.pdf"], "--plot a.pdf must end in one of .png, .svg, .html"),
-        (["--memory-cap", "1MB"], "nothing fits, the smallest peak memory is"),
         (["--memory-cap", "80"], "has no unit"),
         (["--parameters", "nothing"], "nothing cannot be varied on torus_4x4"),
         (["--point", "ab"], "is not one of 4 to 32 hexadecimal digits"),

@@ -6,10 +6,10 @@ import dataclasses
 import math
 
 import pytest
-from studies import LLAMA4, TINY, brute_force, candidates, rows, scenario
+from tiny_points import LLAMA4, TINY, brute_force, candidates, rows, scenario
 
 from dse.errors import InputError
-from dse.points import DesignPoint, evaluate
+from dse.points import DesignPoint, evaluate, strategy_of_row
 from dse.strategies import Strategy
 from dse.whatif import (
     binding_constraint,
@@ -17,7 +17,6 @@ from dse.whatif import (
     parameters_named,
     parameters_of,
     sensitivity,
-    strategy_of_row,
 )
 
 CAPPED = Strategy(dp=8, tp=2, activation_recompute=True)  # of tiny under 96468992 bytes

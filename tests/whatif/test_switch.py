@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from studies import LLAMA4, TINY, brute_force, candidates, rows
+from tiny_points import LLAMA4, TINY, brute_force, candidates, rows
 
+from dse.answers import best
 from dse.errors import InputError
-from dse.results import best
+from dse.points import strategy_of_row
 from dse.strategies import Strategy
 from dse.whatif import (
     Switch,
@@ -16,7 +17,6 @@ from dse.whatif import (
     parameters_named,
     parameters_of,
     smallest_switch,
-    strategy_of_row,
     switch_among,
 )
 from dse.whatif.switch import GRID

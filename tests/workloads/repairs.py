@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from builders import Node, attribute, parse, system
-
 from dse.models import REPAIRS_OF, ModelSpec, Repairs
 from dse.simulators import NativeSimulator, Outcome
 from dse.strategies import Strategy
+from dse.testing.builders import Node, attribute, parse, system
 from dse.workloads import generate
 
 SMALL = ModelSpec("small", 64, 64, 32, 64, 8, 16, 16, 4, 4, gated_mlp=True)

@@ -7,10 +7,10 @@ import hashlib
 from typing import NamedTuple
 
 import pytest
-from builders import parse
 
 from dse.models import ModelSpec
 from dse.strategies import Strategy
+from dse.testing.builders import parse
 from dse.workloads import GeneratedWorkload, generate
 
 # input_dim, output_dim, d_model, d_ff, num_heads, seq_len, batch_size; C and D divide badly on purpose

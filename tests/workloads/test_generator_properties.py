@@ -6,15 +6,17 @@ import dataclasses
 import json
 from collections import Counter, defaultdict
 
-from builders import COLL, COMP, RECV, SEND, Node, attribute, parse
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dse.models import ModelSpec
 from dse.strategies import Strategy
+from dse.testing.builders import COLL, COMP, RECV, SEND, Node, attribute, parse
 from dse.workloads import GeneratedWorkload, generate
 
-PROPERTY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+PROPERTY = settings(
+    max_examples=40, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+)
 MOST_RANKS = 18
 AXES = ("dp", "tp", "sp")
 ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER = 0, 2, 7

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
-from builders import Node, attribute
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dse import _engine
 from dse.models import ModelSpec
 from dse.strategies import InfeasibleStrategy, Strategy
+from dse.testing.builders import Node, attribute
 from dse.workloads import generate
 
 Exponents = dict[str, int]

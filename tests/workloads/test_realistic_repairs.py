@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from builders import attribute, parse, system
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from repairs import SMALL, counts, nodes_of, realistic, simulated, switched_on, tensors, with_only
 
@@ -18,6 +17,7 @@ from dse.errors import InputError
 from dse.models import REPAIRS, ModelSpec, Repairs
 from dse.simulators import NativeSimulator
 from dse.strategies import InfeasibleStrategy, Strategy
+from dse.testing.builders import attribute, parse, system
 from dse.workloads import StageGenerator, generate, workload_of
 
 ALL_AXES = Strategy(2, 2, 2, weight_sharded=True)
@@ -203,7 +203,7 @@ def mixes(draw: st.DrawFn) -> tuple[ModelSpec, Strategy]:
     return model, strategy
 
 
-PROPERTY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PROPERTY = settings(max_examples=40)
 
 
 @PROPERTY

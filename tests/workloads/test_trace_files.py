@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dse import _engine
+from dse.errors import InputError
+from dse.simulators import NativeSimulator
+from dse.strategies import Strategy
+from dse.systems import SystemSpec
+from dse.testing.builders import (
     ALL_REDUCE,
     BOOL,
     BOOLS,
@@ -35,14 +43,6 @@ from builders import (
     system,
     workload,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from dse import _engine
-from dse.errors import InputError
-from dse.simulators import NativeSimulator
-from dse.strategies import Strategy
-from dse.systems import SystemSpec
 from dse.workloads import generate, read_groups, read_workload, workload_of
 
 DOUBLE, FLOAT, UINT32 = 3, 5, 11

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from builders import (
+from dse.models import ModelSpec
+from dse.strategies import Strategy
+from dse.testing.builders import (
     COLL,
     COMP,
     INT32,
@@ -20,9 +22,6 @@ from builders import (
     attribute,
     parse,
 )
-
-from dse.models import ModelSpec
-from dse.strategies import Strategy
 from dse.workloads import generate
 
 MODEL = ModelSpec("example", 48, 40, 16, 64, 4, 8, 4, 2)

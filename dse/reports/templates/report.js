@@ -4,12 +4,14 @@
   const report = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const color = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
-  const KINDS = [
-    ["neither FSDP nor recompute", "plain", "circle"],
-    ["recompute", "recompute", "triangle"],
-    ["FSDP", "fsdp", "rect"],
-    ["FSDP and recompute", "both", "rectRot"],
-  ];
+  // A kind of points for each set of flags; of three flags or more some sets look alike.
+  const LOOKS = [["plain", "circle"], ["recompute", "triangle"], ["fsdp", "rect"], ["both", "rectRot"]];
+  const kindOf = (point) => report.flags.reduce((kind, [name]) => 2 * kind + (point[name] ? 1 : 0), 0);
+  const KINDS = Array.from({ length: 2 ** report.flags.length }, (_, kind) => {
+    const words = report.flags.map(([, word]) => word);
+    const set = words.filter((_, index) => (kind >> (words.length - 1 - index)) & 1);
+    return [set.join(" and ") || `neither ${words.join(" nor ")}`, ...LOOKS[kind % LOOKS.length]];
+  });
   const ANSWERS = {
     best: "fastest", runner_up: "second",
     best_under_cap: "fastest under the cap", runner_up_under_cap: "second under the cap",
@@ -42,6 +44,7 @@
     return `${scaled < 9999.5 ? Number(scaled.toPrecision(4)) : Math.round(scaled)} s`;
   }
   const whole = (value) => (value === null ? "–" : String(value).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f"));
+  const perSecond = (value) => whole(value === null ? null : Math.round(value));
   const percent = (value) => (!Number.isFinite(value) ? "–" : `${value.toFixed(1)} %`);
   const scaleOf = (most, steps) => steps.find(([size]) => most >= size) ?? steps.at(-1);
   const timeScale = (most) => scaleOf(most, [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]]);
@@ -52,11 +55,9 @@
     const points = group.points.map((entry) => {
       const point = { rank: entry[0], origin: group.origins[entry[1]] };
       report.point_fields.forEach((name, index) => { point[name] = entry[index + 2]; });
-      point.label = ["dp", "tp", "sp", "pp"].map((axis) => axis + point[axis]).join(" ")
-        + (point.weight_sharded ? " fsdp" : "") + (point.activation_recompute ? " recompute" : "");
       point.command = `${point.origin.command} `
-        + report.point_fields.slice(0, 6).map((name) => `strategy.${name}=${point[name]}`).join(" ");
-      point.kind = (point.activation_recompute ? 1 : 0) + (point.weight_sharded ? 2 : 0);
+        + report.strategy_fields.map((name) => `strategy.${name}=${point[name]}`).join(" ");
+      point.kind = kindOf(point);
       return point;
     });
     return points;
@@ -69,6 +70,21 @@
     return made;
   }
 
+  // A cap far from the points would squeeze them into a corner: it is said in words instead.
+  const isNear = (cap, sizes) => cap <= 2 * Math.max(...sizes) && cap >= Math.min(...sizes) / 2;
+
+  // Labels of bars take at most about half of a plot: on a narrow one they break into lines.
+  function wrapped(text, canvas) {
+    const most = Math.max(14, Math.floor(canvas.clientWidth / 15));
+    const lines = [];
+    for (const word of text.split(" ")) {
+      const last = lines.length - 1;
+      if (last >= 0 && lines[last].length + 1 + word.length <= most) lines[last] += ` ${word}`;
+      else lines.push(word);
+    }
+    return lines;
+  }
+
   // ---- one question of the report
   class Question {
     constructor(section) {
@@ -76,6 +92,10 @@
       this.group = report.groups[Number(section.dataset.group)];
       this.points = pointsOf(this.group);
       this.byRank = new Map(this.points.map((point) => [point.rank, point]));
+      const cap = this.group.memory_cap_bytes;
+      const sizes = this.points.map((point) => point.peak_memory_bytes).filter((size) => size !== null);
+      this.showsCap = cap !== null && sizes.length > 0 && isNear(cap, sizes);
+      for (const note of section.querySelectorAll("[data-cap]")) note.hidden = (note.dataset.cap === "near") !== this.showsCap;
       this.front = new Set(this.group.cap_curve.map((step) => step.rank));
       this.charts = {};
       this.selected = null;
@@ -154,6 +174,9 @@
         ["communication", duration(point.comm_time_ns)],
         ["exposed comm.", duration(point.exposed_comm_ns), percent(exposed)],
         ["compute utilis.", percent(point.compute_utilization_pct)],
+        ["MFU", percent(point.mfu_pct ?? NaN)],
+        ["tokens per s", perSecond(point.tokens_per_s)],
+        ["tokens per s and NPU", perSecond(point.tokens_per_s_per_npu)],
         ["memory utilis.", percent(point.memory_utilization_pct)],
         ["compute-bound", percent(point.compute_bound_pct)],
         ["operations per byte", point.operation_intensity === null ? "–" : String(point.operation_intensity)],
@@ -224,7 +247,7 @@
       this.charts = {};
       for (const canvas of this.section.querySelectorAll("canvas[data-plot]")) {
         const name = canvas.dataset.plot;
-        this.charts[name] = new Chart(canvas, this[name]());
+        this.charts[name] = new Chart(canvas, this[name](canvas));
       }
       if (this.selected !== null) this.select(this.selected);
     }
@@ -257,7 +280,7 @@
         ? [[best, "fastest, also under the cap"]] : [[best, "fastest"], [capped, "fastest under the cap"]])
         .map(([rank, label]) => [this.byRank.get(rank), label]).filter(([point]) => point);
       const ends = this.xRange(walls);
-      if (cap !== null) {
+      if (this.showsCap) {
         sets.push({
           label: `memory cap, ${bytes(cap)}`, role: "cap", type: "line", radius: 0, hitRadius: 0, order: 5,
           borderColor: color("bad"), borderDash: [6, 4], borderWidth: 1.5, backgroundColor: color("bad"),
@@ -308,9 +331,11 @@
             const at = question.place(point);
             const x = scales.x.getPixelForValue(at.x);
             const y = scales.y.getPixelForValue(at.y);
-            const isRight = x + 14 + ctx.measureText(label).width > chartArea.right;
-            ctx.textAlign = isRight ? "right" : "left";
-            const [left, top] = [x + (isRight ? -10 : 10), y - 7];
+            const { width } = ctx.measureText(label);
+            const isRight = x + 14 + width > chartArea.right;
+            ctx.textAlign = "left";
+            const left = Math.max(chartArea.left + 2, Math.min(isRight ? x - 10 - width : x + 10, chartArea.right - width - 2));
+            const top = Math.max(chartArea.top + 16, y - 7);
             ctx.lineWidth = 4;
             ctx.strokeStyle = color("page");
             ctx.strokeText(label, left, top);
@@ -362,12 +387,14 @@
       return [point.label, `${duration(point.wall_time_ns)}, ${bytes(point.peak_memory_bytes)}`, point.origin.variant].filter(Boolean);
     }
 
-    bars(list, valueOf, scale, title) {
+    bars(canvas, list, valueOf, scale, title) {
       const entries = this.group.breakdowns;
       const labels = entries.map((entry) => {
         const names = Object.keys(ANSWERS).filter((name) => this.group.answers[name] === entry.point);
-        return [this.byRank.get(entry.point).label, `(${names.map((name) => ANSWERS[name]).join(", ")})`];
+        const answers = `(${names.map((name) => ANSWERS[name]).join(", ")})`;
+        return [this.byRank.get(entry.point).label, answers].flatMap((text) => wrapped(text, canvas));
       });
+      this.heighten(canvas, labels);
       const lists = entries.map((entry) => list(entry));
       const sets = lists[0].map((first, index) => ({
         label: (first.part ?? first.category).replaceAll("_", " "),
@@ -394,14 +421,20 @@
       };
     }
 
-    time() {
-      const scale = timeScale(Math.max(...this.group.breakdowns.map((entry) => entry.wall_time_ns)));
-      return this.bars((entry) => entry.breakdown, (part) => part.ns, [...scale, duration], "wall time");
+    // Room for labels of several lines.
+    heighten(canvas, labels) {
+      const lines = Math.max(2, ...labels.map((label) => label.length));
+      canvas.parentElement.style.setProperty("--rows", String(lines * labels.length));
     }
 
-    memory() {
+    time(canvas) {
+      const scale = timeScale(Math.max(...this.group.breakdowns.map((entry) => entry.wall_time_ns)));
+      return this.bars(canvas, (entry) => entry.breakdown, (part) => part.ns, [...scale, duration], "wall time");
+    }
+
+    memory(canvas) {
       const scale = memoryScale(Math.max(...this.group.breakdowns.map((entry) => entry.memory.peak_memory_bytes)));
-      return this.bars((entry) => entry.memory.categories, (part) => part.bytes, [...scale, bytes], "peak memory of a rank");
+      return this.bars(canvas, (entry) => entry.memory.categories, (part) => part.bytes, [...scale, bytes], "peak memory of a rank");
     }
 
     caps() {
@@ -411,13 +444,13 @@
       const data = steps.map(({ cap, point }) => ({ x: cap / size, y: point.wall_time_ns / tick, rank: point.rank }));
       const cap = this.group.memory_cap_bytes;
       const ys = data.map((entry) => entry.y);
-      const end = { x: Math.max(1.1 * data.at(-1).x, cap === null ? 0 : (1.1 * cap) / size), y: data.at(-1).y };
+      const end = { x: Math.max(1.1 * data.at(-1).x, this.showsCap ? (1.1 * cap) / size : 0), y: data.at(-1).y };
       const sets = [{
         label: "fastest point that fits", role: "caps", stepped: "before", borderColor: color("accent"), borderWidth: 2,
         backgroundColor: color("accent"), pointStyle: "circle", radius: [...data.map(() => 4), 0], hitRadius: 6,
         data: [...data, end],
       }];
-      if (cap !== null) {
+      if (this.showsCap) {
         sets.push({
           label: `memory cap, ${bytes(cap)}`, role: "cap", borderColor: color("bad"), borderDash: [6, 4], borderWidth: 1.5,
           backgroundColor: color("bad"), radius: 0, hitRadius: 0, pointStyle: "line",
@@ -437,12 +470,14 @@
       };
     }
 
-    tornado() {
+    tornado(canvas) {
       const entries = this.group.sensitivity.filter((entry) => entry.span_ns);
       const change = (entry, name) => (entry[name] === null ? null : (100 * (entry[name] - entry.base_wall_time_ns)) / entry.base_wall_time_ns);
       const set = (name, label, tint) => ({
         label, backgroundColor: color(tint), data: entries.map((entry) => change(entry, name)), maxBarThickness: 18, grouped: false,
       });
+      const labels = entries.map((entry) => wrapped(`${entry.label}, ${entry.value} ${entry.unit}`, canvas));
+      if (labels.some((label) => label.length > 1)) this.heighten(canvas, labels);
       const options = this.options(() => undefined);
       options.plugins.legend.labels.pointStyle = "rect";
       options.plugins.tooltip.callbacks.label = (item) => {
@@ -453,7 +488,7 @@
       return {
         type: "bar",
         data: {
-          labels: entries.map((entry) => `${entry.label}, ${entry.value} ${entry.unit}`),
+          labels,
           datasets: [set("low_wall_time_ns", "halved", "c3"), set("high_wall_time_ns", "doubled", "c1")],
         },
         options: {
@@ -468,8 +503,97 @@
   }
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   Chart.defaults.font.size = 12;
+  // ---- the optimum against a numeric axis: a line for each combination of the other axes
+  function axisPlot(canvas) {
+    const study = report.axis_studies[Number(canvas.dataset.axes)];
+    const values = (index) => study.settings.map((setting) => setting.values[index]);
+    const x = study.numeric_axis;
+    const [size, unit] = timeScale(Math.max(...study.settings.flatMap((setting) => [setting.best, setting.best_under_cap]
+      .filter(Boolean).map((point) => point.wall_time_ns))));
+    const tints = ["c1", "c3", "c5", "c6", "c8", "c9"];
+    const sets = [];
+    for (const [which, dash, suffix] of [["best", [], ""], ["best_under_cap", [6, 4], ", under the cap"]]) {
+      if (which === "best_under_cap" && !study.cap_binds) continue;
+      const lines = new Map();
+      for (const setting of study.settings) {
+        if (!setting[which]) continue;
+        const others = study.short_axes.map((name, index) => [name, index]).filter(([, index]) => index !== x)
+          .map(([name, index]) => `${name}=${setting.shown[index]}`).join(" ");
+        if (!lines.has(others)) lines.set(others, []);
+        lines.get(others).push({ x: setting.values[x], y: setting[which].wall_time_ns / size, point: setting[which] });
+      }
+      [...lines].forEach(([others, data], index) => sets.push({
+        label: (others || "optimum") + suffix, data, borderDash: dash, borderWidth: 2, radius: 4, hitRadius: 6,
+        borderColor: color(tints[index % tints.length]), backgroundColor: color(tints[index % tints.length]),
+      }));
+    }
+    const isWide = Math.min(...values(x)) > 0 && Math.max(...values(x)) >= 8 * Math.min(...values(x));
+    const axis = (text) => ({
+      title: { display: true, text, color: color("ink") }, grid: { color: color("grid") }, ticks: { color: color("muted") },
+    });
+    // The strategy at the first point of a line and wherever it changes, where there is room for it.
+    const labels = {
+      id: "strategies",
+      afterDatasetsDraw(chart) {
+        const { ctx, chartArea } = chart;
+        const taken = [];
+        ctx.save();
+        ctx.font = `600 ${Chart.defaults.font.size - 1}px ${Chart.defaults.font.family}`;
+        ctx.textBaseline = "bottom";
+        chart.data.datasets.forEach((set, number) => set.data.forEach((entry, index) => {
+          if (index && set.data[index - 1].point.label === entry.point.label) return;
+          const at = chart.getDatasetMeta(number).data[index];
+          const { width } = ctx.measureText(entry.point.label);
+          const left = Math.max(chartArea.left + 2, Math.min(at.x - width / 2, chartArea.right - width - 2));
+          const top = Math.max(chartArea.top + 14, at.y - 6);
+          if (taken.some(([a, b, w]) => Math.abs(b - top) < 14 && a < left + width && left < a + w)) return;
+          taken.push([left, top, width]);
+          ctx.lineWidth = 4;
+          ctx.strokeStyle = color("page");
+          ctx.strokeText(entry.point.label, left, top);
+          ctx.fillStyle = color("ink");
+          ctx.fillText(entry.point.label, left, top);
+        }));
+        ctx.restore();
+      },
+    };
+    return new Chart(canvas, {
+      type: "line", data: { datasets: sets },
+      options: {
+        animation: false, responsive: true, maintainAspectRatio: false,
+        scales: {
+          x: { ...axis(study.axes[x]), type: isWide ? "logarithmic" : "linear", grace: "4%" },
+          y: { ...axis(`wall time of the optimum (${unit})`), grace: "12%" },
+        },
+        plugins: {
+          legend: { position: "bottom", onClick: null, display: sets.length > 1, labels: { color: color("ink"), usePointStyle: true, pointStyle: "line" } },
+          tooltip: { callbacks: { title: () => "", label: ({ raw }) => [raw.point.label, `${duration(raw.point.wall_time_ns)}, ${bytes(raw.point.peak_memory_bytes)}`] } },
+        },
+      },
+      plugins: [labels],
+    });
+  }
+
+  const axisCharts = new Map();
+  function drawAxes() {
+    for (const canvas of document.querySelectorAll("canvas[data-axes]")) {
+      axisCharts.get(canvas)?.destroy();
+      axisCharts.set(canvas, axisPlot(canvas));
+    }
+  }
+  drawAxes();
+
   const questions = [...document.querySelectorAll("section[data-group]")].map((section) => new Question(section));
-  const redraw = () => questions.forEach((question) => question.draw());
+  const redraw = () => {
+    questions.forEach((question) => question.draw());
+    drawAxes();
+  };
+  let drawnWidth = innerWidth; // another width breaks the labels of bars elsewhere
+  addEventListener("resize", () => {
+    if (innerWidth === drawnWidth || root.classList.contains("printing")) return;
+    drawnWidth = innerWidth;
+    requestAnimationFrame(redraw);
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
   // On paper: light, sharp, as wide as the page, with the tables open.

@@ -1,17 +1,14 @@
 // Bytes to TraceFile in one pass: strings stay where they are, lists go to the shared vectors.
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 
 #include "chakra/trace_file.hpp"
 #include "chakra/wire.hpp"
 #include "core/error.hpp"
+#include "core/file.hpp"
 
 namespace dse::chakra {
 
@@ -19,6 +16,8 @@ namespace {
 
 /// After so many nodes the sizes of the vectors are extrapolated from what the sample took.
 constexpr std::size_t kSampleNodes = 1024;
+/// Of a trace file.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 34;
 /// No vector is reserved for more than one item per this many bytes, whatever the sample says.
 constexpr std::size_t kMinBytesPerReservedItem = 16;
 
@@ -67,8 +66,9 @@ void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size
 
 class TraceParser {
 public:
-    TraceParser(std::string_view bytes, const std::string& path, TraceFile& trace)
-        : bytes_(bytes), source_{bytes.data(), path}, trace_(trace) {}
+    TraceParser(std::string_view bytes, const std::string& path, TraceFile& trace,
+                const Checkpoint& checkpoint)
+        : bytes_(bytes), source_{bytes.data(), path}, trace_(trace), checkpoint_(checkpoint) {}
 
     void run() {
         Cursor file(source_, "file", bytes_);
@@ -129,7 +129,10 @@ private:
         node.control_begin = index(trace_.control_deps.size(), message);
         node.data_begin = index(trace_.data_deps.size(), message);
         node.attribute_begin = index(trace_.attributes.size(), message);
-        while (!message.done()) read_node_field(message, node);
+        while (!message.done()) {
+            checkpoint_();
+            read_node_field(message, node);
+        }
         node.control_end = index(trace_.control_deps.size(), message);
         node.data_end = index(trace_.data_deps.size(), message);
         node.attribute_end = index(trace_.attributes.size(), message);
@@ -334,22 +337,7 @@ private:
     std::string_view bytes_;
     Source source_;
     TraceFile& trace_;
-};
-
-[[noreturn]] void fail_errno(const std::string& path, int code) {
-    throw InputError(path + ": cannot be read: " + std::strerror(code));
-}
-
-/// Closes a file descriptor at the end of the scope.
-struct Descriptor {
-    int number;
-
-    explicit Descriptor(const std::string& path) : number(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-        if (number < 0) fail_errno(path, errno);
-    }
-    ~Descriptor() { ::close(number); }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
+    const Checkpoint& checkpoint_;
 };
 
 struct Buffer {
@@ -357,42 +345,31 @@ struct Buffer {
     std::size_t size = 0;
 };
 
-/// The whole file, be it a pipe or growing; the size it reports is only a first guess.
-Buffer read_bytes(const std::string& path) {
-    const Descriptor file(path);
-    struct stat status{};
-    if (::fstat(file.number, &status) != 0) fail_errno(path, errno);
-    std::size_t capacity = S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) + 1 : 65536;
-    Buffer buffer{std::make_unique_for_overwrite<char[]>(capacity)};
-    advise_huge_pages(buffer.data.get(), capacity);
-    while (true) {
-        const ssize_t count = ::read(file.number, buffer.data.get() + buffer.size, capacity - buffer.size);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) fail_errno(path, errno);
-        if (count == 0) return buffer;
-        buffer.size += static_cast<std::size_t>(count);
-        if (buffer.size < capacity) continue;
-        auto larger = std::make_unique_for_overwrite<char[]>(capacity *= 2);
-        std::memcpy(larger.get(), buffer.data.get(), buffer.size);
-        buffer.data = std::move(larger);
-    }
+Buffer read_bytes(const std::string& path, const Checkpoint& checkpoint) {
+    const InputFile file(path, kMostBytes);
+    Buffer buffer{std::make_unique_for_overwrite<char[]>(file.size())};
+    advise_huge_pages(buffer.data.get(), file.size());
+    buffer.size = file.read(buffer.data.get(), checkpoint);
+    return buffer;
 }
 
-TraceFile parse_buffer(Buffer buffer, const std::string& path) {
+TraceFile parse_buffer(Buffer buffer, const std::string& path, const Checkpoint& checkpoint) {
     TraceFile trace;
-    TraceParser({buffer.data.get(), buffer.size}, path, trace).run();
+    TraceParser({buffer.data.get(), buffer.size}, path, trace, checkpoint).run();
     trace.storage.push_back(std::move(buffer.data));
     return trace;
 }
 
 }  // namespace
 
-TraceFile read_trace_file(const std::string& path) { return parse_buffer(read_bytes(path), path); }
+TraceFile read_trace_file(const std::string& path, const Checkpoint& checkpoint) {
+    return parse_buffer(read_bytes(path, checkpoint), path, checkpoint);
+}
 
-TraceFile parse_trace(std::string_view bytes, const std::string& path) {
+TraceFile parse_trace(std::string_view bytes, const std::string& path, const Checkpoint& checkpoint) {
     Buffer buffer{std::make_unique_for_overwrite<char[]>(bytes.size()), bytes.size()};
     std::copy(bytes.begin(), bytes.end(), buffer.data.get());
-    return parse_buffer(std::move(buffer), path);
+    return parse_buffer(std::move(buffer), path, checkpoint);
 }
 
 }  // namespace dse::chakra

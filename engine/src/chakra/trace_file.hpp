@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/cancellation.hpp"
+
 namespace dse::chakra {
 
 /// Numbers of the node types in the wire format.
@@ -99,13 +101,14 @@ struct TraceFile {
     }
 };
 
-/// Reads a file. Throws InputError with path, byte offset and reason if it is truncated or malformed.
-TraceFile read_trace_file(const std::string& path);
+/// Reads a file. Throws InputError with path, byte offset and reason if it is truncated or malformed, is no
+/// regular file, or is larger than 16 GiB.
+TraceFile read_trace_file(const std::string& path, const Checkpoint& checkpoint = {});
 
 /// The same on bytes in memory; `path` is used in messages only.
-TraceFile parse_trace(std::string_view bytes, const std::string& path);
+TraceFile parse_trace(std::string_view bytes, const std::string& path, const Checkpoint& checkpoint = {});
 
 /// The bytes of a trace: fields in ascending number, as the workload spec, section 11, lays down.
-std::string encode_trace(const TraceFile& trace);
+std::string encode_trace(const TraceFile& trace, const Checkpoint& checkpoint = {});
 
 }  // namespace dse::chakra

@@ -202,10 +202,11 @@ void append_message(std::string& out, const Body& body) {
 
 }  // namespace
 
-std::string encode_trace(const TraceFile& trace) {
+std::string encode_trace(const TraceFile& trace, const Checkpoint& checkpoint) {
     std::string out;
     append_message(out, [&](auto& sink) { put_metadata(sink, trace); });
     for (const Node& node : trace.nodes) {
+        checkpoint();
         append_message(out, [&](auto& sink) { put_node(sink, trace, node); });
     }
     return out;

@@ -9,6 +9,7 @@
 
 #include "config/text.hpp"
 #include "core/error.hpp"
+#include "core/time.hpp"
 
 namespace dse::config {
 
@@ -61,7 +62,7 @@ public:
         const bool decimal = !digits.empty() && digits.find_first_not_of("0123456789") == digits.npos;
         const double value = decimal ? number_of(digits).value() : -1.0;
         if (!decimal || value < static_cast<double>(least) || value > static_cast<double>(most)) {
-            fail(std::string(what) + " is '" + std::string(digits) + "'; expected " + std::to_string(least) +
+            fail(std::string(what) + " is '" + excerpt(digits) + "'; expected " + std::to_string(least) +
                  " to " + std::to_string(most));
         }
         return static_cast<std::uint32_t>(value);
@@ -69,7 +70,7 @@ public:
 
     double number(const char* what, std::string_view cell) const {
         const std::optional<double> value = finite(cell);
-        if (!value) fail(std::string(what) + " is '" + std::string(strip(cell)) + "'; expected a number");
+        if (!value) fail(std::string(what) + " is '" + excerpt(strip(cell)) + "'; expected a number");
         return *value;
     }
 
@@ -121,8 +122,13 @@ network::Edge edge_of(const CsvReader& csv, std::uint32_t devices) {
     edge.latency_ns = csv.number("latency", row[2]);
     edge.bytes_per_ns = csv.number("bandwidth", row[3]);
     if (edge.latency_ns < 0 || edge.bytes_per_ns <= 0) {
-        csv.fail("latency is " + std::string(strip(row[2])) + " and bandwidth " + std::string(strip(row[3])) +
+        csv.fail("latency is " + excerpt(strip(row[2])) + " and bandwidth " + excerpt(strip(row[3])) +
                  "; the latency must be at least 0, the bandwidth above 0");
+    }
+    constexpr auto kEnd = static_cast<double>(kEndOfTime);
+    if (edge.latency_ns >= kEnd || 1 / edge.bytes_per_ns >= kEnd) {
+        csv.fail("latency is " + excerpt(strip(row[2])) + " and bandwidth " + excerpt(strip(row[3])) +
+                 "; neither a hop nor a byte may take 2^53 ns (104 days) or longer");
     }
     return edge;
 }
@@ -148,7 +154,7 @@ CsvGraph parse_graph(std::string_view text, const std::string& path) {
     const std::vector<std::string_view> header(csv.row().begin(), csv.row().end());
     const auto is_number = [](std::string_view cell) { return CsvReader::finite(cell).has_value(); };
     if (header.size() != kHeader.size() || std::all_of(header.begin(), header.end(), is_number)) {
-        csv.fail("is '" + join(header, ",") + "'; expected the header " + join(kHeader, ","));
+        csv.fail("is '" + excerpt(join(header, ",")) + "'; expected the header " + join(kHeader, ","));
     }
     std::unordered_set<std::uint64_t> links;
     while (csv.next()) {
@@ -159,6 +165,7 @@ CsvGraph parse_graph(std::string_view text, const std::string& path) {
                      " occurs twice; add the bandwidths of parallel links");
         }
         graph.edges.push_back(edge);
+        graph.texts.emplace_back(strip(csv.row()[2]), strip(csv.row()[3]));
     }
     return graph;
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "network/shape.hpp"
@@ -13,13 +14,16 @@ namespace dse::config {
 struct CsvGraph {
     std::uint32_t devices = 0;
     std::vector<network::Edge> edges;
+    /// Latency and bandwidth of each edge as they are written, which a double may not hold exactly.
+    std::vector<std::pair<std::string, std::string>> texts;
 };
 
 /// Parses the number of nodes, a header line, then a link a line: source, destination, latency in ns,
 /// bandwidth in GB/s (10^9 bytes per second, which is a byte per ns).
 ///
 /// Throws InputError with path and line: a wrong number of fields, an unknown node, a link to itself or one
-/// that occurs twice, a negative latency, a bandwidth that is not positive.
+/// that occurs twice, a negative latency, a bandwidth that is not positive,
+/// either beyond the end of simulated time.
 CsvGraph parse_graph(std::string_view text, const std::string& path);
 
 /// Parses static routes: a header `Src,Dest,Via`, then a route a line; Via lists devices, blank-separated.

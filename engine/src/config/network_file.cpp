@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "config/csv_graph.hpp"
+#include "config/dimension_rules.hpp"
 #include "config/rules.hpp"
 #include "config/system_files.hpp"
 #include "config/text.hpp"
@@ -17,25 +18,6 @@ namespace {
 constexpr std::array<std::string_view, 4> kColumns = {"topology", "npus_count", "bandwidth", "latency"};
 constexpr std::array<std::string_view, 8> kNetworkKeys = {"topology", "npus_count", "bandwidth", "latency",
                                                           "shape",    "routing",    "file",      "routes"};
-constexpr std::array<std::string_view, 10> kTopologies = {
-    "Ring",    "FullyConnected", "Switch",    "Mesh2D",    "Torus2D",
-    "Torus3D", "FatTree",        "Dragonfly", "Hypercube", "Graph"};
-
-/// What `shape` holds for a topology, and how many of its entries multiply to the NPUs.
-struct ShapeRule {
-    std::string_view topology;
-    const char* meaning;
-    std::size_t entries;
-    std::size_t factors;
-};
-constexpr std::array<ShapeRule, 5> kShapeRules = {{
-    {"Mesh2D", "[width, height]", 2, 2},
-    {"Torus2D", "[width, height]", 2, 2},
-    {"Torus3D", "[width, height, depth]", 3, 3},
-    {"FatTree", "[NPUs per leaf, leaves, spines]", 3, 2},
-    {"Dragonfly", "[NPUs per router, routers per group, groups]", 3, 3},
-}};
-
 bool is_digits(std::string_view text, std::size_t most) {
     return !text.empty() && text.size() <= most && text.find_first_not_of("0123456789") == text.npos;
 }
@@ -68,9 +50,9 @@ public:
             read_dimension(i);
             npus = std::min<std::uint64_t>(npus * dimensions_[i].npus, 1ULL << 32);
         }
-        if (npus > static_cast<std::uint64_t>(kMaxInteger)) {
+        if (npus > static_cast<std::uint64_t>(kMaxNpus)) {
             place("topology")
-                .fail("has too many NPUs in all; at most " + std::to_string(kMaxInteger) + " are allowed");
+                .fail("has too many NPUs in all; at most " + std::to_string(kMaxNpus) + " are allowed");
         }
         return std::move(dimensions_);
     }
@@ -85,7 +67,7 @@ private:
     void check_column(std::string_view key) const {
         const YamlValue* const value = find(mapping_, key);
         if (value == nullptr || !value->is_list) {
-            place(key).fail((value == nullptr ? "is missing" : "is " + value->text) +
+            place(key).fail((value == nullptr ? "is missing" : "is " + excerpt(value->text)) +
                             "; it must be a list with one entry for each dimension");
         }
         const char* const expected = key == "topology"     ? "a name"
@@ -146,56 +128,23 @@ private:
         const auto text = [&](std::string_view key) { return column(key)[index].text; };
         const auto number = [&](std::string_view key) { return number_of(text(key)).value(); };
         dimension.topology = text("topology");
-        require_choice(place("topology", index), dimension.topology, kTopologies);
-        dimension.npus =
-            integer_in_range(place("npus_count", index), number("npus_count"), text("npus_count"), 2);
+        require_choice(place("topology", index), dimension.topology, topology_names());
+        dimension.npus = integer_in_range(place("npus_count", index), number("npus_count"),
+                                          text("npus_count"), 2, kMaxNpus);
         dimension.bandwidth_gbps =
-            number_in_range(place("bandwidth", index), number("bandwidth"), text("bandwidth"), false);
+            number_in_range(place("bandwidth", index), number("bandwidth"), text("bandwidth"), false, true);
         dimension.latency_ns =
-            number_in_range(place("latency", index), number("latency"), text("latency"), true);
+            number_in_range(place("latency", index), number("latency"), text("latency"), true, false);
         check_shape(index, dimension);
     }
 
     void check_shape(std::size_t index, const DimensionEntry& dimension) const {
-        const std::string& topology = dimension.topology;
-        const auto rule = std::find_if(kShapeRules.begin(), kShapeRules.end(),
-                                       [&](const ShapeRule& r) { return r.topology == topology; });
-        if (rule != kShapeRules.end()) {
-            check_sizes(index, dimension, *rule);
-        } else if (!dimension.shape.empty()) {
-            place("shape", index).fail("is " + shape_text(dimension) + "; " + topology + " has none");
-        }
-        if (topology == "Hypercube" && (dimension.npus & (dimension.npus - 1)) != 0) {
-            place("npus_count", index)
-                .fail("is " + std::to_string(dimension.npus) + "; a Hypercube needs a power of two");
-        }
-        if ((topology == "Graph") != !dimension.graph_file.empty()) {
-            place("file", index)
-                .fail(topology == "Graph" ? "is missing; Graph needs a CSV file"
-                                          : "is set, but " + topology + " has none");
-        }
-        if (topology != "Graph" && !dimension.routes_file.empty()) {
-            place("routes", index).fail("is set, but only Graph has static routes");
-        }
-        constexpr std::array<std::string_view, 3> kRoutings = {"", "deterministic", "ecmp"};
-        const std::size_t allowed = topology == "FatTree" ? kRoutings.size() : 1;
-        require_choice(place("routing", index), dimension.routing, std::span(kRoutings).first(allowed));
-    }
-
-    void check_sizes(std::size_t index, const DimensionEntry& dimension, const ShapeRule& rule) const {
-        std::uint64_t npus = 1;
-        bool valid = dimension.shape.size() == rule.entries;
-        for (std::size_t i = 0; i < dimension.shape.size(); ++i) {
-            valid = valid && dimension.shape[i] >= 1;
-            if (i < rule.factors) npus = std::min<std::uint64_t>(npus * dimension.shape[i], 1ULL << 32);
-        }
-        const std::string shown = "is " + shape_text(dimension);
-        if (!valid) place("shape", index).fail(shown + "; " + dimension.topology + " needs " + rule.meaning);
-        if (npus != dimension.npus) {
-            place("shape", index)
-                .fail(shown + ", which has " + std::to_string(npus) + " NPUs, but npus is " +
-                      std::to_string(dimension.npus));
-        }
+        const std::string shown = shape_text(dimension);
+        const auto problem =
+            problem_of({dimension.topology, dimension.npus, dimension.shape, shown, dimension.routing,
+                        !dimension.graph_file.empty(), !dimension.routes_file.empty()});
+        if (!problem) return;
+        place(problem->field == "npus" ? "npus_count" : problem->field, index).fail(problem->problem);
     }
 
     static std::string shape_text(const DimensionEntry& dimension) {
@@ -209,19 +158,6 @@ private:
     YamlMapping mapping_;
     std::vector<DimensionEntry> dimensions_;
 };
-
-void check_algorithm_counts(const simulator::SystemConfig& config, const std::string& path) {
-    const auto check = [&](const char* key, const std::vector<simulator::Algorithm>& list) {
-        if (list.size() <= config.network.size()) return;
-        Place{path, key}.fail("lists " + std::to_string(list.size()) + " algorithms for " +
-                              std::to_string(config.network.size()) +
-                              " network dimensions; at most one for each dimension is allowed");
-    };
-    check("all-reduce-implementation", config.all_reduce);
-    check("all-gather-implementation", config.all_gather);
-    check("reduce-scatter-implementation", config.reduce_scatter);
-    check("all-to-all-implementation", config.all_to_all);
-}
 
 network::Dimension build(const DimensionEntry& entry) {
     network::ShapeSpec spec;
@@ -255,6 +191,20 @@ std::vector<DimensionEntry> parse_network(std::string_view text, const std::stri
     return NetworkParser(text, path).parse();
 }
 
+void check_algorithm_counts(const simulator::SystemConfig& config, std::size_t dimensions,
+                            const std::string& path) {
+    const auto check = [&](const char* key, const std::vector<collectives::Choice>& list) {
+        if (list.size() <= dimensions) return;
+        Place{path, key}.fail("lists " + std::to_string(list.size()) + " algorithms for " +
+                              std::to_string(dimensions) +
+                              " network dimensions; at most one for each dimension is allowed");
+    };
+    check("all-reduce-implementation", config.all_reduce);
+    check("all-gather-implementation", config.all_gather);
+    check("reduce-scatter-implementation", config.reduce_scatter);
+    check("all-to-all-implementation", config.all_to_all);
+}
+
 SystemFile read_system(const std::string& system_json, const std::string& network_yml,
                        const std::string& remote_memory_json, const SystemOptions& options) {
     SystemFile file = parse_system(read_text_file(system_json), system_json);
@@ -263,7 +213,7 @@ SystemFile read_system(const std::string& system_json, const std::string& networ
     for (const DimensionEntry& entry : parse_network(read_text_file(network_yml), network_yml)) {
         config.network.push_back(build(entry));
     }
-    check_algorithm_counts(config, system_json);
+    check_algorithm_counts(config, config.network.size(), system_json);
     config.congestion_aware = options.congestion_aware;
     config.queues_per_dimension = options.queues_per_dimension;
     config.rendezvous = options.rendezvous;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "collectives/registry.hpp"
 #include "config/json.hpp"
 #include "config/rules.hpp"
 #include "config/text.hpp"
@@ -15,15 +16,12 @@ namespace dse::config {
 
 namespace {
 
-using simulator::Algorithm;
 using simulator::RemoteMemoryKind;
 using Words = std::span<const std::string_view>;
 
 constexpr std::array<std::string_view, 4> kImplementations = {
     "all-reduce-implementation", "all-gather-implementation", "reduce-scatter-implementation",
     "all-to-all-implementation"};
-constexpr std::array<std::string_view, 7> kAlgorithms = {
-    "ring", "direct", "halvingDoubling", "doubleBinaryTree", "oneRing", "oneDirect", "oneHalvingDoubling"};
 // Keys without effect; the last five serve only the bus model, which is not supported.
 constexpr std::array<std::string_view, 8> kInertKeys = {"boost-mode",
                                                         "intra-dimension-scheduling",
@@ -90,16 +88,17 @@ public:
         return value;
     }
 
-    std::uint32_t required_integer(std::string_view key, std::int64_t least) const {
+    std::uint32_t required_integer(std::string_view key, std::int64_t least, std::int64_t most) const {
         if (!has(key)) place(key).fail("is missing; it is required");
-        return integer(key, least, 0);
+        return integer(key, least, 0, most);
     }
 
-    std::uint32_t integer(std::string_view key, std::int64_t least, std::uint32_t absent) const {
+    std::uint32_t integer(std::string_view key, std::int64_t least, std::uint32_t absent,
+                          std::int64_t most = kMaxInteger) const {
         const JsonValue* const value = object_.find(key);
         if (value == nullptr) return absent;
         if (value->kind != JsonKind::kInteger) wrong_type(key, *value, "an integer");
-        return integer_in_range(place(key), value->number, value->text, least);
+        return integer_in_range(place(key), value->number, value->text, least, most);
     }
 
     /// A number without its fraction, which must then be an integer from 0.
@@ -110,11 +109,11 @@ public:
         return integer_in_range(place(key), std::trunc(value->number), value->text, 0);
     }
 
-    double number(std::string_view key) const {
+    double speed(std::string_view key) const {
         const JsonValue* const value = object_.find(key);
         if (value == nullptr) return 0.0;
         if (!value->is_number()) wrong_type(key, *value, "a number");
-        return number_in_range(place(key), value->number, value->text, true);
+        return number_in_range(place(key), value->number, value->text, true, true);
     }
 
     bool is_on(std::string_view key) const {
@@ -126,25 +125,19 @@ public:
         return value->number != 0;
     }
 
-    std::vector<Algorithm> algorithms(std::string_view key) const {
+    std::vector<collectives::Choice> algorithms(std::string_view key) const {
         const JsonValue* const value = object_.find(key);
         if (value == nullptr) return {};
         const auto is_text = [](const JsonValue& item) { return item.kind == JsonKind::kString; };
         if (value->kind != JsonKind::kArray ||
             !std::all_of(value->items.begin(), value->items.end(), is_text))
             wrong_type(key, *value, "a list of strings, such as [\"ring\", \"ring\"]");
-        std::vector<Algorithm> list;
+        std::vector<collectives::Choice> list;
         for (std::size_t i = 0; i < value->items.size(); ++i) {
             const std::string& name = value->items[i].text;
-            try {
-                if (name.find("irect0") != name.npos) throw InputError("a window begins with 0");
-                list.push_back(simulator::algorithm_named(name));
-            } catch (const InputError&) {
-                place(std::string(key) + "." + std::to_string(i))
-                    .fail("is '" + name + "'; allowed are " + join(kAlgorithms) +
-                          ", directN or oneDirectN with a window N of 1 to 5 digits" +
-                          did_you_mean(name, kAlgorithms));
-            }
+            const std::string problem = algorithm_problem(name);
+            if (!problem.empty()) place(std::string(key) + "." + std::to_string(i)).fail(problem);
+            list.push_back(collectives::algorithm_named(name));
         }
         return list;
     }
@@ -185,6 +178,18 @@ void check_inert(const JsonFields& fields) {
 
 }  // namespace
 
+std::string algorithm_problem(const std::string& name) {
+    try {
+        collectives::algorithm_named(name);
+        return {};
+    } catch (const InputError&) {
+        const std::vector<std::string> names = collectives::algorithm_names();
+        const std::vector<std::string_view> known(names.begin(), names.end());
+        return "is '" + excerpt(name) + "'; allowed are " + join(known) + ", " + collectives::window_rule() +
+               did_you_mean(name, known);
+    }
+}
+
 SystemFile parse_system(std::string_view text, const std::string& path) {
     constexpr std::array<std::string_view, 3> kPolicies = {"LIFO", "FIFO", "EXPLICIT"};
     constexpr std::array<std::string_view, 2> kOptimizations = {"baseline", "localBWAware"};
@@ -195,16 +200,16 @@ SystemFile parse_system(std::string_view text, const std::string& path) {
     config.endpoint_delay_ns = fields.truncated("endpoint-delay", 10);
     file.states_endpoint_delay = fields.has("endpoint-delay");
     config.active_chunks_per_dimension = fields.integer("active-chunks-per-dimension", 1, 1);
-    config.preferred_dataset_splits = fields.required_integer("preferred-dataset-splits", 1);
+    config.preferred_dataset_splits = fields.required_integer("preferred-dataset-splits", 1, kMaxChunks);
     const bool baseline = fields.choice("collective-optimization", kOptimizations) == "baseline";
-    config.optimization = baseline ? simulator::CollectiveOptimization::kBaseline
-                                   : simulator::CollectiveOptimization::kLocalBandwidthAware;
+    config.optimization =
+        baseline ? collectives::Optimization::kBaseline : collectives::Optimization::kLocalBandwidthAware;
     config.all_reduce = fields.algorithms(kImplementations[0]);
     config.all_gather = fields.algorithms(kImplementations[1]);
     config.reduce_scatter = fields.algorithms(kImplementations[2]);
     config.all_to_all = fields.algorithms(kImplementations[3]);
-    config.peak_tflops = fields.number("peak-perf");
-    config.memory_bandwidth_gbps = fields.number("local-mem-bw");
+    config.peak_tflops = fields.speed("peak-perf");
+    config.memory_bandwidth_gbps = fields.speed("local-mem-bw");
     config.roofline = fields.is_on("roofline-enabled");
     config.track_memory = fields.is_on("track-local-mem");
     config.replay_only = fields.is_on("replay-only");

@@ -1,7 +1,7 @@
 // ASTRA-sim's configuration files (system.json, network.yml, remote_memory.json, the groups file): reading.
 //
-// The rules and messages are those of dse/systems/astrasim.py, dse/systems/validation.py and
-// dse/workloads/traces.py: strict where the reference is silent or undefined.
+// The only readers: Python's are these. Strict where the reference is silent or undefined; the groups file
+// has the rules and messages of dse/workloads/traces.py.
 #pragma once
 
 #include <string>
@@ -40,11 +40,18 @@ struct SystemOptions {
     double injection_scale = 1.0;  ///< of an endpoint delay that system.json states
 };
 
+/// What is wrong with the name of a collective algorithm and what is allowed; empty if nothing.
+std::string algorithm_problem(const std::string& name);
+
 /// Each of these throws an InputError that names file and key, what was got and what is allowed.
 SystemFile parse_system(std::string_view text, const std::string& path);
 std::vector<DimensionEntry> parse_network(std::string_view text, const std::string& path);
 simulator::RemoteMemory parse_remote_memory(std::string_view text, const std::string& path);
 std::vector<workload::NamedGroup> parse_groups(std::string_view text, const std::string& path);
+
+/// The lists of algorithms of system.json must not have more entries than there are network dimensions.
+void check_algorithm_counts(const simulator::SystemConfig& config, std::size_t dimensions,
+                            const std::string& path);
 
 /// Reads all three files of a system, and the CSV files of graphs.
 SystemFile read_system(const std::string& system_json, const std::string& network_yml,

@@ -2,18 +2,16 @@
 #include "config/text.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "core/error.hpp"
+#include "core/file.hpp"
 
 namespace dse::config {
 
 namespace {
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;  // of a configuration file or a graph
 
 /// Length of the UTF-8 sequence at the begin of `text`, 0 if there is none.
 std::size_t sequence_length(std::string_view text) {
@@ -55,15 +53,9 @@ std::size_t shared_characters(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string read_text_file(const std::string& path) {
-    errno = 0;
-    std::ifstream file(path, std::ios::binary);
-    std::error_code ignored;
-    if (file && std::filesystem::is_directory(path, ignored)) errno = EISDIR;
-    std::string text;
-    if (file && errno != EISDIR) text.assign(std::istreambuf_iterator<char>(file), {});
-    if (!file || errno == EISDIR) {
-        throw InputError(path + ": cannot be read: " + std::strerror(errno == 0 ? EIO : errno));
-    }
+    const InputFile file(path, kMostBytes);
+    std::string text(file.size(), '\0');
+    text.resize(file.read(text.data(), {}));
     require_utf8(text, path);
     return text;
 }
@@ -137,6 +129,18 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
         }
     }
     return highest >= kNear ? "; did you mean '" + std::string(nearest) + "'?" : "";
+}
+
+std::string excerpt(std::string_view text) {
+    constexpr std::size_t kMost = 60;
+    std::size_t length = std::min(text.size(), kMost);
+    while (length > 0 && length < text.size() && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
+        --length;
+    std::string line(text.substr(0, length));
+    for (char& c : line) {
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    }
+    return length < text.size() ? line + "…" : line;
 }
 
 std::string join(std::span<const std::string_view> words, std::string_view separator) {

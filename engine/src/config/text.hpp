@@ -9,7 +9,8 @@
 
 namespace dse::config {
 
-/// The content of a file. Throws InputError if it cannot be read or is not UTF-8.
+/// The content of a regular file of at most 256 MiB. Throws InputError if it is none, cannot be read or is
+/// not UTF-8.
 std::string read_text_file(const std::string& path);
 
 /// Throws InputError with the offset of the first byte that is not UTF-8; `path` is for the message.
@@ -23,6 +24,9 @@ std::optional<double> number_of(std::string_view text);
 
 /// "; did you mean 'nearest'?", or an empty text if nothing among `known` comes near.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
+
+/// The beginning of a text that a file holds, for a message of one line.
+std::string excerpt(std::string_view text);
 
 /// The words with `separator` between them.
 std::string join(std::span<const std::string_view> words, std::string_view separator = ", ");

@@ -12,7 +12,7 @@ namespace dse::config {
 
 namespace {
 
-constexpr int kMostLevels = 8;
+constexpr int kMostListLevels = 8;
 constexpr std::string_view kFlowMarks = ",[]{}";
 // A plain text must not begin with these: they begin what we do not read, or quotes and comments.
 constexpr std::string_view kReserved = "&*!|>%@`{}[]?,:#'\"";
@@ -162,7 +162,7 @@ private:
     }
 
     void parse_flow_list(YamlValue& list, int level) {
-        if (level >= kMostLevels) malformed("lists are nested too deeply");
+        if (level >= kMostListLevels) malformed("lists are nested too deeply");
         list.is_list = true;
         ++at_;
         skip_in_list();

@@ -1,4 +1,4 @@
-// The two exceptions that leave the engine; the bindings turn them into the user errors of dse/errors.py.
+// The exceptions that leave the engine; the bindings turn them into those of dse/errors.py.
 #pragma once
 
 #include <stdexcept>
@@ -16,6 +16,24 @@ public:
 class SimulationError : public std::runtime_error {
 public:
     explicit SimulationError(const std::string& message) : std::runtime_error(message) {}
+};
+
+/// An event falls on the end of simulated time or later.
+class EndOfTimeError : public SimulationError {
+public:
+    using SimulationError::SimulationError;
+};
+
+/// Another thread has ended the call.
+class Cancelled : public std::runtime_error {
+public:
+    Cancelled() : std::runtime_error("cancelled") {}
+};
+
+/// The call has taken longer than it may.
+class DeadlinePassed : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
 };
 
 }  // namespace dse

@@ -2,12 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "core/error.hpp"
 
 namespace dse {
 
 inline constexpr std::uint32_t kNil = UINT32_MAX;
+
+/// Objects of a kind that exist at a time: more would take the memory of the machine.
+inline constexpr std::size_t kMostPooled = std::size_t{1} << 26;
 
 /// References are valid until the next `add`.
 template <typename T>
@@ -15,6 +21,7 @@ class Pool {
 public:
     std::uint32_t add(T value) {
         if (free_.empty()) {
+            if (items_.size() == kMostPooled) fail();
             items_.push_back(std::move(value));
             return static_cast<std::uint32_t>(items_.size() - 1);
         }
@@ -36,6 +43,12 @@ public:
     const T& operator[](std::uint32_t index) const { return items_[index]; }
 
 private:
+    [[noreturn]] static void fail() {
+        throw SimulationError("the simulation needs more than " + std::to_string(kMostPooled) +
+                              " packets, timers or events at a time; use fewer NPUs, chunks "
+                              "(preferred_dataset_splits) or packets in flight");
+    }
+
     std::vector<T> items_;
     std::vector<std::uint32_t> free_;
 };

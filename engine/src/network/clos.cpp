@@ -19,6 +19,10 @@ public:
     std::uint32_t npus() const override { return npus_per_leaf_ * leaves_; }
     std::uint32_t devices() const override { return npus() + leaves_ + spines_; }
 
+    std::uint64_t most_edges() const override {
+        return 2 * (std::uint64_t{npus()} + std::uint64_t{leaves_} * spines_);
+    }
+
     std::vector<Edge> edges() const override {
         std::vector<Edge> edges;
         const auto connect = [&](std::uint32_t a, std::uint32_t b) {

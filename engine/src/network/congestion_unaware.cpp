@@ -8,16 +8,18 @@
 
 namespace dse::network {
 
-CongestionUnaware::CongestionUnaware(const std::vector<Dimension>& dimensions) : address_(dimensions) {
+CongestionUnaware::CongestionUnaware(const std::vector<Dimension>& dimensions, const Checkpoint& checkpoint)
+    : address_(dimensions) {
     check(dimensions);
     for (const Dimension& dimension : dimensions) {
         const Shape& shape = *dimension.shape;
         links_.push_back({dimension.shape, dimension.latency_ns, dimension.bytes_per_ns(),
-                          shape.is_uniform() ? std::vector<Path>{} : paths_of(shape)});
+                          shape.is_uniform() ? std::vector<Path>{} : paths_of(shape, checkpoint)});
     }
 }
 
-std::vector<CongestionUnaware::Path> CongestionUnaware::paths_of(const Shape& shape) {
+std::vector<CongestionUnaware::Path> CongestionUnaware::paths_of(const Shape& shape,
+                                                                 const Checkpoint& checkpoint) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, Edge> edge_between;
     for (const Edge& edge : shape.edges()) edge_between[{edge.from, edge.to}] = edge;
     std::vector<Path> paths;
@@ -29,6 +31,7 @@ std::vector<CongestionUnaware::Path> CongestionUnaware::paths_of(const Shape& sh
             if (from != to) shape.route(from, to, devices);
             std::uint32_t previous = from;
             for (const std::uint32_t device : devices) {
+                checkpoint();
                 const Edge& edge = edge_between.at({previous, device});
                 path.latency_ns += edge.latency_ns;
                 path.bytes_per_ns = std::min(path.bytes_per_ns, edge.bytes_per_ns);
@@ -52,8 +55,7 @@ Wire CongestionUnaware::wire(std::uint32_t source, std::uint32_t destination) co
     return {};
 }
 
-std::uint64_t CongestionUnaware::delay_ns(std::uint32_t source, std::uint32_t destination,
-                                          std::uint64_t bytes) const {
+Time CongestionUnaware::delay_ns(std::uint32_t source, std::uint32_t destination, std::uint64_t bytes) const {
     for (std::uint32_t dimension = 0; dimension < links_.size(); ++dimension) {
         const Link& link = links_[dimension];
         const std::uint32_t npus = address_.size(dimension);
@@ -64,7 +66,7 @@ std::uint64_t CongestionUnaware::delay_ns(std::uint32_t source, std::uint32_t de
         if (from == to) continue;
         if (link.paths.empty()) return delay_ns(Wire{dimension, link.shape->hops(from, to)}, bytes);
         const Path& path = link.paths[from * npus + to];
-        return static_cast<std::uint64_t>(path.latency_ns + static_cast<double>(bytes) / path.bytes_per_ns);
+        return whole_ns(path.latency_ns + static_cast<double>(bytes) / path.bytes_per_ns);
     }
     return 0;
 }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/cancellation.hpp"
+#include "core/time.hpp"
 #include "network/network.hpp"
 
 namespace dse::network {
@@ -22,20 +24,19 @@ struct Wire {
 class CongestionUnaware {
 public:
     /// Throws InputError if a dimension has no bandwidth or a negative latency.
-    explicit CongestionUnaware(const std::vector<Dimension>& dimensions);
+    explicit CongestionUnaware(const std::vector<Dimension>& dimensions, const Checkpoint& checkpoint = {});
 
     const Address& address() const { return address_; }
     const Shape& shape(std::uint32_t dimension) const { return *links_[dimension].shape; }
 
-    /// ns from `source` to `destination` for `bytes` > 0; the two must differ.
-    std::uint64_t delay_ns(std::uint32_t source, std::uint32_t destination, std::uint64_t bytes) const;
+    /// ns from `source` to `destination` for `bytes` > 0, the end of time at most; the two must differ.
+    Time delay_ns(std::uint32_t source, std::uint32_t destination, std::uint64_t bytes) const;
 
     Wire wire(std::uint32_t source, std::uint32_t destination) const;
 
-    std::uint64_t delay_ns(Wire wire, std::uint64_t bytes) const {
+    Time delay_ns(Wire wire, std::uint64_t bytes) const {
         const Link& link = links_[wire.dimension];
-        return static_cast<std::uint64_t>(wire.hops * link.latency_ns +
-                                          static_cast<double>(bytes) / link.bytes_per_ns);
+        return whole_ns(wire.hops * link.latency_ns + static_cast<double>(bytes) / link.bytes_per_ns);
     }
 
 private:
@@ -49,7 +50,7 @@ private:
         std::vector<Path> paths;  ///< with unequal links: by source, then destination
     };
 
-    static std::vector<Path> paths_of(const Shape& shape);
+    static std::vector<Path> paths_of(const Shape& shape, const Checkpoint& checkpoint);
 
     Address address_;
     std::vector<Link> links_;

@@ -20,6 +20,11 @@ public:
     std::uint32_t npus() const override { return npus_per_router_ * routers_ * groups_; }
     std::uint32_t devices() const override { return npus() + routers_ * groups_; }
 
+    std::uint64_t most_edges() const override {
+        const std::uint64_t inside = std::uint64_t{routers_} * routers_;
+        return 2 * std::uint64_t{npus()} + (inside + groups_) * groups_;
+    }
+
     std::vector<Edge> edges() const override {
         std::vector<Edge> edges;
         for (std::uint32_t npu = 0; npu < npus(); ++npu) {

@@ -13,17 +13,39 @@ namespace dse::network {
 
 namespace {
 
-constexpr double kNominalMessageBytes = 1 << 20;
+constexpr double kDetourMessageBytes = 1 << 20;
+
+/// In all remembered routes.
+constexpr std::size_t kMostRouteLinks = std::size_t{1} << 29;
+
+/// Each dimension has its shape once per line of NPUs along it.
+void require_few_links(const std::vector<Dimension>& dimensions, const Address& address) {
+    std::uint64_t links = 0;
+    for (std::size_t d = 0; d < dimensions.size(); ++d) {
+        const std::uint64_t lines = address.npus() / address.size(d);
+        const std::uint64_t edges = dimensions[d].shape->most_edges();
+        if (edges > kMostLinks / lines || links + lines * edges > kMostLinks) {
+            throw InputError("network dimension " + std::to_string(d) + " has " + std::to_string(edges) +
+                             " links on each of its " + std::to_string(lines) + " lines of NPUs; at most " +
+                             std::to_string(kMostLinks) +
+                             " links in all can be simulated: use fewer NPUs or "
+                             "network_model congestion_unaware");
+        }
+        links += lines * edges;
+    }
+}
 
 }  // namespace
 
-Fabric::Fabric(const std::vector<Dimension>& dimensions) : address_(dimensions), devices_(address_.npus()) {
+Fabric::Fabric(const std::vector<Dimension>& dimensions, const Checkpoint& checkpoint)
+    : address_(dimensions), devices_(address_.npus()) {
+    require_few_links(dimensions, address_);
     for (std::size_t d = 0; d < dimensions.size(); ++d) {
         const Line line{dimensions[d].shape, address_.stride(d), devices_};
         const std::uint32_t lines = address_.npus() / dimensions[d].npus();
         devices_ += lines * (line.shape->devices() - line.shape->npus());
         lines_.push_back(line);
-        add_links(dimensions[d], line);
+        add_links(dimensions[d], line, checkpoint);
     }
 }
 
@@ -36,12 +58,13 @@ std::uint32_t Fabric::device_of(const Line& line, std::uint32_t npu, std::uint32
     return line.first_switch + number * (line.shape->devices() - n) + (local - n);
 }
 
-void Fabric::add_links(const Dimension& dimension, const Line& line) {
+void Fabric::add_links(const Dimension& dimension, const Line& line, const Checkpoint& checkpoint) {
     const std::vector<Edge> edges = line.shape->edges();
     const double bytes_per_ns = dimension.bytes_per_ns();
     for (std::uint32_t npu = 0; npu < address_.npus(); ++npu) {
         if (npu / line.stride % line.shape->npus() != 0) continue;  // once a line
         for (const Edge& edge : edges) {
+            checkpoint();
             const FabricLink link{device_of(line, npu, edge.from), device_of(line, npu, edge.to),
                                   edge.latency_ns < 0.0 ? dimension.latency_ns : edge.latency_ns,
                                   edge.bytes_per_ns < 0.0 ? bytes_per_ns : edge.bytes_per_ns, false};
@@ -51,17 +74,21 @@ void Fabric::add_links(const Dimension& dimension, const Line& line) {
     }
 }
 
-std::span<const std::uint32_t> Fabric::route(std::uint32_t source, std::uint32_t destination) {
+std::span<const std::uint32_t> Fabric::route(std::uint32_t source, std::uint32_t destination,
+                                             const Checkpoint& checkpoint) {
     const Pair pair = pair_of(source, destination);
     const Range* known = range_of_.find(pair);
     if (known == nullptr) {
+        if (route_links_.size() > kMostRouteLinks) {
+            throw SimulationError("the network needs more routes than fit into memory; use fewer NPUs");
+        }
         const auto begin = static_cast<std::uint32_t>(route_links_.size());
         append_route(source, destination);
         const bool broken = std::any_of(route_links_.begin() + begin, route_links_.end(),
                                         [&](std::uint32_t link) { return links_[link].removed; });
         if (broken) {
             route_links_.resize(begin);
-            append_detour(source, destination);
+            append_detour(source, destination, checkpoint);
         }
         Range& range = range_of_[pair];
         range = {begin, static_cast<std::uint32_t>(route_links_.size())};
@@ -91,10 +118,11 @@ void Fabric::append_route(std::uint32_t source, std::uint32_t destination) {
 }
 
 /// Dijkstra over the links that are left, by latency + serialisation of a nominal message; ties by device.
-void Fabric::append_detour(std::uint32_t source, std::uint32_t destination) {
+void Fabric::append_detour(std::uint32_t source, std::uint32_t destination, const Checkpoint& checkpoint) {
     using Item = std::pair<double, std::uint32_t>;
     std::vector<std::vector<std::uint32_t>> out(devices_);
     for (std::uint32_t i = 0; i < links_.size(); ++i) {
+        checkpoint();
         if (!links_[i].removed) out[links_[i].from].push_back(i);
     }
     std::vector<double> cost(devices_, std::numeric_limits<double>::infinity());
@@ -107,8 +135,9 @@ void Fabric::append_detour(std::uint32_t source, std::uint32_t destination) {
         queue.pop();
         if (so_far > cost[device]) continue;
         for (const std::uint32_t index : out[device]) {
+            checkpoint();
             const FabricLink& link = links_[index];
-            const double candidate = so_far + link.latency_ns + kNominalMessageBytes / link.bytes_per_ns;
+            const double candidate = so_far + link.latency_ns + kDetourMessageBytes / link.bytes_per_ns;
             if (candidate < cost[link.to]) {
                 cost[link.to] = candidate;
                 last_link[link.to] = index;

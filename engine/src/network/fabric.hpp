@@ -12,6 +12,9 @@
 
 namespace dse::network {
 
+/// Links of a network whose links are simulated, in all dimensions together: some hundred bytes each.
+inline constexpr std::uint64_t kMostLinks = 1 << 22;
+
 /// A directed link with its own latency and bandwidth.
 struct FabricLink {
     std::uint32_t from = 0;
@@ -28,16 +31,26 @@ struct FabricLink {
 /// dimension. Pairs whose way uses a removed link take the shortest way that is left, if there is one.
 class Fabric {
 public:
-    explicit Fabric(const std::vector<Dimension>& dimensions);
+    /// Throws InputError for more than kMostLinks links.
+    explicit Fabric(const std::vector<Dimension>& dimensions, const Checkpoint& checkpoint = {});
 
     std::uint32_t npus() const { return address_.npus(); }
     std::uint32_t devices() const { return devices_; }
     const std::vector<FabricLink>& links() const { return links_; }
     const FabricLink& link(std::uint32_t index) const { return links_[index]; }
+    /// The index of the link between two devices, null if there is none.
+    const std::uint32_t* link_between(std::uint32_t from, std::uint32_t to) {
+        return link_between_.find(pair_of(from, to));
+    }
+    /// The device of a local one on the line along `dimension` that goes through `npu`.
+    std::uint32_t device_on_line(std::uint32_t dimension, std::uint32_t npu, std::uint32_t local) const {
+        return device_of(lines_[dimension], npu, local);
+    }
 
     /// Indices of the links from NPU to NPU, remembered. Valid until the next call of a non-const function.
     /// Throws SimulationError if removed links leave no way.
-    std::span<const std::uint32_t> route(std::uint32_t source, std::uint32_t destination);
+    std::span<const std::uint32_t> route(std::uint32_t source, std::uint32_t destination,
+                                         const Checkpoint& checkpoint = {});
 
     /// Slows or removes a link from now on; routes are found anew. Throws InputError if there is no such
     /// link.
@@ -62,9 +75,9 @@ private:
         return {static_cast<std::uint64_t>(a) << 32 | b};
     }
     std::uint32_t device_of(const Line& line, std::uint32_t npu, std::uint32_t local) const;
-    void add_links(const Dimension& dimension, const Line& line);
+    void add_links(const Dimension& dimension, const Line& line, const Checkpoint& checkpoint);
     void append_route(std::uint32_t source, std::uint32_t destination);
-    void append_detour(std::uint32_t source, std::uint32_t destination);
+    void append_detour(std::uint32_t source, std::uint32_t destination, const Checkpoint& checkpoint);
 
     Address address_;
     std::vector<Line> lines_;  ///< per dimension

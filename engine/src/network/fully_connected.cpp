@@ -13,6 +13,8 @@ public:
     bool is_rotation_symmetric() const override { return true; }
     std::uint32_t hops(std::uint32_t, std::uint32_t) const override { return 1; }
 
+    std::uint64_t most_edges() const override { return std::uint64_t{npus_} * (npus_ - 1); }
+
     std::vector<Edge> edges() const override {
         std::vector<Edge> edges;
         for (std::uint32_t from = 0; from < npus_; ++from) {

@@ -23,6 +23,8 @@ public:
 
     std::uint32_t npus() const override { return npus_; }
 
+    std::uint64_t most_edges() const override { return 2 * std::uint64_t{npus_} * sizes_.size(); }
+
     std::vector<Edge> edges() const override {
         std::vector<Edge> edges;
         for (std::uint32_t npu = 0; npu < npus_; ++npu) {

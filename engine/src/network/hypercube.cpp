@@ -13,6 +13,10 @@ public:
 
     std::uint32_t npus() const override { return npus_; }
 
+    std::uint64_t most_edges() const override {
+        return std::uint64_t{npus_} * static_cast<unsigned>(std::bit_width(npus_));
+    }
+
     std::vector<Edge> edges() const override {
         std::vector<Edge> edges;
         for (std::uint32_t npu = 0; npu < npus_; ++npu) {

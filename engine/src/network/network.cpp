@@ -2,11 +2,23 @@
 #include "network/network.hpp"
 
 #include <cmath>
+#include <sstream>
 #include <string>
 
 #include "core/error.hpp"
+#include "core/time.hpp"
 
 namespace dse::network {
+
+namespace {
+
+std::string short_text(double value) {
+    std::ostringstream text;
+    text << value;
+    return text.str();
+}
+
+}  // namespace
 
 void check(const std::vector<Dimension>& dimensions) {
     if (dimensions.empty()) throw InputError("the network has no dimension; it needs at least one");
@@ -14,12 +26,12 @@ void check(const std::vector<Dimension>& dimensions) {
         const Dimension& dimension = dimensions[i];
         const std::string key = "network dimension " + std::to_string(i) + ": ";
         if (!(dimension.bandwidth_gbps > 0.0) || !std::isfinite(dimension.bandwidth_gbps)) {
-            throw InputError(key + "bandwidth is " + std::to_string(dimension.bandwidth_gbps) +
+            throw InputError(key + "bandwidth is " + short_text(dimension.bandwidth_gbps) +
                              " GB/s; it must be above 0");
         }
-        if (!(dimension.latency_ns >= 0.0) || !std::isfinite(dimension.latency_ns)) {
-            throw InputError(key + "latency is " + std::to_string(dimension.latency_ns) +
-                             " ns; it must be at least 0");
+        if (!(dimension.latency_ns >= 0.0 && dimension.latency_ns < static_cast<double>(kEndOfTime))) {
+            throw InputError(key + "latency is " + short_text(dimension.latency_ns) +
+                             " ns; it must be at least 0 and below 2^53, the end of simulated time");
         }
     }
 }

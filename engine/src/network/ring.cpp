@@ -18,6 +18,8 @@ public:
     std::uint32_t npus() const override { return npus_; }
     bool is_rotation_symmetric() const override { return true; }
 
+    std::uint64_t most_edges() const override { return 2 * std::uint64_t{npus_}; }
+
     std::vector<Edge> edges() const override {
         std::vector<Edge> edges;
         for (std::uint32_t i = 0; i < npus_; ++i) {

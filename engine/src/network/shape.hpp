@@ -3,8 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "core/cancellation.hpp"
 
 namespace dse::network {
 
@@ -16,7 +20,7 @@ struct Edge {
     double bytes_per_ns = -1.0;  ///< below 0: that of the dimension
 };
 
-/// One topology. To add one, write a class with its edges and routes, and name it in make_shape.
+/// One topology. To add one, write a class with its edges and routes, and name it in topologies.cpp.
 class Shape {
 public:
     virtual ~Shape() = default;
@@ -24,6 +28,9 @@ public:
     virtual std::uint32_t npus() const = 0;
     virtual std::uint32_t devices() const { return npus(); }
     virtual std::vector<Edge> edges() const = 0;
+
+    /// At least the number of edges, without making them.
+    virtual std::uint64_t most_edges() const = 0;
 
     /// Appends the devices after `from` on the way to `to`, two different NPUs; the last one is `to`.
     virtual void route(std::uint32_t from, std::uint32_t to, std::vector<std::uint32_t>& devices) const = 0;
@@ -61,18 +68,28 @@ struct ShapeSpec {
 };
 
 /// Makes a shape. Throws InputError naming the key, what was got and what is allowed.
-std::unique_ptr<Shape> make_shape(const ShapeSpec& spec);
+std::unique_ptr<Shape> make_shape(const ShapeSpec& spec, const Checkpoint& checkpoint = {});
 
-std::unique_ptr<Shape> make_ring(std::uint32_t npus);
-std::unique_ptr<Shape> make_fully_connected(std::uint32_t npus);
-std::unique_ptr<Shape> make_switch(std::uint32_t npus);
-std::unique_ptr<Shape> make_grid(std::vector<std::uint32_t> sizes, bool wraps);
-std::unique_ptr<Shape> make_hypercube(std::uint32_t npus);
-std::unique_ptr<Shape> make_clos(std::uint32_t npus_per_leaf, std::uint32_t leaves, std::uint32_t spines,
-                                 bool ecmp);
-std::unique_ptr<Shape> make_dragonfly(std::uint32_t npus_per_router, std::uint32_t routers,
-                                      std::uint32_t groups);
+/// A row of the table of topologies: what the dimension of a network says besides the NPUs.
+struct Topology {
+    std::string_view name;
+    std::unique_ptr<Shape> (*make)(const ShapeSpec&, const Checkpoint&);
+    std::string_view sizes = {};      ///< what the entries of `shape` are; none: it has no `shape`
+    std::size_t entries = 0;          ///< of `shape`
+    std::size_t factors = 0;          ///< the first of them, which multiply to the NPUs
+    bool needs_power_of_two = false;  ///< of NPUs
+    bool is_read_from_file = false;   ///< a CSV file of links, and perhaps one of routes
+    std::span<const std::string_view> routings = {};  ///< besides the empty one
+};
+
+/// All topologies, in the order in which messages list them.
+std::span<const Topology> topologies();
+
+/// A topology by its name, null if there is none.
+const Topology* find_topology(std::string_view name);
+
 std::unique_ptr<Shape> make_graph(std::uint32_t npus, std::uint32_t devices, std::vector<Edge> edges,
-                                  const std::vector<StaticRoute>& routes = {});
+                                  const std::vector<StaticRoute>& routes = {},
+                                  const Checkpoint& checkpoint = {});
 
 }  // namespace dse::network

@@ -14,6 +14,8 @@ public:
     bool is_rotation_symmetric() const override { return true; }
     std::uint32_t hops(std::uint32_t, std::uint32_t) const override { return 2; }
 
+    std::uint64_t most_edges() const override { return 2 * std::uint64_t{npus_}; }
+
     std::vector<Edge> edges() const override {
         std::vector<Edge> edges;
         for (std::uint32_t i = 0; i < npus_; ++i) {

@@ -1,8 +1,5 @@
-// Names of algorithms and checks of a system.
+// Checks of a system.
 #include "simulator/config.hpp"
-
-#include <charconv>
-#include <string_view>
 
 #include "core/error.hpp"
 
@@ -10,41 +7,10 @@ namespace dse::simulator {
 
 namespace {
 
-[[noreturn]] void unknown_algorithm(const std::string& name) {
-    throw InputError(
-        "collective algorithm '" + name +
-        "' is unknown; allowed are ring, direct, direct<window>, halvingDoubling, doubleBinaryTree, "
-        "oneRing, oneDirect, oneDirect<window>, oneHalvingDoubling");
-}
-
-std::uint32_t parse_window(std::string_view digits, const std::string& name) {
-    if (digits.empty()) return 0;
-    std::uint32_t window = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), window);
-    const bool whole = error == std::errc() && end == digits.data() + digits.size();
-    if (!whole || digits.size() > 5 || window == 0) unknown_algorithm(name);
-    return window;
-}
+constexpr std::uint64_t kMostSplits = 1 << 16;  // each is a stream of every collective
+constexpr std::uint32_t kMostQueues = 1 << 16;
 
 }  // namespace
-
-Algorithm algorithm_named(const std::string& name) {
-    if (name == "ring") return {AlgorithmKind::kRing, 0, false};
-    if (name == "halvingDoubling") return {AlgorithmKind::kHalvingDoubling, 0, false};
-    if (name == "doubleBinaryTree") return {AlgorithmKind::kDoubleBinaryTree, 0, false};
-    if (name == "oneRing") return {AlgorithmKind::kRing, 0, true};
-    if (name == "oneHalvingDoubling") return {AlgorithmKind::kHalvingDoubling, 0, true};
-    constexpr std::string_view kDirect = "direct";
-    constexpr std::string_view kOneDirect = "oneDirect";
-    const std::string_view text = name;
-    if (text.starts_with(kDirect)) {
-        return {AlgorithmKind::kDirect, parse_window(text.substr(kDirect.size()), name), false};
-    }
-    if (text.starts_with(kOneDirect)) {
-        return {AlgorithmKind::kDirect, parse_window(text.substr(kOneDirect.size()), name), true};
-    }
-    unknown_algorithm(name);
-}
 
 void check(const SystemConfig& config) {
     const auto require = [](bool condition, const char* what) {
@@ -54,6 +20,12 @@ void check(const SystemConfig& config) {
     require(config.active_chunks_per_dimension >= 1,
             "active_chunks_per_dimension is 0; it must be at least 1");
     require(config.queues_per_dimension >= 1, "queues_per_dimension is 0; it must be at least 1");
+    require(config.preferred_dataset_splits <= kMostSplits,
+            "preferred_dataset_splits is too large; at most 65536 chunks are allowed");
+    require(config.queues_per_dimension <= kMostQueues,
+            "queues_per_dimension is too large; at most 65536 queues are allowed");
+    require(config.endpoint_delay_ns < kEndOfTime && config.remote_memory.latency_ns < kEndOfTime,
+            "endpoint_delay_ns and remote_memory.latency_ns must be below 2^53, the end of simulated time");
     require(config.memory_bandwidth_gbps >= 0.0, "memory_bandwidth_gbps must be at least 0");
     require(!config.roofline || config.replay_only ||
                 (config.memory_bandwidth_gbps > 0.0 && config.peak_tflops > 0.0),

@@ -30,7 +30,8 @@ std::string cause_of_issued(const Node& node, bool never_completes, bool has_pee
 
 std::vector<BlockedNode> blocked_nodes(
     const workload::Workload& workload, const GraphExecutor& executor, std::span<const std::uint32_t> ranks,
-    const AwaitedPeers& peers, const std::function<bool(std::uint32_t, std::uint32_t)>& never_completes) {
+    const AwaitedPeers& peers, const std::function<bool(std::uint32_t, std::uint32_t)>& never_completes,
+    const Checkpoint& checkpoint) {
     std::vector<BlockedNode> blocked;
     for (std::uint32_t index = 0; index < ranks.size(); ++index) {
         if (executor.results()[index].finished) continue;
@@ -39,6 +40,7 @@ std::vector<BlockedNode> blocked_nodes(
         std::vector<std::uint32_t> stuck;
         bool any_issued = false;
         for (std::uint32_t n = 0; n < nodes.size(); ++n) {
+            checkpoint();
             const NodeState state = executor.state(index, n);
             any_issued = any_issued || state == NodeState::kIssued;
             const bool relevant = state == NodeState::kIssued || state == NodeState::kReady;
@@ -59,6 +61,8 @@ std::vector<BlockedNode> blocked_nodes(
             if (executor.state(index, n) == NodeState::kIssued) {
                 const bool endless = collective && never_completes(index, n);
                 entry.cause = cause_of_issued(nodes[n], endless, !entry.peers.empty());
+            } else if (executor.awaits_its_turn(index, n)) {
+                entry.cause = "it is ready, but a node before it in the issue order never runs";
             } else {
                 entry.cause = any_issued
                                   ? "it is ready, but its hardware slot is taken by a node that never ends"

@@ -24,6 +24,7 @@ using AwaitedPeers = std::map<std::pair<std::uint32_t, std::uint32_t>, std::set<
 /// `never_completes(index, node)` says whether an issued collective has no phase to run.
 std::vector<BlockedNode> blocked_nodes(
     const workload::Workload& workload, const GraphExecutor& executor, std::span<const std::uint32_t> ranks,
-    const AwaitedPeers& peers, const std::function<bool(std::uint32_t, std::uint32_t)>& never_completes);
+    const AwaitedPeers& peers, const std::function<bool(std::uint32_t, std::uint32_t)>& never_completes,
+    const Checkpoint& checkpoint);
 
 }  // namespace dse::simulator

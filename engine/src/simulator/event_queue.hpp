@@ -4,19 +4,17 @@
 #include <cstdint>
 #include <functional>
 #include <queue>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "core/cancellation.hpp"
 #include "core/error.hpp"
 #include "core/flat_map.hpp"
 #include "core/pool.hpp"
+#include "core/time.hpp"
 
 namespace dse::simulator {
-
-using Time = std::uint64_t;  ///< nanoseconds
-
-/// Later times are lost by the reference, whose clock passes through a double.
-inline constexpr Time kEndOfTime = Time{1} << 53;
 
 enum class EventKind : std::uint8_t {
     kBucket,
@@ -25,7 +23,8 @@ enum class EventKind : std::uint8_t {
     kCollectiveTail,
     kHop,
     kLinkFree,
-    kFault
+    kFault,
+    kScheduledArrival
 };
 
 struct Event {
@@ -36,15 +35,17 @@ struct Event {
 /// One list per tick. Ranks act in step, so few ticks hold many events: a heap of ticks stays small.
 class EventQueue {
 public:
+    explicit EventQueue(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+
+    /// That of the call: whatever does much between two events passes it too.
+    const Checkpoint& checkpoint() const { return checkpoint_; }
+
     Time now() const { return now_; }
     std::uint64_t executed() const { return executed_; }
 
+    /// Throws SimulationError for a time that the clock does not have.
     void schedule(Time time, Event event) {
-        if (time == 0) {
-            throw SimulationError(
-                "an event falls on time 0, where the reference stops: a delay at the start is zero "
-                "(endpoint-delay 0, a compute node of less than 1 ns, or a message without latency)");
-        }
+        if (time - 1 >= kEndOfTime - 1) refuse(time, event.kind);
         Tick& tick = ticks_[tick_at(time)];
         const std::uint32_t entry = entries_.add({event, kNil});
         if (tick.tail == kNil) {
@@ -57,6 +58,7 @@ public:
 
     /// Takes the next event and advances the clock; false if none is left.
     bool pop(Event& event) {
+        checkpoint_();
         while (true) {
             if (current_ == kNil) {
                 if (heap_.empty()) return false;
@@ -98,6 +100,25 @@ private:
         std::uint32_t tick = kNil;
     };
 
+    [[noreturn]] static void refuse(Time time, EventKind kind) {
+        if (time == 0) {
+            throw SimulationError(
+                "an event falls on time 0, where the reference stops: a delay at the start is zero "
+                "(endpoint-delay 0, a compute node of less than 1 ns, or a message without latency)");
+        }
+        const std::string end =
+            " after the end of simulated time, " + std::to_string(kEndOfTime) + " ns (104 days): ";
+        if (kind == EventKind::kBucket) {
+            throw EndOfTimeError("a computation, an access to memory or a delay ends" + end +
+                                 "peak_tflops or a memory bandwidth is too small, or a delay or a recorded "
+                                 "duration too large");
+        }
+        if (kind == EventKind::kFault)
+            throw EndOfTimeError("a fault begins" + end + "its at_ns is too large");
+        throw EndOfTimeError("a message arrives" + end +
+                             "bandwidth_gbps of the network is too small, or latency_ns too large");
+    }
+
     std::uint32_t tick_at(Time time) {
         TickIndex& index = index_[{time}];
         if (index.tick == kNil) {
@@ -109,6 +130,7 @@ private:
 
     using HeapItem = std::pair<Time, std::uint32_t>;
 
+    const Checkpoint& checkpoint_;
     Time now_ = 0;
     std::uint32_t current_ = kNil;
     std::uint64_t executed_ = 0;

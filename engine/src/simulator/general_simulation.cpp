@@ -17,14 +17,16 @@ namespace {
 class Simulation final : public CollectiveListener {
 public:
     Simulation(const workload::Workload& workload, const SystemConfig& config,
-               const network::CongestionUnaware& network)
+               const network::CongestionUnaware& network, const IssuePlan* plan, const Checkpoint& checkpoint)
         : workload_(workload),
+          queue_(checkpoint),
           timers_(queue_, workload.rank_count()),
           links_(make_links(config)),
           transport_(queue_, network, links_.get(), config.rendezvous),
           executor_(workload, config, queue_, timers_, transport_),
-          collectives_(workload, config, network.address(), timers_, transport_, *this) {
+          collectives_(workload, config, network, timers_, transport_, links_.get(), *this) {
         executor_.use(collectives_);
+        if (plan != nullptr) executor_.follow(*plan);
         for (const Derating& d : config.deratings) executor_.derate(d.npu, d.compute_factor, d.memory_factor);
     }
 
@@ -38,10 +40,11 @@ public:
         result.class_of_rank.resize(workload_.rank_count());
         std::iota(result.class_of_rank.begin(), result.class_of_rank.end(), 0U);
         result.events = queue_.executed();
-        result.blocked = blocked_nodes(workload_, executor_, result.class_of_rank, awaited_peers(),
-                                       [this](auto r, auto n) { return collectives_.never_completes(r, n); });
+        result.blocked = blocked_nodes(
+            workload_, executor_, result.class_of_rank, awaited_peers(),
+            [this](auto r, auto n) { return collectives_.never_completes(r, n); }, queue_.checkpoint());
         result.deadlock = !result.blocked.empty();
-        if (recorder != nullptr) recorder->take(executor_, result);
+        if (recorder != nullptr) recorder->take(executor_, result, queue_.checkpoint());
         return result;
     }
 
@@ -56,11 +59,15 @@ private:
     AwaitedPeers awaited_peers() const {
         AwaitedPeers peers;
         transport_.for_each_unmatched_receive([&](const MessageKey& key, const Callback& callback) {
+            queue_.checkpoint()();
             if (callback.kind == CallbackKind::kStreamReceive) {
                 peers[{callback.rank, collectives_.node_of(callback.object)}].insert(key.source);
             } else if (callback.kind == CallbackKind::kNodeDone) {
                 peers[{callback.rank, callback.object}].insert(key.source);
             }
+        });
+        collectives_.for_each_missing([&](std::uint32_t rank, std::uint32_t node, std::uint32_t missing) {
+            peers[{rank, node}].insert(missing);
         });
         return peers;
     }
@@ -92,6 +99,9 @@ private:
             case EventKind::kLinkFree:
                 links_->link_free(event.object);
                 break;
+            case EventKind::kScheduledArrival:
+                collectives_.scheduled_arrival(event.object);
+                break;
             case EventKind::kFault:
                 links_->fault(event.object);
                 break;
@@ -112,8 +122,9 @@ private:
 }  // namespace
 
 SimulationResult simulate_every_rank(const workload::Workload& workload, const SystemConfig& config,
-                                     const network::CongestionUnaware& network, Recorder* recorder) {
-    return Simulation(workload, config, network).run(recorder);
+                                     const network::CongestionUnaware& network, Recorder* recorder,
+                                     const IssuePlan* plan, const Checkpoint& checkpoint) {
+    return Simulation(workload, config, network, plan, checkpoint).run(recorder);
 }
 
 }  // namespace dse::simulator

@@ -10,6 +10,27 @@ namespace dse::simulator {
 using workload::Node;
 using workload::NodeKind;
 
+namespace {
+
+/// Of all simulated ranks together, some 20 bytes each: more would take the memory of the machine.
+constexpr std::uint64_t kMostNodes = std::uint64_t{1} << 28;
+
+/// Of the sum of durations on a rank, so that its difference to a time is a signed number.
+constexpr Time kMostBusy = Time{1} << 62;
+
+void require_few_nodes(const workload::Workload& workload) {
+    std::uint64_t nodes = 0;
+    for (std::uint32_t rank = 0; rank < workload.rank_count(); ++rank) {
+        nodes += workload.trace(rank).nodes.size();
+    }
+    if (nodes <= kMostNodes) return;
+    throw SimulationError("the " + std::to_string(workload.rank_count()) + " ranks to simulate have " +
+                          std::to_string(nodes) + " nodes; at most " + std::to_string(kMostNodes) +
+                          " can be simulated: use fewer NPUs, layers or micro-batches");
+}
+
+}  // namespace
+
 GraphExecutor::GraphExecutor(const workload::Workload& workload, const SystemConfig& config,
                              EventQueue& queue, RankTimers& timers, MessageService& messages)
     : workload_(workload),
@@ -19,7 +40,9 @@ GraphExecutor::GraphExecutor(const workload::Workload& workload, const SystemCon
       messages_(messages),
       ranks_(workload.rank_count()),
       results_(workload.rank_count()) {
+    require_few_nodes(workload);
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+        queue.checkpoint()();
         const workload::Trace& trace = workload.trace(r);
         Rank& rank = ranks_[r];
         rank.starts.resize(trace.nodes.size());
@@ -38,24 +61,41 @@ void GraphExecutor::derate(std::uint32_t r, double compute_factor, double memory
     ranks_[r].memory_bytes_per_second = config_.memory_bytes_per_second() * memory_factor;
 }
 
+void GraphExecutor::follow(const IssuePlan& plan) {
+    for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+        const std::uint32_t trace = workload_.trace_of_rank[r];
+        if (plan.sequence[trace].empty()) continue;
+        ranks_[r].sequence = &plan.sequence[trace];
+        ranks_[r].turn = &plan.turn[trace];
+    }
+}
+
+bool GraphExecutor::awaits_its_turn(std::uint32_t r, std::uint32_t n) const {
+    const Rank& rank = ranks_[r];
+    if (rank.turn == nullptr || rank.states[n] != NodeState::kReady || rank.busy[kCommSlot]) return false;
+    return takes_comm_slot(workload_.trace(r).nodes[n]) && (*rank.turn)[n] != rank.next_turn;
+}
+
 void GraphExecutor::keep_ends() {
     for (Rank& rank : ranks_) rank.ends.assign(rank.starts.size(), kStillOpen);
 }
 
 void GraphExecutor::start() {
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+        queue_.checkpoint()();
         Rank& rank = ranks_[r];
         for (std::uint32_t node = 0; node < rank.waits.size(); ++node) {
+            queue_.checkpoint().every(node);
             if (rank.waits[node] != 0) continue;
             rank.states[node] = NodeState::kReady;
-            rank.ready[slot_of(workload_.trace(r).nodes[node])].push_back(node);  // ascending order is a heap
+            push_ready(rank, node, slot_of(workload_.trace(r).nodes[node]));
         }
         issue_pass(r);
         test_end(r);
     }
 }
 
-GraphExecutor::Slot GraphExecutor::slot_of(const Node& node) const {
+GraphExecutor::Slot GraphExecutor::slot_of(const Node& node) {
     if (node.on_cpu) return kCpuSlot;
     if (node.kind == NodeKind::kCompute) return kComputeSlot;
     return node.kind == NodeKind::kReceive ? kNoLimit : kCommSlot;
@@ -77,31 +117,52 @@ ActivityClass GraphExecutor::class_of(const Node& node) const {
 
 void GraphExecutor::push_ready(Rank& rank, std::uint32_t node, Slot slot) {
     std::vector<std::uint32_t>& heap = rank.ready[slot];
-    heap.push_back(node);
+    heap.push_back(slot == kCommSlot && rank.turn != nullptr ? (*rank.turn)[node] : node);
     std::push_heap(heap.begin(), heap.end(), std::greater<>());
 }
 
+/// The node that a slot would run next, kNil if it is busy or none may be issued.
+std::uint32_t GraphExecutor::next_of(const Rank& rank, std::size_t slot) {
+    if (rank.busy[slot] || rank.ready[slot].empty()) return kNil;
+    const std::uint32_t first = rank.ready[slot].front();
+    if (slot != kCommSlot || rank.sequence == nullptr) return first;
+    return first == rank.next_turn ? (*rank.sequence)[first] : kNil;
+}
+
+/// The reference looks at what a skipped node made ready only after the next completion, if there is one; in
+/// the safe order nothing may depend on when that is.
 void GraphExecutor::issue_pass(std::uint32_t r) {
+    while (issue_ready(r) && config_.issue_order == IssueOrder::kSafe) {
+    }
+}
+
+/// Returns whether nodes became ready meanwhile.
+bool GraphExecutor::issue_ready(std::uint32_t r) {
     Rank& rank = ranks_[r];
+    const std::vector<Node>& nodes = workload_.trace(r).nodes;
     ++pass_;
     while (true) {
         std::size_t best = kSlotCount;
+        std::uint32_t node = kNil;
         for (std::size_t slot = 0; slot < kSlotCount; ++slot) {
-            if (rank.busy[slot] || rank.ready[slot].empty()) continue;
-            if (best == kSlotCount || rank.ready[slot].front() < rank.ready[best].front()) best = slot;
+            const std::uint32_t next = next_of(rank, slot);
+            if (next >= node) continue;
+            best = slot;
+            node = next;
         }
         if (best == kSlotCount) break;
         std::vector<std::uint32_t>& heap = rank.ready[best];
         std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-        const std::uint32_t node = heap.back();
         heap.pop_back();
+        if (best == kCommSlot) ++rank.next_turn;
         rank.busy[best] = best != kNoLimit;
         issue(r, node);
     }
     // Nodes that became ready during the pass are looked at in the next one.
-    const std::vector<Node>& nodes = workload_.trace(r).nodes;
+    const bool any = !rank.fresh.empty();
     for (const std::uint32_t node : rank.fresh) push_ready(rank, node, slot_of(nodes[node]));
     rank.fresh.clear();
+    return any;
 }
 
 void GraphExecutor::issue(std::uint32_t r, std::uint32_t n) {
@@ -145,7 +206,7 @@ void GraphExecutor::issue_compute(std::uint32_t r, std::uint32_t n) {
     const Roofline model = roofline(node.num_ops, static_cast<double>(node.bytes), rank.peak_flops,
                                     rank.memory_bytes_per_second);
     if (model.duration_ns >= kEndOfTime) return;  // never ends; the deadlock report names the cause
-    ranks_[r].statistics.gpu_busy_ns += model.duration_ns;
+    add_busy(ranks_[r], model.duration_ns);
     run_for(r, n, model.duration_ns);
 }
 
@@ -158,7 +219,7 @@ void GraphExecutor::issue_communication(std::uint32_t r, std::uint32_t n) {
     } else if (node.kind == NodeKind::kReceive) {
         messages_.receive({node.tag + lane, node.peer + lane, r, node.bytes}, done);
     } else if (node.collective == CollectiveType::kBroadcast) {
-        replay(r, n);
+        run_for(r, n, node.duration_ns);  // on no link and no processor
     } else {
         collectives_->start(r, n);
     }
@@ -166,8 +227,17 @@ void GraphExecutor::issue_communication(std::uint32_t r, std::uint32_t n) {
 
 void GraphExecutor::replay(std::uint32_t r, std::uint32_t n) {
     const Node& node = workload_.trace(r).nodes[n];
-    if (!node.on_cpu) ranks_[r].statistics.gpu_busy_ns += node.duration_ns;
-    timers_.after(r, node.duration_ns, {TimerKind::kNodeDone, n});
+    if (!node.on_cpu) add_busy(ranks_[r], node.duration_ns);
+    run_for(r, n, node.duration_ns);
+}
+
+/// Receives that are replayed overlap without a limit, so that their sum may pass the clock.
+void GraphExecutor::add_busy(Rank& rank, Time duration) {
+    if (duration > kEndOfTime || rank.statistics.gpu_busy_ns > kMostBusy - duration) {
+        throw EndOfTimeError("the durations on a rank are longer in all than " + std::to_string(kMostBusy) +
+                             " ns; recorded durations are too large");
+    }
+    rank.statistics.gpu_busy_ns += duration;
 }
 
 void GraphExecutor::run_for(std::uint32_t r, std::uint32_t n, Time duration) {
@@ -179,6 +249,7 @@ void GraphExecutor::skip(std::uint32_t r, std::uint32_t n) {
     Rank& rank = ranks_[r];
     const workload::Trace& trace = workload_.trace(r);
     const Node& node = trace.nodes[n];
+    queue_.checkpoint()();  // an issue pass of such nodes registers no timer
     rank.busy[slot_of(node)] = false;
     --rank.in_flight;
     rank.states[n] = NodeState::kDone;
@@ -309,7 +380,7 @@ RankResult GraphExecutor::make_result(std::uint32_t r) const {
     result.compute_utilization_pct = 100.0 * statistics.compute_utilization / compute;
     result.memory_utilization_pct = 100.0 * statistics.memory_utilization / compute;
     result.operation_intensity = statistics.operation_intensity / compute;
-    if (config_.track_memory) result.peak_memory_bytes = rank.memory.peak_bytes();
+    if (config_.track_memory) result.peak_memory_bytes = rank.memory.peak_bytes(queue_.checkpoint());
     result.unrun_nodes = static_cast<std::uint32_t>(std::count_if(
         rank.states.begin(), rank.states.end(), [](NodeState s) { return s != NodeState::kDone; }));
     return result;

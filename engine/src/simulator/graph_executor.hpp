@@ -26,6 +26,12 @@ enum class Bound : std::uint8_t { kNone, kCompute, kMemory };
 /// The end of a node that has not ended.
 inline constexpr Time kStillOpen = UINT64_MAX;
 
+/// Per trace, the order of the nodes that take the communication slot; empty for traces that need none.
+struct IssuePlan {
+    std::vector<std::vector<std::uint32_t>> sequence;  ///< nodes in their order
+    std::vector<std::vector<std::uint32_t>> turn;      ///< per node: its place in the sequence
+};
+
 class GraphExecutor {
 public:
     GraphExecutor(const workload::Workload& workload, const SystemConfig& config, EventQueue& queue,
@@ -36,6 +42,14 @@ public:
 
     /// Slows one rank; before `start`.
     void derate(std::uint32_t rank, double compute_factor, double memory_factor);
+
+    /// Makes ranks issue communication in the order of a plan, which must outlive this; before `start`.
+    void follow(const IssuePlan& plan);
+
+    static bool takes_comm_slot(const workload::Node& node) { return slot_of(node) == kCommSlot; }
+
+    /// Whether a ready node is kept back by the plan alone.
+    bool awaits_its_turn(std::uint32_t rank, std::uint32_t node) const;
 
     /// Keeps the ends of nodes; before `start`.
     void keep_ends();
@@ -67,7 +81,8 @@ private:
     enum Slot : std::uint8_t { kCpuSlot, kComputeSlot, kCommSlot, kNoLimit, kSlotCount };
 
     struct Rank {
-        std::array<std::vector<std::uint32_t>, kSlotCount> ready;  ///< heaps, smallest node first
+        /// Heaps, smallest node first; of planned ranks the heap of communication holds turns.
+        std::array<std::vector<std::uint32_t>, kSlotCount> ready;
         std::array<bool, kSlotCount> busy{};
         std::vector<std::uint32_t> fresh;  ///< became ready during the issue pass
         std::vector<std::uint32_t> waits;  ///< nodes still waited for, per node
@@ -76,22 +91,28 @@ private:
         std::vector<std::uint32_t> passes;  ///< in which a node was issued
         std::vector<NodeState> states;
         std::uint32_t in_flight = 0;
+        const std::vector<std::uint32_t>* sequence = nullptr;  ///< of a plan, if the rank follows one
+        const std::vector<std::uint32_t>* turn = nullptr;
+        std::uint32_t next_turn = 0;
         double peak_flops = 0.0;
         double memory_bytes_per_second = 0.0;
         RankStatistics statistics;
         MemoryTracker memory{0};
     };
 
-    Slot slot_of(const workload::Node& node) const;
+    static Slot slot_of(const workload::Node& node);
     ActivityClass class_of(const workload::Node& node) const;
     static void push_ready(Rank& rank, std::uint32_t node, Slot slot);
+    static std::uint32_t next_of(const Rank& rank, std::size_t slot);
     void issue_pass(std::uint32_t rank);
+    bool issue_ready(std::uint32_t rank);
     void issue(std::uint32_t rank, std::uint32_t node);
     void issue_compute(std::uint32_t rank, std::uint32_t node);
     void issue_communication(std::uint32_t rank, std::uint32_t node);
     void issue_remote_memory(std::uint32_t rank, std::uint32_t node);
     void replay(std::uint32_t rank, std::uint32_t node);
     void skip(std::uint32_t rank, std::uint32_t node);
+    static void add_busy(Rank& rank, Time duration);
     void run_for(std::uint32_t rank, std::uint32_t node, Time duration);
     void start_access(std::uint32_t rank, std::uint32_t node);
     void account(std::uint32_t rank, std::uint32_t node);

@@ -1,13 +1,19 @@
 // Events of links: a message reaches the next device, and its link is free again.
 #include "simulator/link_network.hpp"
 
+#include <string>
 #include <utility>
+
+#include "core/error.hpp"
 
 namespace dse::simulator {
 
 LinkNetwork::LinkNetwork(EventQueue& queue, const std::vector<network::Dimension>& dimensions,
                          std::vector<network::LinkFault> faults)
-    : queue_(queue), fabric_(dimensions), faults_(std::move(faults)), links_(fabric_.links().size()) {
+    : queue_(queue),
+      fabric_(dimensions, queue.checkpoint()),
+      faults_(std::move(faults)),
+      links_(fabric_.links().size()) {
     if (!faults_.empty()) {
         network::Fabric trial = fabric_;
         for (const network::LinkFault& fault : faults_) trial.degrade(fault);  // all must name a link
@@ -23,14 +29,32 @@ LinkNetwork::LinkNetwork(EventQueue& queue, const std::vector<network::Dimension
 
 void LinkNetwork::inject(std::uint32_t message, std::uint32_t source, std::uint32_t destination,
                          std::uint64_t bytes) {
+    const std::uint32_t index = new_packet(message, EventKind::kArrival, bytes);
+    const auto route = fabric_.route(source, destination, queue_.checkpoint());
+    packets_[index].links.assign(route.begin(), route.end());
+    enter(index);
+}
+
+void LinkNetwork::send_over(std::uint32_t object, std::uint32_t from, std::uint32_t to, std::uint64_t bytes) {
+    const std::uint32_t* const link = fabric_.link_between(from, to);
+    if (link == nullptr || fabric_.link(*link).removed) {
+        throw SimulationError("a synthesized collective sends over the link from " + std::to_string(from) +
+                              " to " + std::to_string(to) +
+                              ", which is removed by then; its schedule does not go round it");
+    }
+    const std::uint32_t index = new_packet(object, EventKind::kScheduledArrival, bytes);
+    packets_[index].links.assign(1, *link);
+    enter(index);
+}
+
+std::uint32_t LinkNetwork::new_packet(std::uint32_t message, EventKind at_end, std::uint64_t bytes) {
     const std::uint32_t index = packets_.acquire();
     Packet& packet = packets_[index];
     packet.message = message;
+    packet.at_end = at_end;
     packet.bytes = bytes;
     packet.position = 0;
-    const auto route = fabric_.route(source, destination);
-    packet.links.assign(route.begin(), route.end());
-    enter(index);
+    return index;
 }
 
 void LinkNetwork::enter(std::uint32_t index) {
@@ -54,15 +78,15 @@ void LinkNetwork::transmit(std::uint32_t index, std::uint32_t packet) {
     const network::FabricLink& link = fabric_.link(index);
     const double serialisation = static_cast<double>(packets_[packet].bytes) / link.bytes_per_ns;
     links_[index].busy = true;
-    const Time arrival = queue_.now() + static_cast<Time>(link.latency_ns + serialisation);
+    const Time arrival = queue_.now() + whole_ns(link.latency_ns + serialisation);
     const bool last = packets_[packet].position + 1 == packets_[packet].links.size();
     if (last) {
-        queue_.schedule(arrival, {EventKind::kArrival, packets_[packet].message});
+        queue_.schedule(arrival, {packets_[packet].at_end, packets_[packet].message});
         packets_.remove(packet);
     } else {
         queue_.schedule(arrival, {EventKind::kHop, packet});
     }
-    queue_.schedule(queue_.now() + static_cast<Time>(serialisation), {EventKind::kLinkFree, index});
+    queue_.schedule(queue_.now() + whole_ns(serialisation), {EventKind::kLinkFree, index});
 }
 
 void LinkNetwork::hop(std::uint32_t packet) {

@@ -20,6 +20,13 @@ public:
     /// Enters the first link now; the last device raises an kArrival event for `message`.
     void inject(std::uint32_t message, std::uint32_t source, std::uint32_t destination, std::uint64_t bytes);
 
+    /// Enters the link between two devices now; a kScheduledArrival event for `object` is raised at its end.
+    /// Throws SimulationError if it is not there any more.
+    void send_over(std::uint32_t object, std::uint32_t from, std::uint32_t to, std::uint64_t bytes);
+    std::uint32_t device_on_line(std::uint32_t dimension, std::uint32_t npu, std::uint32_t local) const {
+        return fabric_.device_on_line(dimension, npu, local);
+    }
+
     void hop(std::uint32_t packet);
     void link_free(std::uint32_t link);
     void fault(std::uint32_t index) { fabric_.degrade(faults_[index]); }
@@ -27,6 +34,7 @@ public:
 private:
     struct Packet {
         std::uint32_t message = 0;
+        EventKind at_end = EventKind::kArrival;
         std::uint64_t bytes = 0;
         std::uint32_t position = 0;        ///< in `links`
         std::vector<std::uint32_t> links;  ///< the route, fixed when the message is sent
@@ -37,6 +45,7 @@ private:
         std::uint32_t head = kNil, tail = kNil;
     };
 
+    std::uint32_t new_packet(std::uint32_t message, EventKind at_end, std::uint64_t bytes);
     void enter(std::uint32_t packet);
     void transmit(std::uint32_t link, std::uint32_t packet);
 

@@ -8,6 +8,13 @@
 
 namespace dse::simulator {
 
+namespace {
+
+constexpr std::uint64_t kMostTensorBytes = std::uint64_t{1} << 62;
+constexpr std::size_t kManyChanges = std::size_t{1} << 18;  // fewer are sorted in some ms
+
+}  // namespace
+
 void MemoryTracker::read(std::span<const workload::TensorMention> mentions, Time end) {
     for (const workload::TensorMention& mention : mentions) {
         TensorLife& tensor = tensors_[mention.tensor];
@@ -26,15 +33,30 @@ std::uint32_t MemoryTracker::write(std::span<const workload::TensorMention> ment
     return kNil;
 }
 
-std::uint64_t MemoryTracker::peak_bytes() const {
+std::uint64_t MemoryTracker::peak_bytes(const Checkpoint& checkpoint) const {
     std::vector<std::pair<Time, std::int64_t>> changes;
     changes.reserve(tensors_.size() * 2);
-    for (const TensorLife& tensor : tensors_) {
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+        checkpoint.every(i);
+        const TensorLife& tensor = tensors_[i];
         if (!tensor.known) continue;
+        if (tensor.bytes > kMostTensorBytes - all) {
+            throw SimulationError("the tensors of a rank have more than " + std::to_string(kMostTensorBytes) +
+                                  " bytes in all");
+        }
+        all += tensor.bytes;
         changes.emplace_back(tensor.birth, static_cast<std::int64_t>(tensor.bytes));
         if (tensor.read) changes.emplace_back(tensor.death, -static_cast<std::int64_t>(tensor.bytes));
     }
-    std::sort(changes.begin(), changes.end());
+    if (changes.size() < kManyChanges) {
+        std::sort(changes.begin(), changes.end());
+    } else {
+        std::sort(changes.begin(), changes.end(), [&](const auto& a, const auto& b) {
+            checkpoint();
+            return a < b;
+        });
+    }
     std::int64_t total = 0;
     std::int64_t peak = 0;
     for (std::size_t i = 0; i < changes.size(); ++i) {

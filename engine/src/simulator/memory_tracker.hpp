@@ -31,7 +31,8 @@ public:
     std::uint32_t write(std::span<const workload::TensorMention> mentions, Time start);
 
     /// Largest total after the births and deaths of a tick. Linear but for sorting the deaths.
-    std::uint64_t peak_bytes() const;
+    /// Throws SimulationError for tensors whose sizes have no sum.
+    std::uint64_t peak_bytes(const Checkpoint& checkpoint = {}) const;
 
     /// By index of tensor in the trace.
     const std::vector<TensorLife>& lives() const { return tensors_; }

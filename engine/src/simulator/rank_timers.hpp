@@ -14,14 +14,14 @@ enum class TimerKind : std::uint8_t {
     kPacketReady,     ///< a packet has passed the endpoint; object: stream
     kReducingPacket,  ///< the same for a packet that is then reduced; object: stream
     kPacketReduced,   ///< object: stream
-    kTree,            ///< a step of a tree; object: stream
+    kStep,            ///< a step of an algorithm without packet pump; object: stream
     kCollectiveDone,  ///< lockstep: a collective is over; object: node
 };
 
 struct Timer {
     TimerKind kind;
     std::uint32_t object;
-    std::uint64_t detail = 0;  ///< kReducingPacket: reduction time; kTree: step
+    std::uint64_t detail = 0;  ///< kReducingPacket: reduction time; kStep: what
 };
 
 /// A bucket is one global event; timers join it in order of registration, also while it runs.
@@ -29,9 +29,12 @@ class RankTimers {
 public:
     RankTimers(EventQueue& queue, std::uint32_t rank_count) : queue_(queue), pending_(rank_count) {}
 
+    const Checkpoint& checkpoint() const { return queue_.checkpoint(); }
+
     void after(std::uint32_t rank, Time delay, Timer timer) {
         const Time time = queue_.now() + delay;
         const std::uint32_t index = bucket_at(rank, time);
+        queue_.checkpoint()();
         const std::uint32_t entry = entries_.add({timer, kNil});
         Bucket& bucket = buckets_[index];
         if (bucket.tail == kNil) {

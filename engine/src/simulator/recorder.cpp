@@ -40,12 +40,13 @@ Recorder::Recorder(const workload::Workload& workload, const SystemConfig& confi
     }
 }
 
-void Recorder::take(const GraphExecutor& executor, const SimulationResult& result) {
+void Recorder::take(const GraphExecutor& executor, const SimulationResult& result,
+                    const Checkpoint& checkpoint) {
     for (const std::uint32_t rank : chosen_ranks(result)) {
         const Place place{rank, result.class_of_rank[rank]};
-        RankRecording& ranked = recording_.ranks.emplace_back(rank_recording(executor, place));
-        if (!config_.replay_only) match_receives(executor, result, place, ranked);
-        if (config_.track_memory) add_tensors(executor, place, ranked);
+        RankRecording& ranked = recording_.ranks.emplace_back(rank_recording(executor, place, checkpoint));
+        if (!config_.replay_only) match_receives(executor, result, place, ranked, checkpoint);
+        if (config_.track_memory) add_tensors(executor, place, ranked, checkpoint);
     }
 }
 
@@ -70,12 +71,14 @@ std::vector<std::uint32_t> Recorder::chosen_ranks(const SimulationResult& result
     return {std::min(last, fullest), std::max(last, fullest)};
 }
 
-RankRecording Recorder::rank_recording(const GraphExecutor& executor, Place place) {
+RankRecording Recorder::rank_recording(const GraphExecutor& executor, Place place,
+                                       const Checkpoint& checkpoint) {
     const Trace& trace = workload_.trace(place.rank);
     RankRecording ranked;
     ranked.rank = place.rank;
     std::vector<std::uint32_t> row(trace.nodes.size(), kNil);
     for (std::uint32_t n = 0; n < trace.nodes.size(); ++n) {
+        checkpoint();
         const NodeState state = executor.state(place.index, n);
         if (state != NodeState::kIssued && state != NodeState::kDone) continue;
         row[n] = static_cast<std::uint32_t>(ranked.nodes.size());
@@ -83,6 +86,7 @@ RankRecording Recorder::rank_recording(const GraphExecutor& executor, Place plac
     }
     for (std::uint32_t n = 0; n < trace.nodes.size(); ++n) {
         for (const std::uint32_t child : trace.children_of(trace.nodes[n])) {
+            checkpoint();
             if (row[child] != kNil) ranked.nodes[row[child]].parents.push_back(n);
         }
     }
@@ -122,16 +126,18 @@ std::int32_t Recorder::group_index(std::uint32_t communicator) {
 
 /// The k-th send of a name belongs to the k-th receive of that name, in order of issue (simulator spec, 6.1).
 void Recorder::match_receives(const GraphExecutor& executor, const SimulationResult& result, Place place,
-                              RankRecording& ranked) const {
+                              RankRecording& ranked, const Checkpoint& checkpoint) const {
     const Trace& trace = workload_.trace(place.rank);
     std::map<std::uint32_t, Sends> sends_of_peer;
     std::map<std::uint32_t, std::int32_t> send_of_receive;
-    for (const auto& [name, receives] : messages_of(executor, place, NodeKind::kReceive)) {
+    for (const auto& [name, receives] : messages_of(executor, place, NodeKind::kReceive, checkpoint)) {
+        checkpoint();
         const auto& [tag, bytes, peer] = name;
         const Place sender{peer, result.class_of_rank[peer]};
         auto known = sends_of_peer.find(peer);
         if (known == sends_of_peer.end()) {
-            known = sends_of_peer.emplace(peer, messages_of(executor, sender, NodeKind::kSend)).first;
+            known =
+                sends_of_peer.emplace(peer, messages_of(executor, sender, NodeKind::kSend, checkpoint)).first;
         }
         const auto sends = known->second.find({tag, bytes, place.rank});
         if (sends == known->second.end()) continue;
@@ -150,11 +156,13 @@ void Recorder::match_receives(const GraphExecutor& executor, const SimulationRes
     }
 }
 
-Recorder::Sends Recorder::messages_of(const GraphExecutor& executor, Place place, NodeKind kind) const {
+Recorder::Sends Recorder::messages_of(const GraphExecutor& executor, Place place, NodeKind kind,
+                                      const Checkpoint& checkpoint) const {
     const Trace& trace = workload_.trace(place.rank);
     const std::uint32_t lane = workload_.lane_of_rank[place.rank];
     Sends messages;
     for (std::uint32_t n = 0; n < trace.nodes.size(); ++n) {
+        checkpoint();
         const Node& node = trace.nodes[n];
         const NodeState state = executor.state(place.index, n);
         if (node.kind != kind || (state != NodeState::kIssued && state != NodeState::kDone)) continue;
@@ -169,7 +177,8 @@ Recorder::Sends Recorder::messages_of(const GraphExecutor& executor, Place place
     return messages;
 }
 
-void Recorder::add_tensors(const GraphExecutor& executor, Place place, RankRecording& ranked) const {
+void Recorder::add_tensors(const GraphExecutor& executor, Place place, RankRecording& ranked,
+                           const Checkpoint& checkpoint) const {
     const Trace& trace = workload_.trace(place.rank);
     std::vector<bool> written(trace.tensor_count);
     for (const Node& node : trace.nodes) {
@@ -179,6 +188,7 @@ void Recorder::add_tensors(const GraphExecutor& executor, Place place, RankRecor
     }
     const std::vector<TensorLife>& lives = executor.memory(place.index).lives();
     for (std::uint32_t t = 0; t < lives.size(); ++t) {
+        checkpoint();
         const TensorLife& life = lives[t];
         if (!life.known) continue;
         RecordedTensor& tensor = ranked.tensors.emplace_back();

@@ -20,7 +20,7 @@ public:
     Recorder(const workload::Workload& workload, const SystemConfig& config, RecordingRequest request);
 
     /// `result` gives each rank its index in the executor; its classes may be finer than the final ones.
-    void take(const GraphExecutor& executor, const SimulationResult& result);
+    void take(const GraphExecutor& executor, const SimulationResult& result, const Checkpoint& checkpoint);
 
     /// What was taken; the result itself is left to the caller.
     Recording release() { return std::move(recording_); }
@@ -35,12 +35,14 @@ private:
     using Sends = std::map<MessageName, std::vector<std::uint32_t>>;
 
     std::vector<std::uint32_t> chosen_ranks(const SimulationResult& result) const;
-    RankRecording rank_recording(const GraphExecutor& executor, Place place);
+    RankRecording rank_recording(const GraphExecutor& executor, Place place, const Checkpoint& checkpoint);
     RecordedNode node_recording(const GraphExecutor& executor, Place place, std::uint32_t n);
     void match_receives(const GraphExecutor& executor, const SimulationResult& result, Place place,
-                        RankRecording& ranked) const;
-    Sends messages_of(const GraphExecutor& executor, Place place, workload::NodeKind kind) const;
-    void add_tensors(const GraphExecutor& executor, Place place, RankRecording& ranked) const;
+                        RankRecording& ranked, const Checkpoint& checkpoint) const;
+    Sends messages_of(const GraphExecutor& executor, Place place, workload::NodeKind kind,
+                      const Checkpoint& checkpoint) const;
+    void add_tensors(const GraphExecutor& executor, Place place, RankRecording& ranked,
+                     const Checkpoint& checkpoint) const;
     std::int32_t group_index(std::uint32_t communicator);
 
     const workload::Workload& workload_;

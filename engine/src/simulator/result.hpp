@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cancellation.hpp"
 #include "workload/workload.hpp"
 
 namespace dse::simulator {
@@ -48,6 +49,7 @@ struct SimulationResult {
 };
 
 /// Gathers classes with equal traces and figures, in order of their lowest rank.
-void merge_equal_classes(const workload::Workload& workload, SimulationResult& result);
+void merge_equal_classes(const workload::Workload& workload, SimulationResult& result,
+                         const Checkpoint& checkpoint = {});
 
 }  // namespace dse::simulator

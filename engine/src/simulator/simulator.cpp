@@ -1,12 +1,14 @@
 // Checks, then the fast way if it is proven for this point, else the general engine.
 #include "simulator/simulator.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "core/error.hpp"
 #include "network/congestion_unaware.hpp"
 #include "simulator/general_simulation.hpp"
+#include "simulator/issue_plan.hpp"
 #include "simulator/lockstep_simulation.hpp"
 #include "simulator/recorder.hpp"
 #include "simulator/symmetry.hpp"
@@ -28,10 +30,13 @@ void check_fit(const workload::Workload& workload, const SystemConfig& config, s
     for (const workload::Trace& trace : *workload.traces) {
         if (config.track_memory && !trace.untracked_reason.empty()) {
             throw InputError(trace.untracked_reason +
-                             "; memory tracking needs it, or set track-local-mem to 0");
+                             "; memory tracking needs it, or write system.track_local_memory=false (in "
+                             "system.json: \"track-local-mem\": 0)");
         }
         if (config.roofline && !config.replay_only && !trace.no_roofline_reason.empty()) {
-            throw InputError(trace.no_roofline_reason + "; or set roofline-enabled to 0");
+            throw InputError(trace.no_roofline_reason +
+                             "; or write system.roofline_enabled=false (in "
+                             "system.json: \"roofline-enabled\": 0)");
         }
         if (trace.least_dimension_entries < config.network.size()) {
             throw InputError("an involve_dims list has " + std::to_string(trace.least_dimension_entries) +
@@ -42,40 +47,57 @@ void check_fit(const workload::Workload& workload, const SystemConfig& config, s
 }
 
 SimulationResult run(const workload::Workload& workload, const SystemConfig& config, Method method,
-                     Recorder* recorder) {
+                     Recorder* recorder, const Checkpoint& checkpoint) {
     check(config);
-    const network::CongestionUnaware network(config.network);
+    const network::CongestionUnaware network(config.network, checkpoint);
     check_fit(workload, config, network.address().npus());
+    const bool planned = needs_plan(workload, config);
+    std::optional<IssuePlan> plan;
+    const auto plan_if_needed = [&]() -> const IssuePlan* {
+        if (planned && !plan) plan = plan_issue_order(workload, config, network, checkpoint);
+        return plan ? &*plan : nullptr;
+    };
     SimulationResult result;
+    std::string obstacle;
     if (method == Method::kAssumeSymmetry) {
-        result =
-            simulate_classes(workload, config, network, assume_rank_classes(workload, network), recorder);
+        result = simulate_classes(workload, config, network, assume_rank_classes(workload, network), recorder,
+                                  nullptr, checkpoint);
         result.by_classes = true;
     } else {
         try {
             if (method == Method::kGeneral) throw NotSymmetric("the general engine was asked for");
-            result = simulate_classes(workload, config, network, find_rank_classes(workload, config, network),
-                                      recorder);
+            const RankClasses classes = find_rank_classes(workload, config, network, checkpoint);
+            // One class per trace of a sound system: that run makes the plan, so it follows it.
+            const bool makes_plan =
+                classes.representative.size() == workload.traces->size() && config.deratings.empty();
+            result = simulate_classes(workload, config, network, classes, recorder,
+                                      makes_plan ? nullptr : plan_if_needed(), checkpoint);
             result.by_classes = true;
-        } catch (const NotSymmetric& obstacle) {
-            result = simulate_every_rank(workload, config, network, recorder);
-            result.obstacle = obstacle.what();
+        } catch (const NotSymmetric& why) {
+            obstacle = why.what();
+        } catch (const EndOfTimeError&) {
+            obstacle = "a time beyond the clock";  // the general engine says which event is
+        }
+        if (!result.by_classes) {
+            result = simulate_every_rank(workload, config, network, recorder, plan_if_needed(), checkpoint);
+            result.obstacle = obstacle;
         }
     }
-    merge_equal_classes(workload, result);
+    merge_equal_classes(workload, result, checkpoint);
     return result;
 }
 
 }  // namespace
 
-SimulationResult simulate(const workload::Workload& workload, const SystemConfig& config, Method method) {
-    return run(workload, config, method, nullptr);
+SimulationResult simulate(const workload::Workload& workload, const SystemConfig& config, Method method,
+                          const Checkpoint& checkpoint) {
+    return run(workload, config, method, nullptr, checkpoint);
 }
 
 Recording record(const workload::Workload& workload, const SystemConfig& config, Method method,
-                 RecordingRequest request) {
+                 RecordingRequest request, const Checkpoint& checkpoint) {
     Recorder recorder(workload, config, std::move(request));
-    SimulationResult result = run(workload, config, method, &recorder);
+    SimulationResult result = run(workload, config, method, &recorder, checkpoint);
     Recording recording = recorder.release();
     recording.result = std::move(result);
     return recording;

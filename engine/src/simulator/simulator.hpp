@@ -17,13 +17,15 @@ enum class Method : std::uint8_t {
 /// Runs a workload on a system. The result is the same for kAuto and kGeneral, except for `events`.
 ///
 /// Re-entrant and without global state. Throws InputError for a system that does not fit the workload and
-/// SimulationError for what the reference cannot run either. Ranks that cannot finish are not an error: the
-/// result says `deadlock`, keeps the figures of the finished ranks and lists the nodes that block the others.
+/// SimulationError for what the reference cannot run either, and for times that the clock does not have.
+/// Ranks that cannot finish are not an error: the result says `deadlock`, keeps the figures of the finished
+/// ranks and lists the nodes that block the others.
 SimulationResult simulate(const workload::Workload& workload, const SystemConfig& config,
-                          Method method = Method::kAuto);
+                          Method method = Method::kAuto, const Checkpoint& checkpoint = {});
 
 /// The same, and what happened when on chosen ranks. Costs no more than their names and times.
 Recording record(const workload::Workload& workload, const SystemConfig& config,
-                 Method method = Method::kAuto, RecordingRequest request = {});
+                 Method method = Method::kAuto, RecordingRequest request = {},
+                 const Checkpoint& checkpoint = {});
 
 }  // namespace dse::simulator

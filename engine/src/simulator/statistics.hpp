@@ -51,8 +51,7 @@ inline Roofline roofline(double num_ops, double bytes, double peak_flops, double
     result.flops_per_second = std::min(memory_bytes_per_second * result.operations_per_byte, peak_flops);
     const double duration = num_ops / result.flops_per_second * 1e9;
     // No operations at all give 0/0; such a node, and one that outlasts the clock, never ends.
-    result.duration_ns =
-        duration < static_cast<double>(kEndOfTime) ? static_cast<Time>(duration) : kEndOfTime;
+    result.duration_ns = whole_ns(duration);
     return result;
 }
 

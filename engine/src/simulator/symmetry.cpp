@@ -22,9 +22,11 @@ struct TraceUse {
     std::set<std::uint32_t> send_peers, receive_peers;  ///< before the lane is added
 };
 
-TraceUse use_of(const workload::Trace& trace) {
+TraceUse use_of(const workload::Trace& trace, const Checkpoint& checkpoint) {
     TraceUse use;
-    for (const Node& node : trace.nodes) {
+    for (std::size_t i = 0; i < trace.nodes.size(); ++i) {
+        checkpoint.every(i);
+        const Node& node = trace.nodes[i];
         if (node.kind == NodeKind::kCollective && node.collective != CollectiveType::kBroadcast) {
             use.slots.insert(node.slot);
         }
@@ -46,11 +48,12 @@ struct Progression {
     bool operator==(const Progression&) const = default;
 };
 
-Progression progression_of(const Communicator& communicator) {
+Progression progression_of(const Communicator& communicator, const Checkpoint& checkpoint) {
     const std::vector<std::uint32_t>& members = communicator.members;
     const Progression result{members.size() > 1 ? members[1] - members[0] : 1,
                              static_cast<std::uint32_t>(members.size())};
     for (std::size_t i = 1; i < members.size(); ++i) {
+        checkpoint();
         if (members[i] <= members[i - 1] || members[i] - members[i - 1] != result.stride) {
             throw NotSymmetric("group " + communicator.name + " is not an axis of the ranks");
         }
@@ -61,9 +64,9 @@ Progression progression_of(const Communicator& communicator) {
 class Partitioner {
 public:
     Partitioner(const Workload& workload, const SystemConfig& config,
-                const network::CongestionUnaware& network)
-        : workload_(workload), config_(config), network_(network) {
-        for (const workload::Trace& trace : *workload.traces) uses_.push_back(use_of(trace));
+                const network::CongestionUnaware& network, const Checkpoint& checkpoint)
+        : workload_(workload), config_(config), network_(network), checkpoint_(checkpoint) {
+        for (const workload::Trace& trace : *workload.traces) uses_.push_back(use_of(trace, checkpoint));
         slots_ = workload.rank_count() > 0 ? static_cast<std::uint32_t>(workload.slots_of(0).size()) : 0;
     }
 
@@ -91,6 +94,7 @@ private:
         if (workload_.traces->size() == workload_.rank_count())
             throw NotSymmetric("every rank has its own trace");
         for (std::uint32_t rank = 0; rank < workload_.rank_count(); ++rank) {
+            checkpoint_();
             if (workload_.slots_of(rank).size() != slots_)
                 throw NotSymmetric("ranks have different communicators");
         }
@@ -108,7 +112,7 @@ private:
             if (communicator.by_dimension) throw NotSymmetric("communicators by dimension");
             any_full = any_full || is_full(workload_, communicator);
             const Progression axis = communicator.members.empty() ? Progression{1, workload_.rank_count()}
-                                                                  : progression_of(communicator);
+                                                                  : progression_of(communicator, checkpoint_);
             const auto entry = axis_of_slot.emplace(slot, axis).first;
             if (entry->second != axis) throw NotSymmetric("groups of one axis differ in stride or size");
         });
@@ -126,8 +130,10 @@ private:
     template <typename Visitor>
     void for_each_use(Visitor visit) const {
         for (std::uint32_t rank = 0; rank < workload_.rank_count(); ++rank) {
+            checkpoint_();
             const auto slots = workload_.slots_of(rank);
             for (const std::uint32_t slot : uses_[workload_.trace_of_rank[rank]].slots) {
+                checkpoint_();
                 if (slots[slot] == workload::kNoSlot) throw NotSymmetric("a rank without its group");
                 visit(slot, slots[slot]);
             }
@@ -138,11 +144,13 @@ private:
     void find_ring_wires() {
         ring_wires_.resize(workload_.communicators.size());
         for (std::size_t i = 0; i < ring_wires_.size(); ++i) {
+            checkpoint_();
             const Communicator& communicator = workload_.communicators[i];
             if (is_full(workload_, communicator) || communicator.members.size() < 2) continue;
             const std::vector<std::uint32_t>& members = communicator.members;
             ring_wires_[i] = network_.wire(members.back(), members.front());
             for (std::size_t j = 1; j < members.size(); ++j) {
+                checkpoint_();
                 if (network_.wire(members[j - 1], members[j]) != ring_wires_[i]) {
                     throw NotSymmetric("the ring of group " + communicator.name + " has unequal wires");
                 }
@@ -154,10 +162,10 @@ private:
         std::map<std::vector<std::uint32_t>, std::uint32_t> colors;
         std::vector<std::uint32_t> key;
         for (std::uint32_t rank = 0; rank < workload_.rank_count(); ++rank) {
+            checkpoint_();
             const std::uint32_t trace = workload_.trace_of_rank[rank];
             key.assign({trace, derating_of(rank)});
-            for (const std::uint32_t slot : uses_[trace].slots)
-                add(key, ring_wires_[workload_.slots_of(rank)[slot]]);
+            for (const std::uint32_t slot : uses_[trace].slots) add(key, workload_.slots_of(rank)[slot]);
             for (const std::uint32_t peer : uses_[trace].send_peers)
                 add(key, network_.wire(rank, peer_of(rank, peer)));
             color_.push_back(colors.emplace(key, static_cast<std::uint32_t>(colors.size())).first->second);
@@ -172,6 +180,20 @@ private:
             if (config_.deratings[i].npu == rank) found = i + 1;
         }
         return found;
+    }
+
+    /// The wires of a group's ring, and the schedules that it has instead.
+    void add(std::vector<std::uint32_t>& key, std::uint32_t communicator) {
+        using collectives::ScopeKind;
+        add(key, ring_wires_[communicator]);
+        for (const auto type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
+                                CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
+            const auto* const use = config_.synthesized_for({type, ScopeKind::kCommunicator, communicator});
+            const void* const schedules = use == nullptr ? nullptr : use->schedules.get();
+            key.push_back(
+                schedule_numbers_.emplace(schedules, static_cast<std::uint32_t>(schedule_numbers_.size()))
+                    .first->second);
+        }
     }
 
     static void add(std::vector<std::uint32_t>& key, Wire wire) {
@@ -189,6 +211,7 @@ private:
         std::vector<std::uint32_t> refined;
         std::vector<std::uint32_t> key;
         for (std::uint32_t rank = 0; rank < workload_.rank_count(); ++rank) {
+            checkpoint_();
             const TraceUse& use = uses_[workload_.trace_of_rank[rank]];
             key.assign(1, color_[rank]);
             for (const auto* peers : {&use.send_peers, &use.receive_peers}) {
@@ -211,6 +234,7 @@ private:
         });
         for (const Communicator& communicator : workload_.communicators) {
             for (const std::uint32_t member : communicator.members) {
+                checkpoint_();
                 if (color_[member] != color_[communicator.members.front()]) {
                     throw NotSymmetric("group " + communicator.name + " has ranks of several classes");
                 }
@@ -236,18 +260,20 @@ private:
     const Workload& workload_;
     const SystemConfig& config_;
     const network::CongestionUnaware& network_;
+    const Checkpoint& checkpoint_;
     std::uint32_t slots_ = 0;
     std::vector<TraceUse> uses_;
     std::vector<Wire> ring_wires_;  ///< per communicator
     std::vector<std::uint32_t> color_;
+    std::map<const void*, std::uint32_t> schedule_numbers_;
     std::size_t color_count_ = 0;
 };
 
 }  // namespace
 
 RankClasses find_rank_classes(const Workload& workload, const SystemConfig& config,
-                              const network::CongestionUnaware& network) {
-    return Partitioner(workload, config, network).find();
+                              const network::CongestionUnaware& network, const Checkpoint& checkpoint) {
+    return Partitioner(workload, config, network, checkpoint).find();
 }
 
 RankClasses assume_rank_classes(const Workload& workload, const network::CongestionUnaware& network) {

@@ -2,22 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
+#include "core/not_symmetric.hpp"
 #include "network/congestion_unaware.hpp"
 #include "simulator/config.hpp"
 #include "workload/workload.hpp"
 
 namespace dse::simulator {
-
-/// Ranks cannot be simulated class by class; the message says why. Leaves the simulator
-/// only where symmetry is assumed without proof.
-class NotSymmetric : public std::runtime_error {
-public:
-    explicit NotSymmetric(const std::string& reason) : std::runtime_error(reason) {}
-};
 
 /// A partition of the ranks into classes whose members see the same history.
 struct RankClasses {
@@ -41,7 +33,7 @@ struct RankClasses {
 /// * a derated NPU is a class of its own; links are equal and messages do not queue on them;
 /// * one queue per dimension, no rendezvous, no shared remote memory: these couple ranks or phases otherwise.
 RankClasses find_rank_classes(const workload::Workload& workload, const SystemConfig& config,
-                              const network::CongestionUnaware& network);
+                              const network::CongestionUnaware& network, const Checkpoint& checkpoint = {});
 
 /// The partition by traces alone, without any proof: for tests that must see a broken precondition.
 RankClasses assume_rank_classes(const workload::Workload& workload,

@@ -21,6 +21,15 @@ public:
     virtual void receive(const MessageKey& key, Callback on_receipt) = 0;
 };
 
+/// Throws SimulationError for a send node without content, which the reference cannot send.
+inline void require_content(const MessageKey& key) {
+    if (key.bytes > 0) return;
+    throw SimulationError(
+        "a message between pipeline stages has 0 bytes: its tensor is cut to less than one byte; use a "
+        "larger "
+        "model or batch, or smaller degrees");
+}
+
 /// Delivers messages and calls back. `Handler` is called as `handler(callback)`.
 class Transport final : public MessageService {
 public:
@@ -30,6 +39,7 @@ public:
         : queue_(queue), network_(network), links_(links), rendezvous_(rendezvous) {}
 
     void send(const MessageKey& key, Callback on_arrival) override {
+        if (on_arrival.kind == CallbackKind::kNodeDone) require_content(key);
         if (rendezvous_) {
             post(grant_of(key), {CallbackKind::kGrantedSend, key.source, requests_.add({key, on_arrival})});
         } else {

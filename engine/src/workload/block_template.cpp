@@ -62,8 +62,8 @@ Features Variant::features(const StrategySpec& strategy) const {
 /// Where each axis is used by a layout: not at all, sharding a dimension, or hidden in a partial sum.
 struct BlockCompiler::Placement {
     enum class Use : std::uint8_t { kAbsent, kSharded, kPartial };
-    std::array<Use, 3> use{};
-    std::array<char, 3> dimension{};
+    std::array<Use, kAxes.size()> use{};
+    std::array<char, kAxes.size()> dimension{};
 };
 
 /// Finds operands by name, rows that only stand for another one included.

@@ -7,6 +7,7 @@
 
 #include "workload/block_tables.hpp"
 #include "workload/fidelity.hpp"
+#include "workload/strategy.hpp"
 #include "workload/symbols.hpp"
 
 namespace dse::workload {
@@ -18,18 +19,6 @@ enum class CollectiveType : std::uint8_t {
     kBroadcast = 5,
     kAllToAll = 6,
     kReduceScatter = 7,
-};
-
-/// What decides the shape of a generated graph.
-struct StrategySpec {
-    std::int64_t dp = 1, tp = 1, sp = 1, pp = 1;
-    bool weight_sharded = false;
-    bool activation_recompute = false;
-
-    std::int64_t degree(Axis axis) const {
-        return axis == Axis::kData ? dp : axis == Axis::kTensor ? tp : sp;
-    }
-    std::int64_t lanes() const { return dp * tp * sp; }
 };
 
 /// A collective on one operand, over the group of an axis.

@@ -25,57 +25,58 @@ std::string_view input_gradient_name(BlockKind kind) {
 }  // namespace
 
 SymbolValues symbol_values(const ModelSpec& model, const StrategySpec& strategy) {
-    return {model.input_dim, model.output_dim,
-            model.d_model,   model.d_ff,
-            model.num_heads, model.shown_kv_heads(),
-            model.seq_len,   model.batch_size / model.fidelity.micro_batches,
-            strategy.dp,     strategy.tp,
-            strategy.sp};
+    SymbolValues values = {model.input_dim, model.output_dim,
+                           model.d_model,   model.d_ff,
+                           model.num_heads, model.shown_kv_heads(),
+                           model.seq_len,   model.batch_size / model.fidelity.micro_batches};
+    for (const Axis axis : kAxes) values[symbol_of(axis)] = strategy.degree(axis);
+    return values;
 }
 
-ModelGraph::ModelGraph(const ModelSpec& model, const StrategySpec& strategy)
+BlockCompiler block_compiler(const ModelSpec& model, const StrategySpec& strategy) {
+    const Variant variant{model.fidelity, model.shown_kv_heads() != model.num_heads,
+                          model.fidelity.block_shapes && model.gated_mlp};
+    return {symbol_values(model, strategy), strategy, variant};
+}
+
+ModelGraph::ModelGraph(const ModelSpec& model, const StrategySpec& strategy, const Checkpoint& checkpoint)
     : fidelity_(model.fidelity),
       recomputes_layers_(strategy.activation_recompute && model.fidelity.recompute == Recompute::kFull),
       layers_(static_cast<std::int32_t>(model.num_layers)),
-      stages_(static_cast<std::int32_t>(strategy.pp)) {
-    const Variant variant{model.fidelity, model.shown_kv_heads() != model.num_heads,
-                          model.fidelity.block_shapes && model.gated_mlp};
-    const BlockCompiler compiler(symbol_values(model, strategy), strategy, variant);
+      stages_(static_cast<std::int32_t>(strategy.pp)),
+      schedule_(schedule_of(model.fidelity.contiguous_stages, layers_, stages_)) {
+    const BlockCompiler compiler = block_compiler(model, strategy);
     for (std::size_t kind = 0; kind < blocks_.size(); ++kind) {
         blocks_[kind] = compiler.compile(static_cast<BlockKind>(kind));
     }
-    append_all();
-    for (const Pass& pass : passes_) connect_pass(compiler, pass);
+    append_all(checkpoint);
+    for (const Pass& pass : passes_) connect_pass(compiler, pass, checkpoint);
     if (fidelity_.just_in_time_gathers) {
         for (std::size_t m = 0; m < passes_.size(); ++m) {
-            hold_back_gathers(passes_[m], m == 0 ? nullptr : &passes_[m - 1]);
+            hold_back_gathers(passes_[m], m == 0 ? nullptr : &passes_[m - 1], checkpoint);
         }
     }
-    if (fidelity_.contiguous_stages) order_micro_batches();
-    if (fidelity_.optimizer_state) hold_back_updates();
-    order_stages();
+    order_steps(checkpoint);
+    if (fidelity_.optimizer_state) hold_back_updates(checkpoint);
+    order_stages(checkpoint);
 }
 
-/// The blocks of one micro-batch with their stages: round robin by layer, or neighbours together.
+/// The blocks of one micro-batch with their stages.
 ModelGraph::Pass ModelGraph::layout(std::int32_t micro_batch) const {
-    const bool contiguous = fidelity_.contiguous_stages;
-    const auto stage_of = [&](std::int32_t layer) {
-        if (!contiguous) return (layer + 1) % stages_;
-        return static_cast<std::int32_t>(static_cast<std::int64_t>(layer) * stages_ / layers_);
-    };
     Pass pass;
     pass.push_back({kInputEmbedding, 0, micro_batch, 0, 0});
     for (std::int32_t layer = 0; layer < layers_; ++layer) {
-        pass.push_back({kAttention, layer, micro_batch, stage_of(layer), 0});
-        pass.push_back({kFeedForward, layer, micro_batch, stage_of(layer), 0});
+        const std::int32_t stage = schedule_->stage_of_layer(layer);
+        pass.push_back({kAttention, layer, micro_batch, stage, 0});
+        pass.push_back({kFeedForward, layer, micro_batch, stage, 0});
     }
-    pass.push_back({kOutputEmbedding, 0, micro_batch, stage_of(contiguous ? layers_ - 1 : layers_), 0});
+    pass.push_back({kOutputEmbedding, 0, micro_batch, schedule_->stage_of_output_embedding(), 0});
     return pass;
 }
 
 /// The reference lists the output embedding second; contiguous stages list it last, which makes it the last
 /// stage.
-void ModelGraph::append_all() {
+void ModelGraph::append_all(const Checkpoint& checkpoint) {
     std::vector<std::size_t> order(2 * static_cast<std::size_t>(layers_) + 2);
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     if (!fidelity_.contiguous_stages) std::rotate(order.begin() + 1, order.end() - 1, order.end());
@@ -92,12 +93,16 @@ void ModelGraph::append_all() {
     for (std::int32_t m = 0; m < fidelity_.micro_batches; ++m) {
         Pass& pass = passes_.emplace_back(layout(m));
         for (const std::size_t i : order) {
+            checkpoint();
             append_block(pass[i]);
             append_sums(pass[i], gradients[i]);
         }
     }
     updates_begin_ = operators_.size();
-    for (const std::size_t i : order) append_updates(passes_.front()[i], gradients[i]);
+    for (const std::size_t i : order) {
+        checkpoint();
+        append_updates(passes_.front()[i], gradients[i]);
+    }
 }
 
 std::int32_t ModelGraph::append(const Block& place, const OperatorTemplate& shape, std::int32_t operand1,
@@ -176,12 +181,13 @@ void ModelGraph::connect(const BlockCompiler& compiler, std::int32_t alias, std:
     }
 }
 
-void ModelGraph::connect_pass(const BlockCompiler& compiler, const Pass& pass) {
+void ModelGraph::connect_pass(const BlockCompiler& compiler, const Pass& pass, const Checkpoint& checkpoint) {
     const Block& output = pass.back();
     if (const std::int32_t loss = at(output, "dy"); op(loss).kind == OperatorKind::kSource) {
         connect(compiler, loss, at(output, "y"));
     }
     for (std::size_t i = 1; i < pass.size(); ++i) {
+        checkpoint();
         // The reference leaves the output embedding of a single layer unconnected.
         if (i + 1 == pass.size() && layers_ < 2) break;
         const Block& before = pass[i - 1];
@@ -196,8 +202,9 @@ void ModelGraph::connect_pass(const BlockCompiler& compiler, const Pass& pass) {
 }
 
 /// Gathers of a block begin when the block before it does: one block ahead.
-void ModelGraph::hold_back_gathers(const Pass& pass, const Pass* previous) {
+void ModelGraph::hold_back_gathers(const Pass& pass, const Pass* previous, const Checkpoint& checkpoint) {
     for (std::size_t i = 0; i < pass.size(); ++i) {
+        checkpoint();
         const Block& here = pass[i];
         if (i > 0 && pass[i - 1].stage == here.stage) {
             stand_for(at(here, "ahead"), at(pass[i - 1], input_name(pass[i - 1].kind)));
@@ -224,44 +231,62 @@ std::int32_t ModelGraph::end_of_backward(const Pass& pass, std::int32_t stage) c
     return -1;
 }
 
-/// 1F1B (Narayanan et al. 2019): stage s begins a micro-batch when the one pp - s before it has gone back,
-/// and receives a gradient only after its own forward pass.
-void ModelGraph::order_micro_batches() {
-    const auto count = static_cast<std::int32_t>(passes_.size());
-    for (std::int32_t m = 0; m < count; ++m) {
+/// The operator that ends a step, -1 if there is none.
+std::int32_t ModelGraph::end_of(const std::optional<Step>& step) const {
+    if (!step) return -1;
+    const Pass& pass = passes_[static_cast<std::size_t>(step->micro_batch)];
+    if (step->direction == Step::Direction::kBackward) return end_of_backward(pass, step->stage);
+    const auto last = std::find_if(pass.rbegin(), pass.rend(),
+                                   [&](const Block& place) { return place.stage == step->stage; });
+    return last == pass.rend() ? -1 : at(*last, output_name(last->kind));
+}
+
+/// A step begins with the product of the input embedding, or with what the stage receives.
+void ModelGraph::order_steps(const Checkpoint& checkpoint) {
+    using enum Step::Direction;
+    for (std::int32_t m = 0; m < fidelity_.micro_batches; ++m) {
         const Pass& pass = passes_[static_cast<std::size_t>(m)];
-        const auto gone_back = [&](std::int32_t stage) {
-            const std::int32_t earlier = m - (stages_ - stage);
-            return earlier < 0 ? -1 : end_of_backward(passes_[static_cast<std::size_t>(earlier)], stage);
+        const auto awaited = [&](Step::Direction direction, const Block& place) {
+            return end_of(schedule_->before({direction, place.stage, m}));
         };
-        op(at(pass.front(), "y")).waits_for = gone_back(0);
+        op(at(pass.front(), "y")).waits_for = awaited(kForward, pass.front());
         for (std::size_t i = 1; i < pass.size(); ++i) {
+            checkpoint();
             const Block& before = pass[i - 1];
             const Block& after = pass[i];
             if (before.stage == after.stage) continue;
-            const std::int32_t output = at(before, output_name(before.kind));
-            receive_waits_for_[output] = gone_back(after.stage);
-            receive_waits_for_[at(after, input_gradient_name(after.kind))] = output;
+            hold_back_receive(at(before, output_name(before.kind)), awaited(kForward, after));
+            hold_back_receive(at(after, input_gradient_name(after.kind)), awaited(kBackward, before));
         }
     }
 }
 
+void ModelGraph::hold_back_receive(std::int32_t received, std::int32_t awaited) {
+    if (awaited >= 0) receive_waits_for_[received] = awaited;
+}
+
 /// Gradient clipping needs every gradient: a stage updates its weights once its backward pass is over.
-void ModelGraph::hold_back_updates() {
+void ModelGraph::hold_back_updates(const Checkpoint& checkpoint) {
     std::vector<std::int32_t> ends;
     for (std::int32_t stage = 0; stage < stages_; ++stage) {
+        checkpoint();
         ends.push_back(end_of_backward(passes_.back(), stage));
     }
-    for (Operator& operation : operators_) {
+    for (std::size_t i = 0; i < operators_.size(); ++i) {
+        checkpoint.every(i);
+        Operator& operation = operators_[i];
         if (operation.update) operation.waits_for = ends[static_cast<std::size_t>(operation.stage)];
     }
 }
 
-void ModelGraph::order_stages() {
-    for (const Operator& operation : operators_) {
-        if (std::find(stage_order_.begin(), stage_order_.end(), operation.stage) == stage_order_.end()) {
-            stage_order_.push_back(operation.stage);
-        }
+void ModelGraph::order_stages(const Checkpoint& checkpoint) {
+    std::vector<bool> seen(static_cast<std::size_t>(stages_), false);
+    for (std::size_t i = 0; i < operators_.size(); ++i) {
+        checkpoint.every(i);
+        const Operator& operation = operators_[i];
+        const auto stage = static_cast<std::size_t>(operation.stage);
+        if (!seen[stage]) stage_order_.push_back(operation.stage);
+        seen[stage] = true;
     }
 }
 

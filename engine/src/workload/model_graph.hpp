@@ -1,13 +1,17 @@
-// The operators of the whole model in list order, connected and assigned to pipeline stages.
+// The operators of the whole model in list order, connected and assigned to pipeline stages by a schedule.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/cancellation.hpp"
 #include "workload/block_template.hpp"
+#include "workload/schedule.hpp"
 
 namespace dse::workload {
 
@@ -28,6 +32,8 @@ struct ModelSpec {
 
 /// With micro-batches the batch is that of one of them.
 SymbolValues symbol_values(const ModelSpec& model, const StrategySpec& strategy);
+
+BlockCompiler block_compiler(const ModelSpec& model, const StrategySpec& strategy);
 
 /// One operator of the model. Operands are indices into ModelGraph::operators, -1 for none.
 struct Operator {
@@ -51,7 +57,7 @@ struct Operator {
 /// Owns the compiled blocks that its operators point to; neither copied nor moved.
 class ModelGraph {
 public:
-    ModelGraph(const ModelSpec& model, const StrategySpec& strategy);
+    ModelGraph(const ModelSpec& model, const StrategySpec& strategy, const Checkpoint& checkpoint);
     ModelGraph(const ModelGraph&) = delete;
     ModelGraph& operator=(const ModelGraph&) = delete;
 
@@ -91,20 +97,22 @@ private:
     void append_block(Block& block);
     void append_sums(const Block& block, std::vector<std::int32_t>& gradients);
     void append_updates(const Block& block, const std::vector<std::int32_t>& gradients);
-    void append_all();
+    void append_all(const Checkpoint& checkpoint);
     std::int32_t append(const Block& place, const OperatorTemplate& shape, std::int32_t operand1,
                         std::int32_t operand2);
 
     std::int32_t at(const Block& place, std::string_view name) const;
     void connect(const BlockCompiler& compiler, std::int32_t alias, std::int32_t target);
-    void connect_pass(const BlockCompiler& compiler, const Pass& pass);
-    void hold_back_gathers(const Pass& pass, const Pass* previous);
-    void order_micro_batches();
-    void hold_back_updates();
+    void connect_pass(const BlockCompiler& compiler, const Pass& pass, const Checkpoint& checkpoint);
+    void hold_back_gathers(const Pass& pass, const Pass* previous, const Checkpoint& checkpoint);
+    void order_steps(const Checkpoint& checkpoint);
+    void hold_back_receive(std::int32_t received, std::int32_t awaited);
+    void hold_back_updates(const Checkpoint& checkpoint);
     void stand_for(std::int32_t control, std::int32_t target);
     std::size_t micro_batch_of(const Operator& op) const;
+    std::int32_t end_of(const std::optional<Step>& step) const;
     std::int32_t end_of_backward(const Pass& pass, std::int32_t stage) const;
-    void order_stages();
+    void order_stages(const Checkpoint& checkpoint);
 
     std::array<BlockTemplate, 4> blocks_;
     std::vector<Operator> operators_;
@@ -114,6 +122,7 @@ private:
     Fidelity fidelity_;
     bool recomputes_layers_;
     std::int32_t layers_, stages_;
+    std::unique_ptr<const Schedule> schedule_;
     std::vector<Pass> passes_;  ///< one a micro-batch
     std::size_t updates_begin_ = 0;
     std::unordered_map<std::int32_t, std::int32_t> receive_waits_for_;

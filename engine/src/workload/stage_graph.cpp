@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace dse::workload {
 
@@ -21,17 +22,27 @@ struct NodePlaces {
 
 class StageBuilder {
 public:
-    StageBuilder(const ModelGraph& model, StageGraph& graph) : model_(model), graph_(graph) {
+    StageBuilder(const ModelGraph& model, StageGraph& graph, const Checkpoint& checkpoint)
+        : model_(model), graph_(graph), checkpoint_(checkpoint) {
         position_.reserve(graph.members.size());
-        for (std::uint32_t i = 0; i < graph.members.size(); ++i) position_.emplace(graph.members[i].op, i);
+        for (std::uint32_t i = 0; i < graph.members.size(); ++i) {
+            checkpoint.every(i);
+            position_.emplace(graph.members[i].op, i);
+        }
     }
 
     /// `pair_sent` and `pair_received` give the crossing pair of an operator, if it has one here.
     void build(const std::unordered_map<std::int32_t, std::uint32_t>& pair_sent,
                const std::unordered_map<std::int32_t, std::uint32_t>& pair_received) {
         places_.resize(graph_.members.size());
-        for (std::uint32_t i = 0; i < graph_.members.size(); ++i) create_nodes(i, pair_sent, pair_received);
-        for (StageNode& node : graph_.nodes) link(node);
+        for (std::uint32_t i = 0; i < graph_.members.size(); ++i) {
+            checkpoint_.every(i);
+            create_nodes(i, pair_sent, pair_received);
+        }
+        for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+            checkpoint_.every(i);
+            link(graph_.nodes[i]);
+        }
         add_start_chain();
     }
 
@@ -169,6 +180,7 @@ private:
     void add_start_chain() {
         std::vector<std::uint32_t> chain;
         for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+            checkpoint_.every(i);
             const StageNode& node = graph_.nodes[i];
             const bool collective =
                 node.role == Role::kOperand1Collective || node.role == Role::kOperand2Collective;
@@ -186,22 +198,24 @@ private:
 
     const ModelGraph& model_;
     StageGraph& graph_;
+    const Checkpoint& checkpoint_;
     std::unordered_map<std::int32_t, std::uint32_t> position_;
     std::vector<NodePlaces> places_;
 };
 
 /// The stage's part of the global list, then shadows in the order in which the scan first meets them.
-void collect_members(const ModelGraph& model, StageGraph& graph) {
+void collect_members(const ModelGraph& model, StageGraph& graph, const Checkpoint& checkpoint) {
     const std::vector<Operator>& operators = model.operators();
     std::vector<std::int32_t> foreign;
+    std::unordered_set<std::int32_t> known;
     for (std::size_t i = 0; i < operators.size(); ++i) {
+        checkpoint.every(i);
         const Operator& op = operators[i];
         if (op.stage != graph.stage) continue;
         graph.members.push_back({static_cast<std::int32_t>(i), false});
         for (const std::int32_t operand : {op.operand1, op.operand2}) {
             if (operand < 0 || operators[static_cast<std::size_t>(operand)].stage == graph.stage) continue;
-            if (std::find(foreign.begin(), foreign.end(), operand) == foreign.end())
-                foreign.push_back(operand);
+            if (known.insert(operand).second) foreign.push_back(operand);
         }
     }
     for (const std::int32_t op : foreign) graph.members.push_back({op, true});
@@ -209,7 +223,7 @@ void collect_members(const ModelGraph& model, StageGraph& graph) {
 
 }  // namespace
 
-StageGraphs build_stage_graphs(const ModelGraph& model) {
+StageGraphs build_stage_graphs(const ModelGraph& model, const Checkpoint& checkpoint) {
     StageGraphs result;
     using PairOf = std::unordered_map<std::int32_t, std::uint32_t>;
     std::unordered_map<std::int32_t, PairOf> sent;
@@ -217,7 +231,8 @@ StageGraphs build_stage_graphs(const ModelGraph& model) {
     for (const std::int32_t stage : model.stage_order()) {
         StageGraph& graph = result.stages.emplace_back();
         graph.stage = stage;
-        collect_members(model, graph);
+        collect_members(model, graph, checkpoint);
+        checkpoint();
         for (const StageMember& member : graph.members) {
             if (!member.shadow) continue;
             const std::int32_t from = model.operators()[static_cast<std::size_t>(member.op)].stage;
@@ -228,7 +243,8 @@ StageGraphs build_stage_graphs(const ModelGraph& model) {
         }
     }
     for (StageGraph& graph : result.stages) {
-        StageBuilder(model, graph).build(sent[graph.stage], received[graph.stage]);
+        checkpoint();
+        StageBuilder(model, graph, checkpoint).build(sent[graph.stage], received[graph.stage]);
     }
     return result;
 }

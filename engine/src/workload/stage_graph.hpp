@@ -60,6 +60,6 @@ struct StageGraphs {
     std::vector<CrossingPair> pairs;
 };
 
-StageGraphs build_stage_graphs(const ModelGraph& model);
+StageGraphs build_stage_graphs(const ModelGraph& model, const Checkpoint& checkpoint);
 
 }  // namespace dse::workload

@@ -7,6 +7,10 @@ namespace dse::workload {
 
 namespace {
 
+constexpr Symbol kDp = symbol_of(Axis::kData);
+constexpr Symbol kTp = symbol_of(Axis::kTensor);
+constexpr Symbol kSp = symbol_of(Axis::kSequence);
+
 Monomial monomial(std::initializer_list<Symbol> over, std::initializer_list<Symbol> under = {}) {
     Monomial result;
     for (const Symbol symbol : over) ++result.exponent[symbol];
@@ -47,10 +51,7 @@ Monomial& Monomial::operator*=(const Monomial& other) {
     return *this;
 }
 
-bool Token::contains(Axis axis) const {
-    constexpr std::array<Symbol, 3> degree = {kDp, kTp, kSp};
-    return size.exponent[degree[static_cast<std::size_t>(axis)]] < 0;
-}
+bool Token::contains(Axis axis) const { return size.exponent[symbol_of(axis)] < 0; }
 
 const Token& token(char letter) {
     for (const Token& candidate : tokens()) {

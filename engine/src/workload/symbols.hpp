@@ -7,13 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "workload/strategy.hpp"
+
 namespace dse::workload {
 
-/// Degrees of a parallelisation strategy, in the order in which an axis is claimed.
-enum class Axis : std::uint8_t { kData = 0, kTensor = 1, kSequence = 2 };
-inline constexpr std::array<Axis, 3> kAxes = {Axis::kData, Axis::kTensor, Axis::kSequence};
-
-/// The free symbols of every size: model dimensions, then degrees.
+/// The free symbols of every size: model dimensions, then degrees in the order of kAxes.
 enum Symbol : std::uint8_t {
     kDin,
     kDout,
@@ -23,11 +21,12 @@ enum Symbol : std::uint8_t {
     kKvHead,
     kSeq,
     kBatch,
-    kDp,
-    kTp,
-    kSp,
-    kSymbolCount
+    kFirstDegree,
+    kSymbolCount = kFirstDegree + kAxes.size()
 };
+constexpr Symbol symbol_of(Axis axis) {
+    return static_cast<Symbol>(kFirstDegree + static_cast<std::size_t>(axis));
+}
 
 using SymbolValues = std::array<std::int64_t, kSymbolCount>;
 

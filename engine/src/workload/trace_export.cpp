@@ -10,14 +10,20 @@ namespace dse::workload {
 /// Fills a TraceFile with the nodes of one rank; the texts it refers to live in the TraceFile's storage.
 class TraceFileBuilder {
 public:
-    TraceFileBuilder(const Transformer& transformer, std::uint32_t rank)
-        : transformer_(transformer), rank_(rank), graph_(transformer.stage_of(rank)) {}
+    TraceFileBuilder(const Transformer& transformer, std::uint32_t rank, const Checkpoint& checkpoint)
+        : transformer_(transformer),
+          rank_(rank),
+          graph_(transformer.stage_of(rank)),
+          checkpoint_(checkpoint) {}
 
     chakra::TraceFile build() {
         file_.metadata.push_back(
             {.name = "schema", .kind = chakra::ValueKind::kString, .text = "symbolic_tensor_network"});
         tensor_text_.resize(graph_.members.size());
-        for (const StageNode& node : graph_.nodes) add(node);
+        for (const StageNode& node : graph_.nodes) {
+            checkpoint_();
+            add(node);
+        }
         return std::move(file_);
     }
 
@@ -149,12 +155,13 @@ private:
     const Transformer& transformer_;
     std::uint32_t rank_;
     const StageGraph& graph_;
+    const Checkpoint& checkpoint_;
     chakra::TraceFile file_;
     std::vector<TensorText> tensor_text_;
 };
 
-chakra::TraceFile Transformer::trace_file(std::uint32_t rank) const {
-    return TraceFileBuilder(*this, rank).build();
+chakra::TraceFile Transformer::trace_file(std::uint32_t rank, const Checkpoint& checkpoint) const {
+    return TraceFileBuilder(*this, rank, checkpoint).build();
 }
 
 }  // namespace dse::workload

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/time.hpp"
 #include "workload/communicator_table.hpp"
 #include "workload/numbers.hpp"
 
@@ -29,14 +30,22 @@ bool is_integer(ValueKind kind) {
 class FileImporter {
 public:
     FileImporter(const TraceFile& file, const std::string& path, std::uint32_t rank, std::uint32_t rank_count,
-                 const std::vector<NamedGroup>& groups)
-        : file_(file), path_(path), rank_(rank), rank_count_(rank_count), groups_(groups) {}
+                 const std::vector<NamedGroup>& groups, const Checkpoint& checkpoint)
+        : file_(file),
+          path_(path),
+          rank_(rank),
+          rank_count_(rank_count),
+          groups_(groups),
+          checkpoint_(checkpoint) {}
 
     Trace build() {
         sort_by_id();
         if (order_.empty()) throw InputError(path_ + ": the trace has no nodes");
         trace_.nodes.resize(order_.size());
-        for (std::uint32_t i = 0; i < order_.size(); ++i) import_node(i);
+        for (std::uint32_t i = 0; i < order_.size(); ++i) {
+            checkpoint_();
+            import_node(i);
+        }
         link();
         trace_.tensor_count = static_cast<std::uint32_t>(tensors_.size());
         return std::move(trace_);
@@ -113,6 +122,11 @@ private:
     void import_node(std::uint32_t index) {
         const chakra::Node& source = file_.nodes[order_[index]];
         Node& node = trace_.nodes[index];
+        if (source.duration_micros >= kEndOfTime / 1000) {
+            fail(source, "duration_micros is " + std::to_string(source.duration_micros) +
+                             "; it must be below " + std::to_string(kEndOfTime / 1000) +
+                             ", the end of simulated time");
+        }
         node.duration_ns = source.duration_micros == 0 ? 1 : 1000 * source.duration_micros;
         const Attribute* cpu = find(source, "is_cpu_op");
         node.on_cpu = cpu != nullptr && cpu->integer != 0;
@@ -260,6 +274,7 @@ private:
         if (count % 2 != 0)
             return cannot_track("has an odd number of entries; it must hold pairs of name and size");
         for (std::uint32_t i = list->list_begin; i < list->list_end; i += 2) {
+            checkpoint_();
             const auto next = static_cast<std::uint32_t>(tensors_.size());
             const auto entry = tensors_.emplace(std::string(file_.list_items[i]), next).first;
             trace_.mentions.push_back({entry->second, leading_integer(file_.list_items[i + 1])});
@@ -274,10 +289,12 @@ private:
         std::vector<std::uint32_t> next(order_.size() + 1, 0);
         bool any_free = false;
         for (std::uint32_t i = 0; i < order_.size(); ++i) {
+            checkpoint_();
             const chakra::Node& node = file_.nodes[order_[i]];
             std::vector<std::uint32_t>& waits = parents[i];
             for (const auto deps : {file_.data_deps_of(node), file_.control_deps_of(node)}) {
                 for (const std::uint64_t id : deps) {
+                    checkpoint_();
                     const auto found = index_of_id.find(id);
                     if (found == index_of_id.end()) {
                         fail(node, "waits for node " + std::to_string(id) + ", which is not in the file");
@@ -301,6 +318,7 @@ private:
             trace_.nodes[i].child_end = next[i + 1];
         }
         for (std::uint32_t i = 0; i < order_.size(); ++i) {
+            checkpoint_();
             for (const std::uint32_t parent : parents[i]) trace_.children[next[parent]++] = i;
         }
     }
@@ -310,6 +328,7 @@ private:
     std::uint32_t rank_;
     std::uint32_t rank_count_;
     const std::vector<NamedGroup>& groups_;
+    const Checkpoint& checkpoint_;
     std::vector<std::uint32_t> order_;
     Trace trace_;
     std::unordered_map<std::string, std::uint32_t> tensors_;
@@ -323,6 +342,18 @@ public:
     std::string name(std::uint32_t rank, std::uint32_t node) const override { return names_[rank][node]; }
     std::string tensor_name(std::uint32_t rank, std::uint32_t tensor) const override {
         return tensor_names_[rank][tensor];
+    }
+
+    std::size_t memory_bytes() const override {
+        std::size_t bytes = 0;
+        for (const auto& ids : ids_) bytes += heap_bytes(ids);
+        for (const auto* texts : {&names_, &tensor_names_}) {
+            for (const auto& of_rank : *texts) {
+                bytes += heap_bytes(of_rank);
+                for (const std::string& text : of_rank) bytes += text.capacity();
+            }
+        }
+        return bytes;
     }
 
     void add(const FileImporter& importer) {
@@ -340,7 +371,7 @@ private:
 }  // namespace
 
 Workload import_traces(std::vector<chakra::TraceFile> files, const std::vector<std::string>& paths,
-                       const std::vector<NamedGroup>& groups) {
+                       const std::vector<NamedGroup>& groups, const Checkpoint& checkpoint) {
     check_groups(groups, files.size());
     Workload workload;
     workload.communicator_group_count = groups.size();
@@ -350,7 +381,7 @@ Workload import_traces(std::vector<chakra::TraceFile> files, const std::vector<s
     std::vector<Trace> traces;
     const auto rank_count = static_cast<std::uint32_t>(files.size());
     for (std::uint32_t rank = 0; rank < rank_count; ++rank) {
-        FileImporter importer(files[rank], paths[rank], rank, rank_count, groups);
+        FileImporter importer(files[rank], paths[rank], rank, rank_count, groups, checkpoint);
         traces.push_back(importer.build());
         workload.trace_of_rank.push_back(rank);
         workload.lane_of_rank.push_back(0);

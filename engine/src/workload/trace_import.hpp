@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "chakra/trace_file.hpp"
+#include "core/cancellation.hpp"
 #include "workload/communicator_table.hpp"
 #include "workload/workload.hpp"
 
@@ -13,6 +14,6 @@ namespace dse::workload {
 /// Checks and flattens the files; `paths` are for messages. Throws InputError naming file, node and
 /// attribute.
 Workload import_traces(std::vector<chakra::TraceFile> files, const std::vector<std::string>& paths,
-                       const std::vector<NamedGroup>& groups);
+                       const std::vector<NamedGroup>& groups, const Checkpoint& checkpoint = {});
 
 }  // namespace dse::workload

@@ -13,7 +13,11 @@ namespace dse::workload {
 
 namespace {
 
-constexpr std::uint32_t kNotHere = UINT32_MAX;
+// What a workload may have: more would take the memory of the machine (dse/models/spec.py says the first
+// two).
+constexpr std::int64_t kMostLayers = 10'000;
+constexpr std::int64_t kMostInstances = 200'000;  // layers times micro-batches, some 35 kB each
+constexpr std::int64_t kMostInstancesTimesStages = 20'000'000;
 
 void require_positive(std::int64_t value, const char* key) {
     if (value <= 0)
@@ -40,24 +44,41 @@ void check_fidelity(const ModelSpec& model, const StrategySpec& strategy) {
     }
 }
 
+/// Each layer of each micro-batch is instantiated, and each stage has a table of all of them.
+void require_fits(const ModelSpec& model, const StrategySpec& strategy) {
+    const std::int64_t micro_batches = model.fidelity.micro_batches;
+    if (micro_batches > kMostInstances / model.num_layers) {
+        throw InputError("model.micro_batches is " + std::to_string(micro_batches) + "; with " +
+                         std::to_string(model.num_layers) + " layers at most " +
+                         std::to_string(kMostInstances / model.num_layers) + " are allowed");
+    }
+    if (strategy.pp > kMostInstancesTimesStages / (micro_batches * model.num_layers)) {
+        throw InputError("strategy.pp is " + std::to_string(strategy.pp) + "; with " +
+                         std::to_string(model.num_layers) + " layers and " + std::to_string(micro_batches) +
+                         " micro-batches at most " +
+                         std::to_string(kMostInstancesTimesStages / (micro_batches * model.num_layers)) +
+                         " stages are allowed");
+    }
+}
+
+}  // namespace
+
 StrategySpec checked(const ModelSpec& model, const StrategySpec& strategy) {
-    const std::pair<std::int64_t, const char*> fields[] = {{model.input_dim, "model.input_dim"},
-                                                           {model.output_dim, "model.output_dim"},
-                                                           {model.d_model, "model.d_model"},
-                                                           {model.d_ff, "model.d_ff"},
-                                                           {model.num_heads, "model.num_heads"},
-                                                           {model.seq_len, "model.seq_len"},
-                                                           {model.batch_size, "model.batch_size"},
-                                                           {strategy.dp, "strategy.dp"},
-                                                           {strategy.tp, "strategy.tp"},
-                                                           {strategy.sp, "strategy.sp"},
-                                                           {strategy.pp, "strategy.pp"}};
+    const std::pair<std::int64_t, const char*> fields[] = {
+        {model.input_dim, "model.input_dim"},  {model.output_dim, "model.output_dim"},
+        {model.d_model, "model.d_model"},      {model.d_ff, "model.d_ff"},
+        {model.num_heads, "model.num_heads"},  {model.seq_len, "model.seq_len"},
+        {model.batch_size, "model.batch_size"}};
     for (const auto& [value, key] : fields) require_positive(value, key);
-    if (model.num_layers < 1 || model.num_layers > 1'000'000) {
-        throw InputError("model.num_layers is " + std::to_string(model.num_layers) +
-                         "; it must be 1 to 1000000");
+    for (const auto& [name, member] : StrategySpec::kDegrees) {
+        require_positive(strategy.*member, ("strategy." + std::string(name)).c_str());
+    }
+    if (model.num_layers < 1 || model.num_layers > kMostLayers) {
+        throw InputError("model.num_layers is " + std::to_string(model.num_layers) + "; it must be 1 to " +
+                         std::to_string(kMostLayers));
     }
     check_fidelity(model, strategy);
+    require_fits(model, strategy);
     if (strategy.pp > model.num_layers + 2) {
         throw InputError("strategy.pp is " + std::to_string(strategy.pp) +
                          ": a stage would own no operator; " + std::to_string(model.num_layers) +
@@ -65,26 +86,15 @@ StrategySpec checked(const ModelSpec& model, const StrategySpec& strategy) {
     }
     constexpr std::int64_t kMostRanks = 1 << 24;
     std::int64_t ranks = 1;
-    for (const std::int64_t degree : {strategy.dp, strategy.tp, strategy.sp, strategy.pp}) {
+    for (const auto& [name, member] : StrategySpec::kDegrees) {
+        const std::int64_t degree = strategy.*member;
         if (degree > kMostRanks / ranks) throw InputError("the strategy needs more than 16777216 ranks");
         ranks *= degree;
     }
     return strategy;
 }
 
-/// The conditions of the spec's section 1 under which some shard is not whole.
-bool has_fractional_shards(const ModelSpec& m, const StrategySpec& s) {
-    const auto divides = [](std::int64_t divisor, std::int64_t value) { return value % divisor == 0; };
-    bool whole = divides(s.dp, m.batch_size / m.fidelity.micro_batches) &&
-                 divides(s.tp, m.shown_kv_heads()) && divides(m.shown_kv_heads(), m.num_heads) &&
-                 divides(s.sp, m.seq_len) && divides(s.tp, m.num_heads) && divides(m.num_heads, m.d_model) &&
-                 divides(s.tp, m.d_ff) && divides(s.tp, m.input_dim) && divides(s.tp, m.output_dim);
-    if (s.weight_sharded) {
-        whole = whole && divides(s.dp * s.sp, m.input_dim) && divides(s.dp * s.sp, m.d_model) &&
-                divides(s.sp, m.d_model / m.num_heads);
-    }
-    return !whole;
-}
+namespace {
 
 NodeKind kind_of(Role role) {
     switch (role) {
@@ -120,7 +130,8 @@ void count(TraceCounts& counts, const Node& node) {
 }
 
 /// Fills the children lists from the lists of what each node waits for.
-void link_children(Trace& trace, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& parent_child) {
+void link_children(Trace& trace, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& parent_child,
+                   const Checkpoint& checkpoint) {
     std::vector<std::uint32_t> next(trace.nodes.size() + 1, 0);
     for (const auto& [parent, child] : parent_child) ++next[parent + 1];
     std::partial_sum(next.begin(), next.end(), next.begin());
@@ -129,7 +140,9 @@ void link_children(Trace& trace, const std::vector<std::pair<std::uint32_t, std:
         trace.nodes[i].child_end = next[i + 1];
     }
     trace.children.resize(parent_child.size());
-    for (const auto& [parent, child] : parent_child) {
+    for (std::size_t i = 0; i < parent_child.size(); ++i) {
+        checkpoint.every(i);
+        const auto [parent, child] = parent_child[i];
         trace.children[next[parent]++] = child;
         ++trace.nodes[child].wait_count;
     }
@@ -137,14 +150,14 @@ void link_children(Trace& trace, const std::vector<std::pair<std::uint32_t, std:
 
 }  // namespace
 
-Transformer::Transformer(const ModelSpec& model, const StrategySpec& strategy)
+Transformer::Transformer(const ModelSpec& model, const StrategySpec& strategy, const Checkpoint& checkpoint)
     : strategy_(checked(model, strategy)),
       lanes_(static_cast<std::uint32_t>(strategy.lanes())),
-      fractional_(has_fractional_shards(model, strategy)),
-      model_(model, strategy),
-      graphs_(build_stage_graphs(model_)) {
+      model_(model, strategy, checkpoint),
+      graphs_(build_stage_graphs(model_, checkpoint)) {
     std::uint64_t next_id = 1;
     for (const StageGraph& graph : graphs_.stages) {
+        checkpoint();
         first_id_of_position_.push_back(next_id);
         next_id += static_cast<std::uint64_t>(graph.id_count) * lanes_;
 
@@ -157,10 +170,10 @@ Transformer::Transformer(const ModelSpec& model, const StrategySpec& strategy)
             return graph.nodes[a].number < graph.nodes[b].number;
         });
 
-        std::vector<std::uint32_t>& position =
-            position_of_op_.emplace_back(model_.operators().size(), kNotHere);
+        MemberTable& table = member_of_op_.emplace_back(model_.operators().size());
         for (std::uint32_t i = 0; i < graph.members.size(); ++i) {
-            position[static_cast<std::size_t>(graph.members[i].op)] = i;
+            checkpoint.every(i);
+            table.set(static_cast<std::size_t>(graph.members[i].op), i);
         }
     }
     first_crossing_id_ = next_id;
@@ -171,59 +184,9 @@ std::uint32_t Transformer::position_of_stage(std::int32_t stage) const {
     return static_cast<std::uint32_t>(std::find(order.begin(), order.end(), stage) - order.begin());
 }
 
-std::uint64_t Transformer::node_id(std::uint32_t rank, const StageNode& node) const {
-    if (node.is_point_to_point()) {
-        const std::uint64_t message = static_cast<std::uint64_t>(node.number) * lanes_ + lane_of(rank);
-        return first_crossing_id_ + 2 * message + (node.role == Role::kReceive ? 1 : 0);
-    }
-    const std::uint32_t position = position_of(rank);
-    const std::uint64_t ids = graphs_.stages[position].id_count;
-    return first_id_of_position_[position] + ids * lane_of(rank) + node.number;
-}
-
-std::uint64_t Transformer::id(std::uint32_t rank, std::uint32_t node) const {
-    return node_id(rank, stage_of(rank).nodes[id_order_[position_of(rank)][node]]);
-}
-
-std::string Transformer::name(std::uint32_t rank, std::uint32_t node) const {
-    const StageGraph& graph = stage_of(rank);
-    return node_name(graph, graph.nodes[id_order_[position_of(rank)][node]]);
-}
-
-std::string Transformer::tensor_name(std::uint32_t rank, std::uint32_t tensor) const {
-    return tensor_name(stage_of(rank), tensor);
-}
-
-std::string Transformer::member_id(const StageMember& member) const {
-    return (member.shadow ? "shadow_" : "") + model_.id_of(op(member.op));
-}
-
-std::string Transformer::node_name(const StageGraph& graph, const StageNode& node) const {
-    const std::string id = member_id(graph.members[node.position]);
-    switch (node.role) {
-        case Role::kCompute:
-            return id + "_COMP";
-        case Role::kOperand1Collective:
-            return id + "_X1COMM";
-        case Role::kOperand2Collective:
-            return id + "_X2_COMM";
-        case Role::kSend:
-            return id + "_Y_SEND";
-        case Role::kReceive:
-            break;
-    }
-    return id + "_Y_RECV";
-}
-
-std::string Transformer::tensor_name(const StageGraph& graph, std::uint32_t position) const {
-    const StageMember& member = graph.members[position];
-    return member_id(member) + text_of(op(member.op).shape->result);
-}
-
 /// The member whose tensor an operand names: the operator itself, or what it aliases.
 std::uint32_t Transformer::named_member(const StageGraph& graph, std::int32_t index) const {
-    const std::vector<std::uint32_t>& positions =
-        position_of_op_[static_cast<std::size_t>(&graph - graphs_.stages.data())];
+    const MemberTable& positions = member_of_op_[static_cast<std::size_t>(&graph - graphs_.stages.data())];
     while (true) {
         const std::uint32_t position = positions[static_cast<std::size_t>(index)];
         const Operator& operand = op(index);
@@ -232,12 +195,7 @@ std::uint32_t Transformer::named_member(const StageGraph& graph, std::int32_t in
     }
 }
 
-std::uint32_t Transformer::peer_position(const StageNode& node) const {
-    const CrossingPair& pair = graphs_.pairs[node.number];
-    return position_of_stage(node.role == Role::kSend ? pair.to_stage : pair.from_stage);
-}
-
-Trace Transformer::flatten_stage(std::uint32_t position) const {
+Trace Transformer::flatten_stage(std::uint32_t position, const Checkpoint& checkpoint) const {
     const StageGraph& graph = graphs_.stages[position];
     const std::vector<std::uint32_t>& order = id_order_[position];
     std::vector<std::uint32_t> index_of(order.size());
@@ -247,6 +205,7 @@ Trace Transformer::flatten_stage(std::uint32_t position) const {
     double last_size = -1.0;
     std::uint64_t last_bytes = 0;
     for (std::size_t i = 0; i < graph.members.size(); ++i) {
+        checkpoint.every(i);
         const double size = op(graph.members[i].op).shape->result_size;
         if (size != last_size) last_bytes = leading_integer(decimal_text(size));
         last_size = size;
@@ -260,6 +219,7 @@ Trace Transformer::flatten_stage(std::uint32_t position) const {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> parent_child;
     parent_child.reserve(graph.data_deps.size() + graph.control_deps.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) {
+        checkpoint.every(i);
         const StageNode& source = graph.nodes[order[i]];
         const Operator& o = op(graph.members[source.position].op);
         Node& node = trace.nodes[i];
@@ -302,20 +262,24 @@ Trace Transformer::flatten_stage(std::uint32_t position) const {
     }
     trace.counts.data_deps = graph.data_deps.size();
     trace.counts.control_deps = graph.control_deps.size();
-    link_children(trace, parent_child);
+    link_children(trace, parent_child, checkpoint);
     return trace;
 }
 
-void Transformer::add_communicators(Workload& workload) const {
+void Transformer::add_communicators(Workload& workload, const Checkpoint& checkpoint) const {
     const std::uint32_t ranks = rank_count();
     workload.slot_begin.resize(ranks + 1);
     workload.communicator_of_slot.assign(static_cast<std::size_t>(ranks) * kAxes.size(), kNoSlot);
-    for (std::uint32_t rank = 0; rank <= ranks; ++rank) workload.slot_begin[rank] = rank * 3;
+    for (std::uint32_t rank = 0; rank <= ranks; ++rank) {
+        workload.slot_begin[rank] = rank * static_cast<std::uint32_t>(kAxes.size());
+    }
     std::uint32_t stride = 1;
     for (const Axis axis : kAxes) {
         const auto degree = static_cast<std::uint32_t>(strategy_.degree(axis));
+        workload.communicator_group_count += ranks / degree;
         const auto slot = static_cast<std::size_t>(axis);
         for (std::uint32_t first = 0; degree > 1 && first < ranks; ++first) {
+            checkpoint();
             if ((first / stride) % degree != 0) continue;
             Communicator communicator;
             communicator.name = std::to_string(group_number(first, axis));
@@ -330,43 +294,31 @@ void Transformer::add_communicators(Workload& workload) const {
         }
         stride *= degree;
     }
-    const auto& s = strategy_;
-    workload.communicator_group_count =
-        static_cast<std::uint64_t>(s.pp * (s.tp * s.sp + s.dp * s.sp + s.dp * s.tp));
 }
 
-/// Groups are numbered by axis, stage number, then the two other coordinates, the later axis fastest.
+/// Groups are numbered by axis, stage number, then the other coordinates, the later axis fastest.
 std::uint64_t Transformer::group_number(std::uint32_t rank, Axis axis) const {
-    const auto dp = static_cast<std::uint64_t>(strategy_.dp);
-    const auto tp = static_cast<std::uint64_t>(strategy_.tp);
-    const auto sp = static_cast<std::uint64_t>(strategy_.sp);
-    const auto pp = static_cast<std::uint64_t>(strategy_.pp);
-    const std::uint64_t lane = lane_of(rank);
-    const std::uint64_t d = lane % dp;
-    const std::uint64_t t = lane / dp % tp;
-    const std::uint64_t q = lane / (dp * tp);
-    const auto stage = static_cast<std::uint64_t>(stage_of(rank).stage);
-    switch (axis) {
-        case Axis::kData:
-            return 1 + (stage * tp + t) * sp + q;
-        case Axis::kTensor:
-            return 1 + pp * tp * sp + (stage * dp + d) * sp + q;
-        case Axis::kSequence:
-            break;
+    std::uint64_t earlier = 0;  // groups of earlier axes
+    auto number = static_cast<std::uint64_t>(stage_of(rank).stage);
+    std::uint64_t lane = lane_of(rank);
+    for (const Axis other : kAxes) {
+        const auto degree = static_cast<std::uint64_t>(strategy_.degree(other));
+        if (other < axis) earlier += rank_count() / degree;
+        if (other != axis) number = number * degree + lane % degree;
+        lane /= degree;
     }
-    return 1 + pp * tp * sp + pp * dp * sp + (stage * dp + d) * tp + t;
+    return 1 + earlier + number;
 }
 
-std::string Transformer::groups_json() const {
+std::string Transformer::groups_json(const Checkpoint& checkpoint) const {
     std::string text = "{";
-    const std::uint32_t stride[3] = {1, static_cast<std::uint32_t>(strategy_.dp),
-                                     static_cast<std::uint32_t>(strategy_.dp * strategy_.tp)};
+    std::uint32_t step = 1;  // from one rank of a group to the next
     std::vector<std::pair<std::uint64_t, std::uint32_t>> number_and_first;
     for (const Axis axis : kAxes) {
         const auto degree = static_cast<std::uint32_t>(strategy_.degree(axis));
-        const std::uint32_t step = stride[static_cast<std::size_t>(axis)];
         number_and_first.clear();
         for (std::uint32_t rank = 0; rank < rank_count(); ++rank) {
+            checkpoint();
             if ((rank / step) % degree == 0) number_and_first.emplace_back(group_number(rank, axis), rank);
         }
         std::sort(number_and_first.begin(), number_and_first.end());
@@ -374,20 +326,35 @@ std::string Transformer::groups_json() const {
             if (text.size() > 1) text += ", ";
             text += '"' + std::to_string(number) + "\": [";
             for (std::uint32_t i = 0; i < degree; ++i) {
+                checkpoint();
                 if (i > 0) text += ", ";
                 text += std::to_string(first + i * step);
             }
             text += ']';
         }
+        step *= degree;
     }
     return text + "}";
 }
 
-Workload Transformer::flatten() const {
+std::size_t Transformer::memory_bytes() const {
+    std::size_t bytes = heap_bytes(model_.operators()) + heap_bytes(graphs_.stages) +
+                        heap_bytes(graphs_.pairs) + heap_bytes(first_id_of_position_);
+    for (const StageGraph& stage : graphs_.stages) {
+        bytes += heap_bytes(stage.members) + heap_bytes(stage.nodes) + heap_bytes(stage.data_deps) +
+                 heap_bytes(stage.control_deps);
+    }
+    for (const auto& order : id_order_) bytes += heap_bytes(order);
+    for (const MemberTable& table : member_of_op_) bytes += table.memory_bytes();
+    return bytes;
+}
+
+Workload Transformer::flatten(const Checkpoint& checkpoint) const {
     Workload workload;
     std::vector<Trace> traces;
     for (std::uint32_t position = 0; position < graphs_.stages.size(); ++position) {
-        traces.push_back(flatten_stage(position));
+        checkpoint();
+        traces.push_back(flatten_stage(position, checkpoint));
     }
     workload.traces = std::make_shared<const std::vector<Trace>>(std::move(traces));
     workload.trace_of_rank.resize(rank_count());
@@ -396,12 +363,12 @@ Workload Transformer::flatten() const {
         workload.trace_of_rank[rank] = position_of(rank);
         workload.lane_of_rank[rank] = lane_of(rank);
     }
-    add_communicators(workload);
+    add_communicators(workload, checkpoint);
     return workload;
 }
 
-Workload generate(std::shared_ptr<const Transformer> transformer) {
-    Workload workload = transformer->flatten();
+Workload generate(std::shared_ptr<const Transformer> transformer, const Checkpoint& checkpoint) {
+    Workload workload = transformer->flatten(checkpoint);
     workload.catalog = std::move(transformer);
     return workload;
 }

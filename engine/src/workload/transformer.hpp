@@ -12,28 +12,62 @@
 
 namespace dse::workload {
 
+/// The strategy. Throws InputError if a degree, width or count cannot be generated.
+StrategySpec checked(const ModelSpec& model, const StrategySpec& strategy);
+
+/// The member of a stage for each operator of the model. A stage has runs of operators and lacks most of the
+/// others, so that a table for all of them would grow with the square of the stages: only used pages exist.
+class MemberTable {
+public:
+    static constexpr std::uint32_t kNone = UINT32_MAX;
+
+    explicit MemberTable(std::size_t operators) : pages_((operators + kPage - 1) / kPage, kNone) {}
+
+    void set(std::size_t op, std::uint32_t member) {
+        std::uint32_t& page = pages_[op / kPage];
+        if (page == kNone) {
+            page = static_cast<std::uint32_t>(members_.size() / kPage);
+            members_.resize(members_.size() + kPage, kNone);
+        }
+        members_[page * kPage + op % kPage] = member;
+    }
+
+    std::uint32_t operator[](std::size_t op) const {
+        const std::uint32_t page = pages_[op / kPage];
+        return page == kNone ? kNone : members_[page * kPage + op % kPage];
+    }
+
+    std::size_t memory_bytes() const { return heap_bytes(pages_) + heap_bytes(members_); }
+
+private:
+    static constexpr std::size_t kPage = 32;
+
+    std::vector<std::uint32_t> pages_;
+    std::vector<std::uint32_t> members_;
+};
+
 /// Everything about a generated workload: graphs of the stages, ids, ranks, groups (spec, sections 7 and 9).
 class Transformer : public NodeCatalog {
 public:
     /// Throws InputError if a degree, width or count cannot be generated.
-    Transformer(const ModelSpec& model, const StrategySpec& strategy);
+    Transformer(const ModelSpec& model, const StrategySpec& strategy, const Checkpoint& checkpoint = {});
 
     std::uint32_t rank_count() const { return lanes_ * static_cast<std::uint32_t>(graphs_.stages.size()); }
-    bool is_fractional() const { return fractional_; }
     const StrategySpec& strategy() const { return strategy_; }
 
     /// Flat traces, one per pipeline stage, and the communicators in use. The catalog is left to the caller.
-    Workload flatten() const;
+    Workload flatten(const Checkpoint& checkpoint = {}) const;
 
     /// The nodes of a rank in file order, with names and attributes.
-    chakra::TraceFile trace_file(std::uint32_t rank) const;
+    chakra::TraceFile trace_file(std::uint32_t rank, const Checkpoint& checkpoint = {}) const;
 
     /// The groups file: one JSON object in number order, `", "` and `": "` as separators.
-    std::string groups_json() const;
+    std::string groups_json(const Checkpoint& checkpoint = {}) const;
 
     std::uint64_t id(std::uint32_t rank, std::uint32_t node) const override;
     std::string name(std::uint32_t rank, std::uint32_t node) const override;
     std::string tensor_name(std::uint32_t rank, std::uint32_t tensor) const override;
+    std::size_t memory_bytes() const override;
 
 private:
     friend class TraceFileBuilder;
@@ -81,22 +115,20 @@ private:
         return model_.operators()[static_cast<std::size_t>(index)];
     }
 
-    Trace flatten_stage(std::uint32_t position) const;
-    void add_communicators(Workload& workload) const;
+    Trace flatten_stage(std::uint32_t position, const Checkpoint& checkpoint) const;
+    void add_communicators(Workload& workload, const Checkpoint& checkpoint) const;
 
     StrategySpec strategy_;
     std::uint32_t lanes_;
-    bool fractional_;
     ModelGraph model_;
     StageGraphs graphs_;
     std::vector<std::vector<std::uint32_t>> id_order_;  ///< per stage: file positions in ascending id
     std::vector<std::uint64_t> first_id_of_position_;   ///< of lane 0
     std::uint64_t first_crossing_id_ = 0;
-    std::vector<std::vector<std::uint32_t>>
-        position_of_op_;  ///< per stage: member that stands for an operator
+    std::vector<MemberTable> member_of_op_;  ///< per stage
 };
 
 /// Generates a workload whose catalog is its Transformer.
-Workload generate(std::shared_ptr<const Transformer> transformer);
+Workload generate(std::shared_ptr<const Transformer> transformer, const Checkpoint& checkpoint = {});
 
 }  // namespace dse::workload

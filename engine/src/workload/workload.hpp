@@ -1,6 +1,7 @@
 // A workload ready to simulate: one flat trace per rank class, and what tells the ranks of a class apart.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -75,7 +76,13 @@ public:
     virtual std::uint64_t id(std::uint32_t rank, std::uint32_t node) const = 0;
     virtual std::string name(std::uint32_t rank, std::uint32_t node) const = 0;
     virtual std::string tensor_name(std::uint32_t rank, std::uint32_t tensor) const = 0;
+    virtual std::size_t memory_bytes() const = 0;  ///< on the heap, about
 };
+
+template <typename Item>
+std::size_t heap_bytes(const std::vector<Item>& items) {
+    return items.capacity() * sizeof(Item);
+}
 
 struct Workload {
     std::shared_ptr<const std::vector<Trace>> traces;  ///< one per rank class
@@ -87,6 +94,9 @@ struct Workload {
     std::uint64_t communicator_group_count = 0;  ///< entries of the groups file
     std::shared_ptr<const NodeCatalog> catalog;
 
+    /// What it holds on the heap with its catalog, without the overhead of allocations.
+    std::size_t memory_bytes() const;
+
     std::uint32_t rank_count() const { return static_cast<std::uint32_t>(trace_of_rank.size()); }
     const Trace& trace(std::uint32_t rank) const { return (*traces)[trace_of_rank[rank]]; }
     std::span<const std::uint32_t> slots_of(std::uint32_t rank) const {
@@ -94,5 +104,15 @@ struct Workload {
                 communicator_of_slot.data() + slot_begin[rank + 1]};
     }
 };
+
+inline std::size_t Workload::memory_bytes() const {
+    std::size_t bytes = heap_bytes(trace_of_rank) + heap_bytes(lane_of_rank) + heap_bytes(communicators) +
+                        heap_bytes(slot_begin) + heap_bytes(communicator_of_slot) + heap_bytes(*traces);
+    for (const Trace& trace : *traces) {
+        bytes += heap_bytes(trace.nodes) + heap_bytes(trace.children) + heap_bytes(trace.mentions);
+    }
+    for (const Communicator& communicator : communicators) bytes += heap_bytes(communicator.members);
+    return bytes + (catalog ? catalog->memory_bytes() : 0);
+}
 
 }  // namespace dse::workload

@@ -1,54 +1,60 @@
-// Prints the links and all routes of a mesh, for tests/test_mesh2d.py: print_mesh WIDTH HEIGHT
+// Prints the links and all routes of a mesh, for tests/test_mesh2d.py:
+//   print_mesh WIDTH HEIGHT [NPUS | route SRC DEST]
 #include <cstdlib>
-#include <exception>
 #include <iostream>
+#include <memory>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
 
-#include "Mesh2D.h"
+#include "Helper.h"
 
-using NetworkAnalytical::Mesh2D;
-using NetworkAnalytical::Topology;
+using namespace NetworkAnalytical;
+
+static_assert(noexcept(std::declval<const Mesh2D&>().route(0, 0)), "route overrides a noexcept function");
+static_assert(std::is_base_of_v<BasicTopology, Mesh2D> && std::has_virtual_destructor_v<Mesh2D>);
 
 namespace {
 
-void print_routes(const Topology& mesh, int npus) {
-    for (int src = 0; src < npus; ++src) {
-        for (int dest = 0; dest < npus; ++dest) {
-            std::cout << "route";
-            for (const auto& device : mesh.route(src, dest)) {
-                std::cout << ' ' << device->id;
-            }
-            std::cout << '\n';
-        }
+void print_route(const Topology& mesh, int src, int dest) {
+    std::cout << "route";
+    for (const auto& device : mesh.route(src, dest)) {
+        std::cout << ' ' << device->id;
     }
+    std::cout << '\n';
 }
 
-void print_refusal(const Topology& mesh, int src, int dest) {
-    try {
-        (void)mesh.route(src, dest);
-    } catch (const std::out_of_range& error) {
-        std::cout << "refused " << error.what() << '\n';
+void print_mesh(const Mesh2D& mesh) {
+    const int npus = mesh.npus_count;
+    std::cout << "size " << mesh.width() << ' ' << mesh.height() << ' ' << mesh.device_count() << '\n';
+    for (const auto& [ends, link] : mesh.links()) {
+        std::cout << "link " << ends.first << ' ' << ends.second << ' ' << link.bandwidth << ' '
+                  << link.latency << '\n';
+    }
+    for (int src = 0; src < npus; ++src) {
+        for (int dest = 0; dest < npus; ++dest) {
+            print_route(mesh, src, dest);
+        }
     }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 3) {
+    if (argc < 3) {
         return 2;
     }
     const int width = std::atoi(argv[1]);
     const int height = std::atoi(argv[2]);
     try {
         const Mesh2D mesh(width, height, 50.5, 500);
-        std::cout << "size " << mesh.width() << ' ' << mesh.height() << ' ' << mesh.device_count() << '\n';
-        for (const auto& [ends, link] : mesh.links()) {
-            std::cout << "link " << ends.first << ' ' << ends.second << ' ' << link.bandwidth << ' '
-                      << link.latency << '\n';
+        if (argc == 6) {
+            print_route(mesh, std::atoi(argv[4]), std::atoi(argv[5]));
+            return 0;
         }
-        print_routes(mesh, width * height);
-        print_refusal(mesh, -1, 0);
-        print_refusal(mesh, 0, width * height);
+        const int npus = argc == 4 ? std::atoi(argv[3]) : width * height;
+        const auto made = construct_topology({TopologyKind::Mesh2D, npus, 50.5, 500, {width, height}});
+        print_mesh(dynamic_cast<const Mesh2D&>(*made));
     } catch (const std::invalid_argument& error) {
         std::cerr << error.what() << '\n';
         return 1;

@@ -1,0 +1,73 @@
+"""The command `dse`, also `python -m dse`: hands over to the module of the verb that is named first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from dse import signals
+
+
+def program() -> str:
+    """Return how this was called."""
+    return "python -m dse" if Path(sys.argv[0]).stem == "__main__" else "dse"
+
+
+def usage() -> str:
+    """Return the text of --help: a line per verb, of which none is imported."""
+    from dse.verbs import verbs
+
+    lines = [f"  {verb.name:<12} {verb.meaning}" for verb in verbs().values()]
+    return "\n".join(
+        [
+            f"usage: {program()} VERB ...",
+            "",
+            *lines,
+            "",
+            f"{program()} VERB --help explains one. Options: -h, --help, --version",
+        ]
+    )
+
+
+def dispatch(arguments: Sequence[str]) -> int:
+    """Do what the first argument says; return the exit code.
+
+    Raises:
+        InputError: no such verb, or whatever the command finds wrong.
+    """
+    from dse.errors import InputError
+    from dse.suggestions import did_you_mean
+
+    name, rest = (arguments[0], arguments[1:]) if arguments else ("--help", [])
+    if name in ("-h", "--help"):
+        print(usage())
+        return 0
+    if name == "--version":
+        import dse
+
+        print(f"dse {dse.__version__}")
+        return 0
+    from dse.verbs import verbs
+
+    known = verbs()
+    if name not in known:
+        raise InputError(
+            f"unknown verb '{name}'; allowed are {', '.join(known)}"
+            f"{did_you_mean(name, [*known, '--help', '--version'])}"
+        )
+    sys.argv[0] = f"{program()} {name}"  # what usages show
+    return known[name].main(rest)
+
+
+def main() -> NoReturn:
+    """Run the command line of this process, and exit."""
+    signals.guard()  # before anything else is loaded
+    from dse.cli import run
+
+    run(dispatch)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""The memory cap under which a study is asked: that of an option, or else that of its sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dse.answers.groups import Group
+from dse.answers.selection import finished_points
+from dse.errors import InputError
+from dse.studies import StudyStore
+from dse.studies.history import sweep_caps
+from dse.units import format_bytes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DEFAULT_CAP_BYTES = 80 * 10**9
+"""The cap of a study whose sweeps are not known."""
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A cap in bytes, None for none; whether an option asked for it; and what people should know of it."""
+
+    size_bytes: int | None
+    is_asked: bool = False
+    note: str = ""
+
+
+def study_cap(asked: Cap | None, *stores: StudyStore) -> Cap:
+    """Return the cap that an option asked for, or else that of the latest sweep of these studies."""
+    if asked is not None:
+        return asked
+    caps = sweep_caps(*stores)
+    if not caps:
+        return Cap(DEFAULT_CAP_BYTES)
+    different = [format_bytes(cap) for cap in sorted(set(caps))]
+    if len(different) == 1:
+        return Cap(caps[-1])
+    return Cap(
+        caps[-1],
+        note=f"there were sweeps with memory caps of {' and '.join(different)}; this is the cap of the "
+        f"latest, {format_bytes(caps[-1])}: --memory-cap asks for another",
+    )
+
+
+def apply_cap(found: Sequence[Group], cap: Cap) -> tuple[list[int | None], list[str]]:
+    """Return the cap of each group, None where memory is not tracked, and notes for people.
+
+    Raises:
+        InputError: an option asks for a cap, and memory is tracked nowhere.
+    """
+    if cap.size_bytes is None:
+        return [None] * len(found), []
+    peaks = [_peaks(group.table) for group in found]
+    untracked = [len(column) > 0 and column.null_count == len(column) for column in peaks]
+    if not any(untracked):
+        return [cap.size_bytes] * len(found), [cap.note] if cap.note else []
+    everywhere = all(blind or not len(column) for blind, column in zip(untracked, peaks, strict=True))
+    if everywhere and cap.is_asked:
+        raise InputError(
+            "--memory-cap needs peak memories, and no point has one, because system.track_local_memory is "
+            "off: turn it on and sweep again, or leave --memory-cap out"
+        )
+    where = "" if everywhere else _titles(found, untracked)
+    notes = [f"system.track_local_memory is off, so the memory cap is ignored{where}"]
+    if cap.note and not everywhere:
+        notes.append(cap.note)
+    return [None if blind else cap.size_bytes for blind in untracked], notes
+
+
+def fitting_rows(table: pa.Table, memory_cap_bytes: int | None) -> pa.Table:
+    """Return the rows whose peak memory is known and at most the cap; all of them without a cap."""
+    import pyarrow.compute as pc
+
+    if memory_cap_bytes is None:
+        return table
+    return table.filter(pc.less_equal(table["peak_memory_bytes"], memory_cap_bytes))
+
+
+def _peaks(table: pa.Table) -> pa.ChunkedArray:
+    return table["peak_memory_bytes"].take(finished_points(table))
+
+
+def _titles(found: Sequence[Group], untracked: Sequence[bool]) -> str:
+    titles = [group.title for group, blind in zip(found, untracked, strict=True) if blind]
+    return f" for {', '.join(titles)}"

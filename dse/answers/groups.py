@@ -1,0 +1,257 @@
+"""Rows that answer one question: one model on one system of one size; and which other inputs vary in them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dse.answers.selection import SELECTION_COLUMNS
+from dse.errors import InputError
+from dse.models import CHOICES, ModelSpec, Repairs
+from dse.studies.schema import StudyRow
+from dse.systems.values import shown
+from dse.texts import printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+ANSWER_COLUMNS = (*SELECTION_COLUMNS, "npus", "model_spec", "system_spec", "options")
+"""What it takes to answer by groups: to split rows, to select among them, and to describe variants."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one model (one shape of it) on the systems of one name and size; `title` names them."""
+
+    title: str
+    table: pa.Table
+
+
+def groups(table: pa.Table) -> list[Group]:
+    """Split a study into its questions: by model, by what varies among its shapes, by system, by NPUs.
+
+    Wall times of one model on variants of a system compare, and so do ways to run it (`CHOICES`: its
+    micro-batches, for example); those of another batch or sequence, or of more NPUs, do not.
+    """
+    import pyarrow.compute as pc
+
+    codes, entries = _questions(table)
+    if len(entries) <= 1:
+        return [Group(_title(*entry, {}), table) for entry in entries] or [Group("no point", table)]
+    shapes = _variants(list(dict.fromkeys(map(question_of, texts_of(table["model_spec"])))), "model", _name)
+    found = []
+    for code, (model, system, npus) in enumerate(entries):
+        rows = table.filter(pc.equal(codes, code))
+        text = rows["model_spec"][0].as_py()
+        shape = shapes.get("" if text is None else question_of(text), {})
+        order = [(str(type(value)), _sortable(value)) for value in shape.values()]
+        found.append(((model, order, system, npus), Group(_title(model, system, npus, shape), rows)))
+    found.sort(key=lambda entry: entry[0])
+    return [group for _, group in found]
+
+
+@functools.lru_cache(maxsize=4096)
+def question_of(model_spec: str) -> str:
+    """A model's JSON without the fields that say how it is run: shapes of a model differ, ways do not."""
+    values = json.loads(model_spec)
+    for name in CHOICES:
+        *path, last = name.split(".")
+        inner = functools.reduce(lambda part, key: part.get(key) or {}, path, values)
+        inner.pop(last, None)
+    return json.dumps(values)
+
+
+def _questions(table: pa.Table) -> tuple[pa.Array, list[tuple[str, str, int]]]:
+    """For each row the number of its question, and model, system and NPUs of each question.
+
+    The names are part of the texts, so that looking at the (few) distinct texts is enough; rows of schema
+    version 1 have no texts, and are told apart by the names.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    models, model_labels = _named(table, "model", "model_spec", question_of)
+    systems, system_labels = _named(table, "system", "system_spec", _name)
+    sizes = pc.dictionary_encode(table["npus"]).unify_dictionaries().combine_chunks()
+    if isinstance(sizes, pa.ChunkedArray):  # no chunk at all
+        return pa.array([], pa.int64()), []
+    counts = sizes.dictionary.to_pylist()
+    count = table.num_rows
+    codes = models.astype(np.int64) * (len(system_labels) + 1) + systems
+    codes = codes * (len(counts) + 1) + sizes.indices.to_numpy()
+    firsts = np.full((len(model_labels) + 1) * (len(system_labels) + 1) * (len(counts) + 1), count)
+    firsts[codes[::-1]] = np.arange(count)[::-1]  # of several assignments the last one stays: the first row
+    order = np.argsort(firsts, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    entries = [
+        (model_labels[models[row]], system_labels[systems[row]], table["npus"][int(row)].as_py())
+        for row in firsts[order]
+        if row < count
+    ]
+    return pa.array(rank[codes]), entries
+
+
+def _named(table: pa.Table, column: str, spec: str, same: Callable[[str], str]) -> tuple[Any, list[str]]:
+    """A code for each row, and the name of each; texts for which `same` is equal have one code."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    texts = combined(table[spec])
+    if texts.null_count:
+        encoded = pc.dictionary_encode(table[column]).unify_dictionaries().combine_chunks()
+        return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+    all_texts = texts.dictionary.to_pylist()
+    kinds: dict[str, int] = {}
+    codes = np.array([kinds.setdefault(same(text), len(kinds)) for text in all_texts], np.int64)
+    names = {codes[index]: _name(text) for index, text in enumerate(all_texts)}
+    labels = [names[code] for code in range(len(kinds))]
+    return codes[texts.indices.to_numpy()] if len(codes) else np.zeros(0, np.int64), labels
+
+
+def describe_variants(table: pa.Table, *, mixed: bool = False) -> Mapping[str, str]:
+    """For each text of `model_spec`, `system_spec` and `options`: the inputs in which it differs from others.
+
+    Systems are compared with those of the same name, models with those of the same shape; if they are
+    `mixed`, with those of the same name too.
+    """
+    return {
+        text: " ".join(f"{name}={shown(value)}" for name, value in values.items())
+        for text, values in variant_fields(table, mixed=mixed).items()
+    }
+
+
+def variant_fields(table: pa.Table, *, mixed: bool = False) -> dict[str, dict[str, Any]]:
+    """The same as values by dotted names."""
+    models = _variants(texts_of(table["model_spec"]), "model", _name if mixed else question_of)
+    systems = _variants(texts_of(table["system_spec"]), "system", _name)
+    return {**models, **systems, **varying(texts_of(table["options"]), "options")}
+
+
+def variant_of(row: StudyRow, described: Mapping[str, str]) -> str:
+    """The inputs of a row that vary within its group, such as `system.peak_tflops=450`.
+
+    Choices without effect on the row, such as how to recompute where nothing is recomputed, are left out.
+    """
+    model = described.get(row.model_spec or "", "")
+    spec = stored_model(row.model_spec) if model and row.model_spec else None
+    if spec is not None:
+        choices = spec.choices_under(row.dp, row.pp, activation_recompute=row.activation_recompute)
+        for name in (name for name, value in choices.items() if value is None):
+            model = re.sub(rf"(^| )model\.{re.escape(name)}=\S+", "", model).strip()
+    texts = [model, *(described.get(text or "", "") for text in (row.system_spec, row.options))]
+    return " ".join(text for text in texts if text)
+
+
+@functools.lru_cache(maxsize=4096)
+def stored_model(model_spec: str) -> ModelSpec | None:
+    """The model of a JSON text; None if it is one of another version."""
+    values = json.loads(model_spec)
+    try:
+        return ModelSpec(**{**values, "repairs": Repairs(**(values.get("repairs") or {}))})
+    except (TypeError, InputError):
+        return None
+
+
+def varying(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
+    """For each JSON text the fields (as dotted names below `prefix`) whose values differ among the texts.
+
+    A list of one length in all texts is told apart by its entries, one of several lengths is one value.
+    """
+    parsed = {text: json.loads(text) for text in texts}
+    lengths: dict[str, set[int]] = {}
+    flat: dict[str, dict[str, Any]] = {}
+    for text, value in parsed.items():
+        _flatten(value, prefix, flat.setdefault(text, {}), lengths=lengths)
+    whole = {name for name, found in lengths.items() if len(found) > 1}
+    if whole:
+        for text, value in parsed.items():
+            flat[text] = {}
+            _flatten(value, prefix, flat[text], whole)
+    names = list(dict.fromkeys(name for values in flat.values() for name in values))
+    differing = [
+        name
+        for name in names
+        if len({repr(values.get(name)) for values in flat.values()}) > 1  # 1, 1.0 and true differ
+        and not name.endswith((".name", "_sha256"))
+    ]
+    return {
+        text: {name: values[name] for name in differing if values.get(name) is not None}
+        for text, values in flat.items()
+    }
+
+
+def flat_texts(texts: Iterable[str], prefix: str) -> list[dict[str, Any]]:
+    """JSON texts, each as its fields by dotted names below `prefix`."""
+    fields: list[dict[str, Any]] = []
+    for text in texts:
+        fields.append({})
+        _flatten(json.loads(text), prefix, fields[-1])
+    return fields
+
+
+def _flatten(
+    value: Any,
+    name: str,
+    into: dict[str, Any],
+    whole: frozenset[str] | set[str] = frozenset(),
+    lengths: dict[str, set[int]] | None = None,
+) -> None:
+    """Add the fields of a value by their dotted names; thousands of variants are common, so no generators."""
+    if isinstance(value, list) and lengths is not None:
+        lengths.setdefault(name, set()).add(len(value))
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            _flatten(entry, f"{name}.{key}", into, whole, lengths)
+    elif isinstance(value, list) and value and name not in whole:
+        for index, entry in enumerate(value):
+            _flatten(entry, f"{name}.{index}", into, whole, lengths)
+    else:
+        into[name] = value
+
+
+def _variants(texts: Sequence[str], prefix: str, same: Callable[[str], str]) -> dict[str, dict[str, Any]]:
+    """For each text the fields that vary among the texts for which `same` is equal."""
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        alike.setdefault(same(text), []).append(text)
+    return {text: fields for some in alike.values() for text, fields in varying(some, prefix).items()}
+
+
+def _name(text: str) -> str:
+    return str(json.loads(text).get("name", ""))
+
+
+def _title(model: str, system: str, npus: int, shape: Mapping[str, Any]) -> str:
+    fields = " ".join(f"{name}={shown(value)}" for name, value in shape.items())
+    title = f"{model}{f' ({fields})' if fields else ''} on {system}, {npus} NPUs"
+    return printable(title)  # a study may be anyone's
+
+
+def _sortable(value: Any) -> Any:
+    return shown(value) if isinstance(value, dict | list) else value
+
+
+def texts_of(column: pa.ChunkedArray) -> list[str]:
+    """The distinct texts of a column, nulls left out."""
+    import pyarrow.compute as pc
+
+    array = combined(column)
+    used = pc.unique(array.indices).drop_null()
+    return [str(text) for text in array.dictionary.take(used).to_pylist()]
+
+
+def combined(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """A column of texts as one array with one dictionary."""
+    import pyarrow as pa
+
+    array = column.unify_dictionaries().combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # no chunk at all
+        return pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.array([], pa.string()))
+    return array

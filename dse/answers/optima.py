@@ -1,0 +1,203 @@
+"""The optimum against axes: the best point for every setting of the inputs that vary in a study."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dse.answers.groups import combined, question_of, varying
+from dse.answers.selection import RANKING_COLUMNS, Whole, counts_by_status, finished_points
+from dse.models import CHOICES
+from dse.studies.schema import Status, StudyRow, as_rows
+from dse.systems.values import shown
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+OPTIMA_COLUMNS = ("model_spec", "system_spec", "options")
+"""Beside those of the ranking, what it takes to tell settings apart."""
+
+NOT_AXES = ("options.result_version", "options.engine", *(f"model.{name}" for name in CHOICES))
+"""Fields that may vary in a study without being asked about, and choices, which compete."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One value of every axis (None: this one lacks the field), and what is best there.
+
+    `optimum` is None where no point is ok, `capped_optimum` where none fits or there is no cap;
+    `smallest_peak_memory_bytes` says by how much a cap is missed.
+    """
+
+    values: tuple[Any, ...]
+    npus: int
+    optimum: StudyRow | None
+    capped_optimum: StudyRow | None
+    smallest_peak_memory_bytes: int | None
+
+
+@dataclass(frozen=True)
+class AxisStudy:
+    """The settings of one model on one system (by their names), in the order of the values of the axes."""
+
+    model: str
+    system: str
+    axes: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    memory_cap_bytes: int | None
+    counts: Mapping[Status, int]
+
+    @property
+    def short_axes(self) -> tuple[str, ...]:
+        """The shortest ends of the dotted names that tell them apart."""
+        return tuple(_short(name, self.axes) for name in self.axes)
+
+
+def axis_studies(
+    table: pa.Table, *, memory_cap_bytes: int | None = None, whole: Whole = as_rows
+) -> list[AxisStudy]:
+    """Return the axis study of each model and system, by name, whose inputs vary; usually none or one.
+
+    `table` may lack columns that are neither of the ranking nor `OPTIMA_COLUMNS` nor `npus`, if `whole` gets
+    whole rows. Rows of schema version 1, which do not say their inputs, are no axis study.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    codes = _setting_codes(table)
+    if codes is None:
+        return []
+    _, firsts, codes = np.unique(codes, return_index=True, return_inverse=True)
+    studies: dict[tuple[str, str], list[int]] = {}
+    heads = table.take(firsts)
+    names = zip(heads["model"].to_pylist(), heads["system"].to_pylist(), strict=True)
+    for setting, pair in enumerate(names):
+        studies.setdefault(pair, []).append(setting)
+    found = {pair: members for pair, members in studies.items() if len(members) > 1}
+    if not found:
+        return []
+    fields = _varying_fields(heads)
+    bests = _bests(table, codes, memory_cap_bytes, whole)
+    texts = [heads[name].to_pylist() for name in OPTIMA_COLUMNS]
+    npus = heads["npus"].to_pylist()
+    answers = []
+    for (model, system), members in sorted(found.items()):
+        values = {
+            number: {name: value for column in texts for name, value in fields[column[number]].items()}
+            for number in members
+        }
+        axes = tuple(dict.fromkeys(name for entry in values.values() for name in entry))
+        if not axes:  # only files differ, or what has no name
+            continue
+        members.sort(key=lambda number: [_order(values[number].get(name)) for name in axes])
+        settings = tuple(
+            Setting(tuple(values[number].get(name) for name in axes), npus[number], *bests(number))
+            for number in members
+        )
+        rows = table.filter(pa.array(np.isin(codes, members)))
+        counts = counts_by_status(rows)
+        answers.append(AxisStudy(model, system, axes, settings, memory_cap_bytes, counts))
+    return answers
+
+
+def optima_of(study: AxisStudy) -> list[StudyRow]:
+    """Return the best points of all settings."""
+    found = (row for setting in study.settings for row in (setting.optimum, setting.capped_optimum))
+    return [row for row in found if row is not None]
+
+
+def setting_label(study: AxisStudy, setting: Setting) -> list[str]:
+    """Such as ["seq_len=512", "bandwidth_gbps=100"]."""
+    pairs = zip(study.short_axes, setting.values, strict=True)
+    return [f"{name}={'-' if value is None else shown(value)}" for name, value in pairs]
+
+
+def _setting_codes(table: pa.Table) -> np.ndarray[Any, Any] | None:
+    """A number for each row, equal for rows with the same inputs but for the strategy; None if unknown."""
+    import numpy as np
+
+    codes = np.zeros(table.num_rows, np.int64)
+    for name in OPTIMA_COLUMNS:
+        texts = combined(table[name])
+        if texts.null_count or not len(texts):
+            return None
+        inputs = texts.dictionary.to_pylist()
+        if name == "model_spec":  # ways to run a model compete
+            inputs = [question_of(text) for text in inputs]
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(inputs))}
+        own = np.array([numbers[text] for text in inputs], np.int64)
+        codes = codes * len(numbers) + own[texts.indices.to_numpy()]
+    return codes
+
+
+def _varying_fields(heads: pa.Table) -> dict[str, dict[str, Any]]:
+    """For each text its fields by dotted names that differ among the texts of the same name."""
+    found: dict[str, dict[str, Any]] = {}
+    for column, prefix in zip(OPTIMA_COLUMNS, ("model", "system", "options"), strict=True):
+        of_name: dict[str, dict[str, None]] = {}
+        for text in heads[column].to_pylist():
+            of_name.setdefault(json.loads(text).get("name", ""), {})[text] = None
+        for same in of_name.values():
+            for text, values in varying(list(same), prefix).items():
+                found[text] = {name: value for name, value in values.items() if name not in NOT_AXES}
+    return found
+
+
+class _Bests:
+    """For a setting its best point, the best one that fits, and the smallest peak."""
+
+    def __init__(
+        self, optima: dict[int, StudyRow], capped: dict[int, StudyRow], smallest: dict[int, int | None]
+    ) -> None:
+        self._found = (optima, capped, smallest)
+
+    def __call__(self, setting: int) -> tuple[StudyRow | None, StudyRow | None, int | None]:
+        optima, capped, smallest = self._found
+        return optima.get(setting), capped.get(setting), smallest.get(setting)
+
+
+def _bests(table: pa.Table, codes: np.ndarray[Any, Any], cap: int | None, whole: Whole) -> _Bests:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    coded = table.append_column("setting", pa.array(codes))
+    ranked = coded.take(finished_points(table)).sort_by([(name, "ascending") for name in RANKING_COLUMNS])
+    fitting = (
+        ranked.slice(0, 0) if cap is None else ranked.filter(pc.less_equal(ranked["peak_memory_bytes"], cap))
+    )
+    peaks = ranked.group_by("setting").aggregate([("peak_memory_bytes", "min")])
+    smallest = dict(
+        zip(peaks["setting"].to_pylist(), peaks["peak_memory_bytes_min"].to_pylist(), strict=True)
+    )
+    return _Bests(_first_of_each(ranked, whole), _first_of_each(fitting, whole), smallest)
+
+
+def _first_of_each(ranked: pa.Table, whole: Whole) -> dict[int, StudyRow]:
+    import numpy as np
+
+    settings, firsts = np.unique(ranked["setting"].to_numpy(), return_index=True)
+    rows = whole(ranked.take(firsts).drop_columns("setting"))
+    return dict(zip(settings.tolist(), rows, strict=True))
+
+
+def _order(value: Any) -> tuple[int, float, str]:
+    """Missing values first, then numbers, then texts."""
+    if value is None:
+        return (0, 0.0, "")
+    if isinstance(value, int | float):
+        return (1, float(value), "")
+    return (2, 0.0, shown(value))
+
+
+def _short(name: str, names: Sequence[str]) -> str:
+    parts = name.split(".")
+    for count in range(1, len(parts)):
+        end = ".".join(parts[-count:])
+        if parts[-count].isdecimal():
+            continue
+        if sum(other == end or other.endswith(f".{end}") for other in names) == 1:
+            return end
+    return name

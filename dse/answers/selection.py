@@ -1,0 +1,183 @@
+"""Which strategy wins: the fastest points of a study, with and without a memory cap, in a total order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from dse.errors import InputError
+from dse.strategies import STRATEGY_FIELDS
+from dse.studies.schema import STATUSES, Rows, Status, StudyRow, as_rows, as_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RANKING_COLUMNS = (
+    "wall_time_ns",
+    "peak_memory_bytes",
+    *STRATEGY_FIELDS,
+    "model",
+    "system",
+)
+"""The order of points, best first: ascending, a column breaking the ties of those before it; nulls last."""
+
+
+SELECTION_COLUMNS = ("status", *RANKING_COLUMNS)
+"""What `select` looks at."""
+
+Whole: TypeAlias = "Callable[[pa.Table], list[StudyRow]]"
+
+
+_TIE_BREAKERS = ("model_spec", "system_spec", "options")  # of points on variants of a system
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The answer to "which strategy?"; None where there is no such point.
+
+    The capped points are None without a cap. The smallest peak, over all points that are ok, says by how much
+    a cap is missed.
+    """
+
+    optimum: StudyRow | None
+    runner_up: StudyRow | None
+    memory_cap_bytes: int | None
+    capped_optimum: StudyRow | None
+    capped_runner_up: StudyRow | None
+    smallest_peak_memory_bytes: int | None
+    counts: Mapping[Status, int]
+
+
+def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as_rows) -> Selection:
+    """Both optima, their runners-up, and the number of points by status.
+
+    A table may have only `SELECTION_COLUMNS` if `whole` gets the whole rows of a few of its rows.
+
+    Raises:
+        InputError: a cap is asked for and no point has a peak memory.
+    """
+    import pyarrow.compute as pc
+
+    table = as_table(rows)
+    finished = finished_points(table)
+    first, second = _first_two(_ranked(table, finished, 2, whole))
+    capped_first, capped_second = None, None
+    if memory_cap_bytes is not None:
+        fitting = _fitting(table, finished, memory_cap_bytes)
+        capped_first, capped_second = _first_two(_ranked(table, fitting, 2, whole))
+    return Selection(
+        optimum=first,
+        runner_up=second,
+        memory_cap_bytes=memory_cap_bytes,
+        capped_optimum=capped_first,
+        capped_runner_up=capped_second,
+        smallest_peak_memory_bytes=pc.min(table["peak_memory_bytes"].take(finished)).as_py(),
+        counts=counts_by_status(table),
+    )
+
+
+def best(rows: Rows, *, memory_cap_bytes: int | None = None) -> StudyRow | None:
+    """The point that is ok with the least wall time (and a peak memory of at most the cap); see `ranking`."""
+    return _first_two(ranking(rows, memory_cap_bytes=memory_cap_bytes, limit=1))[0]
+
+
+def runner_up(rows: Rows, *, memory_cap_bytes: int | None = None) -> StudyRow | None:
+    """The second of the ranking."""
+    return _first_two(ranking(rows, memory_cap_bytes=memory_cap_bytes, limit=2))[1]
+
+
+def ranking(rows: Rows, *, memory_cap_bytes: int | None = None, limit: int | None = None) -> list[StudyRow]:
+    """The points that are ok, best first by `RANKING_COLUMNS`, at most `limit` of them.
+
+    With a cap, only those whose peak memory is known and at most `memory_cap_bytes`.
+
+    Raises:
+        InputError: a cap is asked for and no point has a peak memory.
+    """
+    table = as_table(rows)
+    points = finished_points(table)
+    if memory_cap_bytes is not None:
+        points = _fitting(table, points, memory_cap_bytes)
+    return _ranked(table, points, limit, as_rows)
+
+
+def counts_by_status(rows: Rows) -> dict[Status, int]:
+    """The number of points of every status, zeros included, in the order of `STATUSES`."""
+    import pyarrow.compute as pc
+
+    counted = pc.value_counts(as_table(rows)["status"]).to_pylist()
+    found = {entry["values"]: int(entry["counts"]) for entry in counted}
+    return {status: found.get(status, 0) for status in STATUSES}
+
+
+def finished_points(table: pa.Table) -> pa.Array:
+    """The indices of the points that are ok."""
+    import pyarrow.compute as pc
+
+    ok = pc.and_(pc.equal(table["status"], "ok"), pc.is_valid(table["wall_time_ns"]))
+    return _indices(ok)
+
+
+def _fitting(table: pa.Table, finished: pa.Array, memory_cap_bytes: int) -> pa.Array:
+    import pyarrow.compute as pc
+
+    peaks = table["peak_memory_bytes"].take(finished)
+    if len(finished) and peaks.null_count == len(finished):
+        raise InputError(
+            "a memory cap needs peak memories, and no point has one: "
+            "turn on track_local_memory in the system and sweep again, or ask without a cap"
+        )
+    return finished.take(_indices(pc.less_equal(peaks, memory_cap_bytes)))
+
+
+def _ranked(table: pa.Table, points: pa.Array, limit: int | None, whole: Whole) -> list[StudyRow]:
+    """The first `limit` points; only those that are as fast as the last of them are sorted by all columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    count = len(points) if limit is None else min(limit, len(points))
+    if count < len(points):
+        walls = table["wall_time_ns"].take(points).combine_chunks()
+        fastest = pc.select_k_unstable(pa.table({"wall": walls}), count, sort_keys=[("wall", "ascending")])
+        slowest = pc.max(walls.take(fastest)) if count else pa.scalar(-1, pa.int64())
+        points = points.take(_indices(pc.less_equal(walls, slowest)))
+    candidates = table.take(points)
+    return whole(candidates.take(rank_order(candidates)[:count]))
+
+
+def rank_order(table: pa.Table) -> pa.Array:
+    """The indices of the rows of a table, best first; of rows with equal columns the inputs decide."""
+    import pyarrow.compute as pc
+
+    keys = table.select(RANKING_COLUMNS)
+    for name in (name for name in _TIE_BREAKERS if name in table.column_names):
+        keys = keys.append_column(name, _ranks_of_texts(table[name]))
+    return pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
+
+
+def _ranks_of_texts(column: pa.ChunkedArray) -> pa.Array:
+    """For each row the place of its text among all of them: texts are long, and many rows share them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pc.dictionary_encode(column).unify_dictionaries().combine_chunks()
+    if isinstance(texts, pa.ChunkedArray):  # no chunk at all
+        return pa.array([], pa.int32())
+    return pc.rank(texts.dictionary, tiebreaker="dense").take(texts.indices)
+
+
+def _indices(mask: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Where a mask is true; nulls are not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    filled = pc.fill_null(mask, False)
+    if isinstance(filled, pa.ChunkedArray):
+        filled = filled.combine_chunks()
+    return pc.cast(pc.indices_nonzero(filled), pa.int64())
+
+
+def _first_two(rows: list[StudyRow]) -> tuple[StudyRow | None, StudyRow | None]:
+    first, second, *_ = [*rows, None, None]
+    return first, second

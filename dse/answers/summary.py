@@ -1,0 +1,239 @@
+"""The end-of-sweep answer, as a plain-text table and as a JSON structure."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from dse.answers.cautions import cautions
+from dse.answers.conventions import certainty
+from dse.answers.groups import variant_of
+from dse.answers.optima import AxisStudy, Setting, setting_label
+from dse.answers.selection import Selection
+from dse.strategies import AXES
+from dse.studies.schema import Status, StudyRow
+from dse.texts import printable
+from dse.units import format_bytes, format_count, format_duration_ns
+
+SHOWN_SETTINGS = 40
+Line: TypeAlias = "str | Sequence[str]"  # plain text, or the cells of a row of a table
+
+
+def header(exact: bool) -> tuple[Line, Line]:
+    """The two lines above a table of points."""
+    first, second = zip(*[axis.heading for axis in AXES], strict=True)
+    units = (*(("ns", "bytes") if exact else ("", "memory")), "comm %", "util. %", "%", "per s")
+    return (
+        ("", *first, "wall time", "peak", "exposed", "compute", "MFU", "tokens"),
+        ("", *second, *units),
+    )
+
+
+def render(selection: Selection, variants: Mapping[str, str] | None = None, *, exact: bool = False) -> str:
+    """The best point and its runner-up without a cap, then under the cap, then the counts.
+
+    A runner-up's percentage is its extra wall time; exposed communication is a share of the wall time. Where
+    the cap changes nothing, it says so instead of showing the same points again. `exact` shows wall times in
+    ns and peaks in bytes. No line is wider than 110 columns (for wall times below 10,000 s, peaks below
+    1000 TB, and two degrees of up to four digits). `variants` (`describe_variants`) adds a line to a point
+    whose system is one of several.
+    """
+    table = _Table(variants or {}, exact)
+    table.lines.append("without a memory cap")
+    if selection.optimum is None:
+        table.lines.append("  no point is ok")
+    else:
+        table.add_best(selection.optimum)
+        table.add_runner_up(selection.optimum, selection.runner_up)
+    if selection.memory_cap_bytes is not None:
+        _add_capped(table, selection, selection.memory_cap_bytes)
+    named = (selection.optimum, selection.runner_up, selection.capped_optimum, selection.capped_runner_up)
+    said = dict.fromkeys(
+        [
+            *cautions(named),
+            *certainty(selection.optimum, [selection.runner_up]),
+            *certainty(selection.capped_optimum, [selection.capped_runner_up]),
+        ]
+    )
+    return "\n".join([*align(table.lines), *said, "", _counts(selection.counts)])
+
+
+def render_rows(
+    labelled: Sequence[tuple[str, StudyRow]],
+    variants: Mapping[str, str] | None = None,
+    *,
+    exact: bool = False,
+) -> str:
+    """One point per line under the same heading, each with a label; the rest as for `render`."""
+    table = _Table(variants or {}, exact)
+    for label, row in labelled:
+        table.add(label, row)
+    return "\n".join([*align(table.lines), *cautions(row for _, row in labelled)])
+
+
+def render_axes(study: AxisStudy, *, exact: bool = False, most: int = SHOWN_SETTINGS) -> str:
+    """The best point for every setting of the axes, without a cap and under it; `exact` as for `render`."""
+    npus = sorted({setting.npus for setting in study.settings})
+    lines = [
+        f"{study.model} on {study.system}, {', '.join(map(str, npus))} NPUs: the optimum against",
+        *(f"  {name}" for name in study.axes),
+        "",
+    ]
+    shown, cap = study.settings[:most], study.memory_cap_bytes
+    parts = zip(*(setting_label(study, setting) for setting in shown), strict=True)
+    padded = [[part.ljust(max(map(len, column))) for part in column] for column in parts]
+    labels = [f"  {' '.join(label).rstrip()}" for label in zip(*padded, strict=True)]
+    table = _Table({}, exact)
+    table.lines.append("without a memory cap")
+    for label, setting in zip(labels, shown, strict=True):
+        _add_setting(table, label, setting, setting.optimum)
+    if cap is not None:
+        under = f"under {_exact_bytes(cap)}"
+        if all(_are_same(setting.optimum, setting.capped_optimum) for setting in study.settings):
+            table.lines.append(f"{under}: the cap does not bind")
+        else:
+            table.lines.append(under)
+            for label, setting in zip(labels, shown, strict=True):
+                _add_setting(table, label, setting, setting.capped_optimum)
+    if len(shown) < len(study.settings):
+        table.lines.append(f"... and {len(study.settings) - len(shown)} more settings")
+    said = cautions(row for setting in shown for row in (setting.optimum, setting.capped_optimum))
+    return "\n".join(map(printable, [*lines, *align(table.lines), *said, "", _counts(study.counts)]))
+
+
+def _add_setting(table: _Table, label: str, setting: Setting, row: StudyRow | None) -> None:
+    if row is not None:
+        table.add(label, row)
+    elif setting.optimum is None or setting.smallest_peak_memory_bytes is None:
+        table.lines.append(f"{label.rstrip()}: no point is ok")
+    else:
+        smallest = _exact_bytes(setting.smallest_peak_memory_bytes)
+        table.lines.append(f"{label.rstrip()}: nothing fits: the smallest peak memory is {smallest}")
+
+
+def to_json(selection: Selection) -> dict[str, Any]:
+    """The same as plain data.
+
+    Keys: best, runner_up, best_under_cap, runner_up_under_cap, each None or a dict of the columns of a row;
+    memory_cap_bytes, None without a cap; counts, by status, zeros included.
+    """
+    return {
+        "best": _optional(selection.optimum),
+        "runner_up": _optional(selection.runner_up),
+        "best_under_cap": _optional(selection.capped_optimum),
+        "runner_up_under_cap": _optional(selection.capped_runner_up),
+        "memory_cap_bytes": selection.memory_cap_bytes,
+        "counts": dict(selection.counts),
+    }
+
+
+def _optional(row: StudyRow | None) -> dict[str, Any] | None:
+    return None if row is None else row_to_json(row)
+
+
+def row_to_json(row: StudyRow) -> dict[str, Any]:
+    """The columns of a row; a double that JSON cannot say (infinite, not a number) becomes None."""
+    values = dataclasses.asdict(row)
+    unsayable = {
+        name for name, value in values.items() if isinstance(value, float) and not math.isfinite(value)
+    }
+    return {name: None if name in unsayable else value for name, value in values.items()}
+
+
+class _Table:
+    """The lines of a table of points, from its heading on."""
+
+    def __init__(self, variants: Mapping[str, str], exact: bool) -> None:
+        self._variants, self._exact = variants, exact
+        self.lines: list[Line] = [*header(exact)]
+
+    def add(self, label: str, row: StudyRow) -> None:
+        """Add a point, and below it what is special about its system."""
+        self.lines.append(_cells(label, row, self._exact))
+        if text := variant_of(row, self._variants):
+            self.lines.append(f"    with {text}")
+
+    def add_best(self, best: StudyRow) -> None:
+        """Add a best point."""
+        self.add("  best", best)
+
+    def add_runner_up(self, best: StudyRow, runner_up: StudyRow | None) -> None:
+        """Add the second point, if there is one, with its extra wall time."""
+        if runner_up is not None:
+            extra = (runner_up.wall_time_ns or 0) - (best.wall_time_ns or 0)
+            self.add(f"  runner-up +{_percentage(extra, best.wall_time_ns)} %", runner_up)
+
+
+def _add_capped(table: _Table, selection: Selection, memory_cap_bytes: int) -> None:
+    under = f"under {_exact_bytes(memory_cap_bytes)}"
+    best, runner_up = selection.capped_optimum, selection.capped_runner_up
+    if best is None:
+        table.lines += [under, _nothing_fits(selection)]
+        return
+    if not _are_same(best, selection.optimum):
+        table.lines.append(under)
+        table.add_best(best)
+        table.add_runner_up(best, runner_up)
+    elif _are_same(runner_up, selection.runner_up):
+        table.lines.append(f"{under}: the cap does not bind")
+    else:
+        table.lines.append(f"{under}: the best is the same")
+        table.add_runner_up(best, runner_up)
+
+
+def _are_same(one: StudyRow | None, other: StudyRow | None) -> bool:
+    """Whether two points are one; as plain data, where a missing number equals another."""
+    return _optional(one) == _optional(other)
+
+
+def _cells(label: str, row: StudyRow, exact: bool) -> list[str]:
+    wall_time_ns, peak = row.wall_time_ns or 0, row.peak_memory_bytes
+    size = str if exact else format_bytes
+    return [
+        label,
+        *[axis.cell(getattr(row, axis.name)) for axis in AXES],
+        str(wall_time_ns) if exact else format_duration_ns(wall_time_ns),
+        "-" if peak is None else size(peak),
+        _percentage(row.exposed_comm_ns, wall_time_ns),
+        *("-" if value is None else f"{value:.1f}" for value in (row.compute_utilization_pct, row.mfu_pct)),
+        "-" if row.tokens_per_s is None else format_count(row.tokens_per_s),
+    ]
+
+
+def _percentage(part: int | None, whole: int | None) -> str:
+    return "-" if part is None or not whole else f"{100 * part / whole:.1f}"
+
+
+def _nothing_fits(selection: Selection) -> str:
+    smallest = selection.smallest_peak_memory_bytes
+    if smallest is None:
+        return "  no point is ok"
+    return f"  nothing fits: the smallest peak memory is {_exact_bytes(smallest)}"
+
+
+def _exact_bytes(size_bytes: int) -> str:
+    return f"{format_bytes(size_bytes)} ({size_bytes} bytes)"
+
+
+def _counts(counts: Mapping[Status, int]) -> str:
+    """Such as "56 points: 54 ok, 1 infeasible, 1 deadlock"; what does not occur is left out, except ok."""
+    total = sum(counts.values())
+    shown = [f"{count} {status}" for status, count in counts.items() if count or status == "ok"]
+    return f"{total} point{'' if total == 1 else 's'}: {', '.join(shown)}"
+
+
+def align(lines: Sequence[Line]) -> list[str]:
+    """Pad the cells of rows to columns, the first to the left, the others to the right; keep plain lines."""
+    rows = [line for line in lines if not isinstance(line, str)]
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return [
+        line
+        if isinstance(line, str)
+        else "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]

@@ -1,0 +1,77 @@
+"""Lower bounds on the time of a collective: each holds for every schedule, and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from math import gcd
+
+from dse.collectives.bounds.basic import all_sends_bound, distance_bound, node_bounds
+from dse.collectives.bounds.bound import NEVER, NONE, Bound
+from dse.collectives.bounds.needs import BACKWARDS
+from dse.collectives.bounds.sets import MOST_NODES_OF_ALL_SETS, sets_of
+from dse.collectives.bounds.symmetric import symmetric_bounds
+from dse.collectives.bounds.view import View
+from dse.collectives.bounds.windows import set_bounds
+from dse.collectives.problem import MIRRORED, Problem
+
+__all__ = ["Bound", "best_bound", "lower_bounds"]
+
+
+def lower_bounds(problem: Problem) -> tuple[Bound, ...]:
+    """Return the strongest bound of each name: ingress, egress, distance, all_sends, cut and entry_window.
+
+    A name is missing where it says nothing. Reduce-scatter and reduce are judged as the all-gather and the
+    broadcast that they are backwards: what a full sum is made of is a tree of messages, each contribution
+    once, which run backwards brings a chunk from the sum's place to every contributor.
+
+    If every link takes a multiple of some time, so does a schedule whose sends start as early as their order
+    allows, which is as short as any: bounds are rounded up to it.
+    """
+    if problem.collective.name in ("reduce", "reduce_scatter"):
+        return tuple(map(_turned, lower_bounds(problem.mirrored)))
+    unit = max(1, gcd(*problem.times_of_kinds.ravel().tolist())) if len(problem.graph) else 1
+    strongest: dict[str, Bound] = {}
+    for bound in _all_bounds(problem):
+        rounded = replace(bound, time_ps=-(-bound.time_ps // unit) * unit)
+        if 0 < rounded.time_ps < NEVER and rounded.time_ps > strongest.get(bound.name, NONE).time_ps:
+            strongest[bound.name] = rounded
+    return tuple(strongest.values())
+
+
+def best_bound(problem: Problem) -> Bound:
+    """Return the strongest of all bounds; of equal ones the first, so the easiest to check."""
+    return max(lower_bounds(problem), key=lambda bound: bound.time_ps, default=NONE)
+
+
+def _all_bounds(problem: Problem) -> Iterator[Bound]:
+    view = View(problem)
+    nodes = list(node_bounds(view))
+    yield from nodes
+    yield from distance_bound(view)
+    yield from all_sends_bound(view)
+    if view.group is not None and problem.graph.nodes > MOST_NODES_OF_ALL_SETS:
+        yield from symmetric_bounds(view, view.group)
+        return
+    centers = [bound.nodes[0] for bound in nodes]
+    yield from _bounds_of_sets(view, centers[:1])
+    if problem.collective.name in BACKWARDS:
+        yield from map(_turned, _bounds_of_sets(View(_backwards(problem)), centers[1:]))
+
+
+def _bounds_of_sets(view: View, centers: Iterable[int]) -> Iterator[Bound]:
+    for center in centers:
+        yield from set_bounds(view, sets_of(view, center))
+
+
+def _turned(bound: Bound) -> Bound:
+    """A bound on the problem run backwards, on turned links, as one on the problem."""
+    name = {"ingress": "egress", "egress": "ingress"}.get(bound.name, bound.name)
+    return replace(bound, name=name, text=f"run backwards on turned links: {bound.text}")
+
+
+def _backwards(problem: Problem) -> Problem:
+    """The problem whose schedules, run backwards, solve this one, where every chunk has one way."""
+    collective = problem.collective
+    other = {**MIRRORED, "scatter": "gather"}.get(collective.name, collective.name)
+    return replace(problem, graph=problem.graph.transposed, collective=replace(collective, name=other))

@@ -1,0 +1,203 @@
+"""How many chunks have to enter a set of nodes, for each collective: what lower bounds count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dse.collectives.collective import CUSTOM, Collective
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Schedules of these, run backwards on turned links, are schedules of such a collective too.
+BACKWARDS = ("all_to_all", "scatter", "gather", "all_reduce")
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What has to be sent at least; `nodes` are the NPUs of the collective and the switches of its graph.
+
+    In an all-reduce a message of each chunk has to enter every set that lacks an NPU: a full sum holds
+    contributions from outside. Reduce-scatter and reduce are judged as the all-gather and broadcast that
+    they are backwards.
+    """
+
+    collective: Collective
+    nodes: int
+
+    @property
+    def everyone_gets_the_same(self) -> bool:
+        """Whether what enters a set of nodes is wanted by every NPU in it."""
+        return self.collective.everyone_wants_all
+
+    def _per_npu(self, value: int, only: int | None = None, but: int | None = None) -> NDArray[np.int64]:
+        import numpy as np
+
+        npus = self.collective.npus
+        counts = np.zeros(self.nodes, dtype=np.int64)
+        if npus > 1:
+            counts[slice(npus) if only is None else only] = value
+        if but is not None:
+            counts[but] = 0
+        return counts
+
+    def into_nodes(self) -> NDArray[np.int64]:
+        """How many chunks have to enter each node."""
+        name, k, others = self.collective.name, self.collective.chunks_per_npu, self.collective.npus - 1
+        root = self.collective.root
+        if name == CUSTOM:
+            return self._custom_into_nodes
+        if name in ("broadcast", "scatter"):
+            return self._per_npu(k, but=root)
+        if name == "gather":
+            return self._per_npu(others * k, only=root)
+        return self._per_npu(k * (others + 1) if name == "all_reduce" else k * others)
+
+    def out_of_nodes(self) -> NDArray[np.int64]:
+        """How many chunks have to leave each node."""
+        name, k, others = self.collective.name, self.collective.chunks_per_npu, self.collective.npus - 1
+        root = self.collective.root
+        if name == CUSTOM:
+            return self._custom_out_of_nodes
+        if name == "all_gather":
+            return self._per_npu(k)
+        if name == "gather":
+            return self._per_npu(k, but=root)
+        if name in ("broadcast", "scatter"):
+            return self._per_npu(k if name == "broadcast" else k * others, only=root)
+        return self._per_npu(k * (others + 1) if name == "all_reduce" else k * others)
+
+    def into_set(self, inside: NDArray[np.bool_]) -> int:
+        """How many chunks have to enter a set of nodes, given as a mask."""
+        if self.collective.name == CUSTOM:
+            return self._custom_into_set(inside)
+        within = int(inside[: self.collective.npus].sum())
+        return int(self._into(within, bool(inside[self.collective.root])))
+
+    def into_beginnings(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many chunks have to enter the first 1, 2, … nodes - 1 nodes of an order of all nodes."""
+        import numpy as np
+
+        if self.collective.name == CUSTOM:
+            return self._custom_into_beginnings(order)
+        within = np.cumsum(order < self.collective.npus)[:-1]
+        root_within = np.cumsum(order == self.collective.root)[:-1] > 0
+        counts: NDArray[np.int64] = np.broadcast_to(self._into(within, root_within), within.shape)
+        return counts
+
+    def _into(self, within: Any, root_within: Any) -> Any:
+        """The same for `within` NPUs, with the root among them or not; numbers or arrays."""
+        import numpy as np
+
+        name, k, npus = self.collective.name, self.collective.chunks_per_npu, self.collective.npus
+        outside = npus - within
+        if name in ("all_gather", "gather"):
+            count = k * outside
+        elif name in ("scatter", "all_to_all"):
+            count = k * within * (outside if name == "all_to_all" else 1)
+        else:
+            count = k * (1 if name == "broadcast" else npus)
+        if name in ("broadcast", "scatter"):
+            count = np.where(root_within, 0, count)
+        if name == "gather":
+            count = np.where(root_within, count, 0)
+        return np.where((within == 0) | (outside == 0), 0, count)
+
+    def into_each(self, inside: NDArray[np.bool_]) -> int:
+        """How many chunks from outside a set each NPU in it wants (the root in a gather, others none)."""
+        if self.collective.name == CUSTOM:
+            return 0
+        needed = self.into_set(inside)
+        if needed and self.collective.name in ("all_to_all", "scatter"):
+            return needed // int(inside[: self.collective.npus].sum())
+        return needed
+
+    def wanting(self, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which nodes of a set want what `into_each` counts."""
+        wanting = inside.copy()
+        wanting[self.collective.npus :] = False
+        if self.collective.name == "gather":
+            root = bool(inside[self.collective.root])
+            wanting[:] = False
+            wanting[self.collective.root] = root
+        return wanting
+
+    @cached_property
+    def holders(self) -> NDArray[np.uint32]:
+        """The NPUs that have chunks at first which others want."""
+        import numpy as np
+
+        if self.collective.name in ("broadcast", "scatter"):
+            return np.array([self.collective.root], dtype=np.uint32)
+        return np.flatnonzero(self.out_of_nodes() if self.collective.name != CUSTOM else self._holds).astype(
+            np.uint32
+        )
+
+    @cached_property
+    def takers(self) -> NDArray[np.uint32]:
+        """The NPUs that want chunks of others."""
+        import numpy as np
+
+        return np.flatnonzero(self.into_nodes()).astype(np.uint32)
+
+    @cached_property
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """NPUs and chunks that are there at first, and those wanted by NPUs that do not have them."""
+        import numpy as np
+
+        (at, has), (by, wants) = self.collective.holdings(), self.collective.wants()
+        chunks = max(self.collective.chunks, 1)
+        lacks = ~np.isin(by.astype(np.int64) * chunks + wants, at.astype(np.int64) * chunks + has)
+        return (
+            at.astype(np.int64),
+            has.astype(np.int64),
+            by[lacks].astype(np.int64),
+            wants[lacks].astype(np.int64),
+        )
+
+    @cached_property
+    def _holds(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        return np.bincount(self.pairs[0], minlength=self.nodes).astype(np.int64)
+
+    @cached_property
+    def _custom_into_nodes(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        _, _, by, _ = self.pairs
+        return np.bincount(by, minlength=self.nodes).astype(np.int64)
+
+    @cached_property
+    def _custom_out_of_nodes(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        at, has, _, wants = self.pairs
+        holders = np.bincount(has, minlength=self.collective.chunks)
+        needed = (holders[has] == 1) & np.isin(has, wants)
+        return np.bincount(at[needed], minlength=self.nodes).astype(np.int64)
+
+    def _custom_into_set(self, inside: NDArray[np.bool_]) -> int:
+        import numpy as np
+
+        at, has, by, wants = self.pairs
+        return len(np.setdiff1d(wants[inside[by]], has[inside[at]]))
+
+    def _custom_into_beginnings(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        import numpy as np
+
+        at, has, by, wants = self.pairs
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        held_from = np.full(self.collective.chunks, len(order), dtype=np.int64)
+        np.minimum.at(held_from, has, place[at])
+        wanted_from = np.full(self.collective.chunks, len(order), dtype=np.int64)
+        np.minimum.at(wanted_from, wants, place[by])
+        enters = wanted_from < held_from
+        steps = np.bincount(wanted_from[enters], minlength=len(order) + 1)
+        steps -= np.bincount(held_from[enters], minlength=len(order) + 1)
+        counts: NDArray[np.int64] = np.cumsum(steps)[: len(order) - 1]
+        return counts

@@ -1,0 +1,79 @@
+"""A problem as lower bounds see it: links with their times, and what has to be sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from dse.collectives.bounds.bound import NEVER
+from dse.collectives.bounds.needs import Needs
+from dse.collectives.problem import Problem
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dse import _engine
+    from dse.networks.translations import Translations
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The links and needs of a problem whose collective is none that is judged backwards."""
+
+    problem: Problem
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What has to be sent."""
+        return Needs(self.problem.collective, self.problem.graph.nodes)
+
+    @cached_property
+    def group(self) -> Translations | None:
+        """What makes all NPUs alike, links and needs, if anything does."""
+        if self.problem.collective.name not in ("all_gather", "all_to_all", "all_reduce"):
+            return None
+        return self.problem.graph.translations
+
+    @cached_property
+    def links(self) -> _engine.TimedLinks:
+        """The links as the engine has them."""
+        from dse import _engine
+
+        graph = self.problem.graph
+        ends = (graph.sources, graph.destinations)
+        times = (self.problem.arrival_ps, self.problem.held_ps)
+        return _engine.TimedLinks(graph.npus, graph.nodes, ends, times, self.own)
+
+    @cached_property
+    def own(self) -> int:
+        """How many chunks each NPU has first that others want, where its links may wait for more; or 0."""
+        collective = self.problem.collective
+        return collective.chunks_per_npu if collective.name in ("all_gather", "gather") else 0
+
+    def ways_ps(self, npu: int, *, towards: bool = False, by_held: bool = False) -> NDArray[np.int64]:
+        """Per NPU how far it is from one (towards it, if said), 0 where there is no way."""
+        import numpy as np
+
+        nodes = np.array([npu], dtype=np.uint32)
+        ways = self.links.distances(nodes, reversed=towards, by_held=by_held)[: self.problem.graph.npus]
+        ways[ways == NEVER] = 0
+        return ways
+
+    def _away_ps(self, nodes: NDArray[np.uint32], towards: bool) -> NDArray[np.int64]:
+        import numpy as np
+
+        if len(nodes) == self.problem.graph.nodes:
+            return np.zeros(len(nodes), dtype=np.int64)
+        return self.links.distances(nodes, reversed=towards)
+
+    @cached_property
+    def first_ps(self) -> NDArray[np.int64]:
+        """Per node before when it has no chunk that others want: how far the nearest first holder is."""
+        return self._away_ps(self.needs.holders, towards=False)
+
+    @cached_property
+    def last_ps(self) -> NDArray[np.int64]:
+        """Per node how long before the end a chunk has to be there: how far the nearest that wants one is."""
+        return self._away_ps(self.needs.takers, towards=True)

@@ -1,0 +1,6 @@
+"""Schedules as files: CSV, JSON lines and Parquet in and out; MSCCL XML, Chakra traces, trace events out."""
+
+from dse.collectives.files.content import ScheduleFile
+from dse.collectives.files.read import read_schedule
+
+__all__ = ["ScheduleFile", "read_schedule"]

@@ -1,0 +1,66 @@
+"""What a file of a schedule holds: its sends, and what it says about them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from dse.collectives.collective import Collective
+from dse.collectives.problem import LinkModel, Problem
+from dse.collectives.sends import SendTable
+from dse.networks import LinkGraph
+
+
+@dataclass(frozen=True)
+class ScheduleFile:
+    """The sends of a file, and what else it says; None where it does not.
+
+    `graph` are the links that it lists, `problem` all that its sends are to solve, `about` notes by name.
+    """
+
+    sends: SendTable
+    npus: int | None = None
+    links: int | None = None
+    chunks: int | None = None
+    chunk_bytes: Fraction | None = None
+    time_ps: int | None = None
+    graph: LinkGraph | None = None
+    problem: Problem | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+
+
+def problem_to_json(problem: Problem) -> dict[str, Any]:
+    """Return a problem without its graph as plain data."""
+    collective = problem.collective
+    conditions = {
+        name: [list(pair) for pair in getattr(collective, name)]
+        for name in ("preconditions", "postconditions")
+    }
+    return {
+        "collective": collective.name,
+        "npus": collective.npus,
+        "chunks_per_npu": collective.chunks_per_npu,
+        "root": collective.root,
+        **{name: pairs for name, pairs in conditions.items() if pairs},
+        "chunk_bytes": str(problem.chunk_bytes),
+        **problem.model._asdict(),
+        "topology_sha256": problem.graph.digest,
+    }
+
+
+def problem_of_json(data: dict[str, Any], graph: LinkGraph) -> Problem:
+    """Return the problem of plain data on a graph; the reverse of `problem_to_json`."""
+    pairs = {
+        name: tuple((int(npu), int(chunk)) for npu, chunk in data.get(name, ()))
+        for name in ("preconditions", "postconditions")
+    }
+    collective = Collective(data["collective"], data["npus"], data["chunks_per_npu"], data["root"], **pairs)
+    model = LinkModel(data["gb"], data["occupancy"], data["clock"])
+    return Problem(graph, collective, Fraction(data["chunk_bytes"]), model)
+
+
+def to_json_text(data: Any) -> str:
+    """Return data as JSON on one line."""
+    return json.dumps(data, separators=(",", ":"))

@@ -1,0 +1,156 @@
+"""All-reduces whose halves share the links: each half is made again around the other, in turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dse.collectives.problem import Problem
+from dse.collectives.reductions import halves, tightened
+from dse.collectives.schedule import Schedule
+from dse.collectives.synthesizers.base import Effort
+from dse.collectives.synthesizers.searches import Variant, numbered
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_VARIANTS: tuple[Variant, ...] = (("arrival", "oldest"), ("arrival", "needed"), ("arrival", "random"))
+
+
+# Sends placed while halves are fitted together, about a second, and limits on rounds within that.
+_SENDS = 1_000_000
+_MOST_ROUNDS = 60
+_PATIENCE = 20  # rounds without gain
+_FRESH_STARTS = 4
+
+
+def best_overlapped(start: Schedule, effort: Effort) -> Schedule:
+    """Return the fastest all-reduce that overlaps its halves, from `start` and from new ones."""
+    if start.time_ps <= effort.enough_ps:
+        return start
+    ends = None if effort.time_limit_s is None else time.monotonic() + effort.time_limit_s
+    best = tightened(start)
+
+    def is_over() -> bool:
+        cancelled = effort.cancellation is not None and effort.cancellation.is_cancelled
+        met = best.time_ps <= effort.enough_ps
+        return met or cancelled or (ends is not None and time.monotonic() >= ends)
+
+    def improve(start: Schedule) -> None:
+        nonlocal best
+        rounds = min(_MOST_ROUNDS, _SENDS // max(1, len(start)))
+        if rounds < 2:
+            return
+        found = overlapped(start, rounds, effort.seed, is_over, effort.enough_ps)
+        if found.time_ps < best.time_ps:
+            best = found
+
+    improve(best)
+    if len(start) * _FRESH_STARTS <= _SENDS // 2:
+        for number in range(_FRESH_STARTS):
+            if not is_over():
+                improve(_fresh(start.problem, effort.seed * _FRESH_STARTS + number))
+    return best
+
+
+def overlapped(
+    schedule: Schedule, rounds: int, seed: int, is_over: Callable[[], bool], enough_ps: int = 0
+) -> Schedule:
+    """Return an all-reduce at least as fast, whose all-gather is made around its sums, and the other way.
+
+    Each round fixes the sends of sums, as early as they can be, and searches for the copies from there: a
+    chunk may be copied once its root has the full sum, on a link that has no more sums to carry. Run
+    backwards copies are sums and sums copies, so the next round makes the other half. A round that is no
+    slower is kept. Sums must go up trees, as in all schedules made of two halves, and be compacted.
+    """
+    now = schedule
+    backwards, failed = False, 0
+    for number in range(rounds):
+        if is_over() or failed > _PATIENCE:
+            break
+        found = _copies_made_again(now, seed * rounds + number, enough_ps)
+        failed = 0 if found.time_ps < now.time_ps else failed + 1
+        if found.time_ps <= now.time_ps:
+            now = found
+        now, backwards = turned(now), not backwards
+    return turned(now) if backwards else now
+
+
+def turned(schedule: Schedule) -> Schedule:
+    """Return an all-reduce by trees run backwards on turned links: copies become sums, and sums copies."""
+    problem = schedule.problem
+    other = replace(problem, graph=problem.graph.transposed)
+    starts = schedule.time_ps - schedule.end_ps
+    return tightened(Schedule.of(other, schedule.link, schedule.chunk, starts, ~schedule.reduce))
+
+
+def _fresh(problem: Problem, seed: int) -> Schedule:
+    """Return an all-reduce whose halves are both made by greedy searches, the second around the first."""
+    import numpy as np
+
+    other = replace(problem, graph=problem.graph.transposed)
+    chunks = np.arange(problem.collective.chunks, dtype=np.int32)
+    roots = (chunks % problem.graph.npus).astype(np.int32)
+    now = np.zeros(len(chunks), dtype=np.int64)
+    columns = _copies(other, roots, now, np.zeros(len(problem.graph), dtype=np.int64), seed, 0)
+    return _copies_made_again(turned(Schedule.of(other, *columns)), seed, 0)
+
+
+def _copies_made_again(schedule: Schedule, seed: int, enough_ps: int) -> Schedule:
+    """Return the same sums with other copies of what they make."""
+    import numpy as np
+
+    problem, sums = schedule.problem, schedule.reduce
+    link, chunk, start_ps = schedule.link[sums], schedule.chunk[sums], schedule.start_ps[sums]
+    roots, ready_ps = _full_sums(problem, link, chunk, schedule.end_ps[sums])
+    free_from_ps = np.zeros(len(problem.graph), dtype=np.int64)
+    np.maximum.at(free_from_ps, link, start_ps + problem.held_ps[link])
+    more = _copies(problem, roots, ready_ps, free_from_ps, seed, enough_ps)
+    return Schedule.of(
+        problem,
+        np.concatenate([link, more[0]]),
+        np.concatenate([chunk, more[1]]),
+        np.concatenate([start_ps, more[2]]),
+        np.arange(len(link) + len(more[0])) < len(link),
+    )
+
+
+def _copies(
+    problem: Problem,
+    roots: NDArray[np.int32],
+    ready_ps: NDArray[np.int64],
+    free_from_ps: NDArray[np.int64],
+    seed: int,
+    enough_ps: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Columns of sends that copy each chunk from its root, where it is from `ready_ps` on."""
+    import numpy as np
+
+    from dse import _engine
+
+    chunks = np.arange(problem.collective.chunks, dtype=np.int32)
+    state = halves(problem)[1].native.resumed((roots, chunks), ready_ps, free_from_ps)
+    columns, _ = _engine.search_restarts(
+        state, numbered(_VARIANTS), seed, len(_VARIANTS), enough_ps, None, lambda *_: None
+    )
+    link, chunk, start_ps = columns
+    return link, chunk, start_ps
+
+
+def _full_sums(
+    problem: Problem, link: NDArray[np.int32], chunk: NDArray[np.int32], end_ps: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Per chunk its root, the node that gets sums and sends none, and when it has them all."""
+    import numpy as np
+
+    graph, chunks = problem.graph, problem.collective.chunks
+    has_sent = np.zeros((chunks, graph.nodes), dtype=bool)
+    has_sent[chunk, graph.sources[link]] = True
+    has_sent[:, graph.npus :] = True
+    roots = np.argmin(has_sent, axis=1).astype(np.int32)
+    ready_ps = np.zeros(chunks, dtype=np.int64)
+    np.maximum.at(ready_ps, chunk, np.where(graph.destinations[link] == roots[chunk], end_ps, 0))
+    return roots, ready_ps

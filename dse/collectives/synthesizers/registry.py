@@ -1,0 +1,34 @@
+"""The table of synthesizers."""
+
+from __future__ import annotations
+
+from dse.collectives.synthesizers.base import Synthesizer
+from dse.settings.choices import Choices
+
+_HOME = "dse.collectives.synthesizers"
+SYNTHESIZERS = Choices(
+    "synthesizer",
+    "dse.synthesizers",
+    {
+        "auto": f"{_HOME}.auto:Auto",
+        "greedy": f"{_HOME}.greedy:Greedy",
+        "arrival": f"{_HOME}.arrival:Arrival",
+        "restarts": f"{_HOME}.restarts:Restarts",
+        "beam": f"{_HOME}.beam:Beam",
+        "exact": f"{_HOME}.exact:Exact",
+        "symmetric": f"{_HOME}.symmetric:Symmetric",
+        "improve": f"{_HOME}.improve:Improve",
+    },
+)
+
+
+def make_synthesizer(synthesizer: str | Synthesizer) -> Synthesizer:
+    """Return the synthesizer of a name, with its own defaults; one that is made already as it is.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    if isinstance(synthesizer, Synthesizer):
+        return synthesizer
+    made: Synthesizer = SYNTHESIZERS.load(synthesizer)()
+    return made

@@ -1,0 +1,76 @@
+"""Files of the user's own as choices of a group: `system=PATH.yaml`, `space.axes.model=[PATH.yaml]`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+from dse.errors import InputError
+
+GROUPS = ("system", "model", "space", "search", "executor", "simulator", "workload", "experiment")
+_PREFIX = "file-"
+_NAMED_BY_FILE = ("system", "model", "space")  # `name` of the other groups says what kind it is
+_MAX_BYTES = 10_000_000
+_PACKAGE = re.compile(r"^# *@package +(\S+)", re.MULTILINE)
+
+
+def is_path(value: object) -> bool:
+    """Return whether a choice of a group is written as a path instead of a name."""
+    return isinstance(value, str) and ("/" in value or value.endswith((".yaml", ".yml")))
+
+
+def add_choice(group: str, text: str) -> tuple[str, Path]:
+    """Make a file a choice of a group for Hydra; return the name of the choice, and the file.
+
+    A system, model or space without a `name` gets that of the file.
+
+    Raises:
+        InputError: no such file, or one that is no mapping in YAML.
+    """
+    from hydra.core.config_store import ConfigStore
+    from omegaconf import DictConfig, OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import MarkedYAMLError, YAMLError
+
+    path = Path(text).expanduser()
+    where = f"{group}={text}"
+    try:
+        if not path.is_file():
+            problem = "is a folder" if path.is_dir() else "is no file" if path.exists() else "no such file"
+            raise InputError(f"{where}: {problem}; give a YAML file, or a name of conf/{group}")
+        if path.stat().st_size > _MAX_BYTES:
+            raise InputError(
+                f"{where}: has more than {_MAX_BYTES} bytes, too many for a file of conf/{group}"
+            )
+        content = path.read_text(encoding="utf-8")
+        node: Any = OmegaConf.create(content)
+    except OSError as error:
+        raise InputError(f"{where}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: is not UTF-8 text (byte {error.start})") from None
+    except MarkedYAMLError as error:
+        raise InputError(f"{where}: {yaml_problem(error)}") from None
+    except (YAMLError, OmegaConfBaseException, ValueError, RecursionError) as error:
+        raise InputError(f"{where}: malformed YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(node, DictConfig) or node == {content: None}:  # a lone word is a mapping to OmegaConf
+        raise InputError(f"{where}: must hold keys and values, as the files of conf/{group} do")
+    if group in _NAMED_BY_FILE and "name" not in node:
+        node["name"] = path.stem
+    package = _PACKAGE.search(content)
+    name = f"{_PREFIX}{hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:16]}"
+    ConfigStore.instance().store(name, node, group=group, package=package[1] if package else None)
+    return name, path
+
+
+def is_own_file(choice: str) -> bool:
+    """Whether this is the name under which Hydra knows a file of the user's own: no choice for people."""
+    return re.fullmatch(rf"{_PREFIX}[0-9a-f]{{16}}", choice) is not None
+
+
+def yaml_problem(error: Any) -> str:
+    """Return what is wrong in a YAML file, and where."""
+    mark = error.problem_mark or error.context_mark
+    place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+    return f"malformed YAML{place}: {error.problem}"

@@ -1,0 +1,44 @@
+"""What the pages share that are one HTML file: templates, style and program inside, data as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+_INDENTATION = re.compile(r"^ +", re.MULTILINE)
+
+
+def template_environment(templates: Path) -> Environment:
+    """Return what renders the templates of a folder: texts are escaped, and a missing name is an error."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def inlined(path: Path) -> Markup:
+    """Return a style or a program as it stands in a page, without indentation."""
+    from markupsafe import Markup
+
+    return Markup(_INDENTATION.sub("", path.read_text(encoding="utf-8")))
+
+
+def script_json(data: Any) -> Markup:
+    """Return JSON that can stand in a script element, whatever texts are in it."""
+    from markupsafe import Markup
+
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)

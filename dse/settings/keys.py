@@ -1,0 +1,59 @@
+"""How a field of a schema says what it means, and who uses it; docs/reference.md is made of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any
+
+MISSING: Any = "???"  # OmegaConf's mark of a mandatory value, without importing OmegaConf
+
+
+def key(
+    meaning: str,
+    default: Any = MISSING,
+    *,
+    factory: Callable[[], Any] | None = None,
+    astrasim: str = "",
+    only: str = "",
+    instead: str = "",
+) -> Any:
+    """A field with its meaning, in Markdown with links as from docs/, and its name in ASTRA-sim's files.
+
+    `only` is the one command that uses the key (none: all do); the others refuse it and say `instead`, in
+    which {name} is the last part of the key and {value} what the user gave it.
+    """
+    metadata = {"meaning": meaning, "astrasim": astrasim, "only": only, "instead": instead}
+    if factory is not None:
+        return field(default_factory=factory, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def group(schema: Callable[[], Any], *, only: str = "", instead: str = "") -> Any:
+    """A field that is a group of keys; `only` and `instead` are those of its keys without their own."""
+    return field(default_factory=schema, metadata={"only": only, "instead": instead})
+
+
+def mapping(element: Any) -> Callable[[], Any]:
+    """Return what makes an empty group that takes any key, from the command line without Hydra's `+` too.
+
+    `element` is the type of its values.
+    """
+
+    def empty() -> Any:
+        from omegaconf import DictConfig
+
+        named: Any = dict[str, element]
+        return DictConfig(
+            {}, ref_type=named, key_type=str, element_type=element, is_optional=False, flags={"struct": False}
+        )
+
+    return empty
+
+
+def options(group: str) -> Any:
+    """The field for the keys of a choice that another package adds."""
+    return key(
+        f"keys of a choice that another package adds, see [extending](extending/{group}.md); ours have none",
+        factory=mapping(Any),
+    )

@@ -1,0 +1,285 @@
+"""Synthesised collectives in a simulation: whose schedules a system and a workload need, made once each."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from dse.collectives import Collective, LinkModel, Problem
+from dse.collectives.curves import Curve, curve
+from dse.collectives.problem import MIRRORED
+from dse.collectives.reductions import halves
+from dse.collectives.replay import Replay
+from dse.collectives.ways import reached
+from dse.errors import InputError
+from dse.networks import LinkGraph, LinkKind
+from dse.simulators.algorithms import COLLECTIVES, OVER_ALL_NPUS, PER_DIMENSION, names_for_engine
+from dse.systems import SystemSpec
+from dse.systems.links import link_graph
+
+if TYPE_CHECKING:
+    from dse import _engine
+
+# As the congestion-aware simulation counts: 2^30 bytes, and links that are free when the bytes have entered.
+MODEL = LinkModel("gib", "bandwidth", "ps")
+# Chunk sizes that schedules are made for, and chunks a member: each message takes the fastest of them.
+_CHUNK_BYTES = (1 << 12, 1 << 22)
+_CHUNKS = (1, 4)
+_MOST_PLACES_CUT = 4096  # with more pairs of member and chunk, chunks are not cut further
+# Of these the better one; both take no longer than a few simulations, whatever the graph.
+_SYNTHESIZERS = ("symmetric", "restarts")
+_TRIALS = 20
+_MOST_REMEMBERED = 1024
+_one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Need:
+    """A collective among NPUs that is to be synthesised, on a graph whose first nodes are its members.
+
+    `scope` and `index` say whose it is to the engine; `devices` are the graph's nodes in the network, none
+    for the lines of a dimension, which all are alike.
+    """
+
+    collective: str
+    scope: str
+    index: int
+    graph: LinkGraph
+    devices: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Made:
+    """Schedules for one collective on one graph, with the bound of each; and their form for the engine."""
+
+    curves: tuple[Curve, ...]
+    bounds_ps: tuple[int, ...]
+    native: _engine.SynthesizedCollective
+
+    @property
+    def gaps(self) -> list[float]:
+        """By what share each schedule exceeds its bound, at the size that it was made for."""
+        made = zip(self.curves, self.bounds_ps, strict=True)
+        return [each.schedule.time_ps / bound_ps - 1 if bound_ps else 0.0 for each, bound_ps in made]
+
+
+def add_schedules(config: _engine.SystemConfig, system: SystemSpec, workload: _engine.Workload) -> None:
+    """Give the engine the schedules that a workload needs on a system.
+
+    Raises:
+        InputError: there is no way between two NPUs, or schedules per dimension on a network with faults.
+    """
+    for need in needs(system, workload):
+        config.add_synthesized(
+            need.collective,
+            need.scope,
+            need.index,
+            schedules_for(need.collective, need.graph).native,
+            list(need.devices),
+        )
+
+
+def quality_of_schedules(system: SystemSpec, workload: _engine.Workload) -> str | None:
+    """Say how far the synthesised schedules of a workload are from their lower bounds; None without any."""
+    gaps: dict[str, list[float]] = {}
+    for need in needs(system, workload):
+        name = f"{need.collective} among {need.graph.npus} NPUs"
+        gaps.setdefault(name, []).extend(schedules_for(need.collective, need.graph).gaps)
+    return "; ".join(f"{name}: {_words(found)}" for name, found in sorted(gaps.items())) or None
+
+
+def _words(gaps: Sequence[float]) -> str:
+    """The range over sizes of messages and groups."""
+    least, most = (f"{100 * gap:.1f}" for gap in (min(gaps), max(gaps)))
+    if most == "0.0":
+        return "optimal"
+    return f"at most {most if least == most else f'{least} to {most}'} % above the optimum"
+
+
+def needs(system: SystemSpec, workload: _engine.Workload) -> Iterator[Need]:
+    """Give the collectives of a workload that a system wants synthesised, with their graphs."""
+    from dse import _engine
+
+    used = [
+        (collective, index, _engine.communicator_members(workload, index))
+        for collective, index in _engine.collectives_of(workload)
+    ]
+    network: LinkGraph | None = None
+    for collective in COLLECTIVES:
+        names = names_for_engine(getattr(system.collectives, collective), len(system.network))
+        if PER_DIMENSION not in names and OVER_ALL_NPUS not in names:
+            continue
+        network = network or _network_of(system)
+        groups = [(index, members) for name, index, members in used if name == collective]
+        if any(len(members) in (0, system.npus) for _, members in groups):
+            yield from _over_dimensions(collective, names, system, network)
+        for index, members in groups:
+            if 1 < len(members) < system.npus:
+                graph, devices = group_graph(network, members)
+                yield Need(collective, "communicator", index, graph, devices)
+
+
+def _over_dimensions(
+    collective: str, names: Sequence[str], system: SystemSpec, network: LinkGraph
+) -> Iterator[Need]:
+    """Give what a collective of all NPUs needs: of each dimension, or of all at once."""
+    legs = [collective]
+    if collective == "all_reduce" and len(names) > 1 and system.collective_optimization == "localBWAware":
+        legs = ["all_reduce", "reduce_scatter", "all_gather"]
+    for dimension, name in enumerate(names):
+        if name == OVER_ALL_NPUS:
+            yield Need(collective, "all_ranks", 0, network, tuple(range(network.nodes)))
+            return
+        if name != PER_DIMENSION:
+            continue
+        if len(system.network) == 1:
+            graph = network
+        elif system.faults:
+            raise InputError(
+                f"system.collectives.{collective} is synthesized per dimension, but the lines of a dimension "
+                f"differ by system.faults; write system.collectives.{collective}=[synthesized] for one "
+                "schedule over all NPUs"
+            )
+        else:
+            graph = link_graph(system, [dimension], "nodes")
+        for leg in legs:
+            yield Need(leg, "dimension", dimension, graph)
+
+
+def _network_of(system: SystemSpec) -> LinkGraph:
+    """The network with the faults that hold from the start; its nodes are the simulation's devices."""
+    import numpy as np
+
+    graph = link_graph(system, None, "nodes")
+    removed = np.zeros(len(graph), dtype=np.bool_)
+    kind_of = graph.kind_of.copy()
+    kinds = list(graph.kinds)
+    for fault in system.faults:
+        link = graph.number_of.get((fault.source, fault.destination))
+        if fault.at_ns or link is None:
+            continue
+        latency, bandwidth = kinds[kind_of[link]]
+        removed[link] |= fault.removed
+        kinds.append(
+            LinkKind(
+                latency * Fraction(repr(fault.latency_factor)),
+                bandwidth * Fraction(repr(fault.bandwidth_factor)),
+            )
+        )
+        kind_of[link] = len(kinds) - 1
+    return replace(graph, kind_of=kind_of, kinds=tuple(kinds)).without(removed)
+
+
+def group_graph(network: LinkGraph, members: Sequence[int]) -> tuple[LinkGraph, tuple[int, ...]]:
+    """Return the graph of some NPUs, and its nodes as those of the network.
+
+    Members come first, then all switches; other NPUs relay only if the members' own links do not join them.
+    They are numbered from the first member on, so that groups that are shifts of each other have one graph.
+    """
+    first = members[0]
+    inside = set(members)
+    switches = list(range(network.npus, network.nodes))
+    others = sorted(set(range(network.npus)) - inside, key=lambda npu: (npu - first) % network.npus)
+    own = _induced(network, [*members, *switches], len(members))
+    if _joins_all(own):
+        return own, (*members, *switches)
+    devices = [*members, *others, *switches]
+    return _induced(network, devices, len(members)), tuple(devices)
+
+
+def _induced(network: LinkGraph, devices: Sequence[int], members: int) -> LinkGraph:
+    """The links among some devices, renumbered in their order."""
+    import numpy as np
+
+    number = np.full(network.nodes, -1, dtype=np.int32)
+    number[list(devices)] = np.arange(len(devices), dtype=np.int32)
+    sources, destinations = number[network.sources], number[network.destinations]
+    links = np.flatnonzero((sources >= 0) & (destinations >= 0))
+    links = links[np.lexsort((destinations[links], sources[links]))]
+    return LinkGraph(
+        members,
+        len(devices),
+        np.ascontiguousarray(sources[links]),
+        np.ascontiguousarray(destinations[links]),
+        np.ascontiguousarray(network.kind_of[links]),
+        network.kinds,
+    )
+
+
+def _joins_all(graph: LinkGraph) -> bool:
+    """Whether every NPU reaches every other one."""
+    return all(bool(reached(each, [0])[: graph.npus].all()) for each in (graph, graph.transposed))
+
+
+class _Graph:
+    """A graph by its content, as a key."""
+
+    def __init__(self, graph: LinkGraph) -> None:
+        self.graph = graph
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Graph) and self.graph.digest == other.graph.digest
+
+    def __hash__(self) -> int:
+        return hash(self.graph.digest)
+
+
+def schedules_for(collective: str, graph: LinkGraph) -> Made:
+    """Return the schedules of a collective on a graph; made once in a process for equal graphs."""
+    with _one_at_a_time:  # threads of a sweep need the same ones
+        return _schedules_for(collective, _Graph(graph))
+
+
+@lru_cache(maxsize=_MOST_REMEMBERED)
+def _schedules_for(collective: str, key: _Graph) -> Made:
+    from dse import _engine
+
+    graph = key.graph
+    made: dict[tuple[int, bytes], tuple[Curve, int]] = {}
+    for chunks in _CHUNKS:
+        if chunks > 1 and graph.npus * graph.npus * chunks > _MOST_PLACES_CUT:
+            continue
+        for chunk_bytes in _CHUNK_BYTES:
+            problem = Problem(graph, Collective(collective, graph.npus, chunks), Fraction(chunk_bytes), MODEL)
+            found, bound_ps = _synthesized(problem)
+            order = (chunks, found.schedule.link.tobytes() + found.schedule.chunk.tobytes())
+            made.setdefault(order, (found, bound_ps))
+    curves = tuple(found for found, _ in made.values())
+    sources, destinations = graph.sources.tolist(), graph.destinations.tolist()
+    native = _engine.SynthesizedCollective(
+        graph.npus,
+        [
+            (
+                Replay(each.schedule).native,
+                sources,
+                destinations,
+                each.schedule.problem.collective.chunks_per_npu,
+                [(float(line.base_ps), float(line.ps_per_byte)) for line in each.lines],
+            )
+            for each in curves
+        ],
+    )
+    return Made(curves, tuple(bound_ps for _, bound_ps in made.values()), native)
+
+
+def _synthesized(problem: Problem) -> tuple[Curve, int]:
+    """The cost of the best schedule of a problem, and its lower bound."""
+    from dse.collectives.synthesis import synthesize
+    from dse.collectives.synthesizers.base import Effort
+    from dse.collectives.synthesizers.registry import make_synthesizer
+
+    solved = problem.mirrored if problem.collective.name in MIRRORED else problem
+    if problem.collective.name == "all_reduce":
+        solved = halves(problem)[1]
+    results = []
+    for maker in map(make_synthesizer, _SYNTHESIZERS):
+        if maker.obstacle(solved) is None:
+            results.append(synthesize(problem, maker, Effort(trials=_TRIALS), compare=False))
+            if results[-1].is_optimal:
+                break
+    best = min(results, key=lambda result: result.time_ps)
+    return curve(best.schedule), best.bound_ps

@@ -1,0 +1,155 @@
+"""`dse status results/<study>`: how much of the last sweep is done, and how the points of a study ended."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.cli import ArgumentParser, add_output, called_as, print_json, run
+from dse.studies import STATUSES, TRANSIENT_STATUSES, StudyStore
+from dse.texts import printable
+from dse.units import format_bytes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+def parser() -> ArgumentParser:
+    """The command line."""
+    parser = ArgumentParser(
+        prog=called_as("status"),
+        description="Say what the last sweep of a study planned, what of it is done and what is missing, and "
+        "count the points of the study by status and by reason.",
+        epilog="Points that failed are computed again by the same sweep with recompute=[failed,timeout].",
+    )
+    parser.add_argument("study", help="the folder of a study, such as results/llama70b-system1")
+    add_output(parser)
+    return parser
+
+
+def status_of(store: StudyStore) -> dict[str, Any]:
+    """Return how far a study is, as plain data.
+
+    Keys: study; points in it, by_status, failed (also those that timed out), and reasons of all that are not
+    ok, the most frequent first; sweeps, their number; last_sweep with name, started, command,
+    memory_cap_bytes, planned, done and missing points, each None where it is not known; None without sweeps.
+
+    Raises:
+        InputError: the folder is not a readable study.
+    """
+    files = store.sweeps()
+    table = None if files and not store.count() else store.read_table(["status", "reason"])
+    statuses = Counter([] if table is None else table["status"].to_pylist())
+    return {
+        "study": str(store.folder),
+        "points": statuses.total(),
+        "by_status": {status: statuses[status] for status in STATUSES if statuses[status]},
+        "failed": sum(statuses[status] for status in TRANSIENT_STATUSES),
+        "reasons": [] if table is None else _reasons(table),
+        "sweeps": len(files),
+        "last_sweep": _last_sweep(store, files[-1]) if files else None,
+    }
+
+
+def _reasons(table: pa.Table) -> list[dict[str, Any]]:
+    """Reasons that differ in numbers only are one, with the numbers left out."""
+    pairs = zip(table["status"].to_pylist(), table["reason"].to_pylist(), strict=True)
+    texts = Counter((status, reason or "") for status, reason in pairs if status != "ok")
+    kinds: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for (status, reason), count in texts.items():
+        kinds.setdefault((status, _NUMBER.sub("…", reason)), []).append((reason, count))
+    found = [
+        {
+            "status": status,
+            "reason": kind if len(members) > 1 else members[0][0],
+            "count": sum(count for _, count in members),
+        }
+        for (status, kind), members in kinds.items()
+    ]
+    return sorted(found, key=lambda entry: (-entry["count"], entry["status"], entry["reason"]))
+
+
+def _last_sweep(store: StudyStore, file: Path) -> dict[str, Any]:
+    """What its file of provenance says, and what the study lacks of its plan."""
+    import yaml
+
+    from dse.studies.history import sweep_caps, unfinished_sweep
+
+    try:
+        about = yaml.load(file.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (OSError, ValueError, yaml.YAMLError):
+        about = None
+    about = about if isinstance(about, dict) else {}
+    points, command = about.get("points"), about.get("command")
+    planned = points.get("planned") if isinstance(points, dict) else None
+    unfinished = unfinished_sweep(store)
+    missing = None if planned is None else 0
+    if unfinished is not None:
+        planned, missing = unfinished.planned or planned, unfinished.missing
+    return {
+        "name": file.stem,
+        "started": about.get("started"),
+        "command": [str(part) for part in command] if isinstance(command, list) else None,
+        "memory_cap_bytes": next(reversed(sweep_caps(store)), None),
+        "planned": planned,
+        "done": None if planned is None or missing is None else planned - missing,
+        "missing": missing,
+        "has_ended": unfinished is None,
+    }
+
+
+def render(data: dict[str, Any]) -> str:
+    """The same as text."""
+    sweep = data["last_sweep"]
+    lines = [str(data["study"]), ""]
+    if sweep is None:
+        lines.append("no sweep is recorded")
+    else:
+        cap = sweep["memory_cap_bytes"]
+        under = "" if cap is None else f", with memory_cap {format_bytes(cap)}"
+        lines.append(f"last sweep {sweep['started'] or sweep['name']}{under}")
+        if sweep["planned"] is None:
+            lines.append("  proposes points as it goes: " + ("ended" if sweep["has_ended"] else "not ended"))
+        else:
+            lines += [f"  {name:<8}{_count(sweep[name]):>9}" for name in ("planned", "done", "missing")]
+        if not sweep["has_ended"]:
+            lines.append("  it runs, or was interrupted: run the same sweep again for what is missing")
+    lines += ["", f"the study has {data['points']} points of {_sweeps(data['sweeps'])}"]
+    width = max(map(len, STATUSES)) + 2
+    lines += [f"  {status:<{width}}{count:>9}" for status, count in data["by_status"].items()]
+    if data["reasons"]:
+        lines += ["", "why points are not ok"]
+        lines += [f"{entry['count']:>9}  {entry['status']}: {entry['reason']}" for entry in data["reasons"]]
+    return "\n".join(printable(line) for line in lines)
+
+
+def _sweeps(number: int) -> str:
+    return "1 sweep" if number == 1 else f"{number} sweeps"
+
+
+def _count(number: int | None) -> str:
+    return "unknown" if number is None else str(number)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print how far a study is; return the exit code.
+
+    Raises:
+        InputError: the folder is not a readable study, or a wrong option.
+    """
+    arguments = parser().parse_args(argv)
+    data = status_of(StudyStore(arguments.study))
+    if arguments.json:
+        print_json([data])
+    else:
+        print(render(data))
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,66 @@
+"""From a case to its row; what cannot be synthesised is a row with a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dse.collectives.synthesis import Result, synthesize
+from dse.errors import InputError
+from dse.syntheses.case import Case
+from dse.syntheses.record import FAILED, OK, SynthesisRow
+
+
+def evaluate(case: Case) -> SynthesisRow:
+    """Synthesise a case; a problem without a schedule gives a row of status `failed`."""
+    try:
+        result = synthesize(case.problem, case.synthesizer, case.effort)
+    except InputError as error:
+        return _row(case, FAILED, str(error), {})
+    return _row(case, OK, "", _found(result))
+
+
+def _found(result: Result) -> dict[str, Any]:
+    bound = result.bound
+    fixed = result.best_fixed
+    return {
+        "synthesizer": result.synthesizer,
+        "time_ps": result.time_ps,
+        "bound_ps": result.bound_ps,
+        "bound": bound.name if bound else None,
+        "optimal": result.is_optimal,
+        "gap_pct": 100 * result.gap,
+        "barrier_ps": result.barrier_ps,
+        "best_fixed": fixed,
+        "best_fixed_ps": None if fixed is None else result.fixed[fixed],
+        "sends": len(result.schedule),
+        "cpu_s": result.cpu_s,
+    }
+
+
+_FIGURES = (
+    *("synthesizer", "time_ps", "bound_ps", "bound", "optimal", "gap_pct", "barrier_ps"),
+    *("best_fixed", "best_fixed_ps", "sends", "cpu_s"),
+)
+
+
+def _row(case: Case, status: str, reason: str, figures: dict[str, Any]) -> SynthesisRow:
+    problem = case.problem
+    figures = dict.fromkeys(_FIGURES) | figures
+    return SynthesisRow(
+        topology=case.topology,
+        collective=problem.collective.name,
+        npus=problem.graph.npus,
+        links=len(problem.graph),
+        chunks_per_npu=problem.collective.chunks_per_npu,
+        chunk_bytes=str(problem.chunk_bytes),
+        root=problem.collective.root,
+        **problem.model._asdict(),
+        asked=case.synthesizer,
+        seed=case.seed,
+        trials=case.trials,
+        time_limit_s=case.time_limit_s,
+        status=status,
+        reason=reason,
+        key=case.key,
+        **figures,
+    )

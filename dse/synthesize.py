@@ -1,0 +1,187 @@
+"""`dse synthesize topology=FILE.csv`: a schedule for a collective on a network, and how good it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.cli import called_as, print_notes, run, system_from_overrides
+from dse.collectives.arguments import (
+    NETWORK_KEYS,
+    OPTION_KEYS,
+    OUTPUT_KEYS,
+    PROBLEM_KEYS,
+    ROBUST_KEYS,
+    ROBUST_OPTIONS,
+    SEARCH_KEYS,
+    Arguments,
+    parse_arguments,
+    usage_lines,
+)
+from dse.settings import check_choice
+from dse.signals import putting_away
+
+if TYPE_CHECKING:
+    from dse.collectives.problem import Problem
+
+KEYS = {**NETWORK_KEYS, **PROBLEM_KEYS, **SEARCH_KEYS, **ROBUST_KEYS, **OUTPUT_KEYS}
+# Each with whether a value follows.
+OPTIONS = {
+    "-h": False,
+    "--help": False,
+    "-o": True,
+    "--output": True,
+    "--save": False,
+    "--verbose": False,
+    **dict.fromkeys((*OPTION_KEYS, *ROBUST_OPTIONS), True),
+}
+_USAGE = """\
+usage: {program} topology=FILE.csv|NAME [KEY=VALUE ...] [-o DIR]
+
+Search a schedule for a collective on the links of a network, and say how good it is: lower bounds on the
+time of every schedule, and what fixed algorithms take on the same links.
+
+keys:
+{keys}
+
+options: -o DIR       write schedule.csv, schedule.jsonl (above 10^5 sends schedule.parquet), summary.json,
+                      topology.csv and the page index.html
+         --save       the same, into results/synthesis-COLLECTIVE-TOPOLOGY
+         --verbose    say what was tried
+         --topology, --collective, --synthesizer, --num_beams, --temperature, --num_trials, --seed VALUE
+                      as BEAN TACOS has them (and --failed-links, --failed-npus, --failed-at, --variance,
+                      --select VALUE as the keys), with its synthesizers naive, tacos, greedy_tacos,
+                      multiple_tacos, beam_chunk, beam_shortest, ilp"""
+
+
+def usage() -> str:
+    """The text of --help."""
+    return _USAGE.replace("{program}", called_as("synthesize")).replace("{keys}", usage_lines(KEYS))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Search, print the summary, write the folder; return the exit code.
+
+    Raises:
+        InputError: a wrong key or value, a network without a way, or a folder that cannot be written.
+    """
+    arguments = parse_arguments(argv, KEYS, OPTIONS)
+    if "-h" in arguments.options or "--help" in arguments.options:
+        print(usage())
+        return 0
+    with putting_away("interrupted"):
+        return _synthesize(arguments)
+
+
+def _synthesize(arguments: Arguments) -> int:
+    from dataclasses import replace
+
+    from dse.cancellation import Cancellation
+    from dse.collectives.base_check import checked
+    from dse.collectives.output import check_folder, exports_of, write_folder, write_repaired
+    from dse.collectives.robust import Robust, robust
+    from dse.collectives.robust_settings import draws_of, failure_of
+    from dse.collectives.runs import ProgressBar, stoppable
+    from dse.collectives.search_settings import effort_of, synthesizer_of
+    from dse.collectives.settings import network_of, problem_of
+    from dse.collectives.summary import summary, summary_text
+    from dse.collectives.synthesis import synthesize
+    from dse.collectives.ways import require_ways
+    from dse.errors import Cancelled
+
+    values = arguments.values
+    check_choice("format", values.get("format", "table"), ("table", "json"))
+    exports = exports_of(values.get("export"))
+    synthesizer, effort = synthesizer_of(values), effort_of(values)
+    overrides = arguments.system
+    network = network_of(values, (lambda: system_from_overrides(overrides)) if overrides else None)
+    problem, size = problem_of(network, values, may_stay_base=True)
+    require_ways(problem)
+    _check_listed(problem, values)
+    failure, draws = failure_of(problem, values), draws_of(values)
+    folder = _folder(arguments, f"synthesis-{problem.collective.name}-{network.name}")
+    if folder is not None:
+        check_folder(folder, "-o")
+    cancellation = Cancellation()
+    effort = replace(effort, cancellation=cancellation)
+    bar = ProgressBar(problem, effort)
+
+    def work() -> Robust:
+        result = synthesize(problem, synthesizer, bar.attached(effort))
+        if cancellation.is_cancelled:
+            return Robust(result)
+        try:
+            return robust(result, failure, draws, effort)
+        except Cancelled:
+            return Robust(result)
+
+    try:
+        found, was_cancelled = stoppable(work, cancellation)
+    finally:
+        bar.close()
+    result = found.result
+    data = {**summary(result, network, size), "checked": checked(result.schedule), **found.data}
+    notes = [f"interrupted after {result.trials} runs: this is the best so far"] if was_cancelled else []
+    if was_cancelled and (failure or draws) and not found.data:
+        notes.append("what fails or varies was not looked at")
+    if size.padding_bytes:
+        notes.append(f"operation_bytes does not divide: {size.padding_bytes} bytes of padding are sent too")
+    if "--verbose" in arguments.options:
+        notes.append(result.why)
+    _print(data, values.get("format", "table"), summary_text(data, found.rows))
+    if folder is not None:
+        write_folder(folder, result.schedule, network, data, exports)
+        write_repaired(folder, found.repaired, data.get("failures", {}))
+        notes.append(f"stored in {folder}")
+    print_notes(notes)
+    return 0
+
+
+def _check_listed(problem: Problem, values: Mapping[str, str]) -> None:
+    """Refuse what needs all sends one by one where only a base can be listed."""
+    from dse.collectives.settings import MOST_DELIVERIES, deliveries_of
+    from dse.errors import InputError
+
+    deliveries = deliveries_of(problem.collective)
+    for key in (*ROBUST_KEYS, "export"):
+        if deliveries > MOST_DELIVERIES and key in values:
+            raise InputError(
+                f"{key}={values[key]} needs every send, and {deliveries} deliveries are more than the "
+                f"{MOST_DELIVERIES} that can be listed; leave {key} out, or take a smaller network"
+            )
+
+
+def _print(data: dict[str, Any], form: str, text: str) -> None:
+    import json
+
+    print(json.dumps(data, indent=2) if form == "json" else text)
+    sys.stdout.flush()
+
+
+def _folder(arguments: Arguments, default: str) -> Path | None:
+    """Where to write; None: nowhere.
+
+    Raises:
+        InputError: two folders, or exports without one.
+    """
+    from dse.errors import InputError
+
+    named = [arguments.options[name] for name in ("-o", "--output") if name in arguments.options]
+    if len(named) > 1 or (named and "--save" in arguments.options):
+        raise InputError("-o, --output and --save name the folder; write one of them")
+    if named and not named[0]:
+        raise InputError("-o is empty; write -o DIR")
+    if not named and "--save" not in arguments.options:
+        if "export" in arguments.values:
+            raise InputError(
+                f"export={arguments.values['export']} has no effect without a folder; write -o DIR"
+            )
+        return None
+    safe = "".join(c if c.isalnum() or c in "._-+" else "_" for c in default)
+    return Path(named[0]).expanduser() if named else Path("results") / safe
+
+
+if __name__ == "__main__":
+    run(main)

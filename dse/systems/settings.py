@@ -1,0 +1,134 @@
+"""Settings of a system: keys, types, meanings, and their names in ASTRA-sim's files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dse.settings import MISSING, key
+
+
+@dataclass
+class DimensionSchema:
+    """One network dimension: see `dse.systems.Dimension`."""
+
+    topology: str = key(
+        "Ring, FullyConnected, Switch; Mesh2D, Torus2D, Torus3D, Hypercube, FatTree, "
+        "Dragonfly, Graph: see [networks.md](networks.md)",
+        astrasim="`topology` (n); ASTRA-sim has the first three",
+    )
+    npus: int = key(
+        "at least 2; the first dimension varies fastest in rank numbers", astrasim="`npus_count` (n)"
+    )
+    bandwidth_gbps: float = key("2³⁰ bytes per 10⁹ ns and link, above 0", astrasim="`bandwidth` (n)")
+    latency_ns: float = key("ns per hop, may be fractional", astrasim="`latency` (n)")
+    shape: list[int] = key(
+        "extents of a mesh or torus, parameters of a FatTree or Dragonfly; empty for others",
+        factory=list,
+        astrasim="`shape` (n), ours",
+    )
+    routing: str = key("FatTree: deterministic, ecmp; empty for others", "", astrasim="`routing` (n), ours")
+    file: str | None = key("Graph: a CSV file of links; null for others", None, astrasim="`file` (n), ours")
+    routes: str | None = key(
+        "Graph: a CSV file of static routes, or null", None, astrasim="`routes` (n), ours"
+    )
+
+
+@dataclass
+class LinkFaultSchema:
+    """One broken or slow link: see `dse.systems.LinkFault`."""
+
+    source: int = key(
+        "device at which the link begins; needs congestion_aware, see [networks.md](networks.md#faults)"
+    )
+    destination: int = key("device at which it ends")
+    removed: bool = key("the link is gone", False)
+    bandwidth_factor: float = key("multiplies the link's; several faults of a link multiply", 1.0)
+    latency_factor: float = key("multiplies the link's", 1.0)
+    at_ns: int = key("ns, from this tick on", 0)
+
+
+@dataclass
+class DeratingSchema:
+    """One slow NPU: see `dse.systems.Derating`."""
+
+    npu: int = key("an NPU that is slower than the others, see [networks.md](networks.md#slow-npus)")
+    compute_factor: float = key("multiplies its peak performance", 1.0)
+    memory_factor: float = key("multiplies its memory bandwidth", 1.0)
+
+
+@dataclass
+class CollectivesSchema:
+    """Algorithms by collective: see `dse.systems.CollectiveAlgorithms`."""
+
+    all_reduce: list[str] = key(
+        "an algorithm a dimension; fewer: only the first dimensions take part",
+        astrasim="`all-reduce-implementation`",
+    )
+    all_gather: list[str] = key(
+        "an algorithm a dimension; fewer: only the first dimensions take part",
+        astrasim="`all-gather-implementation`",
+    )
+    reduce_scatter: list[str] = key(
+        "an algorithm a dimension; fewer: only the first dimensions take part",
+        astrasim="`reduce-scatter-implementation`",
+    )
+    all_to_all: list[str] = key(
+        "an algorithm a dimension; fewer: only the first dimensions take part",
+        astrasim="`all-to-all-implementation`",
+    )
+
+
+@dataclass
+class RemoteMemorySchema:
+    """Memory outside the NPUs: see `dse.systems.RemoteMemory`."""
+
+    memory_type: str = key(
+        "NO_MEMORY_EXPANSION, PER_NPU_MEMORY_EXPANSION, MEMORY_POOL", astrasim="`memory-type` (r)"
+    )
+    latency_ns: int = key("ns", astrasim="`remote-mem-latency` (r)")
+    bandwidth_bytes_per_ns: int = key("bytes per ns", astrasim="`remote-mem-bw` (r)")
+    num_nodes: int | None = key("count or null; no effect", astrasim="`num-nodes`")
+    num_npus_per_node: int | None = key("count or null; no effect", astrasim="`num-npus-per-node` (r)")
+
+
+@dataclass
+class SystemSchema:
+    """conf/system/*.yaml: see `dse.systems.SystemSpec`."""
+
+    name: str = key("text, part of the names of studies")
+    network: list[DimensionSchema] = MISSING
+    collectives: CollectivesSchema = field(default_factory=CollectivesSchema)
+    peak_tflops: float = key("10¹² operations per second", astrasim="`peak-perf`")
+    memory_bandwidth_gbps: float = key("10⁹ bytes per second", astrasim="`local-mem-bw`")
+    network_model: str = key("congestion_unaware, congestion_aware", astrasim="choice of program")
+    scheduling_policy: str = key("LIFO, FIFO, EXPLICIT; changes no result", astrasim="`scheduling-policy`")
+    endpoint_delay_ns: int = key("ns per packet", astrasim="`endpoint-delay`")
+    active_chunks_per_dimension: int = key("count", astrasim="`active-chunks-per-dimension`")
+    preferred_dataset_splits: int = key("count", astrasim="`preferred-dataset-splits`")
+    collective_optimization: str = key("baseline, localBWAware", astrasim="`collective-optimization`")
+    roofline_enabled: bool = key("true, false", astrasim="`roofline-enabled`")
+    track_local_memory: bool = key(
+        "true, false; without it there are no peak memories", astrasim="`track-local-mem`"
+    )
+    replay_only: bool = key("true, false", astrasim="`replay-only`")
+    trace_enabled: bool = key(
+        "true, false; ASTRA-sim prints the peak memory only with it", astrasim="`trace-enabled`"
+    )
+    local_memory_trace_filename: str = key(
+        "text; used by ASTRA-sim only", astrasim="`local-mem-trace-filename`"
+    )
+    model_shared_bus: bool = key("false; true is refused", astrasim="`model-shared-bus`")
+    queues_per_dimension: int = key("count", astrasim="`--num-queues-per-dim` (o)")
+    rendezvous_protocol: bool = key("true, false", astrasim="`--rendezvous-protocol` (o)")
+    injection_scale: float = key(
+        "factor of `endpoint_delay_ns`, result truncated", astrasim="`--injection-scale` (o)"
+    )
+    remote_memory: RemoteMemorySchema = field(default_factory=RemoteMemorySchema)
+    faults: list[LinkFaultSchema] = field(default_factory=list)
+    deratings: list[DeratingSchema] = field(default_factory=list)
+    issue_order: str | None = key(
+        "`reference`: ready communication starts in the order of its id; `safe`: in an order that cannot"
+        " deadlock; null: `safe` under `model.fidelity=realistic`, else `reference`,"
+        " see [simulator.md](simulator.md#issue-order)",
+        None,
+    )

@@ -1,0 +1,14 @@
+"""What every simulator, workload generator, search and executor must do, as tests to inherit.
+
+A test class of yours inherits a contract and says in `make` what is tested; pytest does the rest. Modules
+beside the contracts have the small models, systems, traces and spaces that they use.
+"""
+
+try:
+    import pytest
+except ImportError:
+    raise ImportError("dse.testing needs pytest: pip install pytest") from None
+
+pytest.register_assert_rewrite(
+    *(f"{__name__}.{module}" for module in ("executors", "searches", "simulators", "workloads"))
+)

@@ -1,0 +1,130 @@
+// The searches for schedules, for Python.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+
+#include "bindings/bindings.hpp"
+#include "bindings/checkpoints.hpp"
+#include "bindings/synthesis.hpp"
+#include "collectives/synthesis/beam.hpp"
+#include "collectives/synthesis/improve.hpp"
+#include "collectives/synthesis/restarts.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace dse::synthesis;
+
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenReports{50};
+
+/// `report(best_ps or None, trials)`, called every 50 ms at most; None: nobody wants to know.
+Effort effort_of(std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps, const nb::object& report) {
+    Effort effort{seed, trials, enough_ps, {}};
+    if (report.is_none()) return effort;
+    effort.report = [report = report.ptr(), next = std::chrono::steady_clock::time_point::min()](
+                        std::optional<Picoseconds> best, std::uint32_t done) mutable {
+        const auto now = std::chrono::steady_clock::now();
+        if (now < next) return;
+        next = now + kBetweenReports;
+        const nb::gil_scoped_acquire acquire;
+        const nb::handle call(report);
+        call(best ? nb::object(nb::int_(*best)) : nb::object(nb::none()), done);
+    };
+    return effort;
+}
+
+std::vector<Variant> variants_of(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& numbers) {
+    std::vector<Variant> variants;
+    for (const auto& [approach, rule] : numbers)
+        variants.push_back({static_cast<Approach>(approach), static_cast<Rule>(rule)});
+    return variants;
+}
+
+template <typename T>
+using NumpyColumn = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+using SendColumns =
+    nb::typed<nb::tuple, NumpyColumn<std::int32_t>, NumpyColumn<std::int32_t>, NumpyColumn<std::int64_t>>;
+
+/// Link, chunk and start of sends, and how many runs found them.
+std::pair<SendColumns, std::uint32_t> to_python(Found found) {
+    const std::size_t size = found.sends.size;
+    const auto column = [size]<typename T>(T* numbers) {
+        const nb::capsule owner(numbers, release_untouched);
+        return NumpyColumn<T>(numbers, {size}, owner);
+    };
+    nb::tuple columns = nb::make_tuple(column(reinterpret_cast<std::int32_t*>(found.sends.link.release())),
+                                       column(reinterpret_cast<std::int32_t*>(found.sends.chunk.release())),
+                                       column(found.sends.start.release()));
+    return {nb::borrow<SendColumns>(columns), found.trials};
+}
+
+/// Checked in Python: links and chunks are those of the problem.
+Sends sends_of(const Column<std::int32_t>& link, const Column<std::int32_t>& chunk,
+               const Column<std::int64_t>& start_ps) {
+    Sends sends;
+    sends.sends.reserve(link.size());
+    for (std::size_t i = 0; i < link.size(); ++i)
+        sends.sends.push_back(
+            {static_cast<std::uint32_t>(link(i)), static_cast<std::uint32_t>(chunk(i)), start_ps(i)});
+    return sends;
+}
+
+/// Runs a search of an effort and a checkpoint without the GIL.
+template <typename Search>
+std::pair<SendColumns, std::uint32_t> found_by(std::uint64_t seed, std::uint32_t trials,
+                                               Picoseconds enough_ps, const dse::Cancellation* cancellation,
+                                               const nb::object& report, const Search& search) {
+    const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
+    const Effort effort = effort_of(seed, trials, enough_ps, report);
+    Found found;
+    {
+        const nb::gil_scoped_release release;
+        found = search(effort, checkpoint);
+    }
+    return to_python(std::move(found));
+}
+
+}  // namespace
+
+void bind_synthesis_search(nb::module_& m) {
+    m.def(
+        "search_restarts",
+        [](const Problem& problem, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& variants,
+           std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,
+           const dse::Cancellation* cancellation, const nb::object& report) {
+            return found_by(seed, trials, enough_ps, cancellation, report,
+                            [&](const Effort& effort, const dse::Checkpoint& checkpoint) {
+                                return search_restarts(problem, variants_of(variants), effort, checkpoint);
+                            });
+        },
+        "problem"_a, "variants"_a, "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none(),
+        "report"_a.none());
+    m.def(
+        "search_improve",
+        [](const Problem& problem, const Column<std::int32_t>& link, const Column<std::int32_t>& chunk,
+           const Column<std::int64_t>& start_ps, std::uint64_t seed, std::uint32_t trials,
+           Picoseconds enough_ps, const dse::Cancellation* cancellation, const nb::object& report) {
+            const Sends sends = sends_of(link, chunk, start_ps);
+            return found_by(seed, trials, enough_ps, cancellation, report,
+                            [&](const Effort& effort, const dse::Checkpoint& checkpoint) {
+                                return improve(problem, sends, effort, checkpoint);
+                            });
+        },
+        "problem"_a, "link"_a, "chunk"_a, "start_ps"_a, "seed"_a, "trials"_a, "enough_ps"_a,
+        "cancellation"_a.none(), "report"_a.none());
+    m.def(
+        "search_beam",
+        [](const Problem& problem, std::uint32_t beams, std::uint32_t fitness, double temperature,
+           std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,
+           const dse::Cancellation* cancellation, const nb::object& report) {
+            const BeamOptions options{beams, static_cast<Fitness>(fitness), temperature};
+            return found_by(seed, trials, enough_ps, cancellation, report,
+                            [&](const Effort& effort, const dse::Checkpoint& checkpoint) {
+                                return search_beam(problem, options, effort, checkpoint);
+                            });
+        },
+        "problem"_a, "beams"_a, "fitness"_a, "temperature"_a, "seed"_a, "trials"_a, "enough_ps"_a,
+        "cancellation"_a.none(), "report"_a.none());
+}

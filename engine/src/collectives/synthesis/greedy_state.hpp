@@ -1,0 +1,34 @@
+// What the parts of a greedy run share, and what is told of it at its end.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "collectives/synthesis/arrival_logs.hpp"
+#include "collectives/synthesis/bits.hpp"
+#include "collectives/synthesis/flights.hpp"
+#include "collectives/synthesis/greedy.hpp"
+#include "collectives/synthesis/random.hpp"
+#include "collectives/synthesis/task.hpp"
+
+namespace dse::synthesis {
+
+struct GreedyState {
+    GreedyState(const Task& of, const GreedyOptions& given, Random seeded)
+        : task(of), options(given), random(seeded), logs(of), taken(of.settled), lacks(of.lacks) {}
+
+    const Task& task;
+    const GreedyOptions& options;
+    Random random;
+    ArrivalLogs logs;
+    BitRows taken;  ///< per node: chunks that it has, that are claimed, or that it lacks not
+    std::vector<std::uint32_t> lacks;  ///< per node: how many are not taken
+};
+
+/// Throws InputError, for the first chunk that is missing.
+[[noreturn]] void throw_missing(const GreedyState& state);
+
+/// Per chunk; kNever: missing somewhere.
+std::vector<Picoseconds> last_arrivals(const GreedyState& state, const Flights& flights);
+
+}  // namespace dse::synthesis

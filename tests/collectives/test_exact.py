@@ -1,0 +1,133 @@
+"""Exact synthesis: known optima with certificates, refutations without bounds, general delays, limits."""
+
+from __future__ import annotations
+
+import json
+import sys
+from fractions import Fraction
+from math import gcd
+from pathlib import Path
+
+import pytest
+from schedules import MIB, random_graph
+
+from dse.collectives import Collective, Problem
+from dse.collectives.checker import check
+from dse.collectives.synthesis import synthesize
+from dse.collectives.synthesizers.base import Effort
+from dse.collectives.synthesizers.exact import Exact
+from dse.collectives.synthesizers.restarts import Restarts
+from dse.collectives.synthesizers.time_indexed import Grid, Places, timed
+from dse.collectives.synthesizers.tree_sums import timed_all_reduce
+from dse.errors import InputError
+from dse.networks import LinkGraph
+from dse.networks.csv import read_link_graph
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+INSTANCES = {
+    instance["name"]: instance
+    for instance in json.loads((GOLDEN / "synthesis" / "optima.json").read_text())["instances"]
+}
+SMALL = [name for name, instance in INSTANCES.items() if instance["npus"] <= 9]
+LARGE = [name for name in INSTANCES if name not in SMALL]
+pytest.importorskip("highspy")
+
+
+def problem_of(name: str) -> Problem:
+    instance = INSTANCES[name]
+    npus = instance["npus"]
+    links = [(u, v, Fraction(a), Fraction(b)) for u, v, a, b in instance["links"]]
+    collective = Collective(instance["collective"], npus, instance["chunks"], instance["root"])
+    return Problem(LinkGraph.of(npus, npus, links), collective, Fraction(instance["chunk_bytes"]))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_exact_synthesizer_reaches_the_optimum_and_proves_it(name: str) -> None:
+    result = synthesize(problem_of(name), "exact", compare=False)
+
+    assert check(result.schedule).is_valid
+    assert result.time_ps == INSTANCES[name]["optimum_ps"]
+    assert result.is_optimal
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_auto_reaches_the_optima_of_larger_problems(name: str) -> None:
+    result = synthesize(problem_of(name), compare=False)
+
+    assert check(result.schedule).is_valid
+    assert result.time_ps == INSTANCES[name]["optimum_ps"] == result.bound_ps
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if "randmesh" not in name])
+def test_programs_alone_find_the_optimum_and_nothing_below(name: str) -> None:
+    problem = problem_of(name)
+    if problem.collective.name == "gather":
+        problem = problem.mirrored
+    optimum = INSTANCES[name]["optimum_ps"]
+    unit = gcd(*problem.times_of_kinds.ravel().tolist())
+    grid = Grid.of(problem, unit, optimum, "down")
+
+    def answer(steps: int) -> str:
+        if problem.collective.name == "all_reduce":
+            model = timed_all_reduce(grid, problem.collective.chunks, steps)
+        else:
+            model = timed(grid, Places.of(problem), steps)
+        return model.program.solve(60, 0)[0] if model else "infeasible"
+
+    assert answer(optimum // unit) == "feasible"
+    assert answer(optimum // unit - 1) == "infeasible"
+
+
+def test_delays_of_any_length_are_solved_exactly_on_their_sums() -> None:
+    graph = read_link_graph(GOLDEN / "topologies" / "randhet_4_4_1_500_50.csv")
+
+    result = synthesize(Problem(graph, Collective("scatter", 16), MIB), "exact", compare=False)
+
+    assert check(result.schedule).is_valid
+    assert result.time_ps == result.bound_ps == 76_900_320
+
+
+def test_points_of_time_are_the_sums_of_the_times_of_links() -> None:
+    problem = Problem(random_graph(4, 0, seed=0), Collective("all_gather", 4), MIB)
+    times = set(problem.times_of_kinds.ravel().tolist())
+    least = min(times)
+
+    points = Grid.of(problem, 1, 3 * least, "down").points
+
+    assert points[:2] == [0, least]
+    assert {a + b for a in times for b in times if a + b <= 3 * least} <= set(points)
+
+
+def test_a_coarse_grid_proves_a_bound_that_no_schedule_beats() -> None:
+    problem = Problem(random_graph(6, 3, seed=5), Collective("all_to_all", 6), MIB)
+    best = Restarts().synthesize(problem, Effort(trials=40)).schedule.time_ps
+
+    made = Exact().synthesize(problem, Effort(time_limit_s=2))
+
+    assert check(made.schedule).is_valid
+    assert made.proven_ps <= made.schedule.time_ps <= best
+
+
+def test_a_time_limit_gives_the_best_known() -> None:
+    graph = read_link_graph(GOLDEN / "topologies" / "randhet_4_4_1_500_50.csv")
+    problem = Problem(graph, Collective("scatter", 16), MIB)
+
+    result = synthesize(problem, "exact", Effort(time_limit_s=0.2), compare=False)
+
+    assert check(result.schedule).is_valid
+    assert result.time_ps >= result.bound_ps == 76_900_320
+
+
+def test_a_problem_that_is_too_large_is_refused_with_the_way_out() -> None:
+    problem = Problem(random_graph(60, 4000, seed=0), Collective("all_gather", 60), MIB)
+
+    with pytest.raises(InputError, match=r"synthesizer is exact, but 3600 places.*synthesizer=auto"):
+        synthesize(problem, "exact")
+
+
+def test_without_highspy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    graph = read_link_graph(GOLDEN / "topologies" / "randhet_4_4_1_500_50.csv")
+
+    with pytest.raises(InputError, match=r"pip install 'dse\[synthesis\]'"):
+        synthesize(Problem(graph, Collective("scatter", 16), MIB), "exact")
