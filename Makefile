@@ -15,7 +15,7 @@ FUZZ_COMPILER ?= $(or $(shell command -v clang++),$(shell command -v c++))
 
 .DEFAULT_GOAL := help
 .PHONY: help install sweep bench test lint types unit nightly engine-test sanitize coverage format stubs lock clean
-.PHONY: build-astrasim validate-cli fuzz chaos docs reference
+.PHONY: build-astrasim validate-cli fuzz chaos docs reference calibrate
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -50,6 +50,9 @@ bench: $(STAMP)  ## measure everything, into benchmarks/results (docs/performanc
 docs: $(STAMP)  ## the guide as a site, into build/docs; nothing in it is loaded from elsewhere
 	$(PIP) --quiet --require-hashes -r requirements/docs.lock
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into conf/; takes minutes
+	$(BIN)/python -m dse.calibrate --all -o conf
 
 reference: $(STAMP)  ## write docs/reference.md from the schema of conf/
 	$(BIN)/python -m dse.config.reference > docs/reference.md

@@ -17,6 +17,7 @@ from benchmarks.plots import draw
 from benchmarks.report import read_parquet, summary, table, write_parquet
 from benchmarks.scaleout import executors, throughput
 from benchmarks.search import search
+from benchmarks.structure import structure
 from benchmarks.synthesis import synthesis
 
 RESULTS = Path(__file__).with_name("results")
@@ -34,6 +35,7 @@ SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
     "million": million,
     "search": search,
     "synthesis": synthesis,
+    "structure": structure,
     "side_by_side": sections.measured_references,
 }
 

@@ -58,7 +58,8 @@ class Cases:
     cheap points, then as many real ones as take `throughput_s`, the latter `throughput_rounds` times.
     `million_variants` are the numbers of peak rates and of memory bandwidths of a system; each pair of them
     has 336 points, all in one study. Searches get `search_samples` evaluations and `search_seeds` seeds for
-    every question.
+    every question. Pipelines have `pipeline` stages and micro-batches; `agreements` random steps are compared
+    with the engine.
     """
 
     pairs: Sequence[tuple[str, str]]
@@ -84,6 +85,8 @@ class Cases:
     questions: Mapping[Known, Sequence[Question]]
     search_samples: int
     search_seeds: int
+    pipeline: tuple[int, int]
+    agreements: int
 
 
 def full() -> Cases:
@@ -122,6 +125,8 @@ def full() -> Cases:
         questions=questions(),
         search_samples=300,
         search_seeds=10,
+        pipeline=(64, 512),
+        agreements=1000,
     )
 
 
@@ -155,6 +160,8 @@ def quick() -> Cases:
         questions=small_questions(),
         search_samples=8,
         search_seeds=2,
+        pipeline=(8, 16),
+        agreements=20,
     )
 
 

@@ -60,6 +60,10 @@ _SHOWN = {
         *("name", "synthesizer", "npus", "search_s", "units", "tacos_units", "ratio", "time_us", "bound_us"),
         *("gap_pct", "start_bytes", "peak_bytes"),
     ),
+    "structure": (
+        *("name", "first_s", "again_s", "preconditions_hold", "closed_equal", "slot_equal"),
+        "largest_difference_pct",
+    ),
     "side_by_side": (
         *("name", "strategy", "total_s", "reference", "reference_s", "equal_figures", "equal_traces"),
         "ratio",

@@ -222,6 +222,7 @@ def configs_from_arguments(
         configs = compose_configs(overrides, command=command, folder=folder)
     else:
         configs = [compose_config(overrides, command=command, folder=folder)]
+    print_notes(dict.fromkeys(note for config in configs for note in config.notes))
     if "--cfg" in options:
         print("---\n".join(resolved_yaml(config) for config in configs), end="")
         return []

@@ -87,10 +87,11 @@ def _own_keys(keys: Iterable[str], word: str) -> list[str]:
 
 def _keys(verb: str, word: str) -> list[str]:
     """Return KEY=, GROUP. for more keys, or GROUP=CHOICE."""
-    from dse.config.compose import conf_folder
     from dse.config.entries import entries
+    from dse.config.own_files import GROUPS
     from dse.config.schema import ConfigSchema
     from dse.config.uses import use_of
+    from dse.files import conf_folder
 
     group, assigned, _ = word.partition("=")
     if assigned:
@@ -101,7 +102,7 @@ def _keys(verb: str, word: str) -> list[str]:
     used = [name for name in names if use_of(name)[0] in ("", verb)]
     depth = word.count(".") + 1
     shown = {f"{name}=" if name.count(".") < depth else _first(name, depth) for name in used}
-    groups = {f"{path.name}=" for path in conf_folder().iterdir() if path.is_dir()}
+    groups = {f"{path.name}=" for path in conf_folder().iterdir() if path.name in GROUPS}
     return _starting(word, shown | {group for group in groups if use_of(group[:-1])[0] in ("", verb)})
 
 

@@ -20,6 +20,23 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets evaluate (OWAS
 _MOST_TEXT_BYTES = 2**28
 
 
+def conf_folder() -> Path:
+    """Return the folder of the configuration: inside an installed package, or next to it in a source tree.
+
+    Raises:
+        InputError: neither exists.
+    """
+    import dse
+
+    package = Path(dse.__file__).resolve().parent
+    for folder in (package / "conf", package.parent / "conf"):
+        if (folder / "config.yaml").is_file():
+            return folder
+    raise InputError(
+        f"no configuration: neither {package / 'conf'} nor {package.parent / 'conf'} has config.yaml"
+    )
+
+
 def load_json_object(file: Path) -> dict[str, Any]:
     """Return the object in a JSON file.
 

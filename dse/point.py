@@ -14,7 +14,9 @@ from dse.answers.cautions import caution_lines
 from dse.cli import config_from_arguments, run
 from dse.config import Config
 from dse.errors import InputError
+from dse.explain.predicted_point import predicted_data, predicted_text
 from dse.points import DesignPoint, doubts, model_utilization, point_of, run_point, tokens_per_s
+from dse.points.evaluate import workload_of
 from dse.simulators import Outcome
 from dse.simulators.astrasim import write_inputs
 from dse.strategies import Strategy
@@ -26,10 +28,12 @@ usage: {program} [KEY=VALUE ...]
 
 Simulate one strategy and print its step time, peak memory and MFU, then every metric of every class of
 ranks (ranks with the same trace and figures; many classes that do as much share a block, with the slowest).
+On a cluster (system=dgx_h100) under model.fidelity=realistic, the strategy is predicted, with its parts.
 
   system=dgx16 model=llama70b model.num_layers=16; system=PATH.yaml is a file of your own, and so for model
   strategy.dp=4 strategy.tp=4 strategy.sp=1 strategy.pp=1
   strategy.weight_sharded=true strategy.activation_recompute=true
+  strategy.micro_batch=2 strategy.schedule=interleaved ...    of predictions only (docs/training_sweeps.md)
   format=json           JSON instead of a table
   export=DIR            write .et traces, groups and configuration files that ASTRA-sim accepts
   simulator=astrasim simulator.binary=PATH    workload=stage workload.checkout=PATH
@@ -225,6 +229,19 @@ def _ranges(ranks: list[int]) -> str:
     return ", ".join(shown[:8]) + (", ..." if len(shown) > 8 else "")
 
 
+def _predicted(config: Config, point: DesignPoint) -> int:
+    """Print what the predictor says of a point; return 0."""
+    data = predicted_data(point)
+    options = [] if config.export is None else export(config, workload_of(point), config.export)
+    if config.output_format == "json":
+        print(json.dumps({**data, "export_options": options} if options else data, indent=2))
+        return 0
+    print(predicted_text(point, data))
+    if options:
+        print(f"\nexported to {config.export}: the traces that the engine simulates, not the prediction")
+    return 0
+
+
 def main(argv: Sequence[str]) -> int:
     """Print the metrics; return 0, or 1 for a deadlock.
 
@@ -236,6 +253,8 @@ def main(argv: Sequence[str]) -> int:
     if config is None:
         return 0
     point = point_of(config, config.strategy)
+    if point.scenario.is_predicted:
+        return _predicted(config, point)
     workload, outcome = run_point(point)
     options = export(config, workload, config.export) if config.export is not None else []
     data = to_json(config, point, workload, outcome)

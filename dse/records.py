@@ -22,6 +22,8 @@ class MisfitError(InputError):
 def converted(value: object, hint: Any, key: str) -> Any:
     """Return plain data as the type `hint`: lists as tuples, groups as dataclasses.
 
+    A dataclass with a class method `named` may be given by its name.
+
     Raises:
         MisfitError: it is of another type; names the key below `key`, what was got and what is needed.
         InputError: whatever a dataclass refuses.
@@ -30,6 +32,8 @@ def converted(value: object, hint: Any, key: str) -> Any:
     if value is None and optional is not hint:
         return None
     if is_record(hint):
+        if isinstance(value, str) and hasattr(hint, "named"):  # a record that is known by its name
+            return hint.named(value, key)
         return value if isinstance(value, hint) else _built(value, hint, key)
     if typing.get_origin(hint) is tuple:
         if not isinstance(value, list | tuple):

@@ -58,6 +58,7 @@ def main(argv: Sequence[str]) -> int:
         store,
         memory_cap_bytes=cap.size_bytes,
         is_cap_asked=cap.is_asked,
+        is_cap_by_system=cap.by_system,
         title=arguments.title,
         max_points=int(limit),
     )

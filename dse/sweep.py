@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
+from dse.answers import BY_SYSTEM, Cap
 from dse.cli import configs_from_arguments, run
 from dse.config import Config
 from dse.sweeps import Progress, Session, dry_run, sweep_answer
@@ -53,7 +54,7 @@ def sweep(config: Config, arguments: Sequence[str]) -> None:
     store, keys = swept.store, swept.result.keys
     if len(keys) > swept.result.computed:
         print(f"{len(keys) - swept.result.computed} of {len(keys)} points were in the study already\n")
-    texts, lines = store.reading(lambda: sweep_answer(store, keys, config.memory_cap_bytes))
+    texts, lines = store.reading(lambda: sweep_answer(store, keys, _cap(config)))
     for line in lines:
         _say(line)
     print("\n\n".join(texts))
@@ -61,6 +62,10 @@ def sweep(config: Config, arguments: Sequence[str]) -> None:
         print(note)
     print(f"\nexact figures: python -m dse.best {shlex.quote(str(store.folder))} --exact")
     print(f"stored in {store.folder}")
+
+
+def _cap(config: Config) -> Cap:
+    return BY_SYSTEM if config.chosen_cap_bytes is None else Cap(config.chosen_cap_bytes)
 
 
 def _say(line: str) -> None:

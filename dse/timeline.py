@@ -16,7 +16,7 @@ from dse.files import check_output, write_output
 from dse.points import point_of_row, record_point
 from dse.studies import StudyStore
 from dse.studies.lookup import row_of_key
-from dse.timelines import TimelineOptions, write_timeline
+from dse.timelines import TimelineOptions, write_pipeline, write_timeline
 from dse.units import format_bytes
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def parser() -> ArgumentParser:
         prog=called_as("timeline"),
         description="Simulate a stored point again and write its timeline in the trace-event format, which "
         "ui.perfetto.dev and chrome://tracing open: a process for each class of ranks, a track for "
-        "computation and for each communicator group, memory as a counter, dependencies as arrows.",
+        "computation and for each communicator group, memory as a counter, dependencies as arrows. Of a "
+        "predicted point, the passes of each pipeline stage.",
     )
     parser.add_argument("study", help="the folder of a study, such as results/llama70b-system1")
     add_group(parser, point="draw this point instead of the best one")
@@ -48,7 +49,9 @@ def parser() -> ArgumentParser:
         default=TimelineOptions.max_events,
         help="bounds the file; default %(default)s",
     )
-    parser.add_argument("--classes", metavar="N,N", help="only these classes of ranks, such as 0,1")
+    parser.add_argument(
+        "--classes", metavar="N,N", help="only these classes of ranks, or stages, such as 0,1"
+    )
     parser.add_argument("--no-flows", action="store_true", help="leave out the arrows of dependencies")
     return parser
 
@@ -106,7 +109,6 @@ def main(argv: Sequence[str]) -> int:
     row, notes = chosen_row(arguments)
     print_notes(notes)
     point = point_of_row(row)
-    recording = record_point(point)
     about = {
         "model": point.scenario.model.name,
         "system": point.scenario.system.name,
@@ -114,15 +116,21 @@ def main(argv: Sequence[str]) -> int:
         "key": point.key,
     }
     text = io.StringIO()
-    summary = write_timeline(recording, text, options, about)
+    reason = ""
+    if point.scenario.is_predicted:
+        summary = write_pipeline(point, text, options, about)
+    else:
+        recording = record_point(point)
+        summary = write_timeline(recording, text, options, about)
+        reason = "" if recording.outcome.status == "ok" else recording.outcome.reason
     data = text.getvalue().encode()
     if output.suffix == ".gz":
         data = gzip.compress(data, mtime=0)  # the same point gives the same file
     write_output(output, data, "--output")
     print(f"{output}: {' '.join(about.values())}, {format_bytes(len(data))}")
     print(summary.describe())
-    if recording.outcome.status != "ok":
-        print(f"note: {recording.outcome.reason}", file=sys.stderr)
+    if reason:
+        print(f"note: {reason}", file=sys.stderr)
     return 0
 
 

@@ -8,7 +8,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from dse.strategies import AXES, StrategyAxis
 from dse.studies import STATUSES, StudyRow
+
+_IDENTITY = 3 + len(AXES) + 4  # fields: names, axes, how it ended
 
 # The winner of llama70b on system1 under 80 GB.
 ROW = StudyRow(
@@ -46,7 +49,7 @@ def row(**changes: Any) -> StudyRow:
 
 
 def failed_row(status: str, reason: str) -> StudyRow:
-    identity = {field.name: getattr(ROW, field.name) for field in dataclasses.fields(ROW)[:13]}
+    identity = {field.name: getattr(ROW, field.name) for field in dataclasses.fields(ROW)[:_IDENTITY]}
     return StudyRow(**{**identity, "status": status, "reason": reason})
 
 
@@ -59,15 +62,22 @@ text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 int64 = st.integers(-(2**63), 2**63 - 1)
 
 
+def _values_of(axis: StrategyAxis) -> st.SearchStrategy[Any]:
+    if axis.kind == "flag":
+        return st.booleans()
+    if axis.kind == "choice":
+        return st.sampled_from(axis.choices)
+    return st.integers(axis.least, axis.most)
+
+
 def arbitrary_rows() -> st.SearchStrategy[StudyRow]:
     """Every value that the columns can hold, as far as rows with it are believed (dse.studies.integrity)."""
-    degree, optional_count = st.integers(1, 2**31 - 1), st.none() | st.integers(0, 2**63 - 1)
+    optional_count = st.none() | st.integers(0, 2**63 - 1)
     optional_double = st.none() | st.floats(min_value=0, allow_nan=False)
     spec = st.none() | st.builds(lambda name: json.dumps({"name": name}), text)
     values = [
         *(text, text, text),
-        *(degree,) * 4,
-        *(st.booleans(), st.booleans()),
+        *map(_values_of, AXES),
         st.sampled_from(STATUSES),
         text,
         st.booleans(),
@@ -81,7 +91,7 @@ def arbitrary_rows() -> st.SearchStrategy[StudyRow]:
         *(spec,) * 3,
         *(st.none() | text,) * 2,
         *(optional_double,) * 3,
-        st.none() | text,
+        *(st.none() | text,) * 2,
     ]
     names = [field.name for field in dataclasses.fields(StudyRow)]
     return st.builds(StudyRow, **dict(zip(names, values, strict=True)))

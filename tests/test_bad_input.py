@@ -65,8 +65,12 @@ def test_a_wrong_point(tmp_path: Path, arguments: tuple[str, ...], parts: tuple[
     [
         (("memory_cap=80",), ("memory_cap '80' has no unit", "80GB", "80GiB")),
         (("memory_cap=80GBit",), ("memory_cap '80GBit'", "unknown unit 'GBit'", "kB, MB, GB")),
-        (("model=llama7b",), ("model 'llama7b' is unknown", "gpt175b, llama70b, tiny", "mean 'llama70b'?")),
+        (("model=llama7b",), ("model 'llama7b' is unknown", "gpt175b, gpt3_175b", "mean 'llama70b'?")),
         (("system=system3",), ("system 'system3' is unknown", "dgx16", "did you mean")),
+        (
+            ("system=dgx_h100", "system.accelerator=h100_smx"),
+            ("system.accelerator is 'h100_smx'", "allowed are a100_40, ", "did you mean 'h100_sxm'?"),
+        ),
         (("space=labs",), ("space 'labs' is unknown", "full, lab")),
         (("--quiet",), ("unknown option --quiet", "--help, --config-dir, --cfg")),
         (("-j4",), ("unknown option -j4",)),

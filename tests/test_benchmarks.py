@@ -17,7 +17,7 @@ from outside import astrasim_program, stage_checkout
 ROOT = Path(__file__).parents[1]
 SECTIONS = (
     *("lab", "cold", "general", "study", "scale", "paths", "sharing", "congestion"),
-    *("executors", "throughput", "million", "search", "synthesis"),
+    *("executors", "throughput", "million", "search", "synthesis", "structure"),
 )
 
 

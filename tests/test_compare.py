@@ -17,6 +17,7 @@ from dse.answers.differences_text import render_comparison
 from dse.errors import InputError
 from dse.studies import StudyRow, StudyStore, as_rows, as_table
 
+_AXES = ("dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute")
 FASTER = [f"system.network.{dimension}.bandwidth_gbps=200" for dimension in (0, 1)]
 
 
@@ -34,9 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows(folder: Path, study: str) -> dict[tuple[object, ...], StudyRow]:
     found = as_rows(StudyStore(folder / "results" / study).read_table())
-    return {
-        (row.dp, row.tp, row.sp, row.pp, row.weight_sharded, row.activation_recompute): row for row in found
-    }
+    return {tuple([getattr(row, name) for name in _AXES]): row for row in found}
 
 
 def test_every_common_strategy_is_there_with_its_own_figures(folder: Path) -> None:
@@ -47,7 +46,7 @@ def test_every_common_strategy_is_there_with_its_own_figures(folder: Path) -> No
     assert len(data["strategies"]) == len(set(first) & set(second)) == len(second)
     assert (data["only_first"], data["only_second"]) == (len(first) - len(second), 0)
     for entry in data["strategies"]:
-        strategy = tuple(entry[name] for name in list(entry)[:6])
+        strategy = tuple(entry[name] for name in _AXES)
         assert entry["first_wall_time_ns"] == first[strategy].wall_time_ns
         assert entry["second_wall_time_ns"] == second[strategy].wall_time_ns
         assert entry["second_peak_memory_bytes"] == second[strategy].peak_memory_bytes

@@ -24,8 +24,8 @@ from dse.completion import completions
         ("completion ", ["bash", "zsh"]),
         ("sweep --d", ["--dry-run"]),
         ("sweep mod", ["model.", "model="]),
-        ("sweep model=", ["model=gpt175b", "model=llama70b", "model=tiny"]),
-        ("sweep system=dgx", ["system=dgx16", "system=dgx_2k"]),
+        ("sweep model=ll", ["model=llama3_405b", "model=llama3_70b", "model=llama3_8b", "model=llama70b"]),
+        ("sweep system=torus", ["system=torus_1k", "system=torus_4x4"]),
         ("sweep system=../", []),
         ("sweep system.network.0.b", ["system.network.0.bandwidth_gbps="]),
         ("sweep memory", ["memory_cap="]),
@@ -33,10 +33,12 @@ from dse.completion import completions
         ("point strategy.", ["strategy.activation_recompute=", "strategy.dp=", "strategy.pp="]),
         ("sweep strategy.", []),
         ("synthesize chunk", ["chunk_bytes=", "chunks_per_npu="]),
-        ("synthesize system=dgx", ["system=dgx16", "system=dgx_2k"]),
+        ("synthesize system=torus", ["system=torus_1k", "system=torus_4x4"]),
         ("synthesize --num", ["--num_beams", "--num_trials"]),
         ("schedule coll", ["collective="]),
         ("batch thr", ["threads="]),
+        ("calibrate acc", ["accelerator="]),
+        ("accuracy --w", ["--worst"]),
     ],
 )
 def test_a_word_becomes(line: str, expected: list[str]) -> None:
@@ -60,7 +62,10 @@ complete -p dse
     ("line", "expected"),
     [
         ("dse val", ["validate"]),
-        ("dse sweep model=llama70b system=dgx", ["dgx16", "dgx_2k"]),  # bash replaces what follows the =
+        (
+            "dse sweep model=llama70b system=torus",
+            ["torus_1k", "torus_4x4"],
+        ),  # bash replaces what follows the =
         ("dse sweep system.network_m", ["options -o nospace", "system.network_model="]),
         ("dse best results/ --pa", ["--pareto"]),
         ("dse best ", [""]),

@@ -17,6 +17,7 @@ from commands import TINY, TINY_DGX16, astra_log, export_case, run_dse, run_ok
 from dse.config.entries import entries
 from dse.config.reference import reference
 from dse.config.schema import ConfigSchema
+from dse.measurements.published import FITTED
 from dse.studies import STATUSES, study_schema
 from dse.verbs import verbs
 
@@ -67,6 +68,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (run / "reference.log").rename(run / "run.log")
     (run / "run.log").write_text(astra_log(sorted(figures.items()), percent="$"))
     shutil.copytree(ROOT / "tests" / "golden", folder / "tests" / "golden")
+    header, *rows = FITTED.read_text().splitlines(keepends=True)
+    h100 = [row for row in rows if row.startswith("mosaic") and "H100" in row]
+    (folder / "runs" / "h100.csv").write_text("".join([header, *h100]))
     return folder
 
 

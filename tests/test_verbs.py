@@ -15,8 +15,10 @@ from dse.verbs import Verb, options_of, verbs
 
 PACKAGE = Path(verbs_module.__file__).parent
 NAMES = [
+    "accuracy",
     "batch",
     "best",
+    "calibrate",
     "compare",
     "completion",
     "explain",

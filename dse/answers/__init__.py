@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dse.answers.caps import DEFAULT_CAP_BYTES, Cap, apply_cap, fitting_rows, study_cap
+from dse.answers.caps import BY_SYSTEM, Cap, apply_cap, fitting_rows, study_cap
 from dse.answers.curves import CapStep, cap_curve, pareto_front
 from dse.answers.groups import ANSWER_COLUMNS, Group, describe_variants, groups
 from dse.answers.optima import AxisStudy, axis_studies
@@ -28,7 +28,7 @@ from dse.answers.summary import render, render_axes, render_rows, row_to_json, t
 
 __all__ = [
     "ANSWER_COLUMNS",
-    "DEFAULT_CAP_BYTES",
+    "BY_SYSTEM",
     "SELECTION_COLUMNS",
     "AxisStudy",
     "Cap",

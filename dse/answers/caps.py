@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dse.answers.groups import Group
@@ -11,22 +11,29 @@ from dse.answers.selection import finished_points
 from dse.errors import InputError
 from dse.studies import StudyStore
 from dse.studies.history import sweep_caps
+from dse.systems.spec import DEFAULT_MEMORY_BYTES
+from dse.systems.values import memory_of_spec
 from dse.units import format_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DEFAULT_CAP_BYTES = 80 * 10**9
-"""The cap of a study whose sweeps are not known."""
-
 
 @dataclass(frozen=True)
 class Cap:
-    """A cap in bytes, None for none; whether an option asked for it; and what people should know of it."""
+    """A cap in bytes, None for none; whether an option asked for it; and what people should know of it.
+
+    With `by_system` it is the memory of an NPU, which differs among systems, and `size_bytes` does not count.
+    """
 
     size_bytes: int | None
     is_asked: bool = False
     note: str = ""
+    by_system: bool = False
+
+
+BY_SYSTEM = Cap(DEFAULT_MEMORY_BYTES, by_system=True)
+"""The cap where nobody chose one."""
 
 
 def study_cap(asked: Cap | None, *stores: StudyStore) -> Cap:
@@ -35,15 +42,30 @@ def study_cap(asked: Cap | None, *stores: StudyStore) -> Cap:
         return asked
     caps = sweep_caps(*stores)
     if not caps:
-        return Cap(DEFAULT_CAP_BYTES)
-    different = [format_bytes(cap) for cap in sorted(set(caps))]
+        return BY_SYSTEM
+    latest = BY_SYSTEM if caps[-1] is None else Cap(caps[-1])
+    different = [_words(cap) for cap in sorted(set(caps), key=lambda cap: cap or 0)]
     if len(different) == 1:
-        return Cap(caps[-1])
-    return Cap(
-        caps[-1],
+        return latest
+    return replace(
+        latest,
         note=f"there were sweeps with memory caps of {' and '.join(different)}; this is the cap of the "
-        f"latest, {format_bytes(caps[-1])}: --memory-cap asks for another",
+        f"latest, {_words(caps[-1])}: --memory-cap asks for another",
     )
+
+
+def _words(cap: int | None) -> str:
+    return "the accelerator's memory" if cap is None else format_bytes(cap)
+
+
+def _size(group: Group, cap: Cap) -> int | None:
+    """The cap of a group; of several memories in one question the smallest."""
+    if not cap.by_system:
+        return cap.size_bytes
+    specs = (
+        group.table["system_spec"].unique().to_pylist() if "system_spec" in group.table.column_names else []
+    )
+    return min(map(memory_of_spec, specs), default=cap.size_bytes)
 
 
 def apply_cap(found: Sequence[Group], cap: Cap) -> tuple[list[int | None], list[str]]:
@@ -57,7 +79,7 @@ def apply_cap(found: Sequence[Group], cap: Cap) -> tuple[list[int | None], list[
     peaks = [_peaks(group.table) for group in found]
     untracked = [len(column) > 0 and column.null_count == len(column) for column in peaks]
     if not any(untracked):
-        return [cap.size_bytes] * len(found), [cap.note] if cap.note else []
+        return [_size(group, cap) for group in found], [cap.note] if cap.note else []
     everywhere = all(blind or not len(column) for blind, column in zip(untracked, peaks, strict=True))
     if everywhere and cap.is_asked:
         raise InputError(
@@ -68,7 +90,9 @@ def apply_cap(found: Sequence[Group], cap: Cap) -> tuple[list[int | None], list[
     notes = [f"system.track_local_memory is off, so the memory cap is ignored{where}"]
     if cap.note and not everywhere:
         notes.append(cap.note)
-    return [None if blind else cap.size_bytes for blind in untracked], notes
+    return [
+        None if blind else _size(group, cap) for group, blind in zip(found, untracked, strict=True)
+    ], notes
 
 
 def fitting_rows(table: pa.Table, memory_cap_bytes: int | None) -> pa.Table:

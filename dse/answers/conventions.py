@@ -10,11 +10,23 @@ from typing import Any
 from dse.models import RELATIVE_ERROR, counted_by
 from dse.studies.schema import StudyRow
 
+PREDICTED = (
+    "predicted, not measured: a strategy that is a few per cent slower here may be the faster one "
+    "(docs/accuracy.md has the errors against measured steps)"
+)
+"""What to say of points that are predicted."""
+
+MFU_PREDICTED = (
+    "a multiply-add is two FLOPs; recompute does not count; the peak is that of dense 16-bit products"
+)
+
 
 def mfu_convention(row: StudyRow) -> str | None:
     """Return what the MFU of a row counts; None where it has none."""
     if row.mfu_pct is None or row.model_spec is None:
         return None
+    if row.options and "predictor" in _model(row.options):
+        return MFU_PREDICTED
     return counted_by(_model(row.model_spec))
 
 
@@ -42,6 +54,8 @@ def certainty(best: StudyRow | None, others: Sequence[StudyRow | None]) -> list[
     compared = [row for row in others if row is not None]
     if best is None or not compared or best.wall_time_ns is None:
         return []
+    if best.options and "predictor" in _model(best.options):
+        return [PREDICTED]
     error = model_error(best)
     if error is None:
         return ["times of this fidelity are not calibrated: how small a difference still counts is not known"]

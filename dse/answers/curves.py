@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dse.answers.selection import Whole, finished_points
+from dse.answers.selection import Whole, finished_points, ranks_of_texts
 from dse.errors import InputError
 from dse.strategies import STRATEGY_FIELDS
 from dse.studies.columns import column
@@ -61,7 +61,10 @@ def pareto_front(
         )
     points = points.filter(pa.array(valid))
     objectives = [np.asarray(values.filter(pa.array(valid)), np.float64) for values in chosen]
-    ties = [table[name].take(points).to_numpy() for name in STRATEGY_FIELDS]
+    ties = [
+        np.asarray(ranks_of_texts(values) if pa.types.is_string(values.type) else values)
+        for values in (table[name].take(points) for name in STRATEGY_FIELDS)
+    ]
     order = np.lexsort([*reversed(ties), *reversed(objectives)])
     kept = order[_first_and_better(np.stack(objectives, axis=1)[order])] if len(order) else order
     return whole(table.take(points.take(pa.array(kept))))

@@ -16,7 +16,7 @@ from dse.studies.schema import as_rows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-StrategyValues: TypeAlias = tuple[int, ...]
+StrategyValues: TypeAlias = "tuple[int | str, ...]"
 """Those of `STRATEGY_FIELDS`."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dse.answers.differences import InputChange, StrategyChange, StudyComparison
 from dse.answers.summary import align, render_rows
-from dse.strategies import AXES
+from dse.strategies import STRATEGY_FIELDS, StrategyAxis, shown_axes
 from dse.studies.schema import StudyRow
 from dse.units import format_bytes, format_duration_ns
 
@@ -80,26 +80,28 @@ def _counts(comparison: StudyComparison) -> str:
 def _changes(changes: Sequence[StrategyChange], names: tuple[str, str], items: int) -> list[str]:
     gains = [change for change in changes if change.change < 0][:items]
     losses = [change for change in changes if change.change > 0][-items:] if items else []
-    lines: list[str | Sequence[str]] = _header(names) if gains or losses else []
-    lines += [_cells("  gain", change) for change in gains]
-    lines += [_cells("  loss", change) for change in reversed(losses)]
+    axes = shown_axes([change.strategy for change in (*gains, *losses)])
+    lines: list[str | Sequence[str]] = _header(names, axes) if gains or losses else []
+    lines += [_cells("  gain", change, axes) for change in gains]
+    lines += [_cells("  loss", change, axes) for change in reversed(losses)]
     return align(lines)
 
 
-def _header(names: tuple[str, str]) -> list[str | Sequence[str]]:
+def _header(names: tuple[str, str], axes: Sequence[StrategyAxis]) -> list[str | Sequence[str]]:
     one, other = short_names(names)
-    first, second = zip(*[axis.heading for axis in AXES], strict=True)
+    first, second = zip(*[axis.heading for axis in axes], strict=True)
     return [
         ("", *first, one, other, "change", one, other),
         ("", *second, "time", "time", "%", "peak", "peak"),
     ]
 
 
-def _cells(label: str, change: StrategyChange) -> list[str]:
+def _cells(label: str, change: StrategyChange, axes: Sequence[StrategyAxis]) -> list[str]:
+    values = dict(zip(STRATEGY_FIELDS, change.strategy, strict=True))
     peaks = (change.first_peak_memory_bytes, change.second_peak_memory_bytes)
     return [
         label,
-        *[axis.cell(value) for axis, value in zip(AXES, change.strategy, strict=True)],
+        *[axis.cell(values[axis.name]) for axis in axes],
         format_duration_ns(change.first_wall_time_ns),
         format_duration_ns(change.second_wall_time_ns),
         f"{100 * change.change:+.1f}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dse.answers.groups import combined, question_of, stored_model
+from dse.answers.groups import combined, question_of, stored_model, texts_of
 from dse.answers.selection import SELECTION_COLUMNS
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ def distinct_points(table: pa.Table) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if any('"predictor"' in text for text in texts_of(table["options"])):
+        return table  # the strategy says all of it
     texts = combined(table["model_spec"])
     used = pc.unique(texts.indices).drop_null().to_pylist()
     all_texts = texts.dictionary.to_pylist()

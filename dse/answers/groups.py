@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from dse.answers.selection import SELECTION_COLUMNS
 from dse.errors import InputError
-from dse.models import CHOICES, ModelSpec, Repairs
+from dse.models import CHOICES, ModelSpec
+from dse.records import converted
 from dse.studies.schema import StudyRow
-from dse.systems.values import shown
+from dse.systems.values import label_of_spec, own_fields, shown
 from dse.texts import printable
 
 if TYPE_CHECKING:
@@ -76,8 +77,8 @@ def _questions(table: pa.Table) -> tuple[pa.Array, list[tuple[str, str, int]]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    models, model_labels = _named(table, "model", "model_spec", question_of)
-    systems, system_labels = _named(table, "system", "system_spec", _name)
+    models, model_labels = _named(table, "model", "model_spec", question_of, _name)
+    systems, system_labels = _named(table, "system", "system_spec", _system, _system)
     sizes = pc.dictionary_encode(table["npus"]).unify_dictionaries().combine_chunks()
     if isinstance(sizes, pa.ChunkedArray):  # no chunk at all
         return pa.array([], pa.int64()), []
@@ -98,8 +99,10 @@ def _questions(table: pa.Table) -> tuple[pa.Array, list[tuple[str, str, int]]]:
     return pa.array(rank[codes]), entries
 
 
-def _named(table: pa.Table, column: str, spec: str, same: Callable[[str], str]) -> tuple[Any, list[str]]:
-    """A code for each row, and the name of each; texts for which `same` is equal have one code."""
+def _named(
+    table: pa.Table, column: str, spec: str, same: Callable[[str], str], label: Callable[[str], str]
+) -> tuple[Any, list[str]]:
+    """A code for each row, and the `label` of each; texts for which `same` is equal have one code."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -110,7 +113,7 @@ def _named(table: pa.Table, column: str, spec: str, same: Callable[[str], str]) 
     all_texts = texts.dictionary.to_pylist()
     kinds: dict[str, int] = {}
     codes = np.array([kinds.setdefault(same(text), len(kinds)) for text in all_texts], np.int64)
-    names = {codes[index]: _name(text) for index, text in enumerate(all_texts)}
+    names = {codes[index]: label(text) for index, text in enumerate(all_texts)}
     labels = [names[code] for code in range(len(kinds))]
     return codes[texts.indices.to_numpy()] if len(codes) else np.zeros(0, np.int64), labels
 
@@ -130,8 +133,8 @@ def describe_variants(table: pa.Table, *, mixed: bool = False) -> Mapping[str, s
 def variant_fields(table: pa.Table, *, mixed: bool = False) -> dict[str, dict[str, Any]]:
     """The same as values by dotted names."""
     models = _variants(texts_of(table["model_spec"]), "model", _name if mixed else question_of)
-    systems = _variants(texts_of(table["system_spec"]), "system", _name)
-    return {**models, **systems, **varying(texts_of(table["options"]), "options")}
+    systems = _variants(texts_of(table["system_spec"]), "system", _name if mixed else _system)
+    return {**models, **own_fields(systems), **varying(texts_of(table["options"]), "options")}
 
 
 def variant_of(row: StudyRow, described: Mapping[str, str]) -> str:
@@ -154,9 +157,10 @@ def stored_model(model_spec: str) -> ModelSpec | None:
     """The model of a JSON text; None if it is one of another version."""
     values = json.loads(model_spec)
     try:
-        return ModelSpec(**{**values, "repairs": Repairs(**(values.get("repairs") or {}))})
-    except (TypeError, InputError):
+        model: ModelSpec = converted({**values, "repairs": values.get("repairs") or {}}, ModelSpec, "model")
+    except InputError:
         return None
+    return model
 
 
 def varying(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
@@ -222,6 +226,11 @@ def _variants(texts: Sequence[str], prefix: str, same: Callable[[str], str]) -> 
     for text in texts:
         alike.setdefault(same(text), []).append(text)
     return {text: fields for some in alike.values() for text, fields in varying(some, prefix).items()}
+
+
+@functools.lru_cache(maxsize=4096)
+def _system(text: str) -> str:
+    return label_of_spec(json.loads(text))
 
 
 def _name(text: str) -> str:

@@ -11,7 +11,7 @@ from dse.answers.groups import combined, question_of, varying
 from dse.answers.selection import RANKING_COLUMNS, Whole, counts_by_status, finished_points
 from dse.models import CHOICES
 from dse.studies.schema import Status, StudyRow, as_rows
-from dse.systems.values import shown
+from dse.systems.values import memory_of_spec, own_fields, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +41,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class AxisStudy:
-    """The settings of one model on one system (by their names), in the order of the values of the axes."""
+    """The settings of one model on one system (by their names), in the order of the values of the axes.
+
+    Where each setting has the memory of its own accelerator as its cap, and these differ (`caps_differ`),
+    `memory_cap_bytes` is the smallest.
+    """
 
     model: str
     system: str
@@ -49,6 +53,7 @@ class AxisStudy:
     settings: tuple[Setting, ...]
     memory_cap_bytes: int | None
     counts: Mapping[Status, int]
+    caps_differ: bool = False
 
     @property
     def short_axes(self) -> tuple[str, ...]:
@@ -57,9 +62,15 @@ class AxisStudy:
 
 
 def axis_studies(
-    table: pa.Table, *, memory_cap_bytes: int | None = None, whole: Whole = as_rows
+    table: pa.Table,
+    *,
+    memory_cap_bytes: int | None = None,
+    by_system: bool = False,
+    whole: Whole = as_rows,
 ) -> list[AxisStudy]:
     """Return the axis study of each model and system, by name, whose inputs vary; usually none or one.
+
+    With `by_system`, and a cap, that of a setting is the memory of an NPU of its system.
 
     `table` may lack columns that are neither of the ranking nor `OPTIMA_COLUMNS` nor `npus`, if `whole` gets
     whole rows. Rows of schema version 1, which do not say their inputs, are no axis study.
@@ -80,7 +91,10 @@ def axis_studies(
     if not found:
         return []
     fields = _varying_fields(heads)
-    bests = _bests(table, codes, memory_cap_bytes, whole)
+    caps: list[int | None] = [memory_cap_bytes] * len(heads)
+    if by_system and memory_cap_bytes is not None:
+        caps = [memory_of_spec(text) for text in heads["system_spec"].to_pylist()]
+    bests = {cap: _bests(table, codes, cap, whole) for cap in set(caps)}
     texts = [heads[name].to_pylist() for name in OPTIMA_COLUMNS]
     npus = heads["npus"].to_pylist()
     answers = []
@@ -94,12 +108,16 @@ def axis_studies(
             continue
         members.sort(key=lambda number: [_order(values[number].get(name)) for name in axes])
         settings = tuple(
-            Setting(tuple(values[number].get(name) for name in axes), npus[number], *bests(number))
+            Setting(
+                tuple(values[number].get(name) for name in axes), npus[number], *bests[caps[number]](number)
+            )
             for number in members
         )
         rows = table.filter(pa.array(np.isin(codes, members)))
         counts = counts_by_status(rows)
-        answers.append(AxisStudy(model, system, axes, settings, memory_cap_bytes, counts))
+        own = {caps[number] for number in members}
+        cap = None if None in own else min(cap for cap in own if cap is not None)
+        answers.append(AxisStudy(model, system, axes, settings, cap, counts, len(own) > 1))
     return answers
 
 
@@ -141,7 +159,8 @@ def _varying_fields(heads: pa.Table) -> dict[str, dict[str, Any]]:
         for text in heads[column].to_pylist():
             of_name.setdefault(json.loads(text).get("name", ""), {})[text] = None
         for same in of_name.values():
-            for text, values in varying(list(same), prefix).items():
+            fields = varying(list(same), prefix)
+            for text, values in (own_fields(fields) if prefix == "system" else fields).items():
                 found[text] = {name: value for name, value in values.items() if name not in NOT_AXES}
     return found
 

@@ -152,11 +152,11 @@ def rank_order(table: pa.Table) -> pa.Array:
 
     keys = table.select(RANKING_COLUMNS)
     for name in (name for name in _TIE_BREAKERS if name in table.column_names):
-        keys = keys.append_column(name, _ranks_of_texts(table[name]))
+        keys = keys.append_column(name, ranks_of_texts(table[name]))
     return pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
 
 
-def _ranks_of_texts(column: pa.ChunkedArray) -> pa.Array:
+def ranks_of_texts(column: pa.ChunkedArray) -> pa.Array:
     """For each row the place of its text among all of them: texts are long, and many rows share them."""
     import pyarrow as pa
     import pyarrow.compute as pc

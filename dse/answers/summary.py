@@ -12,7 +12,7 @@ from dse.answers.conventions import certainty
 from dse.answers.groups import variant_of
 from dse.answers.optima import AxisStudy, Setting, setting_label
 from dse.answers.selection import Selection
-from dse.strategies import AXES
+from dse.strategies import StrategyAxis, shown_axes, strategy_values
 from dse.studies.schema import Status, StudyRow
 from dse.texts import printable
 from dse.units import format_bytes, format_count, format_duration_ns
@@ -21,9 +21,9 @@ SHOWN_SETTINGS = 40
 Line: TypeAlias = "str | Sequence[str]"  # plain text, or the cells of a row of a table
 
 
-def header(exact: bool) -> tuple[Line, Line]:
-    """The two lines above a table of points."""
-    first, second = zip(*[axis.heading for axis in AXES], strict=True)
+def header(exact: bool, axes: Sequence[StrategyAxis]) -> tuple[Line, Line]:
+    """The two lines above a table of points that shows these axes."""
+    first, second = zip(*[axis.heading for axis in axes], strict=True)
     units = (*(("ns", "bytes") if exact else ("", "memory")), "comm %", "util. %", "%", "per s")
     return (
         ("", *first, "wall time", "peak", "exposed", "compute", "MFU", "tokens"),
@@ -57,7 +57,7 @@ def render(selection: Selection, variants: Mapping[str, str] | None = None, *, e
             *certainty(selection.capped_optimum, [selection.capped_runner_up]),
         ]
     )
-    return "\n".join([*align(table.lines), *said, "", _counts(selection.counts)])
+    return "\n".join([*table.aligned(), *said, "", _counts(selection.counts)])
 
 
 def render_rows(
@@ -70,7 +70,7 @@ def render_rows(
     table = _Table(variants or {}, exact)
     for label, row in labelled:
         table.add(label, row)
-    return "\n".join([*align(table.lines), *cautions(row for _, row in labelled)])
+    return "\n".join([*table.aligned(), *cautions(row for _, row in labelled)])
 
 
 def render_axes(study: AxisStudy, *, exact: bool = False, most: int = SHOWN_SETTINGS) -> str:
@@ -90,7 +90,7 @@ def render_axes(study: AxisStudy, *, exact: bool = False, most: int = SHOWN_SETT
     for label, setting in zip(labels, shown, strict=True):
         _add_setting(table, label, setting, setting.optimum)
     if cap is not None:
-        under = f"under {_exact_bytes(cap)}"
+        under = "under the memory of each accelerator" if study.caps_differ else f"under {_exact_bytes(cap)}"
         if all(_are_same(setting.optimum, setting.capped_optimum) for setting in study.settings):
             table.lines.append(f"{under}: the cap does not bind")
         else:
@@ -100,7 +100,7 @@ def render_axes(study: AxisStudy, *, exact: bool = False, most: int = SHOWN_SETT
     if len(shown) < len(study.settings):
         table.lines.append(f"... and {len(study.settings) - len(shown)} more settings")
     said = cautions(row for setting in shown for row in (setting.optimum, setting.capped_optimum))
-    return "\n".join(map(printable, [*lines, *align(table.lines), *said, "", _counts(study.counts)]))
+    return "\n".join(map(printable, [*lines, *table.aligned(), *said, "", _counts(study.counts)]))
 
 
 def _add_setting(table: _Table, label: str, setting: Setting, row: StudyRow | None) -> None:
@@ -147,11 +147,18 @@ class _Table:
 
     def __init__(self, variants: Mapping[str, str], exact: bool) -> None:
         self._variants, self._exact = variants, exact
-        self.lines: list[Line] = [*header(exact)]
+        self.lines: list[str | tuple[str, StudyRow]] = []
+
+    def aligned(self) -> list[str]:
+        """Return the lines of text, with columns for the axes that the points need."""
+        points = [line[1] for line in self.lines if not isinstance(line, str)]
+        axes = shown_axes(map(strategy_values, points))
+        cells = [line if isinstance(line, str) else _cells(*line, self._exact, axes) for line in self.lines]
+        return align([*header(self._exact, axes), *cells])
 
     def add(self, label: str, row: StudyRow) -> None:
         """Add a point, and below it what is special about its system."""
-        self.lines.append(_cells(label, row, self._exact))
+        self.lines.append((label, row))
         if text := variant_of(row, self._variants):
             self.lines.append(f"    with {text}")
 
@@ -188,12 +195,12 @@ def _are_same(one: StudyRow | None, other: StudyRow | None) -> bool:
     return _optional(one) == _optional(other)
 
 
-def _cells(label: str, row: StudyRow, exact: bool) -> list[str]:
+def _cells(label: str, row: StudyRow, exact: bool, axes: Sequence[StrategyAxis]) -> list[str]:
     wall_time_ns, peak = row.wall_time_ns or 0, row.peak_memory_bytes
     size = str if exact else format_bytes
     return [
         label,
-        *[axis.cell(getattr(row, axis.name)) for axis in AXES],
+        *[axis.cell(getattr(row, axis.name)) for axis in axes],
         str(wall_time_ns) if exact else format_duration_ns(wall_time_ns),
         "-" if peak is None else size(peak),
         _percentage(row.exposed_comm_ns, wall_time_ns),

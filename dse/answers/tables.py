@@ -89,7 +89,9 @@ def answers_of(snapshot: Snapshot, table: pa.Table, question: Question, cap: Cap
     studies: list[AxisStudy] = []
     if question.is_plain:
         limit = next((size for size in caps if size is not None), None)
-        studies = axis_studies(distinct_points(table), memory_cap_bytes=limit, whole=snapshot.rows)
+        studies = axis_studies(
+            distinct_points(table), memory_cap_bytes=limit, by_system=cap.by_system, whole=snapshot.rows
+        )
         answers.texts += [render_axes(study, exact=question.exact) for study in studies]
         answers.name_conventions(row for study in studies for row in optima_of(study))
     for group, limit in zip(found, caps, strict=True):

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import dse
 from dse.config.grammar import parse_problem
 from dse.config.messages import one_line
-from dse.config.own_files import GROUPS, add_choice, is_path
+from dse.config.own_files import GROUPS, add_choice, add_model, is_path
 from dse.config.schema import ConfigSchema
 from dse.config.settings import Config, study_name, to_config
 from dse.config.uses import refuse_unused
 from dse.errors import InputError
 from dse.executors.settings import EXECUTORS
+from dse.files import conf_folder
+from dse.models.huggingface import ModelFile
 from dse.search.settings import SEARCHES
 from dse.simulators.settings import SIMULATORS
+from dse.systems.settings import complete_cluster
+from dse.systems.spec import DEFAULT_MEMORY_BYTES
 from dse.workloads.settings import WORKLOADS
 
 if TYPE_CHECKING:
@@ -27,21 +31,7 @@ if TYPE_CHECKING:
 _PLAIN = (str, int, float, bool, list, dict, type(None))
 _MAX_LISTED = 1000
 _GROUPS_AS_AXES = ("model", "system")
-
-
-def conf_folder() -> Path:
-    """Return the folder of the configuration: inside an installed package, or next to it in a source tree.
-
-    Raises:
-        InputError: neither exists.
-    """
-    package = Path(dse.__file__).resolve().parent
-    for folder in (package / "conf", package.parent / "conf"):
-        if (folder / "config.yaml").is_file():
-            return folder
-    raise InputError(
-        f"no configuration: neither {package / 'conf'} nor {package.parent / 'conf'} has config.yaml"
-    )
+_MODEL_FILE = "model.file"  # chooses a model as model=PATH.json does, whatever the file is called
 
 
 def compose_configs(
@@ -66,7 +56,8 @@ def compose_config(overrides: Sequence[str], *, command: str = "", folder: Path 
     """Return the configuration that conf/ and the overrides yield.
 
     Overrides are written in Hydra's grammar: `system=dgx16`, `model.d_ff=1024`, `space.tp=[1,2]`. A choice of
-    a group may be a file: `system=mine.yaml`; groups are searched in `folder` first, then in conf/. The axes
+    a group may be a file: `system=mine.yaml`; `model.file=config.json` is one of the Hugging Face Hub. Groups
+    are searched in `folder` first, then in conf/. The axes
     `space.axes.model` and `space.axes.system` list files of conf/model and conf/system. Overrides that
     `command` (sweep, point) does not use are refused.
 
@@ -82,9 +73,16 @@ def compose_config(overrides: Sequence[str], *, command: str = "", folder: Path 
             )
     if command:
         refuse_unused(parsed, command)
+    chosen = {override.key_or_group for override in parsed}
+    if {"model", _MODEL_FILE} <= chosen:
+        raise InputError("model.file and model choose a model each; leave one of them out")
+    if _MODEL_FILE in chosen:
+        chosen.add("model")
     source = _Source(parsed, folder)
     values, resolved = source.composed()
-    chosen = {override.key_or_group for override in parsed}
+    if command == "sweep" and (space := _space_of(source, values, chosen)):
+        source = _Source([*parsed, *_parsed([f"space={space}"])], folder)
+        values, resolved = source.composed()
     variants: dict[str, list[ConfigSchema]] = {}
     for group in _GROUPS_AS_AXES:
         names = values.space.axes.pop(group, None)
@@ -102,9 +100,25 @@ def compose_config(overrides: Sequence[str], *, command: str = "", folder: Path 
             raise InputError(f"space.axes.{group} lists a name more than once; its values must differ")
         variants[group] = [source.composed((group, name))[0] for name in names]
     try:
-        return to_config(values, resolved, variants["model"], variants["system"])
+        config = to_config(values, resolved, variants["model"], variants["system"])
     except InputError as error:
         raise InputError(f"{source.file_of(str(error))}{error}") from None
+    return dataclasses.replace(config, notes=source.notes(chosen))
+
+
+def _space_of(source: _Source, values: ConfigSchema, chosen: Collection[str]) -> str | None:
+    """Return the space of training plans where points are predicted and no space is chosen; else None."""
+    if {"space", "experiment"} & set(chosen):
+        return None
+    first = {}
+    for group in _GROUPS_AS_AXES:
+        names = values.space.axes.get(group)
+        is_listed = isinstance(names, list) and names and isinstance(names[0], str)
+        first[group] = source.composed((group, names[0]))[0] if is_listed and names else values
+    model, system = first["model"].model, first["system"].system
+    if system.accelerator is None or model.fidelity != "realistic":
+        return None
+    return "training" if model.experts.count is None else "training_moe"
 
 
 class _Source:
@@ -114,6 +128,7 @@ class _Source:
         """Files that overrides choose become choices of their groups."""
         self._folder = folder
         self._files: dict[str, Path] = {}
+        self._models: list[ModelFile] = []
         self._overrides = [self._with_file(override) for override in parsed]
 
     def composed(self, choice: tuple[str, str] | None = None) -> tuple[ConfigSchema, str]:
@@ -138,13 +153,25 @@ class _Source:
         overridden = any(override.lstrip("+").startswith(f"{group}.") for override in self._overrides)
         return f"{' or '.join(files)}: " if files and "." in key and not overridden else ""
 
+    def notes(self, chosen: Collection[str]) -> tuple[str, ...]:
+        """Return what to know of configurations of the Hub, but for keys that the user has `chosen`."""
+        notes: list[str] = []
+        for model in self._models:
+            notes += model.notes
+            notes += [note for key, note in model.assumed.items() if f"model.{key}" not in chosen]
+        return tuple(notes)
+
     def _with_file(self, override: Override) -> str:
         line, group, value = str(override.input_line), override.key_or_group, override.value()
+        if group == _MODEL_FILE and isinstance(value, str):
+            return f"model={self._model(value, line)}"
         return f"{group}={self._choice(group, value)}" if group in GROUPS and isinstance(value, str) else line
 
     def _choice(self, group: str, name: str) -> str:
         """Return the name of a choice; what is a file of the user's becomes one."""
         path = name
+        if group == "model" and name.endswith(".json"):
+            return self._model(name, f"model={name}")
         if not is_path(name):
             own = None if self._folder is None else self._folder / group / f"{name}.yaml"
             if own is None or not own.is_file():
@@ -152,6 +179,13 @@ class _Source:
             path = str(own)
         choice, file = add_choice(group, path)
         self._files[f"{group}/{choice}"] = file
+        return choice
+
+    def _model(self, path: str, where: str) -> str:
+        """Return the name of the choice that a configuration of the Hub becomes."""
+        choice, file, model = add_model(path, where)
+        self._files[f"model/{choice}"] = file
+        self._models.append(model)
         return choice
 
 
@@ -254,11 +288,32 @@ def _composed(
                 again = ["hydra.searchpath=[]"]  # makes Hydra look at its search path again
             composed = _with_installed(lambda: compose("config", overrides=[*overrides, *again]))
         # Hydra lets +key=value add keys that the schema does not have; a merge into a fresh schema does not.
-        plain = OmegaConf.to_container(composed, resolve=True)
+        plain: Any = OmegaConf.to_container(composed, resolve=True)
+        _complete(plain, folder)
         config = OmegaConf.merge(OmegaConf.structured(ConfigSchema), plain)
         values = OmegaConf.to_object(config)
     except (HydraException, OmegaConfBaseException, YAMLError, TypeError, ValueError) as error:
         raise InputError(one_line(error, overrides, folder, files)) from None
     assert isinstance(values, ConfigSchema)
     values.study = config.study = study_name(values)
+    if values.memory_cap is None and values.system.accelerator is None and "system" not in values.space.axes:
+        values.memory_cap = config.memory_cap = f"{DEFAULT_MEMORY_BYTES // 10**9}GB"
     return values, OmegaConf.to_yaml(config)
+
+
+def _complete(values: dict[str, Any], folder: Path | None) -> None:
+    """Find accelerators of the user's own, and fill in what follows from that of the system."""
+    named = values["space"]["axes"].get("system.accelerator")
+    system = values["system"]
+    system["accelerator"] = _own_accelerator(system["accelerator"], folder)
+    if isinstance(named, list):
+        values["space"]["axes"]["system.accelerator"] = [_own_accelerator(name, folder) for name in named]
+    complete_cluster(system)
+
+
+def _own_accelerator(name: Any, folder: Path | None) -> Any:
+    """The path of a file of the user's folder, where there is one of this name."""
+    if folder is None or not isinstance(name, str) or is_path(name):
+        return name
+    path = folder / "accelerator" / f"{name}.yaml"
+    return str(path) if path.is_file() else name

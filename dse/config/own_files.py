@@ -1,4 +1,4 @@
-"""Files of the user's own as choices of a group: `system=PATH.yaml`, `space.axes.model=[PATH.yaml]`."""
+"""Files of the user's own as choices of a group: `system=PATH.yaml`, `model.file=config.json`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
+from dse.models.huggingface import ModelFile, read_model
 
 GROUPS = ("system", "model", "space", "search", "executor", "simulator", "workload", "experiment")
 _PREFIX = "file-"
@@ -18,7 +19,7 @@ _PACKAGE = re.compile(r"^# *@package +(\S+)", re.MULTILINE)
 
 def is_path(value: object) -> bool:
     """Return whether a choice of a group is written as a path instead of a name."""
-    return isinstance(value, str) and ("/" in value or value.endswith((".yaml", ".yml")))
+    return isinstance(value, str) and ("/" in value or value.endswith((".yaml", ".yml", ".json")))
 
 
 def add_choice(group: str, text: str) -> tuple[str, Path]:
@@ -59,9 +60,31 @@ def add_choice(group: str, text: str) -> tuple[str, Path]:
     if group in _NAMED_BY_FILE and "name" not in node:
         node["name"] = path.stem
     package = _PACKAGE.search(content)
-    name = f"{_PREFIX}{hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:16]}"
+    name = _name_of(path)
     ConfigStore.instance().store(name, node, group=group, package=package[1] if package else None)
     return name, path
+
+
+def add_model(text: str, where: str) -> tuple[str, Path, ModelFile]:
+    """Make a configuration of the Hugging Face Hub a choice of the group `model`.
+
+    Returns the name of the choice, the file, and what was read; `where` is how messages call it.
+
+    Raises:
+        InputError: see `read_model`.
+    """
+    from hydra.core.config_store import ConfigStore
+    from omegaconf import OmegaConf
+
+    path = Path(text).expanduser()
+    model = read_model(path, where)
+    ConfigStore.instance().store(_name_of(path), OmegaConf.create(model.values), group="model")
+    return _name_of(path), path, model
+
+
+def _name_of(path: Path) -> str:
+    """The name under which Hydra knows a file."""
+    return f"{_PREFIX}{hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:16]}"
 
 
 def is_own_file(choice: str) -> bool:

@@ -6,10 +6,11 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from dse.config.compose import compose_config, conf_folder
+from dse.config.compose import compose_config
 from dse.config.entries import Entry, entries
 from dse.config.schema import ConfigSchema
 from dse.config.uses import use_of
+from dse.files import conf_folder
 
 GROUPS = ("model", "system", "space", "search", "executor", "simulator", "workload")
 _WITH_CHOICES = ("space", "search", "executor", "simulator", "workload")
@@ -25,7 +26,9 @@ A key that only `dse.sweep` or only `dse.point` uses says so; the other one refu
 and says what to write instead.
 """
 _NOTES = {
-    "model": "The defaults are those of `model=llama70b`; a file of `conf/model` sets the sizes.",
+    "model": "The defaults are those of `model=llama70b`; a file of `conf/model` sets the sizes. In place of "
+    "a file of `conf/model`,\n`model.file=config.json` reads a configuration of the Hugging Face Hub, see "
+    "[models.md](models.md#hugging-face).",
     "system": "The defaults are those of `system=system1`, which has three equal dimensions; a file of "
     "`conf/system` sets\nname, network, collectives, peak performance and memory bandwidth. Units: "
     "[systems.md](systems.md#two-meanings-of-gbs).\n\nThe last column is the key of `system.json`, "
@@ -67,7 +70,7 @@ def _choices(group: str) -> list[str]:
 
 def _defaults(entry: Entry, values: dict[str, Any], others: dict[str, dict[str, Any]]) -> str:
     """The default, and that of other choices of the group where it differs."""
-    if entry.name == "study":
+    if entry.name in ("study", "memory_cap"):  # what null stands for depends on the other keys
         return "null"
     own = _at(values, entry.name)
     if own == {}:

@@ -30,9 +30,9 @@ class ConfigSchema:
         only="sweep",
         instead="which stores nothing; leave it out, or write python -m dse.sweep",
     )
-    memory_cap: str = key(
+    memory_cap: str | None = key(
         "largest peak memory of a rank, with a unit: B, kB, MB, GB, TB (powers of 1000), KiB,"
-        " MiB, GiB, TiB (powers of 1024)",
+        " MiB, GiB, TiB (powers of 1024); null: the memory of the accelerator, 80GB on systems without one",
         only="sweep",
         instead="which prints the peak memory of its point, whatever it is; leave it out",
     )

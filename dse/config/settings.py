@@ -13,13 +13,15 @@ from dse.config.schema import ConfigSchema
 from dse.errors import InputError
 from dse.executors.settings import ExecutorSettings, executor_settings
 from dse.models import ModelSpec
+from dse.models.huggingface import name_of_file
+from dse.models.settings import model_spec
 from dse.records import converted
 from dse.search.settings import SearchSettings, search_settings
 from dse.settings import check_choice
 from dse.simulators.settings import SimulatorSettings, simulator_settings
 from dse.space import DesignSpace
 from dse.space.settings import design_space
-from dse.strategies import Divisibility, Strategy
+from dse.strategies import Divisibility, Strategy, check_values
 from dse.studies import TRANSIENT_STATUSES
 from dse.systems import SystemSpec
 from dse.units import parse_bytes
@@ -33,16 +35,18 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}", re.ASCII)
 class Config:
     """The configuration of one command.
 
-    `memory_cap` is the cap as the user wrote it, `memory_cap_bytes` its value; `strategy` and `export` are
+    `memory_cap` is the cap as the user wrote it, `memory_cap_bytes` its value; where it is None, the smallest
+    memory of an NPU of these systems, each of which is its own cap. `strategy` and `export` are
     for a single point, `space` and `search` for a sweep, where `models` and `systems` are all of its models
     and systems, `model` and `system` the first of each; points whose status is in `recompute` are evaluated
     again; `output_format` (the key `format`) is table or json.
-    `resolved` is the configuration as YAML, with all defaults and overrides in place.
+    `resolved` is the configuration as YAML, with all defaults and overrides in place, `notes` what users
+    should know of it.
     """
 
     study: str
     results_dir: Path
-    memory_cap: str
+    memory_cap: str | None
     memory_cap_bytes: int
     recompute: tuple[str, ...]
     workload: WorkloadSettings
@@ -56,6 +60,12 @@ class Config:
     executor: ExecutorSettings
     simulator: SimulatorSettings
     resolved: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def chosen_cap_bytes(self) -> int | None:
+        """The cap that the user chose; None: the memory of each system."""
+        return None if self.memory_cap is None else self.memory_cap_bytes
 
     @property
     def divisibility(self) -> Divisibility | None:
@@ -110,7 +120,7 @@ def checked_study(name: str) -> str:
 
 def _stem(name: object) -> str:
     """Return the name of a choice, which may be a file."""
-    return Path(str(name)).stem if is_path(name) else str(name)
+    return name_of_file(Path(str(name))) if is_path(name) else str(name)
 
 
 def to_config(
@@ -133,7 +143,15 @@ def to_config(
         raise InputError(
             f"{'export' if values.results_dir else 'results_dir'} is empty; it must name a folder"
         )
-    memory_cap_bytes = parse_bytes(values.memory_cap, "memory_cap")
+    strategy: Strategy = converted(asdict(values.strategy), Strategy, "strategy")
+    if strategy.beyond_traces():
+        check_values(strategy)
+    systems = tuple([converted(asdict(variant.system), SystemSpec, "system") for variant in of_systems])
+    memory_cap_bytes = (
+        min(system.memory_bytes for system in systems)
+        if values.memory_cap is None
+        else parse_bytes(values.memory_cap, "memory_cap")
+    )
     workload = workload_settings(values.workload)
     return Config(
         study=str(values.study),
@@ -145,8 +163,8 @@ def to_config(
         output_format=cast(Literal["table", "json"], values.format),
         export=None if values.export is None else Path(values.export),
         models=tuple(_model(variant, workload) for variant in of_models),
-        systems=tuple(converted(asdict(variant.system), SystemSpec, "system") for variant in of_systems),
-        strategy=converted(asdict(values.strategy), Strategy, "strategy"),
+        systems=systems,
+        strategy=strategy,
         space=design_space(values.space),
         search=search_settings(values.search),
         executor=executor_settings(values.executor),
@@ -156,6 +174,6 @@ def to_config(
 
 
 def _model(values: ConfigSchema, workload: WorkloadSettings) -> ModelSpec:
-    model: ModelSpec = converted(asdict(values.model), ModelSpec, "model")
+    model = model_spec(values.model)
     check_model(workload, model)
     return model

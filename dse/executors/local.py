@@ -1,4 +1,4 @@
-"""Threads of this process: the engine releases the GIL, so they use all cores."""
+"""Threads of this process: the engine releases the GIL, so they use all cores; predictions get processes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dse.errors import Cancelled
 from dse.executors.base import Executor
 from dse.executors.chunks import ChunkSizer, Item, drawn
 from dse.executors.interrupts import noticed_interrupts
+from dse.executors.predicting import Predictors
 from dse.executors.settings import ExecutorSettings
 from dse.executors.worker import limit_s
 from dse.points import DesignPoint, evaluate
@@ -48,10 +49,15 @@ class LocalExecutor(Executor):
         left: deque[list[Item]] = deque()  # rests of chunks that took too long
         running: dict[Future[list[StudyRow]], list[Item]] = {}
         stopping = Cancellation()
+        predictors = Predictors()
 
         def work(items: list[Item]) -> list[StudyRow]:
             rows: list[StudyRow] = []
             began = time.perf_counter()
+            if all(point.scenario.is_predicted for _, point in items):
+                rows = [] if stopping.is_cancelled else predictors.rows([point for _, point in items])
+                sizer.measured(len(rows), time.perf_counter() - began)
+                return rows
             for _, point in items:
                 if stopping.is_cancelled:
                     break
@@ -90,6 +96,7 @@ class LocalExecutor(Executor):
                 stopping.cancel()
                 for future in running:
                     future.cancel()
+                predictors.stop()
                 while wait(running, timeout=_STOP_SECONDS).not_done:
                     for items in running.values():
                         for scenario in {id(point.scenario): point.scenario for _, point in items}.values():

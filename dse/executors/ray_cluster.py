@@ -30,6 +30,7 @@ _WAIT_SECONDS = 1.0  # for a chunk, before nodes are counted again
 _COUNT_SECONDS = 3.0  # between counts of the CPUs of a cluster
 _NO_CPU_SECONDS = 60.0  # for a cluster to get its first worker
 _CANCEL_SECONDS = 2.0  # for tasks to end by themselves, and end their programs
+_SETTLE_SECONDS = 3.0  # what is in flight takes some 0.5 s, unless a program or a large point runs
 
 _ALONE_AFTER = 2  # losses: as it was drawn, and as a half of that
 _GIVE_UP_AFTER = 5  # losses of one point
@@ -107,15 +108,20 @@ class _Run:
         """End what is in flight: first so that it ends its programs, then by force.
 
         The end of a session ends its workers. Where it `ends_soon`, only programs need to be told before, and
-        nothing is forced: Ray may end this process if a task that is cancelled by force finishes meanwhile.
+        nothing is forced: Ray may end this process if a task that is cancelled by force finishes meanwhile,
+        and if one starts while it is cancelled (a check of its task manager). So what is short may finish
+        first, and of the rest those that wait for a worker are cancelled before those that have one.
         """
         references = [
             reference
             for reference, chunk in self._in_flight.items()
             if not ends_soon or any(point.scenario.is_external for _, point in chunk.items)
         ]
+        if references:
+            _, references = self._ray.wait(references, num_returns=len(references), timeout=_SETTLE_SECONDS)
         if not references:
             return
+        references.reverse()  # the last ones have no worker yet
         for is_forced in (False,) if ends_soon else (False, True):
             for reference in references:
                 self._ray.cancel(reference, force=is_forced)

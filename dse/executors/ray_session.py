@@ -20,6 +20,7 @@ _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 20.0  # of which the start of Python and Ray takes some
 _PROBE = "import sys; from ray._raylet import GcsClient; GcsClient(address=sys.argv[1])"
 _MIB = 2**20
+_TRIES = 3
 _STORE_BYTES = 256 * _MIB  # scenarios and rows are small; more than this goes to the disk
 _INSTALL = "pip install ray"
 _LEAST_VERSION = (2, 59)  # from here on, sessions of `ray.init` ask for a token
@@ -68,18 +69,24 @@ def ray_session(address: str | None, cpus: int) -> Iterator[tuple[Any, bool]]:
 
 
 def _start(ray: Any, cpus: int, quiet: dict[str, Any]) -> None:
-    try:
-        ray.init(
-            "local",  # not that of RAY_ADDRESS: executor.address=auto means it
-            num_cpus=cpus,
-            object_store_memory=_STORE_BYTES,
-            include_dashboard=False,
-            **quiet,
-        )
-    except Exception as error:  # Ray raises the base class where its processes take too long
-        raise InputError(
-            f"Ray cannot start on this machine: {_first_line(error)}; executor=local does without"
-        ) from error
+    """Start Ray here; a machine that is too busy to start its processes in Ray's 30 s gets more tries."""
+    for left in reversed(range(_TRIES)):
+        try:
+            ray.init(
+                "local",  # not that of RAY_ADDRESS: executor.address=auto means it
+                num_cpus=cpus,
+                object_store_memory=_STORE_BYTES,
+                include_dashboard=False,
+                **quiet,
+            )
+            return
+        except Exception as error:  # Ray raises the base class where its processes take too long
+            ray.shutdown()
+            if left and "timed out" in str(error):
+                continue
+            raise InputError(
+                f"Ray cannot start on this machine: {_first_line(error)}; executor=local does without"
+            ) from error
 
 
 def _connect(ray: Any, address: str, quiet: dict[str, Any]) -> None:

@@ -4,11 +4,14 @@ from dse.explain.breakdown import AXES, PARTS, Breakdown, breakdown
 from dse.explain.comparison import Comparison, Difference, compare
 from dse.explain.explanation import Explanation, explain
 from dse.explain.memory import CATEGORIES, MemoryAtPeak, MemoryItem, memory
+from dse.explain.predicted import CATEGORY_MEANINGS, MEANINGS, explain_prediction
 from dse.explain.render import render, render_comparison
 
 __all__ = [
     "AXES",
     "CATEGORIES",
+    "CATEGORY_MEANINGS",
+    "MEANINGS",
     "PARTS",
     "Breakdown",
     "Comparison",
@@ -19,6 +22,7 @@ __all__ = [
     "breakdown",
     "compare",
     "explain",
+    "explain_prediction",
     "memory",
     "render",
     "render_comparison",

@@ -9,6 +9,7 @@ from dse.answers import Subject
 from dse.errors import InputError
 from dse.explain.comparison import compare
 from dse.explain.explanation import Explanation, explain
+from dse.explain.predicted import explain_prediction
 from dse.explain.render import render, render_comparison
 from dse.points import DesignPoint, point_of_row, record_point, strategy_of_row
 from dse.units import format_bytes, format_duration_ns
@@ -23,11 +24,13 @@ from dse.whatif import (
 
 
 def explanation_of(point: DesignPoint) -> Explanation:
-    """Simulate a point again, with a recording of the ranks that decide, and explain it.
+    """Simulate a point again, with a recording of the ranks that decide, or predict it, and explain it.
 
     Raises:
         InputError: its ranks deadlock.
     """
+    if point.scenario.is_predicted:
+        return explain_prediction(point)
     recording = record_point(point, decisive_only=True)
     label = point.strategy.label()
     if recording.outcome.status != "ok":
@@ -61,7 +64,8 @@ def answer(subject: Subject, *, items: int, with_switches: bool) -> tuple[str, d
         data["binding"] = binding.to_json()
         if with_switches:
             found = switches_of(candidates)
-            heading = "the smallest changes of one input at which another strategy wins:"
+            heading = "the smallest changes of one input at which another strategy wins"
+            heading += f" ({candidates.note}):" if candidates.note else ":"
             texts.append("\n".join([heading, *(_line(switch) for switch in found)]))
             data["switches"] = [switch.to_json() for switch in found]
     return "\n\n".join(texts), data
@@ -69,7 +73,9 @@ def answer(subject: Subject, *, items: int, with_switches: bool) -> tuple[str, d
 
 def switches_of(candidates: Candidates) -> list[Switch]:
     """Return for every input the nearest value at which another strategy wins, the smallest change first."""
-    found = [switch_among(candidates, parameter) for parameter in parameters_of(candidates.scenario.system)]
+    on = candidates.scenario
+    varied = parameters_of(on.system, is_predicted=on.is_predicted)
+    found = [switch_among(candidates, parameter) for parameter in varied]
     if candidates.winner.peak_memory_bytes is not None:
         found += cap_switches_among(candidates)
     return sorted((switch for switch in found if switch is not None), key=_size)

@@ -10,7 +10,7 @@ from typing import Any
 from dse.errors import InputError
 from dse.simulators import NEVER, RankRecording, RecordedNode, Recording
 from dse.strategies import AXES as STRATEGY_AXES
-from dse.strategies import DEGREES, GROUPED
+from dse.strategies import DEGREES, GROUPED, TRACED
 from dse.workloads import parse_name
 
 PARTS = {
@@ -21,7 +21,7 @@ PARTS = {
     **{
         f"exposed_{axis.name}": f"communication of {axis.meaning.removeprefix('degree of ')}, no compute"
         for axis in STRATEGY_AXES
-        if axis.has_groups
+        if axis.has_groups and axis.in_traces
     },
     "exposed_pp": "messages between pipeline stages under way, nothing else",
     "exposed_comm": "communication of groups whose axis is not known, no compute",
@@ -30,7 +30,7 @@ PARTS = {
     "idle": "nothing at all",
     "finished": "this rank is done, others are not",
 }
-AXES = (*DEGREES, "comm")
+AXES = (*[name for name in DEGREES if name in TRACED], "comm")
 
 # What counts where several run at once, most important first. One compute node runs at a time, and one of the
 # nodes that send; only messages from other ranks (exposed_pp) arrive beside them.
@@ -49,12 +49,13 @@ Span = tuple[int, int, str]  # from, until, part
 class Breakdown:
     """How a rank spends the wall time of the point, in ns.
 
-    `parts` has every name of PARTS, in that order, and sums to `wall_time_ns` exactly. `overlapped` has, for
+    `rank` is None where the point is predicted (`dse.explain.predicted`, which has parts of its own). `parts`
+    has every name of PARTS, in that order, and sums to `wall_time_ns` exactly. `overlapped` has, for
     each axis, the time in which its communication runs behind something of higher priority; exposed and
     overlapped time of an axis add up to the length of the union of its communication.
     """
 
-    rank: int
+    rank: int | None
     wall_time_ns: int
     parts: dict[str, int]
     overlapped: dict[str, int]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dse.errors import InputError
 from dse.explain.explanation import Explanation
 
 
@@ -56,7 +57,15 @@ class Comparison:
 
 
 def compare(first: Explanation, second: Explanation) -> Comparison:
-    """Compare two points, the better one first for changes that say what the other pays more."""
+    """Compare two points, the better one first for changes that say what the other pays more.
+
+    Raises:
+        InputError: only one of them is predicted.
+    """
+    if first.time.parts.keys() != second.time.parts.keys():
+        raise InputError(
+            f"{first.label} and {second.label} have no parts in common: one is predicted, one is simulated"
+        )
     peak: Difference | None = None
     categories: tuple[Difference, ...] = ()
     if first.memory is not None and second.memory is not None:

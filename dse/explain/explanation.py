@@ -14,12 +14,13 @@ from dse.simulators import Recording
 class Explanation:
     """The wall time of the rank that finishes last, and the memory of the rank with the largest peak.
 
-    `memory` is None where memory is not tracked.
+    `memory` is None where memory is not tracked; `notes` say what a prediction rests on.
     """
 
     label: str
     time: Breakdown
     memory: MemoryAtPeak | None
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data: label, wall_time_ns, breakdown, overlapped, memory."""
@@ -27,6 +28,7 @@ class Explanation:
             "label": self.label,
             **self.time.to_json(),
             "memory": None if self.memory is None else self.memory.to_json(),
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
 

@@ -47,12 +47,13 @@ class MemoryAtPeak:
 
     `categories` has every name of CATEGORIES, in that order, and sums to `peak_memory_bytes` exactly; so do
     `items`, largest first. `node` is the name of the node that runs then, and `operator` the same for people;
-    both are None if none does.
+    both are None if none does. Of a predicted point only the
+    peak and its categories are known, which are those of `dse.explain.predicted`.
     """
 
-    rank: int
+    rank: int | None
     peak_memory_bytes: int
-    at_ns: int
+    at_ns: int | None
     node: str | None
     operator: str | None
     categories: dict[str, int]

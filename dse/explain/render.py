@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from dse.explain.breakdown import PARTS, Breakdown
+from dse.explain.breakdown import Breakdown
 from dse.explain.comparison import Comparison, Difference
 from dse.explain.explanation import Explanation
-from dse.explain.memory import CATEGORIES, MemoryAtPeak
+from dse.explain.memory import MemoryAtPeak
+from dse.explain.predicted import CATEGORY_MEANINGS, MEANINGS
 from dse.units import format_bytes
 
 
@@ -18,6 +19,8 @@ def render(explanation: Explanation, *, items: int = 10) -> str:
     lines += _time_lines(explanation.time)
     if explanation.memory is not None:
         lines += ["", *_memory_lines(explanation.memory, items)]
+    if explanation.notes:
+        lines += ["", *(f"note: {note}" for note in explanation.notes)]
     return "\n".join(lines)
 
 
@@ -35,10 +38,11 @@ def render_comparison(comparison: Comparison) -> str:
 
 
 def _time_lines(time: Breakdown) -> Iterable[str]:
-    yield f"wall time {time.wall_time_ns} ns, as rank {time.rank} spends it:"
+    whose = "predicted" if time.rank is None else f"as rank {time.rank} spends it"
+    yield f"wall time {time.wall_time_ns} ns, {whose}:"
     for part, ns in time.parts.items():
         if ns:
-            yield f"  {part:<20}{ns:>18} ns {_share(ns, time.wall_time_ns)}  {PARTS[part]}"
+            yield f"  {part:<20}{ns:>18} ns {_share(ns, time.wall_time_ns)}  {MEANINGS[part]}"
     for axis, ns in time.overlapped.items():
         if ns:
             yield f"  overlapped {axis:<9}{ns:>18} ns {_share(ns, time.wall_time_ns)}  no part of the sum"
@@ -47,10 +51,16 @@ def _time_lines(time: Breakdown) -> Iterable[str]:
 def _memory_lines(memory: MemoryAtPeak, items: int) -> Iterable[str]:
     during = "" if memory.operator is None else f", during {memory.operator}"
     peak = memory.peak_memory_bytes
-    yield f"peak memory {peak} ({format_bytes(peak)}) of rank {memory.rank} at {memory.at_ns} ns{during}:"
+    where = (
+        "of the fullest stage"
+        if memory.rank is None
+        else f"of rank {memory.rank} at {memory.at_ns} ns{during}"
+    )
+    yield f"peak memory {peak} ({format_bytes(peak)}) {where}:"
     for category, size in memory.categories.items():
         if size:
-            yield f"  {category:<20}{format_bytes(size):>18}    {_share(size, peak)}  {CATEGORIES[category]}"
+            meaning = CATEGORY_MEANINGS[category]
+            yield f"  {category:<20}{format_bytes(size):>18}    {_share(size, peak)}  {meaning}"
     operators: Counter[tuple[str, str]] = Counter()
     layers: Counter[tuple[str, str]] = Counter()
     for item in memory.items:

@@ -12,7 +12,7 @@ from dse.expressions.parser import error, parse
 from dse.expressions.tree import Apply, Compare, Constant, Every, IsNull, Name, Node, Not, OneOf, Some, names
 from dse.suggestions import did_you_mean
 
-_Evaluator = Callable[[Mapping[str, float]], Any]
+_Evaluator = Callable[[Mapping[str, Any]], Any]
 _MAX_POWER_BITS = 4096
 
 
@@ -61,6 +61,8 @@ class Expression:
         names: the names that it may use; all of them have a number, so texts and null are refused.
         key: how messages call it, for example `space.constraints.0`.
         explain: what a message adds for an unknown name; by default the known names and the nearest one.
+        texts: those names that stand for texts, with the texts that they may be; they are only compared with
+            them, by ==, != and in.
 
     Raises:
         InputError: anything outside the language; names the expression, the column (from 1) and what is
@@ -73,17 +75,19 @@ class Expression:
         names: Collection[str],
         key: str = "expression",
         explain: Callable[[str], str] | None = None,
+        texts: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         """Parse and check `text`, with blanks and line breaks folded."""
         self.text = " ".join(text.split())
         self.key = key
         self.tree = parse(text, key)
         self._names = names
+        self._texts = texts or {}
         self._explain = explain or self._known_names
         self.names_used = self._checked_names()
         self._evaluate = self._compile(self.tree)
 
-    def evaluate(self, values: Mapping[str, float]) -> float:
+    def evaluate(self, values: Mapping[str, Any]) -> float:
         """Return the value for these values of the names (all of them).
 
         Raises:
@@ -91,7 +95,7 @@ class Expression:
         """
         return self._evaluate(values)  # type: ignore[no-any-return]
 
-    def holds(self, values: Mapping[str, float]) -> bool:
+    def holds(self, values: Mapping[str, Any]) -> bool:
         """Return whether the expression is true for these values of the names.
 
         Raises:
@@ -126,6 +130,8 @@ class Expression:
                 raise self._error(node, f"{what} is not a number, and all names stand for numbers")
             return lambda _: constant
         if isinstance(node, Name):
+            if node.name in self._texts:
+                raise self._error(node, f"{node.name} is a text; compare it, {node.name} == '…'")
             return operator.itemgetter(node.name)
         if isinstance(node, IsNull):
             raise self._error(node, "all names stand for numbers, so nothing is null")
@@ -136,11 +142,43 @@ class Expression:
             operands = [self._compile(each) for each in node.operands]
             quantifier = all if isinstance(node, Every) else any
             return lambda values: quantifier(each(values) for each in operands)
+        if isinstance(node, OneOf | Compare) and (name := self._text_name(node)) is not None:
+            return self._compile_text(node, name)
         if isinstance(node, OneOf):
             operand = self._compile(node.operand)
             options = [self._compile(option)({}) for option in node.options]
             return lambda values: operand(values) in options
         return self._compile_compare(node) if isinstance(node, Compare) else self._compile_apply(node)
+
+    def _text_name(self, node: OneOf | Compare) -> str | None:
+        """The name that stands for texts in a comparison, if there is one."""
+        operands = (node.operand,) if isinstance(node, OneOf) else node.operands
+        names_there = [each.name for each in operands if isinstance(each, Name)]
+        return next((name for name in names_there if name in self._texts), None)
+
+    def _compile_text(self, node: OneOf | Compare, name: str) -> _Evaluator:
+        read = operator.itemgetter(name)
+        if isinstance(node, OneOf):
+            options = [self._text(option, name) for option in node.options]
+            return lambda values: read(values) in options
+        if len(node.signs) > 1 or node.signs[0] not in ("==", "!="):
+            raise self._error(node, f"{name} is a text, which is compared with one by == or !=")
+        (text,) = [self._text(each, name) for each in node.operands if getattr(each, "name", "") != name]
+        compare = _SIGNS[node.signs[0]]
+        return lambda values: compare(read(values), text)
+
+    def _text(self, node: Node, name: str) -> str:
+        """The text that a name is compared with: one of those that it may be."""
+        known = self._texts[name]
+        value = node.value if isinstance(node, Constant) else None
+        if not isinstance(value, str) or value not in known:
+            shown = f"'{value}'" if isinstance(value, str) else "something else"
+            raise self._error(
+                node,
+                f"{name} is compared with {shown}; it is one of {', '.join(known)}"
+                f"{did_you_mean(str(value), known)}",
+            )
+        return value
 
     def _compile_compare(self, node: Compare) -> _Evaluator:
         operands = [self._compile(operand) for operand in node.operands]

@@ -1,8 +1,10 @@
 """Transformer shapes."""
 
+from dse.models.blocks import LatentAttention, MixtureOfExperts
 from dse.models.conventions import RELATIVE_ERROR, counted_by, counted_operations
 from dse.models.fidelity import FIDELITIES, REPAIRS, REPAIRS_OF, Repairs
 from dse.models.spec import CHOICES, MODEL_DIMENSIONS, ModelSpec
+from dse.models.traces import refuse_untraceable
 
 __all__ = [
     "CHOICES",
@@ -11,8 +13,11 @@ __all__ = [
     "RELATIVE_ERROR",
     "REPAIRS",
     "REPAIRS_OF",
+    "LatentAttention",
+    "MixtureOfExperts",
     "ModelSpec",
     "Repairs",
     "counted_by",
     "counted_operations",
+    "refuse_untraceable",
 ]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from dse.settings import key
+from dse.models.spec import ModelSpec
+from dse.records import converted
+from dse.settings import group, key
 
 
 @dataclass
@@ -33,6 +36,43 @@ class RepairsSchema:
     recompute: str | None = key(
         "what `activation_recompute` computes again: `stage`, `selective` or `full`", None
     )
+
+
+@dataclass
+class ExpertsSchema:
+    """Feed-forward blocks that a router chooses from: see `dse.models.MixtureOfExperts`."""
+
+    count: int | None = key(
+        "routed experts of a layer. Null here and in the next two keys: no experts, see "
+        "[models.md](models.md#fields)",
+        None,
+    )
+    top_k: int | None = key("experts that the router chooses for a token", None)
+    d_ff: int | None = key("feed-forward width of one expert", None)
+    shared: int | None = key("experts that see every token; null: 0", None)
+    shared_d_ff: int | None = key("width of the shared experts together; null: `shared` × `d_ff`", None)
+    dense_layers: int | None = key(
+        "first layers, which have a dense feed-forward of `model.d_ff`; null: 0", None
+    )
+    capacity_factor: float | None = key(
+        "tokens that an expert takes at most, over the mean; null: dropless", None
+    )
+    imbalance: float | None = key("tokens of the busiest NPU over the mean, at least 1; null: 1", None)
+
+
+@dataclass
+class LatentAttentionSchema:
+    """Multi-head latent attention: see `dse.models.LatentAttention`."""
+
+    key_value_rank: int | None = key(
+        "width of the vector that keys and values are made of. Null here and in all but the next key: "
+        "attention is not latent, see [models.md](models.md#fields)",
+        None,
+    )
+    query_rank: int | None = key("the same of queries; null: queries have no low rank", None)
+    nope_dim: int | None = key("width of a head of queries and keys without rotary positions", None)
+    rope_dim: int | None = key("width of its part with rotary positions, which heads of keys share", None)
+    value_dim: int | None = key("width of a head of values", None)
 
 
 @dataclass
@@ -67,3 +107,35 @@ class ModelSchema:
         "stage",
     )
     repairs: RepairsSchema = field(default_factory=RepairsSchema)
+    head_dim: int | None = key(
+        "width of a head; null: `d_model` / `num_heads`. This and all below: [models.md](models.md#fields)",
+        None,
+    )
+    experts: ExpertsSchema = group(ExpertsSchema)
+    latent_attention: LatentAttentionSchema = group(LatentAttentionSchema)
+    tied_embeddings: bool = key("the output embedding is that of the input", False)
+    biases: bool = key("matrices of layers have biases, and norms too (LayerNorm)", False)
+    qkv_biases: bool = key("queries, keys and values have biases, and nothing else has", False)
+    query_key_norms: bool = key("heads of queries and keys are normalised", False)
+    learned_positions: int = key("rows of a learned position embedding; 0: none", 0)
+    dropout: bool = key("dropout after the softmax and after both blocks", False)
+    prediction_layers: int = key("layers that predict further tokens (multi-token prediction)", 0)
+
+
+def model_spec(values: ModelSchema) -> ModelSpec:
+    """Return the model that the settings describe.
+
+    Raises:
+        InputError: a value breaks a rule; names the key, what was got and what is allowed.
+    """
+    plain = asdict(values)
+    plain["experts"] = _group(plain["experts"])
+    latent = _group(plain["latent_attention"])
+    plain["latent_attention"] = None if latent is None else {"query_rank": None, **latent}
+    spec: ModelSpec = converted(plain, ModelSpec, "model")
+    return spec
+
+
+def _group(values: dict[str, Any]) -> dict[str, Any] | None:
+    """The keys that have a value: others are what the specification says; None if none has."""
+    return {name: value for name, value in values.items() if value is not None} or None

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 from dse.errors import InputError
+from dse.models.blocks import LatentAttention, MixtureOfExperts, check_count
 from dse.models.fidelity import CHOICE, FIDELITIES, REPAIRS_OF, Repairs
+from dse.records import shown
 from dse.suggestions import did_you_mean
 
 MODEL_DIMENSIONS = (
@@ -19,7 +21,7 @@ MODEL_DIMENSIONS = (
     "batch_size",
     "num_layers",
 )
-_MAX_DIMENSION = 2**63 - 1
+_SWITCHES = ("gated_mlp", "tied_embeddings", "biases", "qkv_biases", "query_key_norms", "dropout")
 _MAX_LAYERS = 10_000
 _MAX_INSTANCES = 200_000  # layers times micro-batches: each is made, and takes some 35 kB
 
@@ -31,7 +33,13 @@ class ModelSpec:
     `input_dim` and `output_dim` are the widths of the embeddings (the vocabulary), `d_model` the hidden and
     `d_ff` the feed-forward width, `seq_len` the tokens of a sequence, `batch_size` the sequences of the
     global batch. `num_kv_heads` (None: num_heads) are the heads of keys and values in grouped-query
-    attention, `gated_mlp` says that the feed-forward has a third matrix, a gate (SwiGLU).
+    attention, `gated_mlp` says that the feed-forward has a third matrix, a gate (SwiGLU). `head_dim` (None:
+    d_model / num_heads) is the width of a head. `experts` and `latent_attention` take the place of dense
+    feed-forward blocks and of attention with full-rank projections. `biases`: all matrices of layers have
+    them, and norms (LayerNorm; without them RMSNorm); `qkv_biases`: only queries, keys and values have.
+    `query_key_norms`: heads of queries and keys are normalised. `learned_positions` are the rows of a
+    position embedding. `prediction_layers` predict further tokens (DeepSeek-V3), each with a layer's weights,
+    a projection, and logits of its own. docs/models.md says which fidelity shows what.
 
     `fidelity` stage models what STAGE models: no grouped queries, no gate, one byte an element (workload
     specification, section 14); realistic repairs all of that. `repairs` switches single repairs.
@@ -41,7 +49,7 @@ class ModelSpec:
     Raises:
         InputError: a dimension is not an integer from 1 (`num_layers`: 2) to 2^63 - 1; there are more than
             10,000 layers, or 200,000 layers times micro-batches; a choice is unknown; the name is empty or
-            not printable.
+            not printable; fields contradict each other, such as latent attention with `head_dim`.
     """
 
     name: str
@@ -58,6 +66,16 @@ class ModelSpec:
     micro_batches: int | None = field(default=None, metadata=CHOICE)
     fidelity: str = "stage"
     repairs: Repairs = field(default_factory=Repairs)
+    head_dim: int | None = None
+    experts: MixtureOfExperts | None = None
+    latent_attention: LatentAttention | None = None
+    tied_embeddings: bool = False
+    biases: bool = False
+    qkv_biases: bool = False
+    query_key_norms: bool = False
+    learned_positions: int = 0
+    dropout: bool = False
+    prediction_layers: int = 0
 
     def __post_init__(self) -> None:
         """Check every dimension."""
@@ -69,10 +87,7 @@ class ModelSpec:
             value = getattr(self, key)
             if value is None and key not in MODEL_DIMENSIONS:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_DIMENSION:
-                raise InputError(
-                    f"model.{key} is {value!r}; it must be an integer from 1 to {_MAX_DIMENSION}"
-                )
+            check_count(f"model.{key}", value)
         if self.num_layers < 2:
             raise InputError(
                 "model.num_layers is 1; it must be at least 2: with a single layer the output embedding "
@@ -94,8 +109,10 @@ class ModelSpec:
                 f"model.fidelity is {self.fidelity!r}; allowed are {', '.join(FIDELITIES)}"
                 f"{did_you_mean(str(self.fidelity), FIDELITIES)}"
             )
-        if not isinstance(self.gated_mlp, bool):
-            raise InputError(f"model.gated_mlp is {self.gated_mlp!r}; it must be true or false")
+        for key in _SWITCHES:
+            if not isinstance(getattr(self, key), bool):
+                raise InputError(f"model.{key} is {getattr(self, key)!r}; it must be true or false")
+        self._check_blocks()
         if self.batch_size % (self.micro_batches or 1):
             raise InputError(
                 f"model.micro_batches is {self.micro_batches}; it must divide model.batch_size, "
@@ -107,6 +124,41 @@ class ModelSpec:
                 "write model.fidelity=realistic or model.repairs.contiguous_stages=true too"
             )
 
+    def _check_blocks(self) -> None:
+        """Check what not every model has."""
+        check_count("model.learned_positions", self.learned_positions, 0)
+        check_count("model.prediction_layers", self.prediction_layers, 0, self.num_layers)
+        if self.head_dim is not None:
+            check_count("model.head_dim", self.head_dim)
+        if self.experts is not None and self.experts.dense_layers >= self.num_layers:
+            raise InputError(
+                f"model.experts.dense_layers is {self.experts.dense_layers}; it must be below "
+                f"model.num_layers, {self.num_layers}: otherwise no layer has experts"
+            )
+        if self.tied_embeddings and self.input_dim != self.output_dim:
+            raise InputError(
+                f"model.tied_embeddings is true, but model.input_dim is {self.input_dim} and "
+                f"model.output_dim {self.output_dim}; embeddings of different widths cannot be tied"
+            )
+        if self.biases and self.qkv_biases:
+            raise InputError(
+                "model.qkv_biases is true, but model.biases, too, which means all; write only one"
+            )
+        latent = self.latent_attention
+        if latent is None:
+            return
+        foreign = {
+            "head_dim": self.head_dim is not None,
+            "num_kv_heads": self.key_value_heads != self.num_heads,
+            "qkv_biases": self.qkv_biases,
+            "query_key_norms": self.query_key_norms,
+        }
+        for key in [key for key, is_set in foreign.items() if is_set]:
+            raise InputError(
+                f"model.{key} is {shown(getattr(self, key))}, which has no effect with "
+                "model.latent_attention; leave it out"
+            )
+
     @cached_property
     def resolved_repairs(self) -> Repairs:
         """The repairs without None: what the fidelity says where nothing else is said."""
@@ -116,6 +168,23 @@ class ModelSpec:
     def is_reference(self) -> bool:
         """Whether this is exactly what STAGE models."""
         return self.resolved_repairs == REPAIRS_OF["stage"]
+
+    @property
+    def key_value_heads(self) -> int:
+        """Heads of keys and values that the model has."""
+        return self.num_heads if self.num_kv_heads is None else self.num_kv_heads
+
+    @property
+    def key_width(self) -> int:
+        """Width of a head of queries and keys."""
+        if self.latent_attention is not None:
+            return self.latent_attention.nope_dim + self.latent_attention.rope_dim
+        return self.d_model // self.num_heads if self.head_dim is None else self.head_dim
+
+    @property
+    def value_width(self) -> int:
+        """Width of a head of values."""
+        return self.key_width if self.latent_attention is None else self.latent_attention.value_dim
 
     @property
     def shown_kv_heads(self) -> int:

@@ -1,6 +1,14 @@
 """Design points: what is evaluated, its key, and its evaluation to one row of results."""
 
-from dse.points.evaluate import doubts, evaluate, failed_row, point_of, record_point, run_point
+from dse.points.evaluate import (
+    doubts,
+    evaluate,
+    failed_row,
+    point_of,
+    prediction_of,
+    record_point,
+    run_point,
+)
 from dse.points.point import DesignPoint, Scenario, ScenarioInputs, scenario_of
 from dse.points.stored import point_of_row, strategy_of_row
 from dse.points.utilization import ModelUtilization, model_operations, model_utilization, tokens_per_s
@@ -17,6 +25,7 @@ __all__ = [
     "model_utilization",
     "point_of",
     "point_of_row",
+    "prediction_of",
     "record_point",
     "run_point",
     "scenario_of",

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-from dse.errors import SimulationError, SimulationTimeout
+from dse.errors import InputError, SimulationError, SimulationTimeout
 from dse.points.point import DesignPoint, ScenarioInputs, scenario_of
+from dse.points.predicted import metrics, predict_point
 from dse.points.utilization import throughput
 from dse.simulators import NativeSimulator, Outcome, RankMetrics, Recording
 from dse.simulators.algorithms import uses_synthesis
 from dse.simulators.understated import understated_communication
-from dse.strategies import DEGREES, InfeasibleStrategy, Strategy, broken_units
+from dse.strategies import (
+    STRATEGY_FIELDS,
+    InfeasibleStrategy,
+    Strategy,
+    broken_units,
+    shown_axes,
+    strategy_values,
+)
 from dse.studies import Status, StudyRow
+from dse.training.prediction import Prediction
 from dse.workloads import Workload
 
 
@@ -41,7 +48,13 @@ def record_point(point: DesignPoint, *, decisive_only: bool = False) -> Recordin
 
     Raises:
         InfeasibleStrategy: as `run_point`; ranks that deadlock are in the recording.
+        InputError: the point is predicted, so that nothing happens in an engine.
     """
+    if point.scenario.is_predicted:
+        raise InputError(
+            f"{point.strategy.label()} on {point.scenario.system.name} is predicted from the structure of "
+            "the step, so no engine records what happens when: model.fidelity=stage simulates traces"
+        )
     return NativeSimulator().record(
         workload_of(point), point.scenario.system, strategy=point.strategy, decisive_only=decisive_only
     )
@@ -54,12 +67,33 @@ def workload_of(point: DesignPoint) -> Workload:
         InfeasibleStrategy, SimulationError, SimulationTimeout, InputError: as `run_point`.
     """
     on, strategy = point.scenario, point.strategy
+    _require_filled(point)
+    return on.generator.generate(on.model, strategy, on.resolved_divisibility)
+
+
+def prediction_of(point: DesignPoint) -> Prediction:
+    """Return the prediction of a point whose scenario `is_predicted`.
+
+    Raises:
+        InfeasibleStrategy: the strategy cannot run, or does not fill the system.
+        InputError: a setting of the scenario has no effect on predictions.
+    """
+    _require_filled(point)
+    return predict_point(point)
+
+
+def _require_filled(point: DesignPoint) -> None:
+    on, strategy = point.scenario, point.strategy
     if strategy.npus != on.system.npus:
         raise InfeasibleStrategy(
-            f"strategy {strategy.label()} needs {'*'.join(DEGREES)} = {strategy.npus} NPUs, "
+            f"strategy {strategy.label()} needs {'*'.join(_counted(strategy))} = {strategy.npus} NPUs, "
             f"but system {on.system.name} has {on.system.npus}"
         )
-    return on.generator.generate(on.model, strategy, on.resolved_divisibility)
+
+
+def _counted(strategy: Strategy) -> list[str]:
+    """The degrees that a message multiplies: those of a later release only where they are not 1."""
+    return [axis.name for axis in shown_axes([strategy_values(strategy)]) if axis.is_degree]
 
 
 def evaluate(point: DesignPoint) -> StudyRow:
@@ -69,6 +103,8 @@ def evaluate(point: DesignPoint) -> StudyRow:
         InputError: the input is wrong in a way that concerns every point, such as an unsupported network.
     """
     try:
+        if point.scenario.is_predicted:
+            return _row(point, "ok", "", **metrics(point, prediction_of(point)))
         workload, outcome = run_point(point)
     except InfeasibleStrategy as error:
         return _row(point, "infeasible", str(error))
@@ -99,7 +135,7 @@ def _row(
         study=on.study,
         model=on.model.name,
         system=on.system.name,
-        **dataclasses.asdict(strategy),
+        **dict(zip(STRATEGY_FIELDS, strategy_values(strategy), strict=True)),
         status=status,
         reason=reason,
         fractional=fractional,

@@ -126,12 +126,12 @@ def _file_digest(path: str) -> str:
 
 
 def _written(value: Any) -> list[str]:
-    """The names of the fields that stand in the JSON of a specification."""
+    """The names of the fields that stand in the JSON of a specification; none that only informs people."""
     always = _ALWAYS_WRITTEN.get(type(value), frozenset())
     return [
         field.name
         for field in dataclasses.fields(value)
-        if field.name in always or not has_default(value, field)
+        if field.name in always or (field.compare and not has_default(value, field))
     ]
 
 

@@ -11,16 +11,21 @@ from typing import Protocol
 
 from dse.models import ModelSpec
 from dse.points.inputs import canonical_json, model_json, result_version, system_json
+from dse.points.predicted import is_feasible as is_feasible_prediction
+from dse.points.predicted import refuse_idle_settings
 from dse.simulators import NativeSimulator, Simulator, SimulatorSettings, make_simulator
 from dse.strategies import AXES, Divisibility, Strategy, is_feasible, resolved_divisibility
 from dse.studies.lookup import KEY_DIGITS
 from dse.systems import SystemSpec
+from dse.training.prediction import PREDICTION_VERSION
 from dse.workloads import NativeGenerator, WorkloadGenerator, WorkloadSettings, make_generator
 
 # The axes of 0.2.0 always count. Younger ones count where they are not what they are by default, so that they
 # leave the keys of older points as they are.
 _FIRST_AXES = tuple([axis.name for axis in AXES if axis.since == 1])
-_YOUNGER_AXES = {axis.name: axis.default for axis in AXES if axis.since > 1}
+_YOUNGER_AXES = tuple([axis.name for axis in AXES if axis.since > 1])
+_YOUNGER_DEFAULTS = tuple([axis.default for axis in AXES if axis.since > 1])
+_younger_values = attrgetter(*_YOUNGER_AXES)
 _KEY_TEXT = "%s" + " %d" * len(_FIRST_AXES)
 _strategy_values = attrgetter(*_FIRST_AXES)
 
@@ -57,12 +62,14 @@ class Scenario:
     @functools.cached_property
     def options(self) -> str:
         """What generates and simulates, as canonical JSON: all of it that a result may depend on."""
+        predictor = {"predictor": PREDICTION_VERSION} if self.is_predicted else {}
         return canonical_json(
             {
                 "divisibility": self.resolved_divisibility,
                 "result_version": result_version(),
                 "simulator": self.simulator.identity(),
                 "workload": self.generator.identity(),
+                **predictor,
             }
         )
 
@@ -71,6 +78,18 @@ class Scenario:
         """A hash of the three texts above. The name of the study is no input."""
         texts = json.dumps([self.model_spec, self.system_spec, self.options])
         return hashlib.sha256(texts.encode()).hexdigest()
+
+    @functools.cached_property
+    def is_predicted(self) -> bool:
+        """Whether the predictor answers, from the structure of a step, instead of a trace and the engine."""
+        is_cluster = self.system.cluster is not None
+        return is_cluster and self.model.fidelity == "realistic" and not self.is_external
+
+    @functools.cached_property
+    def is_checked(self) -> bool:
+        """Always true: the first time, settings without effect on predictions are refused."""
+        refuse_idle_settings(self)
+        return True
 
     @property
     def is_external(self) -> bool:
@@ -95,15 +114,18 @@ class DesignPoint:
         """Whether a workload exists and fills the system; other points are rows with a reason."""
         on = self.scenario
         fills = self.strategy.npus == on.system.npus
+        if on.is_predicted:
+            return fills and is_feasible_prediction(self)
         return fills and is_feasible(on.model, self.strategy, on.resolved_divisibility)
 
     @property
     def key(self) -> str:
         """`KEY_DIGITS` hexadecimal digits: a hash of every input and of the version of results."""
         text = _KEY_TEXT % (self.scenario.digest, *_strategy_values(self.strategy))
-        for name, default in _YOUNGER_AXES.items():
-            value = getattr(self.strategy, name)
-            text += "" if value == default else f" {name}={value}"
+        values = _younger_values(self.strategy)
+        if values != _YOUNGER_DEFAULTS:
+            for name, value, default in zip(_YOUNGER_AXES, values, _YOUNGER_DEFAULTS, strict=True):
+                text += "" if value == default else f" {name}={value}"
         return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
 
 

@@ -10,6 +10,7 @@ from dse.errors import InputError
 from dse.points.inputs import model_of_json, result_version, system_of_json
 from dse.points.point import DesignPoint, Scenario
 from dse.strategies import STRATEGY_FIELDS, Strategy
+from dse.training.prediction import PREDICTION_VERSION
 
 if TYPE_CHECKING:
     from dse.studies import StudyRow
@@ -46,11 +47,17 @@ def point_of_row(row: StudyRow) -> DesignPoint:
             f"{_named(row)} {made}, and those of this program are of version {result_version()}, which may "
             "differ: sweep again"
         )
+    predicted = options.get("predictor")
+    if predicted not in (None, PREDICTION_VERSION):
+        raise InputError(
+            f"{_named(row)} has a prediction of version {predicted}, and those of this program are of "
+            f"version {PREDICTION_VERSION}, which may differ: sweep again"
+        )
     scenario = Scenario(
         study=row.study,
         model=model_of_json(row.model_spec),
         system=system_of_json(row.system_spec),
-        divisibility=options["divisibility"],
+        divisibility=None if predicted else options["divisibility"],
     )
     point = DesignPoint(scenario, strategy_of_row(row))
     if point.key != row.key:

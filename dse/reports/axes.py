@@ -11,8 +11,10 @@ from dse.systems.values import shown
 MAX_SETTINGS = 200
 
 
-def axes_against(snapshot: Snapshot, memory_cap_bytes: int | None) -> list[dict[str, Any]]:
-    """Return the axis studies of a snapshot.
+def axes_against(
+    snapshot: Snapshot, memory_cap_bytes: int | None, by_system: bool = False
+) -> list[dict[str, Any]]:
+    """Return the axis studies of a snapshot; `by_system` as in `Cap`.
 
     Each has title, axes, short_axes, numeric_axis (the number of the axis with the most values that all are
     numbers; None without one), memory_cap_bytes, cap_binds, settings and omitted, the number of settings that
@@ -22,7 +24,8 @@ def axes_against(snapshot: Snapshot, memory_cap_bytes: int | None) -> list[dict[
     table = snapshot.table
     peaks = table["peak_memory_bytes"]
     cap = memory_cap_bytes if peaks.null_count < len(peaks) else None
-    return [_plain(study) for study in axis_studies(table, memory_cap_bytes=cap, whole=snapshot.rows)]
+    studies = axis_studies(table, memory_cap_bytes=cap, by_system=by_system, whole=snapshot.rows)
+    return [_plain(study) for study in studies]
 
 
 def _plain(study: AxisStudy) -> dict[str, Any]:

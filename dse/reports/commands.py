@@ -8,8 +8,9 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from dse.strategies import STRATEGY_FIELDS, StrategyFields
+from dse.strategies import StrategyFields, shown_axes, strategy_values
 from dse.studies import StudyRow
+from dse.systems.clusters import DERIVED
 
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*", re.ASCII)
 _WORDS = ("null", "true", "false", "nan", "inf")
@@ -84,7 +85,7 @@ class Commands:
     def _base(self, model: str, system: str) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
         """The groups of conf/ with these names, or the default ones, and what they are."""
         from dse.config import compose_config
-        from dse.config.compose import conf_folder
+        from dse.files import conf_folder
         from dse.points.inputs import model_json, system_json
 
         chosen = [
@@ -102,8 +103,9 @@ class Commands:
 
 
 def strategy_overrides(strategy: StrategyFields) -> str:
-    """Return every degree and flag as overrides; the page writes them in the same way."""
-    return " ".join(f"strategy.{name}={hydra(getattr(strategy, name))}" for name in STRATEGY_FIELDS)
+    """Return the axes as overrides, younger ones that have their default aside."""
+    axes = shown_axes([strategy_values(strategy)])
+    return " ".join(f"strategy.{axis.name}={hydra(getattr(strategy, axis.name))}" for axis in axes)
 
 
 def hydra(value: Any) -> str:
@@ -133,7 +135,12 @@ def _changes(base: Any, stored: dict[str, Any], key: str) -> list[str]:
     words = []
     for name, value in stored.items():
         before = base.get(name)
-        if value == before or name in _NOT_IN_CONF:
+        follows = name in DERIVED and stored.get("accelerator") is not None
+        if value == before or name in _NOT_IN_CONF or follows:
+            continue
+        if name == "accelerator":
+            if value["name"] != (before or {}).get("name"):
+                words.append(f"{key}.{name}={hydra(value['name'])}")
             continue
         if isinstance(value, dict) and isinstance(before, dict):
             words += _changes(before, value, f"{key}.{name}")

@@ -60,10 +60,11 @@ def report_data(
     *,
     memory_cap_bytes: int | None = None,
     is_cap_asked: bool = False,
+    is_cap_by_system: bool = False,
     title: str | None = None,
     max_points: int = 2000,
 ) -> dict[str, Any]:
-    """Return the report of a study, under a cap if there is one; `is_cap_asked` as in `Cap`.
+    """Return the report of a study, under a cap if there is one; the others as in `Cap`.
 
     Keys: title, memory_cap_bytes, notes, point_fields, overview, groups, axis_studies (`axes_against`),
     omitted_groups, sweeps. The best points are evaluated again, for their breakdowns and the sensitivity; the
@@ -74,7 +75,9 @@ def report_data(
     """
     snapshot = store.snapshot(COLUMNS)
     found = groups(snapshot.table)
-    caps, notes = apply_cap(found, Cap(memory_cap_bytes, is_cap_asked))
+    caps, notes = apply_cap(found, Cap(memory_cap_bytes, is_cap_asked, by_system=is_cap_by_system))
+    if is_cap_by_system and len(set(caps)) == 1:
+        memory_cap_bytes = caps[0]
     found = [Group(group.title, distinct_points(group.table)) for group in found]
     commands = Commands()
     return {
@@ -91,7 +94,7 @@ def report_data(
             _group(number, snapshot, group, commands, caps[number], max_points)
             for number, group in enumerate(found[:MAX_GROUPS])
         ],
-        "axis_studies": axes_against(snapshot, memory_cap_bytes),
+        "axis_studies": axes_against(snapshot, memory_cap_bytes, is_cap_by_system),
         "omitted_groups": max(0, len(found) - MAX_GROUPS),
         "sweeps": [_sweep(path) for path in store.sweeps()],
     }

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from dse.explain import CATEGORIES, PARTS
+from dse.explain import CATEGORY_MEANINGS, MEANINGS
 from dse.pages import inlined, script_json, template_environment
 from dse.reports.commands import strategy_overrides
-from dse.strategies import AXES, GROUPED, STRATEGY_FIELDS, Strategy
+from dse.strategies import AXES, GROUPED, STRATEGY_FIELDS, Strategy, shown_axes
 from dse.units import format_bytes, format_count, format_duration_ns
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -42,8 +42,8 @@ def render_page(data: dict[str, Any]) -> str:
     return environment.get_template("report.html").render(
         report=data,
         points=points,
-        parts=PARTS,
-        categories=CATEGORIES,
+        parts=MEANINGS,
+        categories=CATEGORY_MEANINGS,
         heat=heat_level,
         style=inlined(TEMPLATES / "report.css"),
         program=inlined(TEMPLATES / "report.js"),
@@ -74,12 +74,20 @@ def heat_level(wall_time_ns: int, fastest_ns: int) -> int:
 
 def _for_program(data: dict[str, Any], points: list[dict[int, dict[str, Any]]]) -> dict[str, Any]:
     """The part of the data that the plots need; the rest of it is text of the page already."""
-    *shown, key = data["point_fields"]
-    assert key == "key"  # nothing shows it, and it is the longest field
+    names = data["point_fields"]
+    assert names[-1] == "key"  # nothing shows it, and it is the longest field
+    entries = [entry for group in data["groups"] for entry in group["points"]]
+    places = [names.index(name) + 2 for name in STRATEGY_FIELDS]
+    values = [tuple([entry[place] for place in places]) for entry in entries]
+    axes = [axis.name for axis in shown_axes(values)]
+    shown = [name for name in names[:-1] if name in axes or name not in STRATEGY_FIELDS]
+    kept_places = [0, 1, *[names.index(name) + 2 for name in shown]]
     groups = []
     for group, views in zip(data["groups"], points, strict=True):
         kept = {name: group[name] for name in PROGRAM_KEYS}
-        kept["points"] = [[*point[:-1], views[point[0]]["label"]] for point in group["points"]]
+        kept["points"] = [
+            [*[point[place] for place in kept_places], views[point[0]]["label"]] for point in group["points"]
+        ]
         kept["breakdowns"] = [
             {name: entry[name] for name in ("point", "wall_time_ns", "breakdown", "memory")}
             for entry in group["breakdowns"]
@@ -87,8 +95,8 @@ def _for_program(data: dict[str, Any], points: list[dict[int, dict[str, Any]]]) 
         groups.append(kept)
     return {
         "point_fields": [*shown, "label"],
-        "strategy_fields": STRATEGY_FIELDS,
-        "flags": [[axis.name, axis.word] for axis in AXES if not axis.is_degree],
+        "strategy_fields": axes,
+        "flags": [[axis.name, axis.word] for axis in AXES if axis.kind == "flag" and axis.since == 1],
         "groups": groups,
         "axis_studies": data["axis_studies"],
     }

@@ -11,7 +11,12 @@ from dse.points import DesignPoint
 LOW, HIGH = 0.5, 2.0
 """What the tornado multiplies each parameter by."""
 
-_UNITS = {"tflops": "TFLOPS", "gbps": "GB/s", "ns": "ns"}
+_UNITS = {"tflops": "TFLOPS", "gbps": "GB/s", "ns": "ns", "gbit_per_s": "Gb/s", "us": "µs"}
+
+
+def _unit(key: str) -> str:
+    """The unit in the name of a number, or of the group that it is in (`peak_tflops.bf16`)."""
+    return next(unit for ending, unit in _UNITS.items() if f"_{ending}." in f"{key}.")
 
 
 def explanation(point: DesignPoint) -> dict[str, Any]:
@@ -46,7 +51,7 @@ def sensitivity(point: DesignPoint) -> list[dict[str, Any]]:
             {
                 "parameter": answer.parameter.key,
                 "label": answer.parameter.resource,
-                "unit": _UNITS[answer.parameter.key.rpartition("_")[2]],
+                "unit": _unit(answer.parameter.key),
                 "value": answer.parameter.value,
                 "elasticity": answer.elasticity,
                 "low_factor": LOW,

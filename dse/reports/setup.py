@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.models import ModelSpec
 from dse.systems import SystemSpec
+from dse.units import format_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +37,13 @@ _MODEL_IF_CHANGED = {
     "num_kv_heads": "key and value heads",
     "gated_mlp": "gated feed-forward",
     "micro_batches": "micro-batches",
+    "head_dim": "width of a head",
+    "experts": "mixture of experts",
+    "latent_attention": "latent attention",
+    "tied_embeddings": "tied embeddings",
+    "biases": "biases",
+    "dropout": "dropout",
+    "prediction_layers": "layers that predict further tokens",
 }
 _SYSTEM_IF_CHANGED = {
     "faults": "faults of links",
@@ -69,6 +77,7 @@ def setup(table: pa.Table) -> dict[str, Any]:
             *_repairs(models),
         ],
         "system": [
+            *_cluster(systems),
             *(
                 (label, _common([system.get(key) for system in systems], unit))
                 for key, (label, unit) in _SYSTEM.items()
@@ -79,6 +88,26 @@ def setup(table: pa.Table) -> dict[str, Any]:
         "hardware": _hardware(systems),
         "known": True,
     }
+
+
+def _cluster(systems: list[dict[str, Any]]) -> Facts:
+    """What a cluster is made of, and what the constants of its accelerator were fitted on."""
+    if any(system.get("accelerator") is None for system in systems):
+        return []
+    accelerators = [system["accelerator"] for system in systems]
+    facts = [
+        ("accelerator", _common([accelerator["name"] for accelerator in accelerators])),
+        ("nodes", _common([system["nodes"] for system in systems])),
+        ("accelerators of a node", _common([system["npus_per_node"] for system in systems])),
+        (
+            "memory of an accelerator",
+            _common([format_bytes(accelerator["memory_bytes"]) for accelerator in accelerators]),
+        ),
+    ]
+    calibrations = [accelerator.get("calibration", "") for accelerator in accelerators]
+    if any(calibrations):
+        facts.append(("calibration", _common(calibrations)))
+    return facts
 
 
 def _hardware(systems: list[dict[str, Any]]) -> str:
@@ -116,7 +145,10 @@ def _changed(specs: list[dict[str, Any]], labels: dict[str, str], spec: type) ->
 
 
 def _listed(value: Any) -> Any:
-    """A list of faults or slow NPUs as its length, a flag as a word."""
+    """A list of faults or slow NPUs as its length, a group as its keys and values, a flag as a word."""
+    if isinstance(value, dict):
+        named = [(name.replace("_", " "), entry) for name, entry in value.items() if entry is not None]
+        return ", ".join(f"{name} {_listed(entry)}" for name, entry in named)
     if isinstance(value, list | tuple):
         return len(value)
     if isinstance(value, bool):

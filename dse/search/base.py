@@ -30,6 +30,8 @@ class SearchInputs(ScenarioInputs, Protocol):
     def systems(self) -> tuple[SystemSpec, ...]: ...  # noqa: D102
     @property
     def memory_cap_bytes(self) -> int: ...  # noqa: D102
+    @property
+    def chosen_cap_bytes(self) -> int | None: ...  # noqa: D102
 
 
 def coverage(name: str, evaluated: int, feasible: int, infeasible: int) -> str:

@@ -22,6 +22,7 @@ from dse.space.degrees import divisors
 from dse.strategies import STRATEGY_FIELDS
 from dse.systems import SystemSpec
 
+_SIZES = ("system.network", "system.nodes", "system.npus_per_node")
 _NO_SIZE = (".bandwidth_gbps", ".latency_ns", "_model")  # fields of a network that leave its size alone
 _KEPT = 256  # choices whose points are kept; samplers come back to the same ones
 
@@ -61,7 +62,7 @@ def view_of(
 
 def _axis_of_strategy(
     space: DesignSpace, name: str, models: Sequence[ModelSpec], systems: Sequence[SystemSpec]
-) -> tuple[int, ...]:
+) -> tuple[Any, ...]:
     """Return the values of a field of a strategy, ascending; of an open axis, those of all systems."""
     values = space.choices[name]
     if values is not None:
@@ -73,9 +74,7 @@ def _axis_of_strategy(
 def _sizes(base: SystemSpec, space: DesignSpace, model: ModelSpec) -> Iterator[SystemSpec]:
     """Iterate over variants of a system in what its number of NPUs may depend on, less invalid ones."""
     axes = [
-        (key, values)
-        for key, values in space.axes
-        if key.startswith("system.network") and not key.endswith(_NO_SIZE)
+        (key, values) for key, values in space.axes if key.startswith(_SIZES) and not key.endswith(_NO_SIZE)
     ]
     for chosen in itertools.product(*[values for _, values in axes]):
         fixed = [(key, (value,)) for (key, _), value in zip(axes, chosen, strict=True)]
@@ -97,7 +96,8 @@ def goals_of(config: SearchInputs) -> tuple[Goals, list[str]]:
         budgets = tuple([budget for budget in budgets if "peak_memory_bytes" not in budget])
         if budgets != search.budgets:
             notes.append("system.track_local_memory is off, so budgets over peak_memory_bytes are ignored")
-    return Goals(search.objectives, budgets, config.memory_cap_bytes), notes
+    by_system = config.chosen_cap_bytes is None
+    return Goals(search.objectives, budgets, config.memory_cap_bytes, by_system=by_system), notes
 
 
 def _sorted(values: tuple[Any, ...]) -> tuple[Any, ...]:

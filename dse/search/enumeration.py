@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from dse.costs.bounds import lower_bound
@@ -11,11 +12,12 @@ from dse.search.base import Points, Search, SearchInputs, coverage, none_feasibl
 from dse.space import sample
 from dse.space.pruning import Pruner
 from dse.studies import StudyRow
+from dse.systems.values import memory_of_spec
 
 
 def make_exhaustive(inputs: SearchInputs, points: Points) -> Search:
     """Return the search that `search=exhaustive` names."""
-    return Pruned(points, inputs.memory_cap_bytes) if inputs.search.prune else Exhaustive(points)
+    return Pruned(points, inputs.chosen_cap_bytes) if inputs.search.prune else Exhaustive(points)
 
 
 def make_random(inputs: SearchInputs, points: Points) -> Search:
@@ -76,8 +78,10 @@ class Pruned(Search):
     learns = True
 
     def __init__(self, points: Points, memory_cap_bytes: int | None) -> None:
+        """Where the cap is None, that of a system is the memory of its NPUs."""
         self._points = points
-        self._pruner = Pruner(memory_cap_bytes)
+        self._cap = memory_cap_bytes
+        self._pruners: dict[int, Pruner] = {}  # by cap
 
     def batches(self) -> Iterator[Iterable[DesignPoint]]:
         """See `Search.batches`: one batch, thinned while it is drawn."""
@@ -86,13 +90,19 @@ class Pruned(Search):
     def tell(self, row: StudyRow) -> None:
         """See `Search.tell`."""
         if row.wall_time_ns is not None:
-            self._pruner.saw((row.model_spec, row.system_spec), row.wall_time_ns, row.peak_memory_bytes)
+            pruner = self._pruner(row.system_spec)
+            pruner.saw((row.model_spec, row.system_spec), row.wall_time_ns, row.peak_memory_bytes)
 
     def notes(self) -> list[str]:
         """See `Search.notes`."""
-        return [
-            f"pruned {count} points: {reason}" for reason, count in self._pruner.counts().items() if count
-        ]
+        counts = Counter[str]()
+        for pruner in self._pruners.values():
+            counts.update(pruner.counts())
+        return [f"pruned {count} points: {reason}" for reason, count in counts.items() if count]
+
+    def _pruner(self, system_spec: str | None) -> Pruner:
+        cap = memory_of_spec(system_spec) if self._cap is None else self._cap
+        return self._pruners.setdefault(cap, Pruner(cap))
 
     def _candidates(self) -> Iterator[DesignPoint]:
         scenario: list[DesignPoint] = []
@@ -111,5 +121,5 @@ class Pruned(Search):
         bounded.sort(key=lambda pair: pair[0].wall_time_ns)
         for bound, point in bounded:
             scenario = point.scenario
-            if self._pruner.can_win((scenario.model_spec, scenario.system_spec), bound):
+            if self._pruner(scenario.system_spec).can_win((scenario.model_spec, scenario.system_spec), bound):
                 yield point

@@ -11,6 +11,7 @@ from dse.errors import InputError
 from dse.expressions import Expression
 from dse.expressions.tree import Compare, Every, Node
 from dse.studies import StudyRow
+from dse.systems.values import memory_of_spec
 
 NOT_OK = 100.0
 """The violation of a row that is not ok: worse than a budget that is missed a hundredfold."""
@@ -31,14 +32,19 @@ class Goals:
     """Objectives, all minimised, and budgets, all to be kept.
 
     Both are expressions (docs/search.md) over the numeric columns of a row, `npus` among them; a budget may
-    also name `memory_cap_bytes`.
+    also name `memory_cap_bytes`, which with `by_system` is the memory of an NPU of the row's system.
 
     Raises:
         InputError: an expression is wrong, or there is no objective; names the key (`search.budgets.0`).
     """
 
     def __init__(
-        self, objectives: Sequence[str], budgets: Sequence[str] = (), memory_cap_bytes: int | None = None
+        self,
+        objectives: Sequence[str],
+        budgets: Sequence[str] = (),
+        memory_cap_bytes: int | None = None,
+        *,
+        by_system: bool = False,
     ) -> None:
         """Parse all of them."""
         if not objectives:
@@ -46,6 +52,7 @@ class Goals:
         columns = numeric_columns()
         given = () if memory_cap_bytes is None else ("memory_cap_bytes",)
         self._cap = dict.fromkeys(given, memory_cap_bytes)
+        self._by_system = by_system
         self._objectives = [
             Expression(text, columns, f"search.objectives.{index}") for index, text in enumerate(objectives)
         ]
@@ -84,7 +91,8 @@ class Goals:
         return [budget.violation(known) for budget in self._budgets]
 
     def _known(self, row: StudyRow) -> dict[str, float | None]:
-        return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)} | self._cap
+        cap = dict.fromkeys(self._cap, memory_of_spec(row.system_spec)) if self._by_system else self._cap
+        return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)} | cap
 
 
 class _Budget:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dse.errors import InputError
 from dse.search.view import SearchParameter, View
-from dse.strategies.strategy import STRATEGY_FIELDS
+from dse.strategies.strategy import AXIS, STRATEGY_FIELDS
 
 if TYPE_CHECKING:
     import optuna
@@ -31,7 +31,7 @@ def distributions(view: View) -> dict[str, Any]:
     parameters = [*view.parameters]
     for name in STRATEGY_FIELDS:
         values = view.strategy_axes[name]
-        parameters.append(SearchParameter(STRATEGY + name, len(values), not isinstance(values[0], bool)))
+        parameters.append(SearchParameter(STRATEGY + name, len(values), AXIS[name].unit == "1"))
     return {
         parameter.name: IntDistribution(0, parameter.size - 1)
         if parameter.is_ordered and parameter.size > _FEW

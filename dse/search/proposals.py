@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dse.errors import InputError
 from dse.points import DesignPoint
@@ -144,7 +144,7 @@ class Proposer:
     def _asked(self, trial: optuna.Trial) -> Choice:
         return tuple([trial.params.get(parameter.name, 0) for parameter in self._view.parameters])
 
-    def _wanted(self, trial: optuna.Trial) -> dict[str, int]:
+    def _wanted(self, trial: optuna.Trial) -> dict[str, Any]:
         axes = self._view.strategy_axes
         return {name: values[trial.params.get(STRATEGY + name, 0)] for name, values in axes.items()}
 

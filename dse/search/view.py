@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dse.points import DesignPoint
-from dse.strategies.strategy import STRATEGY_FIELDS, Strategy
+from dse.strategies.strategy import AXIS, STRATEGY_FIELDS, Strategy
 
 Choice = tuple[int, ...]
 """One index for each parameter of a view."""
 
 _SWITCH = 1.0  # how far true is from false, in halvings of a degree
+_ZERO = 0.5  # a count of 0 is a halving from 1
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class View:
     """
 
     parameters: tuple[SearchParameter, ...]
-    strategy_axes: Mapping[str, tuple[int, ...]]
+    strategy_axes: Mapping[str, tuple[Any, ...]]
     points: Callable[[Choice], tuple[DesignPoint, ...]]
     infeasible: Callable[[Choice], int]
 
@@ -45,20 +47,20 @@ class View:
         return math.prod(parameter.size for parameter in self.parameters)
 
 
-def by_distance(points: tuple[DesignPoint, ...], wanted: Mapping[str, int]) -> list[DesignPoint]:
+def by_distance(points: tuple[DesignPoint, ...], wanted: Mapping[str, Any]) -> list[DesignPoint]:
     """Sort points by the distance of their strategies from a wanted one, which need not exist; stable.
 
-    Distance counts doublings and halvings of degrees, and switches that differ.
+    Distance counts doublings and halvings of degrees and counts, and switches and choices that differ.
     """
     return sorted(points, key=lambda point: _distance(point.strategy, wanted))
 
 
-def _distance(strategy: Strategy, wanted: Mapping[str, int]) -> float:
+def _distance(strategy: Strategy, wanted: Mapping[str, Any]) -> float:
     distance = 0.0
     for name in STRATEGY_FIELDS:
         value = getattr(strategy, name)
-        if isinstance(value, bool):
-            distance += _SWITCH * (value != bool(wanted[name]))
+        if AXIS[name].unit == "1":
+            distance += abs(math.log2((value or _ZERO) / (wanted[name] or _ZERO)))
         else:
-            distance += abs(math.log2(value / wanted[name]))
+            distance += _SWITCH * (value != wanted[name])
     return distance

@@ -13,7 +13,7 @@ from dse.simulators.algorithms import COLLECTIVES, names_for_engine, uses_synthe
 from dse.simulators.base import BlockedNode, Outcome, RankMetrics, Simulator
 from dse.simulators.recording import Recording, recording_of
 from dse.simulators.settings import EngineMethod, SimulatorSettings
-from dse.strategies import STRATEGY_FIELDS, Strategy
+from dse.strategies import TRACED, Strategy
 from dse.systems import Dimension, SystemSpec, read_graph, read_routes
 from dse.workloads import GeneratedWorkload, IssueOrder, Workload
 
@@ -65,7 +65,7 @@ class NativeSimulator(Simulator):
         """
         if strategy is None and isinstance(workload, GeneratedWorkload):
             native = workload.transformer.strategy
-            strategy = Strategy(**{key: getattr(native, key) for key in STRATEGY_FIELDS})
+            strategy = Strategy(**{key: getattr(native, key) for key in TRACED})
         recording = _engine.record(
             workload.native,
             prepared_system(system, workload),

@@ -10,14 +10,14 @@ from dse.errors import InputError
 from dse.models import ModelSpec
 from dse.records import converted
 from dse.space.fields import Path, field_type, replace_fields
-from dse.strategies import FLAGS, STRATEGY_FIELDS
+from dse.strategies import AXIS, STRATEGY_FIELDS
 from dse.suggestions import did_you_mean
 from dse.systems import SystemSpec
+from dse.systems.clusters import DERIVED
 
 Axis = tuple[str, tuple[object, ...]]
 
 _Spec = TypeVar("_Spec")
-_MAX_DEGREE = 2**31 - 1
 _SPECS: dict[str, type] = {"model": ModelSpec, "system": SystemSpec}
 _FIRST_PARTS = ("strategy", "model", "system")
 _ALLOWED = (
@@ -50,15 +50,13 @@ def check_strategy_axis(axis: str, values: object, key: str) -> tuple[Any, ...]:
     """Check and return the values of an axis of strategies; `key` is how messages call it.
 
     Raises:
-        InputError: no value, a value that is no degree or switch, or one listed twice.
+        InputError: no value, a value that the axis cannot have, or one listed twice.
     """
-    listed = _checked_list(values, key)
+    listed, about = _checked_list(values, key), AXIS[axis]
     for value in listed:
-        if axis in FLAGS:
-            if not isinstance(value, bool):
-                raise InputError(f"{key} lists {value!r}; its values must be true or false")
-        elif isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_DEGREE:
-            raise InputError(f"{key} lists {value!r}; its values must be integers from 1 to {_MAX_DEGREE}")
+        if not about.accepts(value):
+            hint = did_you_mean(str(value), about.choices)
+            raise InputError(f"{key} lists {value!r}; its values must be {about.allowed(plural=True)}{hint}")
     _check_distinct(listed, listed, key)
     return listed
 
@@ -95,6 +93,7 @@ def variants(
         return
     paths: list[tuple[str, Path]] = [(key.partition(".")[0], tuple(key.split(".")[1:])) for key, _ in axes]
     for values in itertools.product(*(axis for _, axis in axes)):
+        _refuse_derived(system, paths)
         changes: dict[str, list[tuple[Path, Any]]] = {}
         for (first, path), value in zip(paths, values, strict=True):
             changes.setdefault(first, []).append((path, value))
@@ -107,6 +106,15 @@ def variants(
             pairs = zip(axes, values, strict=True)
             combination = ", ".join([f"{key}={_text(value)}" for (key, _), value in pairs])
             raise InputError(f"{error} (with {combination}, of {model.name} on {system.name})") from None
+
+
+def _refuse_derived(system: SystemSpec, paths: Sequence[tuple[str, Path]]) -> None:
+    for first, path in paths:
+        if first == "system" and system.accelerator is not None and path[0] in DERIVED:
+            raise InputError(
+                f"space.axes.system.{'.'.join(path)} cannot be an axis on {system.name}: it follows from "
+                f"{DERIVED[path[0]]}; write an axis over these instead"
+            )
 
 
 def _changed(spec: _Spec, changes: list[tuple[Path, object]] | None, key: str) -> _Spec:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from dse.expressions import Expression
 from dse.models import ModelSpec
-from dse.space.degrees import Axes, combinations, is_open
-from dse.space.names import FieldNames, Reader, explain, reader, strategy_field
-from dse.strategies import STRATEGY_FIELDS, Strategy
+from dse.space.degrees import Axes, degree_combinations, is_open
+from dse.space.names import TEXTS, FieldNames, Reader, explain, reader, strategy_field
+from dse.strategies import DEGREES, OPTIONS, Strategy
 from dse.systems import SystemSpec
 
 _KEPT_LISTS = 64
@@ -35,12 +35,13 @@ class Constraints:
         self._axes = axes
         self._is_open = is_open(axes)
         self._all = [
-            Expression(text, _NAMES, f"space.constraints.{index}", explain)
+            Expression(text, _NAMES, f"space.constraints.{index}", explain, TEXTS)
             for index, text in enumerate(constraints)
         ]
         on_strategy = [any(map(strategy_field, expression.names_used)) for expression in self._all]
         self._of_scenario = [e for e, uses in zip(self._all, on_strategy, strict=True) if not uses]
         self._of_strategy = [e for e, uses in zip(self._all, on_strategy, strict=True) if uses]
+        self._of_strategy = [e for asked in self._by_depth(OPTIONS) for e in asked]
         self._scenario_readers = _readers(self._of_scenario)
         self._readers = _readers(self._of_strategy)
         self._removed = dict.fromkeys(self._all, 0)
@@ -81,27 +82,65 @@ class Constraints:
 
     def _counted(self, npus: int) -> int:
         if self._is_open:
-            return sum(1 for _ in combinations(self._axes, npus))
+            options = math.prod([len(self._axes[name] or ()) for name in OPTIONS])
+            return options * sum(1 for _ in degree_combinations(self._axes, npus))
         return math.prod([len(values or ()) for values in self._axes.values()])
 
     def _selected(self, npus: int, *of_scenario: float) -> tuple[tuple[Strategy, ...], tuple[int, ...]]:
-        """Return the strategies, and how many each constraint removes, for values of `self._readers`."""
-        values = dict(zip(self._readers, of_scenario, strict=True))
-        removed = [0] * len(self._of_strategy)
-        found = []
-        # Short and dotted names of one field are both set: which of them constraints use costs more to ask.
-        keys = [(field, f"strategy.{field}") for field in STRATEGY_FIELDS]
-        names = list(itertools.chain.from_iterable(keys))
-        for combination in combinations(self._axes, npus):
-            doubled = [value for value in combination for _ in range(2)]
-            values.update(zip(names, doubled, strict=True))
-            for index, expression in enumerate(self._of_strategy):
+        """Return the strategies, and how many each constraint removes, for values of `self._readers`.
+
+        Axes besides the degrees get their values one after the other, and a constraint is asked as soon as
+        all of its axes have one: what it removes then is never enumerated.
+        """
+        values: dict[str, Any] = dict(zip(self._readers, of_scenario, strict=True))
+        removed = dict.fromkeys(self._of_strategy, 0)
+        found: list[Strategy] = []
+        varied = [name for name in OPTIONS if len(self._axes[name] or ()) != 1]
+        fixed = {name: listed[0] for name in OPTIONS if name not in varied and (listed := self._axes[name])}
+        names = {field: self._names_of(field) for field in (*DEGREES, *OPTIONS)}
+        asked = self._by_depth(varied)
+        below = [
+            math.prod([len(self._axes[name] or ()) for name in varied[depth:]]) for depth in range(len(asked))
+        ]
+        chosen: dict[str, Any] = dict(fixed)
+        values.update({name: value for field, value in fixed.items() for name in names[field]})
+
+        def walk(depth: int) -> None:
+            for expression in asked[depth]:
                 if not expression.holds(values):
-                    removed[index] += 1
-                    break
-            else:
-                found.append(Strategy(*combination))  # type: ignore[arg-type]
-        return tuple(found), tuple(removed)
+                    removed[expression] += below[depth]
+                    return
+            if depth == len(varied):
+                found.append(Strategy(**chosen))
+                return
+            field = varied[depth]
+            for value in self._axes[field] or ():
+                chosen[field] = value
+                for name in names[field]:
+                    values[name] = value
+                walk(depth + 1)
+
+        for degrees in degree_combinations(self._axes, npus):
+            for field, value in zip(DEGREES, degrees, strict=True):
+                chosen[field] = value
+                for name in names[field]:
+                    values[name] = value
+            walk(0)
+        return tuple(found), tuple(removed.values())
+
+    def _names_of(self, field: str) -> list[str]:
+        """The names of a field of a strategy, short and dotted, that constraints use."""
+        used = {name for expression in self._of_strategy for name in expression.names_used}
+        return [name for name in (field, f"strategy.{field}") if name in used]
+
+    def _by_depth(self, varied: Sequence[str]) -> list[list[Expression]]:
+        """The constraints that can be asked once none, the first, the first two … of the axes have values."""
+        asked: list[list[Expression]] = [[] for _ in range(len(varied) + 1)]
+        for expression in self._of_strategy:
+            fields = {strategy_field(name) for name in expression.names_used}
+            depths = [depth for depth, field in enumerate(varied, 1) if field in fields]
+            asked[max(depths, default=0)].append(expression)
+        return asked
 
 
 def _readers(expressions: Sequence[Expression]) -> dict[str, Reader]:

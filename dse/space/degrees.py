@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
-from dse.strategies import DEGREES, FLAGS
+from dse.strategies import DEGREES, OPTIONS, AxisValue
 
-Axes = Mapping[str, Sequence[int] | None]
+Axes: TypeAlias = Mapping[str, "Sequence[Any] | None"]
 """The values of each field of a strategy in order; None: every degree with which it fills the NPUs."""
 
 
@@ -22,20 +23,27 @@ def is_open(axes: Axes) -> bool:
     return any(axes[axis] is None for axis in DEGREES)
 
 
-def combinations(axes: Axes, npus: int) -> Iterator[tuple[int, ...]]:
+def combinations(axes: Axes, npus: int) -> Iterator[tuple[AxisValue, ...]]:
     """Iterate over the combinations, first axis (dp) slowest.
 
     With an axis without a list, only those whose degrees multiply to `npus`: others never fill the system.
     """
-    switches = [axes[flag] or () for flag in FLAGS]
-    degrees: Iterator[tuple[int, ...]]
+    others = list(option_combinations(axes))
+    for degrees in degree_combinations(axes, npus):
+        for options in others:
+            yield (*degrees, *options)
+
+
+def degree_combinations(axes: Axes, npus: int) -> Iterator[tuple[int, ...]]:
+    """Iterate over those of the degrees, as `combinations`."""
     if is_open(axes):
-        degrees = _filling([axes[axis] for axis in DEGREES], npus)
-    else:
-        degrees = itertools.product(*[axes[axis] or () for axis in DEGREES])
-    for chosen in degrees:
-        for switched in itertools.product(*switches):
-            yield (*chosen, *switched)
+        return _filling([axes[axis] for axis in DEGREES], npus)
+    return itertools.product(*[axes[axis] or () for axis in DEGREES])
+
+
+def option_combinations(axes: Axes) -> Iterator[tuple[AxisValue, ...]]:
+    """Iterate over those of the axes that are no degrees."""
+    return itertools.product(*[axes[name] or () for name in OPTIONS])
 
 
 def _filling(axes: Sequence[Sequence[int] | None], npus: int) -> Iterator[tuple[int, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from dse.errors import InputError
@@ -39,6 +39,8 @@ def field_type(spec: type, path: Path, key: str = "") -> Any:
             if not (part.isascii() and part.isdigit()):
                 raise InputError(f"{_name(path, depth + 1, key)}: '{part}' is not an index; write 0, 1, …")
             hint = typing.get_args(hint)[0]
+        elif typing.get_origin(hint) is Mapping:
+            hint = typing.get_args(hint)[1]
         else:
             raise InputError(f"{_name(path, depth, key)} is {expected(hint)}, so it has no '{part}'")
     return hint
@@ -62,13 +64,19 @@ def replace_fields(spec: _Spec, changes: Iterable[tuple[Path, object]], key: str
     """Return a frozen dataclass with other values of several fields, checked once all of them are in place.
 
     `key` is how messages call the dataclass. Values must have the types of their fields. A change of a whole
-    applies before one of a part of it.
+    applies before one of a part of it. Of a dataclass some of whose fields follow from others, its `SOURCES`,
+    these are changed first, and its method `replaced` makes the others follow.
 
     Raises:
         InputError: an entry that does not exist (names it below `key`), or whatever the dataclass refuses.
     """
     ordered = sorted(changes, key=lambda change: len(change[0]))
-    return typing.cast(_Spec, _replaced(spec, ordered, 0, key))
+    sources = getattr(type(spec), "SOURCES", ())
+    for some in (True, False):
+        part = [change for change in ordered if bool(change[0] and change[0][0] in sources) is some]
+        if part:
+            spec = typing.cast(_Spec, _replaced(spec, part, 0, key))
+    return spec
 
 
 def read_field(spec: object, path: Path, key: str = "") -> Any:
@@ -81,6 +89,8 @@ def read_field(spec: object, path: Path, key: str = "") -> Any:
     for depth, part in enumerate(path):
         if isinstance(value, tuple):
             value = value[_index(value, part, _name(path, depth, key))]
+        elif isinstance(value, Mapping):
+            value = _entry(value, part, _name(path, depth, key))
         elif dataclasses.is_dataclass(value) and part in hints_of(typing.cast(Any, type(value))):
             value = getattr(value, part)
         else:
@@ -105,11 +115,23 @@ def _replaced(value: Any, changes: list[tuple[Path, object]], depth: int, key: s
             index = _index(value, part, key)
             entries[index] = _replaced(entries[index], below, depth + 1, f"{key}.{part}")
         return tuple(entries)
+    if isinstance(value, Mapping):
+        changed = {
+            part: _replaced(_entry(value, part, key), below, depth + 1, f"{key}.{part}")
+            for part, below in parts.items()
+        }
+        return {**value, **changed}
     fields = {
         part: _replaced(getattr(value, part), below, depth + 1, f"{key}.{part}" if key else part)
         for part, below in parts.items()
     }
-    return dataclasses.replace(value, **fields)
+    return value.replaced(**fields) if hasattr(value, "replaced") else dataclasses.replace(value, **fields)
+
+
+def _entry(entries: Mapping[str, object], part: str, key: str) -> object:
+    if part not in entries:
+        raise InputError(unknown_field(f"{key}.{part}", part, entries))
+    return entries[part]
 
 
 def _index(entries: tuple[object, ...], part: str, key: str) -> int:

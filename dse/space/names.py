@@ -9,13 +9,21 @@ from collections.abc import Callable, Collection, Iterator
 from dse.errors import InputError
 from dse.models import MODEL_DIMENSIONS, ModelSpec
 from dse.space.fields import field_type, read_field
-from dse.strategies import STRATEGY_FIELDS, Strategy
+from dse.strategies import AXES, STRATEGY_FIELDS, Strategy
 from dse.suggestions import did_you_mean
 from dse.systems import SystemSpec
 
 SPECS: dict[str, type] = {"strategy": Strategy, "model": ModelSpec, "system": SystemSpec}
 SHORT_NAMES = (*STRATEGY_FIELDS, "npus", *MODEL_DIMENSIONS)
 _NUMBERS = (int, float, bool, int | None, float | None)
+
+TEXTS = {
+    f"{prefix}{axis.name}": axis.choices
+    for axis in AXES
+    if axis.kind == "choice"
+    for prefix in ("", "strategy.")
+}
+"""The names that stand for texts, with those that they may be."""
 
 Reader = Callable[[ModelSpec, SystemSpec], float]
 
@@ -51,6 +59,8 @@ def explain(name: str) -> str:
 def problem_of_path(name: str) -> str:
     """Return why `name` is no path of a numeric field, or an empty text."""
     first, *path = name.split(".")
+    if name in TEXTS:
+        return ""
     if first not in SPECS:
         return f"a path starts with {', '.join(SPECS)}{did_you_mean(first, SPECS)}"
     if not path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from dataclasses import asdict, dataclass, make_dataclass
 from typing import Any
 
@@ -15,9 +16,10 @@ _AS_STRATEGY = "which evaluates one strategy; write strategy.{name}=…"
 
 def _choices_field(axis: StrategyAxis) -> tuple[str, Any, Any]:
     every = "; null: all with which a strategy fills the NPUs of the system" if axis.is_degree else ""
+    listed: Any = types.GenericAlias(list, axis.type)
     return (
         axis.name,
-        list[int] | None if axis.is_degree else list[bool],
+        listed | None if axis.is_degree else listed,
         axis_key(axis, f"values to try: {axis.meaning}{every}", [axis.default], _AS_STRATEGY),
     )
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dse.errors import InputError
 from dse.models import ModelSpec
 from dse.space.axes import Axis, check_strategy_axis, spec_axis, strategy_of_key, variants
 from dse.space.constraints import Constraints
 from dse.space.degrees import divisors
-from dse.strategies import AXES, DEGREES, FLAGS, Strategy
+from dse.strategies import AXES, AXIS, DEGREES, OPTIONS, Strategy
 from dse.systems import SystemSpec
 
 _Point = TypeVar("_Point")
@@ -52,7 +52,7 @@ class DesignSpace:
     """
 
     name: str
-    choices: Mapping[str, Sequence[int] | None] = field(hash=False)  # a mapping has none; equality counts
+    choices: Mapping[str, Sequence[Any] | None] = field(hash=False)  # a mapping has none; equality counts
     constraints: tuple[str, ...] = ()
     axes: tuple[Axis, ...] = ()
 
@@ -62,7 +62,7 @@ class DesignSpace:
         if unknown := self.choices.keys() - choices.keys():
             raise InputError(f"unknown key space.{min(unknown)}; keys of strategies are {', '.join(choices)}")
         for axis, chosen in choices.items():
-            if chosen is not None or axis in FLAGS:
+            if chosen is not None or axis in OPTIONS:
                 check_strategy_axis(axis, chosen, f"space.{axis}")
         of_specs: list[Axis] = []
         for key, values in self.axes:
@@ -115,7 +115,7 @@ class DesignSpace:
         """Count the points, all combinations, and what each constraint removes.
 
         A combination counts for the first constraint that it violates; constraints without a field of the
-        strategy come before the others.
+        strategy come before the others, and of these those over degrees before those over later fields.
 
         Raises:
             InputError: as `scenarios`.
@@ -147,7 +147,11 @@ class DesignSpace:
         self, selection: Constraints, models: Sequence[ModelSpec], systems: Sequence[SystemSpec]
     ) -> InputError:
         if not selection.combinations:
-            lists = [f"space.{axis} {list(listed)}" for axis in DEGREES if (listed := self.choices[axis])]
+            lists = [
+                f"space.{axis} {list(listed)}"
+                for axis in DEGREES
+                if (listed := self.choices[axis]) and (AXIS[axis].since == 1 or list(listed) != [1])
+            ]
             npus = " and ".join(sorted({f"{system.npus} NPUs of {system.name}" for system in systems}))
             return InputError(f"space '{self.name}' is empty: {', '.join(lists)} cannot fill the {npus}")
         constraint, count = [entry for entry in selection.removed_in_order() if entry[1]][-1]

@@ -1,11 +1,12 @@
 """A parallelisation strategy, and what makes one infeasible."""
 
-from dse.strategies.axes import StrategyAxis
+from dse.strategies.axes import AxisValue, StrategyAxis
 from dse.strategies.divisibility import (
     Divisibility,
     InfeasibleStrategy,
     broken_units,
     check,
+    check_values,
     indivisible,
     is_feasible,
     require_divisible,
@@ -14,21 +15,27 @@ from dse.strategies.divisibility import (
 from dse.strategies.groups import axis_of_group
 from dse.strategies.strategy import (
     AXES,
+    AXIS,
     DEGREES,
-    FLAGS,
     GROUPED,
+    OPTIONS,
     STRATEGY_FIELDS,
+    TRACED,
     Strategy,
     StrategyFields,
+    shown_axes,
     strategy_values,
 )
 
 __all__ = [
     "AXES",
+    "AXIS",
     "DEGREES",
-    "FLAGS",
     "GROUPED",
+    "OPTIONS",
     "STRATEGY_FIELDS",
+    "TRACED",
+    "AxisValue",
     "Divisibility",
     "InfeasibleStrategy",
     "Strategy",
@@ -37,9 +44,11 @@ __all__ = [
     "axis_of_group",
     "broken_units",
     "check",
+    "check_values",
     "indivisible",
     "is_feasible",
     "require_divisible",
     "resolved_divisibility",
+    "shown_axes",
     "strategy_values",
 ]

@@ -6,7 +6,8 @@ from typing import Literal, NamedTuple
 
 from dse.errors import InputError
 from dse.models import ModelSpec
-from dse.strategies.strategy import DEGREES, Strategy
+from dse.strategies.strategy import AXES, DEGREES, Strategy
+from dse.suggestions import did_you_mean
 
 Divisibility = Literal["stage", "whole", "strict"]
 """What happens to sizes that do not divide: `stage` cuts all shards, `whole` only those that a program would
@@ -21,12 +22,19 @@ def check(model: ModelSpec, strategy: Strategy) -> None:
     """Refuse what is refused under every `workload.divisibility` (workload specification, section 1).
 
     Raises:
-        InfeasibleStrategy: a degree below 1, or more pipeline stages than blocks (layers and two embeddings).
+        InfeasibleStrategy: a degree below 1, an axis that only predictions know, or more pipeline stages than
+            blocks (layers and two embeddings).
     """
     for axis in DEGREES:
         degree = getattr(strategy, axis)
         if degree < 1:
             raise InfeasibleStrategy(f"strategy.{axis} is {degree}; it must be at least 1")
+    if beyond := strategy.beyond_traces():
+        raise InfeasibleStrategy(
+            f"{', '.join([f'strategy.{name}={getattr(strategy, name)}' for name in beyond])}: only the "
+            "predictor knows that: use the system of a cluster, such as system=dgx_h100, and "
+            "model.fidelity=realistic"
+        )
     if model.resolved_repairs.contiguous_stages and strategy.pp > model.num_layers:
         raise InfeasibleStrategy(
             f"strategy.pp is {strategy.pp}: contiguous stages have at least one layer each, and "
@@ -39,6 +47,21 @@ def check(model: ModelSpec, strategy: Strategy) -> None:
             f"{model.num_layers} layers and 2 embeddings), so a stage would own no operator; "
             f"pp must be at most {blocks}"
         )
+
+
+def check_values(strategy: Strategy) -> None:
+    """Refuse values that an axis cannot have.
+
+    Raises:
+        InfeasibleStrategy: names the key, what was got and what is allowed.
+    """
+    for axis in AXES:
+        value = getattr(strategy, axis.name)
+        if not axis.accepts(value):
+            raise InfeasibleStrategy(
+                f"strategy.{axis.name} is {value!r}; it must be {axis.allowed()}"
+                f"{did_you_mean(str(value), axis.choices)}"
+            )
 
 
 def resolved_divisibility(model: ModelSpec, chosen: Divisibility | None) -> Divisibility:

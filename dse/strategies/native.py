@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dse import _engine
-from dse.models import MODEL_DIMENSIONS, REPAIRS, ModelSpec
-from dse.strategies.strategy import STRATEGY_FIELDS, Strategy
+from dse.models import MODEL_DIMENSIONS, REPAIRS, ModelSpec, refuse_untraceable
+from dse.strategies.strategy import TRACED, Strategy
 
 _RECOMPUTES = {
     "stage": _engine.Recompute.STAGE,
@@ -16,13 +16,18 @@ _RECOMPUTES = {
 def native_strategy(strategy: Strategy) -> _engine.StrategySpec:
     """Return a strategy as the engine takes it."""
     native = _engine.StrategySpec()
-    for key in STRATEGY_FIELDS:
+    for key in TRACED:
         setattr(native, key, getattr(strategy, key))
     return native
 
 
 def native_model(model: ModelSpec, strategy: Strategy) -> _engine.ModelSpec:
-    """Return a model as the engine takes it; micro-batches may depend on the strategy."""
+    """Return a model as the engine takes it; micro-batches may depend on the strategy.
+
+    Raises:
+        InputError: the engine makes no workload of such a model.
+    """
+    refuse_untraceable(model)
     native = _engine.ModelSpec()
     for key in MODEL_DIMENSIONS:
         setattr(native, key, getattr(model, key))

@@ -18,7 +18,7 @@ def axis_key(axis: StrategyAxis, meaning: str, default: Any, instead: str = "") 
 
 
 def _field(axis: StrategyAxis) -> tuple[str, Any, Any]:
-    return axis.name, int if axis.is_degree else bool, axis_key(axis, axis.meaning, axis.default)
+    return axis.name, axis.type, axis_key(axis, axis.meaning, axis.default)
 
 
 StrategySchema = make_dataclass("StrategySchema", map(_field, AXES))

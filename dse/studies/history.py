@@ -36,12 +36,19 @@ class Unfinished:
         )
 
 
-def sweep_caps(*stores: StudyStore[Any]) -> list[int]:
-    """The memory caps of the sweeps of studies in bytes, the latest last, where they are known."""
-    caps = []
+def sweep_caps(*stores: StudyStore[Any]) -> list[int | None]:
+    """The memory caps of the sweeps of studies in bytes, the latest last, where they are known.
+
+    None is the memory of the accelerator of a system.
+    """
+    caps: list[int | None] = []
     for path in _by_time(path for store in stores for path in store.sweeps()):
+        configuration = _configuration(path)
+        if "memory_cap" in configuration and configuration["memory_cap"] is None:
+            caps.append(None)
+            continue
         with contextlib.suppress(InputError):
-            caps.append(parse_bytes(str(_configuration(path).get("memory_cap"))))
+            caps.append(parse_bytes(str(configuration.get("memory_cap"))))
     return caps
 
 

@@ -122,6 +122,10 @@ class StudyRow(StrategyFields, _Names):  # fields of the last base come first
         str | None,
         repeated_text("how far synthesised collectives are from their optimum at most", since=4),
     ] = None
+    prediction_notes: Annotated[
+        str | None,
+        repeated_text("what a prediction rests on that is not measured; null where none is made", since=5),
+    ] = None
 
 
 POINTS = RecordType(
@@ -131,9 +135,11 @@ POINTS = RecordType(
     status="status",
     transient=TRANSIENT_STATUSES,
     inherited={
-        axis.name: degree(axis.meaning, axis.since, axis.default, least=1)
-        if axis.is_degree
-        else flag(axis.meaning, axis.since, axis.default)
+        axis.name: flag(axis.meaning, axis.since, axis.default)
+        if axis.kind == "flag"
+        else text(axis.meaning, axis.since, axis.default, allowed=axis.choices)
+        if axis.kind == "choice"
+        else degree(axis.meaning, axis.since, axis.default, least=axis.least)
         for axis in AXES
     },
 )

@@ -26,7 +26,7 @@ from dse.sweeps.notes import cuts
 _SHOWN_GROUPS = 12
 
 
-def sweep_answer(store: StudyStore, keys: Sequence[str], cap: int) -> tuple[list[str], list[str]]:
+def sweep_answer(store: StudyStore, keys: Sequence[str], cap: Cap) -> tuple[list[str], list[str]]:
     """Return the answer to each question of the points of a sweep as text, and lines beside the answers.
 
     Raises:
@@ -47,10 +47,12 @@ def sweep_answer(store: StudyStore, keys: Sequence[str], cap: int) -> tuple[list
         fractional=pc.sum(table["fractional"]).as_py() or 0,
     )
     questions = groups(table)
-    caps, notes = apply_cap(questions, Cap(cap))
+    caps, notes = apply_cap(questions, cap)
     lines += [f"note: {note}" for note in notes]
     limit = next((size for size in caps if size is not None), None)
-    studies = axis_studies(distinct_points(table), memory_cap_bytes=limit, whole=snapshot.rows)
+    studies = axis_studies(
+        distinct_points(table), memory_cap_bytes=limit, by_system=cap.by_system, whole=snapshot.rows
+    )
     texts = [render_axes(study) for study in studies]
     shown = [row for study in studies for row in optima_of(study)]
     against_axes = {(study.model, study.system) for study in studies}

@@ -15,12 +15,18 @@ BUDGET_S = 1.5
 PROBES = 4
 """Points of a kind that are tried, at most."""
 
+_PREDICTION = 500  # operations of a pipeline that take as long as the rest of a prediction
 _SPREAD = 2.0  # between what is measured, or extrapolated from shallower kinds, and what may come
 
 
 def cost_units(point: DesignPoint) -> int:
     """Return a number that the time of a point grows with: layers, micro-batches, ranks that differ."""
     model, system, strategy = point.scenario.model, point.scenario.system, point.strategy
+    if (
+        point.scenario.is_predicted
+    ):  # the pipeline costs a moment for each operation, besides what all points do
+        size = strategy.dp * max(strategy.micro_batch, 1)
+        return _PREDICTION + strategy.pp * strategy.chunks * max(1, model.batch_size // size)
     ranks = system.npus if system.network_model == "congestion_aware" or system.deratings else 1
     return model.num_layers * model.micro_batches_on(strategy.dp, strategy.pp) * ranks
 

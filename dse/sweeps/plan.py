@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from dse.points import DesignPoint, scenario_of
+from dse.points import DesignPoint, evaluate, scenario_of
 from dse.studies.history import key_digits
 from dse.sweeps.estimate import PROBES, Estimate, Kind, cost_units, estimate
 
@@ -80,6 +80,9 @@ def estimated(found: Survey, cores: int, samples: int | None = None, probes: int
         return None
     if not found.missing:
         return Estimate(0.0, 0.0, 0.0)
+    first = found.kinds[0].probes[0]
+    if first.scenario.is_predicted:
+        evaluate(first)  # loads the predictor
     share = 1.0 if samples is None else min(1.0, samples / found.missing)
     return estimate(list(found.kinds), cores, share=share, probes=probes)
 

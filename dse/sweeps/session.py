@@ -76,7 +76,7 @@ class Session:
         else:
             result = self._evaluate(search, store, known, found)
         finish_sweep(store, resolved_yaml(config), known)
-        if not result.computed and sweep_caps(store)[-1:] != [config.memory_cap_bytes]:
+        if not result.computed and sweep_caps(store)[-1:] != [config.chosen_cap_bytes]:
             self._record(store, sweep_name(), None)  # later answers have the cap of this one
         if result.warning:
             self.say(f"note: {result.warning}")

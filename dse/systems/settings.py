@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
+from dse.accelerators import Accelerator, TierSpec
+from dse.records import converted
 from dse.settings import MISSING, key
+from dse.systems.clusters import DERIVED, derived_fields
+from dse.systems.validation import InvalidSystem
 
 
 @dataclass
@@ -92,6 +97,24 @@ class RemoteMemorySchema:
 
 
 @dataclass
+class TierSchema:
+    """One tier of a cluster's network: see `dse.accelerators.TierSpec`."""
+
+    name: str = key("text; a tier of a cluster, from the inside, see [clusters.md](clusters.md)")
+    latency_us: float = key("µs of a message")
+    npus: int | None = key(
+        "NPUs that it joins with those below; null: of the first tier those of a node, of the last all", None
+    )
+    bandwidth_gbps: float | None = key(
+        "10⁹ bytes per second and direction that an NPU sends into it; null: by NICs, or as the tier below",
+        None,
+    )
+    nics_per_node: int | None = key("NICs that the NPUs of a node share, instead of `bandwidth_gbps`", None)
+    nic_gbit_per_s: float | None = key("10⁹ bits per second and direction of a NIC", None)
+    oversubscription: float = key("divides the bandwidth, at least 1", 1.0)
+
+
+@dataclass
 class SystemSchema:
     """conf/system/*.yaml: see `dse.systems.SystemSpec`."""
 
@@ -132,3 +155,41 @@ class SystemSchema:
         " see [simulator.md](simulator.md#issue-order)",
         None,
     )
+    accelerator: str | None = key(
+        "a file of `conf/accelerator`, an alias in one, or a YAML file: the system is a cluster of it, and "
+        "`network`, `peak_tflops` and `memory_bandwidth_gbps` follow, see [clusters.md](clusters.md)",
+        None,
+    )
+    nodes: int | None = key("number of nodes of a cluster", None)
+    npus_per_node: int | None = key("accelerators of a node of a cluster", None)
+    tiers: list[TierSchema] = field(default_factory=list)
+
+
+def complete_cluster(values: dict[str, Any]) -> None:
+    """Fill in what follows from the accelerator and the tiers of a system, if it is a cluster.
+
+    `values` are those of the schema, checked for their types, with `MISSING` where nothing is given.
+
+    Raises:
+        InputError: a key that follows is given, or a key of a cluster is missing or wrong.
+    """
+    if values.get("accelerator") is None:
+        return
+    for name, sources in DERIVED.items():
+        if values[name] != MISSING:
+            raise InvalidSystem(name, f"follows from {sources} on {values['name']}; change these instead")
+    for name in ("nodes", "npus_per_node"):
+        if values[name] is None:
+            raise InvalidSystem(name, "is null; a system with system.accelerator needs it")
+    for index, tier in enumerate(values["tiers"]):
+        for name, value in tier.items():
+            if value == MISSING:
+                raise InvalidSystem(f"tiers.{index}.{name}", "has no value; every tier needs one")
+    accelerator = Accelerator.named(values["accelerator"], "system.accelerator")
+    tiers = converted(values["tiers"], tuple[TierSpec, ...], "system.tiers")
+    found = derived_fields(values["name"], accelerator, values["nodes"], values["npus_per_node"], tiers)
+    collectives = found.pop("collectives")
+    values.update(found, network=[asdict(dimension) for dimension in found["network"]])
+    for name, algorithms in asdict(collectives).items():
+        if values["collectives"][name] == MISSING:
+            values["collectives"][name] = list(algorithms)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
 
+from dse.accelerators import Accelerator, Cluster, TierSpec, cluster
 from dse.systems.validation import validate
+
+DEFAULT_MEMORY_BYTES = 80 * 10**9
+"""The memory of an NPU of a system that does not say it."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,9 @@ class SystemSpec:
     and `omitted_keys` the keys that the files left to their defaults, so that files survive a round trip;
     neither changes a result.
 
+    A cluster also has its `accelerator`, `nodes`, `npus_per_node` and `tiers`; network, peak performance and
+    memory bandwidth follow from these (`dse.systems.clusters`), and `replaced` keeps them so.
+
     Raises:
         InvalidSystem: an InputError that names the key as a user writes it, such as
             `system.network.0.bandwidth_gbps`, what was got and what is allowed.
@@ -133,6 +143,13 @@ class SystemSpec:
     issue_order: str | None = None
     inert: tuple[tuple[str, object], ...] = ()
     omitted_keys: tuple[str, ...] = field(default=(), compare=False)
+    accelerator: Accelerator | None = None
+    nodes: int | None = None
+    npus_per_node: int | None = None
+    tiers: tuple[TierSpec, ...] = ()
+
+    SOURCES: ClassVar[tuple[str, ...]] = ("accelerator", "nodes", "npus_per_node", "tiers")
+    """Fields from which others follow: changes of these come first."""
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -142,6 +159,38 @@ class SystemSpec:
     def npus(self) -> int:
         """Number of NPUs: the product over the dimensions."""
         return math.prod(dimension.npus for dimension in self.network)
+
+    @cached_property
+    def cluster(self) -> Cluster | None:
+        """The accelerators behind their tiers; None for a system that says nothing of them."""
+        if self.accelerator is None:
+            return None
+        assert self.nodes is not None
+        assert self.npus_per_node is not None
+        return cluster(self.name, self.accelerator, self.nodes, self.npus_per_node, self.tiers)
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory of an NPU: that of the accelerator, or `DEFAULT_MEMORY_BYTES`."""
+        return DEFAULT_MEMORY_BYTES if self.accelerator is None else self.accelerator.memory_bytes
+
+    def replaced(self, **fields: Any) -> SystemSpec:
+        """Return the system with other values of fields, and of what follows from those of a cluster.
+
+        Algorithms of collectives follow unless they were chosen.
+
+        Raises:
+            InputError: the system is not valid.
+        """
+        from dse.systems.clusters import derived_fields, fields_of_cluster
+
+        sources = {name: fields.get(name, getattr(self, name)) for name in self.SOURCES}
+        if fields.keys() & set(self.SOURCES) and None not in sources.values():
+            derived = derived_fields(fields.get("name", self.name), **sources)
+            if self.collectives != fields_of_cluster(self).get("collectives"):
+                del derived["collectives"]
+            fields = {**derived, **fields}
+        return dataclasses.replace(self, **fields)
 
     @property
     def scaled_endpoint_delay_ns(self) -> int:

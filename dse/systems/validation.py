@@ -88,6 +88,7 @@ def validate(system: SystemSpec) -> None:
     if system.issue_order is not None:
         _choice("issue_order", system.issue_order, ISSUE_ORDERS)
     _check_inert(system)
+    _check_cluster(system)
 
 
 def _check_network(system: SystemSpec) -> None:
@@ -202,6 +203,31 @@ def _check_inert(system: SystemSpec) -> None:
             raise InvalidSystem(f"inert.{key}", "occurs twice; every key is allowed once")
         if not isinstance(value, (str, int, float)):
             raise InvalidSystem(f"inert.{key}", f"is {value}; it must be a string or a number")
+
+
+def _check_cluster(system: SystemSpec) -> None:
+    """Check what describes a cluster: all of it is given or nothing, and it has the NPUs of the network."""
+    described = {"nodes": system.nodes, "npus_per_node": system.npus_per_node}
+    if system.accelerator is None:
+        given = next((key for key, value in described.items() if value is not None), None)
+        given = given or ("tiers" if system.tiers else None)
+        if given is not None:
+            raise InvalidSystem(
+                given,
+                "is given, but system.accelerator is null; clusters are such as system=dgx_h100",
+            )
+        return
+    for key, value in described.items():
+        if value is None:
+            raise InvalidSystem(key, "is null; a system with system.accelerator needs it")
+        _integer(key, value, 1, _MAX_NPUS)
+    if not system.tiers:
+        raise InvalidSystem("tiers", "is empty; a system with system.accelerator needs at least one")
+    npus = (system.nodes or 0) * (system.npus_per_node or 0)
+    if npus != system.npus:
+        raise InvalidSystem(
+            "network", f"has {system.npus} NPUs, but nodes x npus_per_node are {npus}; change these instead"
+        )
 
 
 def _choice(path: str, value: object, allowed: tuple[str, ...]) -> None:

@@ -7,7 +7,8 @@ import functools
 import json
 from typing import Any
 
-from dse.systems.spec import Derating, LinkFault
+from dse.systems.clusters import DERIVED
+from dse.systems.spec import DEFAULT_MEMORY_BYTES, Derating, LinkFault
 from dse.texts import printable
 
 
@@ -36,3 +37,37 @@ def _usual_values(names: frozenset[str]) -> dict[str, Any]:
         if names <= {entry.name for entry in found}:
             return {entry.name: entry.default for entry in found}
     return {}
+
+
+@functools.lru_cache(maxsize=1024)
+def memory_of_spec(system_spec: str | None) -> int:
+    """The memory of an NPU of a stored system, as `SystemSpec.memory_bytes`."""
+    values = json.loads(system_spec or "{}")
+    return (values.get("accelerator") or {}).get("memory_bytes", DEFAULT_MEMORY_BYTES)  # type: ignore[no-any-return]
+
+
+def label_of_spec(values: dict[str, Any]) -> str:
+    """What tells stored systems apart: the name, and of a cluster that of the accelerator too."""
+    name = str(values.get("name", ""))
+    accelerator = values.get("accelerator")
+    return name if accelerator is None else f"{name} ({accelerator.get('name')})"
+
+
+def own_fields(varying: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Fields, by dotted names, in which stored systems differ, less what follows from others of a cluster.
+
+    Accelerators of several names are single values, their names.
+    """
+    accelerators = {text: json.loads(text).get("accelerator") for text in varying}
+    names = {accelerator["name"] for accelerator in accelerators.values() if accelerator is not None}
+    found = {}
+    for text, fields in varying.items():
+        found[text] = fields
+        if (accelerator := accelerators[text]) is None:
+            continue
+        first = {name: name.removeprefix("system.").split(".")[0] for name in fields}
+        left_out = {*DERIVED, "accelerator"} if len(names) > 1 else {*DERIVED}
+        found[text] = {name: value for name, value in fields.items() if first[name] not in left_out}
+        if "accelerator" in left_out and "accelerator" in first.values():
+            found[text] = {"system.accelerator": accelerator["name"], **found[text]}
+    return found

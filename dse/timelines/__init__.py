@@ -1,6 +1,7 @@
-"""Timelines of a recording in the trace-event format that Perfetto and Chrome open (docs/explain.md)."""
+"""Timelines of a recording, or of a predicted pipeline, as trace events, which Perfetto and Chrome open."""
 
 from dse.timelines.options import TimelineOptions, TimelineSummary
+from dse.timelines.pipeline import write_pipeline
 from dse.timelines.write import write_timeline
 
-__all__ = ["TimelineOptions", "TimelineSummary", "write_timeline"]
+__all__ = ["TimelineOptions", "TimelineSummary", "write_pipeline", "write_timeline"]

@@ -57,11 +57,12 @@ def write_timeline(
     )
     events = events_of(ranks, threads, shown, curve, arrows)
     facts = {**(about or {}), **{key: str(value) for key, value in summary.to_json().items()}}
-    _write(file, events, facts)
+    write_events(file, events, facts)
     return summary
 
 
-def _write(file: TextIO, events: Iterable[Mapping[str, Any]], facts: Mapping[str, str]) -> None:
+def write_events(file: TextIO, events: Iterable[Mapping[str, Any]], facts: Mapping[str, str]) -> None:
+    """Write trace events, and facts on them as `otherData`."""
     file.write('{"displayTimeUnit":"ns",\n"otherData":')
     file.write(json.dumps(facts, ensure_ascii=False, separators=(",", ":")))
     file.write(',\n"traceEvents":[')

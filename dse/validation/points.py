@@ -8,7 +8,7 @@ from typing import Any
 
 from dse.errors import InputError
 from dse.models import MODEL_DIMENSIONS, ModelSpec
-from dse.strategies import FLAGS, STRATEGY_FIELDS, Strategy
+from dse.strategies import AXIS, TRACED, Strategy
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.systems.validation import NETWORK_MODELS
 from dse.validation.cases import Case, Expected
@@ -33,7 +33,7 @@ def point_case(record: Mapping[str, Any], place: str) -> Case:
     try:
         network, network_model = record["system"]["network"], record["network_model"]
         model = ModelSpec(name=record["id"], **{key: record["model"][key] for key in MODEL_DIMENSIONS})
-        strategy = _strategy({key: record["strategy"][key] for key in STRATEGY_FIELDS})
+        strategy = _strategy({key: record["strategy"][key] for key in TRACED})
         system = system_of(record["id"], {**record["system"], "network_model": network_model})
 
         def load() -> tuple[Workload, SystemSpec]:
@@ -51,7 +51,7 @@ def point_case(record: Mapping[str, Any], place: str) -> Case:
 
 def _strategy(values: Mapping[str, Any]) -> Strategy:
     for key, value in values.items():
-        switch = key in FLAGS
+        switch = AXIS[key].kind == "flag"
         if isinstance(value, bool) is not switch or not isinstance(value, int) or not 0 <= value < 2**31:
             expected = "true or false" if switch else "an integer from 1"
             raise InputError(f"strategy.{key} is {value!r}; it must be {expected}")

@@ -13,6 +13,7 @@ from dse.suggestions import did_you_mean
 from dse.systems import SystemSpec
 
 _PREFIX = "system."
+_PRECISIONS = ("bf16", "fp8")
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,16 @@ class Parameter:
         return dataclasses.replace(scenario, system=system)
 
 
-def parameters_of(system: SystemSpec) -> list[Parameter]:
+def parameters_of(system: SystemSpec, *, is_predicted: bool = False) -> list[Parameter]:
     """Return what can vary: compute, memory bandwidth, then bandwidths, latencies, and the endpoint delay.
 
     Left out is what has no effect: the roofline's two figures where it is off, bandwidth and latency of
     Graph dimensions (they stand in the file), and whatever is 0, since no factor changes that.
-    `injection_scale` only multiplies the endpoint delay.
+    `injection_scale` only multiplies the endpoint delay. Where points are predicted, they are the figures of
+    the accelerator and of the tiers of the cluster.
     """
+    if is_predicted:
+        return _of_cluster(system)
     found = []
     if system.roofline_enabled and not system.replay_only:
         found += [
@@ -73,13 +77,34 @@ def parameters_of(system: SystemSpec) -> list[Parameter]:
     return [parameter for parameter in found if parameter.value > 0]
 
 
-def parameters_named(system: SystemSpec, keys: Sequence[str]) -> list[Parameter]:
+def _of_cluster(system: SystemSpec) -> list[Parameter]:
+    assert system.accelerator is not None
+    peaks = [name for name in _PRECISIONS if name in system.accelerator.peak_tflops]
+    found = [
+        *[
+            _parameter(system, f"accelerator.peak_tflops.{name}", f"compute in {name}", computes=True)
+            for name in peaks
+        ],
+        _parameter(system, "accelerator.memory_bandwidth_gbps", "memory bandwidth", computes=True),
+    ]
+    for index, tier in enumerate(system.tiers):
+        rate = "nic_gbit_per_s" if tier.bandwidth_gbps is None else "bandwidth_gbps"
+        if getattr(tier, rate) is not None:
+            found.append(_parameter(system, f"tiers.{index}.{rate}", f"bandwidth of {tier.name}"))
+    for index, tier in enumerate(system.tiers):
+        found.append(_parameter(system, f"tiers.{index}.latency_us", f"latency of {tier.name}"))
+    return [parameter for parameter in found if parameter.value > 0]
+
+
+def parameters_named(
+    system: SystemSpec, keys: Sequence[str], *, is_predicted: bool = False
+) -> list[Parameter]:
     """Return some of `parameters_of`; `system.` may be left out.
 
     Raises:
         InputError: a key is none of them; names all of them.
     """
-    known = {parameter.key: parameter for parameter in parameters_of(system)}
+    known = {parameter.key: parameter for parameter in parameters_of(system, is_predicted=is_predicted)}
     found = []
     for key in keys:
         full = key if key.startswith(_PREFIX) else _PREFIX + key

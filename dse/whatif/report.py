@@ -96,8 +96,12 @@ def report(
         InputError: as `Candidates`, `sensitivity` and `parameters_named`.
     """
     candidates = Candidates(rows, row, memory_cap_bytes)
-    system = candidates.scenario.system
-    varied = parameters_named(system, parameters) if parameters else parameters_of(system)
+    system, is_predicted = candidates.scenario.system, candidates.scenario.is_predicted
+    varied = (
+        parameters_named(system, parameters, is_predicted=is_predicted)
+        if parameters
+        else parameters_of(system, is_predicted=is_predicted)
+    )
     strategy, winner = strategy_of_row(row), strategy_of_row(candidates.winner)
     answers = tuple(sensitivity(DesignPoint(candidates.scenario, strategy), factors, varied))
     if strategy != winner or not switches:
@@ -112,7 +116,7 @@ def report(
         switches=tuple(switch_among(candidates, parameter, limit) for parameter in varied),
         cap_switches=() if row.peak_memory_bytes is None else cap_switches_among(candidates),
         binding=binding_among(candidates, answers),
-        note=note,
+        note="\n".join([text for text in (note, candidates.note) if text]),
     )
 
 

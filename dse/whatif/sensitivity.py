@@ -76,7 +76,8 @@ def sensitivity(
     """
     _check(factors)
     if parameters is None:
-        parameters = parameters_of(point.scenario.system)
+        on = point.scenario
+        parameters = parameters_of(on.system, is_predicted=on.is_predicted)
     present = evaluate(point)
     answers = []
     for parameter in parameters:

@@ -55,7 +55,7 @@ class WorkloadGenerator(ABC):
         Raises:
             InfeasibleStrategy: no workload exists; says which rule, and the nearest sizes that divide.
             SimulationError, SimulationTimeout: the program that generates it fails.
-            InputError: the generator is set up wrongly.
+            InputError: the generator is set up wrongly, or cannot show such models at all.
         """
 
     def identity(self) -> Mapping[str, str]:
@@ -93,6 +93,7 @@ def generate(
 
     Raises:
         InfeasibleStrategy: no workload exists; says which rule, and the nearest sizes that divide.
+        InputError: the model has what traces cannot show.
     """
     is_fractional = fractional(model, strategy, divisibility)
     # Workloads are immutable, and shared between points: a sweep over systems generates nothing twice.
@@ -110,10 +111,9 @@ def fractional(model: ModelSpec, strategy: Strategy, divisibility: Divisibility)
 
 
 def _generate(model: ModelSpec, strategy: Strategy, is_fractional: bool) -> GeneratedWorkload:
+    native = native_model(model, strategy)
     try:
-        transformer = _engine.transformer(
-            native_model(model, strategy), native_strategy(strategy), current_cancellation()
-        )
+        transformer = _engine.transformer(native, native_strategy(strategy), current_cancellation())
     except InputError as error:
         raise InfeasibleStrategy(str(error)) from None
     return GeneratedWorkload(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dse.errors import InputError, SimulationError, SimulationTimeout
 from dse.files import read_bytes
-from dse.models import ModelSpec
+from dse.models import ModelSpec, refuse_untraceable
 from dse.programs import (
     ProgramRunner,
     found_program,
@@ -77,6 +77,7 @@ class StageGenerator(WorkloadGenerator):
             raise InputError(
                 "model.fidelity: a checkout of STAGE generates no repairs; use model.fidelity=stage"
             )
+        refuse_untraceable(model)
         is_fractional = fractional(model, strategy, divisibility)
         checkout = self._found_checkout()
         python = self._found_python()

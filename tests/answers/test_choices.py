@@ -10,7 +10,9 @@ import pytest
 from commands import TINY, run_ok
 
 from dse import best
-from dse.models import CHOICES, ModelSpec, Repairs
+from dse.answers.groups import stored_model
+from dse.models import CHOICES, LatentAttention, MixtureOfExperts, ModelSpec, Repairs
+from dse.points.inputs import model_json
 from dse.studies import StudyStore
 
 SHAPE = (512, 512, 64, 256, 8, 128, 32, 4)
@@ -26,6 +28,21 @@ def test_the_choices_are_those_that_a_model_resolves_under_a_strategy() -> None:
         "micro_batches": 1,
         "repairs.recompute": None,
     }
+
+
+def test_a_stored_model_has_its_groups_again() -> None:
+    experts, latent = MixtureOfExperts(8, 2, 64), LatentAttention(64, None, 16, 8, 16)
+    model = ModelSpec(
+        "m",
+        *SHAPE,
+        fidelity="realistic",
+        repairs=Repairs(loss=False),
+        experts=experts,
+        latent_attention=latent,
+    )
+    assert stored_model(model_json(model)) == model
+    assert stored_model(model_json(model).replace('"top_k"', '"top"')) is None
+    assert stored_model('{"name":"of another version"}') is None
 
 
 @pytest.fixture(scope="module")

@@ -75,8 +75,10 @@ def test_of_several_caps_the_latest_counts_even_if_nothing_had_to_be_computed(tm
     assert study_cap(Cap(5, is_asked=True), store).size_bytes == 5
 
 
-def test_a_study_without_provenance_has_a_cap_of_80_gb(tmp_path: Path) -> None:
-    assert study_cap(None, StudyStore(tmp_path)) == Cap(80_000_000_000)
+def test_a_study_without_provenance_has_a_cap_of_80_gb_unless_accelerators_say_otherwise(
+    tmp_path: Path,
+) -> None:
+    assert study_cap(None, StudyStore(tmp_path)) == Cap(80_000_000_000, by_system=True)
 
 
 def test_if_nothing_fits_the_best_without_a_cap_stands_for_the_group(tmp_path: Path) -> None:

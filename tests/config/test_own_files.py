@@ -9,8 +9,8 @@ import pytest
 from commands import error_of, run_ok
 
 from dse.config import compose_config
-from dse.config.compose import conf_folder
 from dse.errors import InputError
+from dse.files import conf_folder
 
 TORUS = (conf_folder() / "system" / "torus_4x4.yaml").read_text()
 NAMELESS = "".join(line for line in TORUS.splitlines(keepends=True) if not line.startswith("name:"))

@@ -77,7 +77,7 @@ def test_every_key_names_a_command_or_serves_all_and_the_reference_says_so() -> 
     groups = {name.partition(".")[0] for name, only in uses.items() if not only}
     assert groups == {"workload", "system", "model", "simulator"}
     page = reference()
-    assert "| `memory_cap` | text | 80GB | `dse.sweep` only: largest peak memory" in page
+    assert "| `memory_cap` | text, null | null | `dse.sweep` only: largest peak memory" in page
     assert "## Strategy\n\nFor `dse.point` only.\n" in page
 
 

@@ -127,16 +127,22 @@ def test_a_cap_far_from_all_points_is_said_and_not_drawn(
 
 def test_facts_that_are_not_as_by_default_are_shown() -> None:
     model = {"name": "m", "num_kv_heads": 8, "gated_mlp": True, "micro_batches": None, "fidelity": "stage"}
+    model["experts"] = {"count": 8, "top_k": 2, "d_ff": 64, "shared_d_ff": None}
     model["repairs"] = {"loss": True, "recompute": "full", "multiply_add_as_two": None}
     system = {"name": "s", "network": [], "deratings": [{"npu": 3}], "roofline_enabled": True, "faults": []}
     texts = {"model_spec": model, "system_spec": system}
     found = setup(pa.table({name: pa.array([json.dumps(value)]) for name, value in texts.items()}))
     assert ("key and value heads", "8") in found["model"]
     assert ("gated feed-forward", "yes") in found["model"]
+    assert ("mixture of experts", "count 8, top k 2, d ff 64") in found["model"]
     assert ("repair: loss", "yes") in found["model"]
     assert ("repair: recompute", "full") in found["model"]
     assert ("slow NPUs", "1") in found["system"]
     labels = [label for label, _ in (*found["model"], *found["system"])]
-    assert not {"micro-batches", "repair: multiply add as two", "faults of links", "roofline model"} & set(
-        labels
-    )
+    assert not {
+        "micro-batches",
+        "latent attention",
+        "repair: multiply add as two",
+        "faults of links",
+        "roofline model",
+    } & set(labels)

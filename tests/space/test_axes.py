@@ -153,7 +153,7 @@ ERRORS: list[tuple[str, Any, str]] = [
     ("system.network.0.bandwith_gbps", (1,), "unknown key space.axes.system.network.0.bandwith_gbps; keys of "
      "space.axes.system.network.0 are topology, npus, bandwidth_gbps, latency_ns, shape, routing, file, "
      "routes; did you mean 'bandwidth_gbps'?"),
-    ("strategy.tq", (1,), "unknown key space.axes.strategy.tq; keys of strategy are dp, tp, sp, pp, "
+    ("strategy.tq", (1,), "unknown key space.axes.strategy.tq; keys of strategy are dp, tp, sp, pp, cp, "
      "weight_sharded, activation_recompute"),
     ("strategy.tp", (0,), "space.axes.strategy.tp lists 0; its values must be integers from 1 to 2147483647"),
     ("strategy.weight_sharded", (1,), "space.axes.strategy.weight_sharded lists 1; its values must be true"),

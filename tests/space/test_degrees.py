@@ -16,7 +16,7 @@ from dse.errors import InputError
 from dse.points import DesignPoint, evaluate, scenario_of
 from dse.space import DesignSpace
 from dse.space.degrees import combinations, divisors
-from dse.strategies import Strategy
+from dse.strategies import AXES, STRATEGY_FIELDS, Strategy
 
 POWERS = (1, 2, 4, 8, 16, 32, 64)
 OPEN = DesignSpace(
@@ -67,7 +67,12 @@ def test_they_are_the_combinations_of_divisors_that_fill_the_system(npus: int, t
     expected = [each for each in itertools.product(*degrees) if math.prod(each) == npus]
     switches = {"weight_sharded": (False,), "activation_recompute": (True,)}
     axes = {"dp": None, "tp": tp, "sp": None, "pp": None, **switches}
-    assert list(combinations(axes, npus)) == [(*each, False, True) for each in expected]
+    others = {axis.name: (axis.default,) for axis in AXES if axis.since > 1}
+    found = [
+        Strategy(**dict(zip(STRATEGY_FIELDS, each, strict=True)))
+        for each in combinations({**axes, **others}, npus)
+    ]
+    assert found == [Strategy(*each, False, True) for each in expected]
 
 
 def test_the_full_space_of_512_npus_has_dp_512_which_beats_all_of_the_lab() -> None:

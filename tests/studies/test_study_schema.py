@@ -19,8 +19,25 @@ COLUMNS = {
     "tp": "int32",
     "sp": "int32",
     "pp": "int32",
+    "cp": "int32",
     "weight_sharded": "bool",
     "activation_recompute": "bool",
+    "ep": "int32",
+    "expert_tp": "int32",
+    "micro_batch": "int32",
+    "schedule": "string",
+    "chunks": "int32",
+    "zero": "int32",
+    "sequence_parallel": "bool",
+    "context": "string",
+    "recompute": "string",
+    "recompute_layers": "int32",
+    "precision": "string",
+    "attention": "string",
+    "overlap_tp": "bool",
+    "overlap_dp": "bool",
+    "offload": "string",
+    "order": "string",
     "status": "string",
     "reason": "string",
     "fractional": "bool",
@@ -48,6 +65,7 @@ COLUMNS = {
     "tokens_per_s": "double",
     "tokens_per_s_per_npu": "double",
     "schedules": "dictionary<values=string, indices=int32, ordered=0>",
+    "prediction_notes": "dictionary<values=string, indices=int32, ordered=0>",
 }
 
 
@@ -58,7 +76,7 @@ def test_columns_have_the_documented_names_types_and_order() -> None:
 
 def test_columns_that_every_point_has_cannot_be_null_and_the_metrics_can() -> None:
     required = [field.name for field in study_schema() if not field.nullable]
-    assert required == list(COLUMNS)[:13]
+    assert required == list(COLUMNS)[: 3 + 23 + 4]
 
 
 def test_columns_that_came_later_and_cannot_be_null_say_what_older_rows_hold() -> None:
@@ -81,7 +99,7 @@ def test_units_agree_with_the_names_of_the_columns() -> None:
 
 
 def test_the_schema_version_is_in_the_metadata() -> None:
-    assert study_schema().metadata == {b"schema_version": b"4"}
+    assert study_schema().metadata == {b"schema_version": b"5"}
 
 
 def test_a_row_has_the_columns_of_the_schema_in_order() -> None:

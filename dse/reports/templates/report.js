@@ -21,6 +21,8 @@
     exposed_sp: "c7", exposed_pp: "c8", exposed_comm: "c9", remote_memory: "c9", pipeline_bubble: "c10", idle: "c11",
     finished: "c11", weights: "c1", gradients: "c2", optimizer_state: "c5", activations: "c3",
     activation_gradients: "c7", buffers: "c6", inputs: "c10", other: "c11",
+    matrix_products: "c1", attention: "c4", launches: "c10", optimizer: "c3", dp: "c5", tp: "c6", cp: "c7", p2p: "c8",
+    ep: "c9", pp_bubble: "c11", communication: "c6", workspace: "c10", reserve: "c11",
   };
 
   // ---- numbers for people, as dse.units writes them
@@ -50,13 +52,15 @@
   const timeScale = (most) => scaleOf(most, [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]]);
   const memoryScale = (most) => scaleOf(most, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
 
+  const override = (value) => (typeof value === "string" && !/^[A-Za-z]/.test(value) ? `"'${value}'"` : value);
+
   // ---- points
   function pointsOf(group) {
     const points = group.points.map((entry) => {
       const point = { rank: entry[0], origin: group.origins[entry[1]] };
       report.point_fields.forEach((name, index) => { point[name] = entry[index + 2]; });
       point.command = `${point.origin.command} `
-        + report.strategy_fields.map((name) => `strategy.${name}=${point[name]}`).join(" ");
+        + report.strategy_fields.map((name) => `strategy.${name}=${override(point[name])}`).join(" ");
       point.kind = kindOf(point);
       return point;
     });

@@ -1,0 +1,67 @@
+"""What `dse.point` says of a predicted point: what it comes down to, its plan, its parts, its memory."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from dse.explain.predicted import explain_prediction
+from dse.explain.render import render
+from dse.points import DesignPoint, evaluate
+from dse.strategies import InfeasibleStrategy
+from dse.training.strategies import plan_of
+from dse.units import format_bytes, format_count, format_duration_ns
+
+_NO_RANKS: dict[str, Any] = {"slowest_rank": None, "fullest_rank": None, "rank_classes": [], "blocked": []}
+
+
+def predicted_data(point: DesignPoint) -> dict[str, Any]:
+    """Return plain data, with the keys of `dse.point.to_json`, `plan`, and those of an explanation.
+
+    Raises:
+        InfeasibleStrategy: the strategy cannot run.
+        InputError: a setting of the scenario has no effect on predictions.
+    """
+    row = evaluate(point)
+    if row.status != "ok":
+        raise InfeasibleStrategy(row.reason)
+    on = point.scenario
+    explained = explain_prediction(point).to_json()
+    del explained["rank"], explained["overlapped"], explained["label"]
+    del explained["memory"]["rank"], explained["memory"]["at_ns"], explained["memory"]["node"]
+    del explained["memory"]["operator"], explained["memory"]["items"]
+    return {
+        "model": on.model.name,
+        "system": on.system.name,
+        "strategy": dataclasses.asdict(point.strategy),
+        "plan": dataclasses.asdict(plan_of(on.model, point.strategy)),
+        "status": row.status,
+        "fractional": row.fractional,
+        "peak_memory_bytes": row.peak_memory_bytes,
+        "tokens_per_s": row.tokens_per_s,
+        "tokens_per_s_per_npu": row.tokens_per_s_per_npu,
+        "mfu_pct": row.mfu_pct,
+        "mfu_note": f"of {on.system.peak_tflops:g} TFLOPS an NPU in 16 bit",
+        **_NO_RANKS,
+        **explained,
+    }
+
+
+def predicted_text(point: DesignPoint, data: dict[str, Any]) -> str:
+    """Return the same as text."""
+    plan = {name: value for name, value in data["plan"].items() if value not in (None, ())}
+    tokens, per_npu = (format_count(data[name]) for name in ("tokens_per_s", "tokens_per_s_per_npu"))
+    lines = [
+        f"{data['model']} on {data['system']}: {point.strategy.label()}",
+        "status ok, predicted from the structure of the step",
+        "",
+        f"step time    {format_duration_ns(data['wall_time_ns'])}",
+        f"peak memory  {format_bytes(data['peak_memory_bytes'])}, of the fullest stage",
+        f"tokens/s     {tokens}, {per_npu} per NPU",
+        f"MFU          {data['mfu_pct']:.1f} %, model FLOPs of the step / (step time x NPUs x peak)",
+        f"             {data['mfu_note']}",
+        f"plan         {' '.join([f'{name}={value}' for name, value in plan.items()])}",
+        "",
+        render(dataclasses.replace(explain_prediction(point), label="")),
+    ]
+    return "\n".join(lines)

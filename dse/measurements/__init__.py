@@ -1,0 +1,1 @@
+"""Measured training steps: tables of them, predicted against measured, constants fitted to them."""

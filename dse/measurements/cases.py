@@ -1,0 +1,214 @@
+"""A measured row as a model, a plan and a cluster; what it does not say is assumed, and told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dse.accelerators import Cluster
+from dse.errors import InputError
+from dse.measurements.hardware import cluster_of
+from dse.measurements.rows import MeasuredRow
+from dse.measurements.software import framework_of, overlaps_tp
+from dse.models import LatentAttention, MixtureOfExperts, ModelSpec
+from dse.strategies import InfeasibleStrategy
+from dse.training.plan import Plan
+from dse.training.predict import predict
+
+MEMORY_SHARE = 0.94
+"""Share of an NPU's memory that a run can use before its allocator fails."""
+
+
+class Inexpressible(InputError):  # noqa: N818 (a status of rows, not only an error)
+    """A row that no plan of ours describes; says why."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a prediction takes; `assumed` says what the row left open and what stands for it."""
+
+    model: ModelSpec
+    plan: Plan
+    cluster: Cluster
+    assumed: tuple[str, ...]
+
+
+def case_of(row: MeasuredRow) -> Case:
+    """Return the case of a row.
+
+    Raises:
+        Inexpressible: a degree is unknown, or no plan runs so.
+        InputError: the accelerator is unknown.
+    """
+    assumed: list[str] = []
+    plan = _plan(row, assumed)
+    model = _model(row, plan, assumed)
+    case = Case(model, plan, cluster_of(row, assumed), ())
+    case = _choices(case, row, assumed)
+    return replace(case, assumed=tuple(assumed))
+
+
+def _model(row: MeasuredRow, plan: Plan, assumed: list[str]) -> ModelSpec:
+    gated = bool(row.gated)
+    vocab = row.vocab
+    if vocab is None:
+        vocab = 51200
+        assumed.append("vocab 51200")
+    d_ff = row.ffn or 4 * row.hidden
+    try:
+        return ModelSpec(
+            name=row.model or row.id,
+            input_dim=vocab,
+            output_dim=vocab,
+            d_model=row.hidden,
+            d_ff=d_ff,
+            num_heads=row.heads,
+            seq_len=row.seq,
+            batch_size=_batch(row, plan, assumed),
+            num_layers=row.layers,
+            num_kv_heads=None if row.mla else row.kv_heads,
+            gated_mlp=gated,
+            fidelity="realistic",
+            experts=_experts(row, assumed),
+            latent_attention=_latent(row, assumed),
+            tied_embeddings=not gated,  # as GPT-2 and its descendants
+            biases=not gated,
+            dropout=not gated and plan.framework != "llm-foundry",
+        )
+    except InputError as error:
+        raise Inexpressible(f"no such model: {error}") from None
+
+
+def _batch(row: MeasuredRow, plan: Plan, assumed: list[str]) -> int:
+    if row.mbs and row.microbatches and row.gbs != row.mbs * row.microbatches * plan.dp:
+        batch = row.mbs * row.microbatches * plan.dp
+        assumed.append(f"batch {batch} (gbs is {row.gbs}, but mbs x microbatches x dp is {batch})")
+        return batch
+    return row.gbs
+
+
+def _experts(row: MeasuredRow, assumed: list[str]) -> MixtureOfExperts | None:
+    if not row.experts:
+        return None
+    if row.topk is None:
+        raise Inexpressible("topk is empty, but the row has experts")
+    shared = dense = 0
+    if row.mla:  # DeepSeek-V2 has 2 shared experts and 1 dense layer, DeepSeek-V3 1 and 3
+        shared, dense = (1, 3) if row.experts >= 256 else (2, 1)
+        dense = min(dense, max(1, row.layers // 4))
+        assumed.append(f"{shared} shared experts and {dense} dense layers first, as in DeepSeek")
+    return MixtureOfExperts(
+        row.experts, row.topk, row.moe_ffn or row.ffn or 4 * row.hidden, shared, dense_layers=dense
+    )
+
+
+def _latent(row: MeasuredRow, assumed: list[str]) -> LatentAttention | None:
+    if not row.mla:
+        return None
+    assumed.append("ranks and widths of latent attention as in DeepSeek-V2")
+    return LatentAttention(key_value_rank=512, query_rank=1536, nope_dim=128, rope_dim=64, value_dim=128)
+
+
+def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
+    missing = [name for name in ("tp", "pp", "dp") if getattr(row, name) is None]
+    if missing:
+        raise Inexpressible(f"{', '.join(missing)}: unknown, and a plan needs all degrees")
+    tp, pp, dp, cp = row.tp or 1, row.pp or 1, row.dp or 1, row.cp or 1
+    if tp * pp * dp * cp != row.gpus:
+        raise Inexpressible(f"tp x cp x dp x pp is {tp * cp * dp * pp}, but the row has {row.gpus} GPUs")
+    framework, overlap_dp = framework_of(row)
+    assumed.append(f"framework {framework}")
+    chunks = row.vp or 1
+    schedule = (
+        "interleaved" if chunks > 1 and pp > 1 else "gpipe" if "gpipe" in row.schedule.lower() else "1f1b"
+    )
+    precision = _precision(row, assumed)
+    sequence_parallel = tp > 1 and (row.sp if row.sp is not None else framework == "megatron-core")
+    return Plan(
+        dp=dp, tp=tp, pp=pp, cp=cp, ep=row.ep or 1,
+        micro_batch=row.mbs or 1,
+        schedule=schedule,
+        chunks=chunks if schedule == "interleaved" else 1,
+        zero=row.zero or 0,
+        sequence_parallel=bool(sequence_parallel),
+        precision=precision,
+        attention="unfused" if row.attention.startswith("unfused") else "flash",
+        overlap_tp=overlaps_tp(row) and tp > 1,
+        overlap_dp=overlap_dp,
+        framework=framework,
+    )  # fmt: skip
+
+
+def _precision(row: MeasuredRow, assumed: list[str]) -> str:
+    text = row.precision.lower()
+    if not text:
+        assumed.append("precision bf16")
+    for name in ("fp4", "fp8"):
+        if name in text:
+            return name
+    return "fp16" if "fp16" in text else "bf16"
+
+
+def _choices(case: Case, row: MeasuredRow, assumed: list[str]) -> Case:
+    """Recompute and size of micro-batches where the row leaves them open.
+
+    Who publishes tuned runs says so when they recompute everything: what is not said is taken as none. Of
+    micro-batches those are taken that the prediction finds fastest: a published run is a tuned one.
+    """
+    plan = case.plan
+    words = row.recompute.lower().split()
+    if words:
+        kind = "none" if words[0] in ("none", "no") else words[0]
+        if (
+            "layer" in words or "op" in words
+        ):  # torchtitan: every second layer, or every second product of each
+            per_stage = row.layers // (plan.pp * plan.chunks)
+            plan = replace(plan, recompute="full", recompute_layers=max(1, per_stage // 2))
+            assumed.append("half of the layers recomputed")
+        elif kind in ("none", "selective", "full"):
+            plan = replace(plan, recompute=kind)
+        else:
+            raise Inexpressible(f"recompute is {row.recompute!r}; known are none, selective, full")
+    if not words:
+        assumed.append("recompute none")
+    parts = plan.pp * plan.chunks
+    if all((row.layers + extra) % parts for extra in (0, 1, 2)) and row.layers >= parts:
+        plan = replace(plan, layers_per_stage=_spread(row.layers, parts))
+        assumed.append(f"{row.layers} layers in {parts} stages: one more in the middle ones")
+    if row.mbs:
+        return replace(case, plan=plan)
+    return replace(case, plan=_fastest_that_fits(case, plan, _sizes(case, row), assumed))
+
+
+def _sizes(case: Case, row: MeasuredRow) -> list[int]:
+    """Sizes of micro-batches to try, largest first."""
+    batch = case.model.batch_size
+    if batch % case.plan.dp:
+        raise Inexpressible(f"the batch of {batch} does not go up in dp {case.plan.dp}")
+    each = batch // case.plan.dp
+    if row.microbatches:
+        return [max(1, each // row.microbatches)]
+    return [size for size in (16, 8, 4, 2, 1) if each % size == 0]
+
+
+def _fastest_that_fits(case: Case, plan: Plan, sizes: list[int], assumed: list[str]) -> Plan:
+    """The plan whose micro-batches are predicted fastest of those that fit; the smallest if none fits."""
+    room = MEMORY_SHARE * case.cluster.accelerator.memory_bytes
+    fits: list[tuple[float, Plan]] = []
+    for size in sizes:
+        candidate = replace(plan, micro_batch=size)
+        try:
+            found = predict(case.model, candidate, case.cluster)
+        except InfeasibleStrategy:
+            continue
+        if found.peak_memory_bytes <= room:
+            fits.append((found.step_s, candidate))
+    chosen = min(fits, key=lambda one: one[0])[1] if fits else replace(plan, micro_batch=sizes[-1])
+    assumed.append(f"micro-batches of {chosen.micro_batch}: the fastest that fit")
+    return chosen
+
+
+def _spread(layers: int, parts: int) -> tuple[int, ...]:
+    """Layers of each stage where they do not go up: those in the middle have one more than the ends."""
+    least, more = divmod(layers, parts)
+    start = (parts - more) // 2
+    return tuple([least + (start <= index < start + more) for index in range(parts)])

@@ -1,0 +1,113 @@
+"""Which plans cannot run, and why."""
+
+from __future__ import annotations
+
+from dse.accelerators.cluster import Cluster
+from dse.models import ModelSpec
+from dse.strategies.divisibility import InfeasibleStrategy
+from dse.training.kernels import PRECISION_BITS
+from dse.training.plan import Plan
+
+_CHOICES = {
+    "context": ("ring", "ulysses", "gather"),
+    "recompute": ("none", "selective", "full"),
+    "precision": tuple(PRECISION_BITS),
+    "attention": ("flash", "unfused"),
+    "offload": ("none", "optimizer", "activations"),
+    "zero": (0, 1, 2, 3),
+}
+
+
+def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
+    """Refuse a plan that cannot run on a cluster.
+
+    Raises:
+        InfeasibleStrategy: names the choice, what it is, and what is allowed.
+    """
+    for name in ("dp", "tp", "pp", "cp", "ep", "micro_batch", "chunks"):
+        if getattr(plan, name) < 1:
+            raise InfeasibleStrategy(f"{name} is {getattr(plan, name)}; it must be at least 1")
+    for name, allowed in _CHOICES.items():
+        if getattr(plan, name) not in allowed:
+            raise InfeasibleStrategy(
+                f"{name} is {getattr(plan, name)}; allowed are {', '.join(map(str, allowed))}"
+            )
+    if plan.npus != cluster.npus:
+        raise InfeasibleStrategy(
+            f"tp {plan.tp} x cp {plan.cp} x dp {plan.dp} x pp {plan.pp} is {plan.npus} NPUs, but "
+            f"{cluster.name} has {cluster.npus}"
+        )
+    _check_shards(model, plan)
+    _check_experts(model, plan)
+    _check_options(model, plan, cluster)
+
+
+def micro_batches(model: ModelSpec, plan: Plan) -> int:
+    """Return the micro-batches that a data-parallel rank runs one after the other.
+
+    Raises:
+        InfeasibleStrategy: the batch does not go up.
+    """
+    each = plan.dp * plan.micro_batch
+    if model.batch_size % each:
+        raise InfeasibleStrategy(
+            f"dp {plan.dp} x micro_batch {plan.micro_batch} is {each}; it must divide the batch of "
+            f"{model.batch_size}"
+        )
+    return model.batch_size // each
+
+
+def _divides(what: str, degree: int, of: str, size: int) -> None:
+    if size % degree:
+        raise InfeasibleStrategy(f"{what} is {degree}; it must divide {of}, {size}")
+
+
+def _check_shards(model: ModelSpec, plan: Plan) -> None:
+    _divides("tp", plan.tp, "the heads", model.num_heads)
+    _divides("tp", plan.tp, "d_ff", model.d_ff)
+    heads = model.key_value_heads
+    if model.latent_attention is None and heads % plan.tp and plan.tp % heads:
+        raise InfeasibleStrategy(
+            f"tp is {plan.tp}; it must divide the {heads} heads of keys, or be a multiple"
+        )
+    pieces = plan.cp * (
+        2 if plan.context != "ulysses" and plan.cp > 1 else 1
+    )  # causal halves are balanced in pairs
+    _divides("cp" if pieces == plan.cp else "2 cp", pieces, "the sequence", model.seq_len)
+    if plan.context == "ulysses":
+        _divides("tp x cp", plan.tp * plan.cp, "the heads (context=ulysses)", model.num_heads)
+    if plan.sequence_parallel and plan.tp == 1:
+        raise InfeasibleStrategy("sequence_parallel has no effect with tp 1; leave it out, or use cp")
+    micro_batches(model, plan)
+
+
+def _check_experts(model: ModelSpec, plan: Plan) -> None:
+    if model.experts is None:
+        if plan.ep > 1:
+            raise InfeasibleStrategy(f"ep is {plan.ep}, but {model.name} has no experts; it must be 1")
+        return
+    _divides("ep", plan.ep, "the experts", model.experts.count)
+    expert_tp = plan.tp if plan.expert_tp is None else plan.expert_tp
+    _divides("expert_tp", expert_tp, "the width of an expert", model.experts.d_ff)
+    _divides("ep x expert_tp", plan.ep * expert_tp, "tp x cp x dp", plan.tp * plan.cp * plan.dp)
+    _divides("expert_tp", expert_tp, "tp", plan.tp)
+
+
+def _check_options(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
+    if plan.precision in ("fp8", "fp4") and plan.precision not in cluster.accelerator.peak_tflops:
+        known = ", ".join(cluster.accelerator.peak_tflops)
+        raise InfeasibleStrategy(
+            f"precision is {plan.precision}, which {cluster.accelerator.name} does not have; it has {known}"
+        )
+    if plan.attention == "unfused" and (plan.cp > 1 or model.latent_attention is not None):
+        raise InfeasibleStrategy(
+            "attention=unfused goes without cp and without latent attention; write flash"
+        )
+    if plan.recompute_layers is not None and plan.recompute == "none":
+        raise InfeasibleStrategy(
+            "recompute_layers has no effect with recompute=none; write full or selective"
+        )
+    if plan.zero >= 2 and plan.pp > 1 and plan.zero == 2:
+        raise InfeasibleStrategy(
+            "zero 2 with pp > 1 would reduce the gradients of every micro-batch; write 1"
+        )

@@ -1,0 +1,93 @@
+"""Kernels of a pass: what a GPU executes one after the other, as operations and bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+Unit = Literal["products", "attention", "memory"]
+PRECISION_BITS = {"bf16": 16, "fp16": 16, "fp8": 8, "fp4": 4}
+
+
+class Kernel(NamedTuple):
+    """`repeats` equal kernels of `operations` (a multiply-add is two) that move `bytes_` bytes each.
+
+    A matrix product has m x k times k x n elements of `bits` bits; other kernels have no shape. `part` is
+    where its time is told: matrix_products, attention or memory_bound.
+    """
+
+    unit: Unit
+    repeats: int
+    operations: float
+    bytes_: float
+    shape: tuple[float, float, float] = (0, 0, 0)
+    bits: int = 16
+    part: str = "memory_bound"
+
+
+@dataclass
+class Pass:
+    """The forward and backward kernels of a block for one micro-batch, and what recomputation repeats.
+
+    `selective` are the kernels that selective recomputation runs again: the core of attention (Korthikanti et
+    al. 2022, section 5).
+    """
+
+    forward: list[Kernel] = field(default_factory=list)
+    backward: list[Kernel] = field(default_factory=list)
+    selective: list[Kernel] = field(default_factory=list)
+
+    def memory(self, forward_bytes: float, backward_bytes: float, kernels: int = 1) -> None:
+        """Add elementwise kernels that together move so many bytes in each direction."""
+        self.forward.append(Kernel("memory", kernels, 0, forward_bytes / kernels))
+        self.backward.append(Kernel("memory", kernels, 0, backward_bytes / kernels))
+
+    def product(
+        self, m: float, n: float, k: float, *, bits: int, count: int = 1, sums_bytes: int = 2
+    ) -> None:
+        """Add y = x w with m tokens, k inputs and n outputs, and its two gradients.
+
+        Low precisions read inputs of `bits` and write 16 bit. The kernel before casts the input as it
+        writes it, and a transpose is written besides; on the way back the gradient is cast and transposed.
+        `sums_bytes` are moved per weight where gradients of micro-batches are summed.
+        """
+        size = bits / 8
+        out = 2.0
+        operations = 2.0 * m * n * k
+        add = self.backward.append
+        if bits < 16:
+            self.forward.append(Kernel("memory", count, 0, size * m * k))
+            add(Kernel("memory", count, 0, 2 * size * m * n))
+        self.forward.append(
+            Kernel(
+                "products",
+                count,
+                operations,
+                size * (m * k + n * k) + out * m * n,
+                (m, n, k),
+                bits,
+                "matrix_products",
+            )
+        )
+        add(
+            Kernel(
+                "products",
+                count,
+                operations,
+                size * (m * n + n * k) + out * m * k,
+                (m, k, n),
+                bits,
+                "matrix_products",
+            )
+        )
+        add(
+            Kernel(
+                "products",
+                count,
+                operations,
+                size * (m * n + m * k) + sums_bytes * n * k,
+                (k, n, m),
+                bits,
+                "matrix_products",
+            )
+        )

@@ -1,0 +1,45 @@
+"""What a prediction tells: the time of a step in parts that sum exactly, and the peak memory by category."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+PARTS = (
+    "matrix_products",
+    "attention",
+    "memory_bound",
+    "launches",
+    "tp",
+    "cp",
+    "ep",
+    "pp_bubble",
+    "p2p",
+    "dp",
+    "optimizer",
+)
+PREDICTION_VERSION = 1
+"""Raised whenever a prediction of the same inputs may change: stored ones are then made anew."""
+
+MEMORY_CATEGORIES = (
+    "weights",
+    "gradients",
+    "optimizer",
+    "activations",
+    "communication",
+    "workspace",
+    "reserve",
+)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """`step_s` is the sum of `parts_s`; `peak_memory_bytes` that of `memory_bytes`, of the fullest stage."""
+
+    step_s: float
+    parts_s: Mapping[str, float]
+    peak_memory_bytes: int
+    memory_bytes: Mapping[str, int]
+    bubble_share: float
+    model_flops: float
+    notes: tuple[str, ...] = ()

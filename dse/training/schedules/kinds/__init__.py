@@ -1,0 +1,1 @@
+"""The schedules: a module each, which calls its own `SCHEDULE`."""
