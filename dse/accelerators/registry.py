@@ -11,8 +11,9 @@ from typing import Any
 
 from dse.accelerators.accelerator import Accelerator, Efficiency
 from dse.errors import InputError
-from dse.files import conf_folder, excerpt, read_text
-from dse.records import converted, unknown_field
+from dse.files import conf_folder, excerpt
+from dse.record_files import yaml_record
+from dse.records import unknown_field
 from dse.suggestions import did_you_mean
 from dse.units import parse_bytes
 
@@ -86,21 +87,8 @@ def _read(path: Path) -> _File:
     Raises:
         InputError: names the file and the key.
     """
-    import yaml
-
+    file = yaml_record(path, _File, "accelerator")
     try:
-        values = yaml.load(read_text(path), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: malformed YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(values, dict):
-        raise InputError(f"{path}: must hold keys and values, as the files of conf/accelerator do")
-    known = [field.name for field in fields(_File)]
-    for name in values:
-        if name not in known:
-            raise InputError(f"{path}: {unknown_field(str(name), str(name), known)}")
-    values.setdefault("name", path.stem)
-    try:
-        file: _File = converted(values, _File, "accelerator")
         _check(file)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None

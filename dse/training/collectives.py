@@ -23,9 +23,6 @@ class Links:
     size: int
     bandwidth: float
     latency_s: float
-    inner: int
-    inner_bandwidth: float
-    inner_latency_s: float
 
     @classmethod
     def of(cls, group: Group, cluster: Cluster) -> Links:
@@ -39,7 +36,7 @@ class Links:
         bandwidth = min(inner, bandwidth * _BETWEEN_NODES) if crosses else inner
         used = [tier for tier, part in zip(cluster.tiers, spans, strict=True) if part.senders]
         latency = max([tier.latency_us for tier in used], default=0.0)
-        return cls(group.size, bandwidth, latency * 1e-6, spans[0].members, inner, first.latency_us * 1e-6)
+        return cls(group.size, bandwidth, latency * 1e-6)
 
     def all_reduce_s(self, size_bytes: float) -> float:
         """The faster of ring and tree.
@@ -50,7 +47,7 @@ class Links:
         if self.size == 1:
             return 0.0
         moved = 2 * size_bytes / self.bandwidth
-        ring = (self.size - 1) / self.size * moved + self._steps(2)
+        ring = (self.size - 1) / self.size * moved + 2 * (self.size - 1) * self.latency_s
         tree = moved + 2 * math.log2(self.size) * self.latency_s
         return FIXED_S + min(ring, tree)
 
@@ -59,7 +56,9 @@ class Links:
         if self.size == 1:
             return 0.0
         moved = (self.size - 1) / self.size * size_bytes / (self.bandwidth * _GATHER)
-        return FIXED_S + moved + min(self._steps(1), 2 * math.log2(self.size) * self.latency_s)
+        return (
+            FIXED_S + moved + min((self.size - 1) * self.latency_s, 2 * math.log2(self.size) * self.latency_s)
+        )
 
     def exchange_s(self, size_bytes: float) -> float:
         """All-to-all in which each rank sends `size_bytes` in all, (p - 1) / p of them to others."""
@@ -72,7 +71,3 @@ class Links:
     def send_s(self, size_bytes: float) -> float:
         """A message to the next rank of the group."""
         return 0.5 * FIXED_S + self.latency_s + size_bytes / self.bandwidth
-
-    def _steps(self, rounds: int) -> float:
-        """Latency of a ring: hops inside nodes and between them."""
-        return rounds * (self.size - 1) * self.latency_s

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dse.errors import InputError
-from dse.files import conf_folder, excerpt, read_text
-from dse.records import converted, unknown_field
+from dse.files import conf_folder, excerpt
+from dse.record_files import yaml_record
 from dse.suggestions import did_you_mean
 
 MOST_LAUNCH_US = 1000.0
@@ -65,11 +65,11 @@ def framework_named(name: str) -> Framework:
         InputError: there is none of this name, or the file has an unknown, missing or impossible key.
     """
     if name in framework_names():
-        return _read(framework_path(name))
+        return yaml_record(framework_path(name), Framework, "framework")
     if "/" in name or name.endswith((".yaml", ".yml")):
         path = Path(name).expanduser()
         if path.is_file():
-            return _read(path)
+            return yaml_record(path, Framework, "framework")
         raise InputError(f"framework is '{excerpt(name)}'; there is no such file")
     names = ", ".join(framework_names())
     nearest = did_you_mean(name, framework_names())
@@ -85,24 +85,3 @@ def framework_names() -> tuple[str, ...]:
 def framework_path(name: str) -> Path:
     """The file of conf/framework of this name."""
     return conf_folder() / "framework" / f"{name}.yaml"
-
-
-def _read(path: Path) -> Framework:
-    import yaml
-
-    try:
-        values = yaml.load(read_text(path), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: malformed YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(values, dict):
-        raise InputError(f"{path}: must hold keys and values, as the files of conf/framework do")
-    known = [each.name for each in fields(Framework)]
-    for name in values:
-        if name not in known:
-            raise InputError(f"{path}: {unknown_field(str(name), str(name), known)}")
-    values.setdefault("name", path.stem)
-    try:
-        found: Framework = converted(values, Framework, "framework")
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    return found

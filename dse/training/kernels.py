@@ -52,42 +52,13 @@ class Pass:
         `sums_bytes` are moved per weight where gradients of micro-batches are summed.
         """
         size = bits / 8
-        out = 2.0
-        operations = 2.0 * m * n * k
-        add = self.backward.append
         if bits < 16:
             self.forward.append(Kernel("memory", count, 0, size * m * k))
-            add(Kernel("memory", count, 0, 2 * size * m * n))
-        self.forward.append(
-            Kernel(
-                "products",
-                count,
-                operations,
-                size * (m * k + n * k) + out * m * n,
-                (m, n, k),
-                bits,
-                "matrix_products",
-            )
-        )
-        add(
-            Kernel(
-                "products",
-                count,
-                operations,
-                size * (m * n + n * k) + out * m * k,
-                (m, k, n),
-                bits,
-                "matrix_products",
-            )
-        )
-        add(
-            Kernel(
-                "products",
-                count,
-                operations,
-                size * (m * n + m * k) + sums_bytes * n * k,
-                (k, n, m),
-                bits,
-                "matrix_products",
-            )
-        )
+            self.backward.append(Kernel("memory", count, 0, 2 * size * m * n))
+
+        def one(m: float, n: float, k: float, written_bytes: float) -> Kernel:
+            moved = size * (m * k + n * k) + written_bytes * m * n
+            return Kernel("products", count, 2.0 * m * n * k, moved, (m, n, k), bits, "matrix_products")
+
+        self.forward.append(one(m, n, k, 2))
+        self.backward += [one(m, k, n, 2), one(k, n, m, sums_bytes)]

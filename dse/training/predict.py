@@ -93,9 +93,13 @@ class _Step:
         return micro_batches(self.model, self.plan)
 
     @cached_property
+    def timer(self) -> Timer:
+        return Timer(self.local, self.cluster, self.groups)
+
+    @cached_property
     def passes(self) -> list[list[Passes]]:
         """Passes of every chunk; those of equal chunks are the same object."""
-        timer = Timer(self.local, self.cluster, self.groups)
+        timer = self.timer
         known: dict[Chunk, Passes] = {}
         for chunk in {chunk: None for stage in self.stages for chunk in stage}:
             known[chunk] = timer.chunk(chunk)
@@ -197,7 +201,7 @@ class _Step:
         if plan.zero:
             own = weights.dense / self.groups["dp_cp"].size + weights.experts / self.groups["expert_dp"].size
         held = own if plan.zero >= 2 else weights.total
-        rates = Timer(self.local, self.cluster, self.groups).rates
+        rates = self.timer.rates
         if plan.offload == "optimizer":
             return (_ADAM_BYTES * own) / HOST_LINK + _SCALE_BYTES * held / rates.memory
         return (_ADAM_BYTES * own + _SCALE_BYTES * held) / rates.memory

@@ -1,0 +1,39 @@
+"""A frozen record in a YAML file: read, converted, and its mistakes named with the file."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TypeVar
+
+from dse.errors import InputError
+from dse.files import read_text
+from dse.records import converted, unknown_field
+
+_Record = TypeVar("_Record")
+
+
+def yaml_record(path: Path, record: type[_Record], what: str) -> _Record:
+    """Return the record that a file like those of conf/`what` holds; its name is that of the file by default.
+
+    Raises:
+        InputError: the file is unreadable or no YAML, or has an unknown, missing or impossible key.
+    """
+    import yaml
+
+    try:
+        values = yaml.load(read_text(path), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: malformed YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise InputError(f"{path}: must hold keys and values, as the files of conf/{what} do")
+    known = [field.name for field in fields(record)]  # type: ignore[arg-type]
+    for name in values:
+        if name not in known:
+            raise InputError(f"{path}: {unknown_field(str(name), str(name), known)}")
+    values.setdefault("name", path.stem)
+    try:
+        found: _Record = converted(values, record, what)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return found
