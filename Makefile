@@ -53,6 +53,10 @@ docs: $(STAMP)  ## the guide as a site, into build/docs; nothing in it is loaded
 
 calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into conf/; takes minutes
 	$(BIN)/python -m dse.calibrate --all -o conf
+	$(BIN)/python -m dse.calibrate dse/measurements/data/published.csv accelerator=gb300 \
+		constants=matrix_8bit,attention -o conf/accelerator/gb300.yaml
+	$(BIN)/python -m dse.calibrate dse/measurements/data/published.csv accelerator=h100_hbm2e \
+		constants=matrix,memory -o conf/accelerator/h100_hbm2e.yaml
 
 reference: $(STAMP)  ## write docs/reference.md from the schema of conf/
 	$(BIN)/python -m dse.config.reference > docs/reference.md

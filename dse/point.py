@@ -16,10 +16,11 @@ from dse.config import Config
 from dse.errors import InputError
 from dse.explain.predicted_point import predicted_data, predicted_text
 from dse.points import DesignPoint, doubts, model_utilization, point_of, run_point, tokens_per_s
-from dse.points.evaluate import workload_of
+from dse.points.predicted_traces import predicted_traces
 from dse.simulators import Outcome
 from dse.simulators.astrasim import write_inputs
 from dse.strategies import Strategy
+from dse.systems import SystemSpec
 from dse.units import format_bytes, format_count, format_duration_ns
 from dse.workloads import Workload
 
@@ -35,7 +36,8 @@ On a cluster (system=dgx_h100) under model.fidelity=realistic, the strategy is p
   strategy.weight_sharded=true strategy.activation_recompute=true
   strategy.micro_batch=2 strategy.schedule=interleaved ...    of predictions only (docs/training_sweeps.md)
   format=json           JSON instead of a table
-  export=DIR            write .et traces, groups and configuration files that ASTRA-sim accepts
+  export=DIR            write .et traces, groups and configuration files that ASTRA-sim accepts; of a
+                        prediction: its step, with collectives and messages as nodes
   simulator=astrasim simulator.binary=PATH    workload=stage workload.checkout=PATH
                         your own ASTRA-sim, your own STAGE (docs/backends.md)
 
@@ -53,7 +55,7 @@ _ORDER_NOTE = (
 )
 
 
-def export(config: Config, workload: Workload, folder: Path) -> list[str]:
+def export(system: SystemSpec, workload: Workload, folder: Path) -> list[str]:
     """Write everything that a stock ASTRA-sim needs; return its command-line options.
 
     Raises:
@@ -64,7 +66,7 @@ def export(config: Config, workload: Workload, folder: Path) -> list[str]:
             f"export is '{folder}': ASTRA-sim ignores a groups file whose path contains 'empty'; "
             "choose another folder"
         )
-    return write_inputs(workload, config.system, folder)
+    return write_inputs(workload, system, folder)
 
 
 def headline(point: DesignPoint, workload: Workload, outcome: Outcome) -> dict[str, Any]:
@@ -232,13 +234,21 @@ def _ranges(ranks: list[int]) -> str:
 def _predicted(config: Config, point: DesignPoint) -> int:
     """Print what the predictor says of a point; return 0."""
     data = predicted_data(point)
-    options = [] if config.export is None else export(config, workload_of(point), config.export)
+    options: list[str] = []
+    simulated_ns = 0
+    if config.export is not None:
+        traces = predicted_traces(point)
+        options, simulated_ns = export(traces.system, traces.workload, config.export), traces.simulated_ns
     if config.output_format == "json":
-        print(json.dumps({**data, "export_options": options} if options else data, indent=2))
+        added = {"export_options": options, "exported_wall_time_ns": simulated_ns}
+        print(json.dumps({**data, **added} if options else data, indent=2))
         return 0
     print(predicted_text(point, data))
     if options:
-        print(f"\nexported to {config.export}: the traces that the engine simulates, not the prediction")
+        print(
+            f"\nexported to {config.export}: {format_duration_ns(simulated_ns)} in the engine, whose network "
+            f"gives collectives their time\nrun it with\n  " + " \\\n  ".join(map(shlex.quote, options))
+        )
     return 0
 
 
@@ -256,7 +266,7 @@ def main(argv: Sequence[str]) -> int:
     if point.scenario.is_predicted:
         return _predicted(config, point)
     workload, outcome = run_point(point)
-    options = export(config, workload, config.export) if config.export is not None else []
+    options = export(config.system, workload, config.export) if config.export is not None else []
     data = to_json(config, point, workload, outcome)
     if config.output_format == "json":
         print(json.dumps({**data, "export_options": options} if options else data, indent=2))

@@ -12,7 +12,7 @@ from predicted_points import SMALL, TWO_NODES
 from dse.studies import StudyRow, StudyStore, as_rows
 
 STUDY = "results/plans"
-SPACE = ("space.micro_batch=[1,2]", "space.recompute=[none,full]", "study=plans")
+SPACE = ("space.micro_batch=[1,2]", "space.recompute=[none,full]", "space.cp=[1]", "study=plans")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def rows_of(folder: Path) -> list[StudyRow]:
 def test_a_sweep_stores_every_plan_and_answers_under_the_memory_of_the_accelerator(folder: Path) -> None:
     rows = rows_of(folder)
     assert {row.status for row in rows} == {"ok"}
-    assert len({row.label() for row in rows}) == len(rows) > 50
+    assert len({row.label() for row in rows}) == len(rows) > 30
     out = run_ok("sweep", *TWO_NODES, *SMALL, *SPACE, cwd=folder).out
     assert "under 80.00 GB (80000000000 bytes)" in out
     assert "predicted, not measured: a strategy that is a few per cent slower" in out

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dse.accelerators import Accelerator
 from dse.config.grammar import parse_problem
 from dse.config.messages import one_line
 from dse.config.own_files import GROUPS, add_choice, add_model, is_path
@@ -81,7 +82,7 @@ def compose_config(overrides: Sequence[str], *, command: str = "", folder: Path 
     source = _Source(parsed, folder)
     values, resolved = source.composed()
     if command == "sweep" and (space := _space_of(source, values, chosen)):
-        source = _Source([*parsed, *_parsed([f"space={space}"])], folder)
+        source = _Source([*parsed, *_parsed(space)], folder)
         values, resolved = source.composed()
     variants: dict[str, list[ConfigSchema]] = {}
     for group in _GROUPS_AS_AXES:
@@ -106,10 +107,13 @@ def compose_config(overrides: Sequence[str], *, command: str = "", folder: Path 
     return dataclasses.replace(config, notes=source.notes(chosen))
 
 
-def _space_of(source: _Source, values: ConfigSchema, chosen: Collection[str]) -> str | None:
-    """Return the space of training plans where points are predicted and no space is chosen; else None."""
+def _space_of(source: _Source, values: ConfigSchema, chosen: Collection[str]) -> list[str]:
+    """Return overrides for the space of training plans where points are predicted and no space is chosen.
+
+    On an accelerator without bf16, its plans run in fp16.
+    """
     if {"space", "experiment"} & set(chosen):
-        return None
+        return []
     first = {}
     for group in _GROUPS_AS_AXES:
         names = values.space.axes.get(group)
@@ -117,8 +121,12 @@ def _space_of(source: _Source, values: ConfigSchema, chosen: Collection[str]) ->
         first[group] = source.composed((group, names[0]))[0] if is_listed and names else values
     model, system = first["model"].model, first["system"].system
     if system.accelerator is None or model.fidelity != "realistic":
-        return None
-    return "training" if model.experts.count is None else "training_moe"
+        return []
+    space = ["space=training" if model.experts.count is None else "space=training_moe"]
+    has_bf16 = "bf16" in Accelerator.named(system.accelerator, "system.accelerator").peak_tflops
+    if not has_bf16 and not {"space.precision", "space.axes.strategy.precision"} & set(chosen):
+        space.append("space.precision=[fp16]")
+    return space
 
 
 class _Source:

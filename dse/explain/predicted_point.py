@@ -8,8 +8,9 @@ from typing import Any
 from dse.explain.predicted import explain_prediction
 from dse.explain.render import render
 from dse.points import DesignPoint, evaluate
+from dse.points.predicted import prediction_inputs
 from dse.strategies import InfeasibleStrategy
-from dse.training.strategies import plan_of
+from dse.training.balance import balanced
 from dse.units import format_bytes, format_count, format_duration_ns
 
 _NO_RANKS: dict[str, Any] = {"slowest_rank": None, "fullest_rank": None, "rank_classes": [], "blocked": []}
@@ -34,7 +35,7 @@ def predicted_data(point: DesignPoint) -> dict[str, Any]:
         "model": on.model.name,
         "system": on.system.name,
         "strategy": dataclasses.asdict(point.strategy),
-        "plan": dataclasses.asdict(plan_of(on.model, point.strategy)),
+        "plan": _plan(point),
         "status": row.status,
         "fractional": row.fractional,
         "peak_memory_bytes": row.peak_memory_bytes,
@@ -45,6 +46,12 @@ def predicted_data(point: DesignPoint) -> dict[str, Any]:
         **_NO_RANKS,
         **explained,
     }
+
+
+def _plan(point: DesignPoint) -> dict[str, Any]:
+    """The plan, with the layers that `stages=balanced` comes down to."""
+    model, plan, cluster = prediction_inputs(point)
+    return {**dataclasses.asdict(balanced(model, plan, cluster)), "stages": plan.stages}
 
 
 def predicted_text(point: DesignPoint, data: dict[str, Any]) -> str:

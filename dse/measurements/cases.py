@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dse.accelerators import Cluster
+from dse.accelerators import Accelerator, Cluster
 from dse.errors import InputError
+from dse.files import excerpt
 from dse.measurements.hardware import cluster_of
 from dse.measurements.rows import MeasuredRow
 from dse.measurements.software import framework_of, overlaps_tp
@@ -41,9 +42,10 @@ def case_of(row: MeasuredRow) -> Case:
     """
     assumed: list[str] = []
     plan = _plan(row, assumed)
+    cluster = cluster_of(row, assumed)
+    plan = replace(plan, precision=_precision(row, cluster.accelerator, assumed))
     model = _model(row, plan, assumed)
-    case = Case(model, plan, cluster_of(row, assumed), ())
-    case = _choices(case, row, assumed)
+    case = _choices(Case(model, plan, cluster, ()), row, assumed)
     return replace(case, assumed=tuple(assumed))
 
 
@@ -54,6 +56,14 @@ def _model(row: MeasuredRow, plan: Plan, assumed: list[str]) -> ModelSpec:
         vocab = 51200
         assumed.append("vocab 51200")
     d_ff = row.ffn or 4 * row.hidden
+    if not row.ffn:
+        assumed.append(f"a feed-forward width of {d_ff}, 4 x hidden")
+    has_dropout = not gated and plan.framework != "llm-foundry"
+    like = ("" if gated else "not ") + "gated" + ("" if row.gated is not None else " (unknown)")
+    assumed.append(
+        f"{'untied' if gated else 'tied'} embeddings, {'no ' if gated else ''}biases and "
+        f"{'' if has_dropout else 'no '}dropout, as the feed-forward block is {like}"
+    )
     try:
         return ModelSpec(
             name=row.model or row.id,
@@ -72,7 +82,7 @@ def _model(row: MeasuredRow, plan: Plan, assumed: list[str]) -> ModelSpec:
             latent_attention=_latent(row, assumed),
             tied_embeddings=not gated,  # as GPT-2 and its descendants
             biases=not gated,
-            dropout=not gated and plan.framework != "llm-foundry",
+            dropout=has_dropout,
         )
     except InputError as error:
         raise Inexpressible(f"no such model: {error}") from None
@@ -96,6 +106,8 @@ def _experts(row: MeasuredRow, assumed: list[str]) -> MixtureOfExperts | None:
         shared, dense = (1, 3) if row.experts >= 256 else (2, 1)
         dense = min(dense, max(1, row.layers // 4))
         assumed.append(f"{shared} shared experts and {dense} dense layers first, as in DeepSeek")
+    if not row.moe_ffn:
+        assumed.append("experts as wide as the feed-forward block")
     return MixtureOfExperts(
         row.experts, row.topk, row.moe_ffn or row.ffn or 4 * row.hidden, shared, dense_layers=dense
     )
@@ -121,31 +133,35 @@ def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
     schedule = (
         "interleaved" if chunks > 1 and pp > 1 else "gpipe" if "gpipe" in row.schedule.lower() else "1f1b"
     )
-    precision = _precision(row, assumed)
-    sequence_parallel = tp > 1 and (row.sp if row.sp is not None else framework == "megatron-core")
+    sequence_parallel = tp > 1 and bool(row.sp)
+    if tp > 1 and row.sp is None:
+        sequence_parallel = framework == "megatron-core" and row.seq // cp % tp == 0
+        assumed.append(f"{'' if sequence_parallel else 'no '}sequence parallelism")
+    zero = row.zero or 0
+    if row.zero is None:
+        assumed.append("zero 0")
     return Plan(
         dp=dp, tp=tp, pp=pp, cp=cp, ep=row.ep or 1,
         micro_batch=row.mbs or 1,
         schedule=schedule,
         chunks=chunks if schedule == "interleaved" else 1,
-        zero=row.zero or 0,
-        sequence_parallel=bool(sequence_parallel),
-        precision=precision,
+        zero=zero,
+        sequence_parallel=sequence_parallel,
         attention="unfused" if row.attention.startswith("unfused") else "flash",
         overlap_tp=overlaps_tp(row) and tp > 1,
-        overlap_dp=overlap_dp,
+        overlap_dp=overlap_dp or zero == 3,  # which gathers ahead whatever a framework reduces early
         framework=framework,
     )  # fmt: skip
 
 
-def _precision(row: MeasuredRow, assumed: list[str]) -> str:
+def _precision(row: MeasuredRow, accelerator: Accelerator, assumed: list[str]) -> str:
     text = row.precision.lower()
-    if not text:
-        assumed.append("precision bf16")
-    for name in ("fp4", "fp8"):
+    for name in ("fp4", "fp8", "bf16", "fp16"):
         if name in text:
             return name
-    return "fp16" if "fp16" in text else "bf16"
+    found = "bf16" if "bf16" in accelerator.peak_tflops else "fp16"
+    assumed.append(f"precision {found}" + (f" for {excerpt(row.precision)!r}" if text else ""))
+    return found
 
 
 def _choices(case: Case, row: MeasuredRow, assumed: list[str]) -> Case:
@@ -161,8 +177,7 @@ def _choices(case: Case, row: MeasuredRow, assumed: list[str]) -> Case:
         if (
             "layer" in words or "op" in words
         ):  # torchtitan: every second layer, or every second product of each
-            per_stage = row.layers // (plan.pp * plan.chunks)
-            plan = replace(plan, recompute="full", recompute_layers=max(1, per_stage // 2))
+            plan = replace(plan, recompute="full", recompute_layers=max(1, row.layers // plan.pp // 2))
             assumed.append("half of the layers recomputed")
         elif kind in ("none", "selective", "full"):
             plan = replace(plan, recompute=kind)
@@ -172,7 +187,7 @@ def _choices(case: Case, row: MeasuredRow, assumed: list[str]) -> Case:
         assumed.append("recompute none")
     parts = plan.pp * plan.chunks
     if all((row.layers + extra) % parts for extra in (0, 1, 2)) and row.layers >= parts:
-        plan = replace(plan, layers_per_stage=_spread(row.layers, parts))
+        plan = replace(plan, stages="spread")
         assumed.append(f"{row.layers} layers in {parts} stages: one more in the middle ones")
     if row.mbs:
         return replace(case, plan=plan)
@@ -192,6 +207,9 @@ def _sizes(case: Case, row: MeasuredRow) -> list[int]:
 
 def _fastest_that_fits(case: Case, plan: Plan, sizes: list[int], assumed: list[str]) -> Plan:
     """The plan whose micro-batches are predicted fastest of those that fit; the smallest if none fits."""
+    if len(sizes) == 1:
+        assumed.append(f"micro-batches of {sizes[0]}: the batch over the ranks and their micro-batches")
+        return replace(plan, micro_batch=sizes[0])
     room = MEMORY_SHARE * case.cluster.accelerator.memory_bytes
     fits: list[tuple[float, Plan]] = []
     for size in sizes:
@@ -202,13 +220,9 @@ def _fastest_that_fits(case: Case, plan: Plan, sizes: list[int], assumed: list[s
             continue
         if found.peak_memory_bytes <= room:
             fits.append((found.step_s, candidate))
-    chosen = min(fits, key=lambda one: one[0])[1] if fits else replace(plan, micro_batch=sizes[-1])
+    if not fits:
+        assumed.append(f"micro-batches of {sizes[-1]}: the smallest, as none is predicted to fit")
+        return replace(plan, micro_batch=sizes[-1])
+    chosen = min(fits, key=lambda one: one[0])[1]
     assumed.append(f"micro-batches of {chosen.micro_batch}: the fastest that fit")
     return chosen
-
-
-def _spread(layers: int, parts: int) -> tuple[int, ...]:
-    """Layers of each stage where they do not go up: those in the middle have one more than the ends."""
-    least, more = divmod(layers, parts)
-    start = (parts - more) // 2
-    return tuple([least + (start <= index < start + more) for index in range(parts)])

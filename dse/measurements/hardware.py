@@ -5,52 +5,60 @@ from __future__ import annotations
 import re
 
 from dse.accelerators import Cluster, Tier, accelerator
+from dse.accelerators.systems import cluster_of_conf
 from dse.measurements.rows import MeasuredRow
 
-# NVLink per NPU and direction (10^9 B/s), latency of a hop (us), NICs per NPU (10^9 B/s): data sheets of DGX
-# A100, DGX H100, DGX B200, GB200 and GB300 NVL72; hops of NVLink from nccl-tests.
-_LINKS = {
-    "v100": (150.0, 2.5, 12.5),
-    "a100": (300.0, 2.5, 25.0),
-    "h100": (450.0, 0.94, 50.0),
-    "h200": (450.0, 0.94, 50.0),
-    "h800": (200.0, 0.94, 50.0),
-    "h20": (450.0, 0.94, 50.0),
-    "b200": (900.0, 0.94, 50.0),
-    "b300": (900.0, 0.94, 100.0),
-    "gb200": (900.0, 0.94, 50.0),
-    "gb300": (900.0, 0.94, 100.0),
-    "mi300x": (448.0, 2.5, 50.0),
-    "mi325x": (448.0, 2.5, 50.0),
-    "mi250x": (200.0, 2.5, 25.0),
+# Whose nodes, links and latencies (conf/system) a family of accelerators has.
+_SYSTEMS = {
+    "v100": "dgx_v100",
+    "a100": "dgx_a100",
+    "h100": "dgx_h100",
+    "h200": "dgx_h200",
+    "h800": "hgx_h800",
+    "h20": "dgx_h200",  # as an H200: 900 GB/s of NVLink, 400 Gb/s NICs (NVIDIA H20 data sheet)
+    "b200": "dgx_b200",
+    "b300": "dgx_b300",
+    "gb200": "gb200_nvl72",
+    "gb300": "gb300_nvl72",
+    "mi300x": "mi300x_platform",
+    "mi325x": "mi300x_platform",
 }
-_NIC_LATENCY_US = 5.0
-_NVL72 = ("gb200", "gb300")  # NVLink joins 72, whatever a tray has; runs use a power of two of them
+_TRAYS = {"gb200": 4, "gb300": 4}
+"""GPUs of what is called a node where NVLink joins many of them."""
 
 
 def cluster_of(row: MeasuredRow, assumed: list[str]) -> Cluster:
     """Return the cluster of a row.
+
+    The last node may be filled in part. Where NVLink joins a rack, a run has equal numbers of GPUs of each.
 
     Raises:
         InputError: the accelerator is unknown.
     """
     chip = accelerator(row.gpu, "gpu")
     family = chip.name.split("_")[0]
-    link_gbps, latency_us, nic_gbps = _LINKS.get(family, _LINKS["h100"])
-    if family not in _LINKS:
+    if family not in _SYSTEMS:
         assumed.append(f"links of a DGX H100 for {chip.name}")
-    in_node = row.gpus_per_node or 8
-    if family in _NVL72:
-        in_node = min(row.gpus, 64)
-    in_node = min(in_node, row.gpus)
-    while row.gpus % in_node:
-        in_node -= 1
-    tiers = [Tier("nvlink", in_node, link_gbps, latency_us)]
+    system = cluster_of_conf(_SYSTEMS.get(family, _SYSTEMS["h100"]), 2)
+    inside, between = system.tiers
+    if family in _TRAYS:
+        in_node = min(inside.npus, row.gpus)
+        while row.gpus % in_node:
+            in_node -= 1
+        if in_node < min(inside.npus, row.gpus):
+            assumed.append(f"{in_node} GPUs of each rack of {inside.npus}")
+        sharing = row.gpus_per_node or _TRAYS[family]
+    else:
+        sharing = row.gpus_per_node or inside.npus
+        in_node = min(sharing, row.gpus)
+        if row.gpus_per_node is None and row.gpus > sharing:
+            assumed.append(f"nodes of {sharing} GPUs")
+    tiers = [Tier(inside.name, in_node, inside.bandwidth_gbps, inside.latency_us)]
     if row.gpus > in_node:
-        stated = nic_gbps_of(row.hardware, in_node)
+        stated = nic_gbps_of(row.hardware, sharing)
         if stated is None:
-            assumed.append(f"NICs of {nic_gbps * 8:g} Gb/s per GPU")
-        tiers.append(Tier("network", row.gpus, stated or nic_gbps, _NIC_LATENCY_US))
+            assumed.append(f"NICs of {between.bandwidth_gbps * 8:g} Gb/s per GPU")
+        tiers.append(Tier(between.name, row.gpus, stated or between.bandwidth_gbps, between.latency_us))
     return Cluster(row.hardware or chip.name, chip, tuple(tiers))
 
 

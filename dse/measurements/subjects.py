@@ -109,20 +109,26 @@ def calibrate_one(
 def shipped_problem(rows: Sequence[MeasuredRow]) -> tuple[list[Sample], Values, Values, dict[str, str]]:
     """Return samples, present constants and starts of all shipped types, and what is not fitted and why.
 
-    A type that borrows constants shares those of its lender, whose fit its rows enter. One with too few rows
-    stays as it is.
+    A type that borrows constants shares those of its lender, whose fit its rows enter. One with too few rows,
+    or with rows of one source only, stays as it is: fit some of its constants by itself.
     """
     lenders = {name: file_keys(_file(name)).get("efficiency_of", name) for name in accelerator_names()}
     steps, reasons = samples(rows, lenders)
     counts: dict[Owner, int] = {}
+    sources: dict[Owner, set[str]] = {}
     for step in steps:
         for owner in step.owners:
             counts[owner] = counts.get(owner, 0) + 1
+            sources.setdefault(owner, set()).add(step.row.source)
     present: dict[Owner, dict[str, float]] = {}
+    all_sources = {step.row.source for step in steps}
     for owner in sorted(counts, key=lambda owner: (owner.is_framework, owner.name)):
         if counts[owner] < enough_rows(len(owner.constants)):
             least = enough_rows(len(owner.constants))
             reasons[owner.name] = f"has {counts[owner]} rows, and a fit needs {least}"
+        elif not owner.is_framework and len(sources[owner]) == 1 and len(all_sources) > 1:
+            (only,) = sources[owner]
+            reasons[owner.name] = f"has rows of {only} only, which do not tell the hardware from the source"
         else:
             present[owner] = present_constants(owner)
     starts = {owner: {name: owner.typical(name) for name in named} for owner, named in present.items()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dse.errors import InputError
 from dse.models import REPAIRS, ModelSpec
 from dse.strategies import InfeasibleStrategy
-from dse.training.plan import ORDER, Plan
+from dse.training.plan import Plan
 from dse.training.prediction import PARTS, Prediction
 from dse.training.strategies import plan_of
 
@@ -26,13 +26,9 @@ def predict_point(point: DesignPoint) -> Prediction:
         InfeasibleStrategy: the strategy cannot run, or does not fill the system.
         InputError: a setting of the scenario has no effect on predictions.
     """
-    from dse.training.feasibility import placed
     from dse.training.predict import predict
 
-    model, plan, cluster = prediction_inputs(point)
-    if plan.order != ORDER:
-        placed(model, plan)
-    return predict(model, plan, cluster)
+    return predict(*prediction_inputs(point))
 
 
 def prediction_inputs(point: DesignPoint) -> tuple[ModelSpec, Plan, Cluster]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import field, fields
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -23,7 +24,8 @@ class StrategyAxis(NamedTuple):
     order; without, they are pipeline stages. `in_traces` says that workloads of traces know the axis; only
     the predictor knows the others (`dse.training`). `since` is the schema version of studies that added the
     axis: where it is above 1, older points are taken to have the default, and labels and tables mention the
-    axis only where it is not that. Numbers are from `least` to `most`.
+    axis only where it is not that. Numbers are from `least` to `most`. A choice with a `pattern` may be any
+    other text that matches it, too; `further` says what that is.
     """
 
     name: str
@@ -36,6 +38,8 @@ class StrategyAxis(NamedTuple):
     in_traces: bool = True
     since: int = 1
     choices: tuple[str, ...] = ()
+    pattern: str = ""
+    further: str = ""
     least: int = 1
     most: int = _MAX_NUMBER
 
@@ -61,17 +65,21 @@ class StrategyAxis(NamedTuple):
         if self.kind != "choice":
             return f"{'integers' if plural else 'an integer'} from {self.least} to {self.most}"
         more = ", …" if len(self.choices) > _LISTED else ""
-        return f"one of {', '.join(self.choices[:_LISTED])}{more}"
+        or_else = f", or {self.further}" if self.pattern else ""
+        return f"one of {', '.join(self.choices[:_LISTED])}{more}{or_else}"
 
     def accepts(self, value: object) -> bool:
         """Whether this is one of its values."""
         if self.kind == "flag":
             return isinstance(value, bool)
         if self.kind == "choice":
-            return value in self.choices
+            return value in self.choices or self._matches(value)
         if isinstance(value, bool) or not isinstance(value, int):
             return False
         return self.least <= value <= self.most
+
+    def _matches(self, value: object) -> bool:
+        return bool(self.pattern) and isinstance(value, str) and bool(re.fullmatch(self.pattern, value))
 
     def cell(self, value: AxisValue) -> str:
         """Return a value as a table shows it."""
@@ -125,11 +133,22 @@ def count(
 
 
 def choice(
-    choices: Sequence[str], meaning: str, *, since: int, word: str = "{}", heading: tuple[str, str]
+    choices: Sequence[str],
+    meaning: str,
+    *,
+    since: int,
+    word: str = "{}",
+    heading: tuple[str, str],
+    pattern: str = "",
+    further: str = "",
 ) -> Any:
-    """Return a field that only predictions know, one of some texts, by default the first."""
+    """Return a field that only predictions know, one of some texts, by default the first.
+
+    Texts that match `pattern` are values, too; `further` says in messages what they are.
+    """
     about = {"kind": "choice", "meaning": meaning, "word": word, "in_traces": False, "since": since}
-    metadata = {**about, "choices": tuple(choices), "heading": heading}
+    others = {"pattern": pattern, "further": further}
+    metadata = {**about, **others, "choices": tuple(choices), "heading": heading}
     return field(default=choices[0], metadata=metadata, kw_only=True)
 
 

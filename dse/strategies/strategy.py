@@ -8,9 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 
+from dse.files import conf_folder
 from dse.strategies.axes import AxisValue, StrategyAxis, axes_of, choice, count, degree, flag
 
 _SINCE = 5
+_SINCE_STAGES = 6
+_FRAMEWORK = "megatron-core"
+_FRAMEWORKS = sorted(path.stem for path in (conf_folder() / "framework").glob("*.yaml"))
 _ORDERS = ["-".join(names) for names in itertools.permutations(("tp", "cp", "ep", "dp", "pp"))]
 
 
@@ -44,12 +48,29 @@ class StrategyFields:
         heading=("schedule", ""),
     )
     chunks: int = count("vp", "model chunks of a stage under schedule=interleaved", since=_SINCE)
+    stages: str = choice(
+        ("even", "spread", "lighter-last", "lighter-ends", "balanced"),
+        "how layers are shared out to pipeline stages: by a rule, or how many each has, as 7-9x2-7",
+        since=_SINCE_STAGES,
+        word="{}-stages",
+        heading=("stages", ""),
+        pattern=r"\d{1,4}(x\d{1,4})?(-\d{1,4}(x\d{1,4})?)*",
+        further="the layers of each part in the order of the model, such as 7-9x2-7",
+    )
     zero: int = count(
         "zero",
         "stage of ZeRO without weight_sharded, which is stage 3",
         least=0,
         most=2,
         since=_SINCE,
+    )
+    shard_ranks: int = count(
+        "hsdp",
+        "ranks of dp that share a copy of the weights under weight_sharded (HSDP); 0: all, a single copy",
+        0,
+        least=0,
+        since=_SINCE_STAGES,
+        heading=("shard", "ranks"),
     )
     sequence_parallel: bool = flag(
         "seq-par",
@@ -115,6 +136,13 @@ class StrategyFields:
         "how ranks are placed, innermost first: tp, cp, ep, dp, pp in any order",
         since=_SINCE,
         heading=("order", ""),
+    )
+
+    framework: str = choice(
+        [_FRAMEWORK, *[name for name in _FRAMEWORKS if name != _FRAMEWORK]],
+        "what runs the step, a file of conf/framework: launch times, precision of gradients, kernels",
+        since=_SINCE_STAGES,
+        heading=("framework", ""),
     )
 
     def label(self) -> str:

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from dse.models.matrices import LayerKind, Matrix, matrices
 from dse.training.kernels import Kernel, Pass
-from dse.training.local import Local
-
-_ROW_SPLIT = {"output", "down"}  # tensor parallelism splits their inputs; of others the outputs
-_WHOLE = {"query_down", "key_value_down", "router"}  # copied on every tensor-parallel rank
+from dse.training.local import ROW_SPLIT, WHOLE, Local
 
 
 def layer(local: Local, kind: LayerKind) -> Pass:
@@ -53,7 +50,7 @@ def head(local: Local) -> Pass:
     kernels.product(local.tokens, width, local.model.d_model, bits=16, sums_bytes=_sums(local))
     logits = local.tokens * width
     # Cast to fp32, maximum, exponentials with their sum, softmax; back: gradient in fp32, cast.
-    kernels.memory(26 * logits, 14 * logits, 4)
+    kernels.memory(38 * logits, 14 * logits, 8)
     return kernels
 
 
@@ -72,7 +69,7 @@ def _fused(found: tuple[Matrix, ...]) -> list[Matrix]:
 
 
 def _is_column(*found: Matrix) -> bool:
-    return not any(matrix.name in _ROW_SPLIT | _WHOLE for matrix in found)
+    return not any(matrix.name in ROW_SPLIT | WHOLE for matrix in found)
 
 
 def _sums(local: Local) -> int:
@@ -87,9 +84,9 @@ def _product(local: Local, kernels: Pass, matrix: Matrix) -> None:
         tp, count = local.expert_tp, max(1, matrix.count // local.plan.ep)
         tokens = local.expert_tokens / count
     inputs, outputs = float(matrix.inputs), float(matrix.outputs)
-    if matrix.name in _ROW_SPLIT:
+    if matrix.name in ROW_SPLIT:
         inputs /= tp
-    elif matrix.name not in _WHOLE:
+    elif matrix.name not in WHOLE:
         outputs /= tp
         if matrix.name == "query" and local.model.latent_attention is None:
             outputs = local.query_width + local.key_width + local.value_width

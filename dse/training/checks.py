@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dse.accelerators.cluster import Cluster
+from dse.errors import InputError
 from dse.models import ModelSpec
 from dse.strategies.divisibility import InfeasibleStrategy
+from dse.training.groups import groups_of
 from dse.training.kernels import PRECISION_BITS
-from dse.training.plan import Plan
+from dse.training.plan import ORDER, STAGES, Plan
+from dse.training.schedules import SCHEDULES, schedule_named
 
 _CHOICES = {
+    "stages": STAGES,
+    "schedule": tuple(sorted(SCHEDULES)),
     "context": ("ring", "ulysses", "gather"),
     "recompute": ("none", "selective", "full"),
     "precision": tuple(PRECISION_BITS),
@@ -24,9 +29,10 @@ def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
     Raises:
         InfeasibleStrategy: names the choice, what it is, and what is allowed.
     """
-    for name in ("dp", "tp", "pp", "cp", "ep", "micro_batch", "chunks"):
-        if getattr(plan, name) < 1:
-            raise InfeasibleStrategy(f"{name} is {getattr(plan, name)}; it must be at least 1")
+    for name in ("dp", "tp", "pp", "cp", "ep", "expert_tp", "micro_batch", "chunks"):
+        _at_least_one(plan, name)
+    for name in ("recompute_layers", "shard_ranks"):
+        _at_least_one(plan, name)
     for name, allowed in _CHOICES.items():
         if getattr(plan, name) not in allowed:
             raise InfeasibleStrategy(
@@ -40,6 +46,18 @@ def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
     _check_shards(model, plan)
     _check_experts(model, plan)
     _check_options(model, plan, cluster)
+    _check_stages(plan)
+    _check_copies(model, plan)
+    if problem := schedule_named(plan.schedule).problem(plan.pp, plan.chunks, micro_batches(model, plan)):
+        raise InfeasibleStrategy(problem)
+    if plan.order != ORDER:  # which can be placed whenever degrees pass the checks above
+        _check_order(plan)
+
+
+def _at_least_one(plan: Plan, name: str) -> None:
+    value = getattr(plan, name)  # None leaves it to a rule
+    if value is not None and value < 1:
+        raise InfeasibleStrategy(f"{name} is {value}; it must be at least 1")
 
 
 def micro_batches(model: ModelSpec, plan: Plan) -> int:
@@ -76,16 +94,22 @@ def _check_shards(model: ModelSpec, plan: Plan) -> None:
     _divides("cp" if pieces == plan.cp else "2 cp", pieces, "the sequence", model.seq_len)
     if plan.context == "ulysses":
         _divides("tp x cp", plan.tp * plan.cp, "the heads (context=ulysses)", model.num_heads)
-    if plan.sequence_parallel and plan.tp == 1:
-        raise InfeasibleStrategy("sequence_parallel has no effect with tp 1; leave it out, or use cp")
-    micro_batches(model, plan)
+    if plan.sequence_parallel:
+        if plan.tp == 1:
+            raise InfeasibleStrategy("sequence_parallel has no effect with tp 1; leave it out, or use cp")
+        _divides("tp", plan.tp, "the sequence of a rank (sequence_parallel)", model.seq_len // plan.cp)
 
 
 def _check_experts(model: ModelSpec, plan: Plan) -> None:
     if model.experts is None:
         if plan.ep > 1:
             raise InfeasibleStrategy(f"ep is {plan.ep}, but {model.name} has no experts; it must be 1")
+        if plan.expert_tp is not None:
+            raise InfeasibleStrategy(
+                f"expert_tp is {plan.expert_tp}, but {model.name} has no experts; leave it out"
+            )
         return
+    _divides("tp", plan.tp, "the width of the shared experts", model.experts.shared_width)
     _divides("ep", plan.ep, "the experts", model.experts.count)
     expert_tp = plan.tp if plan.expert_tp is None else plan.expert_tp
     _divides("expert_tp", expert_tp, "the width of an expert", model.experts.d_ff)
@@ -94,10 +118,10 @@ def _check_experts(model: ModelSpec, plan: Plan) -> None:
 
 
 def _check_options(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
-    if plan.precision in ("fp8", "fp4") and plan.precision not in cluster.accelerator.peak_tflops:
-        known = ", ".join(cluster.accelerator.peak_tflops)
+    if plan.precision not in cluster.accelerator.peak_tflops:
+        known = ", ".join(name for name in PRECISION_BITS if name in cluster.accelerator.peak_tflops)
         raise InfeasibleStrategy(
-            f"precision is {plan.precision}, which {cluster.accelerator.name} does not have; it has {known}"
+            f"precision is {plan.precision}, which {cluster.accelerator.name} does not have; write {known}"
         )
     if plan.attention == "unfused" and (plan.cp > 1 or model.latent_attention is not None):
         raise InfeasibleStrategy(
@@ -107,7 +131,42 @@ def _check_options(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
         raise InfeasibleStrategy(
             "recompute_layers has no effect with recompute=none; write full or selective"
         )
-    if plan.zero >= 2 and plan.pp > 1 and plan.zero == 2:
+    if plan.zero == 2 and plan.pp > 1:
         raise InfeasibleStrategy(
             "zero 2 with pp > 1 would reduce the gradients of every micro-batch; write 1"
         )
+    if plan.zero == 3 and not plan.overlap_dp:
+        raise InfeasibleStrategy(
+            "overlap_dp=false has no effect with zero 3, which gathers weights a layer ahead; leave it out"
+        )
+
+
+def _check_copies(model: ModelSpec, plan: Plan) -> None:
+    if plan.shard_ranks is None:
+        return
+    if plan.zero != 3:
+        raise InfeasibleStrategy(f"shard_ranks has no effect with zero {plan.zero}; it must be 3 (FSDP)")
+    if plan.cp > 1 or model.experts is not None:
+        raise InfeasibleStrategy("shard_ranks goes without cp and without experts; leave it out")
+    _divides("shard_ranks", plan.shard_ranks, "dp", plan.dp)
+    if plan.shard_ranks in (1, plan.dp):
+        raise InfeasibleStrategy(
+            f"shard_ranks is {plan.shard_ranks} of dp {plan.dp}: write zero 1 for whole copies, and leave it "
+            "out for a single one"
+        )
+
+
+def _check_stages(plan: Plan) -> None:
+    if plan.stages != "even" and plan.layers_per_stage:
+        raise InfeasibleStrategy(
+            f"stages is {plan.stages}, and layers_per_stage says it too: leave out one of them"
+        )
+    if plan.pp == 1 and (plan.stages != "even" or plan.layers_per_stage):
+        raise InfeasibleStrategy("stages and layers_per_stage have no effect with pp 1; leave them out")
+
+
+def _check_order(plan: Plan) -> None:
+    try:
+        groups_of(plan)
+    except InputError as error:
+        raise InfeasibleStrategy(str(error)) from None

@@ -18,11 +18,16 @@ _BETWEEN_NODES = 0.92  # of the line rate of NICs: InfiniBand and RoCE with GPUD
 
 @dataclass(frozen=True)
 class Links:
-    """The links of a communicator group: bytes per second of a ring through it, and the latency of a hop."""
+    """The links of a communicator group.
+
+    `bandwidth` is that of a ring through it, `exchange_bandwidth` what each rank sends to all others at once,
+    in bytes per second; `latency_s` that of a hop.
+    """
 
     size: int
     bandwidth: float
     latency_s: float
+    exchange_bandwidth: float
 
     @classmethod
     def of(cls, group: Group, cluster: Cluster) -> Links:
@@ -36,7 +41,13 @@ class Links:
         bandwidth = min(inner, bandwidth * _BETWEEN_NODES) if crosses else inner
         used = [tier for tier, part in zip(cluster.tiers, spans, strict=True) if part.senders]
         latency = max([tier.latency_us for tier in used], default=0.0)
-        return cls(group.size, bandwidth, latency * 1e-6)
+        # Of a rank's bytes those for its node pass NVLink; those that leave a unit, the rank's own NIC.
+        shares = [(spans[0].members - 1) / inner]
+        for below, tier in zip(spans, cluster.tiers[1:], strict=False):
+            shares.append((group.size - below.fewest) / (tier.bandwidth_gbps * 1e9 * _BETWEEN_NODES))
+        slowest = max(shares)
+        exchange = group.size / slowest if slowest else bandwidth
+        return cls(group.size, bandwidth, latency * 1e-6, exchange)
 
     def all_reduce_s(self, size_bytes: float) -> float:
         """The faster of ring and tree.
@@ -44,7 +55,7 @@ class Links:
         A ring moves 2 (p - 1) / p of the bytes in 2 (p - 1) steps (Patarasuk and Yuan 2009); a double binary
         tree the bytes twice, in 2 log2 p steps (Sanders et al. 2009).
         """
-        if self.size == 1:
+        if self.size == 1 or not size_bytes:
             return 0.0
         moved = 2 * size_bytes / self.bandwidth
         ring = (self.size - 1) / self.size * moved + 2 * (self.size - 1) * self.latency_s
@@ -53,7 +64,7 @@ class Links:
 
     def gather_s(self, size_bytes: float) -> float:
         """All-gather or reduce-scatter of `size_bytes`: (p - 1) / p of them pass every link of the ring."""
-        if self.size == 1:
+        if self.size == 1 or not size_bytes:
             return 0.0
         moved = (self.size - 1) / self.size * size_bytes / (self.bandwidth * _GATHER)
         return (
@@ -61,12 +72,14 @@ class Links:
         )
 
     def exchange_s(self, size_bytes: float) -> float:
-        """All-to-all in which each rank sends `size_bytes` in all, (p - 1) / p of them to others."""
-        if self.size == 1:
+        """All-to-all of `size_bytes` a rank, a p-th of them for each.
+
+        With q ranks in a node (q - 1) / p of them pass NVLink and (p - q) / p the rank's own NIC, both at
+        once.
+        """
+        if self.size == 1 or not size_bytes:
             return 0.0
-        return (
-            FIXED_S + self.latency_s + (self.size - 1) / self.size * size_bytes / (self.bandwidth * _EXCHANGE)
-        )
+        return FIXED_S + self.latency_s + size_bytes / (self.exchange_bandwidth * _EXCHANGE)
 
     def send_s(self, size_bytes: float) -> float:
         """A message to the next rank of the group."""

@@ -6,9 +6,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dse.models import ModelSpec
+from dse.models.counts import ParameterCounts, parameters
+from dse.models.matrices import LayerKind
 from dse.training.frameworks import Framework, framework_named
 from dse.training.kernels import PRECISION_BITS
 from dse.training.plan import Plan
+
+ROW_SPLIT = {"output", "down"}
+"""Matrices of which tensor parallelism splits the inputs; of others the outputs."""
+
+WHOLE = {"query_down", "key_value_down", "router"}
+"""Matrices that every rank of tensor parallelism has."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,11 @@ class Local:
         """The program that runs the step."""
         found = framework_named(self.plan.framework)
         return found if self.plan.launch_us is None else replace(found, launch_us=self.plan.launch_us)
+
+    @cached_property
+    def parameters(self) -> ParameterCounts:
+        """Parameters of the whole model."""
+        return parameters(self.model)
 
     @cached_property
     def tokens(self) -> float:
@@ -82,11 +95,35 @@ class Local:
         """
         experts = self.model.experts
         assert experts is not None
-        share = self.plan.tp / self.expert_tp if self.plan.sequence_parallel or self.plan.tp > 1 else 1.0
-        factor = experts.imbalance
-        if experts.capacity_factor is not None:
-            factor = min(factor, experts.capacity_factor)
-        return self.tokens * experts.top_k * factor / share
+        return self.tokens * experts.top_k * self.expert_load * self.expert_tp / self.plan.tp
+
+    @cached_property
+    def expert_load(self) -> float:
+        """Tokens that the busiest NPU's experts take over their mean.
+
+        Where every NPU has all experts, it takes what it brings. A capacity factor bounds it.
+        """
+        experts = self.model.experts
+        assert experts is not None
+        load = experts.imbalance if self.plan.ep > 1 else 1.0
+        return load if experts.capacity_factor is None else min(load, experts.capacity_factor)
+
+    def has_experts(self, kind: LayerKind) -> bool:
+        """Whether layers of a kind have a mixture of experts."""
+        return self.model.experts is not None and kind != "dense"
+
+    def tensor_blocks(self, kind: LayerKind) -> int:
+        """Blocks of a layer before and after which the ranks of tensor parallelism meet.
+
+        Attention and feed-forward are such blocks. With sequence parallelism experts take the tokens that a
+        rank has: only shared ones are a block (Megatron-Core). Prediction layers begin with a projection.
+        """
+        blocks = 2 + (kind == "prediction")
+        if self.plan.sequence_parallel and self.has_experts(kind):
+            experts = self.model.experts
+            assert experts is not None
+            blocks -= not experts.shared_width
+        return blocks
 
     @cached_property
     def dropout_bytes(self) -> int:

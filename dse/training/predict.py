@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dse.accelerators.cluster import Cluster
-from dse.accelerators.placement import Group, placement
+from dse.accelerators.placement import Group
 from dse.models import ModelSpec
 from dse.models.flops import training_flops
+from dse.training.balance import balanced
 from dse.training.checks import check, micro_batches
 from dse.training.collectives import Links
+from dse.training.groups import groups_of
 from dse.training.layout import Chunk, stages
 from dse.training.local import Local
-from dse.training.memory import Weights, chunk_weights, stage_bytes
+from dse.training.memory import Weights, stage_bytes, stage_weights
 from dse.training.plan import Plan
 from dse.training.prediction import Prediction
 from dse.training.schedules import PipelineTimes, StageTimes, pipelines, schedule_named
@@ -38,7 +40,7 @@ def predict(model: ModelSpec, plan: Plan, cluster: Cluster) -> Prediction:
         InfeasibleStrategy: the plan cannot run; says why.
     """
     check(model, plan, cluster)
-    return _Step(model, plan, cluster).prediction()
+    return _Step(model, balanced(model, plan, cluster), cluster).prediction()
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ class PredictedPipeline:
 def predicted_pipeline(model: ModelSpec, plan: Plan, cluster: Cluster) -> PredictedPipeline:
     """Return the pipeline that `predict` times; raises as it does."""
     check(model, plan, cluster)
-    step = _Step(model, plan, cluster)
-    after = step._gradients()
+    step = _Step(model, balanced(model, plan, cluster), cluster)
+    after = step._gradients(step._pipelines()[1])
     return PredictedPipeline(
         step.passes,
         step.stages,
@@ -80,9 +82,7 @@ class _Step:
 
     @cached_property
     def groups(self) -> dict[str, Group]:
-        plan = self.plan
-        degrees = {"tp": plan.tp, "cp": plan.cp, "ep": plan.ep, "dp": plan.dp, "pp": plan.pp}
-        return placement(plan.order, {**degrees, "expert_tp": self.local.expert_tp})
+        return groups_of(self.plan)
 
     @cached_property
     def stages(self) -> tuple[tuple[Chunk, ...], ...]:
@@ -106,7 +106,7 @@ class _Step:
         return [[known[chunk] for chunk in stage] for stage in self.stages]
 
     def links(self, axis: str) -> Links:
-        return Links.of(self.groups[axis], self.cluster)
+        return self.timer.links(axis)
 
     def prediction(self) -> Prediction:
         silent, timed = self._pipelines()
@@ -116,7 +116,7 @@ class _Step:
             parts = parts.plus(own.both, self.micro_batches)
         parts.add("pp_bubble", silent.makespan_s - silent.busy_s[busiest])
         parts.add("p2p", timed.makespan_s - silent.makespan_s)
-        for part, seconds in self._gradients().items():
+        for part, seconds in self._gradients(timed).items():
             parts.add(part, seconds)
         step_s = parts.total_s
         memory = self._memory(timed)
@@ -155,44 +155,77 @@ class _Step:
         return self.links("pp").send_s(2 * self.local.tokens * self.model.d_model / self.plan.tp)
 
     @cached_property
-    def _stage_weights(self) -> list[Weights]:
-        known: dict[tuple[Chunk, ...], Weights] = {}
-        for stage in dict.fromkeys(self.stages):  # most stages are alike
-            own = [chunk_weights(self.local, chunk) for chunk in stage]
-            known[stage] = Weights(sum(one.dense for one in own), sum(one.experts for one in own))
+    def _stage_weights(self) -> list[tuple[Weights, ...]]:
+        """Weights of the chunks of each stage."""
+        known = {stage: tuple(stage_weights(self.local, stage)) for stage in dict.fromkeys(self.stages)}
         return [known[stage] for stage in self.stages]
 
-    def _gradients(self) -> Mapping[str, float]:
-        """Exposed reduction of gradients and the optimiser, of the stage with most weights."""
-        plan = self.plan
-        stage = max(range(plan.pp), key=lambda one: self._stage_weights[one].total)
-        weights = self._stage_weights[stage]
-        exposed = 0.0 if plan.zero == 3 else self._exposed_s(stage, weights)
-        return {"dp": exposed, "optimizer": self._optimizer_s(weights)}
+    def _gradients(self, timed: PipelineTimes) -> Mapping[str, float]:
+        """Exposed reduction of gradients and the optimiser, of the stage where it takes longest."""
+        stages = [_sum(stage) for stage in dict.fromkeys(self._stage_weights)]
+        exposed = 0.0 if self.plan.zero == 3 else self._scattered_s(timed) + self._gathered_s()
+        return {"dp": exposed, "optimizer": max(map(self._optimizer_s, stages))}
 
-    def _exposed_s(self, stage: int, weights: Weights) -> float:
-        """What of reducing gradients and gathering weights the last backward pass does not hide."""
-        plan, gradient = self.plan, float(self.local.framework.gradient_bytes)
+    def _scattered_s(self, timed: PipelineTimes) -> float:
+        """What of reducing gradients comes after the pipeline, on the stage that ends last.
+
+        The buckets of a chunk are reduced during its last backward pass, after those of earlier chunks; the
+        last bucket has nothing to hide behind. ZeRO-2 reduces those of every micro-batch.
+        """
+        plan = self.plan
+        rounds = self.micro_batches if plan.zero == 2 else 1
+        reduced_s = {
+            own: rounds * self._reduce_s(own) for stage in dict.fromkeys(self._stage_weights) for own in stage
+        }
+        splits = schedule_named(plan.schedule).splits_backward
+        last = 0.0
+        for passes, weights, complete, finish in zip(
+            self.passes, self._stage_weights, timed.gradients_s, timed.finish_s, strict=True
+        ):
+            end = 0.0 if plan.overlap_dp else finish
+            for chunk in sorted(range(len(passes)), key=complete.__getitem__):
+                taken = reduced_s[weights[chunk]]
+                if not plan.overlap_dp:
+                    end += taken
+                    continue
+                own = passes[chunk]
+                begin = complete[chunk] - rounds * (own.weight_s if splits else own.backward.total_s)
+                end = max(max(end, begin) + taken, complete[chunk] + _FIRST_BUCKET * taken)
+            last = max(last, end)
+        return max(0.0, last - timed.makespan_s)
+
+    def _reduce_s(self, weights: Weights) -> float:
+        """Sum the gradients of a chunk over all who have its weights; from ZeRO-1 on, each gets a share."""
+        gradient = float(self.local.framework.gradient_bytes)
         dense, experts = self.links("dp_cp"), self.links("expert_dp")
-        if plan.zero == 0:
-            total = dense.all_reduce_s(gradient * weights.dense) + experts.all_reduce_s(
+        if self.plan.zero == 0:
+            return dense.all_reduce_s(gradient * weights.dense) + experts.all_reduce_s(
                 gradient * weights.experts
             )
-            gathered = 0.0
-        else:
-            rounds = self.micro_batches if plan.zero == 2 else 1
-            total = rounds * (
-                dense.gather_s(gradient * weights.dense) + experts.gather_s(gradient * weights.experts)
-            )
-            gathered = dense.gather_s(2 * weights.dense) + experts.gather_s(2 * weights.experts)
-        if not plan.overlap_dp:
-            return total + gathered
-        own = self.passes[stage]
-        backward, forward = own[0].backward.total_s, own[0].forward.total_s
-        rounds = self.micro_batches if plan.zero == 2 else 1
-        return max(_FIRST_BUCKET * total, total - rounds * backward) + max(
-            _FIRST_BUCKET * gathered, gathered - forward
-        )
+        return dense.gather_s(gradient * weights.dense) + experts.gather_s(gradient * weights.experts)
+
+    def _gathered_s(self) -> float:
+        """What of gathering weights (ZeRO-1 and 2) the first forward passes do not hide.
+
+        A chunk needs all of its weights at the end of its first forward pass: before it run the first passes
+        of earlier stages, and those of as many micro-batches as there are stages through each earlier chunk.
+        """
+        plan = self.plan
+        if plan.zero == 0:
+            return 0.0
+        exposed = filled = 0.0
+        dense, experts = self.links("dp_cp"), self.links("expert_dp")
+        for passes, weights in zip(self.passes, self._stage_weights, strict=True):
+            taken, hidden = 0.0, filled
+            for own, chunk in zip(passes, weights, strict=True):
+                one = dense.gather_s(2 * chunk.dense) + experts.gather_s(2 * chunk.experts)
+                taken += one
+                forward = own.forward.total_s
+                left = max(_FIRST_BUCKET * one, taken - hidden - forward) if plan.overlap_dp else taken
+                exposed = max(exposed, left)
+                hidden += min(plan.pp, self.micro_batches) * forward
+            filled += passes[0].forward.total_s
+        return exposed
 
     def _optimizer_s(self, weights: Weights) -> float:
         """Adam on the share of each rank, and the norm of all gradients that it holds."""
@@ -208,11 +241,21 @@ class _Step:
 
     def _memory(self, timed: PipelineTimes) -> dict[str, int]:
         """Categories of the fullest stage."""
-        most: dict[
-            tuple[Chunk, ...], int
-        ] = {}  # of stages that are alike, the one that holds most is fullest
+        # Of stages that are alike, the one that holds most is fullest.
+        most: dict[tuple[Chunk, ...], int] = {}
         for chunks, held in zip(self.stages, timed.in_flight, strict=True):
             most[chunks] = max(held, most.get(chunks, 0))
-        found = [stage_bytes(self.local, chunks, held, self.groups) for chunks, held in most.items()]
+        weights = dict(zip(self.stages, self._stage_weights, strict=True))
+        found = [
+            stage_bytes(self.local, chunks, _sum(weights[chunks]), held, self.groups)
+            for chunks, held in most.items()
+        ]
         fullest = max(found, key=lambda one: sum(one.values()))
         return {category: round(size) for category, size in fullest.items()}
+
+
+def _sum(weights: tuple[Weights, ...]) -> Weights:
+    total = Weights(0.0, 0.0)
+    for own in weights:
+        total = total.plus(own)
+    return total

@@ -11,7 +11,7 @@ from dse.models import ModelSpec
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.training.layout import Chunk
 from dse.training.local import Local
-from dse.training.memory import chunk_weights
+from dse.training.memory import Weights, stage_weights
 from dse.training.plan import Plan
 from dse.training.predict import PredictedPipeline, predicted_pipeline
 from dse.training.step import Passes
@@ -81,7 +81,12 @@ def exchanged_structure(model: ModelSpec, plan: Plan, cluster: Cluster) -> StepS
     return StepStructure(
         schedule=plan.schedule,
         stages=tuple(
-            tuple(writer.work(own, chunk) for own, chunk in zip(passes, chunks, strict=True))
+            tuple(
+                writer.work(own, chunk, weights)
+                for own, chunk, weights in zip(
+                    passes, chunks, stage_weights(writer.local, chunks), strict=True
+                )
+            )
             for passes, chunks in zip(step.passes, step.chunks, strict=True)
         ),
         micro_batches=step.micro_batches,
@@ -127,15 +132,16 @@ class _Exchange:
         self.axes = _axes(plan)
         self._hidden = round(2 * self.local.tokens * model.d_model)
 
-    def work(self, own: Passes, chunk: Chunk) -> ChunkWork:
+    def work(self, own: Passes, chunk: Chunk, weights: Weights) -> ChunkWork:
         """Return a chunk with its collectives spread over its layers."""
         weight_ns = _ns(own.weight_s)
         backward = Parts(own.backward)
+        pieces = sum(count * self.local.tensor_blocks(kind) for kind, count in chunk.layers)
         return ChunkWork(
-            forward=self._spread(own.forward, 0, 2 * chunk.count),
-            backward=self._spread(backward, weight_ns, 2 * chunk.count),
+            forward=self._spread(own.forward, 0, pieces),
+            backward=self._spread(backward, weight_ns, pieces),
             weight_ns=weight_ns,
-            gradients=self._gradients(chunk) if self.plan.zero < 2 else (),
+            gradients=self._gradients(weights) if self.plan.zero < 2 else (),
         )
 
     def after(self, chunks: tuple[Chunk, ...]) -> tuple[Part, ...]:
@@ -145,8 +151,8 @@ class _Exchange:
         optimizer: tuple[Part, ...] = (Compute(_ns(self.step.optimizer_s)),)
         if self.plan.zero == 0:
             return optimizer
-        dense = sum(chunk_weights(self.local, chunk).dense for chunk in chunks)
-        experts = sum(chunk_weights(self.local, chunk).experts for chunk in chunks)
+        weights = stage_weights(self.local, chunks)
+        dense, experts = sum(own.dense for own in weights), sum(own.experts for own in weights)
         return (*optimizer, *self._reduced(dense, experts, 2.0, "all_gather"))
 
     def _spread(self, parts: Parts, weight_ns: int, pieces: int) -> tuple[Part, ...]:
@@ -173,8 +179,7 @@ class _Exchange:
             Collective("tp", "all_gather", self._hidden // self.plan.tp),
         )
 
-    def _gradients(self, chunk: Chunk) -> tuple[Collective, ...]:
-        weights = chunk_weights(self.local, chunk)
+    def _gradients(self, weights: Weights) -> tuple[Collective, ...]:
         kind = "reduce_scatter" if self.plan.zero else "all_reduce"
         return self._reduced(weights.dense, weights.experts, self.local.framework.gradient_bytes, kind)
 
@@ -218,11 +223,12 @@ def _ns(seconds: float) -> int:
 
 def _system(name: str, network: tuple[Dimension, ...], cluster: Cluster) -> SystemSpec:
     ring = ("ring",) * len(network)
+    peaks = cluster.accelerator.peak_tflops
     return SystemSpec(
         name=name,
         network=network,
         collectives=CollectiveAlgorithms(ring, ring, ring, ring),
-        peak_tflops=cluster.accelerator.peak_tflops["bf16"],
+        peak_tflops=peaks["bf16"] if "bf16" in peaks else peaks["fp16"],
         memory_bandwidth_gbps=cluster.accelerator.memory_bandwidth_gbps,
         track_local_memory=False,
     )

@@ -11,10 +11,9 @@ from dse.accelerators.placement import Group
 from dse.models.matrices import LayerKind
 from dse.training.blocks import embedding, head, layer
 from dse.training.collectives import Links
-from dse.training.kernels import Pass
 from dse.training.layout import Chunk
 from dse.training.local import Local
-from dse.training.memory import layer_activations, layer_weights
+from dse.training.memory import Weights, kept_bytes, layer_weights
 from dse.training.timing import Parts, Rates, kernels_s
 
 HOST_LINK = 25e9
@@ -23,7 +22,10 @@ HOST_LINK = 25e9
 
 @dataclass(frozen=True)
 class Passes:
-    """Seconds of one micro-batch by part: forward, backward with recomputation, of it weight gradients."""
+    """Seconds of one micro-batch by part: forward, backward with recomputation.
+
+    `weight_s` of the latter are gradients of weights, and what of scattering them (ZeRO-3) nothing hides.
+    """
 
     forward: Parts
     backward: Parts
@@ -53,7 +55,13 @@ class Timer:
 
     def links(self, axis: str) -> Links:
         """The links of the groups of an axis."""
-        return Links.of(self.groups[axis], self.cluster)
+        if axis not in self._links:
+            self._links[axis] = Links.of(self.groups[axis], self.cluster)
+        return self._links[axis]
+
+    @cached_property
+    def _links(self) -> dict[str, Links]:
+        return {}
 
     def chunk(self, chunk: Chunk) -> Passes:
         """Time of one micro-batch on a chunk."""
@@ -61,26 +69,21 @@ class Timer:
         for kind, count in chunk.layers:
             if count == 0:
                 continue
-            plain, again = self._layer(kind, False), self._layer(kind, True)
-            repeated = self._repeated(chunk.count) / chunk.count
-            forward = forward.plus(plain.forward, count)
-            backward = backward.plus(plain.backward, count * (1 - repeated)).plus(
-                again.backward, count * repeated
-            )
-            weight_s += count * plain.weight_s
-        ends = [embedding] * chunk.has_embedding + [head] * chunk.has_head
-        for block in ends:
-            own = self._end(block(self.local), is_head=block is head)
-            forward, backward = forward.plus(own.forward), backward.plus(own.backward)
-            weight_s += own.weight_s
+            repeated = chunk.repeated / chunk.count
+            for is_recomputed, share in ((False, 1 - repeated), (True, repeated)):
+                if share:
+                    one = self._layer(kind, is_recomputed)
+                    forward = forward.plus(one.forward, count * share)
+                    backward = backward.plus(one.backward, count * share)
+                    weight_s += count * share * one.weight_s
+        further = self.local.model.prediction_layers  # these embed tokens and predict some, too
+        rows = chunk.has_embedding + further * chunk.has_head
+        for is_head, times in ((False, rows), (True, (1 + further) * chunk.has_head)):
+            if times:
+                own = self._end(is_head=is_head)
+                forward, backward = forward.plus(own.forward, times), backward.plus(own.backward, times)
+                weight_s += times * own.weight_s
         return Passes(forward, backward, weight_s)
-
-    def _repeated(self, layers: int) -> int:
-        """Layers of a chunk that are computed again."""
-        plan = self.local.plan
-        if plan.recompute == "none":
-            return 0
-        return layers if plan.recompute_layers is None else min(plan.recompute_layers, layers)
 
     def _layer(self, kind: LayerKind, is_recomputed: bool) -> Passes:
         key = (kind, is_recomputed)
@@ -95,44 +98,42 @@ class Timer:
     def _timed(self, kind: LayerKind, is_recomputed: bool) -> Passes:
         local, plan = self.local, self.local.plan
         kernels = layer(local, kind)
-        has_experts = local.model.experts is not None and kind != "dense"
         forward = kernels_s(kernels.forward, self.rates)
         backward = kernels_s(kernels.backward, self.rates)
-        self._communicate(forward, backward, has_experts)
+        self._communicate(forward, backward, kind)
         if is_recomputed and plan.recompute == "full":
             backward = backward.plus(forward)
         if is_recomputed and plan.recompute == "selective":
             backward = backward.plus(kernels_s(kernels.selective, self.rates))
         if plan.zero == 3:
-            self._gather_weights(kind, forward, backward)
+            self._gather_weights(layer_weights(local, kind), forward, backward)
         if plan.offload == "activations":
-            moved = layer_activations(local, kind)[0] / HOST_LINK
+            moved = kept_bytes(local, kind, is_recomputed=is_recomputed) / HOST_LINK
             for one in (forward, backward):
                 one.add("memory_bound", max(0.0, moved - one.total_s))
         products = backward.get("matrix_products", 0.0) - (
             forward.get("matrix_products", 0.0) if is_recomputed and plan.recompute == "full" else 0.0
         )
-        return Passes(forward, backward, products / 2)
+        return Passes(forward, backward, products / 2 + backward.get("dp", 0.0))
 
-    def _communicate(self, forward: Parts, backward: Parts, has_experts: bool) -> None:
+    def _communicate(self, forward: Parts, backward: Parts, kind: LayerKind) -> None:
         """Add the collectives inside a layer, as far as nothing hides them."""
         local, plan = self.local, self.local.plan
         size = 2 * local.tokens * local.model.d_model
         exposed = 1 - (local.framework.tp_overlap if plan.overlap_tp else 0.0)
         if plan.tp > 1:
-            links = self.links("tp")
-            if (
-                plan.sequence_parallel
-            ):  # the inputs of products are gathered again for the gradients of weights
-                one = 2 * links.gather_s(size)
-                forward.add("tp", exposed * 2 * one)
-                backward.add("tp", exposed * 3 * one)
+            links, blocks = self.links("tp"), local.tensor_blocks(kind)
+            if plan.sequence_parallel:  # backwards, inputs are gathered again for the gradients of weights
+                one = links.gather_s(size)
+                forward.add("tp", exposed * blocks * 2 * one)
+                backward.add("tp", exposed * blocks * 3 * one)
             else:
-                forward.add("tp", exposed * 2 * links.all_reduce_s(size))
-                backward.add("tp", exposed * 2 * links.all_reduce_s(size))
+                one = links.all_reduce_s(size)
+                forward.add("tp", exposed * blocks * one)
+                backward.add("tp", exposed * blocks * one)
         if plan.cp > 1:
             self._exchange_context(forward, backward)
-        if has_experts and plan.ep > 1:
+        if local.has_experts(kind):
             self._exchange_tokens(forward, backward)
 
     def _exchange_context(self, forward: Parts, backward: Parts) -> None:
@@ -152,40 +153,60 @@ class Timer:
         backward.add("cp", max(0.0, 2 * one - hidden * backward.get("attention", 0.0)))
 
     def _exchange_tokens(self, forward: Parts, backward: Parts) -> None:
-        """Tokens go to their experts and back; those of expert_tp meet and part again."""
+        """Tokens go to their experts and back; those of expert_tp meet and part again.
+
+        Without sequence parallelism the ranks of tensor parallelism have the same tokens: with ep 1 nothing
+        moves, and what experts return is summed as in a dense layer.
+        """
         local, plan = self.local, self.local.plan
         experts = local.model.experts
         assert experts is not None
-        sent = 2 * local.tokens * experts.top_k * local.model.d_model * experts.imbalance / plan.tp
+        sent = 2 * local.tokens * experts.top_k * local.model.d_model * local.expert_load / plan.tp
         one = 2 * self.links("ep").exchange_s(sent)
-        if local.expert_tp > 1:
+        if local.expert_tp > 1 and (plan.ep > 1 or plan.sequence_parallel):
             one += 2 * self.links("expert_tp").gather_s(sent * local.expert_tp)
         forward.add("ep", one)
         backward.add("ep", one)
 
-    def _gather_weights(self, kind: LayerKind, forward: Parts, backward: Parts) -> None:
+    def _gather_weights(self, weights: Weights, forward: Parts, backward: Parts) -> None:
         """ZeRO-3: both passes gather weights a layer ahead; gradients are scattered (Zhao et al. 2023)."""
-        weights = layer_weights(self.local, kind)
-        gather = self._spread_s(weights.dense, weights.experts, 2.0)
-        scatter = self._spread_s(weights.dense, weights.experts, float(self.local.framework.gradient_bytes))
+        gather = self._spread_s(weights, 2.0)
+        scatter = self._reduce_s(weights)
         forward.add("dp", max(0.0, gather - forward.total_s))
         backward.add("dp", max(0.0, gather + scatter - backward.total_s))
 
-    def _spread_s(self, dense: float, experts: float, bytes_each: float) -> float:
-        seconds = self.links("dp_cp").gather_s(bytes_each * dense)
-        return seconds + (self.links("expert_dp").gather_s(bytes_each * experts) if experts else 0.0)
+    def _reduce_s(self, weights: Weights) -> float:
+        """Scatter gradients; with copies of the weights, their shards are summed over these too."""
+        size = float(self.local.framework.gradient_bytes)
+        seconds = self._spread_s(weights, size)
+        if self.local.plan.shard_ranks is not None:
+            shard = weights.dense / self.groups["dp_cp"].size
+            seconds += self.links("replicas").all_reduce_s(size * shard)
+        return seconds
 
-    def _end(self, kernels: Pass, *, is_head: bool) -> Passes:
+    def _spread_s(self, weights: Weights, bytes_each: float) -> float:
+        """Gather weights, or scatter their gradients, over all who have the same."""
+        dense = self.links("dp_cp").gather_s(bytes_each * weights.dense)
+        return dense + self.links("expert_dp").gather_s(bytes_each * weights.experts)
+
+    def _end(self, *, is_head: bool) -> Passes:
         """Embedding or head: over tp, features or logits are summed."""
         local, plan = self.local, self.local.plan
+        kernels = head(local) if is_head else embedding(local)
         forward, backward = kernels_s(kernels.forward, self.rates), kernels_s(kernels.backward, self.rates)
         if plan.tp > 1:
             links = self.links("tp")
             size = 2 * local.tokens * local.model.d_model
-            meet = links.gather_s(size) if plan.sequence_parallel else links.all_reduce_s(size)
             if is_head:  # maximum and sum of every token's exponentials
                 forward.add("tp", 2 * links.all_reduce_s(4 * local.tokens))
-                backward.add("tp", meet)
+            if plan.sequence_parallel:  # the head's inputs meet, and again for the gradient of its weights
+                forward.add("tp", links.gather_s(size))
+                backward.add("tp", (1 + is_head) * links.gather_s(size))
             else:
-                forward.add("tp", meet)
-        return Passes(forward, backward, backward.get("matrix_products", 0.0) / 2)
+                (backward if is_head else forward).add("tp", links.all_reduce_s(size))
+        if plan.zero == 3:  # the table stays between the passes
+            rows = local.model.output_dim if is_head else local.model.input_dim
+            table = Weights(rows * local.model.d_model / plan.tp, 0.0)
+            forward.add("dp", max(0.0, self._spread_s(table, 2.0) - forward.total_s))
+            backward.add("dp", max(0.0, self._reduce_s(table) - backward.total_s))
+        return Passes(forward, backward, backward.get("matrix_products", 0.0) / 2 + backward.get("dp", 0.0))

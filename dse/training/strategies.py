@@ -6,11 +6,11 @@ from operator import attrgetter
 
 from dse.models import ModelSpec
 from dse.strategies import InfeasibleStrategy, Strategy, check_values
-from dse.training.plan import Plan
+from dse.training.plan import STAGES, Plan
 
 _SAME = (
     *("dp", "tp", "pp", "cp", "ep", "schedule", "sequence_parallel", "context", "precision"),
-    *("attention", "overlap_tp", "overlap_dp", "offload", "order"),
+    *("attention", "overlap_tp", "overlap_dp", "offload", "order", "framework"),
 )
 _same_values = attrgetter(*_SAME)
 _RECOMPUTED = ("selective", "full")
@@ -28,15 +28,32 @@ def plan_of(model: ModelSpec, strategy: Strategy) -> Plan:
     """
     check_values(strategy)
     _refuse_idle(strategy)
+    is_rule = strategy.stages in STAGES
     return Plan(
         **dict(zip(_SAME, _same_values(strategy), strict=True)),
         chunks=_V_CHUNKS if strategy.schedule == "zb-v" else strategy.chunks,
         expert_tp=strategy.expert_tp or None,
         micro_batch=micro_batch(model, strategy),
+        stages=strategy.stages if is_rule else "even",
+        layers_per_stage=() if is_rule else listed_layers(strategy.stages),
         zero=3 if strategy.weight_sharded else strategy.zero,
+        shard_ranks=strategy.shard_ranks or None,
         recompute=_recompute(model, strategy),
         recompute_layers=strategy.recompute_layers or None,
     )
+
+
+def listed_layers(text: str) -> tuple[int, ...]:
+    """Return the layers of each part of the pipeline that a text lists.
+
+    >>> listed_layers("7-9x2-7")
+    (7, 9, 9, 7)
+    """
+    counts: list[int] = []
+    for word in text.split("-"):
+        layers, _, times = word.partition("x")
+        counts += [int(layers)] * int(times or 1)
+    return tuple(counts)
 
 
 def micro_batch(model: ModelSpec, strategy: Strategy) -> int:
@@ -88,11 +105,15 @@ def _refuse_idle(strategy: Strategy) -> None:
     idle = ""
     if strategy.weight_sharded and strategy.zero != 1:
         idle = f"zero={strategy.zero}: with weight_sharded it is 3"
+    elif strategy.shard_ranks and not strategy.weight_sharded:
+        idle = f"shard_ranks={strategy.shard_ranks}: weights are not sharded"
     elif strategy.chunks > 1 and strategy.schedule != "interleaved":
         count = _V_CHUNKS if strategy.schedule == "zb-v" else "one"
         idle = f"chunks={strategy.chunks}: schedule={strategy.schedule} has {count}"
     elif strategy.pp == 1 and strategy.schedule != "1f1b":
         idle = f"schedule={strategy.schedule}: pp is 1"
+    elif strategy.pp == 1 and strategy.stages != "even":
+        idle = f"stages={strategy.stages}: pp is 1"
     elif strategy.tp == 1 and (strategy.sequence_parallel or strategy.overlap_tp):
         idle = f"{'sequence_parallel' if strategy.sequence_parallel else 'overlap_tp'}=true: tp is 1"
     elif strategy.cp == 1 and strategy.context != "ring":

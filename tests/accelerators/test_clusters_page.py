@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dse.accelerators import accelerator, accelerator_names, aliases_of
 from dse.accelerators.registry import PRECISIONS
-from dse.config import compose_config
+from dse.accelerators.systems import cluster_file
 from dse.files import conf_folder
 from dse.units import format_bytes
 
@@ -50,8 +50,7 @@ def cluster_lines() -> list[str]:
     lines = []
     for path in sorted((conf_folder() / "system").glob("*.yaml")):
         if re.search("^accelerator:", path.read_text(), re.MULTILINE):
-            system = compose_config([f"system={path.stem}"]).system
-            assert system.accelerator is not None
+            system = cluster_file(path.stem)
             tiers = "; ".join(map(_tier, system.tiers))
             size = f"{system.nodes} x {system.npus_per_node}"
             lines.append(f"| `{path.stem}` | {size} `{system.accelerator}` | {tiers} |")

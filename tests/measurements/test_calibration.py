@@ -203,27 +203,32 @@ def test_keys_are_replaced_where_they_stand() -> None:
 
 
 def test_all_types_are_fitted_together_and_borrowers_with_their_lender() -> None:
-    rows = fitted_rows()
-    some = [row for row in rows if row.source in ("MegatronBridge", "MosaicML-LLMFoundry", "SimuMax-B200")]
+    """A run on a B300, which borrows the constants of the B200."""
+    sources = ("Korthikanti2022-Tab5", "MegatronBridge", "MosaicML-LLMFoundry", "NVIDIA-dgxc", "SimuMax-B200")
+    some = [row for row in fitted_rows() if row.source in sources and "GB300" not in row.gpu]
+    some[-1] = replace(some[-1], gpu="B300")
     steps, present, starts, reasons = shipped_problem(some)
     assert len(steps) == len(some)
     lenders = {step.owners[0].name for step in steps}
     assert lenders == {"a100_80", "b200", "gb200", "h100_sxm"}
-    assert {step.cluster.accelerator.name for step in steps} == lenders | {"gb300"}
-    assert [owner.name for owner in present] == [
-        "a100_80",
-        "b200",
-        "gb200",
-        "h100_sxm",
-        "llm-foundry",
-        "megatron-core",
-    ]
+    assert {step.cluster.accelerator.name for step in steps} == lenders | {"b300"}
+    frameworks = ["llm-foundry", "megatron-core", "megatron-lm"]
+    assert [owner.name for owner in present] == [*sorted(lenders), *frameworks]
     assert all(tuple(named) == owner.constants for owner, named in starts.items())
     assert starts[H100]["launch_us"] == 5.0
     assert not reasons
-    assert (
-        shipped_problem(some[:7])[3] == {"h100_sxm": "has 7 rows, and a fit needs 8"} or some[0].gpu != "H100"
-    )
+
+
+def test_types_with_few_rows_or_a_single_source_are_left_alone() -> None:
+    """A source of its own cannot tell the hardware from how it was measured."""
+    rows = fitted_rows()
+    one = [row for row in rows if row.source == "SimuMax-B200"]
+    _, present, _, reasons = shipped_problem([*one, *foundry_rows(7)])
+    assert reasons == {
+        "h100_sxm": "has 7 rows, and a fit needs 8",
+        "b200": "has rows of SimuMax-B200 only, which do not tell the hardware from the source",
+    }
+    assert [owner.name for owner in present] == ["llm-foundry", "megatron-core"]
 
 
 def test_shipped_constants_are_within_bounds_and_few() -> None:

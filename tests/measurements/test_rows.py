@@ -109,7 +109,7 @@ def test_only_required_columns_have_no_default() -> None:
 def test_no_text_makes_the_reader_fail_otherwise(
     tmp_path_factory: pytest.TempPathFactory, cells: list[str], after: str
 ) -> None:
-    path = tmp_path_factory.mktemp("rows") / "rows.csv"
+    path = tmp_path_factory.getbasetemp() / "any_text.csv"
     path.write_text(f"{HEADER}\n{','.join(cells)}\n{after}", encoding="utf-8", errors="ignore")
     with contextlib.suppress(InputError):
         assert read_rows(path)

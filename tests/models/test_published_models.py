@@ -7,8 +7,10 @@ import functools
 import pytest
 
 from dse.config import compose_config
+from dse.files import conf_folder
 from dse.models import ModelSpec
 from dse.models.counts import parameters
+from dse.record_files import yaml_record
 
 # Parameters in 10^9 as published, all and those of a token, each to the digits that the source gives.
 PUBLISHED = {
@@ -41,7 +43,7 @@ PUBLISHED = {
 
 @functools.cache
 def model(name: str) -> ModelSpec:
-    return compose_config([f"model={name}"]).model
+    return yaml_record(conf_folder() / "model" / f"{name}.yaml", ModelSpec, "model")
 
 
 def rounded(count: float, like: str) -> str:
@@ -55,6 +57,11 @@ def test_a_model_has_the_published_number_of_parameters(name: str) -> None:
     active_count = counts.active - (counts.input_embedding if name == "deepseek_v3" else 0)
     assert (rounded(counts.total, total), rounded(active_count, active)) == (total, active)
     assert model(name).fidelity == "realistic"
+
+
+@pytest.mark.parametrize("name", ["deepseek_v3", "megatron_1.7b"])
+def test_a_file_is_the_model_that_commands_compose(name: str) -> None:
+    assert model(name) == compose_config([f"model={name}"]).model
 
 
 def test_the_weights_of_checkpoints_are_counted_exactly() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from predicted_points import predicted_point, predicted_scenario
@@ -13,6 +14,7 @@ from dse.explain import explain_prediction
 from dse.models.flops import training_flops
 from dse.points import evaluate, point_of_row, prediction_of, record_point
 from dse.points.predicted import COMPUTE_PARTS, parts_ns, wall_time_ns
+from dse.points.predicted_traces import predicted_traces
 from dse.strategies import Strategy
 from dse.training.predict import predict
 from dse.training.prediction import PARTS, PREDICTION_VERSION, Prediction
@@ -172,3 +174,24 @@ def test_an_explanation_sums_to_the_row() -> None:
     assert sum(found.memory.categories.values()) == found.memory.peak_memory_bytes == row.peak_memory_bytes
     assert found.time.parts["pp_bubble"] > 0
     assert found.memory.categories["activations"] > 0
+
+
+def test_traces_of_a_prediction_are_its_step_on_every_rank(tmp_path: Path) -> None:
+    """Collectives of 4 layers a stage in 16 micro-batches, forward, twice backward, and of gradients."""
+    point = predicted_point(replace(PIPELINED, sequence_parallel=False, recompute="none"))
+    found = predicted_traces(point)
+    assert (len(found.workload.export(tmp_path)), found.system.npus) == (16 + 1, 16)
+    counts = found.workload.counts(0)
+    assert (counts.send, counts.recv, counts.coll) == (16, 16, 16 * (8 + 8) + 2)
+    # On links without launch costs and efficiencies a step is faster than predicted, but not by half.
+    assert 0.5 < found.simulated_ns / wall_time_ns(prediction_of(point)) < 1
+
+
+def test_what_traces_cannot_place_or_hold_is_refused() -> None:
+    with pytest.raises(InputError, match="write pp last"):
+        predicted_traces(predicted_point(replace(PIPELINED, order="pp-tp-cp-ep-dp")))
+    large = predicted_point(
+        Strategy(dp=2048, tp=4, pp=2, micro_batch=1), "system.nodes=2048", "model.batch_size=65536"
+    )
+    with pytest.raises(InputError, match=r"16384 ranks have \d+ nodes, and at most 10000000 are written"):
+        predicted_traces(large)

@@ -94,7 +94,7 @@ def test_chunks_of_one_collective_do_not_overtake_each_other_in_the_safe_order()
 
 # ---- it cannot deadlock, and the shortcut stays exact ----
 
-_INHERENT = ("0/0, so it never ends", "no phase to run", "beyond the clock")
+_INHERENT = ("0/0 and it never ends", "no phase to run", "beyond the clock")
 
 
 def _power_of_two(collectives: CollectiveAlgorithms, npus: int) -> CollectiveAlgorithms:

@@ -29,6 +29,14 @@ def test_it_is_chosen_where_points_are_predicted_and_no_space_is_named() -> None
     assert composed("model.experts={count:8,top_k:2,d_ff:14336}").space.name == "training_moe"
 
 
+def test_plans_run_in_fp16_where_there_is_no_bf16() -> None:
+    volta = compose_config(["system=dgx_v100", *SMALL], command="sweep")
+    assert (volta.space.name, volta.space.choices["precision"]) == ("training", ("fp16",))
+    chosen = compose_config(["system=dgx_v100", *SMALL, "space.precision=[bf16,fp16]"], command="sweep")
+    assert chosen.space.choices["precision"] == ("bf16", "fp16")
+    assert composed().space.choices["precision"] == ("bf16",)
+
+
 def test_its_plans_fill_the_cluster_and_none_is_there_twice() -> None:
     found = strategies()
     assert {plan.npus for plan in found} == {16}

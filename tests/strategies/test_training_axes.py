@@ -57,7 +57,7 @@ def test_context_parallelism_multiplies_npus_and_expert_parallelism_does_not() -
 
 def test_names_and_defaults_are_those_of_a_plan_but_for_what_a_rule_fills_in() -> None:
     plan = Plan()
-    filled = {"expert_tp": 0, "micro_batch": 0, "recompute_layers": 0}
+    filled = {"expert_tp": 0, "micro_batch": 0, "recompute_layers": 0, "shard_ranks": 0}
     for axis in AXES:
         if not axis.in_traces:
             assert axis.default == filled.get(axis.name, getattr(plan, axis.name)), axis.name
@@ -99,6 +99,11 @@ def test_traces_refuse_what_only_the_predictor_knows(changes: dict[str, object],
         ({"micro_batch": -1}, "strategy.micro_batch is -1; it must be an integer from 0 to 2147483647"),
         ({"chunks": 0}, "strategy.chunks is 0; it must be an integer from 1"),
         ({"overlap_tp": 1}, "strategy.overlap_tp is 1; it must be true or false"),
+        (
+            {"stages": "7-"},
+            "lighter-last, lighter-ends, balanced, or the layers of each part in the order of",
+        ),
+        ({"framework": "megatron"}, "it must be one of megatron-core, llm-foundry, megatron-deepspeed"),
         ({"order": "tp-dp"}, "it must be one of tp-cp-ep-dp-pp, tp-cp-ep-pp-dp, "),
     ],
 )
@@ -106,6 +111,20 @@ def test_values_that_an_axis_does_not_have_are_named(changes: dict[str, object],
     with pytest.raises(InfeasibleStrategy) as caught:
         check_values(Strategy(**changes))  # type: ignore[arg-type]
     assert message in str(caught.value)
+
+
+def test_stages_may_be_a_list_of_layers_too() -> None:
+    axis = AXIS["stages"]
+    assert [axis.accepts(text) for text in ("7-9-9-7", "7-9x14-7", "8x4", "spread")] == [True] * 4
+    assert [axis.accepts(text) for text in ("", "-7", "7x", "7,9", "12345", 7)] == [False] * 6
+    assert Strategy(pp=4, stages="7-9x2-7").label() == "dp1 tp1 sp1 pp4 7-9x2-7-stages"
+
+
+def test_frameworks_are_the_files_of_conf() -> None:
+    from dse.training.frameworks import framework_names
+
+    assert sorted(AXIS["framework"].choices) == list(framework_names())
+    assert AXIS["framework"].default == Plan().framework
 
 
 def test_every_default_is_a_value_of_its_axis() -> None:

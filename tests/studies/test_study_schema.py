@@ -27,7 +27,9 @@ COLUMNS = {
     "micro_batch": "int32",
     "schedule": "string",
     "chunks": "int32",
+    "stages": "string",
     "zero": "int32",
+    "shard_ranks": "int32",
     "sequence_parallel": "bool",
     "context": "string",
     "recompute": "string",
@@ -38,6 +40,7 @@ COLUMNS = {
     "overlap_dp": "bool",
     "offload": "string",
     "order": "string",
+    "framework": "string",
     "status": "string",
     "reason": "string",
     "fractional": "bool",
@@ -76,7 +79,7 @@ def test_columns_have_the_documented_names_types_and_order() -> None:
 
 def test_columns_that_every_point_has_cannot_be_null_and_the_metrics_can() -> None:
     required = [field.name for field in study_schema() if not field.nullable]
-    assert required == list(COLUMNS)[: 3 + 23 + 4]
+    assert required == list(COLUMNS)[: 3 + 26 + 4]
 
 
 def test_columns_that_came_later_and_cannot_be_null_say_what_older_rows_hold() -> None:
@@ -99,7 +102,7 @@ def test_units_agree_with_the_names_of_the_columns() -> None:
 
 
 def test_the_schema_version_is_in_the_metadata() -> None:
-    assert study_schema().metadata == {b"schema_version": b"5"}
+    assert study_schema().metadata == {b"schema_version": b"6"}
 
 
 def test_a_row_has_the_columns_of_the_schema_in_order() -> None:

@@ -53,9 +53,9 @@ def test_random_steps_agree_with_the_engine(seed: int) -> None:
     assert drawn == set(SCHEDULES)
 
 
-@pytest.mark.slow
-def test_a_thousand_random_steps_agree_with_the_engine() -> None:
-    for structure, system in islice(random_steps(16), 1000):
+def test_hundreds_of_random_steps_agree_with_the_engine() -> None:
+    """`python -m benchmarks --only structure` has a thousand."""
+    for structure, system in islice(random_steps(16), 240):
         require_agreement(agreement(structure, system))
 
 

@@ -61,9 +61,22 @@ def test_zb_v_has_two_chunks_by_itself() -> None:
     assert plan_of(MODEL, Strategy(pp=2, schedule="zb-v")).chunks == 2
 
 
+def test_stages_are_a_rule_or_the_layers_that_a_text_lists() -> None:
+    assert plan_of(MODEL, Strategy(pp=2, stages="spread")).stages == "spread"
+    listed = plan_of(MODEL, Strategy(pp=4, stages="7-9x2-7"))
+    assert (listed.stages, listed.layers_per_stage) == ("even", (7, 9, 9, 7))
+
+
+def test_the_framework_is_that_of_the_plan() -> None:
+    assert plan_of(MODEL, Strategy(framework="torchtitan")).framework == "torchtitan"
+
+
 REFUSED = [
+    ({"stages": "spread"}, "strategy.stages=spread: pp is 1"),
+    ({"stages": "7-9"}, "strategy.stages=7-9: pp is 1"),
     ({"sp": 4}, "strategy.sp is 4, which is STAGE's sequence parallelism; write strategy.cp=4"),
     ({"weight_sharded": True, "zero": 2}, "strategy.zero=2: with weight_sharded it is 3"),
+    ({"shard_ranks": 2, "dp": 4}, "strategy.shard_ranks=2: weights are not sharded"),
     ({"chunks": 2, "pp": 2}, "strategy.chunks=2: schedule=1f1b has one"),
     ({"chunks": 2, "pp": 2, "schedule": "zb-v"}, "strategy.chunks=2: schedule=zb-v has 2"),
     ({"schedule": "gpipe"}, "strategy.schedule=gpipe: pp is 1"),

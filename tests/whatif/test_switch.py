@@ -89,19 +89,18 @@ def test_a_strategy_that_begins_to_fit_says_so() -> None:
 def test_caps_change_the_answer_exactly_there(overrides: tuple[str, ...]) -> None:
     all_rows = rows(*overrides)
     peaks = sorted({row.peak_memory_bytes or 0 for row in all_rows})
+    others = [candidate for peak in peaks for candidate in (peak - 1, peak)]
+    winners = {other: best(all_rows, memory_cap_bytes=other) for other in others}
     for cap in peaks:
-        winner = best(all_rows, memory_cap_bytes=cap)
+        winner = winners[cap]
         assert winner is not None
         below, above = cap_switches(all_rows, winner, cap)
         assert below is not None
-        others = [candidate for peak in peaks for candidate in (peak - 1, peak)]
-        same = [other for other in others if best(all_rows, memory_cap_bytes=other) == winner]
+        same = [other for other in others if winners[other] == winner]
         assert (below.first_value, below.last_value) == (min(same) - 1, min(same))
         under = best(all_rows, memory_cap_bytes=min(same) - 1)
         assert below.strategy == (None if under is None else strategy_of_row(under))
-        larger = [
-            other for other in others if other > cap and best(all_rows, memory_cap_bytes=other) != winner
-        ]
+        larger = [other for other in others if other > cap and winners[other] != winner]
         assert (None if above is None else above.first_value) == min(larger, default=None)
         if above is not None:
             over = best(all_rows, memory_cap_bytes=int(above.first_value))

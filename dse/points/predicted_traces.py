@@ -1,0 +1,56 @@
+"""The traces of a predicted point: its step on every rank, for the engine and for other simulators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from dse.errors import InputError
+from dse.points.predicted import prediction_inputs
+
+if TYPE_CHECKING:
+    from dse.points.point import DesignPoint
+    from dse.systems import SystemSpec
+    from dse.workloads import Workload
+
+MOST_NODES = 10_000_000
+"""Nodes of all traces together, some 200 bytes each."""
+
+
+class PredictedTraces(NamedTuple):
+    """A predicted step as traces, the network of the cluster for them, and what our engine says they take."""
+
+    workload: Workload
+    system: SystemSpec
+    simulated_ns: int
+
+
+def predicted_traces(point: DesignPoint) -> PredictedTraces:
+    """Return the step of a predicted point node by node, on all ranks.
+
+    Collectives of tensor parallelism and of gradients, and messages between stages, are nodes with their
+    bytes, to which a simulator gives the time of its network; the rest is computing, as long as predicted
+    (`dse.training.predicted.exchanged_structure`).
+
+    Raises:
+        InfeasibleStrategy: as `predict_point`.
+        InputError: traces cannot place the plan, or would be more than `MOST_NODES`.
+    """
+    from dse.simulators import NativeSimulator
+    from dse.training.predicted import exchange_network, exchanged_structure
+    from dse.training.programs import programs
+    from dse.training.traces import trace_workload, traced_system
+
+    model, plan, cluster = prediction_inputs(point)
+    structure = exchanged_structure(model, plan, cluster)
+    nodes = sum(map(len, programs(structure))) * (plan.npus // plan.pp)
+    if nodes > MOST_NODES:
+        raise InputError(
+            f"export: the traces of {plan.npus} ranks have {nodes} nodes, and at most {MOST_NODES} are "
+            "written; choose fewer system.nodes, model.num_layers or micro-batches"
+        )
+    system = traced_system(exchange_network(plan, cluster))
+    workload = trace_workload(structure)
+    outcome = NativeSimulator().simulate(workload, system)
+    ends = [metrics.finish_ns for metrics in outcome.classes if metrics is not None]
+    assert outcome.status == "ok", outcome.reason
+    return PredictedTraces(workload, system, max(ends))
