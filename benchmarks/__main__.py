@@ -13,6 +13,7 @@ from benchmarks.congestion import congestion
 from benchmarks.machine import machine_facts
 from benchmarks.measure import BenchmarkError
 from benchmarks.million import million
+from benchmarks.planning import planning
 from benchmarks.plots import draw
 from benchmarks.report import read_parquet, summary, table, write_parquet
 from benchmarks.scaleout import executors, throughput
@@ -35,6 +36,7 @@ SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
     "million": million,
     "search": search,
     "synthesis": synthesis,
+    "planning": planning,
     "structure": structure,
     "side_by_side": sections.measured_references,
 }

@@ -62,6 +62,14 @@ def tacos_figures() -> dict[str, TacosFigure]:
     }
 
 
+def planner_units() -> dict[tuple[str, str], float]:
+    """Return the recorded CPU time of searches by name and planner, in units of a loop of Python."""
+    return {
+        (entry["name"], entry["planner"]): entry["cpu_s"] / entry["loop_s"]
+        for entry in _entries()["planners"]
+    }
+
+
 def _matches(entry: Mapping[str, Any], case: Case) -> bool:
     strategy = case.strategy
     if (entry["model"], entry["system"]) != (case.model.name, case.system.name):

@@ -60,6 +60,10 @@ _SHOWN = {
         *("name", "synthesizer", "npus", "search_s", "units", "tacos_units", "ratio", "time_us", "bound_us"),
         *("gap_pct", "start_bytes", "peak_bytes"),
     ),
+    "planning": (
+        *("name", "planner", "search_s", "reference_units", "ratio", "count", "plans", "best_ms"),
+        "peak_bytes",
+    ),
     "structure": (
         *("name", "first_s", "again_s", "preconditions_hold", "closed_equal", "slot_equal"),
         "largest_difference_pct",
@@ -154,7 +158,19 @@ def summary(results: Mapping[str, Sequence[Row]]) -> str:
         lines.append(
             f"by classes and event by event: {len(equal)} points, {sum(equal):,.0f} ranks, all metrics equal"
         )
-    return "\n".join([*lines, *_scaleout_lines(results), *_synthesis_lines(results)])
+    return "\n".join(
+        [*lines, *_scaleout_lines(results), *_synthesis_lines(results), *_planning_lines(results)]
+    )
+
+
+def _planning_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
+    return [
+        f"{row['name']}, {row['planner']}: {_number(row, 'ratio'):,.0f} times the reference's speed, "
+        f"{_number(row, 'search_s') * 1e3:,.1f} ms"
+        + ("" if row["target_ratio"] is None else f"  (target {row['target_ratio']:,})")
+        for row in results.get("planning", ())
+        if row["ratio"] is not None
+    ]
 
 
 def _synthesis_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:

@@ -107,8 +107,8 @@ def _checked_name(name: str) -> str:
 def _systems(arguments: Arguments) -> list[tuple[str, Any]]:
     from dse.syntheses.grid import entries
 
-    names = [word for word in arguments.system if word.startswith("system=")]
-    others = [word for word in arguments.system if not word.startswith("system=")]
+    names = [word for word in arguments.overrides if word.startswith("system=")]
+    others = [word for word in arguments.overrides if not word.startswith("system=")]
     if len(names) > 1:
         raise InputError(f"system occurs twice, in {names[0]} and {names[1]}; write system=[a,b]")
     if not names:

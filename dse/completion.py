@@ -82,7 +82,8 @@ def _own_keys(keys: Iterable[str], word: str) -> list[str]:
     """Return KEY= of a command that has its own keys, or system=CHOICE; files complete as usual."""
     if "=" not in word:
         return _starting(word, (f"{key}=" for key in keys))
-    return _keys("point", word) if word.startswith("system=") else []
+    group = word.partition("=")[0]
+    return _keys("point", word) if group in keys and group in ("system", "model", "cluster") else []
 
 
 def _keys(verb: str, word: str) -> list[str]:

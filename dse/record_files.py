@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dse.errors import InputError
 from dse.files import read_text
@@ -13,11 +13,11 @@ from dse.records import converted, unknown_field
 _Record = TypeVar("_Record")
 
 
-def yaml_record(path: Path, record: type[_Record], what: str) -> _Record:
-    """Return the record that a file like those of conf/`what` holds; its name is that of the file by default.
+def yaml_values(path: Path, what: str) -> dict[Any, Any]:
+    """Return the keys and values that a file like those of conf/`what` holds.
 
     Raises:
-        InputError: the file is unreadable or no YAML, or has an unknown, missing or impossible key.
+        InputError: the file is unreadable, no YAML, or holds something else.
     """
     import yaml
 
@@ -27,6 +27,20 @@ def yaml_record(path: Path, record: type[_Record], what: str) -> _Record:
         raise InputError(f"{path}: malformed YAML: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
         raise InputError(f"{path}: must hold keys and values, as the files of conf/{what} do")
+    return values
+
+
+def yaml_record(
+    path: Path, record: type[_Record], what: str, values: dict[Any, Any] | None = None
+) -> _Record:
+    """Return the record that a file like those of conf/`what` holds; its name is that of the file by default.
+
+    `values` are those of the file, changed by the caller.
+
+    Raises:
+        InputError: the file is unreadable or no YAML, or has an unknown, missing or impossible key.
+    """
+    values = yaml_values(path, what) if values is None else values
     known = [field.name for field in fields(record)]  # type: ignore[arg-type]
     for name in values:
         if name not in known:

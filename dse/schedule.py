@@ -57,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
     check_choice("format", form, ("table", "json"))
     slack_ps = whole(values, "slack_ps", 0, 10**12) if "slack_ps" in values else 0
     values.pop("slack_ps", None)
-    data = _judged(Path(arguments.others[0]), values, arguments.system, slack_ps)
+    data = _judged(Path(arguments.others[0]), values, arguments.overrides, slack_ps)
     print(json.dumps(data, indent=2) if form == "json" else _text(data))
     return 0 if data["valid"] else 1
 

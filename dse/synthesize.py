@@ -95,7 +95,7 @@ def _synthesize(arguments: Arguments) -> int:
     check_choice("format", values.get("format", "table"), ("table", "json"))
     exports = exports_of(values.get("export"))
     synthesizer, effort = synthesizer_of(values), effort_of(values)
-    overrides = arguments.system
+    overrides = arguments.overrides
     network = network_of(values, (lambda: system_from_overrides(overrides)) if overrides else None)
     problem, size = problem_of(network, values, may_stay_base=True)
     require_ways(problem)

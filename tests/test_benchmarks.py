@@ -17,7 +17,7 @@ from outside import astrasim_program, stage_checkout
 ROOT = Path(__file__).parents[1]
 SECTIONS = (
     *("lab", "cold", "general", "study", "scale", "paths", "sharing", "congestion"),
-    *("executors", "throughput", "million", "search", "synthesis", "structure"),
+    *("executors", "throughput", "million", "search", "synthesis", "planning", "structure"),
 )
 
 
@@ -76,6 +76,15 @@ def test_a_study_is_swept_resumed_and_asked(results: Path) -> None:
     rows = pq.read_table(results / "million.parquet").to_pylist()
     assert [row["name"] for row in rows] == ["sweep", "resume, nothing to do", "best"]
     assert all(row["points"] == 2 * 336 and row["peak_bytes"] > 2**20 for row in rows)
+
+
+def test_walks_over_plans_are_counted_and_compared(results: Path) -> None:
+    rows = pq.read_table(results / "planning.parquet").to_pylist()
+    assert [(row["planner"], row["count"], row["plans"]) for row in rows] == [
+        ("metis", 612, 206),
+        ("metis-strat", 562, 183),
+    ]
+    assert all(row["ratio"] > 0 and row["best_ms"] == 1795.4520359635353 for row in rows)
 
 
 def test_every_sampler_finds_a_point_within_the_budgets(results: Path) -> None:

@@ -41,8 +41,8 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def command_lines() -> list[str]:
-    """Those of all blocks but the newcomer's and the tutorial's, which tests of their own run in order."""
-    pages = [page for page in ALL_PAGES if page.name != "tutorial.md"]
+    """Those of all blocks but the newcomer's and the tutorials', which tests of their own run in order."""
+    pages = [page for page in ALL_PAGES if not page.name.startswith("tutorial")]
     bodies = [body for page in pages for body in blocks(page, "bash") if not body.startswith("git clone")]
     return sorted({line for body in bodies for line in body.splitlines() if line.strip()})
 

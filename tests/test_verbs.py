@@ -22,6 +22,7 @@ NAMES = [
     "compare",
     "completion",
     "explain",
+    "plan",
     "point",
     "regret",
     "report",

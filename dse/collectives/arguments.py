@@ -72,27 +72,34 @@ _POINTLESS = ("--gen_video", "--show")
 
 @dataclass(frozen=True)
 class Arguments:
-    """Values by key as texts, overrides of a system, options that take no value, and all that is neither."""
+    """Values by key as texts, overrides of groups, options by name, and all that is neither."""
 
     values: Mapping[str, str]
-    system: Sequence[str] = ()
+    overrides: Sequence[str] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     others: Sequence[str] = ()
 
 
 def parse_arguments(
-    argv: Sequence[str], keys: Mapping[str, str], options: Mapping[str, bool], others: int = 0
+    argv: Sequence[str],
+    keys: Mapping[str, str],
+    options: Mapping[str, bool],
+    others: int = 0,
+    *,
+    groups: Sequence[str] = ("system",),
+    example: str = "topology=FILE.csv",
 ) -> Arguments:
     """Return the arguments of a command line.
 
     `options` are those besides the aliases of keys, each with whether a value follows; up to `others`
-    arguments may be neither.
+    arguments may be neither. `groups` have overrides, such as system.nodes=8; `example` is a key
+    for messages.
 
     Raises:
         InputError: an unknown or repeated key or option, or one without its value.
     """
     values: dict[str, str] = {}
-    system: list[str] = []
+    overrides: list[str] = []
     found: dict[str, str] = {}
     rest: list[str] = []
     words = iter(argv)
@@ -100,19 +107,19 @@ def parse_arguments(
         name, assigned, value = word.partition("=")
         if word.startswith("-") and len(word) > 1:
             _take_option(name, value if assigned else None, words, keys, options, values, found)
-        elif name == "system" or name.startswith(("system.", "+system.")):
-            if "system" not in keys:
+        elif name.removeprefix("+").partition(".")[0] in groups:
+            if name.removeprefix("+").partition(".")[0] not in keys:
                 raise InputError(f"unknown key {name}; allowed are {', '.join(keys)}")
-            system.append(word)
+            overrides.append(word)
         elif not assigned and len(rest) < others:
             rest.append(word)
         elif not assigned:
-            raise InputError(f"'{word}' is no key; write KEY=VALUE, such as topology=FILE.csv")
+            raise InputError(f"'{word}' is no key; write KEY=VALUE, such as {example}")
         elif name not in keys:
             raise InputError(f"unknown key {name}; allowed are {', '.join(keys)}{did_you_mean(name, keys)}")
         else:
             _set(values, name, value)
-    return Arguments(values, system, found, rest)
+    return Arguments(values, overrides, found, rest)
 
 
 def _take_option(

@@ -22,7 +22,7 @@ from dse.files import conf_folder
 from dse.models.huggingface import ModelFile
 from dse.search.settings import SEARCHES
 from dse.simulators.settings import SIMULATORS
-from dse.systems.settings import complete_cluster
+from dse.systems.settings import complete_cluster, complete_types
 from dse.systems.spec import DEFAULT_MEMORY_BYTES
 from dse.workloads.settings import WORKLOADS
 
@@ -304,7 +304,8 @@ def _composed(
         raise InputError(one_line(error, overrides, folder, files)) from None
     assert isinstance(values, ConfigSchema)
     values.study = config.study = study_name(values)
-    if values.memory_cap is None and values.system.accelerator is None and "system" not in values.space.axes:
+    says_memory = values.system.accelerator is not None or values.system.npu_types
+    if values.memory_cap is None and not says_memory and "system" not in values.space.axes:
         values.memory_cap = config.memory_cap = f"{DEFAULT_MEMORY_BYTES // 10**9}GB"
     return values, OmegaConf.to_yaml(config)
 
@@ -317,6 +318,7 @@ def _complete(values: dict[str, Any], folder: Path | None) -> None:
     if isinstance(named, list):
         values["space"]["axes"]["system.accelerator"] = [_own_accelerator(name, folder) for name in named]
     complete_cluster(system)
+    complete_types(system)
 
 
 def _own_accelerator(name: Any, folder: Path | None) -> Any:

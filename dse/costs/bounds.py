@@ -8,6 +8,7 @@ from typing import NamedTuple
 from dse.models import ModelSpec
 from dse.strategies import Strategy, indivisible
 from dse.systems import SystemSpec
+from dse.systems.types import npu_speeds
 
 _EXACT = 2**53  # counts below are exact as doubles, and printed in full
 
@@ -48,7 +49,7 @@ def lower_bound(model: ModelSpec, strategy: Strategy, system: SystemSpec) -> Bou
     if not model.is_reference or indivisible(model, strategy):
         return Bound(0, 0)
     timed = system.roofline_enabled and not system.replay_only
-    works = [_work(model, strategy, system, *speed) for speed in _speeds(strategy, system)] if timed else []
+    works = [_work(model, strategy, *speed) for speed in _speeds(strategy, system)] if timed else []
     wall_time_ns = max([_time(model, strategy, work) for work in works], default=0)
     # All that the backward pass will read is there while out_emb_dx runs, if that takes time.
     outlasts = all(work.output_embedding for work in works)
@@ -111,20 +112,14 @@ def _layers_of(stage: int, layers: int, pp: int) -> int:
 
 
 def _speeds(strategy: Strategy, system: SystemSpec) -> set[tuple[float, float]]:
-    """Return factors on peak performance and memory bandwidth: of each NPU, of the fastest with stages."""
-    if not system.deratings:
-        return {(1.0, 1.0)}
-    # The last derating of an NPU counts.
-    factors = {slow.npu: (slow.compute_factor, slow.memory_factor) for slow in system.deratings}
-    speeds = set(factors.values()) | (set() if len(factors) == system.npus else {(1.0, 1.0)})
+    """Return operations and bytes a second: of each NPU, of the fastest with stages."""
+    speeds = set(npu_speeds(system))
     if strategy.pp == 1:
         return speeds
     return {(max(speed[0] for speed in speeds), max(speed[1] for speed in speeds))}
 
 
-def _work(
-    model: ModelSpec, strategy: Strategy, system: SystemSpec, compute_factor: float, memory_factor: float
-) -> _Work:
+def _work(model: ModelSpec, strategy: Strategy, peak: float, bandwidth: float) -> _Work:
     """Return durations from operation counts and `tensor_size` (workload specification, sections 3, 4)."""
     tp = strategy.tp
     tokens = model.batch_size // strategy.dp * (model.seq_len // strategy.sp)
@@ -135,8 +130,6 @@ def _work(
     recompute = strategy.activation_recompute
     stored = strategy.dp * strategy.sp if strategy.weight_sharded else 1
 
-    peak = system.peak_tflops * 1e12 * compute_factor
-    bandwidth = system.memory_bandwidth_gbps * 1e9 * memory_factor
     largest = tokens * width * max(inputs, outputs, hidden, model.seq_len)
     slack = 1.0 if largest < _EXACT else 1 - 1e-12
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dse.errors import InputError, SimulationError, SimulationTimeout
+from dse.points.memory import short_of_memory
 from dse.points.point import DesignPoint, ScenarioInputs, scenario_of
 from dse.points.predicted import metrics, predict_point
 from dse.points.utilization import throughput
@@ -35,12 +36,16 @@ def run_point(point: DesignPoint) -> tuple[Workload, Outcome]:
     """Generate the workload and simulate it.
 
     Raises:
-        InfeasibleStrategy: no workload exists, or the strategy and the network differ in their NPUs.
+        InfeasibleStrategy: no workload exists, the strategy and the network differ in their NPUs, or NPUs of
+            a type have too little memory.
         SimulationError, SimulationTimeout, InputError: see `Simulator.simulate` and
             `WorkloadGenerator.generate`.
     """
     workload = workload_of(point)
-    return workload, point.scenario.simulator.simulate(workload, point.scenario.system)
+    outcome = point.scenario.simulator.simulate(workload, point.scenario.system)
+    if problem := short_of_memory(point.scenario.system, outcome):
+        raise InfeasibleStrategy(f"too little memory on {problem}")
+    return workload, outcome
 
 
 def record_point(point: DesignPoint, *, decisive_only: bool = False) -> Recording:

@@ -57,7 +57,7 @@ def refuse_idle_settings(scenario: Scenario) -> None:
         if key != "recompute" and getattr(model.repairs, key) is not None
     ]
     idle += ["workload.divisibility"] if scenario.divisibility is not None else []
-    idle += [f"system.{key}" for key in ("faults", "deratings") if getattr(system, key)]
+    idle += [f"system.{key}" for key in ("faults", "deratings", "npu_types") if getattr(system, key)]
     idle += ["system.network_model"] if system.network_model != "congestion_unaware" else []
     if idle:
         raise InputError(

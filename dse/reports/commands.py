@@ -11,6 +11,7 @@ from typing import Any
 from dse.strategies import StrategyFields, shown_axes, strategy_values
 from dse.studies import StudyRow
 from dse.systems.clusters import DERIVED
+from dse.systems.types import FOLLOWING
 
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_./+-]*", re.ASCII)
 _WORDS = ("null", "true", "false", "nan", "inf")
@@ -136,6 +137,7 @@ def _changes(base: Any, stored: dict[str, Any], key: str) -> list[str]:
     for name, value in stored.items():
         before = base.get(name)
         follows = name in DERIVED and stored.get("accelerator") is not None
+        follows |= name in FOLLOWING and bool(stored.get("npu_types"))
         if value == before or name in _NOT_IN_CONF or follows:
             continue
         if name == "accelerator":

@@ -48,6 +48,7 @@ _MODEL_IF_CHANGED = {
 _SYSTEM_IF_CHANGED = {
     "faults": "faults of links",
     "deratings": "slow NPUs",
+    "npu_types": "types of NPUs",
     "roofline_enabled": "roofline model",
     "collective_optimization": "collective optimisation",
     "active_chunks_per_dimension": "active chunks a dimension",

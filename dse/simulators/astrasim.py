@@ -145,7 +145,7 @@ def write_inputs(workload: Workload, system: SystemSpec, folder: Path) -> list[s
 
     Raises:
         InputError: the folder cannot be written, the traces of the workload are not kept, or the system has
-            faults, deratings or the safe issue order, for which ASTRA-sim has no files.
+            faults, deratings, types of NPUs or the safe issue order, for which ASTRA-sim has no files.
     """
     write_system(system, folder)
     workload.export(folder)

@@ -42,7 +42,7 @@ class NativeSimulator(Simulator):
             _METHODS[self.engine],
             current_cancellation(),
         )
-        return _outcome(result, system)
+        return outcome_of(result, has_memory=system.track_local_memory)
 
     def record(
         self,
@@ -74,7 +74,8 @@ class NativeSimulator(Simulator):
             decisive_only,
             current_cancellation(),
         )
-        return recording_of(recording, _outcome(recording.result, system), strategy)
+        outcome = outcome_of(recording.result, has_memory=system.track_local_memory)
+        return recording_of(recording, outcome, strategy)
 
     def identity(self) -> Mapping[str, str]:
         """See `Simulator.identity`; the method is not part of it, since results are equal."""
@@ -118,6 +119,8 @@ def native_system(system: SystemSpec, issue_order: IssueOrder = "reference") -> 
             fault.latency_factor,
             fault.at_ns,
         )
+    for each in system.npu_types:
+        config.add_npu_type(each.npus, each.peak_tflops, each.memory_bandwidth_gbps)
     for derating in system.deratings:
         config.add_derating(derating.npu, derating.compute_factor, derating.memory_factor)
     config.congestion_aware = system.network_model == "congestion_aware"
@@ -159,10 +162,11 @@ def _add_graph(config: _engine.SystemConfig, dimension: Dimension) -> None:
         raise InputError(f"{path}: {error}") from None
 
 
-def _outcome(result: _engine.SimulationResult, system: SystemSpec) -> Outcome:
+def outcome_of(result: _engine.SimulationResult, *, has_memory: bool) -> Outcome:
+    """Return what the engine found; peaks of memory only if it tracked them."""
     return Outcome(
         status="deadlock" if result.deadlock else "ok",
-        classes=tuple(_metrics(ranks, system.track_local_memory) for ranks in result.classes),
+        classes=tuple(_metrics(ranks, has_memory) for ranks in result.classes),
         class_of_rank=result.class_of_rank,
         blocked=tuple(_blocked(node) for node in result.blocked),
         events=result.events,

@@ -14,6 +14,7 @@ from dse.strategies import AXIS, STRATEGY_FIELDS
 from dse.suggestions import did_you_mean
 from dse.systems import SystemSpec
 from dse.systems.clusters import DERIVED
+from dse.systems.types import FOLLOWING
 
 Axis = tuple[str, tuple[object, ...]]
 
@@ -110,6 +111,11 @@ def variants(
 
 def _refuse_derived(system: SystemSpec, paths: Sequence[tuple[str, Path]]) -> None:
     for first, path in paths:
+        if first == "system" and system.npu_types and path[0] in FOLLOWING:
+            raise InputError(
+                f"space.axes.system.{path[0]} cannot be an axis on {system.name}: it follows from "
+                "system.npu_types; write an axis over these instead"
+            )
         if first == "system" and system.accelerator is not None and path[0] in DERIVED:
             raise InputError(
                 f"space.axes.system.{'.'.join(path)} cannot be an axis on {system.name}: it follows from "

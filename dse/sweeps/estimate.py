@@ -28,6 +28,7 @@ def cost_units(point: DesignPoint) -> int:
         size = strategy.dp * max(strategy.micro_batch, 1)
         return _PREDICTION + strategy.pp * strategy.chunks * max(1, model.batch_size // size)
     ranks = system.npus if system.network_model == "congestion_aware" or system.deratings else 1
+    ranks = max(ranks, len(system.npu_types))
     return model.num_layers * model.micro_batches_on(strategy.dp, strategy.pp) * ranks
 
 

@@ -1,35 +1,18 @@
-"""The cases that a study lacks, evaluated here or by Ray; rows are stored as they come."""
+"""The cases that a study lacks, synthesised here or by Ray; rows are stored as they come."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from dse.errors import InputError
 from dse.executors import ExecutorSettings
-from dse.executors.interrupts import noticed_interrupts
-from dse.executors.local import usable_cores
-from dse.executors.ray_session import ray_session
-from dse.signals import raise_if_signalled
 from dse.studies import StudyStore
-from dse.sweeps.writer import StudyWriter
+from dse.sweeps import cases as any_cases
+from dse.sweeps.cases import missing_cases
 from dse.syntheses.case import Case
 from dse.syntheses.evaluate import evaluate
-from dse.syntheses.record import FAILED, SynthesisRow
+from dse.syntheses.record import SynthesisRow
 
-_IN_FLIGHT_PER_WORKER = 2  # one runs, and one is there when it ends
-_LOOK_S = 0.2  # between looks whether Ctrl-C was pressed
-
-
-def missing_cases(cases: Iterable[Case], store: StudyStore[SynthesisRow]) -> list[Case]:
-    """Return the cases that the study lacks or that failed there, each once.
-
-    Raises:
-        InputError: the study is corrupt or written by a newer version.
-    """
-    known = store.keys(without=(FAILED,)) if store.exists() else set()
-    return list({case.key: case for case in cases if case.key not in known}.values())
+__all__ = ["missing_cases", "run_cases"]
 
 
 def run_cases(
@@ -38,81 +21,9 @@ def run_cases(
     executor: ExecutorSettings,
     on_row: Callable[[SynthesisRow], None] = lambda _: None,
 ) -> int:
-    """Evaluate cases and store their rows; return how many. What is stored when it is interrupted stays.
+    """Synthesise cases and store their rows; return how many. What is stored when it is interrupted stays.
 
     Raises:
         InputError: the study cannot be written, or Ray does not start.
     """
-    rows = _by_ray(cases, executor) if executor.name == "ray" else _here(cases, executor)
-    with StudyWriter(store) as writer:
-        for row in rows:
-            on_row(row)
-            writer.add(row)
-            raise_if_signalled()
-        return len(cases)
-
-
-def _here(cases: Sequence[Case], executor: ExecutorSettings) -> Iterator[SynthesisRow]:
-    """Rows in the order in which they finish, from processes of this machine; of one case from this one."""
-    workers = min(executor.threads or usable_cores(), len(cases))
-    if workers <= 1:
-        yield from map(evaluate, cases)
-        return
-    import multiprocessing
-    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-    from concurrent.futures.process import BrokenProcessPool
-
-    left = deque(cases)
-    context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
-    with (
-        noticed_interrupts() as interrupts,
-        ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_signals_to_the_parent) as pool,
-    ):
-        running: set[Any] = set()
-        try:
-            while left or running:
-                if interrupts:
-                    raise KeyboardInterrupt
-                while left and len(running) < workers * _IN_FLIGHT_PER_WORKER:
-                    running.add(pool.submit(evaluate, left.popleft()))
-                done, running = wait(running, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
-        except BrokenProcessPool:
-            raise InputError(
-                "a process of the synthesis was killed, perhaps for want of memory; rows so far are stored, "
-                "and executor.threads=1 runs one case at a time"
-            ) from None
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in list((pool._processes or {}).values()):  # a search may go on for minutes
-                process.terminate()
-            raise
-
-
-def _leave_signals_to_the_parent() -> None:
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _by_ray(cases: Sequence[Case], executor: ExecutorSettings) -> Iterator[SynthesisRow]:
-    """Rows in the order in which they finish, from Ray's workers."""
-    with ray_session(executor.address, executor.workers or usable_cores()) as (ray, _):
-        remote = ray.remote(max_retries=2)(evaluate)
-        width = int(ray.cluster_resources().get("CPU", 1)) or 1
-        if executor.workers:
-            width = min(width, executor.workers)
-        left, running = deque(cases), list[Any]()
-        with noticed_interrupts() as interrupts:
-            try:
-                while left or running:
-                    if interrupts:
-                        raise KeyboardInterrupt
-                    while left and len(running) < width * _IN_FLIGHT_PER_WORKER:
-                        running.append(remote.remote(left.popleft()))
-                    done, running = ray.wait(running, num_returns=1, timeout=_LOOK_S)
-                    yield from ray.get(done)
-            finally:
-                for reference in running:
-                    ray.cancel(reference, force=True)
+    return any_cases.run_cases(cases, evaluate, store, executor, on_row)

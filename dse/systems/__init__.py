@@ -7,6 +7,7 @@ from dse.systems.spec import (
     Derating,
     Dimension,
     LinkFault,
+    NpuType,
     RemoteMemory,
     SystemSpec,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "Graph",
     "InvalidSystem",
     "LinkFault",
+    "NpuType",
     "RemoteMemory",
     "StaticRoute",
     "SystemSpec",

@@ -127,9 +127,9 @@ def write_system(spec: SystemSpec, folder: Path) -> None:
 
     Raises:
         InputError: a file cannot be written, two files of graphs have the same name, or the system has
-            faults, deratings or the safe issue order, for which the files have no place.
+            faults, deratings, types of NPUs or the safe issue order, for which the files have no place.
     """
-    for key in ("faults", "deratings"):
+    for key in ("faults", "deratings", "npu_types"):
         if getattr(spec, key):
             raise InputError(f"system.{key} is not empty, but ASTRA-sim's files have no place for it")
     if spec.issue_order == "safe":

@@ -9,6 +9,8 @@ from dse.accelerators import Accelerator, TierSpec
 from dse.records import converted
 from dse.settings import MISSING, key
 from dse.systems.clusters import DERIVED, derived_fields
+from dse.systems.spec import DEFAULT_MEMORY_BYTES, NpuType
+from dse.systems.types import FOLLOWING, figures_of
 from dse.systems.validation import InvalidSystem
 
 
@@ -50,6 +52,17 @@ class LinkFaultSchema:
     bandwidth_factor: float = key("multiplies the link's; several faults of a link multiply", 1.0)
     latency_factor: float = key("multiplies the link's", 1.0)
     at_ns: int = key("ns, from this tick on", 0)
+
+
+@dataclass
+class NpuTypeSchema:
+    """NPUs of one type: see `dse.systems.NpuType`."""
+
+    name: str = key("text; a type of NPUs, see [mixed_systems.md](mixed_systems.md)")
+    npus: int = key("count; types are dealt out in their order, from NPU 0 on")
+    peak_tflops: float = key("10¹² operations per second of one NPU")
+    memory_bandwidth_gbps: float = key("10⁹ bytes per second of one NPU")
+    memory_bytes: int = key("bytes of one NPU; points that need more are infeasible", DEFAULT_MEMORY_BYTES)
 
 
 @dataclass
@@ -149,6 +162,7 @@ class SystemSchema:
     remote_memory: RemoteMemorySchema = field(default_factory=RemoteMemorySchema)
     faults: list[LinkFaultSchema] = field(default_factory=list)
     deratings: list[DeratingSchema] = field(default_factory=list)
+    npu_types: list[NpuTypeSchema] = field(default_factory=list)
     issue_order: str | None = key(
         "`reference`: ready communication starts in the order of its id; `safe`: in an order that cannot"
         " deadlock; null: `safe` under `model.fidelity=realistic`, else `reference`,"
@@ -163,6 +177,27 @@ class SystemSchema:
     nodes: int | None = key("number of nodes of a cluster", None)
     npus_per_node: int | None = key("accelerators of a node of a cluster", None)
     tiers: list[TierSchema] = field(default_factory=list)
+
+
+def complete_types(values: dict[str, Any]) -> None:
+    """Fill in what follows from the types of NPUs of a system, if it has any; `values` as `complete_cluster`.
+
+    Raises:
+        InputError: a key that follows is given, or a key of a type is missing or wrong.
+    """
+    if not values.get("npu_types"):
+        return
+    types = []
+    for index, each in enumerate(values["npu_types"]):
+        path = f"npu_types.{index}"
+        for name, value in each.items():
+            if value == MISSING:
+                raise InvalidSystem(f"{path}.{name}", "has no value; every type needs one")
+        types.append(converted(each, NpuType, f"system.{path}"))
+    for name, figure in zip(FOLLOWING, figures_of(types), strict=True):
+        if values[name] != MISSING:
+            raise InvalidSystem(name, "follows from system.npu_types; change these instead")
+        values[name] = figure
 
 
 def complete_cluster(values: dict[str, Any]) -> None:

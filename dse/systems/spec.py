@@ -54,6 +54,21 @@ class LinkFault:
 
 
 @dataclass(frozen=True)
+class NpuType:
+    """NPUs that are alike: `npus` of them, one after the other; types are dealt out from NPU 0 on.
+
+    `peak_tflops` and `memory_bandwidth_gbps` are those of one NPU, in the units of `SystemSpec`;
+    `memory_bytes` is what one holds.
+    """
+
+    name: str
+    npus: int
+    peak_tflops: float
+    memory_bandwidth_gbps: float
+    memory_bytes: int = DEFAULT_MEMORY_BYTES
+
+
+@dataclass(frozen=True)
 class Derating:
     """A straggler: factors on the peak performance and the memory bandwidth of one NPU's compute nodes."""
 
@@ -97,7 +112,7 @@ class RemoteMemory:
 
 @dataclass(frozen=True)
 class SystemSpec:
-    """A system of equal NPUs; the names of ASTRA-sim's keys with units.
+    """A system of NPUs, equal or of `npu_types`; the names of ASTRA-sim's keys with units.
 
     `network_model` is congestion_unaware or congestion_aware. `memory_bandwidth_gbps` is in *memory* GB/s,
     10^9 bytes per second (unlike the network's, see `Dimension`); `peak_tflops` is in 10^12 operations per
@@ -108,6 +123,9 @@ class SystemSpec:
     fidelity of the model says (docs/simulator.md). `inert` keeps keys of system.json that ASTRA-sim ignores,
     and `omitted_keys` the keys that the files left to their defaults, so that files survive a round trip;
     neither changes a result.
+
+    With `npu_types`, `peak_tflops` is the mean over all NPUs, and `memory_bandwidth_gbps` the least, at which
+    collectives add up (`dse.systems.types`); compute runs at what its own NPU has, times its derating.
 
     A cluster also has its `accelerator`, `nodes`, `npus_per_node` and `tiers`; network, peak performance and
     memory bandwidth follow from these (`dse.systems.clusters`), and `replaced` keeps them so.
@@ -143,12 +161,13 @@ class SystemSpec:
     issue_order: str | None = None
     inert: tuple[tuple[str, object], ...] = ()
     omitted_keys: tuple[str, ...] = field(default=(), compare=False)
+    npu_types: tuple[NpuType, ...] = ()
     accelerator: Accelerator | None = None
     nodes: int | None = None
     npus_per_node: int | None = None
     tiers: tuple[TierSpec, ...] = ()
 
-    SOURCES: ClassVar[tuple[str, ...]] = ("accelerator", "nodes", "npus_per_node", "tiers")
+    SOURCES: ClassVar[tuple[str, ...]] = ("accelerator", "nodes", "npus_per_node", "tiers", "npu_types")
     """Fields from which others follow: changes of these come first."""
 
     def __post_init__(self) -> None:
@@ -171,7 +190,9 @@ class SystemSpec:
 
     @property
     def memory_bytes(self) -> int:
-        """The memory of an NPU: that of the accelerator, or `DEFAULT_MEMORY_BYTES`."""
+        """The memory of an NPU: of the accelerator, the largest of the types, or `DEFAULT_MEMORY_BYTES`."""
+        if self.npu_types:
+            return max(each.memory_bytes for each in self.npu_types)
         return DEFAULT_MEMORY_BYTES if self.accelerator is None else self.accelerator.memory_bytes
 
     def replaced(self, **fields: Any) -> SystemSpec:
@@ -183,9 +204,13 @@ class SystemSpec:
             InputError: the system is not valid.
         """
         from dse.systems.clusters import derived_fields, fields_of_cluster
+        from dse.systems.types import FOLLOWING, figures_of
 
-        sources = {name: fields.get(name, getattr(self, name)) for name in self.SOURCES}
-        if fields.keys() & set(self.SOURCES) and None not in sources.values():
+        if types := fields.get("npu_types"):
+            fields = {**dict(zip(FOLLOWING, figures_of(types), strict=True)), **fields}
+        of_cluster = self.SOURCES[:4]
+        sources = {name: fields.get(name, getattr(self, name)) for name in of_cluster}
+        if fields.keys() & set(of_cluster) and None not in sources.values():
             derived = derived_fields(fields.get("name", self.name), **sources)
             if self.collectives != fields_of_cluster(self).get("collectives"):
                 del derived["collectives"]

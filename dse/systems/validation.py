@@ -84,6 +84,7 @@ def validate(system: SystemSpec) -> None:
     if system.model_shared_bus:
         raise InvalidSystem("model_shared_bus", "is on; the bus model is not supported, set it to 0")
     _check_remote_memory(system)
+    _check_types(system)
     _check_degradations(system)
     if system.issue_order is not None:
         _choice("issue_order", system.issue_order, ISSUE_ORDERS)
@@ -130,6 +131,34 @@ def _check_shape(path: str, dimension: Dimension) -> None:
     if problem is not None:
         field, what = problem
         raise InvalidSystem(f"{path}.{field}", what)
+
+
+def _check_types(system: SystemSpec) -> None:
+    """Check the types of NPUs: all NPUs have one, and the system's figures are what follows from them."""
+    from dse.systems.types import FOLLOWING, figures_of
+
+    if not system.npu_types:
+        return
+    names = [each.name for each in system.npu_types]
+    for index, each in enumerate(system.npu_types):
+        path = f"npu_types.{index}"
+        if not each.name or not each.name.isprintable():
+            raise InvalidSystem(f"{path}.name", f"is {each.name!r}; it must have printable characters")
+        if names.index(each.name) < index:
+            raise InvalidSystem(f"{path}.name", f"is '{each.name}' again; every type has a name of its own")
+        _integer(f"{path}.npus", each.npus, 1, _MAX_NPUS)
+        for field in FOLLOWING:
+            _number(f"{path}.{field}", getattr(each, field), zero_allowed=False, most=_MAX_SPEED)
+        _integer(f"{path}.memory_bytes", each.memory_bytes, 1, 2**62)
+    count = sum(each.npus for each in system.npu_types)
+    if count != system.npus:
+        raise InvalidSystem("npu_types", f"have {count} NPUs, but the network has {system.npus}")
+    if system.accelerator is not None:
+        raise InvalidSystem("npu_types", "are given, but system.accelerator says what all NPUs are")
+    for field, figure in zip(FOLLOWING, figures_of(system.npu_types), strict=True):
+        if getattr(system, field) != figure:
+            problem = f"is {getattr(system, field)}, but follows from system.npu_types; change these instead"
+            raise InvalidSystem(field, problem)
 
 
 def _check_degradations(system: SystemSpec) -> None:

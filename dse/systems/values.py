@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from dse.systems.clusters import DERIVED
-from dse.systems.spec import DEFAULT_MEMORY_BYTES, Derating, LinkFault
+from dse.systems.spec import DEFAULT_MEMORY_BYTES, Derating, LinkFault, NpuType
 from dse.texts import printable
 
 
@@ -32,7 +32,7 @@ def shown(value: Any) -> str:
 @functools.lru_cache(maxsize=64)
 def _usual_values(names: frozenset[str]) -> dict[str, Any]:
     """The defaults of the part of a system that has fields of these names."""
-    for part in (LinkFault, Derating):
+    for part in (LinkFault, Derating, NpuType):
         found = dataclasses.fields(part)
         if names <= {entry.name for entry in found}:
             return {entry.name: entry.default for entry in found}
@@ -43,6 +43,8 @@ def _usual_values(names: frozenset[str]) -> dict[str, Any]:
 def memory_of_spec(system_spec: str | None) -> int:
     """The memory of an NPU of a stored system, as `SystemSpec.memory_bytes`."""
     values = json.loads(system_spec or "{}")
+    if types := values.get("npu_types"):
+        return max(each.get("memory_bytes", DEFAULT_MEMORY_BYTES) for each in types)  # type: ignore[no-any-return]
     return (values.get("accelerator") or {}).get("memory_bytes", DEFAULT_MEMORY_BYTES)  # type: ignore[no-any-return]
 
 

@@ -22,11 +22,19 @@ def events_of(
     slices: Sequence[Slice],
     steps: Sequence[Step],
     flows: Sequence[Flow],
+    titles: Mapping[int, str] | None = None,
 ) -> Iterator[Mapping[str, Any]]:
-    """Return metadata, then all other events in order of time; `ts` is in ns."""
+    """Return metadata, then all other events in order of time; `ts` is in ns.
+
+    `titles` names the processes of some ranks.
+    """
     for entry in ranks:
         process = {"ph": "M", "pid": _pid(entry.rank_class)}
-        yield {**process, "name": "process_name", "args": {"name": _process_name(entry)}}
+        yield {
+            **process,
+            "name": "process_name",
+            "args": {"name": (titles or {}).get(entry.rank) or _process_name(entry)},
+        }
         yield {**process, "name": "process_sort_index", "args": {"sort_index": entry.rank_class}}
     used = {drawn.thread for drawn in slices}
     for number, (rank_class, name) in enumerate(threads.names):

@@ -20,11 +20,12 @@ def write_timeline(
     file: TextIO,
     options: TimelineOptions | None = None,
     about: Mapping[str, str] | None = None,
+    titles: Mapping[int, str] | None = None,
 ) -> TimelineSummary:
     """Write one process a recorded class of ranks; the same recording and options give the same bytes.
 
     `about` are facts on the point, such as its model and strategy; they are stored in `otherData`, with what
-    was dropped.
+    was dropped. `titles` names the processes of some ranks.
 
     Raises:
         InputError: a class does not exist or was not recorded.
@@ -55,7 +56,7 @@ def write_timeline(
         dropped_counters=len(steps) - len(curve),
         dropped_flows=len(flows) - len(arrows),
     )
-    events = events_of(ranks, threads, shown, curve, arrows)
+    events = events_of(ranks, threads, shown, curve, arrows, titles)
     facts = {**(about or {}), **{key: str(value) for key, value in summary.to_json().items()}}
     write_events(file, events, facts)
     return summary

@@ -23,10 +23,10 @@ from dse.training.schedules import PipelineTimes, StageTimes, pipelines, schedul
 from dse.training.step import HOST_LINK, Passes, Timer
 from dse.training.timing import Parts
 
-_ADAM_BYTES = 30.0
+ADAM_BYTES = 30.0
 """Per parameter: gradient, master weight, two moments read; the last three and the 16-bit weight written."""
 
-_SCALE_BYTES = 8.0
+SCALE_BYTES = 8.0
 """Per gradient: read for its norm, read and written to be scaled, on average."""
 
 _FIRST_BUCKET = 0.05
@@ -236,8 +236,8 @@ class _Step:
         held = own if plan.zero >= 2 else weights.total
         rates = self.timer.rates
         if plan.offload == "optimizer":
-            return (_ADAM_BYTES * own) / HOST_LINK + _SCALE_BYTES * held / rates.memory
-        return (_ADAM_BYTES * own + _SCALE_BYTES * held) / rates.memory
+            return (ADAM_BYTES * own) / HOST_LINK + SCALE_BYTES * held / rates.memory
+        return (ADAM_BYTES * own + SCALE_BYTES * held) / rates.memory
 
     def _memory(self, timed: PipelineTimes) -> dict[str, int]:
         """Categories of the fullest stage."""

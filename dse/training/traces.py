@@ -6,23 +6,23 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from dse import _engine
 from dse.simulators.native import NativeSimulator
 from dse.systems import SystemSpec
 from dse.training.programs import Detached, Join, Receive, Send, Step, Tag, programs
 from dse.training.structure import Collective, Compute, NetworkTimes, StepStructure
+from dse.workloads.nodes import (
+    TRACE_TFLOPS,
+    MessageEnd,
+    TraceNode,
+    collective_node,
+    compute_node,
+    message_node,
+)
 from dse.workloads.traces import ImportedWorkload, workload_of
 
-TRACE_TFLOPS = 1.0
-"""Peak performance at which the operations of a compute node take its time to the nanosecond."""
-
-_COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = 4, 5, 6, 7
-_INT32, _INT64, _UINT64, _BOOL, _STRING = 7, 9, 13, 27, 29
-_KINDS = {"all_reduce": 0, "all_gather": 2, "all_to_all": 6, "reduce_scatter": 7}
 _PASSES = {"forward": 0, "backward": 1}
-_Node = dict[str, Any]
 
 
 def trace_workload(structure: StepStructure) -> ImportedWorkload:
@@ -58,7 +58,7 @@ def network_times(structure: StepStructure, system: SystemSpec) -> NetworkTimes:
 
     unequal: list[str] = []
 
-    def ends_ns(traces: Sequence[Sequence[_Node]], among: Sequence[int]) -> list[int]:
+    def ends_ns(traces: Sequence[Sequence[TraceNode]], among: Sequence[int]) -> list[int]:
         encoded = [_engine.trace_file(list(nodes)).encode() for nodes in traces]
         outcome = NativeSimulator().simulate(workload_of(encoded, groups), traced_system(system))
         return [metrics.finish_ns for rank in among if (metrics := outcome.rank(rank)) is not None]
@@ -126,17 +126,17 @@ class _Writer:
             stride *= degree
         return found
 
-    def circulating(self, rank: int, link: int) -> _Node:
+    def circulating(self, rank: int, link: int) -> TraceNode:
         """Return what a rank does when all ranks of one stage send to the next; others compute for 1 ns."""
         stage, inner = divmod(rank, self.ranks)
         count, size = len(self.structure.stages), self.structure.message_bytes
         tag = ("forward", 0, 0)
         following = (link + 1) % count
         if stage == link:
-            return _message_node(0, _SEND, tag, following * self.ranks + inner, size, ())
+            return _message_node(0, "send", tag, following * self.ranks + inner, size, ())
         if stage == following:
-            return _message_node(0, _RECEIVE, tag, link * self.ranks + inner, size, ())
-        return _compute_node(0, 1, ())
+            return _message_node(0, "receive", tag, link * self.ranks + inner, size, ())
+        return compute_node(0, 1, ())
 
     def trace(
         self, program: Sequence[Step], stage: int, inner: int, names: dict[tuple[str, int], str]
@@ -147,7 +147,7 @@ class _Writer:
 
     def _nodes(
         self, program: Sequence[Step], rank: int, inner: int, names: dict[tuple[str, int], str]
-    ) -> Iterator[_Node]:
+    ) -> Iterator[TraceNode]:
         chain: tuple[int, ...] = ()
         detached: list[int] = []
         size = self.structure.message_bytes
@@ -158,13 +158,13 @@ class _Writer:
                 continue
             number = next(numbers)
             if isinstance(step, Compute):
-                yield _compute_node(number, step.ns, chain)
+                yield compute_node(number, step.ns, chain)
                 chain = (number,)
             elif isinstance(step, Receive):
-                yield _message_node(number, _RECEIVE, step.tag, step.stage * self.ranks + inner, size, ())
+                yield _message_node(number, "receive", step.tag, step.stage * self.ranks + inner, size, ())
                 chain = (*chain, number)
             elif isinstance(step, Send):
-                yield _message_node(number, _SEND, step.tag, step.stage * self.ranks + inner, size, chain)
+                yield _message_node(number, "send", step.tag, step.stage * self.ranks + inner, size, chain)
             elif isinstance(step, Detached):
                 part = step.collective
                 yield _collective_node(number, part, names[part.axis, rank], chain)
@@ -174,45 +174,14 @@ class _Writer:
                 chain = (number,)
 
 
-def _node(number: int, kind: int, name: str, after: Sequence[int], attributes: dict[str, Any]) -> _Node:
-    return {
-        "id": number,
-        "name": name,
-        "type": kind,
-        "duration_micros": 0,
-        "ctrl_deps": [],
-        "data_deps": list(after),
-        "attributes": {**attributes, "is_cpu_op": (_BOOL, False)},
-    }
+def _collective_node(number: int, part: Collective, group: str, after: Sequence[int]) -> TraceNode:
+    name = f"{part.axis}_{part.kind}_{number}"
+    return collective_node(number, name, part.kind, part.bytes, group, after)
 
 
-def _compute_node(number: int, ns: int, after: Sequence[int]) -> _Node:
-    # Half a nanosecond more: the quotient is cut to whole nanoseconds.
-    operations = round((ns + 0.5) * TRACE_TFLOPS * 1000)
-    attributes = {"num_ops": (_INT64, operations), "tensor_size": (_UINT64, 1)}
-    return {
-        **_node(number, _COMPUTE, f"compute_{number}", after, attributes),
-        "duration_micros": max(1, round(ns / 1000)),
-    }
-
-
-def _collective_node(number: int, part: Collective, group: str, after: Sequence[int]) -> _Node:
-    attributes = {
-        "comm_type": (_INT64, _KINDS[part.kind]),
-        "comm_size": (_INT64, part.bytes),
-        "pg_name": (_STRING, group),
-    }
-    return _node(number, _COLLECTIVE, f"{part.axis}_{part.kind}_{number}", after, attributes)
-
-
-def _message_node(number: int, kind: int, tag: Tag, peer: int, size: int, after: Sequence[int]) -> _Node:
+def _message_node(
+    number: int, kind: MessageEnd, tag: Tag, peer: int, size: int, after: Sequence[int]
+) -> TraceNode:
     way, chunk, batch = tag
     label = (batch * 1024 + chunk) * 2 + _PASSES[way]
-    attributes = {
-        "comm_size": (_INT64, size),
-        "comm_tag": (_INT32, label),
-        "comm_dst" if kind == _SEND else "comm_src": (_INT32, peer),
-    }
-    return _node(
-        number, kind, f"{'send' if kind == _SEND else 'receive'}_{way}_{chunk}_{batch}", after, attributes
-    )
+    return message_node(number, f"{kind}_{way}_{chunk}_{batch}", kind, label, peer, size, after)

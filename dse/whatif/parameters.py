@@ -61,7 +61,18 @@ def parameters_of(system: SystemSpec, *, is_predicted: bool = False) -> list[Par
     if is_predicted:
         return _of_cluster(system)
     found = []
-    if system.roofline_enabled and not system.replay_only:
+    computes = system.roofline_enabled and not system.replay_only
+    for index, each in enumerate(system.npu_types if computes else ()):
+        found += [
+            _parameter(system, f"npu_types.{index}.peak_tflops", f"compute of {each.name}", computes=True),
+            _parameter(
+                system,
+                f"npu_types.{index}.memory_bandwidth_gbps",
+                f"memory bandwidth of {each.name}",
+                computes=True,
+            ),
+        ]
+    if computes and not system.npu_types:
         found += [
             _parameter(system, "peak_tflops", "compute", computes=True),
             _parameter(system, "memory_bandwidth_gbps", "memory bandwidth", computes=True),

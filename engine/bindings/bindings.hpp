@@ -14,3 +14,6 @@ void bind_synthesis_replay(nanobind::module_& m);
 void bind_synthesis_search(nanobind::module_& m);
 void bind_synthesis_fixed(nanobind::module_& m);
 void bind_synthesis_bounds(nanobind::module_& m);
+void bind_planner(nanobind::module_& m);
+void bind_planner_exact(nanobind::module_& m);
+void bind_planner_walk(nanobind::module_& m);

@@ -1,4 +1,4 @@
-// The Python module dse._engine: errors, traces, costs, simulation, networks, files, synthesis.
+// The Python module dse._engine: errors, traces, costs, simulation, networks, files, synthesis, planning.
 #include <nanobind/nanobind.h>
 
 #include <new>
@@ -55,4 +55,7 @@ NB_MODULE(_engine, m) {
     bind_synthesis_search(m);
     bind_synthesis_fixed(m);
     bind_synthesis_bounds(m);
+    bind_planner(m);
+    bind_planner_exact(m);
+    bind_planner_walk(m);
 }

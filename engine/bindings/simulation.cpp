@@ -247,7 +247,14 @@ void bind_simulation(nb::module_& m) {
                 c.deratings.push_back({npu, compute_factor, memory_factor});
             },
             "npu"_a, "compute_factor"_a, "memory_factor"_a)
+        .def(
+            "add_npu_type",
+            [](SystemConfig& c, std::uint32_t npus, double peak_tflops, double memory_bandwidth_gbps) {
+                c.npu_types.push_back({npus, peak_tflops, memory_bandwidth_gbps});
+            },
+            "npus"_a, "peak_tflops"_a, "memory_bandwidth_gbps"_a)
         .def_rw("congestion_aware", &SystemConfig::congestion_aware)
+        .def_rw("cut_through", &SystemConfig::cut_through)
         .def("set_algorithms", &set_algorithms, "all_reduce"_a, "all_gather"_a, "reduce_scatter"_a,
              "all_to_all"_a)
         .def("add_synthesized", &add_synthesized, "collective"_a, "scope"_a, "index"_a, "schedules"_a,

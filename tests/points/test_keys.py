@@ -18,7 +18,15 @@ from dse.errors import InputError
 from dse.points import DesignPoint, Scenario, evaluate, inputs
 from dse.simulators import NativeSimulator, Simulator
 from dse.strategies import AXES, Strategy
-from dse.systems import CollectiveAlgorithms, Derating, Dimension, LinkFault, RemoteMemory, SystemSpec
+from dse.systems import (
+    CollectiveAlgorithms,
+    Derating,
+    Dimension,
+    LinkFault,
+    NpuType,
+    RemoteMemory,
+    SystemSpec,
+)
 from dse.testing.builders import RING16, TINY, design_point
 
 POINT = design_point(Strategy(dp=16))
@@ -64,6 +72,9 @@ def changed_points() -> Iterator[tuple[str, DesignPoint]]:
     }
     for name, value in systems.items():
         yield f"system.{name}", with_system(**{name: value})
+    on = POINT.scenario.system
+    halves = [NpuType(name, 8, on.peak_tflops, on.memory_bandwidth_gbps) for name in ("one", "other")]
+    yield "system.npu_types", with_system(npu_types=tuple(halves))
     cluster = compose_config(["system=dgx_h100", "system.nodes=2"]).system
     h100 = cluster.accelerator
     assert h100 is not None

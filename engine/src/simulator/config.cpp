@@ -12,6 +12,23 @@ constexpr std::uint32_t kMostQueues = 1 << 16;
 
 }  // namespace
 
+NpuSpeed SystemConfig::speed_of(std::uint32_t npu) const {
+    NpuSpeed speed{flops_per_second(), memory_bytes_per_second()};
+    std::uint32_t end = 0;
+    for (const NpuType& type : npu_types) {
+        end += type.npus;
+        if (npu >= end) continue;
+        speed = {type.peak_tflops * 1e12, type.memory_bandwidth_gbps * 1e9};
+        break;
+    }
+    for (auto derating = deratings.rbegin(); derating != deratings.rend(); ++derating) {
+        if (derating->npu != npu) continue;
+        return {speed.flops_per_second * derating->compute_factor,
+                speed.memory_bytes_per_second * derating->memory_factor};
+    }
+    return speed;
+}
+
 void check(const SystemConfig& config) {
     const auto require = [](bool condition, const char* what) {
         if (!condition) throw InputError(what);
@@ -35,6 +52,10 @@ void check(const SystemConfig& config) {
     for (const network::LinkFault& fault : config.faults) {
         require(fault.bandwidth_factor > 0.0 && fault.latency_factor >= 0.0,
                 "network.faults: bandwidth_factor must be above 0 and latency_factor at least 0");
+    }
+    for (const NpuType& type : config.npu_types) {
+        require(type.npus > 0 && type.peak_tflops > 0.0 && type.memory_bandwidth_gbps > 0.0,
+                "npu_types: npus, peak_tflops and memory_bandwidth_gbps must be above 0");
     }
     for (const Derating& derating : config.deratings) {
         require(derating.compute_factor > 0.0 && derating.memory_factor > 0.0,

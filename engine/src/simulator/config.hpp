@@ -2,6 +2,7 @@
 // section 2.2).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -34,11 +35,29 @@ struct Derating {
     double memory_factor = 1.0;
 };
 
+/// NPUs that are alike and follow each other; types are dealt out from NPU 0 on.
+struct NpuType {
+    std::uint32_t npus = 0;
+    double peak_tflops = 0.0;
+    double memory_bandwidth_gbps = 0.0;
+};
+
+/// What compute nodes of an NPU run at.
+struct NpuSpeed {
+    double flops_per_second = 0.0;
+    double memory_bytes_per_second = 0.0;
+
+    bool operator==(const NpuSpeed&) const = default;
+    auto operator<=>(const NpuSpeed&) const = default;
+};
+
 struct SystemConfig : collectives::Settings {
     std::vector<network::Dimension> network;
     bool congestion_aware = false;           ///< links with queues instead of unloaded delays
+    bool cut_through = false;                ///< links pass a message on as it comes, not when it has come
     std::vector<network::LinkFault> faults;  ///< of a congestion-aware network
-    std::vector<Derating> deratings;         ///< NPUs slower than the others
+    std::vector<NpuType> npu_types;          ///< of all NPUs; none: all are alike
+    std::vector<Derating> deratings;         ///< NPUs slower than others of their type
     double peak_tflops = 0.0;
     bool roofline = true;
     bool replay_only = false;
@@ -49,6 +68,9 @@ struct SystemConfig : collectives::Settings {
     RemoteMemory remote_memory;
 
     double flops_per_second() const { return peak_tflops * 1e12; }
+    bool has_equal_npus() const { return npu_types.empty() && deratings.empty(); }
+    /// By the type of an NPU and its last derating.
+    NpuSpeed speed_of(std::uint32_t npu) const;
 };
 
 /// Checks what does not depend on a workload. Throws InputError naming the key.

@@ -27,7 +27,9 @@ public:
           collectives_(workload, config, network, timers_, transport_, links_.get(), *this) {
         executor_.use(collectives_);
         if (plan != nullptr) executor_.follow(*plan);
-        for (const Derating& d : config.deratings) executor_.derate(d.npu, d.compute_factor, d.memory_factor);
+        if (config.has_equal_npus()) return;
+        for (std::uint32_t npu = 0; npu < workload.rank_count(); ++npu)
+            executor_.run_at(npu, config.speed_of(npu));
     }
 
     SimulationResult run(Recorder* recorder) {
@@ -53,7 +55,7 @@ public:
 private:
     std::unique_ptr<LinkNetwork> make_links(const SystemConfig& config) {
         if (!config.congestion_aware) return nullptr;
-        return std::make_unique<LinkNetwork>(queue_, config.network, config.faults);
+        return std::make_unique<LinkNetwork>(queue_, config.network, config.faults, config.cut_through);
     }
 
     AwaitedPeers awaited_peers() const {

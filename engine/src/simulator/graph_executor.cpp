@@ -56,9 +56,9 @@ GraphExecutor::GraphExecutor(const workload::Workload& workload, const SystemCon
     }
 }
 
-void GraphExecutor::derate(std::uint32_t r, double compute_factor, double memory_factor) {
-    ranks_[r].peak_flops = config_.flops_per_second() * compute_factor;
-    ranks_[r].memory_bytes_per_second = config_.memory_bytes_per_second() * memory_factor;
+void GraphExecutor::run_at(std::uint32_t r, NpuSpeed speed) {
+    ranks_[r].peak_flops = speed.flops_per_second;
+    ranks_[r].memory_bytes_per_second = speed.memory_bytes_per_second;
 }
 
 void GraphExecutor::follow(const IssuePlan& plan) {

@@ -40,8 +40,8 @@ public:
     /// The engine that runs collectives; set once, before `start`.
     void use(CollectiveService& collectives) { collectives_ = &collectives; }
 
-    /// Slows one rank; before `start`.
-    void derate(std::uint32_t rank, double compute_factor, double memory_factor);
+    /// Sets what compute nodes of one rank run at; before `start`.
+    void run_at(std::uint32_t rank, NpuSpeed speed);
 
     /// Makes ranks issue communication in the order of a plan, which must outlive this; before `start`.
     void follow(const IssuePlan& plan);

@@ -50,6 +50,7 @@ bool needs_plan(const Workload& workload, const SystemConfig& config) {
 
 SystemConfig sound_system(const SystemConfig& config) {
     SystemConfig sound = config;
+    sound.npu_types.clear();
     sound.deratings.clear();
     sound.faults.clear();
     sound.track_memory = false;

@@ -1,6 +1,7 @@
 // Events of links: a message reaches the next device, and its link is free again.
 #include "simulator/link_network.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -9,10 +10,11 @@
 namespace dse::simulator {
 
 LinkNetwork::LinkNetwork(EventQueue& queue, const std::vector<network::Dimension>& dimensions,
-                         std::vector<network::LinkFault> faults)
+                         std::vector<network::LinkFault> faults, bool cut_through)
     : queue_(queue),
       fabric_(dimensions, queue.checkpoint()),
       faults_(std::move(faults)),
+      cut_through_(cut_through),
       links_(fabric_.links().size()) {
     if (!faults_.empty()) {
         network::Fabric trial = fabric_;
@@ -53,6 +55,7 @@ std::uint32_t LinkNetwork::new_packet(std::uint32_t message, EventKind at_end, s
     packet.message = message;
     packet.at_end = at_end;
     packet.bytes = bytes;
+    packet.tail = 0;
     packet.position = 0;
     return index;
 }
@@ -78,8 +81,14 @@ void LinkNetwork::transmit(std::uint32_t index, std::uint32_t packet) {
     const network::FabricLink& link = fabric_.link(index);
     const double serialisation = static_cast<double>(packets_[packet].bytes) / link.bytes_per_ns;
     links_[index].busy = true;
-    const Time arrival = queue_.now() + whole_ns(link.latency_ns + serialisation);
+    Time arrival = queue_.now() + whole_ns(link.latency_ns + serialisation);
     const bool last = packets_[packet].position + 1 == packets_[packet].links.size();
+    if (cut_through_) {
+        const Time latency = whole_ns(link.latency_ns);
+        Time& tail = packets_[packet].tail;
+        tail = std::max(arrival, tail + latency);
+        arrival = last ? tail : queue_.now() + latency;
+    }
     if (last) {
         queue_.schedule(arrival, {packets_[packet].at_end, packets_[packet].message});
         packets_.remove(packet);

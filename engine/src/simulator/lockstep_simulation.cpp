@@ -63,9 +63,9 @@ public:
           lockstep_(config, network, checkpoint),
           guard_(representatives.rank_count()) {
         executor_.use(*this);
-        for (const Derating& d : config.deratings) {
-            executor_.derate(classes.class_of_rank[d.npu], d.compute_factor, d.memory_factor);
-        }
+        if (config.has_equal_npus()) return;
+        for (std::uint32_t index = 0; index < classes.representative.size(); ++index)
+            executor_.run_at(index, config.speed_of(classes.representative[index]));
     }
 
     IssuePlan plan() {

@@ -27,6 +27,12 @@ void check_fit(const workload::Workload& workload, const SystemConfig& config, s
         throw InputError("deratings: npu is " + std::to_string(derating.npu) + ", but the network has " +
                          std::to_string(npus) + " NPUs");
     }
+    std::uint64_t typed = 0;
+    for (const NpuType& type : config.npu_types) typed += type.npus;
+    if (!config.npu_types.empty() && typed != npus) {
+        throw InputError("npu_types have " + std::to_string(typed) + " NPUs, but the network has " +
+                         std::to_string(npus));
+    }
     for (const workload::Trace& trace : *workload.traces) {
         if (config.track_memory && !trace.untracked_reason.empty()) {
             throw InputError(trace.untracked_reason +
@@ -69,7 +75,7 @@ SimulationResult run(const workload::Workload& workload, const SystemConfig& con
             const RankClasses classes = find_rank_classes(workload, config, network, checkpoint);
             // One class per trace of a sound system: that run makes the plan, so it follows it.
             const bool makes_plan =
-                classes.representative.size() == workload.traces->size() && config.deratings.empty();
+                classes.representative.size() == workload.traces->size() && config.has_equal_npus();
             result = simulate_classes(workload, config, network, classes, recorder,
                                       makes_plan ? nullptr : plan_if_needed(), checkpoint);
             result.by_classes = true;

@@ -164,7 +164,7 @@ private:
         for (std::uint32_t rank = 0; rank < workload_.rank_count(); ++rank) {
             checkpoint_();
             const std::uint32_t trace = workload_.trace_of_rank[rank];
-            key.assign({trace, derating_of(rank)});
+            key.assign({trace, speed_number(rank)});
             for (const std::uint32_t slot : uses_[trace].slots) add(key, workload_.slots_of(rank)[slot]);
             for (const std::uint32_t peer : uses_[trace].send_peers)
                 add(key, network_.wire(rank, peer_of(rank, peer)));
@@ -173,13 +173,11 @@ private:
         color_count_ = colors.size();
     }
 
-    /// Number of the NPU's derating from 1, 0 for none.
-    std::uint32_t derating_of(std::uint32_t rank) const {
-        std::uint32_t found = 0;
-        for (std::uint32_t i = 0; i < config_.deratings.size(); ++i) {
-            if (config_.deratings[i].npu == rank) found = i + 1;
-        }
-        return found;
+    /// NPUs of one number run compute nodes alike.
+    std::uint32_t speed_number(std::uint32_t rank) {
+        if (config_.has_equal_npus()) return 0;
+        const auto number = static_cast<std::uint32_t>(speed_numbers_.size());
+        return speed_numbers_.emplace(config_.speed_of(rank), number).first->second;
     }
 
     /// The wires of a group's ring, and the schedules that it has instead.
@@ -266,6 +264,7 @@ private:
     std::vector<Wire> ring_wires_;  ///< per communicator
     std::vector<std::uint32_t> color_;
     std::map<const void*, std::uint32_t> schedule_numbers_;
+    std::map<NpuSpeed, std::uint32_t> speed_numbers_;
     std::size_t color_count_ = 0;
 };
 

@@ -1,0 +1,99 @@
+"""Searches of plans for mixed clusters, beside recorded figures of Metis, in loops of Python."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.cases import Cases
+from benchmarks.measure import BenchmarkError, in_fresh_process
+from benchmarks.memory import peak_bytes
+from benchmarks.planning_cases import Planned
+from benchmarks.references import planner_units
+from benchmarks.synthesis import loop_s
+from dse.planner.inputs import read_cluster, read_profiles
+from dse.planner.inputs.synthetic import write_half_and_half, write_synthetic_profiles
+from dse.planner.planner import Limits
+from dse.planner.planners import planner_named
+from dse.planner.problem import PlanProblem
+
+Row = dict[str, str | int | float | bool | None]
+_FIRST = "DeviceType.A100_tp1_bs16.json"
+
+
+def planning(cases: Cases, repeats: int) -> Iterator[Row]:
+    """Median CPU seconds of the search alone, and in units of the loop that runs right after each."""
+    recorded = planner_units()
+    for case in cases.planned:
+        cost = in_fresh_process(planning_cost, case, repeats)
+        if cost.count != case.count:
+            raise BenchmarkError(f"{case.name}, {case.planner}: count {cost.count}, expected {case.count}")
+        yield _row(case, cost, recorded.get((case.name, case.planner)))
+
+
+class Cost(NamedTuple):
+    """What a process measured: seconds per run, what was found, and its memory."""
+
+    inputs_s: float
+    search_s: list[float]
+    loop_s: list[float]
+    count: int | None
+    plans: int
+    best_ms: float | None
+    start_bytes: int
+    peak_bytes: int
+
+
+def planning_cost(case: Planned, repeats: int) -> Cost:
+    """Make and read the inputs, and search `repeats` times, each followed by the loop."""
+    began = time.process_time()
+    problem = problem_of(case)
+    inputs_s = time.process_time() - began
+    planner = planner_named(case.planner)
+    start = peak_bytes()
+    searches, loops = [], []
+    for _ in range(repeats):
+        began = time.process_time()
+        found = planner.plan(problem, "compat", Limits(keep=10))
+        searches.append(time.process_time() - began)
+        loops.append(loop_s())
+    best_ms = found.cost.cost_ms if found.cost else None
+    return Cost(inputs_s, searches, loops, found.count, found.plans, best_ms, start, peak_bytes())
+
+
+def problem_of(case: Planned) -> PlanProblem:
+    """Return the problem of a half-and-half cluster with synthetic profiles, made in files and read again."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_synthetic_profiles(folder / "profiles", case.layers)
+        write_half_and_half(folder / "hostfile", folder / "clusterfile.json", case.gpus)
+        cluster = read_cluster(folder / "hostfile", folder / "clusterfile.json", compat=True)
+        profiles = read_profiles([folder / "profiles"], _FIRST, compat=True)
+    return PlanProblem(cluster, profiles, ("A100", "V100"))
+
+
+def _row(case: Planned, cost: Cost, reference_units: float | None) -> Row:
+    units = statistics.median(search / loop for search, loop in zip(cost.search_s, cost.loop_s, strict=True))
+    return {
+        "name": case.name,
+        "planner": case.planner,
+        "layers": case.layers,
+        "gpus": case.gpus,
+        "repeats": len(cost.search_s),
+        "inputs_s": cost.inputs_s,
+        "search_s": statistics.median(cost.search_s),
+        "loop_s": statistics.median(cost.loop_s),
+        "units": units,
+        "count": cost.count,
+        "plans": cost.plans,
+        "best_ms": cost.best_ms,
+        "start_bytes": cost.start_bytes,
+        "peak_bytes": cost.peak_bytes,
+        "reference_units": reference_units,
+        "ratio": reference_units / units if reference_units else None,
+        "target_ratio": case.target_ratio,
+    }

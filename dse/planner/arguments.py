@@ -1,0 +1,349 @@
+"""Keys of `dse plan`, and what they ask: a problem, a planner, a cost model and limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.errors import InputError
+from dse.planner.cluster import MixedCluster
+from dse.planner.clusters import named_cluster
+from dse.planner.planner import Limits
+from dse.planner.problem import PlanProblem
+from dse.planner.profiles import ProfileSet
+from dse.settings import check_choice
+
+if TYPE_CHECKING:
+    from dse.models import ModelSpec
+
+CLUSTER_KEYS = {
+    "cluster": "a file of conf/cluster such as a100_v100, or mine.yaml; cluster.KEY=VALUE changes it",
+    "hostfile": "instead: lines 'ADDRESS slots=GPUS', as Metis has them; with clusterfile",
+    "clusterfile": "JSON: type, memory (GiB) and bandwidths (GB/s) of every address",
+    "type_order": "GPU types, each once, such as [A100,V100] (default: as hosts name them first)",
+    "prices": "of a GPU and hour by type, such as [A100:2.0,V100:0.9] (default: those of cluster)",
+}
+COST_KEYS = {
+    "model": "a file of conf/model such as llama3_8b; model.KEY=VALUE changes it",
+    "profiles": "folders of measured layer profiles, such as DIR or [DIR,DIR]",
+    "costs": "times are from: profiles, model (predicted) or calibrated (predictions scaled to profiles)",
+    "first_profile": "compat: the file whose optimizer and batch generator times and weights count for all",
+    "num_layers": "layers with embedding and head; profiles must have as many",
+    "hidden_size": "of profiles (default 4096); of a model: model.d_model",
+    "sequence_length": "of profiles (default 1024); of a model: model.seq_len",
+    "vocabulary": "of profiles (default 51200); of a model: model.output_dim",
+}
+SEARCH_KEYS = {
+    "gbs": "sequences of a step (default: those of the model, or 128)",
+    "planner": "auto (default), exact, anytime, enumerate, metis or metis-strat",
+    "cost": "strict (default), or compat: what Metis computes (default of metis and metis-strat)",
+    "max_tp": "largest tensor degree (default 128)",
+    "max_batch": "largest micro-batch of a replica (default 128)",
+    "group_scale": "compat: factor on the least GPUs of a stage (default 1)",
+    "permutation_limit": "of metis: units that a list of groups is merged to (default 128)",
+    "allow_mixed_stages": "whether a stage may have GPUs of several types (default true)",
+    "memory_reserve": "strict: share of each GPU's memory left free (default 0.1)",
+    "shard_optimizer": "strict: optimizer states are sharded over dp (default false)",
+    "time_limit": "seconds after which the best so far is the answer (default: none)",
+    "threads": "threads of the search; they change no result (default 1)",
+}
+OUTPUT_KEYS = {
+    "top": "how many of the cheapest plans are told (default 10)",
+    "simulate": "how many of these the engine simulates and puts in the order of their steps (default 0)",
+    "format": "table (default), json, yaml or csv",
+}
+KEYS = {**CLUSTER_KEYS, **COST_KEYS, **SEARCH_KEYS, **OUTPUT_KEYS}
+GROUPS = ("cluster", "model")
+COSTS = ("profiles", "model", "calibrated")
+COST_MODELS = ("compat", "strict")
+WALKS = ("metis", "metis-strat")
+_MOST = 2**20
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a command line asks. `accelerators` names that of each known type; `notes` are for people."""
+
+    problem: PlanProblem
+    planner: str
+    cost_model: str
+    limits: Limits
+    cluster_name: str
+    model_name: str
+    accelerators: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def asked_of(
+    values: Mapping[str, str], overrides: Sequence[str], model_of: Callable[[Sequence[str]], ModelSpec]
+) -> Asked:
+    """Return what keys ask; `overrides` are those of cluster and model, which `model_of` composes.
+
+    Raises:
+        InputError: a wrong key or file, one without effect, or too few.
+    """
+    from dse.planner.planners import planner_named
+
+    groups = {name: [word for word in overrides if _group(word) == name] for name in GROUPS}
+    planner = values.get("planner", "auto")
+    if planner != "auto":
+        planner_named(planner)
+    cost_model = values.get("cost", "compat" if planner in WALKS else "strict")
+    check_choice("cost", cost_model, COST_MODELS)
+    _refuse_idle(values, planner, cost_model)
+    name, cluster, accelerators = _cluster(values, groups["cluster"], cost_model)
+    cluster = replace(cluster, price_per_hour=_prices(values, cluster))
+    order = _type_order(values, cluster)
+    limits = _limits(values)
+    options = _options(values)
+    model = model_of(groups["model"]) if groups["model"] else None
+    _refuse_sizes(values, model)
+    max_tp, max_batch = options["max_tp"], options["max_batch"]
+    profiles, notes = _profiles(values, model, cluster, accelerators, order, max_tp, max_batch, cost_model)
+    if "num_layers" in values and whole(values, "num_layers", 1) != profiles.layers:
+        raise InputError(
+            f"num_layers is {values['num_layers']}, but the profiles have {profiles.layers} layers "
+            "(embedding and head included); write that, or name other profiles"
+        )
+    if cost_model == "strict" and "first_profile" in values:
+        notes = (*notes, "first_profile has no effect under cost=strict: every stage has its own times")
+    problem = PlanProblem(
+        cluster,
+        profiles,
+        order,
+        gbs=whole(values, "gbs", model.batch_size if model else 128),
+        hidden=model.d_model if model else whole(values, "hidden_size", 4096),
+        sequence=model.seq_len if model else whole(values, "sequence_length", 1024),
+        vocabulary=model.output_dim if model else whole(values, "vocabulary", 51200),
+        **options,
+    )
+    model_name = model.name if model else profiles.source
+    return Asked(problem, planner, cost_model, limits, name, model_name, accelerators, notes)
+
+
+def _options(values: Mapping[str, str]) -> dict[str, Any]:
+    """Fields of the problem that neither cluster nor model decide."""
+    whole(values, "gbs", 128)
+    return {
+        "max_tp": whole(values, "max_tp", 128),
+        "max_batch": whole(values, "max_batch", 128),
+        "group_scale": whole(values, "group_scale", 1, least=0),
+        "permutation_limit": whole(values, "permutation_limit", 128),
+        "allow_mixed_stages": _flag(values, "allow_mixed_stages", True),
+        "memory_reserve": _number(values, "memory_reserve", 0.1, below=1.0),
+        "shard_optimizer": _flag(values, "shard_optimizer", False),
+    }
+
+
+def _limits(values: Mapping[str, str]) -> Limits:
+    time_limit_s = _number(values, "time_limit", 0.0, below=1e9) if "time_limit" in values else None
+    if time_limit_s == 0:
+        raise InputError("time_limit is 0; it must be a number of seconds above 0")
+    return Limits(time_limit_s, whole(values, "top", 10), whole(values, "threads", 1))
+
+
+def _group(word: str) -> str:
+    return word.removeprefix("+").partition("=")[0].partition(".")[0]
+
+
+def _refuse_idle(values: Mapping[str, str], planner: str, cost_model: str) -> None:
+    """Refuse keys that change nothing with this planner and cost model."""
+    idle = {
+        "group_scale": cost_model == "strict" and "cost=strict; it is a key of cost=compat",
+        "permutation_limit": planner not in WALKS and f"planner={planner}; it is a key of planner=metis",
+        "allow_mixed_stages": planner in WALKS
+        and f"planner={planner}, whose stages are what its walk visits; it is a key of planner=exact",
+        "memory_reserve": cost_model == "compat" and "cost=compat, which reserves nothing; write cost=strict",
+        "shard_optimizer": cost_model == "compat"
+        and "cost=compat, which counts no states; write cost=strict",
+    }
+    for key, why in idle.items():
+        if key in values and why:
+            raise InputError(f"{key}={values[key]} has no effect with {why}, or leave {key} out")
+
+
+def _refuse_sizes(values: Mapping[str, str], model: ModelSpec | None) -> None:
+    keys = {
+        "hidden_size": "model.d_model",
+        "sequence_length": "model.seq_len",
+        "vocabulary": "model.output_dim",
+        "num_layers": "model.num_layers",
+    }
+    for key, instead in keys.items():
+        if model is not None and key in values:
+            raise InputError(
+                f"{key}={values[key]} has no effect beside model={model.name}, which has its own; "
+                f"write {instead}=…"
+            )
+
+
+def _cluster(
+    values: Mapping[str, str], overrides: Sequence[str], cost_model: str
+) -> tuple[str, MixedCluster, dict[str, str]]:
+    """Name, cluster, and the accelerator of each type that conf/accelerator knows."""
+    files = [key for key in ("hostfile", "clusterfile") if key in values]
+    if overrides and files:
+        raise InputError(f"cluster and {files[0]} are two clusters; write one of them")
+    if overrides:
+        chosen = [word for word in overrides if word.partition("=")[0] == "cluster"]
+        if len(chosen) != 1:
+            raise InputError(f"cluster is named {len(chosen)} times; write cluster=NAME once")
+        name = chosen[0].partition("=")[2]
+        found = named_cluster(name, [word for word in overrides if word not in chosen])
+        return found.name, found.cluster, dict(found.accelerators)
+    if len(files) < 2:
+        missing = "clusterfile" if files == ["hostfile"] else "hostfile" if files else "cluster"
+        raise InputError(
+            f"{missing} is missing; write cluster=NAME, or hostfile=FILE clusterfile=FILE; see --help"
+        )
+    from dse.planner.inputs import read_cluster
+
+    path = Path(values["hostfile"]).expanduser()
+    cluster = read_cluster(path, Path(values["clusterfile"]).expanduser(), compat=cost_model == "compat")
+    return path.name, cluster, _known_accelerators(cluster.types)
+
+
+def _known_accelerators(types: Sequence[str]) -> dict[str, str]:
+    from dse.accelerators import accelerator
+
+    found = {}
+    for type_ in types:
+        try:
+            found[type_] = accelerator(type_).name
+        except InputError:
+            continue  # whoever needs it says so
+    return found
+
+
+def _prices(values: Mapping[str, str], cluster: MixedCluster) -> Mapping[str, float]:
+    """Prices by type.
+
+    Raises:
+        InputError: a type that the cluster lacks, one without a price, or one that is no number.
+    """
+    if "prices" not in values:
+        return cluster.price_per_hour
+    found: dict[str, float] = {}
+    for entry in listed("prices", values["prices"]):
+        type_, _, text = entry.partition(":")
+        check_choice("prices", type_, cluster.types)
+        found[type_] = _number({"prices": text}, "prices", 0.0, below=1e9)
+    for type_ in cluster.types:
+        if type_ not in found:
+            raise InputError(f"prices has no {type_}; write a price for each of {', '.join(cluster.types)}")
+    return found
+
+
+def _type_order(values: Mapping[str, str], cluster: MixedCluster) -> tuple[str, ...]:
+    if "type_order" not in values:
+        return cluster.types
+    order = tuple(listed("type_order", values["type_order"]))
+    if sorted(order) != sorted(cluster.types):
+        raise InputError(
+            f"type_order is {values['type_order']}; it must have each of {', '.join(cluster.types)} once"
+        )
+    return order
+
+
+def _profiles(
+    values: Mapping[str, str],
+    model: ModelSpec | None,
+    cluster: MixedCluster,
+    accelerators: Mapping[str, str],
+    order: tuple[str, ...],
+    max_tp: int,
+    max_batch: int,
+    cost_model: str,
+) -> tuple[ProfileSet, tuple[str, ...]]:
+    """The profiles that keys ask for, and what people should know of them."""
+    has = {"model": model is not None, "profiles": "profiles" in values}
+    if not any(has.values()):
+        raise InputError("times are missing; write model=NAME (predicted), profiles=DIR (measured), or both")
+    default = "calibrated" if all(has.values()) else "model" if has["model"] else "profiles"
+    costs = values.get("costs", default)
+    check_choice("costs", costs, COSTS)
+    needed = {"profiles": ("profiles",), "model": ("model",), "calibrated": ("model", "profiles")}[costs]
+    for key in needed:
+        if not has[key]:
+            raise InputError(f"{key} is missing; costs={costs} needs it: write {key}=…")
+    if costs == "model" and "profiles" in values:
+        raise InputError("profiles has no effect with costs=model; write costs=calibrated, or leave it out")
+    if costs != "profiles" and "first_profile" in values:
+        raise InputError(f"first_profile has no effect with costs={costs}; leave it out")
+    if costs == "model" and cost_model == "compat":
+        raise InputError(
+            "cost is compat, which takes the gap of predicted profiles, 0, for an error as Metis does; write "
+            "cost=strict, or profiles=DIR"
+        )
+    if costs == "profiles":
+        return _measured(values, cost_model), ()
+    from dse.planner.costs_from_model import calibrated_profiles, model_profiles
+
+    assert model is not None
+    modelled = model_profiles(
+        model, cluster, accelerators, max_tp=max_tp, max_batch=max_batch, type_order=order
+    )
+    if costs == "model":
+        return modelled, ()
+    scaled, fits = calibrated_profiles(modelled, _measured(values, cost_model))
+    notes = [
+        f"{fit.type}: predicted layers x {fit.layers:.3g}, embedding x {fit.embedding:.3g}, head x "
+        f"{fit.head:.3g}, from {fit.keys} profiles, of which one is {100 * (fit.worst - 1):.0f} % off"
+        for fit in fits
+    ]
+    silent = [type_ for type_ in order if type_ not in {fit.type for fit in fits}]
+    return scaled, (*notes, *(f"{type_}: no profiles; its times are predicted alone" for type_ in silent))
+
+
+def _measured(values: Mapping[str, str], cost_model: str) -> ProfileSet:
+    from dse.planner.inputs import read_profiles
+
+    folders = [Path(name).expanduser() for name in listed("profiles", values["profiles"])]
+    return read_profiles(folders, values.get("first_profile"), compat=cost_model == "compat")
+
+
+def listed(key: str, text: str) -> list[str]:
+    """Return the entries of `[a,b]`, `a,b` or `a`.
+
+    Raises:
+        InputError: none, an empty one, or one twice.
+    """
+    found = [entry.strip() for entry in text.removeprefix("[").removesuffix("]").split(",")]
+    if not all(found) or len(set(found)) < len(found):
+        raise InputError(f"{key} is '{text}'; a list has different entries, as in {key}=[a,b], none empty")
+    return found
+
+
+def whole(values: Mapping[str, str], key: str, default: int, least: int = 1) -> int:
+    """Return the whole number of a key.
+
+    Raises:
+        InputError: it is none, or out of range.
+    """
+    text = values.get(key)
+    if text is None:
+        return default
+    if not text.isascii() or not text.isdecimal() or not least <= int(text) <= _MOST:
+        raise InputError(f"{key} is '{text}'; it must be a whole number from {least} to {_MOST}")
+    return int(text)
+
+
+def _number(values: Mapping[str, str], key: str, default: float, below: float) -> float:
+    if key not in values:
+        return default
+    try:
+        found = float(values[key])
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < below:
+        raise InputError(f"{key} is '{values[key]}'; it must be a number of at least 0 and below {below:g}")
+    return found
+
+
+def _flag(values: Mapping[str, str], key: str, default: bool) -> bool:
+    text = values.get(key, str(default).lower())
+    check_choice(key, text, ("true", "false"))
+    return text == "true"

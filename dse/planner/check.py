@@ -1,0 +1,120 @@
+"""The checker of plans and certificates: independent of the search, in numpy and plain Python.
+
+It prices the plan by the pricing rule, and proves every block's claim anew: from its own tables of stages
+(differences of running sums) it bounds suffixes from the back, then, where the bound alone does not prove the
+claim, it extends prefixes from the front. The planner's search runs the other way round, in the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isclose
+from typing import Any
+
+from dse.errors import InputError
+from dse.planner.certificate import VERSION, digest
+from dse.planner.costs import COST_MODELS, Infeasible, rule_named
+from dse.planner.documents import cost_from_dict, cost_to_dict, plan_from_dict, problem_from_dict
+from dse.planner.plan import ClusterPlan
+from dse.planner.problem import PlanProblem
+from dse.planner.proofs.blocks import check_blocks
+from dse.planner.space import outside
+
+PARTS = ("problem", "plan", "cost", "certificate")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found: `lines` says what is wrong, each beginning with the place in the document."""
+
+    valid: bool
+    lines: tuple[str, ...]
+    blocks: int = 0
+    plans: int = 0
+    bound_ms: float | None = None
+
+
+def check_plan(document: Mapping[str, Any]) -> Verdict:
+    """Check a plan, its cost and its certificate; whatever is wrong is in the verdict, never raised."""
+    lines: list[str] = []
+    if not isinstance(document, Mapping):
+        return Verdict(False, ("document: must be an object with problem, plan, cost and certificate",))
+    for part in PARTS:
+        if not isinstance(document.get(part), Mapping):
+            lines.append(f"{part}: missing, or no object; the document is truncated")
+    if lines:
+        return Verdict(False, tuple(lines))
+    try:
+        return _check(document)
+    except InputError as error:
+        return Verdict(False, (str(error),))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        return Verdict(False, (f"document: cannot be read: {type(error).__name__}: {error}",))
+
+
+def _check(document: Mapping[str, Any]) -> Verdict:
+    certificate = document["certificate"]
+    lines = []
+    if certificate.get("sha256") != digest(document):
+        lines.append("certificate.sha256: is not the digest of the document, which was changed or truncated")
+    if certificate.get("version") != VERSION:
+        lines.append(f"certificate.version: {certificate.get('version')}, this checker reads {VERSION}")
+    cost_model = certificate.get("cost_model")
+    if cost_model not in COST_MODELS:
+        lines.append(f"certificate.cost_model: {cost_model}, must be one of {', '.join(COST_MODELS)}")
+        return Verdict(False, tuple(lines))
+    problem, plan = problem_from_dict(document["problem"]), plan_from_dict(document["plan"])
+    priced = _check_price(problem, plan, cost_model, document, lines)
+    best, bound = certificate.get("best_ms"), certificate.get("bound_ms")
+    if priced is not None and best != priced:
+        lines.append(f"certificate.best_ms: {best}, the plan costs {priced}")
+    if not _number(best) or not _number(bound) or bound > best:
+        lines.append(f"certificate.bound_ms: {bound}, must be a number of at most best_ms")
+    if lines:
+        return Verdict(False, tuple(lines))
+    kind = certificate.get("kind")
+    if kind == "blocks":
+        found = check_blocks(problem, cost_model, certificate)
+    elif kind == "dual":
+        from dse.planner.proofs.duals import check_duals
+
+        found = check_duals(problem, cost_model, certificate)
+    else:
+        found = [f"certificate.kind: {kind}, must be blocks or dual"]
+    blocks = certificate.get("blocks", [])
+    return Verdict(not found, tuple(found), len(blocks), certificate.get("plans", 0), bound)
+
+
+def _check_price(
+    problem: PlanProblem,
+    plan: ClusterPlan,
+    cost_model: str,
+    document: Mapping[str, Any],
+    lines: list[str],
+) -> float | None:
+    """Price the plan anew; every term must be the document's, to the bit."""
+    claimed = cost_to_dict(cost_from_dict(document["cost"]))
+    try:
+        cost = rule_named(problem, cost_model).price(plan)
+        strays = outside(problem, plan, cost_model)
+    except Infeasible as why:
+        lines.append(f"plan: cannot run: {why.reason}")
+        return None
+    if strays is not None:
+        lines.append(f"plan: is not in the space that the certificate speaks of: {strays}")
+    actual = cost_to_dict(cost)
+    for key in ("cost_ms", "gap_ms", "batch_generator_ms"):
+        if claimed[key] != actual[key]:
+            lines.append(f"cost.{key}: {claimed[key]}, the pricing rule says {actual[key]}")
+    if len(claimed["stages"]) != len(actual["stages"]):
+        lines.append(f"cost.stages: {len(claimed['stages'])}, the plan has {len(actual['stages'])}")
+    for i, (said, is_) in enumerate(zip(claimed["stages"], actual["stages"], strict=False)):
+        for key, value in is_.items():
+            if said[key] != value:
+                lines.append(f"cost.stages[{i}].{key}: {said[key]}, the pricing rule says {value}")
+    return cost.cost_ms
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and isclose(value, value)

@@ -1,0 +1,172 @@
+"""What `dse plan` prints: the stages of the best plan, its bound and gap, and why it is that one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dse.planner.why import groups_text, reasons
+from dse.texts import printable
+from dse.units import format_duration_ns
+
+if TYPE_CHECKING:
+    from dse.planner.check import Verdict
+
+_MOST_STAGES = 40
+_HEADER = ("stage", "GPUs", "nodes", "dp x tp", "layers", "ms", "link", "reduce", "update", "memory")
+_MOST_REASONS = 8
+_LOOKED_AT = {"exact": "labels", "anytime": "beams and boxes"}
+_NO_PROFILE = re.compile(r"(no profile of .+ tp \d+) batch (\d+)")
+
+
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines of columns; what begins with a digit is set to the right."""
+    lines = [list(header), *[list(row) for row in rows]]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    right = [all(row[column][:1] in "-0123456789" for row in rows) for column in range(len(header))]
+    return [
+        "  ".join(
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def result_text(data: Mapping[str, Any], cluster_name: str, model_name: str) -> str:
+    """Return the answer as text."""
+    problem = data["problem"]
+    layers = len(problem["profiles"]["parameters_bytes"])
+    counts = _counts(problem["cluster"]["hosts"])
+    lines = [
+        f"{printable(model_name)}: {layers} layers, {problem['gbs']} sequences a step, on "
+        f"{printable(cluster_name)}: {counts}",
+        f"planner {data['planner']}, cost model {data['cost_model']}: {_searched(data)}",
+        "",
+    ]
+    best = data["best"]
+    if best is None:
+        return "\n".join([*lines, "no plan fits", *_infeasible(data)])
+    lines += [
+        f"{_ms(best['cost_ms'])} a step; {_verdict(data)}",
+        f"types in the order {', '.join(best['types'])}, {best['batches']} micro-batches",
+        "",
+        *stage_lines(best),
+        "",
+        *(f"- {sentence}" for sentence in reasons(data)),
+    ]
+    if len(data["ranking"]) > 1:
+        lines += ["", *ranking_lines(data["ranking"])]
+    if data["infeasible"]:
+        lines += ["", *_infeasible(data)]
+    return "\n".join(lines)
+
+
+def stage_lines(best: Mapping[str, Any]) -> list[str]:
+    """Return a table with a row per stage; of very many, only the first and the last."""
+    stages = best["stages"]
+    if len(stages) <= _MOST_STAGES:
+        return aligned(_HEADER, [_cells(stage) for stage in stages])
+    half = _MOST_STAGES // 2
+    shown = [_cells(stage) for stage in (*stages[:half], *stages[-half:])]
+    found = aligned(_HEADER, shown)
+    return [*found[: half + 1], f"… {len(stages) - 2 * half} more stages", *found[half + 1 :]]
+
+
+def _cells(stage: Mapping[str, Any]) -> tuple[str, ...]:
+    types = " + ".join(f"{gpus} {printable(type_)}" for type_, gpus in stage["types"].items())
+    first, end = stage["layers"]
+    layers = "none" if end <= first else f"{first}" if end == first + 1 else f"{first}-{end - 1}"
+    terms = [stage[f"{name}_ms"] for name in ("execution", "link", "reduction", "update")]
+    memory = ", ".join(
+        f"{own['bytes'] / 2**30:.1f} of {own['capacity_bytes'] / 2**30:.1f} GiB"
+        for own in stage["memory"].values()
+    )
+    return (
+        str(stage["stage"]),
+        types,
+        str(len({host["host"] for host in stage["hosts"]})) if stage["hosts"] else "-",
+        f"{stage['dp']} x {stage['tp']}",
+        layers,
+        *("-" if term is None else f"{term:.4g}" for term in terms),
+        memory or "-",
+    )
+
+
+def ranking_lines(ranking: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a table of the cheapest plans."""
+    best_ms = ranking[0]["cost_ms"]
+    rows = [
+        (
+            str(place),
+            f"{plan['cost_ms']:.6g}",
+            f"{100 * (plan['cost_ms'] / best_ms - 1):.2f}",
+            str(plan["batches"]),
+            ",".join(plan["types"]),
+            _shortened(groups_text(plan)),
+            _shortened(",".join(map(str, plan["partition"]))),
+        )
+        for place, plan in enumerate(ranking, 1)
+    ]
+    return aligned(("plan", "ms", "% above", "batches", "types", "stages", "layers from"), rows)
+
+
+def _shortened(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _counts(hosts: Sequence[Sequence[Any]]) -> str:
+    found: dict[str, int] = {}
+    for _, type_, gpus, *_ in hosts:
+        found[type_] = found.get(type_, 0) + gpus
+    return " + ".join(f"{gpus} {printable(type_)}" for type_, gpus in found.items())
+
+
+def _searched(data: Mapping[str, Any]) -> str:
+    count = "" if data["count"] is None else f"count {data['count']}, "
+    what = _LOOKED_AT.get(data["planner"], "plans priced")
+    return f"{count}{data['plans']} {what} in {format_duration_ns(data['seconds'] * 1e9)}"
+
+
+def _verdict(data: Mapping[str, Any]) -> str:
+    if data["optimal"]:
+        return "proven optimal"
+    if data["bound_ms"] is None:
+        return "no bound is known"
+    gap = "" if data["gap"] is None else f", at most {100 * data['gap']:.2f} % above the optimum"
+    return f"no plan is below {_ms(data['bound_ms'])}{gap}"
+
+
+def _ms(ms: float) -> str:
+    return f"{ms:.7g} ms"
+
+
+def _infeasible(data: Mapping[str, Any]) -> list[str]:
+    """The reasons why parts of the space fell out, most often first; batches of missing profiles together."""
+    batches: dict[str, list[int]] = {}
+    counts: dict[str, int] = {}
+    for reason, count in data["infeasible"].items():
+        match = _NO_PROFILE.fullmatch(reason)
+        name = match[1] if match else reason
+        counts[name] = counts.get(name, 0) + count
+        if match:
+            batches.setdefault(name, []).append(int(match[2]))
+    shown = {
+        f"{name} batch {', '.join(map(str, sorted(batches[name])))}" if name in batches else name: count
+        for name, count in counts.items()
+    }
+    entries = sorted(shown.items(), key=lambda item: (-item[1], item[0]))
+    lines = [f"left out {count} times: {printable(reason)}" for reason, count in entries[:_MOST_REASONS]]
+    if len(entries) > _MOST_REASONS:
+        lines.append(f"and for {len(entries) - _MOST_REASONS} more reasons; format=json has all")
+    return lines
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """Return what a check of a plan found."""
+    if not verdict.valid:
+        return "\n".join(["not valid", *(printable(line) for line in verdict.lines)])
+    bound = "" if verdict.bound_ms is None else f"; no plan is below {_ms(verdict.bound_ms)}"
+    proofs = f"{verdict.blocks} proofs over {verdict.plans} plans"
+    return f"valid: the plan costs what the file says{bound}, by {proofs}"

@@ -1,0 +1,100 @@
+"""The oracle: prices every plan of a small space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from time import perf_counter
+
+from dse.errors import InputError
+from dse.planner.costs import Infeasible, PricingRule, rule_named
+from dse.planner.plan import ClusterPlan, PlanResult
+from dse.planner.planner import Limits, Planner
+from dse.planner.problem import PlanProblem
+from dse.planner.space import arrangements, micro_batches, most_stages, plans_in, sequences
+
+MOST_PLANS = 2_000_000
+
+
+class EnumeratePlanner(Planner):
+    """Prices every plan of the space of `dse.planner.space`; refuses spaces of more than `most_plans`."""
+
+    name = "enumerate"
+    cost_models = ("compat", "strict")
+
+    def __init__(self, most_plans: int = MOST_PLANS) -> None:
+        self._most_plans = most_plans
+
+    def plan(
+        self,
+        problem: PlanProblem,
+        cost_model: str,
+        limits: Limits,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> PlanResult:
+        """See `Planner.plan`; the ranking holds the cheapest plans of the whole space.
+
+        Raises:
+            InputError: the space is too large; the message says how many plans it has.
+        """
+        started = perf_counter()
+        rule = rule_named(problem, cost_model)
+        self._refuse_large(problem, cost_model)
+        kept: list[tuple[float, int, ClusterPlan]] = []
+        reasons: dict[str, int] = {}
+        priced = 0
+        for plan in every_plan(problem, cost_model, rule):
+            try:
+                cost = rule.price(plan).cost_ms
+            except Infeasible as why:
+                reasons[why.kind] = reasons.get(why.kind, 0) + 1
+                continue
+            kept.append((cost, priced, plan))
+            priced += 1
+            if len(kept) > 1000 + 2 * limits.keep:
+                kept = sorted(kept)[: max(1, limits.keep)]
+                if on_progress is not None:
+                    on_progress(f"{priced} plans priced, best {kept[0][0]:.6g} ms")
+        kept = sorted(kept)[: max(1, limits.keep)]
+        best = kept[0][2] if kept else None
+        return PlanResult(
+            self.name,
+            cost_model,
+            None,
+            priced,
+            best,
+            rule.price(best) if best else None,
+            kept[0][0] if kept else None,
+            bool(kept),
+            perf_counter() - started,
+            tuple((cost, plan) for cost, _, plan in kept),
+            dict(sorted(reasons.items())),
+        )
+
+    def _refuse_large(self, problem: PlanProblem, cost_model: str) -> None:
+        total = 0
+        rule = rule_named(problem, cost_model)
+        for types in sequences(problem):
+            for stages in range(1, most_stages(problem) + 1):
+                for batches in micro_batches(problem):
+                    total += plans_in(problem, cost_model, rule.ranks(types), stages, batches)
+                if total > self._most_plans:
+                    raise InputError(
+                        f"planner=enumerate: the space has more than {self._most_plans} plans "
+                        f"(at least {total} of {stages} stages or fewer); use planner=exact"
+                    )
+
+
+def every_plan(problem: PlanProblem, cost_model: str, rule: PricingRule) -> Iterator[ClusterPlan]:
+    """Yield the plans of the space, whether or not they can run."""
+    for types in sequences(problem):
+        ranks = rule.ranks(types)
+        for stages in range(1, most_stages(problem) + 1):
+            cuts = list(combinations(range(1, problem.layers), stages - 1))
+            for batches in micro_batches(problem):
+                for pairs in arrangements(problem, cost_model, ranks, stages, batches):
+                    groups = tuple(gpus for gpus, _ in pairs)
+                    strategies = tuple((gpus // tp, tp) for gpus, tp in pairs)
+                    for cut in cuts:
+                        partition = (0, *cut, problem.layers)
+                        yield ClusterPlan(types, groups, strategies, batches, partition, stages)

@@ -1,0 +1,109 @@
+"""Proofs of a certificate of blocks: they cover the space, and none has a plan below its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dse.planner.costs.ranks import Ranks
+from dse.planner.problem import PlanProblem
+from dse.planner.proofs.prefixes import cheaper_plan
+from dse.planner.proofs.stages import StageTables
+from dse.planner.proofs.suffixes import SuffixBounds
+from dse.planner.space import least_group, micro_batches, most_stages, plans_by_stages, sequences
+
+SLACK = 1e-9
+OUTCOMES = ("empty", "pruned", "searched", "open")
+COUNTS = ("plans", "labels", "dominated", "pruned")
+
+Key = tuple[tuple[str, ...], int, tuple[int, ...]]
+
+
+def check_blocks(problem: PlanProblem, cost_model: str, certificate: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong, line by line; nothing if the certificate is proven."""
+    blocks = certificate["blocks"]
+    lines, seen = [], set()
+    for i, block in enumerate(blocks):
+        key: Key = (tuple(block["types"]), block["batches"], tuple(block["stages"]))
+        if key in seen:
+            lines.append(f"certificate.blocks[{i}]: the same as an earlier one")
+        seen.add(key)
+    expected = expected_blocks(problem, cost_model)
+    for key in expected:
+        if key not in seen:
+            types, batches, stages = key
+            lines.append(
+                f"certificate.blocks: none for types {','.join(types)}, {batches} micro-batches, "
+                f"stages {','.join(map(str, stages))}; part of the space is not covered"
+            )
+    for i, block in enumerate(blocks):
+        if (tuple(block["types"]), block["batches"], tuple(block["stages"])) not in expected:
+            lines.append(f"certificate.blocks[{i}]: is no block of this space")
+    for name in COUNTS:
+        total = sum(block[name] for block in blocks)
+        if certificate[name] != total:
+            lines.append(f"certificate.{name}: {certificate[name]}, the blocks have {total}")
+    lines += _check_bounds(certificate)
+    return lines or _prove(problem, cost_model, certificate)
+
+
+def expected_blocks(problem: PlanProblem, cost_model: str) -> dict[Key, int]:
+    """Return the blocks that cover the space, and the least power of two of their groups."""
+    classes: dict[int, list[int]] = {}
+    for stages in range(1, most_stages(problem) + 1):
+        least = least_group(problem, cost_model, stages)
+        unit = 1 << (least - 1).bit_length()
+        if unit * stages <= problem.cluster.gpus:
+            classes.setdefault(unit, []).append(stages)
+    return {
+        (types, batches, tuple(stages)): unit
+        for types in sequences(problem)
+        for batches in micro_batches(problem)
+        for unit, stages in classes.items()
+    }
+
+
+def _check_bounds(certificate: Mapping[str, Any]) -> list[str]:
+    lines, best, least = [], certificate["best_ms"], certificate["best_ms"]
+    for i, block in enumerate(certificate["blocks"]):
+        place, bound, outcome = f"certificate.blocks[{i}]", block["bound_ms"], block["outcome"]
+        if outcome not in OUTCOMES:
+            lines.append(f"{place}.outcome: {outcome}, must be one of {', '.join(OUTCOMES)}")
+        if any(block[name] < 0 for name in COUNTS) or block["dominated"] + block["pruned"] > block["labels"]:
+            lines.append(f"{place}: more labels dropped than there were")
+        if (bound is None) != (outcome == "empty"):
+            lines.append(f"{place}.bound_ms: {bound}, but the block is {outcome}")
+        if bound is not None and outcome in ("pruned", "searched") and bound < best * (1 - SLACK):
+            lines.append(f"{place}.bound_ms: {bound}, below the best plan, so the block was to be searched")
+        if bound is not None:
+            least = min(least, bound)
+    if not least * (1 - SLACK) <= certificate["bound_ms"] <= least * (1 + SLACK):
+        lines.append(f"certificate.bound_ms: {certificate['bound_ms']}, the blocks prove {least}")
+    return lines
+
+
+def _prove(problem: PlanProblem, cost_model: str, certificate: Mapping[str, Any]) -> list[str]:
+    lines = []
+    units = expected_blocks(problem, cost_model)
+    tables: dict[tuple[tuple[str, ...], int], StageTables] = {}
+    for i, block in enumerate(certificate["blocks"]):
+        types, batches, stages = tuple(block["types"]), block["batches"], tuple(block["stages"])
+        place, unit = f"certificate.blocks[{i}]", units[types, batches, stages]
+        if block["least_group"] != unit:
+            lines.append(f"{place}.least_group: {block['least_group']}, must be {unit}")
+        counts = plans_by_stages(problem, cost_model, Ranks(problem.cluster, types), batches, list(stages))
+        if block["plans"] != sum(counts.values()):
+            lines.append(f"{place}.plans: {block['plans']}, the block has {sum(counts.values())}")
+        if (types, batches) not in tables:
+            tables = {(types, batches): StageTables(problem, cost_model, types, batches)}
+        bounds = SuffixBounds(tables[types, batches], unit, stages)
+        claimed = float("inf") if block["bound_ms"] is None else block["bound_ms"] * (1 - SLACK)
+        if bounds.root_ms() >= claimed:
+            continue
+        if block["outcome"] != "searched":
+            lines.append(f"{place}.bound_ms: {block['bound_ms']}, only {bounds.root_ms()} can be proven")
+            continue
+        cheaper = cheaper_plan(tables[types, batches], bounds, unit, stages, claimed)
+        if cheaper is not None:
+            lines.append(f"{place}.bound_ms: {block['bound_ms']}, but a plan of the block costs {cheaper}")
+    return lines

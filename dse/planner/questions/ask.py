@@ -1,0 +1,127 @@
+"""From the name of a question and its keys to its answer, as plain data and as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dse.errors import InputError
+from dse.planner.arguments import Asked, listed
+from dse.planner.cluster import MixedCluster
+from dse.planner.plan import PlanResult
+from dse.planner.questions.failures import replan
+from dse.planner.questions.growth import growth
+from dse.planner.questions.pareto import front
+from dse.planner.questions.prices import price_ranges
+from dse.planner.questions.subsets import Solve, Subset, kind_of, node_kinds, solve_subsets
+from dse.planner.questions.text import (
+    growth_entries,
+    growth_text,
+    price_entries,
+    prices_text,
+    replan_entry,
+    replans_text,
+    subset_entry,
+    subsets_text,
+)
+from dse.settings import check_choice
+
+KEPT_FOR_FAILURES = 200
+"""Plans of a planner among which the one that keeps most of the placement is looked for."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Entries for programs, and the text for people."""
+
+    entries: list[dict[str, Any]]
+    text: str
+
+
+def ask(
+    question: str, asked: Asked, values: Mapping[str, str], solve: Solve, on_case: Callable[[int], None]
+) -> Answer:
+    """Answer a question of `QUESTIONS`; `on_case` is told how many problems are planned, before each.
+
+    Raises:
+        InputError: a wrong key, unknown prices, or no plan to begin with.
+    """
+    if question == "grow":
+        return _grow(asked, values, solve)
+    if question == "fail":
+        return _fail(asked, values, solve)
+    if question == "prices" and not asked.problem.cluster.price_per_hour:
+        raise InputError("prices are unknown; write prices=[TYPE:NUMBER,...], a price for each type")
+    counts = values.get("counts", "doubling")
+    check_choice("counts", counts, ("doubling", "all"))
+    found = solve_subsets(asked.problem, solve, every=counts == "all", on_subset=on_case)
+    if question == "prices":
+        entries = [
+            entry
+            for type_ in asked.problem.cluster.types
+            for entry in price_entries(price_ranges(found, type_))
+        ]
+        return Answer(entries, prices_text(entries))
+    chosen = front(found) if question == "front" else _by_time(found)
+    entries = [subset_entry(subset) for subset in chosen]
+    return Answer(entries, subsets_text(entries))
+
+
+def _by_time(found: list[Subset]) -> list[Subset]:
+    """The fastest first; those without a plan last."""
+    return sorted(found, key=lambda subset: (subset.step_ms is None, subset.step_ms or 0.0))
+
+
+def _base(asked: Asked, solve: Solve) -> tuple[PlanResult, float]:
+    base = solve(asked.problem)
+    if base.cost is None:
+        raise InputError("no plan fits this cluster; dse plan with the same keys says why")
+    return base, base.cost.cost_ms
+
+
+def _grow(asked: Asked, values: Mapping[str, str], solve: Solve) -> Answer:
+    known = tuple(node_kinds(asked.problem.cluster))
+    kinds = listed("kind", values["kind"]) if "kind" in values else list(known)
+    for kind in kinds:
+        check_choice("kind", kind, known)
+    counts = [_positive("nodes", text) for text in listed("nodes", values.get("nodes", "1"))]
+    base, base_ms = _base(asked, solve)
+    entries = growth_entries(growth(asked.problem, base, solve, kinds, counts))
+    return Answer(entries, growth_text(entries, base_ms))
+
+
+def _fail(asked: Asked, values: Mapping[str, str], solve: Solve) -> Answer:
+    hosts = _failing(asked.problem.cluster, values.get("host"))
+    try:
+        slack = float(values.get("slack", "0.05"))
+    except ValueError:
+        slack = -1.0
+    if not 0 <= slack <= 10:
+        raise InputError(f"slack is '{values['slack']}'; it must be a number from 0 to 10, such as 0.05")
+    base, base_ms = _base(asked, solve)
+    found = [replan(asked.problem, base, solve, host, slack) for host in hosts]
+    entries = [replan_entry(asked.problem, one) for one in found]
+    return Answer(entries, replans_text(entries, base_ms))
+
+
+def _failing(cluster: MixedCluster, text: str | None) -> list[int]:
+    """Numbers of the hosts that fail, each on its own: that one, or the first of each kind."""
+    kinds = [kind_of(host) for host in cluster.hosts]
+    if text is None:
+        return [kinds.index(kind) for kind in dict.fromkeys(kinds)]
+    if re.fullmatch(r"[0-9]{1,7}", text) and int(text) < len(cluster.hosts):
+        return [int(text)]
+    found = [number for number, host in enumerate(cluster.hosts) if host.address == text]
+    if not found:
+        raise InputError(
+            f"host is '{text}'; it must be a number from 0 to {len(cluster.hosts) - 1}, or an address of one"
+        )
+    return found[:1]
+
+
+def _positive(key: str, text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) == 0:
+        raise InputError(f"{key} is '{text}'; it must be a whole number from 1 to 99999")
+    return int(text)

@@ -1,0 +1,14 @@
+"""Keys that questions have beside those of a plan."""
+
+from __future__ import annotations
+
+COUNTS = {"counts": "nodes of a kind that are tried: doubling (default: 0, 1, 2, 4, … and all) or all"}
+GROW = {
+    "kind": "kinds of nodes to add, such as A100 or [A100,V100] (default: each)",
+    "nodes": "how many more, such as 1 or [1,2,4] (default 1)",
+}
+FAIL = {
+    "host": "which fails: its number in the cluster, from 0, or its address (default: one of each kind)",
+    "slack": "share by which the plan that keeps most may be slower than the fastest (default 0.05)",
+}
+QUESTIONS = {"prices": COUNTS, "subsets": COUNTS, "front": COUNTS, "grow": GROW, "fail": FAIL}

@@ -1,0 +1,193 @@
+"""Answers to questions as plain data and as tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dse.planner.documents import plan_to_dict
+from dse.planner.output import aligned
+from dse.planner.problem import PlanProblem
+from dse.planner.questions.failures import Candidate, Replan
+from dse.planner.questions.growth import Growth
+from dse.planner.questions.prices import PriceRange
+from dse.planner.questions.subsets import Subset
+from dse.planner.records import gap_of
+from dse.planner.why import groups_text
+from dse.units import format_bytes
+
+
+def subset_entry(subset: Subset) -> dict[str, Any]:
+    """Return what is known of a subset."""
+    best = subset.result.best
+    return {
+        "nodes": dict(subset.nodes),
+        "gpus": subset.gpus,
+        "step_ms": subset.step_ms,
+        "bound_ms": subset.result.bound_ms,
+        "gap": gap_of(subset.result),
+        "optimal": subset.result.optimal,
+        "price_per_hour": subset.price_per_hour,
+        "price_per_step": subset.price_per_step,
+        "memory_share": subset.memory_share,
+        "plan": None if best is None else plan_to_dict(best),
+    }
+
+
+def subsets_text(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return a line per subset."""
+    header = ("nodes", "step ms", "gap %", "price/hour", "price/1000 steps", "memory %", "plan")
+    rows = []
+    for entry in entries:
+        rows.append(
+            (
+                _nodes(entry["nodes"]),
+                "none fits" if entry["step_ms"] is None else f"{entry['step_ms']:.6g}",
+                _gap(entry),
+                _or_dash(entry["price_per_hour"], 1, 2),
+                _or_dash(entry["price_per_step"], 1000, 3),
+                _or_dash(entry["memory_share"], 100, 0),
+                "" if entry["plan"] is None else _plan(entry["plan"]),
+            )
+        )
+    return "\n".join(aligned(header, rows))
+
+
+def price_entries(ranges: Sequence[PriceRange]) -> list[dict[str, Any]]:
+    """Return the ranges of prices; the last one has no end."""
+    return [
+        {
+            "type": one.type,
+            "from": one.start,
+            "to": None if math.isinf(one.end) else one.end,
+            "price_per_step_at_from": one.price_per_step,
+            "per_unit_of_price": one.slope,
+            **subset_entry(one.subset),
+        }
+        for one in ranges
+    ]
+
+
+def prices_text(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return a line per range of prices."""
+    header = ("price of", "from", "to", "nodes", "step ms", "price/1000 steps", "plan")
+    rows = [
+        (
+            entry["type"],
+            f"{entry['from']:.4g}",
+            "any" if entry["to"] is None else f"{entry['to']:.4g}",
+            _nodes(entry["nodes"]),
+            f"{entry['step_ms']:.6g}",
+            f"{1000 * entry['price_per_step_at_from']:.3f}",
+            _plan(entry["plan"]),
+        )
+        for entry in entries
+    ]
+    return "\n".join(aligned(header, rows))
+
+
+def growth_entries(found: Sequence[Growth]) -> list[dict[str, Any]]:
+    """Return what more nodes bring."""
+    return [
+        {
+            "kind": one.kind,
+            "nodes": one.nodes,
+            "gpus": one.problem.cluster.gpus,
+            "step_ms": None if one.result.cost is None else one.result.cost.cost_ms,
+            "optimal": one.result.optimal,
+            "gain": one.gain,
+            "plan": None if one.result.best is None else plan_to_dict(one.result.best),
+        }
+        for one in found
+    ]
+
+
+def growth_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
+    """Return a line per number of new nodes, below the time without them."""
+    header = ("new nodes", "step ms", "faster by %", "advice", "plan")
+    rows = []
+    for entry in entries:
+        gain = entry["gain"]
+        advice = "no plan uses them all" if gain is None else "leave them idle" if gain <= 0 else "use them"
+        rows.append(
+            (
+                f"{entry['nodes']} {entry['kind']}",
+                "none fits" if entry["step_ms"] is None else f"{entry['step_ms']:.6g}",
+                "-" if gain is None else f"{100 * gain:.2f}",
+                advice,
+                "" if entry["plan"] is None else _plan(entry["plan"]),
+            )
+        )
+    return "\n".join([f"without: {base_ms:.6g} ms a step", *aligned(header, rows)])
+
+
+def replan_entry(problem: PlanProblem, found: Replan) -> dict[str, Any]:
+    """Return the plans after a failure."""
+    host = problem.cluster.hosts[found.host]
+    return {
+        "host": found.host,
+        "address": host.address,
+        "type": host.type,
+        "slack": found.slack,
+        "weights_bytes": found.weights_bytes,
+        "fastest": _candidate(problem, found, found.fastest),
+        "nearest": _candidate(problem, found, found.nearest),
+    }
+
+
+def replans_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
+    """Return two lines per failure: the fastest plan, and the one that keeps most."""
+    header = ("failed", "plan", "step ms", "slower by %", "moves", "idle nodes", "stages")
+    rows = []
+    for entry in entries:
+        for name in ("fastest", "nearest"):
+            one = entry[name]
+            failed = f"{entry['type']} host {entry['host']}"
+            if one is None:
+                rows.append((failed, name, "none fits", "-", "-", "-", ""))
+                continue
+            rows.append(
+                (
+                    failed,
+                    name,
+                    f"{one['step_ms']:.6g}",
+                    f"{100 * (one['step_ms'] / base_ms - 1):.2f}",
+                    format_bytes(one["moved_bytes"]),
+                    str(len(one["idle_hosts"])),
+                    _plan(one["plan"]),
+                )
+            )
+    return "\n".join([f"before: {base_ms:.6g} ms a step", *aligned(header, rows)])
+
+
+def _candidate(problem: PlanProblem, found: Replan, one: Candidate | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    used = {found.host, *one.hosts}
+    return {
+        "step_ms": one.cost_ms,
+        "moved_bytes": one.moved_bytes,
+        "hosts": list(one.hosts),
+        "idle_hosts": [number for number in range(len(problem.cluster.hosts)) if number not in used],
+        "plan": plan_to_dict(one.plan),
+    }
+
+
+def _nodes(nodes: Mapping[str, int]) -> str:
+    return " + ".join(f"{count} {name}" for name, count in nodes.items() if count)
+
+
+def _plan(plan: Mapping[str, Any]) -> str:
+    text = f"{','.join(plan['types'])}: {groups_text(plan)}, {plan['batches']} batches"
+    return text if len(text) <= 70 else f"{text[:69]}…"
+
+
+def _gap(entry: Mapping[str, Any]) -> str:
+    if entry["optimal"]:
+        return "0"
+    return "-" if entry["gap"] is None else f"{100 * entry['gap']:.2f}"
+
+
+def _or_dash(value: float | None, factor: float, digits: int) -> str:
+    return "-" if value is None else f"{value * factor:.{digits}f}"

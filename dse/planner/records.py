@@ -1,0 +1,133 @@
+"""Plans as plain data: the answer of a planner with its problem, so that a file can be checked on its own.
+
+A document has the answer with the stages of the best plan, the ranking, where all came from, and what
+`dse.planner.check` reads: problem (cluster, profiles and options in full), plan, cost and certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from dse.planner.documents import cost_to_dict, plan_to_dict, problem_to_dict
+from dse.planner.placement import first_ranks, stage_spans, stage_types
+from dse.planner.plan import ClusterPlan, PlanCost, PlanResult
+from dse.planner.problem import PlanProblem
+
+VERSION = 1
+"""Raised when a document of this version cannot be read by an older reader."""
+
+
+def stage_entries(problem: PlanProblem, plan: ClusterPlan, cost: PlanCost | None) -> list[dict[str, Any]]:
+    """Return what is known of each stage: its place, degrees, layers, and terms of the cost where priced.
+
+    `memory_bytes` are runs [bytes, GPUs] in rank order; `memory` has the most of a GPU per type, with its
+    capacity.
+    """
+    entries = []
+    spans, types, ranks = (
+        stage_spans(problem.cluster, plan),
+        stage_types(problem.cluster, plan),
+        first_ranks(plan),
+    )
+    for stage, gpus in enumerate(plan.groups):
+        dp, tp = plan.strategies[stage]
+        hosts = [
+            {
+                "host": span.host,
+                "address": problem.cluster.hosts[span.host].address,
+                "first": span.first,
+                "gpus": span.gpus,
+            }
+            for span in spans[stage]
+        ]
+        terms = cost.stages[stage] if cost is not None and stage < len(cost.stages) else None
+        entries.append(
+            {
+                "stage": stage,
+                "first_rank": ranks[stage],
+                "gpus": gpus,
+                "types": types[stage],
+                "hosts": hosts,
+                "dp": dp,
+                "tp": tp,
+                "layers": [plan.partition[stage], plan.partition[stage + 1]],
+                "micro_batches": plan.batches,
+                "samples_per_replica": problem.gbs / (dp * plan.batches),
+                "execution_ms": terms.execution_ms if terms else None,
+                "link_ms": terms.link_ms if terms else None,
+                "reduction_ms": terms.reduction_ms if terms else None,
+                "update_ms": terms.update_ms if terms else None,
+                "memory_bytes": runs(terms.memory_bytes) if terms else [],
+                "memory": _most_memory(problem, types[stage], terms.memory_bytes if terms else ()),
+            }
+        )
+    return entries
+
+
+def _most_memory(
+    problem: PlanProblem, types: Mapping[str, int], memory_bytes: Sequence[float]
+) -> dict[str, dict[str, float]]:
+    """The most that a GPU of each type holds, where GPUs are known."""
+    if not memory_bytes:
+        return {}
+    found, first = {}, 0
+    for type_, gpus in types.items():
+        capacity = problem.cluster.memory_gib[type_] * 2**30
+        found[type_] = {"bytes": max(memory_bytes[first : first + gpus]), "capacity_bytes": capacity}
+        first += gpus
+    return found
+
+
+def result_to_plain(problem: PlanProblem, result: PlanResult) -> dict[str, Any]:
+    """Return the answer of a planner, without its certificate."""
+    best: dict[str, Any] | None = None
+    if result.best is not None and result.cost is not None:
+        cost = result.cost
+        best = {
+            "cost_ms": cost.cost_ms,
+            **plan_to_dict(result.best),
+            "gap_ms": cost.gap_ms,
+            "batch_generator_ms": cost.batch_generator_ms,
+            "stages": stage_entries(problem, result.best, cost),
+        }
+    return {
+        "planner": result.planner,
+        "cost_model": result.cost_model,
+        "count": result.count,
+        "plans": result.plans,
+        "best": best,
+        "bound_ms": result.bound_ms,
+        "gap": gap_of(result),
+        "optimal": result.optimal,
+        "seconds": result.seconds,
+        "ranking": [{"cost_ms": cost_ms, **plan_to_dict(plan)} for cost_ms, plan in result.ranking],
+        "infeasible": dict(sorted(result.infeasible.items())),
+    }
+
+
+def gap_of(result: PlanResult) -> float | None:
+    """By how much the best plan is above the bound, as a share of the bound; None where either is missing."""
+    if result.cost is None or result.bound_ms is None or result.bound_ms <= 0:
+        return None
+    return max(0.0, result.cost.cost_ms / result.bound_ms - 1)
+
+
+def runs(values: Iterable[float]) -> list[list[float]]:
+    """Return [number, how often] for each run of equal numbers."""
+    return [[value, sum(1 for _ in group)] for value, group in groupby(values)]
+
+
+def document(problem: PlanProblem, result: PlanResult, provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Return everything about an answer, for files: what `dse plan check` reads."""
+    parts = {"plan": None, "cost": None, "certificate": result.certificate}
+    if result.best is not None and result.cost is not None:
+        parts = {**parts, "plan": plan_to_dict(result.best), "cost": cost_to_dict(result.cost)}
+    return {
+        "version": VERSION,
+        **result_to_plain(problem, result),
+        "provenance": dict(provenance),
+        **parts,
+        "problem": problem_to_dict(problem),
+    }

@@ -1,0 +1,34 @@
+"""One plan of a study: the problem, who is to solve it, and how hard."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+
+from dse.planner.arguments import Asked
+from dse.planner.documents import problem_to_dict
+
+VERSION = 1
+"""Raised when the same case may give another plan."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What one combination of keys asks; with a time limit, results depend on load."""
+
+    asked: Asked
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of all that the plan depends on; not of names, prices and threads."""
+        asked = self.asked
+        problem = problem_to_dict(asked.problem)
+        del problem["cluster"]["price_per_hour"], problem["profiles"]["source"]
+        inputs = {
+            "version": VERSION,
+            "problem": problem,
+            "search": [asked.planner, asked.cost_model, asked.limits.time_limit_s],
+        }
+        return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()

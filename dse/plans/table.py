@@ -1,0 +1,34 @@
+"""Rows of a study of plans as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from dse.planner.output import aligned
+from dse.planner.why import groups_text
+from dse.plans.record import PlanRow
+from dse.texts import printable
+
+_HEADER = ("cluster", "model", "batch", "planner", "cost", "step ms", "gap %", "price/1000 steps", "plan")
+
+
+def table_text(rows: Sequence[PlanRow]) -> str:
+    """Return a line per row below a header."""
+    return "\n".join(aligned(_HEADER, [_cells(row) for row in rows]))
+
+
+def _cells(row: PlanRow) -> tuple[str, ...]:
+    asked = (
+        printable(row.cluster),
+        printable(row.model),
+        str(row.gbs),
+        row.planner or row.asked,
+        row.cost_model,
+    )
+    if row.cost_ms is None or row.plan is None:
+        return (*asked, row.status, "", "", "")
+    gap = "0" if row.optimal else "-" if row.gap_pct is None else f"{row.gap_pct:.2f}"
+    price = "-" if row.price_per_step is None else f"{1000 * row.price_per_step:.3f}"
+    plan = groups_text(json.loads(row.plan))
+    return (*asked, f"{row.cost_ms:.6g}", gap, price, plan if len(plan) <= 60 else f"{plan[:59]}…")

@@ -1,0 +1,137 @@
+"""Cases that a study lacks, evaluated here or by Ray; rows of any type are stored as they come.
+
+Cases are few and take long: each is a task of its own, unlike the points of a sweep.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+from dse.errors import InputError
+from dse.executors import ExecutorSettings
+from dse.executors.interrupts import noticed_interrupts
+from dse.executors.local import usable_cores
+from dse.executors.ray_session import ray_session
+from dse.signals import raise_if_signalled
+from dse.studies import StudyStore
+from dse.studies.records import Row
+from dse.sweeps.writer import StudyWriter
+
+_IN_FLIGHT_PER_WORKER = 2  # one runs, and one is there when it ends
+_LOOK_S = 0.2  # between looks whether Ctrl-C was pressed
+
+
+class Keyed(Protocol):
+    """What a row is computed from; `key` is a hash of all that the row depends on."""
+
+    @property
+    def key(self) -> str:
+        """The hash."""
+
+
+Case = TypeVar("Case", bound=Keyed)
+
+
+def missing_cases(cases: Iterable[Case], store: StudyStore[Row]) -> list[Case]:
+    """Return the cases that the study lacks or whose rows may change, each once.
+
+    Raises:
+        InputError: the study is corrupt or written by a newer version.
+    """
+    known = store.keys(without=store.record.transient) if store.exists() else set()
+    return list({case.key: case for case in cases if case.key not in known}.values())
+
+
+def run_cases(
+    cases: Sequence[Case],
+    evaluate: Callable[[Case], Row],
+    store: StudyStore[Row],
+    executor: ExecutorSettings,
+    on_row: Callable[[Row], None] = lambda _: None,
+) -> int:
+    """Evaluate cases and store their rows; return how many. What is stored when it is interrupted stays.
+
+    Cases and `evaluate`, a function of a module, go to other processes.
+
+    Raises:
+        InputError: the study cannot be written, or Ray does not start.
+    """
+    made = _by_ray if executor.name == "ray" else _here
+    with StudyWriter(store) as writer:
+        for row in made(cases, evaluate, executor):
+            on_row(row)
+            writer.add(row)
+            raise_if_signalled()
+        return len(cases)
+
+
+def _here(
+    cases: Sequence[Case], evaluate: Callable[[Case], Row], executor: ExecutorSettings
+) -> Iterator[Row]:
+    """Rows in the order in which they finish, from processes of this machine; of one case from this one."""
+    workers = min(executor.threads or usable_cores(), len(cases))
+    if workers <= 1:
+        yield from map(evaluate, cases)
+        return
+    import multiprocessing
+    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+    from concurrent.futures.process import BrokenProcessPool
+
+    left = deque(cases)
+    context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
+    with (
+        noticed_interrupts() as interrupts,
+        ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_signals_to_the_parent) as pool,
+    ):
+        running: set[Any] = set()
+        try:
+            while left or running:
+                if interrupts:
+                    raise KeyboardInterrupt
+                while left and len(running) < workers * _IN_FLIGHT_PER_WORKER:
+                    running.add(pool.submit(evaluate, left.popleft()))
+                done, running = wait(running, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        except BrokenProcessPool:
+            raise InputError(
+                "a process was killed, perhaps for want of memory; rows so far are stored, "
+                "and executor.threads=1 runs one case at a time"
+            ) from None
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list((pool._processes or {}).values()):  # a search may go on for minutes
+                process.terminate()
+            raise
+
+
+def _leave_signals_to_the_parent() -> None:
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _by_ray(
+    cases: Sequence[Case], evaluate: Callable[[Case], Row], executor: ExecutorSettings
+) -> Iterator[Row]:
+    """Rows in the order in which they finish, from Ray's workers."""
+    with ray_session(executor.address, executor.workers or usable_cores()) as (ray, _):
+        remote = ray.remote(max_retries=2)(evaluate)
+        width = int(ray.cluster_resources().get("CPU", 1)) or 1
+        if executor.workers:
+            width = min(width, executor.workers)
+        left, running = deque(cases), list[Any]()
+        with noticed_interrupts() as interrupts:
+            try:
+                while left or running:
+                    if interrupts:
+                        raise KeyboardInterrupt
+                    while left and len(running) < width * _IN_FLIGHT_PER_WORKER:
+                        running.append(remote.remote(left.popleft()))
+                    done, running = ray.wait(running, num_returns=1, timeout=_LOOK_S)
+                    yield from ray.get(done)
+            finally:
+                for reference in running:
+                    ray.cancel(reference, force=True)

@@ -1,0 +1,243 @@
+// Beams and boxes in turn.
+#include "planner/exact/anytime.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "planner/exact/beam.hpp"
+
+namespace dse::planner::exact {
+
+namespace {
+
+constexpr std::uint32_t kRounds = 150;  // of prices, per box
+constexpr std::uint64_t kFirstBoxes = 1000;
+constexpr std::uint64_t kBoxesPerTurn = 50;
+constexpr double kLeastWidth = 1e-5;  // of a box, relative to the best plan
+constexpr std::size_t kWidths[] = {1, 2, 4, 8};
+/// What beams may take above the box that they aim at; all sequences at the first, the best at the others.
+constexpr double kSlacks[] = {1.1, 1.0, 1.03, 1.06, 1.2, 1.35};
+constexpr std::size_t kTurns = 3;  // per width
+constexpr std::size_t kSequencesPerTurn = 6;
+
+class Anytime {
+public:
+    Anytime(const Problem& problem, const std::vector<std::vector<std::uint32_t>>& sequences,
+            const AnytimeLimits& limits)
+        : problem_(&problem), limits_(&limits), sums_(problem) {
+        for (const auto& sequence : sequences) ranks_.push_back(std::make_unique<Ranks>(problem, sequence));
+        for (std::uint64_t batches = problem.model.gbs; batches > 0; --batches)
+            if (problem.model.gbs % batches == 0) batches_.push_back(batches);
+        set_unit();
+        set_period();
+    }
+
+    AnytimeResult run() {
+        first_plans();
+        if (!plans_.empty()) {
+            make_roots();
+            split_boxes(kFirstBoxes);
+            for (const std::size_t width : kWidths) {
+                for (std::size_t turn = 0; turn < kTurns && !closed() && !stopped(); ++turn) {
+                    more_plans(static_cast<std::uint32_t>(width));
+                    split_boxes(boxes_.size() + kBoxesPerTurn);
+                }
+            }
+        }
+        AnytimeResult result;
+        result.bound_ms = bound_ms();
+        if (plans_.size() > limits_->keep) plans_.resize(limits_->keep);
+        result.plans = std::move(plans_);
+        result.boxes = std::move(boxes_);
+        result.root_ms = root_ms_;
+        result.beams = beams_;
+        result.stopped = stopped();
+        return result;
+    }
+
+private:
+    bool stopped() const { return limits_->stop && limits_->stop(); }
+    double best_ms() const { return plans_.empty() ? kInfinite : plans_.front().cost_ms; }
+    bool closed() const { return bound_ms() >= best_ms() * (1 - limits_->gap); }
+    void report() const {
+        if (limits_->progress) limits_->progress(best_ms(), bound_ms());
+    }
+
+    double bound_ms() const {
+        if (boxes_.empty()) return 0;
+        return std::min(best_ms(), boxes_.front().bound_ms);
+    }
+
+    /// Beams leave out small groups where many GPUs meet few layers, if types allow it.
+    void set_unit() {
+        std::uint32_t unit = std::bit_floor(std::max(1U, problem_->gpus() / (4 * problem_->layers())));
+        std::vector<std::uint32_t> owned(problem_->types.size(), 0);
+        for (const Host& host : problem_->hosts) owned[host.type] += host.gpus;
+        for (const std::uint32_t count : owned)
+            while (count % unit != 0) unit /= 2;
+        unit_ = unit;
+    }
+
+    /// The time of a sample if all GPUs worked at their best rate without a pause.
+    void set_period() {
+        double rate = 0;
+        std::vector<double> best(problem_->types.size(), 0.0);
+        const Profiles& profiles = problem_->profiles;
+        for (std::uint32_t type = 0; type < best.size(); ++type)
+            for (std::uint32_t log2_tp = 0; log2_tp < profiles.degrees; ++log2_tp)
+                for (std::size_t batch = 1; batch < profiles.row_of_batch.size(); ++batch) {
+                    const std::int32_t entry = profiles.find(type, log2_tp, batch);
+                    if (entry == kMissing) continue;
+                    const double ms = profiles.times[static_cast<std::size_t>(entry)].total_ms;
+                    best[type] = std::max(
+                        best[type], static_cast<double>(batch) / (ms * static_cast<double>(1U << log2_tp)));
+                }
+        for (const Host& host : problem_->hosts) rate += best[host.type] * host.gpus;
+        sample_ms_ = rate > 0 ? 1 / rate : 0;
+    }
+
+    double period_of(std::uint64_t batches) const {
+        return sample_ms_ * static_cast<double>(problem_->model.gbs) / static_cast<double>(batches);
+    }
+
+    void run_beam(std::size_t order, std::uint64_t batches, std::uint32_t width, std::uint32_t unit,
+                  double period_ms, double tail_ms) {
+        StageOptions options(*problem_, CostModel::strict, *ranks_[order], sums_, batches);
+        // A limit does not end the first beams: there is to be a plan to keep.
+        const bool first = plans_.empty() && beams_ < batches_.size();
+        BeamLimits limits{width, unit, period_ms, tail_ms, kInfinite, first ? nullptr : limits_->stop};
+        FoundPlan plan = beam(*problem_, options, ranks_[order]->sequence(), limits);
+        ++beams_;
+        if (plan.cost_ms == kInfinite) return;
+        const auto same = std::find_if(plans_.begin(), plans_.end(), [&](const FoundPlan& other) {
+            return other.batches == plan.batches && other.stages.size() == plan.stages.size() &&
+                   other.sequence == plan.sequence;
+        });
+        if (same != plans_.end()) {
+            if (same->cost_ms <= plan.cost_ms) return;
+            plans_.erase(same);
+        }
+        const auto after =
+            std::upper_bound(plans_.begin(), plans_.end(), plan.cost_ms,
+                             [](double ms, const FoundPlan& other) { return ms < other.cost_ms; });
+        plans_.insert(after, std::move(plan));
+        report();
+    }
+
+    /// One sequence for every number of micro-batches; all of them, and all groups, if that finds nothing.
+    void first_plans() {
+        for (const std::uint64_t batches : batches_)
+            if (plans_.empty() || !stopped()) run_beam(0, batches, 1, unit_, period_of(batches) * 1.1, 0);
+        for (std::size_t order = 0; order < ranks_.size() && plans_.empty(); ++order)
+            for (const std::uint64_t batches : batches_)
+                if (plans_.empty() && !stopped()) run_beam(order, batches, 4, 1, period_of(batches), 0);
+    }
+
+    void make_roots() {
+        const BestPlaces places = best_places(*problem_, ranks_);
+        root_ms_ = best_ms();
+        for (const std::uint64_t batches : batches_) {
+            relaxed_.push_back(std::make_unique<RelaxedStages>(*problem_, ranks_, places, sums_, batches));
+            Box box = relaxed_.back()->root(root_ms_);
+            relaxed_.back()->raise(box, root_ms_, kRounds);
+            push(std::move(box));
+        }
+    }
+
+    /// The micro-batches whose boxes are the lowest, and around the period where they are.
+    void more_plans(std::uint32_t width) {
+        std::vector<const Box*> lowest;  // per number of micro-batches
+        for (const std::uint64_t batches : batches_) {
+            const Box* low = nullptr;
+            for (const Box& box : boxes_)
+                if (box.batches == batches && (low == nullptr || box.bound_ms < low->bound_ms)) low = &box;
+            if (low != nullptr && low->bound_ms < best_ms() * (1 - limits_->gap)) lowest.push_back(low);
+        }
+        std::stable_sort(lowest.begin(), lowest.end(),
+                         [](const Box* a, const Box* b) { return a->bound_ms < b->bound_ms; });
+        if (lowest.size() > 3) lowest.resize(3);
+        std::vector<Box> targets;
+        for (const Box* box : lowest) targets.push_back(*box);
+        for (std::size_t i = 0; i < targets.size() && !stopped(); ++i) {
+            std::vector<std::size_t> orders(ranks_.size());
+            std::iota(orders.begin(), orders.end(), std::size_t{0});
+            for (const double slack : kSlacks) {
+                for (const std::size_t order : orders)
+                    if (!stopped() && !closed())
+                        run_beam(order, targets[i].batches, width, unit_, targets[i].period_high * slack,
+                                 targets[i].tail_high * slack);
+                std::stable_sort(orders.begin(), orders.end(), [&](std::size_t a, std::size_t b) {
+                    return best_of(a, targets[i].batches) < best_of(b, targets[i].batches);
+                });
+                orders.resize(std::min(orders.size(), kSequencesPerTurn));  // only those that are good
+            }
+        }
+    }
+
+    double best_of(std::size_t order, std::uint64_t batches) const {
+        for (const FoundPlan& plan : plans_)
+            if (plan.batches == batches && plan.sequence == ranks_[order]->sequence()) return plan.cost_ms;
+        return kInfinite;
+    }
+
+    static bool later(const Box& a, const Box& b) { return a.bound_ms > b.bound_ms; }
+    void push(Box box) {
+        boxes_.push_back(std::move(box));
+        std::push_heap(boxes_.begin(), boxes_.end(), later);
+    }
+
+    void split_boxes(std::uint64_t most) {
+        most = std::min(most, limits_->boxes);
+        for (std::uint64_t done = 0; !closed() && !stopped() && boxes_.size() < most; ++done) {
+            if (done % kBoxesPerTurn == kBoxesPerTurn - 1) report();
+            std::pop_heap(boxes_.begin(), boxes_.end(), later);
+            const Box box = std::move(boxes_.back());
+            boxes_.pop_back();
+            const double further = static_cast<double>(box.batches - 1);
+            const double period = further * (box.period_high - box.period_low);
+            const double tail = box.tail_high - box.tail_low;
+            if (std::max(period, tail) < kLeastWidth * best_ms()) {
+                push(box);
+                return;
+            }
+            Box low = box;
+            Box high = box;
+            if (period >= tail)
+                low.period_high = high.period_low = (box.period_low + box.period_high) / 2;
+            else
+                low.tail_high = high.tail_low = (box.tail_low + box.tail_high) / 2;
+            for (Box* half : {&low, &high}) {
+                relaxed_of(box.batches).raise(*half, best_ms(), kRounds);
+                push(std::move(*half));
+            }
+        }
+    }
+
+    RelaxedStages& relaxed_of(std::uint64_t batches) {
+        const auto place = std::find(batches_.begin(), batches_.end(), batches) - batches_.begin();
+        return *relaxed_[static_cast<std::size_t>(place)];
+    }
+
+    const Problem* problem_;
+    const AnytimeLimits* limits_;
+    SliceSums sums_;
+    std::vector<std::unique_ptr<Ranks>> ranks_;
+    std::vector<std::uint64_t> batches_;
+    std::vector<std::unique_ptr<RelaxedStages>> relaxed_;
+    std::uint32_t unit_ = 1;
+    double sample_ms_ = 0;
+    double root_ms_ = kInfinite;
+    std::vector<FoundPlan> plans_;
+    std::vector<Box> boxes_;
+    std::uint64_t beams_ = 0;
+};
+
+}  // namespace
+
+AnytimeResult search_anytime(const Problem& problem, const std::vector<std::vector<std::uint32_t>>& sequences,
+                             const AnytimeLimits& limits) {
+    return Anytime(problem, sequences, limits).run();
+}
+
+}  // namespace dse::planner::exact

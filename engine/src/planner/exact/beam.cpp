@@ -1,0 +1,140 @@
+// The beam search over suffixes.
+#include "planner/exact/beam.hpp"
+
+#include <algorithm>
+
+namespace dse::planner::exact {
+
+namespace {
+
+struct BeamLabel {
+    double sum = 0;
+    double longest = 0;
+    double tail = 0;  ///< largest update and reduction
+    double score = 0;
+    std::int32_t parent = -1;
+    std::uint32_t gpus = 0;
+    std::uint32_t tp = 0;
+    std::uint32_t end = 0;
+    std::uint32_t count = 0;
+};
+
+class Beam {
+public:
+    Beam(const Problem& problem, StageOptions& options, const BeamLimits& limits)
+        : gpus_(problem.gpus()),
+          layers_(problem.layers()),
+          options_(&options),
+          limits_(&limits),
+          further_(static_cast<double>(options.batches() - 1)),
+          generators_(options.batch_generator_ms() * static_cast<double>(options.batches())),
+          best_ms_(limits.incumbent_ms) {
+        cells_.resize(std::size_t{gpus_ / limits.unit + 1} * (layers_ + 1));
+    }
+
+    FoundPlan run() {
+        cell(gpus_, layers_).push_back(0);
+        labels_.emplace_back();
+        for (std::uint32_t start = gpus_; start > 0 && !(limits_->stop && limits_->stop());) {
+            start -= limits_->unit;
+            for (std::uint32_t size = limits_->unit; start + size <= gpus_ && start % size == 0; size *= 2)
+                for (const StageOption& way : options_->at(start, size)) extend(start, start + size, way);
+        }
+        FoundPlan plan;
+        if (best_ < 0) return plan;
+        plan.cost_ms = best_ms_;
+        for (std::int32_t id = best_; id > 0; id = labels_[static_cast<std::size_t>(id)].parent) {
+            const BeamLabel& label = labels_[static_cast<std::size_t>(id)];
+            plan.stages.push_back({label.gpus, label.tp, label.end});
+        }
+        return plan;
+    }
+
+private:
+    std::vector<std::int32_t>& cell(std::uint32_t start, std::uint32_t layer) {
+        return cells_[std::size_t{start / limits_->unit} * (layers_ + 1) + layer];
+    }
+
+    void extend(std::uint32_t start, std::uint32_t next, const StageOption& way) {
+        const bool last = next == gpus_;
+        if (last && way.gap_ms == kInfinite) return;
+        for (std::uint32_t end = last ? layers_ : 1; end <= (last ? layers_ : layers_ - 1); ++end)
+            for (const std::int32_t id : cell(next, end)) {
+                const BeamLabel after = labels_[static_cast<std::size_t>(id)];
+                const double link = last ? 0.0 : way.link_ms(log2_of(after.gpus), end + 1 == layers_);
+                if (start == 0)
+                    extend(after, id, 0, start, end, way, link, last);
+                else
+                    for (std::uint32_t first = end; --first > 0;)
+                        if (!extend(after, id, first, start, end, way, link, last)) break;
+            }
+    }
+
+    /// Returns whether a stage with more layers may be worth a label.
+    bool extend(const BeamLabel& after, std::int32_t parent, std::uint32_t first, std::uint32_t start,
+                std::uint32_t end, const StageOption& way, double link, bool last) {
+        const std::size_t at = std::size_t{first} * (layers_ + 1) + end;
+        const std::uint64_t flying = std::min<std::uint64_t>(options_->batches(), after.count + 1);
+        if (way.table->most_flying[at] < flying) return false;
+        const double ms = way.table->execution_ms[at] + link;
+        BeamLabel label{after.sum + ms + (last ? way.gap_ms : 0.0),
+                        std::max(after.longest, ms),
+                        std::max(after.tail, way.table->update_ms[at]),
+                        0,
+                        parent,
+                        way.gpus,
+                        way.tp,
+                        end,
+                        after.count + 1};
+        const bool done = start == 0;
+        label.score = further_ * std::max(label.longest, done ? 0.0 : limits_->period_ms) + label.sum +
+                      std::max(label.tail, done ? 0.0 : limits_->tail_ms) + generators_;
+        if (!(label.score < best_ms_)) return label.longest > ms;
+        if (start == 0) {
+            best_ms_ = label.score;
+            best_ = static_cast<std::int32_t>(labels_.size());
+            labels_.push_back(label);
+            return true;
+        }
+        std::vector<std::int32_t>& kept = cell(start, first);
+        const auto score_of = [&](std::int32_t id) { return labels_[static_cast<std::size_t>(id)].score; };
+        if (kept.size() >= limits_->width && label.score >= score_of(kept.back())) return true;
+        const auto place = std::find_if(kept.begin(), kept.end(),
+                                        [&](std::int32_t id) { return label.score < score_of(id); });
+        if (kept.size() >= limits_->width) {
+            const std::int32_t reused = kept.back();  // nothing follows a label before its start is done
+            kept.pop_back();
+            labels_[static_cast<std::size_t>(reused)] = label;
+            kept.insert(std::find_if(kept.begin(), kept.end(),
+                                     [&](std::int32_t id) { return label.score < score_of(id); }),
+                        reused);
+            return true;
+        }
+        kept.insert(place, static_cast<std::int32_t>(labels_.size()));
+        labels_.push_back(label);
+        return true;
+    }
+
+    std::uint32_t gpus_;
+    std::uint32_t layers_;
+    StageOptions* options_;
+    const BeamLimits* limits_;
+    double further_;
+    double generators_;
+    double best_ms_;
+    std::int32_t best_ = -1;
+    std::vector<BeamLabel> labels_;
+    std::vector<std::vector<std::int32_t>> cells_;
+};
+
+}  // namespace
+
+FoundPlan beam(const Problem& problem, StageOptions& options, const std::vector<std::uint32_t>& sequence,
+               const BeamLimits& limits) {
+    FoundPlan plan = Beam(problem, options, limits).run();
+    plan.sequence = sequence;
+    plan.batches = options.batches();
+    return plan;
+}
+
+}  // namespace dse::planner::exact

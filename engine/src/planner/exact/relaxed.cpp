@@ -1,0 +1,275 @@
+// Bounds from the relaxed problem.
+#include "planner/exact/relaxed.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "planner/exact/bounds.hpp"
+
+namespace dse::planner::exact {
+
+namespace {
+
+constexpr double kPrecision = 1e-4;  // of prices: what is left to gain, relative to the target
+
+}  // namespace
+
+BestPlaces best_places(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks) {
+    BestPlaces places;
+    const std::uint32_t gpus = problem.gpus();
+    const std::size_t sizes = log2_of(std::bit_floor(gpus)) + 1;
+    places.link_gbps.assign(problem.types.size(), std::vector<double>(sizes, 0.0));
+    places.reduction_gbps.assign(problem.types.size(), {});
+    for (auto& by_size : places.reduction_gbps)
+        for (std::uint32_t size = 0; size < sizes; ++size) by_size.emplace_back(size + 1, 0.0);
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, bool> seen;
+    for (const std::unique_ptr<Ranks>& order : ranks) {
+        std::vector<std::uint32_t> begin(problem.types.size(), gpus);
+        for (std::uint32_t rank = gpus; rank-- > 0;) begin[order->type(rank)] = rank;
+        for (std::uint32_t size = 1; size <= gpus; size *= 2)
+            for (std::uint32_t start = 0; start + size <= gpus; start += size) {
+                if (!order->pure(start, size)) continue;
+                const std::uint32_t type = order->type(start);
+                const std::uint32_t log2_size = log2_of(size);
+                double& link = places.link_gbps[type][log2_size];
+                if (start + size < gpus) link = std::max(link, order->strict_link_gbps(start, size + 1));
+                if (link == 0) link = std::numeric_limits<double>::min();
+                bool& known = seen[{type, start - begin[type], size}];
+                if (known) continue;
+                known = true;
+                for (std::uint32_t tp = 1; tp < size && tp <= problem.options.max_tp; tp *= 2) {
+                    double& gbps = places.reduction_gbps[type][log2_size][log2_of(tp)];
+                    gbps = std::max(gbps, order->strict_reduction_gbps(start, size, tp));
+                }
+            }
+    }
+    return places;
+}
+
+RelaxedStages::RelaxedStages(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks,
+                             const BestPlaces& places, SliceSums& sums, std::uint64_t batches)
+    : layers_(problem.layers()), batches_(batches), budget_(problem.types.size(), 0.0) {
+    for (const Host& host : problem.hosts) budget_[host.type] += host.gpus;
+    for (const std::unique_ptr<Ranks>& order : ranks) {
+        const StageOptions options(problem, CostModel::strict, *order, sums, batches);
+        generators_ms_ =
+            std::min(generators_ms_, options.batch_generator_ms() * static_cast<double>(batches));
+    }
+    set_cells(problem);
+    add_pure(problem, places, sums, *ranks.front());
+    if (problem.options.allow_mixed_stages) add_mixed(problem, ranks, sums);
+    folded_.assign(uses_.size(), std::vector<double>(cells_.size(), kInfinite));
+    usable_.assign(uses_.size(), 0);
+    cheapest_.assign(cells_.size(), kInfinite);
+}
+
+void RelaxedStages::set_cells(const Problem& problem) {
+    const auto alike = [&](std::span<const double> values) {
+        return values.size() < 3 ||
+               std::all_of(
+                   values.begin() + 1, values.end() - 1, [&](double value) { return value == values[1]; });
+    };
+    bool uniform = alike(problem.model.parameters_bytes);
+    for (std::size_t entry = 0; entry < problem.profiles.times.size(); ++entry)
+        uniform = uniform && alike(problem.profiles.ms_of(static_cast<std::int32_t>(entry))) &&
+                  alike(problem.profiles.memory_mb_of(static_cast<std::int32_t>(entry)));
+    const std::uint32_t width = layers_ + 1;
+    cell_of_.assign(std::size_t{width} * width, 0);
+    for (std::uint32_t a = 0; a < layers_; ++a)
+        for (std::uint32_t b = a + 1; b <= layers_; ++b) {
+            const std::uint32_t at = a * width + b;
+            if (uniform && a > 1 && b < layers_) {
+                cell_of_[at] = cell_of_[width + 1 + (b - a)];  // the same number of layers from the second on
+                continue;
+            }
+            cell_of_[at] = static_cast<std::uint32_t>(cells_.size());
+            cells_.push_back(at);
+        }
+}
+
+std::uint32_t RelaxedStages::kind_of(const std::vector<double>& use) {
+    const auto found = std::find(uses_.begin(), uses_.end(), use);
+    if (found != uses_.end()) return static_cast<std::uint32_t>(found - uses_.begin());
+    uses_.push_back(use);
+    return static_cast<std::uint32_t>(uses_.size() - 1);
+}
+
+void RelaxedStages::add_pure(const Problem& problem, const BestPlaces& places, SliceSums& sums,
+                             const Ranks& any) {
+    StageOptions options(problem, CostModel::strict, any, sums, batches_);
+    for (std::uint32_t type = 0; type < problem.types.size(); ++type)
+        for (std::uint32_t log2_gpus = 0; log2_gpus < places.link_gbps[type].size(); ++log2_gpus) {
+            if (places.link_gbps[type][log2_gpus] == 0) continue;
+            const std::uint32_t gpus = 1U << log2_gpus;
+            std::vector<double> use(problem.types.size(), 0.0);
+            use[type] = gpus / budget_[type];
+            const std::uint32_t kind = kind_of(use);
+            for (std::uint32_t tp = 1; tp <= gpus && tp <= problem.options.max_tp; tp *= 2) {
+                const RelaxedTerms terms =
+                    options.relaxed(type, gpus, tp, places.link_gbps[type][log2_gpus],
+                                    places.reduction_gbps[type][log2_gpus][log2_of(tp)], cells_);
+                if (terms.execution_ms == nullptr) continue;
+                least_gap_ms_ = std::min(least_gap_ms_, terms.gap_ms);
+                ways_.push_back({kind, terms.execution_ms, sums.parameters_bytes(), terms.tail_per_byte,
+                                 terms.link_ms, terms.gap_ms, terms.fits});
+            }
+        }
+}
+
+void RelaxedStages::add_mixed(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks,
+                              SliceSums& sums) {
+    const std::uint32_t gpus = problem.gpus();
+    const std::size_t width = layers_ + 1;
+    std::map<std::vector<double>, std::size_t> known;
+    for (const std::unique_ptr<Ranks>& order : ranks) {
+        StageOptions options(problem, CostModel::strict, *order, sums, batches_);
+        for (std::uint32_t size = 2; size <= gpus; size *= 2)
+            for (std::uint32_t start = 0; start + size <= gpus; start += size) {
+                if (order->pure(start, size)) continue;
+                std::vector<double> use(problem.types.size(), 0.0);
+                for (std::uint32_t rank = start; rank < start + size; ++rank)
+                    use[order->type(rank)] += 1 / budget_[order->type(rank)];
+                const std::vector<StageOption>& ways = options.at(start, size);
+                if (ways.empty()) continue;
+                const auto [place, fresh] = known.try_emplace(use, mixed_.size());
+                if (fresh) {
+                    const std::vector<double> infinite(cells_.size(), kInfinite);
+                    mixed_.push_back({kind_of(use), infinite, infinite, infinite});
+                }
+                MixedWay& mixed = mixed_[place->second];
+                for (const StageOption& way : ways)
+                    for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
+                        const std::size_t at = cells_[cell];
+                        if (way.table->most_flying[at] == 0) continue;
+                        const bool last = at % width == layers_;
+                        const double ms = way.table->execution_ms[at] + (last ? 0.0 : way.least_link_ms);
+                        const double sum = ms + (last ? way.gap_ms : 0.0);
+                        mixed.period_ms[cell] = std::min(mixed.period_ms[cell], ms);
+                        mixed.sum_ms[cell] = std::min(mixed.sum_ms[cell], sum);
+                        mixed.tail_ms[cell] = std::min(mixed.tail_ms[cell], way.table->update_ms[at]);
+                    }
+                for (const StageOption& way : ways)
+                    if (way.gap_ms < kInfinite) least_gap_ms_ = std::min(least_gap_ms_, way.gap_ms);
+            }
+    }
+}
+
+Box RelaxedStages::root(double best_ms) const {
+    Box box;
+    box.batches = batches_;
+    const double room = best_ms - std::min(0.0, least_gap_ms_);  // gaps can be negative
+    box.period_high = room / static_cast<double>(batches_);
+    box.tail_high = room;
+    box.multipliers.assign(budget_.size(), 0.0);
+    return box;
+}
+
+void RelaxedStages::fold(const Box& box) {
+    const std::size_t width = layers_ + 1;
+    std::fill(usable_.begin(), usable_.end(), 0);
+    const auto claim = [&](std::uint32_t kind) -> std::vector<double>& {
+        if (usable_[kind] == 0) std::fill(folded_[kind].begin(), folded_[kind].end(), kInfinite);
+        usable_[kind] = 1;
+        return folded_[kind];
+    };
+    for (const Way& way : ways_) {
+        std::vector<double>& least = claim(way.kind);
+        for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
+            const std::size_t at = cells_[cell];
+            const bool last = at % width == layers_;
+            const double ms = way.execution_ms[at] + (last ? 0.0 : way.link_ms);
+            if (way.fits[cell] == 0 || ms > box.period_high) continue;
+            if (way.tail_per_byte * way.tail_bytes[at] > box.tail_high) continue;
+            least[cell] = std::min(least[cell], last ? ms + way.gap_ms : ms);
+        }
+    }
+    for (const MixedWay& way : mixed_) {
+        std::vector<double>& least = claim(way.kind);
+        for (std::size_t cell = 0; cell < cells_.size(); ++cell)
+            if (way.period_ms[cell] <= box.period_high && way.tail_ms[cell] <= box.tail_high)
+                least[cell] = std::min(least[cell], way.sum_ms[cell]);
+    }
+}
+
+double RelaxedStages::value(const std::vector<double>& multipliers, std::vector<double>& excess) {
+    const std::size_t width = layers_ + 1;
+    std::fill(cheapest_.begin(), cheapest_.end(), kInfinite);
+    std::vector<double> price(uses_.size(), 0.0);
+    for (std::size_t kind = 0; kind < uses_.size(); ++kind) {
+        if (usable_[kind] == 0) continue;
+        for (std::size_t type = 0; type < multipliers.size(); ++type)
+            price[kind] += multipliers[type] * uses_[kind][type];
+        const double* least = folded_[kind].data();
+        const double fee = price[kind];
+        for (std::size_t cell = 0; cell < cells_.size(); ++cell)
+            cheapest_[cell] = std::min(cheapest_[cell], least[cell] + fee);
+    }
+    std::vector<double> cost(width, kInfinite);
+    std::vector<std::size_t> from(width, 0);
+    cost[0] = 0;
+    for (std::size_t a = 0; a < layers_; ++a)
+        for (std::size_t b = a + 1; b <= layers_; ++b)
+            if (cost[a] + cheapest_[cell_of_[a * width + b]] < cost[b]) {
+                cost[b] = cost[a] + cheapest_[cell_of_[a * width + b]];
+                from[b] = a;
+            }
+    std::fill(excess.begin(), excess.end(), -1.0);
+    if (cost[layers_] == kInfinite) return kInfinite;
+    for (std::size_t b = layers_; b > 0; b = from[b]) {
+        const std::uint32_t cell = cell_of_[from[b] * width + b];
+        for (std::size_t kind = 0; kind < uses_.size(); ++kind) {
+            if (usable_[kind] == 0 || folded_[kind][cell] + price[kind] > cheapest_[cell]) continue;
+            for (std::size_t type = 0; type < excess.size(); ++type) excess[type] += uses_[kind][type];
+            break;
+        }
+    }
+    double total = cost[layers_];
+    for (const double multiplier : multipliers) total -= multiplier;
+    return total;
+}
+
+void RelaxedStages::raise(Box& box, double target_ms, std::uint32_t rounds) {
+    fold(box);
+    const double fixed = static_cast<double>(batches_ - 1) * box.period_low + box.tail_low + generators_ms_;
+    const std::size_t types = budget_.size();
+    const std::size_t n = std::max<std::size_t>(2, types);  // a dimension more does no harm to one type
+    const auto dimensions = static_cast<double>(n);
+    const double radius = (box.bound_ms > 0 ? 0.3 : 2.0) * target_ms;
+    std::vector<double> center = box.multipliers;
+    std::vector<double> excess(types);
+    std::vector<double> shape(n * n, 0.0);
+    std::vector<double> along(n);
+    for (std::size_t i = 0; i < n; ++i) shape[i * n + i] = radius * radius;
+    double best = -kInfinite;
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+        const double bound = fixed + value(center, excess);
+        if (bound > best) {
+            best = bound;
+            box.multipliers = center;
+        }
+        if (best >= target_ms) break;
+        double width = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            along[i] = 0;
+            for (std::size_t k = 0; k < types; ++k) along[i] += shape[i * n + k] * excess[k];
+            if (i < types) width += along[i] * excess[i];
+        }
+        if (!(width > 0)) break;
+        width = std::sqrt(width);
+        const double depth = (best - bound) / width;
+        if (depth >= 1 || bound + width < best + kPrecision * target_ms) break;
+        const double move = (1 + dimensions * depth) / (dimensions + 1);
+        for (std::size_t i = 0; i < types; ++i) center[i] += move * along[i] / width;
+        const double grow = dimensions * dimensions / (dimensions * dimensions - 1) * (1 - depth * depth);
+        const double cut = 2 * move / (1 + depth) / (width * width);
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t k = 0; k < n; ++k)
+                shape[i * n + k] = grow * (shape[i * n + k] - cut * along[i] * along[k]);
+    }
+    box.bound_ms = std::max(box.bound_ms, best);
+}
+
+}  // namespace dse::planner::exact

@@ -1,0 +1,129 @@
+"""Re-ranking: the simulator has the last word, and what it says of the exact plan and of the walk's."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from planner.golden_rows import row_problem
+from random_plans import random_problem
+
+from dse.errors import InputError
+from dse.planner.costs import Infeasible, price
+from dse.planner.plan import ClusterPlan, PlanResult
+from dse.planner.planner import Limits
+from dse.planner.planners.exact import ExactPlanner
+from dse.planner.planners.metis import Metis
+from dse.planner.problem import PlanProblem
+from dse.planner.simulation import NEIGHBOURS, rerank, simulate
+from dse.planner.simulation.neighbours import neighbours_of
+
+CLUSTERS = 50
+
+
+def walked(problem: PlanProblem) -> PlanResult:
+    return Metis().plan(problem, "compat", Limits(keep=1))
+
+
+def exact(problem: PlanProblem) -> PlanResult:
+    return ExactPlanner().plan(problem, "strict", Limits(keep=20))
+
+
+def simulated(problem: PlanProblem, plan: ClusterPlan | None) -> float:
+    """The walk's best plan: infinite where it trains no model."""
+    assert plan is not None
+    try:
+        return simulate(problem, plan, "compat").step_ms
+    except Infeasible:
+        return float("inf")
+
+
+def test_the_exact_plan_simulated_is_never_worse_than_the_walks_best_on_random_clusters() -> None:
+    rng = random.Random(5)
+    compared = 0
+    while compared < CLUSTERS:
+        problem = random_problem(rng)
+        if problem.cluster.gpus.bit_count() > 1:  # the walk wants a power of two
+            continue
+        walk = walked(problem)
+        if walk.best is None:
+            continue
+        best = rerank(problem, exact(problem), neighbours=0).best
+        assert best is not None
+        assert best.step_ms <= simulated(problem, walk.best) * (1 + 1e-9)
+        compared += 1
+
+
+@pytest.mark.parametrize("row", [1, 2, 3])
+def test_the_exact_plan_simulated_is_never_worse_than_the_walks_best_on_the_tables_rows(row: int) -> None:
+    problem = row_problem(row)
+    result = rerank(problem, exact(problem), neighbours=0)
+    assert result.best is not None
+    assert result.best.short_of_memory == ""
+    walk = walked(problem)
+    assert walk.best is not None
+    theirs = simulate(problem, walk.best, "compat")
+    assert result.best.step_ms < theirs.step_ms
+    # One tensor group over both types, priced as if all GPUs were A100, and too large for their memory.
+    assert theirs.short_of_memory != ""
+    assert max(theirs.effects, key=lambda effect: effect.ms).name == "layer times"
+
+
+def test_reranking_orders_by_the_simulated_step_and_says_why() -> None:
+    result = rerank(row_problem(1), exact(row_problem(1)), within=0.1, neighbours=NEIGHBOURS)
+    steps = [simulation.step_ms for simulation in result.simulations]
+    prices = [result.simulations[i].price_ms for i in result.by_price]
+    assert steps == sorted(steps)
+    assert prices == sorted(prices)  # type: ignore[type-var]
+    assert result.neighbours > 0
+    assert result.best is not None
+    assert result.cheapest is not None
+    assert result.best is not result.cheapest
+    assert result.best.price_ms is not None
+    assert result.cheapest.price_ms is not None
+    assert result.gained_ms > 0
+    explained = sum(effect.ms for effect in result.reason())
+    prices_differ = result.cheapest.price_ms - result.best.price_ms
+    assert result.gained_ms == pytest.approx(explained + prices_differ, abs=1e-6)
+
+
+def test_what_does_not_fit_comes_last_and_what_cannot_run_is_counted() -> None:
+    problem = row_problem(1)
+    lossy = ClusterPlan(("V100", "A100"), (16, 16), ((16, 1), (8, 2)), 8, (0, 3, 9), 2)
+    whole = replace(lossy, partition=(0, 3, 10))
+    small = ClusterPlan(("V100", "A100"), (16, 16), ((1, 16), (1, 16)), 32, (0, 2, 10), 2)
+    plans = [(1.0, lossy), (1.1, whole), (1.2, small)]
+    result = PlanResult("by hand", "compat", None, 3, lossy, None, None, False, 0.0, tuple(plans))
+    found = rerank(problem, result, within=1.0, neighbours=0)
+    assert [each.plan for each in found.simulations] == [small, whole]
+    assert found.simulations[1].short_of_memory.startswith("V100 tp 1: layers 0 to 2 need 15.7 GiB")
+    assert found.left_out == (("layers are in no stage", 1),)
+    with pytest.raises(InputError, match="within=-1"):
+        rerank(problem, result, within=-1)
+
+
+def test_nothing_to_rank_is_nothing() -> None:
+    result = PlanResult("none", "strict", None, 0, None, None, None, False, 0.0)
+    assert rerank(row_problem(1), result).best is None
+
+
+def test_neighbours_are_plans_of_the_same_cluster() -> None:
+    problem = row_problem(1)
+    best = exact(problem).best
+    assert best is not None
+    found = list(neighbours_of(problem, best))
+    for plan in found:
+        assert sum(plan.groups) == 32
+        assert [dp * tp for dp, tp in plan.strategies] == list(plan.groups)
+        assert len(plan.partition) == len(plan.groups) + 1 == plan.costed + 1
+        assert all(a < b for a, b in zip(plan.partition, plan.partition[1:], strict=False))
+    priced = [plan for plan in found if _is_priced(problem, plan)]
+    assert 10 < len(priced) < len(found)
+
+
+def _is_priced(problem: PlanProblem, plan: ClusterPlan) -> bool:
+    try:
+        return price(problem, plan, "strict").cost_ms > 0
+    except Infeasible:
+        return False

@@ -1,0 +1,71 @@
+"""The anytime planner: sound bounds, plans that keep their promises, and limits that keep the best."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from large_problem import large_problem
+from small_problems import small_problem
+
+from dse.planner.certificate import plan_document
+from dse.planner.check import check_plan
+from dse.planner.costs.strict import GIB
+from dse.planner.plan import PlanResult
+from dse.planner.planner import Limits
+from dse.planner.planners.anytime import AnytimePlanner
+from dse.planner.planners.exact import ExactPlanner
+from dse.planner.problem import PlanProblem
+
+
+def check_strict_promises(problem: PlanProblem, result: PlanResult) -> None:
+    """No empty stage, no lost layer, no tensor group of two types, no GPU over its memory."""
+    plan, cost = result.best, result.cost
+    assert plan is not None
+    assert cost is not None
+    assert plan.partition[0] == 0
+    assert plan.partition[-1] == problem.layers
+    assert all(a < b for a, b in zip(plan.partition, plan.partition[1:], strict=False))
+    types = [t for t in plan.types for _ in range(problem.cluster.gpus_of(t))]
+    start = 0
+    for gpus, (dp, tp), stage in zip(plan.groups, plan.strategies, cost.stages, strict=True):
+        for replica in range(dp):
+            group = types[start + replica * tp : start + (replica + 1) * tp]
+            assert len(set(group)) == 1
+        for type_, need in zip(types[start : start + gpus], stage.memory_bytes, strict=True):
+            assert need <= problem.cluster.memory_gib[type_] * GIB * (1 - problem.memory_reserve)
+        start += gpus
+    assert start == problem.cluster.gpus
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10**9))
+def test_bounds_are_sound_and_plans_keep_the_strict_promises(seed: int) -> None:
+    problem = small_problem(seed, compat=False)
+    optimum = ExactPlanner().plan(problem, "strict", Limits(keep=1))
+    result = AnytimePlanner().plan(problem, "strict", Limits(keep=1))
+    if optimum.cost is None:
+        assert result.best is None
+        return
+    check_strict_promises(problem, optimum)
+    if result.cost is not None and result.bound_ms is not None:
+        check_strict_promises(problem, result)
+        assert result.bound_ms <= optimum.cost.cost_ms * (1 + 1e-12) <= result.cost.cost_ms * (1 + 1e-11)
+
+
+def test_a_cluster_of_32_gpus_is_planned_with_a_proof() -> None:
+    problem = large_problem(hosts_per_type=1, layers=8, gbs=8, hidden=2048, mixed=False)
+    result = AnytimePlanner().plan(problem, "strict", Limits(keep=1))
+    check_strict_promises(problem, result)
+    assert result.best is not None
+    assert result.cost is not None
+    assert result.bound_ms is not None
+    assert result.bound_ms >= 0.8 * result.cost.cost_ms
+    assert result.certificate is not None
+    assert check_plan(plan_document(problem, result.best, result.cost, result.certificate)).lines == ()
+
+
+def test_a_time_limit_keeps_the_best_plan_so_far() -> None:
+    problem = large_problem(hosts_per_type=16, layers=32, gbs=16, hidden=2048)
+    result = ExactPlanner().plan(problem, "strict", Limits(time_limit_s=0.01))
+    check_strict_promises(problem, result)
+    assert not result.optimal

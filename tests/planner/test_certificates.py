@@ -1,0 +1,175 @@
+"""Certificates are accepted as they were made, and rejected when they, or their plans, are changed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+import pytest
+from golden_rows import row_problem
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_problems import small_problem
+
+from dse.planner.certificate import digest, plan_document
+from dse.planner.check import check_plan
+from dse.planner.costs import price
+from dse.planner.documents import (
+    cost_to_dict,
+    plan_from_dict,
+    plan_to_dict,
+    problem_from_dict,
+    problem_to_dict,
+)
+from dse.planner.plan import PlanResult
+from dse.planner.planner import Limits, Planner
+from dse.planner.planners.anytime import AnytimePlanner
+from dse.planner.planners.exact import ExactPlanner
+from dse.planner.problem import PlanProblem
+
+SEEDS = st.integers(0, 10**9)
+KINDS = st.sampled_from(["compat", "strict", "dual"])
+FEASIBLE = {"compat": (6, 8, 11), "strict": (1, 45, 58), "dual": (1, 45, 58)}
+
+
+def document_of(problem: PlanProblem, result: PlanResult) -> Any:
+    """Return the document as it comes back from JSON."""
+    assert result.best is not None
+    assert result.cost is not None
+    assert result.certificate is not None
+    return json.loads(json.dumps(plan_document(problem, result.best, result.cost, result.certificate)))
+
+
+def planner_of(kind: str) -> Planner:
+    return AnytimePlanner() if kind == "dual" else ExactPlanner()
+
+
+@lru_cache
+def made(kind: str, seed: int) -> Any:
+    problem = small_problem(seed, kind == "compat")
+    cost_model = "compat" if kind == "compat" else "strict"
+    result = planner_of(kind).plan(problem, cost_model, Limits())
+    return document_of(problem, result) if result.best else None
+
+
+def resealed(document: Any) -> Any:
+    """Return the document with the digest that someone would make who changed it on purpose."""
+    document["certificate"]["sha256"] = digest(document)
+    return document
+
+
+def numbers_in(part: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(part, dict):
+        return [found for key, value in part.items() for found in numbers_in(value, (*path, key))]
+    if isinstance(part, list):
+        return [found for i, value in enumerate(part) for found in numbers_in(value, (*path, i))]
+    return [path] if isinstance(part, (int, float)) and not isinstance(part, bool) else []
+
+
+@settings(max_examples=120, deadline=None)
+@given(SEEDS, KINDS)
+def test_certificates_of_random_problems_are_accepted(seed: int, kind: str) -> None:
+    document = made.__wrapped__(kind, seed)
+    if document is not None:
+        assert check_plan(document).lines == ()
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_the_certificate_of_the_first_row_is_proven(mixed: bool) -> None:
+    problem = row_problem(1, mixed)
+    verdict = check_plan(document_of(problem, ExactPlanner().plan(problem, "compat", Limits())))
+    assert verdict.lines == ()
+    assert verdict.valid
+    assert verdict.blocks == 64
+    assert verdict.plans == (22956462 if mixed else 20117868)
+
+
+@settings(max_examples=150, deadline=None)
+@given(KINDS, st.integers(0, 2), SEEDS)
+def test_any_changed_number_is_rejected(kind: str, which: int, seed: int) -> None:
+    document = copy.deepcopy(made(kind, FEASIBLE[kind][which]))
+    random = Random(seed)
+    *path, last = random.choice(numbers_in(document))
+    part = document
+    for key in path:
+        part = part[key]
+    part[last] = part[last] + random.choice([1, -1, 0.5])
+    assert not check_plan(document).valid
+
+
+@settings(max_examples=60, deadline=None)
+@given(KINDS, st.integers(0, 2), SEEDS)
+def test_a_missing_part_is_rejected(kind: str, which: int, seed: int) -> None:
+    document = copy.deepcopy(made(kind, FEASIBLE[kind][which]))
+    part, random = document, Random(seed)
+    while True:
+        key = random.choice(list(part) if isinstance(part, dict) else list(range(len(part))))
+        if not isinstance(part[key], (dict, list)) or not part[key] or random.random() < 0.2:
+            break
+        part = part[key]
+    del part[key]
+    verdict = check_plan(document)
+    assert not verdict.valid
+    assert all(verdict.lines)
+
+
+@pytest.mark.parametrize("kind", ["compat", "strict"])
+def test_a_missing_block_is_named_even_with_a_new_digest(kind: str) -> None:
+    document = copy.deepcopy(made(kind, FEASIBLE[kind][0]))
+    gone = document["certificate"]["blocks"].pop(1)
+    verdict = check_plan(resealed(document))
+    assert any(
+        f"none for types {','.join(gone['types'])}, {gone['batches']} micro-batches" in line
+        for line in verdict.lines
+    )
+
+
+def test_a_missing_box_leaves_plans_out_even_with_a_new_digest() -> None:
+    document = copy.deepcopy(made("dual", 1))
+    gone = document["certificate"]["boxes"].pop(0)
+    verdict = check_plan(resealed(document))
+    assert any(f"those of {gone['batches']} micro-batches leave out plans" in line for line in verdict.lines)
+
+
+@pytest.mark.parametrize("kind", ["compat", "strict", "dual"])
+def test_a_bound_above_what_can_be_proven_is_named_even_with_a_new_digest(kind: str) -> None:
+    document = copy.deepcopy(made(kind, FEASIBLE[kind][0]))
+    listed = document["certificate"]["boxes" if kind == "dual" else "blocks"]
+    raised = [i for i, part in enumerate(listed) if part["bound_ms"] and part.get("outcome") != "searched"]
+    listed[raised[0]]["bound_ms"] *= 100
+    place = f"certificate.{'boxes' if kind == 'dual' else 'blocks'}[{raised[0]}].bound_ms"
+    assert any(line.startswith(place) for line in check_plan(resealed(document)).lines)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(["compat", "strict"]), SEEDS)
+def test_a_plan_that_is_not_the_best_is_refuted(kind: str, seed: int) -> None:
+    problem = small_problem(seed, kind == "compat")
+    everything = planner_of(kind).plan(problem, kind, Limits(keep=5))
+    if len(everything.ranking) < 2 or everything.ranking[1][0] <= everything.ranking[0][0] * 1.0001:
+        return
+    document = document_of(problem, everything)
+    worse = everything.ranking[1][1]
+    cost = price(problem, worse, kind)
+    document["plan"], document["cost"] = plan_to_dict(worse), cost_to_dict(cost)
+    certificate = document["certificate"]
+    certificate["best_ms"] = certificate["bound_ms"] = cost.cost_ms
+    for block in certificate["blocks"]:
+        if block["bound_ms"] is not None:
+            block["bound_ms"] = max(block["bound_ms"], cost.cost_ms)
+    assert not check_plan(resealed(document)).valid
+
+
+@settings(max_examples=50, deadline=None)
+@given(SEEDS, st.booleans())
+def test_problems_and_plans_come_back_from_json_to_the_bit(seed: int, compat: bool) -> None:
+    problem = small_problem(seed, compat)
+    back = problem_from_dict(json.loads(json.dumps(problem_to_dict(problem))))
+    assert back == problem
+    best = ExactPlanner().plan(problem, "compat" if compat else "strict", Limits(keep=1))
+    if best.best is not None:
+        document = document_of(problem, best)
+        assert plan_from_dict(document["plan"]) == best.best

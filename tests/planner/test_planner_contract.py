@@ -1,0 +1,37 @@
+"""Exact, enumerate and anytime keep the contract of planners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from small_problems import small_problem
+
+from dse.planner.planner import Planner
+from dse.planner.planners.anytime import AnytimePlanner
+from dse.planner.planners.enumerate import EnumeratePlanner
+from dse.planner.planners.exact import ExactPlanner
+from dse.planner.problem import PlanProblem
+from dse.testing.planners import PlannerContract
+
+FEASIBLE = {"compat": (6, 8, 11), "strict": (1, 45, 58)}
+"""Seeds of small problems that have plans."""
+
+
+class _Small(PlannerContract):
+    def problems(self, cost_model: str) -> Sequence[PlanProblem]:
+        return [small_problem(seed, cost_model == "compat") for seed in FEASIBLE[cost_model]]
+
+
+class TestExact(_Small):
+    def make(self) -> Planner:
+        return ExactPlanner()
+
+
+class TestEnumerate(_Small):
+    def make(self) -> Planner:
+        return EnumeratePlanner()
+
+
+class TestAnytime(_Small):
+    def make(self) -> Planner:
+        return AnytimePlanner()
