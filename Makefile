@@ -15,7 +15,7 @@ FUZZ_COMPILER ?= $(or $(shell command -v clang++),$(shell command -v c++))
 
 .DEFAULT_GOAL := help
 .PHONY: help install sweep bench test lint types unit nightly engine-test sanitize coverage format stubs lock clean
-.PHONY: build-astrasim validate-cli fuzz chaos docs reference calibrate
+.PHONY: torch build-astrasim validate-cli fuzz chaos docs reference calibrate
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -60,6 +60,9 @@ calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into co
 
 reference: $(STAMP)  ## write docs/reference.md from the schema of conf/
 	$(BIN)/python -m dse.config.reference > docs/reference.md
+
+torch: $(STAMP)  ## add PyTorch (CPU) and onnx, for the tests of partitions that need them; 200 MB
+	$(PIP) --quiet torch==2.13.0 'onnx>=1.17'
 
 test: lint types engine-test unit  ## lint, types, the engine's tests and all Python tests
 

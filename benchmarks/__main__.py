@@ -13,6 +13,7 @@ from benchmarks.congestion import congestion
 from benchmarks.machine import machine_facts
 from benchmarks.measure import BenchmarkError
 from benchmarks.million import million
+from benchmarks.partition import partition
 from benchmarks.planning import planning
 from benchmarks.plots import draw
 from benchmarks.report import read_parquet, summary, table, write_parquet
@@ -37,6 +38,7 @@ SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
     "search": search,
     "synthesis": synthesis,
     "planning": planning,
+    "partition": partition,
     "structure": structure,
     "side_by_side": sections.measured_references,
 }

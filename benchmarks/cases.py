@@ -55,8 +55,9 @@ class Cases:
     cannot. `twins` run both ways and must agree, on every rank. `series` grows in NPUs; those up to
     `general_up_to` run both ways. `spaces` are run once, to count how. `side_by_side` are run by the
     references. `mesh_all_reduce` and `congested` run on links that queue. Schedules are made for
-    `synthesised`, plans for `planned`. Executors get `overhead_points` cheap points, then as many
-    real ones as take `throughput_s`, the latter `throughput_rounds` times.
+    `synthesised`, plans for `planned`; `partitioned` real graphs are partitioned (None: all). Executors get
+    `overhead_points` cheap points, then as many real ones as take `throughput_s`, the latter
+    `throughput_rounds` times.
     `million_variants` are the numbers of peak rates and of memory bandwidths of a system; each pair of them
     has 336 points, all in one study. Searches get `search_samples` evaluations and `search_seeds` seeds for
     every question. Pipelines have `pipeline` stages and micro-batches; `agreements` random steps are compared
@@ -80,6 +81,7 @@ class Cases:
     congested: Sequence[Case]
     synthesised: Sequence[Synthesised]
     planned: Sequence[Planned]
+    partitioned: int | None
     overhead_points: int
     throughput_s: float
     throughput_rounds: int
@@ -117,6 +119,7 @@ def full() -> Cases:
         mesh_all_reduce=AllReduce(32, 32, 16 << 20),
         synthesised=synthesis_cases.full(),
         planned=planning_cases.full(),
+        partitioned=None,
         congested=[
             _congested("system1", "llama70b", Strategy(dp=8, sp=8, activation_recompute=True)),
             _congested("system1", "llama70b", Strategy(dp=4, tp=4, sp=4)),
@@ -156,6 +159,7 @@ def quick() -> Cases:
         mesh_all_reduce=AllReduce(4, 4, 1 << 20),
         synthesised=synthesis_cases.quick(),
         planned=planning_cases.quick(),
+        partitioned=1,
         congested=[_congested("torus_4x4", "tiny", Strategy(dp=4, sp=4))],
         overhead_points=20,
         throughput_s=0.01,

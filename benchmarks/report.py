@@ -61,8 +61,23 @@ _SHOWN = {
         *("gap_pct", "start_bytes", "peak_bytes"),
     ),
     "planning": (
-        *("name", "planner", "search_s", "reference_units", "ratio", "count", "plans", "best_ms"),
+        *(
+            "name",
+            "planner",
+            "mixed",
+            "search_s",
+            "plan_s",
+            "reference_units",
+            "ratio",
+            "count",
+            "plans",
+            "best_ms",
+        ),
         "peak_bytes",
+    ),
+    "partition": (
+        *("graph", "nodes", "edges", "parts", "multilevel_cut", "pymetis_cut", "kahip_cut", "multilevel_s"),
+        *("pymetis_s", "kahip_s", "not_worse"),
     ),
     "structure": (
         *("name", "first_s", "again_s", "preconditions_hold", "closed_equal", "slot_equal"),
@@ -170,6 +185,12 @@ def _planning_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
         + ("" if row["target_ratio"] is None else f"  (target {row['target_ratio']:,})")
         for row in results.get("planning", ())
         if row["ratio"] is not None
+    ] + [
+        f"{row['name']}, {row['planner']}, {'mixed stages' if row['mixed'] else 'one type a stage'}: "
+        f"{_number(row, 'search_s') * 1e3:,.1f} ms, {_number(row, 'plan_s') * 1e3:,.1f} ms with certificate"
+        f"  (target {_number(row, 'target_s') * 1e3:,.0f} ms)"
+        for row in results.get("planning", ())
+        if row["target_s"] is not None
     ]
 
 

@@ -115,11 +115,16 @@ def _plan(argv: Sequence[str]) -> int:
     target = _target(arguments)
     if target is not None:
         check_target(target)
+    timeline = _timeline_target(arguments)
     asked = _asked(arguments)
     most = whole(arguments.values, "simulate", 0, least=0)
     if most > asked.limits.keep:
         raise InputError(
             f"simulate is {most}, but only the {asked.limits.keep} cheapest are kept; write top={most}"
+        )
+    if most and form == "csv" and (target is None or target.suffix == ".csv"):
+        raise InputError(
+            f"simulate={most} has no effect with format=csv, which has the stages of the best plan"
         )
 
     def work(solve: Any) -> tuple[PlanResult, Any]:
@@ -148,26 +153,56 @@ def _plan(argv: Sequence[str]) -> int:
     notes = ["interrupted: this is the best so far", *asked.notes] if was_cancelled else list(asked.notes)
     if target is not None:
         notes += [f"wrote {path}" for path in write_document(target, data)]
+    if timeline is not None:
+        notes.append(_drawn(asked, result, timeline))
     print_notes(notes)
     return 0
+
+
+def _timeline_target(arguments: Arguments) -> Path | None:
+    """The file for the timeline, checked before work goes into it."""
+    from dse.files import check_output
+
+    if "timeline" not in arguments.values:
+        return None
+    path = Path(arguments.values["timeline"]).expanduser()
+    if not path.name.endswith((".json", ".json.gz")):
+        raise InputError(f"timeline is '{path}'; it must end in .json or .json.gz")
+    check_output(path, "timeline")
+    return path
+
+
+def _drawn(asked: Asked, result: PlanResult, path: Path) -> str:
+    """Draw the best plan; return what was written, or why nothing."""
+    from dse.planner.costs import Infeasible
+    from dse.timelines.plan import plan_timeline
+
+    if result.best is None:
+        return f"no timeline was written into {path}: there is no plan"
+    try:
+        return f"wrote {path}: {plan_timeline(asked.problem, result.best, path).describe()}"
+    except Infeasible as why:
+        return f"no timeline was written into {path}: the best plan cannot be simulated: {why.reason}"
 
 
 def _answer(question: str, argv: Sequence[str]) -> int:
     """Answer a question of `QUESTIONS`."""
     from dataclasses import replace
 
+    from dse.files import check_output, write_output
     from dse.planner.files import entries_csv, json_text, yaml_text
     from dse.planner.questions.ask import KEPT_FOR_FAILURES, Answer, ask
 
     own = QUESTIONS[question]
-    keys = {
-        key: meaning for key, meaning in {**KEYS, **own}.items() if key not in OUTPUT_KEYS or key == "format"
-    }
+    unused = {*OUTPUT_KEYS, *(("prices",) if question in ("grow", "fail") else ())} - {"format"}
+    keys = {key: meaning for key, meaning in {**KEYS, **own}.items() if key not in unused}
     arguments = parse_arguments(argv, keys, OPTIONS, groups=GROUPS, example="cluster=a100_v100")
     form = _format(arguments)
     target = _target(arguments)
     if target is not None and target.suffix not in (".json", ".yaml", ".csv"):
         raise InputError(f"-o is '{target}'; the answer to {question} goes to FILE.json, .yaml or .csv")
+    if target is not None:
+        check_output(target, "-o")
     asked = _asked(arguments)
     if question == "fail":
         asked = replace(asked, limits=replace(asked.limits, keep=KEPT_FOR_FAILURES))
@@ -190,9 +225,9 @@ def _answer(question: str, argv: Sequence[str]) -> int:
     }
     print(texts[form](), end="")
     notes = list(asked.notes)
+    if asked.cost_model == "compat":
+        notes.append("cost=compat prices what Metis prices: a plan here may not run; dse plan says why")
     if target is not None:
-        from dse.files import write_output
-
         write_output(target, texts[target.suffix[1:]]().encode(), "-o")
         notes.append(f"wrote {target}")
     print_notes(notes)
@@ -230,7 +265,9 @@ def _sweep(argv: Sequence[str]) -> int:
     from dse.sweeps.cases import missing_cases, run_cases
     from dse.sweeps.provenance import provenance, sweep_name
 
-    keys = {key: meaning for key, meaning in KEYS.items() if key not in ("top", "simulate")} | STUDY_KEYS
+    keys = {
+        key: meaning for key, meaning in KEYS.items() if key not in OUTPUT_KEYS or key == "format"
+    } | STUDY_KEYS
     arguments = parse_arguments(argv, keys, {}, groups=GROUPS, example="study=NAME")
     form = arguments.values.get("format", "table")
     check_choice("format", form, ("table", "json"))
@@ -326,28 +363,21 @@ def _target(arguments: Arguments) -> Path | None:
 
 
 def _stoppable(work: Callable[[Any], Any], asked: Asked) -> tuple[Any, bool]:
-    """Work with what solves a problem; Ctrl-C ends a search, and its planner answers with the best so far."""
-    from dse.cancellation import Cancellation, cancellable
-    from dse.collectives.runs import stoppable
-    from dse.errors import Cancelled
+    """Work with what solves a problem; Ctrl-C ends a search in the engine, which keeps its best so far."""
     from dse.planner.choice import planner_for
-
-    cancellation = Cancellation()
+    from dse.signals import raise_if_signalled
 
     def solve(problem: Any) -> PlanResult:
-        if cancellation.is_cancelled:
-            raise Cancelled
+        raise_if_signalled()
         planner = planner_for(asked.planner, problem, asked.cost_model)
         return planner.plan(problem, asked.cost_model, asked.limits)
 
-    def guarded() -> Any:
-        with cancellable(cancellation):
-            return work(solve)
-
+    found = work(solve)
     try:
-        return stoppable(guarded, cancellation)
-    except Cancelled:
-        raise KeyboardInterrupt from None
+        raise_if_signalled()
+    except KeyboardInterrupt:
+        return found, True
+    return found, False
 
 
 def _bar() -> Any:

@@ -79,12 +79,24 @@ def test_a_study_is_swept_resumed_and_asked(results: Path) -> None:
 
 
 def test_walks_over_plans_are_counted_and_compared(results: Path) -> None:
-    rows = pq.read_table(results / "planning.parquet").to_pylist()
+    rows = [
+        row for row in pq.read_table(results / "planning.parquet").to_pylist() if row["count"] is not None
+    ]
     assert [(row["planner"], row["count"], row["plans"]) for row in rows] == [
         ("metis", 612, 206),
         ("metis-strat", 562, 183),
     ]
     assert all(row["ratio"] > 0 and row["best_ms"] == 1795.4520359635353 for row in rows)
+
+
+def test_optima_are_searched_exactly_with_and_without_mixed_stages(results: Path) -> None:
+    rows = pq.read_table(results / "planning.parquet").to_pylist()
+    exact = [row for row in rows if row["planner"] == "exact"]
+    assert [(row["mixed"], row["best_ms"], row["plans"]) for row in exact] == [
+        (True, 1795.4520359635353, 11),
+        (False, 2345.625866869221, 451),
+    ]
+    assert all(row["search_s"] > 0 and row["plan_s"] > 0 and row["target_s"] == 0.005 for row in exact)
 
 
 def test_every_sampler_finds_a_point_within_the_budgets(results: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -129,6 +131,23 @@ def test_files_are_checked_and_a_changed_one_is_not_valid(run: Run, inputs: Path
     assert "certificate" in changed(lambda own: own["certificate"].update(bound_ms=1.0))
     assert "plan" in changed(lambda own: own["plan"]["partition"].__setitem__(1, 1))
     assert changed(lambda own: own["problem"].update(gbs=64))
+    # What people read of the answer is no part of the digest.
+    assert "best.cost_ms: 1.0, but plan" in changed(lambda own: own["best"].update(cost_ms=1.0))
+    assert "best.partition" in changed(lambda own: own["best"]["partition"].__setitem__(1, 1))
+    assert "best.stages" in changed(lambda own: own["best"]["stages"][0].update(execution_ms=1.0))
+    assert "bound_ms" in changed(lambda own: own.update(bound_ms=1.0))
+    assert "optimal" in changed(lambda own: own.update(optimal="yes"))
+    assert "ranking[1].cost_ms" in changed(lambda own: own["ranking"][1].update(cost_ms=1.0))
+    assert "ranking[0]" in changed(lambda own: own["ranking"][0].update(batches=7))
+
+
+def test_an_answer_without_proof_is_not_called_truncated(run: Run, inputs: Path, tmp_path: Path) -> None:
+    run(*keys(inputs), FIRST, "planner=metis", "-o", str(tmp_path / "walk.json"))
+    assert "for planner metis writes none; exact does" in run("check", str(tmp_path / "walk.json"), code=1)
+    run(*keys(inputs), "planner=anytime", "time_limit=0.2", "-o", str(tmp_path / "boxes.json"))
+    assert re.search(r"by [1-9]\d* proofs over all plans", run("check", str(tmp_path / "boxes.json")))
+    run(*keys(inputs), "memory_reserve=0.99", "-o", str(tmp_path / "none.json"))
+    assert "for planner exact found none" in run("check", str(tmp_path / "none.json"), code=1)
 
 
 def test_the_simulator_orders_the_cheapest_plans(run: Run, inputs: Path) -> None:
@@ -150,6 +169,66 @@ def test_a_file_that_is_cut_short_is_an_error(run: Run, inputs: Path, tmp_path: 
     run(*keys(inputs), "planner=exact", "-o", str(file))
     file.write_text(file.read_text(encoding="utf-8")[:-500], encoding="utf-8")
     assert "malformed JSON" in refused("check", str(file))
+
+
+def test_what_metis_s_best_plan_lacks_is_said(run: Run, inputs: Path) -> None:
+    asked = [*keys(inputs), FIRST, "planner=metis"]
+    assert "cannot run as it is: stage 0 has tensor groups over several types, priced at the" in run(*asked)
+    assert json.loads(run(*asked, "format=json"))["best"]["defects"][1] == (
+        "V100 tp 32: layers 0 to 9 need 51.9 GiB a GPU, 14.4 GiB may be used"
+    )
+    other = [key.replace("[A100,V100]", "[V100,A100]") for key in asked]
+    truncated, *_ = json.loads(run(*other, "format=json"))["best"]["defects"]
+    assert truncated == "its price counts 1 of its 2 stages"
+    strict = json.loads(run(*keys(inputs), "planner=exact", "format=json"))
+    assert strict["best"]["defects"] == []
+
+
+def test_the_best_plan_is_drawn(run: Run, inputs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "plan.json.gz"
+    plain = run(*keys(inputs), "planner=exact", "format=csv")
+    assert run(*keys(inputs), "planner=exact", "format=csv", f"timeline={file}") == plain
+    assert f"wrote {file}: " in run.notes  # type: ignore[attr-defined]
+    events = json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
+    stages = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert len(stages) == len(plain.splitlines()) - 1
+
+
+def test_a_walk_without_plans_does_not_say_that_none_fits(run: Run, inputs: Path, tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("0.0.0.1 slots=1\n", encoding="utf-8")
+    asked = [f"hostfile={tmp_path / 'hosts'}", *keys(inputs)[1:3], "gbs=128"]
+    assert "no plan was found\nthe search found no plan, and does not prove" in run(*asked, "planner=metis")
+    assert "no plan fits\n" in run(*asked, "planner=exact")
+    page = tmp_path / "page.html"
+    run(*asked, "planner=metis", "-o", str(page))
+    assert "<h1>No plan was found</h1>" in page.read_text(encoding="utf-8")
+
+
+def test_nothing_is_drawn_where_no_plan_fits(run: Run, inputs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    run(*keys(inputs), "planner=exact", "memory_reserve=0.99", f"timeline={file}")
+    assert "no timeline was written" in run.notes  # type: ignore[attr-defined]
+    assert not file.exists()
+
+
+def test_prices_are_told_of_the_best_plan(run: Run, inputs: Path) -> None:
+    asked = (*keys(inputs), "planner=exact", "prices=[A100:2,V100:0.5]")
+    best = json.loads(run(*asked, "format=json"))["best"]
+    assert best["price_per_hour"] == 40.0
+    assert best["price_per_step"] == pytest.approx(best["cost_ms"] / 3.6e6 * 40)
+    assert "the cluster costs 40.00 an hour, 27.622 for 1,000 steps" in run(*asked)
+
+
+def test_labels_are_not_called_boxes_and_threads_are_said_to_do_nothing(run: Run, inputs: Path) -> None:
+    out = run(*keys(inputs), FIRST, "planner=anytime", "cost=compat", "threads=2")
+    assert re.search(r"planner anytime, cost model compat: \d+ labels in", out)
+    assert "threads=2 has no effect" in run.notes  # type: ignore[attr-defined]
+
+
+def test_forms_without_a_certificate_are_named(run: Run, inputs: Path, tmp_path: Path) -> None:
+    for name in ("plan.csv", "plan.html"):
+        run(*keys(inputs), "planner=exact", "-o", str(tmp_path / name))
+        assert "has no certificate; check a .json, .yaml" in refused("check", str(tmp_path / name))
 
 
 def test_all_forms_say_the_same(run: Run, inputs: Path) -> None:
@@ -310,6 +389,36 @@ def test_layers_that_do_not_match_are_refused(inputs: Path, tmp_path: Path) -> N
         ),
         (("subsets", "cluster=a100_v100", "model=tiny", "counts=some"), "allowed are doubling, all"),
         (("subsets", "cluster=a100_v100", "model=tiny", "-o", "x.html"), "goes to FILE.json, .yaml or .csv"),
+        (
+            ("front", "cluster=a100_v100", "model=tiny", "-o", "none/x.json"),
+            "the folder none does not exist (-o)",
+        ),
+        (
+            ("cluster=a100_v100", "model=tiny", "simulate=2", "format=csv"),
+            "simulate=2 has no effect with format=csv",
+        ),
+        (
+            ("cluster=a100_v100", "model=tiny", "cluster.nodes.0.inter_gbps=1.0e-300"),
+            "cluster.nodes.0.inter_gbps is 1e-300; it must be a number above 0, 1e-09 to 1e+12",
+        ),
+        (("cluster=a100_v100", "model=tiny", "timeline=x.txt"), "it must end in .json or .json.gz"),
+        (("cluster=a100_v100", "model=tiny", "timeline=none/x.json"), "the folder none does not exist"),
+        (("grow", "cluster=a100_v100", "model=tiny", "timeline=x.json"), "unknown key timeline"),
+        (("fail", "cluster=a100_v100", "model=tiny", "prices=[A100:1]"), "unknown key prices"),
+        (("sweep", "study=x", "cluster=a100_v100", "model=tiny", "timeline=x.json"), "unknown key timeline"),
+        (
+            ("cluster=a100_v100", "model=tiny", "planner=enumerate", "time_limit=1"),
+            "time_limit=1 has no effect with planner=enumerate",
+        ),
+        (
+            ("cluster=a100_v100", "model=tiny", "prices=[A100:1,A100:2,V100:1]"),
+            "prices has A100 twice",
+        ),
+        (
+            ("cluster=a100_v100", "model=tiny", "prices=[A100,V100]"),
+            "prices of A100 is ''; it must be a number",
+        ),
+        (("cluster=a100_v100", "model=tiny", "type_order=[A100,V100"), "'[A100,V100', which lacks a bracket"),
         (("sweep", "cluster=a100_v100", "model=tiny"), "study is missing; write study=NAME"),
         (("sweep", "study=x", "cluster=a100_v100", "model=tiny", "address=a:1"), "write executor=ray"),
         (
@@ -360,6 +469,7 @@ def test_questions_are_answered(run: Run) -> None:
         assert entry["nearest"]["moved_bytes"] <= entry["fastest"]["moved_bytes"] <= entry["weights_bytes"]
         assert entry["nearest"]["step_ms"] <= 1.05 * entry["fastest"]["step_ms"]
         assert entry["host"] not in entry["fastest"]["hosts"]
+    assert run("front", *cluster, "memory_reserve=0.9999") == "no subset of the nodes has a plan\n"
     for question in ("subsets", "front", "prices", "grow", "fail"):
         assert run(question, *cluster).count("\n") >= 3
 

@@ -22,6 +22,8 @@ NAMES = [
     "compare",
     "completion",
     "explain",
+    "partition",
+    "pipeline",
     "plan",
     "point",
     "regret",

@@ -48,11 +48,12 @@ SEARCH_KEYS = {
     "memory_reserve": "strict: share of each GPU's memory left free (default 0.1)",
     "shard_optimizer": "strict: optimizer states are sharded over dp (default false)",
     "time_limit": "seconds after which the best so far is the answer (default: none)",
-    "threads": "threads of the search; they change no result (default 1)",
+    "threads": "accepted for scripts: every search has one thread, and no result depends on it (default 1)",
 }
 OUTPUT_KEYS = {
     "top": "how many of the cheapest plans are told (default 10)",
     "simulate": "how many of these the engine simulates and puts in the order of their steps (default 0)",
+    "timeline": "draw a simulated step of the best plan into FILE.json or FILE.json.gz, for Perfetto",
     "format": "table (default), json, yaml or csv",
 }
 KEYS = {**CLUSTER_KEYS, **COST_KEYS, **SEARCH_KEYS, **OUTPUT_KEYS}
@@ -110,6 +111,8 @@ def asked_of(
         )
     if cost_model == "strict" and "first_profile" in values:
         notes = (*notes, "first_profile has no effect under cost=strict: every stage has its own times")
+    if limits.threads > 1:
+        notes = (*notes, f"threads={limits.threads} has no effect: every search runs in one thread")
     problem = PlanProblem(
         cluster,
         profiles,
@@ -156,6 +159,8 @@ def _refuse_idle(values: Mapping[str, str], planner: str, cost_model: str) -> No
         "permutation_limit": planner not in WALKS and f"planner={planner}; it is a key of planner=metis",
         "allow_mixed_stages": planner in WALKS
         and f"planner={planner}, whose stages are what its walk visits; it is a key of planner=exact",
+        "time_limit": planner == "enumerate"
+        and "planner=enumerate, which prices all plans; write planner=exact",
         "memory_reserve": cost_model == "compat" and "cost=compat, which reserves nothing; write cost=strict",
         "shard_optimizer": cost_model == "compat"
         and "cost=compat, which counts no states; write cost=strict",
@@ -230,7 +235,9 @@ def _prices(values: Mapping[str, str], cluster: MixedCluster) -> Mapping[str, fl
     for entry in listed("prices", values["prices"]):
         type_, _, text = entry.partition(":")
         check_choice("prices", type_, cluster.types)
-        found[type_] = _number({"prices": text}, "prices", 0.0, below=1e9)
+        if type_ in found:
+            raise InputError(f"prices has {type_} twice; write one price for each type")
+        found[type_] = _number({f"prices of {type_}": text}, f"prices of {type_}", 0.0, below=1e9)
     for type_ in cluster.types:
         if type_ not in found:
             raise InputError(f"prices has no {type_}; write a price for each of {', '.join(cluster.types)}")
@@ -312,6 +319,8 @@ def listed(key: str, text: str) -> list[str]:
         InputError: none, an empty one, or one twice.
     """
     found = [entry.strip() for entry in text.removeprefix("[").removesuffix("]").split(",")]
+    if text.startswith("[") != text.endswith("]"):
+        raise InputError(f"{key} is '{text}', which lacks a bracket; write {key}=[a,b]")
     if not all(found) or len(set(found)) < len(found):
         raise InputError(f"{key} is '{text}'; a list has different entries, as in {key}=[a,b], none empty")
     return found

@@ -13,6 +13,7 @@ from math import isclose
 from typing import Any
 
 from dse.errors import InputError
+from dse.planner.answer_check import wrong_in_answer
 from dse.planner.certificate import VERSION, digest
 from dse.planner.costs import COST_MODELS, Infeasible, rule_named
 from dse.planner.documents import cost_from_dict, cost_to_dict, plan_from_dict, problem_from_dict
@@ -26,12 +27,15 @@ PARTS = ("problem", "plan", "cost", "certificate")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found: `lines` says what is wrong, each beginning with the place in the document."""
+    """What a check found: `lines` says what is wrong, each beginning with the place in the document.
+
+    `blocks` are the proofs, of blocks or of boxes; `plans` how many they cover, None where nobody counted.
+    """
 
     valid: bool
     lines: tuple[str, ...]
     blocks: int = 0
-    plans: int = 0
+    plans: int | None = 0
     bound_ms: float | None = None
 
 
@@ -40,6 +44,11 @@ def check_plan(document: Mapping[str, Any]) -> Verdict:
     lines: list[str] = []
     if not isinstance(document, Mapping):
         return Verdict(False, ("document: must be an object with problem, plan, cost and certificate",))
+    planner = document.get("planner")
+    if planner is not None and document.get("plan", "") is None:
+        return Verdict(False, (f"plan: there is none, for planner {planner} found none",))
+    if planner is not None and document.get("certificate", "") is None:
+        return Verdict(False, (f"certificate: there is none, for planner {planner} writes none; exact does",))
     for part in PARTS:
         if not isinstance(document.get(part), Mapping):
             lines.append(f"{part}: missing, or no object; the document is truncated")
@@ -49,7 +58,7 @@ def check_plan(document: Mapping[str, Any]) -> Verdict:
         return _check(document)
     except InputError as error:
         return Verdict(False, (str(error),))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
         return Verdict(False, (f"document: cannot be read: {type(error).__name__}: {error}",))
 
 
@@ -71,6 +80,8 @@ def _check(document: Mapping[str, Any]) -> Verdict:
         lines.append(f"certificate.best_ms: {best}, the plan costs {priced}")
     if not _number(best) or not _number(bound) or bound > best:
         lines.append(f"certificate.bound_ms: {bound}, must be a number of at most best_ms")
+    if not lines:
+        lines += wrong_in_answer(document, problem, plan, cost_from_dict(document["cost"]))
     if lines:
         return Verdict(False, tuple(lines))
     kind = certificate.get("kind")
@@ -82,7 +93,7 @@ def _check(document: Mapping[str, Any]) -> Verdict:
         found = check_duals(problem, cost_model, certificate)
     else:
         found = [f"certificate.kind: {kind}, must be blocks or dual"]
-    blocks = certificate.get("blocks", [])
+    blocks = certificate["blocks" if kind == "blocks" else "boxes"]
     return Verdict(not found, tuple(found), len(blocks), certificate.get("plans", 0), bound)
 
 

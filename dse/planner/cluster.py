@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,16 @@ class MixedCluster:
     price_per_hour: Mapping[str, float] = field(default_factory=dict)
     between_islands_gbps: float | None = None
 
-    @property
+    @cached_property
     def gpus(self) -> int:
         """Number of GPUs."""
         return sum(host.gpus for host in self.hosts)
+
+    @property
+    def hourly_price(self) -> float | None:
+        """Price of an hour of all GPUs; None where prices are unknown."""
+        prices = self.price_per_hour
+        return sum(self.gpus_of(type_) * prices[type_] for type_ in self.types) if prices else None
 
     @property
     def types(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from dse.accelerators import accelerator
 from dse.errors import InputError
 from dse.files import conf_folder, excerpt
 from dse.planner.cluster import Host, MixedCluster
+from dse.planner.inputs.numbers import LEAST_POSITIVE, MOST
 from dse.record_files import yaml_record, yaml_values
 from dse.suggestions import did_you_mean
 
@@ -165,9 +166,10 @@ def _built(file: _File) -> NamedCluster:
             f"cluster.between_islands_gbps is {file.between_islands_gbps:g}, but all nodes are in one "
             "island; leave it out, or write island of some nodes"
         )
-    if file.between_islands_gbps is not None and not 0 < file.between_islands_gbps < math.inf:
+    if file.between_islands_gbps is not None and not (LEAST_POSITIVE <= file.between_islands_gbps <= MOST):
         raise InputError(
-            f"cluster.between_islands_gbps is {file.between_islands_gbps:g}; it must be a number above 0"
+            f"cluster.between_islands_gbps is {file.between_islands_gbps:g}; it must be a number above 0, "
+            f"{LEAST_POSITIVE:g} to {MOST:g}"
         )
     if prices and len(prices) < len(memory_gib):
         missing = next(type_ for type_ in memory_gib if type_ not in prices)
@@ -185,8 +187,10 @@ def _check(group: NodeGroup, key: str) -> None:
         raise InputError(f"{key} has {group.count * group.gpus} GPUs; at most {MOST_GPUS} are allowed")
     for name in ("intra_gbps", "inter_gbps"):
         value = getattr(group, name)
-        if not 0 < value < math.inf:
-            raise InputError(f"{key}.{name} is {value:g}; it must be a number above 0")
+        if not LEAST_POSITIVE <= value <= MOST:
+            raise InputError(
+                f"{key}.{name} is {value:g}; it must be a number above 0, {LEAST_POSITIVE:g} to {MOST:g}"
+            )
     if group.island < 0:
         raise InputError(f"{key}.island is {group.island}; it must be at least 0")
     if group.price_per_hour is not None and not 0 <= group.price_per_hour < math.inf:

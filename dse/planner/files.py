@@ -79,6 +79,10 @@ def read_document(path: Path) -> dict[str, Any]:
         data = yaml_values(path, "plan")
     elif path.suffix == ".parquet":
         data = _from_parquet(path)
+    elif path.suffix in (".csv", ".html"):
+        raise InputError(
+            f"{path}: has no certificate; check a .json, .yaml or .parquet file, or a folder of -o"
+        )
     else:
         data = load_json_object(path)
     if "version" not in data or "problem" not in data:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dse.planner.reasons import UNPROVEN
 from dse.planner.why import groups_text, reasons
 from dse.texts import printable
 from dse.units import format_duration_ns
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_STAGES = 40
 _HEADER = ("stage", "GPUs", "nodes", "dp x tp", "layers", "ms", "link", "reduce", "update", "memory")
 _MOST_REASONS = 8
-_LOOKED_AT = {"exact": "labels", "anytime": "beams and boxes"}
+_LOOKED_AT = {"blocks": "labels", "dual": "beams and boxes"}
 _NO_PROFILE = re.compile(r"(no profile of .+ tp \d+) batch (\d+)")
 
 
@@ -47,10 +48,11 @@ def result_text(data: Mapping[str, Any], cluster_name: str, model_name: str) -> 
     ]
     best = data["best"]
     if best is None:
-        return "\n".join([*lines, "no plan fits", *_infeasible(data)])
+        return "\n".join([*lines, nothing_text(data), *_infeasible(data)])
     lines += [
         f"{_ms(best['cost_ms'])} a step; {_verdict(data)}",
         f"types in the order {', '.join(best['types'])}, {best['batches']} micro-batches",
+        *defect_lines(best),
         "",
         *stage_lines(best),
         "",
@@ -61,6 +63,16 @@ def result_text(data: Mapping[str, Any], cluster_name: str, model_name: str) -> 
     if data["infeasible"]:
         lines += ["", *_infeasible(data)]
     return "\n".join(lines)
+
+
+def nothing_text(data: Mapping[str, Any]) -> str:
+    """Return what a document without a plan says of the space."""
+    return "no plan was found" if UNPROVEN in data["infeasible"] else "no plan fits"
+
+
+def defect_lines(best: Mapping[str, Any]) -> list[str]:
+    """Return a line for each reason why the plan cannot be run as it stands; none for a plan that can."""
+    return [f"cannot run as it is: {printable(defect)}" for defect in best.get("defects", ())]
 
 
 def stage_lines(best: Mapping[str, Any]) -> list[str]:
@@ -125,7 +137,9 @@ def _counts(hosts: Sequence[Sequence[Any]]) -> str:
 
 def _searched(data: Mapping[str, Any]) -> str:
     count = "" if data["count"] is None else f"count {data['count']}, "
-    what = _LOOKED_AT.get(data["planner"], "plans priced")
+    certificate = data["certificate"] or {}
+    default = "labels and boxes" if data["planner"] in ("exact", "anytime") else "plans priced"
+    what = _LOOKED_AT.get(str(certificate.get("kind")), default)
     return f"{count}{data['plans']} {what} in {format_duration_ns(data['seconds'] * 1e9)}"
 
 
@@ -156,8 +170,11 @@ def _infeasible(data: Mapping[str, Any]) -> list[str]:
         f"{name} batch {', '.join(map(str, sorted(batches[name])))}" if name in batches else name: count
         for name, count in counts.items()
     }
+    unproven = [UNPROVEN] if shown.pop(UNPROVEN, 0) else []
     entries = sorted(shown.items(), key=lambda item: (-item[1], item[0]))
-    lines = [f"left out {count} times: {printable(reason)}" for reason, count in entries[:_MOST_REASONS]]
+    lines = unproven + [
+        f"left out {count} times: {printable(reason)}" for reason, count in entries[:_MOST_REASONS]
+    ]
     if len(entries) > _MOST_REASONS:
         lines.append(f"and for {len(entries) - _MOST_REASONS} more reasons; format=json has all")
     return lines
@@ -168,5 +185,5 @@ def verdict_text(verdict: Verdict) -> str:
     if not verdict.valid:
         return "\n".join(["not valid", *(printable(line) for line in verdict.lines)])
     bound = "" if verdict.bound_ms is None else f"; no plan is below {_ms(verdict.bound_ms)}"
-    proofs = f"{verdict.blocks} proofs over {verdict.plans} plans"
+    proofs = f"{verdict.blocks} proofs over {'all' if verdict.plans is None else verdict.plans} plans"
     return f"valid: the plan costs what the file says{bound}, by {proofs}"

@@ -7,6 +7,9 @@ from dse.planner.costs.rule import Placement
 from dse.planner.problem import PlanProblem
 from dse.planner.space import micro_batches, sequences, tensor_degrees
 
+UNPROVEN = "the search found no plan, and does not prove that there is none"
+"""The reason of a planner that looked at a part of the space only, and found nothing in it."""
+
 
 def reasons_of(problem: PlanProblem, cost_model: str, rule: PricingRule, nothing: bool) -> dict[str, int]:
     """Count the shapes (type, group, degree, micro-batches) of one type that cannot run, by reason.

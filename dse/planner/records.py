@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from dse.planner.defects import defects_of
 from dse.planner.documents import cost_to_dict, plan_to_dict, problem_to_dict
 from dse.planner.placement import first_ranks, stage_spans, stage_types
 from dse.planner.plan import ClusterPlan, PlanCost, PlanResult
@@ -17,6 +18,8 @@ from dse.planner.problem import PlanProblem
 
 VERSION = 1
 """Raised when a document of this version cannot be read by an older reader."""
+
+_MS_PER_HOUR = 3.6e6
 
 
 def stage_entries(problem: PlanProblem, plan: ClusterPlan, cost: PlanCost | None) -> list[dict[str, Any]]:
@@ -84,14 +87,7 @@ def result_to_plain(problem: PlanProblem, result: PlanResult) -> dict[str, Any]:
     """Return the answer of a planner, without its certificate."""
     best: dict[str, Any] | None = None
     if result.best is not None and result.cost is not None:
-        cost = result.cost
-        best = {
-            "cost_ms": cost.cost_ms,
-            **plan_to_dict(result.best),
-            "gap_ms": cost.gap_ms,
-            "batch_generator_ms": cost.batch_generator_ms,
-            "stages": stage_entries(problem, result.best, cost),
-        }
+        best = best_entry(problem, result.best, result.cost, result.cost_model)
     return {
         "planner": result.planner,
         "cost_model": result.cost_model,
@@ -107,11 +103,34 @@ def result_to_plain(problem: PlanProblem, result: PlanResult) -> dict[str, Any]:
     }
 
 
+def best_entry(problem: PlanProblem, plan: ClusterPlan, cost: PlanCost, cost_model: str) -> dict[str, Any]:
+    """Return a plan with its price, stages and defects."""
+    return {
+        "cost_ms": cost.cost_ms,
+        **plan_to_dict(plan),
+        "gap_ms": cost.gap_ms,
+        "batch_generator_ms": cost.batch_generator_ms,
+        "price_per_hour": problem.cluster.hourly_price,
+        "price_per_step": price_of_step(problem, cost.cost_ms),
+        "defects": defects_of(problem, plan, cost_model),
+        "stages": stage_entries(problem, plan, cost),
+    }
+
+
 def gap_of(result: PlanResult) -> float | None:
     """By how much the best plan is above the bound, as a share of the bound; None where either is missing."""
-    if result.cost is None or result.bound_ms is None or result.bound_ms <= 0:
-        return None
-    return max(0.0, result.cost.cost_ms / result.bound_ms - 1)
+    return None if result.cost is None else gap_between(result.cost.cost_ms, result.bound_ms)
+
+
+def gap_between(cost_ms: float, bound_ms: float | None) -> float | None:
+    """The same of a cost and a bound."""
+    return None if bound_ms is None or bound_ms <= 0 else max(0.0, cost_ms / bound_ms - 1)
+
+
+def price_of_step(problem: PlanProblem, step_ms: float) -> float | None:
+    """Return what all GPUs cost for the time of a step; None where prices are unknown."""
+    hourly = problem.cluster.hourly_price
+    return None if hourly is None else hourly * step_ms / _MS_PER_HOUR
 
 
 def runs(values: Iterable[float]) -> list[list[float]]:

@@ -103,19 +103,25 @@ def plans_by_stages(
     problem: PlanProblem, cost_model: str, ranks: Ranks, batches: int, stage_counts: list[int]
 ) -> dict[int, int]:
     """Return the number of plans per number of stages; all counts must share their least group."""
-    gpus, most = problem.cluster.gpus, max(stage_counts)
+    gpus, fewest, most = problem.cluster.gpus, min(stage_counts), max(stage_counts)
     least = least_group(problem, cost_model, stage_counts[0])
+    unit = 1 << (least - 1).bit_length()  # no group is smaller
     ways: list[dict[int, int]] = [{} for _ in range(gpus + 1)]  # by start: stages so far -> arrangements
     ways[0][0] = 1
-    for start in range(gpus):
-        if not ways[start]:
-            continue
-        for size in group_sizes(problem, cost_model, start, least):
-            degrees = len(tensor_degrees(problem, cost_model, ranks, start, size, batches))
-            for count, number in ways[start].items() if degrees else ():
-                if count < most:
-                    target = ways[start + size]
-                    target[count + 1] = target.get(count + 1, 0) + number * degrees
+    degrees: dict[tuple[int, int | None], int] = {}  # all groups of one type and size have the same
+    for start in range(0, gpus, unit):
+        for size in group_sizes(problem, cost_model, start, least) if ways[start] else ():
+            target, enough = ways[start + size], fewest - (gpus - start - size) // unit
+            going_on = [
+                (count + 1, number) for count, number in ways[start].items() if enough <= count + 1 <= most
+            ]
+            if not going_on:
+                continue
+            key = (size, None if len(ranks.types_in(start, size)) == 1 else start)
+            if key not in degrees:
+                degrees[key] = len(tensor_degrees(problem, cost_model, ranks, start, size, batches))
+            for count, number in going_on if degrees[key] else ():
+                target[count] = target.get(count, 0) + number * degrees[key]
     return {s: ways[gpus].get(s, 0) * comb(problem.layers - 1, s - 1) for s in stage_counts}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+_ONE_OF_A_KIND = ("exact", "anytime")
+
 
 def parts_ms(best: Mapping[str, Any], cost_model: str) -> dict[str, float]:
     """Return what the cost of a plan is made of, in ms; the parts sum to it.
@@ -53,6 +55,9 @@ def reasons(data: Mapping[str, Any]) -> list[str]:
     if fullest is not None:
         stage, type_, share = fullest
         found.append(f"the fullest GPU, {type_} of stage {stage}, holds {100 * share:.0f} % of its memory")
+    hourly, each = best.get("price_per_hour"), best.get("price_per_step")
+    if hourly is not None and each is not None:
+        found.append(f"the cluster costs {hourly:.2f} an hour, {1000 * each:.3f} for 1,000 steps")
     found += _beside(data)
     return found
 
@@ -67,11 +72,17 @@ def _fullest(stages: list[dict[str, Any]]) -> tuple[int, str, float] | None:
 
 
 def _beside(data: Mapping[str, Any]) -> list[str]:
-    """How far the next plan is, and the next with other stages."""
+    """How far the next plan of the ranking is, and the next with other stages.
+
+    Exact and anytime keep one plan for each type order, number of stages and of micro-batches: others may lie
+    between.
+    """
     best, found = data["best"], []
     others = data["ranking"][1:]
     if others:
-        found.append(f"the next plan takes {100 * (others[0]['cost_ms'] / best['cost_ms'] - 1):.2f} % longer")
+        longer = 100 * (others[0]["cost_ms"] / best["cost_ms"] - 1)
+        kind = ", of other types, stages or micro-batches," if data["planner"] in _ONE_OF_A_KIND else ""
+        found.append(f"the next plan{kind} takes {longer:.2f} % longer")
     reshaped = [plan for plan in others if (plan["types"], plan["groups"]) != (best["types"], best["groups"])]
     if reshaped and reshaped[0] is not others[0]:
         longer = 100 * (reshaped[0]["cost_ms"] / best["cost_ms"] - 1)

@@ -9,6 +9,7 @@ from dse.errors import InputError
 from dse.planner.choice import planner_for
 from dse.planner.plan import PlanResult
 from dse.planner.questions.subsets import Subset
+from dse.planner.reasons import UNPROVEN
 from dse.planner.records import result_to_plain
 from dse.plans.case import Case
 from dse.plans.record import FAILED, NOTHING_FITS, OK, PlanRow
@@ -28,7 +29,7 @@ def evaluate(case: Case) -> PlanRow:
     except InputError as error:
         return _row(case, FAILED, str(error), {})
     if result.best is None:
-        reasons = sorted(result.infeasible.items(), key=lambda item: (-item[1], item[0]))
+        reasons = sorted(result.infeasible.items(), key=lambda item: (item[0] != UNPROVEN, -item[1], item[0]))
         return _row(case, NOTHING_FITS, reasons[0][0] if reasons else "no plan fits", _found(case, result))
     return _row(case, OK, "", _found(case, result))
 

@@ -27,8 +27,12 @@ def _cells(row: PlanRow) -> tuple[str, ...]:
         row.cost_model,
     )
     if row.cost_ms is None or row.plan is None:
-        return (*asked, row.status, "", "", "")
+        return (*asked, row.status, "", "", _shortened(printable(row.reason)))
     gap = "0" if row.optimal else "-" if row.gap_pct is None else f"{row.gap_pct:.2f}"
     price = "-" if row.price_per_step is None else f"{1000 * row.price_per_step:.3f}"
     plan = groups_text(json.loads(row.plan))
-    return (*asked, f"{row.cost_ms:.6g}", gap, price, plan if len(plan) <= 60 else f"{plan[:59]}…")
+    return (*asked, f"{row.cost_ms:.6g}", gap, price, _shortened(plan))
+
+
+def _shortened(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,4 +1,4 @@
-"""What every simulator, workload generator, search and executor must do, as tests to inherit.
+"""What every simulator, workload generator, search, executor and partitioner must do, as tests to inherit.
 
 A test class of yours inherits a contract and says in `make` what is tested; pytest does the rest. Modules
 beside the contracts have the small models, systems, traces and spaces that they use.
@@ -10,5 +10,8 @@ except ImportError:
     raise ImportError("dse.testing needs pytest: pip install pytest") from None
 
 pytest.register_assert_rewrite(
-    *(f"{__name__}.{module}" for module in ("executors", "searches", "simulators", "workloads"))
+    *(
+        f"{__name__}.{module}"
+        for module in ("executors", "partitioners", "searches", "simulators", "workloads")
+    )
 )

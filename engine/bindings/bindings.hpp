@@ -17,3 +17,4 @@ void bind_synthesis_bounds(nanobind::module_& m);
 void bind_planner(nanobind::module_& m);
 void bind_planner_exact(nanobind::module_& m);
 void bind_planner_walk(nanobind::module_& m);
+void bind_partition(nanobind::module_& m);

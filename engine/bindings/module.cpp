@@ -1,4 +1,5 @@
-// The Python module dse._engine: errors, traces, costs, simulation, networks, files, synthesis, planning.
+// The Python module dse._engine: errors, traces, costs, simulation, networks, files, synthesis, planning,
+// partition.
 #include <nanobind/nanobind.h>
 
 #include <new>
@@ -58,4 +59,5 @@ NB_MODULE(_engine, m) {
     bind_planner(m);
     bind_planner_exact(m);
     bind_planner_walk(m);
+    bind_partition(m);
 }

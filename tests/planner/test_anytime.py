@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from large_problem import large_problem
@@ -15,6 +17,7 @@ from dse.planner.planner import Limits
 from dse.planner.planners.anytime import AnytimePlanner
 from dse.planner.planners.exact import ExactPlanner
 from dse.planner.problem import PlanProblem
+from dse.planner.reasons import UNPROVEN
 
 
 def check_strict_promises(problem: PlanProblem, result: PlanResult) -> None:
@@ -69,3 +72,11 @@ def test_a_time_limit_keeps_the_best_plan_so_far() -> None:
     result = ExactPlanner().plan(problem, "strict", Limits(time_limit_s=0.01))
     check_strict_promises(problem, result)
     assert not result.optimal
+
+
+def test_only_a_search_of_all_plans_says_that_none_fits() -> None:
+    problem = replace(large_problem(hosts_per_type=1, layers=8, gbs=8, hidden=2048), memory_reserve=0.9999)
+    assert UNPROVEN in AnytimePlanner().plan(problem, "strict", Limits()).infeasible
+    result = ExactPlanner().plan(problem, "strict", Limits())
+    assert result.best is None
+    assert UNPROVEN not in result.infeasible

@@ -17,6 +17,8 @@ from dse.planner.cluster import Host, MixedCluster
 from dse.planner.inputs import read_cluster, read_profiles
 from dse.planner.inputs.profile_files import key_of
 from dse.planner.inputs.synthetic import write_half_and_half, write_synthetic_profiles
+from dse.planner.planner import Limits
+from dse.planner.planners import planner_named
 from dse.planner.problem import PlanProblem
 from dse.planner.profiles import ProfileKey
 from dse.planner.walks import walk
@@ -120,6 +122,7 @@ def test_bad_host_files(tmp_path: Path, hosts: str, message: str, compat: bool) 
     [
         ("intra_bandwidth", 0, r"10\.0\.0\.1: intra_bandwidth=0: must be a positive number"),
         ("inter_bandwidth", 0, r"inter_bandwidth=0: must be a positive number"),
+        ("inter_bandwidth", 1e-300, r"inter_bandwidth=1e-300: must be a positive number, 1e-09 to 1e\+12"),
         ("intra_bandwidth", -1.5, r"intra_bandwidth=-1\.5"),
         ("memory", 0, r"memory=0: must be a positive number"),
         ("memory", "80", r"memory=80: must be a positive number"),
@@ -163,8 +166,8 @@ def test_names_of_profiles(name: str, key: tuple[str, int, int] | None) -> None:
 
 def test_the_first_profile_is_named_or_the_least(profiles: Path) -> None:
     assert read_profiles([profiles], None).first == ProfileKey("A100", 1, 1)
-    named = read_profiles([profiles], "DeviceType.V100_tp2_bs1.json")
-    assert named.first == ProfileKey("V100", 2, 1)
+    for name in ("DeviceType.V100_tp2_bs1.json", "DeviceType.V100_tp2_bs1", "V100_tp2_bs1"):
+        assert read_profiles([profiles], name).first == ProfileKey("V100", 2, 1)
     with pytest.raises(
         InputError, match=r"first_profile=DeviceType.A100_tp1_bs4.json: no such .*did you mean"
     ):
@@ -210,7 +213,9 @@ LAYERS = (TIMES, "layer_compute_total_ms")
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (_set(*LAYERS, 1, -0.5), r"layer_compute_total_ms\[1\]=-0\.5: must be a number, at least 0"),
+        (_set(*LAYERS, 1, -0.5), r"layer_compute_total_ms\[1\]=-0\.5: must be a number, 0 to 1e\+12"),
+        (_set(*LAYERS, 1, 1e308), r"layer_compute_total_ms\[1\]=1e\+308: must be a number, 0 to 1e\+12"),
+        (_set(*LAYERS, [1e-320] * 4), r"all layers take no time; it must be at least 1e-09 ms"),
         (_set(*LAYERS, 1, float("nan")), r"NaN is not a JSON number"),
         (_set(*LAYERS, 1, "3"), r"layer_compute_total_ms\[1\]=3"),
         (_set(*LAYERS, [1.0, 2.0]), r"layer_compute_total_ms has 2 layers, but .* has 4"),
@@ -240,6 +245,15 @@ def test_compat_takes_parameters_from_the_first_profile_alone(profiles: Path) ->
     change(profiles / "DeviceType.V100_tp2_bs1.json", _set(*path, 2, 7))
     read = read_profiles([profiles], FIRST, compat=True)
     assert read.parameters_bytes == (393216000.0, 202383360.0, 202383360.0, 393220096.0)
+
+
+def test_a_model_without_parameters_has_no_strict_plan(profiles: Path, tmp_path: Path) -> None:
+    for path in profiles.iterdir():
+        change(path, _set("model", "parameters", "parameters_per_layer_bytes", [0] * 4))
+    problem = problem_of(tmp_path, profiles)
+    for planner in ("exact", "anytime", "enumerate"):
+        with pytest.raises(InputError, match="parameters_per_layer_bytes are all 0; cost=strict divides"):
+            planner_named(planner).plan(problem, "strict", Limits())
 
 
 def test_folders_without_profiles(tmp_path: Path) -> None:

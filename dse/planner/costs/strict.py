@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from dse.errors import InputError
 from dse.planner.arithmetic import plain_sum
 from dse.planner.cluster import Host
 from dse.planner.costs.infeasible import Infeasible
@@ -42,6 +43,11 @@ class StrictRule(PricingRule):
     def __init__(self, problem: PlanProblem) -> None:
         super().__init__(problem)
         self._model_bytes = plain_sum(problem.profiles.parameters_bytes)
+        if self._model_bytes <= 0:
+            raise InputError(
+                f"{problem.profiles.source}: parameters_per_layer_bytes are all 0; cost=strict divides the "
+                "optimizer's time by them, so a layer must have some"
+            )
         self._keys = {
             key
             for key in problem.profiles.profiles

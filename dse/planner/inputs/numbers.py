@@ -9,9 +9,14 @@ from typing import Any
 from dse.errors import InputError
 from dse.files import excerpt
 
+MOST = 1e12
+"""Above it a number is a slip: 1e12 ms are 31 years, and sums of such times still fit a clock in ns."""
+
+LEAST_POSITIVE = 1e-9
+
 
 def number_in(record: Mapping[str, Any], key: str, where: str, positive: bool = False) -> float:
-    """Return a finite number of a record that is not negative, or, if `positive`, above 0.
+    """Return a number of a record from 0, or, if `positive`, from `LEAST_POSITIVE`, to `MOST`.
 
     Raises:
         InputError: no such key, or its value is something else.
@@ -22,7 +27,7 @@ def number_in(record: Mapping[str, Any], key: str, where: str, positive: bool = 
 
 
 def numbers_in(record: Mapping[str, Any], key: str, where: str) -> tuple[float, ...]:
-    """Return a list of finite numbers of a record, none of them negative.
+    """Return a list of numbers of a record, each from 0 to `MOST`.
 
     Raises:
         InputError: no such key, or its value is something else.
@@ -35,13 +40,14 @@ def numbers_in(record: Mapping[str, Any], key: str, where: str) -> tuple[float, 
 
 
 def _checked(value: Any, where: str, positive: bool) -> float:
-    allowed = "a positive number" if positive else "a number, at least 0"
+    least = LEAST_POSITIVE if positive else 0
+    allowed = f"a positive number, {least:g} to {MOST:g}" if positive else f"a number, 0 to {MOST:g}"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InputError(f"{where}={excerpt(value)}: must be {allowed}")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if not math.isfinite(number) or number < 0 or (positive and number == 0):
+    if not least <= number <= MOST:
         raise InputError(f"{where}={excerpt(value)}: must be {allowed}")
     return number

@@ -11,7 +11,7 @@ from typing import Any
 from dse.errors import InputError
 from dse.files import load_json_object
 from dse.planner.arithmetic import plain_sum
-from dse.planner.inputs.numbers import number_in, numbers_in
+from dse.planner.inputs.numbers import LEAST_POSITIVE, number_in, numbers_in
 from dse.planner.profiles import Profile, ProfileKey, ProfileSet
 from dse.suggestions import did_you_mean
 
@@ -33,8 +33,9 @@ def read_profiles(folders: Sequence[Path], first: str | None, compat: bool = Fal
     """Return the profiles of the folders; types are in upper case, files with other names are ignored.
 
     `first` names the file that gives optimizer time, batch generator time and layer weights to the compat
-    cost; None: that of the first type in alphabetical order, least tensor degree, least batch. With `compat`
-    only its parameters count; otherwise all files must agree on them.
+    cost (`.json` and `DeviceType.` may be left out); None: that of the first type by name, least
+    tensor degree, least batch. With `compat` only its parameters count; otherwise all files must agree on
+    them.
 
     Raises:
         InputError: no profiles, two for one key, a malformed file, numbers of layers that differ.
@@ -89,7 +90,7 @@ def _first_key(paths: Mapping[ProfileKey, Path], first: str | None, folders: Seq
     if first is None:
         return next(iter(paths))
     for key, path in paths.items():
-        if path.name == first:
+        if first in (path.name, path.stem, path.stem.removeprefix("DeviceType.")):
             return key
     names = ", ".join(str(folder) for folder in folders)
     hint = did_you_mean(first, (path.name for path in paths.values()))
@@ -103,8 +104,11 @@ def _read(path: Path) -> _File:
     parameters = _section(_section(content, "model", path), "parameters", path)
     layer_ms = numbers_in(times, "layer_compute_total_ms", str(path))
     layers_ms = plain_sum(layer_ms)
-    if layers_ms == 0:
-        raise InputError(f"{path}: layer_compute_total_ms: all layers take no time; at least one must")
+    if layers_ms < LEAST_POSITIVE:
+        raise InputError(
+            f"{path}: layer_compute_total_ms: all layers take no time; it must be at least "
+            f"{LEAST_POSITIVE:g} ms together"
+        )
     profile = Profile(
         layer_ms=layer_ms,
         layer_memory_mb=numbers_in(memory, "layer_memory_total_mb", str(path)),

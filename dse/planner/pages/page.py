@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from dse.pages import inlined, template_environment
 from dse.planner.cluster import Host
+from dse.planner.output import nothing_text
 from dse.planner.why import groups_text, parts_ms, reasons
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -45,6 +46,7 @@ def render_page(data: Mapping[str, Any]) -> str:
     return environment.get_template("plan.html").render(
         data=data,
         best=best,
+        nothing=nothing_text(data),
         rows=rows[:_MOST_ROWS],
         left_out=sum(row.hosts for row in rows[_MOST_ROWS:]),
         widest=max((host.gpus for host in _hosts(data)), default=1),

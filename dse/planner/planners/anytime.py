@@ -16,7 +16,7 @@ from dse.planner.plan import PlanResult
 from dse.planner.planner import Limits, Planner
 from dse.planner.planners.exact import ExactPlanner, plan_of
 from dse.planner.problem import PlanProblem
-from dse.planner.reasons import reasons_of
+from dse.planner.reasons import UNPROVEN, reasons_of
 
 GAP = 1e-3
 MOST_BOXES = 4000
@@ -96,6 +96,6 @@ def plan_in_time(
         cost is not None and bound == cost.cost_ms,
         seconds,
         tuple((ms, plan) for ms, _, plan in priced),
-        reasons_of(problem, "strict", rule, best is None),
+        {**reasons_of(problem, "strict", rule, best is None), **({UNPROVEN: 1} if best is None else {})},
         certificate,
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import permutations
 from time import perf_counter
+from typing import Any
 
 from dse.cancellation import current_cancellation
 from dse.planner.certificate import SearchedBlock, exact_certificate
@@ -14,12 +15,14 @@ from dse.planner.native import engine_problem
 from dse.planner.plan import ClusterPlan, PlanResult
 from dse.planner.planner import Limits, Planner
 from dse.planner.problem import PlanProblem
-from dse.planner.reasons import reasons_of
+from dse.planner.reasons import UNPROVEN, reasons_of
 from dse.planner.space import most_stages
 
 WITHIN = 0.1
 MOST_LABELS = 4_000_000
 MOST_CELLS = 100_000
+MOST_CELLS_OF_NOTHING = 1_000_000
+"""Where no plan is found, up to so many cells are searched for a proof that none fits; some seconds."""
 
 
 class ExactPlanner(Planner):
@@ -29,7 +32,7 @@ class ExactPlanner(Planner):
     proven up to rounding, relatively 1e-12. The ranking has one plan per (type sequence, number of stages,
     micro-batches): its best. Proven is that every such plan within 10 % of the optimum is in it, in order, as
     far as `keep` reaches. With a time limit, or after Ctrl-C, the best plan so far and a proven bound are the
-    answer; so they are for strict spaces of more than `MOST_CELLS` cells, which `anytime` searches.
+    answer; so they are for strict spaces of more than `MOST_CELLS` cells, which `anytime` searches first.
     """
 
     name = "exact"
@@ -43,44 +46,46 @@ class ExactPlanner(Planner):
         on_progress: Callable[[str], None] | None = None,
     ) -> PlanResult:
         """See `Planner.plan`; `seconds` leaves out the certificate, `plans` are the labels looked at."""
-        from dse._engine import search_plans_exactly
-
+        started = perf_counter()
+        beams: PlanResult | None = None
         if cost_model == "strict" and cells_of(problem) > MOST_CELLS:
             from dse.planner.planners.anytime import plan_in_time
 
-            return plan_in_time(self.name, problem, limits, on_progress)
-        started = perf_counter()
+            beams = plan_in_time(self.name, problem, limits, on_progress)
+            if beams.best is not None or cells_of(problem) > MOST_CELLS_OF_NOTHING:
+                return beams  # else labels may prove that nothing fits: then they are few
         rule = rule_named(problem, cost_model)
         keep = max(1, limits.keep)
-        found, blocks, bound, complete, interrupted = search_plans_exactly(
-            engine_problem(problem),
-            cost_model == "strict",
-            [list(sequence) for sequence in permutations(range(len(problem.type_order)))],
-            keep,
-            WITHIN if keep > 1 else 0.0,
-            MOST_LABELS,
-            _share_of_time(cost_model, limits),
-            current_cancellation(),
-        )
-        if cost_model == "strict" and not complete and not interrupted:
+        share = _share_of_time(cost_model, limits) if beams is None else _time_left(limits, started)
+        found, blocks, bound, complete, interrupted = search_labels(problem, cost_model, keep, share)
+        if beams is not None and not found:
+            if not complete:
+                return beams
+        elif beams is None and cost_model == "strict" and not complete and not interrupted:
             left = limits
             if limits.time_limit_s is not None:
-                left = replace(limits, time_limit_s=max(0.0, limits.time_limit_s + started - perf_counter()))
+                left = replace(limits, time_limit_s=_time_left(limits, started))
             from dse.planner.planners.anytime import plan_in_time
 
             return plan_in_time(self.name, problem, left, on_progress)
         plans = [plan_of(problem, *answer[1:]) for answer in found]
-        priced = sorted(((rule.price(plan).cost_ms, i, plan) for i, plan in enumerate(plans)))
+        costs = [rule.price(plan) for plan in plans]
+        priced = sorted(
+            (cost.cost_ms, i, plan) for i, (cost, plan) in enumerate(zip(costs, plans, strict=True))
+        )
         searched = [SearchedBlock(*block) for block in blocks]
         labels = sum(block.labels for block in searched)
         if interrupted and on_progress is not None:
             on_progress("interrupted: the best plan so far is the answer")
         best = priced[0][2] if priced else None
-        cost = rule.price(best) if best else None
+        cost = costs[priced[0][1]] if priced else None
         lower = None
         if cost is not None:
             lower = cost.cost_ms if complete else min(bound, cost.cost_ms)
         seconds = perf_counter() - started
+        reasons = reasons_of(problem, cost_model, rule, best is None)
+        if best is None and not complete:
+            reasons = {**reasons, UNPROVEN: 1}
         certificate = None
         if best is not None and cost is not None and lower is not None:
             certificate = exact_certificate(problem, cost_model, searched, best, cost, lower)
@@ -95,9 +100,27 @@ class ExactPlanner(Planner):
             complete and best is not None,
             seconds,
             tuple((ms, plan) for ms, _, plan in priced),
-            reasons_of(problem, cost_model, rule, best is None),
+            reasons,
             certificate,
         )
+
+
+def search_labels(
+    problem: PlanProblem, cost_model: str, keep: int, time_limit_s: float | None
+) -> tuple[list[Any], list[Any], float, bool, bool]:
+    """Search all type sequences; return plans, blocks, bound, whether complete, whether Ctrl-C ended it."""
+    from dse._engine import search_plans_exactly
+
+    return search_plans_exactly(
+        engine_problem(problem),
+        cost_model == "strict",
+        [list(sequence) for sequence in permutations(range(len(problem.type_order)))],
+        keep,
+        WITHIN if keep > 1 else 0.0,
+        MOST_LABELS,
+        time_limit_s,
+        current_cancellation(),
+    )
 
 
 def plan_of(
@@ -119,6 +142,11 @@ def _share_of_time(cost_model: str, limits: Limits) -> float | None:
     if limits.time_limit_s is None or cost_model == "compat":
         return limits.time_limit_s
     return limits.time_limit_s / 2
+
+
+def _time_left(limits: Limits, started: float) -> float | None:
+    limit = limits.time_limit_s
+    return None if limit is None else max(0.0, limit + started - perf_counter())
 
 
 def cells_of(problem: PlanProblem) -> int:

@@ -10,6 +10,7 @@ from dse.errors import InputError, SimulationTimeout
 from dse.planner.plan import PlanResult
 from dse.planner.planner import Limits, Planner
 from dse.planner.problem import PlanProblem
+from dse.planner.reasons import UNPROVEN
 from dse.planner.walks import PlanRows, walk
 
 
@@ -58,7 +59,10 @@ class Metis(Planner):
             optimal=False,
             seconds=time.perf_counter() - start,
             ranking=ranking,
-            infeasible={"no price": result.unpriced} if result.unpriced else {},
+            infeasible={
+                **({"no price": result.unpriced} if result.unpriced else {}),
+                **({} if ranking else {UNPROVEN: 1}),
+            },
         )
 
 

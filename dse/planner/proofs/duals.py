@@ -237,12 +237,13 @@ class RelaxedWays:
                         period[:, :-1] += min(links, default=np.inf)
                         total = period.copy()
                         total[:, -1] += terms.gap_ms
+                        # Its own times say where it can be: those of others, merged, are elsewhere too.
+                        tail = np.where(np.isfinite(period), terms.update_ms, np.inf)
                         old = found.get(use)
                         if old is not None:
                             period = np.minimum(period, old.period_ms)
                             total = np.minimum(total, old.sum_ms)
-                        tail = np.where(np.isfinite(period), terms.update_ms, np.inf)
-                        tail = tail if old is None else np.minimum(tail, old.tail_ms)
+                            tail = np.minimum(tail, old.tail_ms)
                         found[use] = RelaxedWay(np.array(use), period, total, tail)
                 size *= 2
         return list(found.values())

@@ -77,7 +77,7 @@ def _by_time(found: list[Subset]) -> list[Subset]:
 def _base(asked: Asked, solve: Solve) -> tuple[PlanResult, float]:
     base = solve(asked.problem)
     if base.cost is None:
-        raise InputError("no plan fits this cluster; dse plan with the same keys says why")
+        raise InputError("no plan was found for this cluster; dse plan with the same keys says why")
     return base, base.cost.cost_ms
 
 

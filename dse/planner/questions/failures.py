@@ -50,7 +50,7 @@ def replan(problem: PlanProblem, before: PlanResult, solve: Solve, host: int, sl
         InputError: there is no plan before the failure, the last host fails, or the planner refuses.
     """
     if before.best is None:
-        raise InputError("no plan fits even before a node fails; see dse plan, without fail")
+        raise InputError("no plan was found even before a node fails; see dse plan, without fail")
     if len(problem.cluster.hosts) == 1:
         raise InputError("the cluster has one host; without it nothing can be planned")
     held = holdings(problem, before.best, range(len(problem.cluster.hosts)))

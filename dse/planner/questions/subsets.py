@@ -11,12 +11,11 @@ from dse.errors import InputError
 from dse.planner.cluster import Host, MixedCluster
 from dse.planner.plan import PlanResult
 from dse.planner.problem import PlanProblem
+from dse.planner.records import price_of_step
 
 MOST_SUBSETS = 10_000
 Solve = Callable[[PlanProblem], PlanResult]
 """What plans a problem, with the planner, the cost model and the limits that were asked for."""
-
-_MS_PER_HOUR = 3.6e6
 
 
 class NodeKind(NamedTuple):
@@ -51,15 +50,12 @@ class Subset:
     @property
     def price_per_hour(self) -> float | None:
         """Price of all its GPUs; None where prices are unknown."""
-        prices = self.problem.cluster.price_per_hour
-        return sum(gpus * prices[type_] for type_, gpus in self.gpus.items()) if prices else None
+        return self.problem.cluster.hourly_price
 
     @property
     def price_per_step(self) -> float | None:
         """Price of a step."""
-        if self.step_ms is None or self.price_per_hour is None:
-            return None
-        return self.price_per_hour * self.step_ms / _MS_PER_HOUR
+        return None if self.step_ms is None else price_of_step(self.problem, self.step_ms)
 
     @property
     def memory_share(self) -> float | None:

@@ -37,13 +37,15 @@ def subset_entry(subset: Subset) -> dict[str, Any]:
 
 def subsets_text(entries: Sequence[Mapping[str, Any]]) -> str:
     """Return a line per subset."""
+    if not entries:
+        return "no subset of the nodes has a plan"
     header = ("nodes", "step ms", "gap %", "price/hour", "price/1000 steps", "memory %", "plan")
     rows = []
     for entry in entries:
         rows.append(
             (
                 _nodes(entry["nodes"]),
-                "none fits" if entry["step_ms"] is None else f"{entry['step_ms']:.6g}",
+                "none found" if entry["step_ms"] is None else f"{entry['step_ms']:.6g}",
                 _gap(entry),
                 _or_dash(entry["price_per_hour"], 1, 2),
                 _or_dash(entry["price_per_step"], 1000, 3),
@@ -71,7 +73,7 @@ def price_entries(ranges: Sequence[PriceRange]) -> list[dict[str, Any]]:
 
 def prices_text(entries: Sequence[Mapping[str, Any]]) -> str:
     """Return a line per range of prices."""
-    header = ("price of", "from", "to", "nodes", "step ms", "price/1000 steps", "plan")
+    header = ("price of", "from", "to", "nodes", "step ms", "price/1000 steps at from", "plan")
     rows = [
         (
             entry["type"],
@@ -109,11 +111,11 @@ def growth_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
     rows = []
     for entry in entries:
         gain = entry["gain"]
-        advice = "no plan uses them all" if gain is None else "leave them idle" if gain <= 0 else "use them"
+        advice = "no plan with them all" if gain is None else "leave them idle" if gain <= 0 else "use them"
         rows.append(
             (
                 f"{entry['nodes']} {entry['kind']}",
-                "none fits" if entry["step_ms"] is None else f"{entry['step_ms']:.6g}",
+                "none found" if entry["step_ms"] is None else f"{entry['step_ms']:.6g}",
                 "-" if gain is None else f"{100 * gain:.2f}",
                 advice,
                 "" if entry["plan"] is None else _plan(entry["plan"]),
@@ -145,7 +147,7 @@ def replans_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
             one = entry[name]
             failed = f"{entry['type']} host {entry['host']}"
             if one is None:
-                rows.append((failed, name, "none fits", "-", "-", "-", ""))
+                rows.append((failed, name, "none found", "-", "-", "-", ""))
                 continue
             rows.append(
                 (

@@ -19,6 +19,9 @@ FORWARD_SHARE = 1 / 3
 """Share of the forward pass in the time of a layer. Profiles have the sum: a backward pass has two products
 of matrices for each one of the forward pass."""
 
+LONGEST_STEP_MS = 2**52 / 1e6
+"""Half of what the engine's clock holds in ns: 52 days."""
+
 
 class RunningRule(StrictRule):
     """The strict rule for all plans that run: mixed tensor groups are as fast as their slowest GPU."""
@@ -131,7 +134,7 @@ def work_of(problem: PlanProblem, plan: ClusterPlan, rule: RunningRule | None = 
     """Return the work of a plan. Stages without layers are left out.
 
     Raises:
-        Infeasible: the plan loses layers or samples, or a profile is missing.
+        Infeasible: the plan loses layers or samples, a profile is missing, or its step is too long.
     """
     rule = rule or RunningRule(problem)
     rule.check_shape(plan)
@@ -142,6 +145,11 @@ def work_of(problem: PlanProblem, plan: ClusterPlan, rule: RunningRule | None = 
     ]
     terms = [rule.stage(place) for place in places]
     price = rule.total(terms, rule.gap_ms(places[-1]), plan.batches, plan.types[0])
+    if not price.cost_ms <= LONGEST_STEP_MS:
+        raise Infeasible(
+            f"a step of {price.cost_ms:g} ms is too long to simulate: at most {LONGEST_STEP_MS:g} ms",
+            "a step is too long to simulate",
+        )
     stages = tuple(
         _stage(rule, place, cost, price, place is places[-1], place is places[0], number)
         for place, cost, number in zip(places, terms, _numbers(plan), strict=True)

@@ -97,6 +97,16 @@ def test_plans_that_train_no_model_are_refused() -> None:
         simulate(problem, plan((2, 2), ((1, 2), (1, 2)), 4, 2))
 
 
+def test_a_step_beyond_the_clock_is_refused() -> None:
+    long = {
+        key: replace(one, layer_ms=tuple(1e10 * ms for ms in one.layer_ms))
+        for key, one in PROFILES.profiles.items()
+    }
+    problem = replace(PROBLEM, profiles=replace(PROFILES, profiles=long))
+    with pytest.raises(Infeasible, match="is too long to simulate: at most "):
+        simulate(problem, plan((2, 2), ((1, 2), (1, 2)), 4, 2))
+
+
 def test_empty_stages_are_idle_and_said() -> None:
     empty = ClusterPlan(BOTH, (2, 2), ((1, 2), (1, 2)), 4, (0, 4, 4), 2)
     found = simulate(PROBLEM, empty, "compat")

@@ -25,7 +25,7 @@ class Anytime {
 public:
     Anytime(const Problem& problem, const std::vector<std::vector<std::uint32_t>>& sequences,
             const AnytimeLimits& limits)
-        : problem_(&problem), limits_(&limits), sums_(problem) {
+        : problem_(&problem), limits_(&limits), tables_(problem) {
         for (const auto& sequence : sequences) ranks_.push_back(std::make_unique<Ranks>(problem, sequence));
         for (std::uint64_t batches = problem.model.gbs; batches > 0; --batches)
             if (problem.model.gbs % batches == 0) batches_.push_back(batches);
@@ -103,7 +103,7 @@ private:
 
     void run_beam(std::size_t order, std::uint64_t batches, std::uint32_t width, std::uint32_t unit,
                   double period_ms, double tail_ms) {
-        StageOptions options(*problem_, CostModel::strict, *ranks_[order], sums_, batches);
+        StageOptions options(*problem_, CostModel::strict, *ranks_[order], tables_, batches);
         // A limit does not end the first beams: there is to be a plan to keep.
         const bool first = plans_.empty() && beams_ < batches_.size();
         BeamLimits limits{width, unit, period_ms, tail_ms, kInfinite, first ? nullptr : limits_->stop};
@@ -138,7 +138,7 @@ private:
         const BestPlaces places = best_places(*problem_, ranks_);
         root_ms_ = best_ms();
         for (const std::uint64_t batches : batches_) {
-            relaxed_.push_back(std::make_unique<RelaxedStages>(*problem_, ranks_, places, sums_, batches));
+            relaxed_.push_back(std::make_unique<RelaxedStages>(*problem_, ranks_, places, tables_, batches));
             Box box = relaxed_.back()->root(root_ms_);
             relaxed_.back()->raise(box, root_ms_, kRounds);
             push(std::move(box));
@@ -221,7 +221,7 @@ private:
 
     const Problem* problem_;
     const AnytimeLimits* limits_;
-    SliceSums sums_;
+    LayerTables tables_;
     std::vector<std::unique_ptr<Ranks>> ranks_;
     std::vector<std::uint64_t> batches_;
     std::vector<std::unique_ptr<RelaxedStages>> relaxed_;

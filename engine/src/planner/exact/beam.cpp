@@ -79,7 +79,7 @@ private:
         const double ms = way.table->execution_ms[at] + link;
         BeamLabel label{after.sum + ms + (last ? way.gap_ms : 0.0),
                         std::max(after.longest, ms),
-                        std::max(after.tail, way.table->update_ms[at]),
+                        std::max(after.tail, way.table->tail_ms(at)),
                         0,
                         parent,
                         way.gpus,

@@ -2,16 +2,44 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "planner/exact/search.hpp"
 
 namespace dse::planner::exact {
 
+/// Rows of doubles, one value per layer, by a number of stages and a start: only the numbers that can be.
+class StageRows {
+public:
+    /// `ranges` are the least and the largest number per start; none where the first is the larger.
+    void assign(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& ranges, std::size_t width);
+
+    /// Null where the number cannot be.
+    double* at(std::uint32_t stages, std::uint32_t start) {
+        return const_cast<double*>(std::as_const(*this).at(stages, start));
+    }
+    const double* at(std::uint32_t stages, std::uint32_t start) const {
+        const Range& range = ranges_[start];
+        if (stages < range.low || stages > range.high) return nullptr;
+        return values_.data() + range.offset + (stages - range.low) * width_;
+    }
+
+private:
+    struct Range {
+        std::uint32_t low, high;
+        std::size_t offset;
+    };
+    std::vector<Range> ranges_;
+    std::vector<double> values_;
+    std::size_t width_ = 0;
+};
+
 /// Least Σ and least max over any `i` stages on ranks [0, start) and layers [0, end) that fit.
 class PrefixBounds {
 public:
-    /// Passes over all transitions; `most` is the largest of the block's stage counts.
+    /// Passes over all transitions of plans with the block's numbers of stages.
     PrefixBounds(const Problem& problem, CostModel model, StageOptions& options, const Block& block,
                  const std::function<bool()>& stop);
 
@@ -19,32 +47,32 @@ public:
     double root_ms() const { return root_ms_; }
     bool stopped() const { return stopped_; }
 
-    /// Bounds on what may precede `suffix` stages that begin at a rank and layer.
-    double sum_ms(std::uint32_t suffix, std::uint32_t start, std::uint32_t layer) const {
-        return before_sum_[index(suffix, start, layer)];
+    /// Makes the bounds on what may precede a suffix; they are asked for after it only.
+    void turn(const Block& block);
+
+    /// Bounds on what may precede `suffix` stages that begin at a rank, by their first layer; null: nothing.
+    const double* sums_ms(std::uint32_t suffix, std::uint32_t start) const {
+        return before_sum_.at(suffix, start / unit_);
     }
-    double longest_ms(std::uint32_t suffix, std::uint32_t start, std::uint32_t layer) const {
-        return before_max_[index(suffix, start, layer)];
+    const double* longest_ms(std::uint32_t suffix, std::uint32_t start) const {
+        return before_max_.at(suffix, start / unit_);
     }
 
 private:
-    std::size_t index(std::uint32_t stages, std::uint32_t start, std::uint32_t layer) const {
-        return (std::size_t{stages} * starts_ + start / unit_) * (layers_ + 1) + layer;
-    }
+    /// How many stages can precede a start, in units, of plans with the block's numbers of stages.
+    std::uint32_t low(std::uint32_t start) const;
+    std::uint32_t high(std::uint32_t start) const;
     void pass(CostModel model, StageOptions& options, const std::function<bool()>& stop);
-    void finish(const Problem& problem, StageOptions& options, const Block& block);
 
     std::uint32_t gpus_;
     std::uint32_t layers_;
     std::uint32_t unit_;  ///< all starts are multiples of it
-    std::uint32_t starts_;
-    std::uint32_t least_;
     std::uint32_t fewest_;
     std::uint32_t most_;
-    std::vector<double> sum_;
-    std::vector<double> max_;
-    std::vector<double> before_sum_;
-    std::vector<double> before_max_;
+    StageRows sum_;
+    StageRows max_;
+    StageRows before_sum_;
+    StageRows before_max_;
     double root_ms_ = kInfinite;
     bool stopped_ = false;
 };

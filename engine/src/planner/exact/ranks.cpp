@@ -35,12 +35,23 @@ double Ranks::compat_gbps(std::uint32_t start, std::uint32_t end, std::uint32_t 
     const std::uint32_t last = (start + (end - 1 - start) / stride * stride) / per_host;
     if (first == last) return first_intra_gbps_[hosts_[first].type];
     double gbps = std::numeric_limits<double>::infinity();
-    for (std::uint32_t rank = start; rank < end; rank += stride)
-        gbps = std::min(gbps, least_intra_gbps_[hosts_[rank / per_host].type]);
+    for (std::uint32_t rank = start; rank < end;) {
+        gbps = std::min(gbps, least_intra_gbps_[type_[rank]]);
+        const std::uint32_t passed = std::min(same_until_[rank], end) - rank;
+        rank += (passed + stride - 1) / stride * stride;
+    }
     return gbps;
 }
 
 double Ranks::compat_reduction_gbps(std::uint32_t start, std::uint32_t count, std::uint32_t dp) const {
+    if (pure(start, count)) {
+        const std::uint32_t per_host = problem_->hosts.front().gpus;
+        const std::uint32_t reach = count - dp;  // from the first rank of a group to its last
+        bool crosses = reach >= per_host;
+        for (std::uint32_t j = 0; j < dp && reach > 0 && !crosses; ++j)
+            crosses = (start + j) % per_host + reach >= per_host;
+        return (crosses ? least_intra_gbps_ : first_intra_gbps_)[type_[start]];
+    }
     double gbps = std::numeric_limits<double>::infinity();
     for (std::uint32_t j = 0; j < dp; ++j) gbps = std::min(gbps, compat_gbps(start + j, start + count, dp));
     return gbps;

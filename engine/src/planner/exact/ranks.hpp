@@ -24,6 +24,9 @@ public:
     /// Whether consecutive ranks have one type.
     bool pure(std::uint32_t start, std::uint32_t count) const { return same_until_[start] >= start + count; }
 
+    /// The first rank after a rank that has another type.
+    std::uint32_t same_until(std::uint32_t rank) const { return same_until_[rank]; }
+
     /// The bandwidth of ranks start, start + stride … below end: spec 8.3.
     double compat_gbps(std::uint32_t start, std::uint32_t end, std::uint32_t stride) const;
 
@@ -42,9 +45,9 @@ private:
     std::vector<Host> hosts_;  ///< regrouped in the order of the sequence
     std::vector<std::uint32_t> type_;
     std::vector<std::uint32_t> host_of_;
-    std::vector<std::uint32_t> same_until_;  ///< first rank after `rank` that has another type
-    std::vector<double> first_intra_gbps_;   ///< per type: of its first host
-    std::vector<double> least_intra_gbps_;   ///< per type
+    std::vector<std::uint32_t> same_until_;
+    std::vector<double> first_intra_gbps_;  ///< per type: of its first host
+    std::vector<double> least_intra_gbps_;  ///< per type
 };
 
 /// Samples of each replica, in proportion to speed 1 / ms (spec 5.2).

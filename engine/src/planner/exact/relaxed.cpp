@@ -50,17 +50,17 @@ BestPlaces best_places(const Problem& problem, const std::vector<std::unique_ptr
 }
 
 RelaxedStages::RelaxedStages(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks,
-                             const BestPlaces& places, SliceSums& sums, std::uint64_t batches)
+                             const BestPlaces& places, LayerTables& tables, std::uint64_t batches)
     : layers_(problem.layers()), batches_(batches), budget_(problem.types.size(), 0.0) {
     for (const Host& host : problem.hosts) budget_[host.type] += host.gpus;
     for (const std::unique_ptr<Ranks>& order : ranks) {
-        const StageOptions options(problem, CostModel::strict, *order, sums, batches);
+        const StageOptions options(problem, CostModel::strict, *order, tables, batches);
         generators_ms_ =
             std::min(generators_ms_, options.batch_generator_ms() * static_cast<double>(batches));
     }
     set_cells(problem);
-    add_pure(problem, places, sums, *ranks.front());
-    if (problem.options.allow_mixed_stages) add_mixed(problem, ranks, sums);
+    add_pure(problem, places, tables, *ranks.front());
+    if (problem.options.allow_mixed_stages) add_mixed(problem, ranks, tables);
     folded_.assign(uses_.size(), std::vector<double>(cells_.size(), kInfinite));
     usable_.assign(uses_.size(), 0);
     cheapest_.assign(cells_.size(), kInfinite);
@@ -97,9 +97,9 @@ std::uint32_t RelaxedStages::kind_of(const std::vector<double>& use) {
     return static_cast<std::uint32_t>(uses_.size() - 1);
 }
 
-void RelaxedStages::add_pure(const Problem& problem, const BestPlaces& places, SliceSums& sums,
+void RelaxedStages::add_pure(const Problem& problem, const BestPlaces& places, LayerTables& tables,
                              const Ranks& any) {
-    StageOptions options(problem, CostModel::strict, any, sums, batches_);
+    StageOptions options(problem, CostModel::strict, any, tables, batches_);
     for (std::uint32_t type = 0; type < problem.types.size(); ++type)
         for (std::uint32_t log2_gpus = 0; log2_gpus < places.link_gbps[type].size(); ++log2_gpus) {
             if (places.link_gbps[type][log2_gpus] == 0) continue;
@@ -113,19 +113,19 @@ void RelaxedStages::add_pure(const Problem& problem, const BestPlaces& places, S
                                     places.reduction_gbps[type][log2_gpus][log2_of(tp)], cells_);
                 if (terms.execution_ms == nullptr) continue;
                 least_gap_ms_ = std::min(least_gap_ms_, terms.gap_ms);
-                ways_.push_back({kind, terms.execution_ms, sums.parameters_bytes(), terms.tail_per_byte,
+                ways_.push_back({kind, terms.execution_ms, tables.parameters_bytes(), terms.tail_per_byte,
                                  terms.link_ms, terms.gap_ms, terms.fits});
             }
         }
 }
 
 void RelaxedStages::add_mixed(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks,
-                              SliceSums& sums) {
+                              LayerTables& tables) {
     const std::uint32_t gpus = problem.gpus();
     const std::size_t width = layers_ + 1;
     std::map<std::vector<double>, std::size_t> known;
     for (const std::unique_ptr<Ranks>& order : ranks) {
-        StageOptions options(problem, CostModel::strict, *order, sums, batches_);
+        StageOptions options(problem, CostModel::strict, *order, tables, batches_);
         for (std::uint32_t size = 2; size <= gpus; size *= 2)
             for (std::uint32_t start = 0; start + size <= gpus; start += size) {
                 if (order->pure(start, size)) continue;
@@ -149,7 +149,7 @@ void RelaxedStages::add_mixed(const Problem& problem, const std::vector<std::uni
                         const double sum = ms + (last ? way.gap_ms : 0.0);
                         mixed.period_ms[cell] = std::min(mixed.period_ms[cell], ms);
                         mixed.sum_ms[cell] = std::min(mixed.sum_ms[cell], sum);
-                        mixed.tail_ms[cell] = std::min(mixed.tail_ms[cell], way.table->update_ms[at]);
+                        mixed.tail_ms[cell] = std::min(mixed.tail_ms[cell], way.table->tail_ms(at));
                     }
                 for (const StageOption& way : ways)
                     if (way.gap_ms < kInfinite) least_gap_ms_ = std::min(least_gap_ms_, way.gap_ms);

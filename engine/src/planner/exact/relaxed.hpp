@@ -35,7 +35,7 @@ BestPlaces best_places(const Problem& problem, const std::vector<std::unique_ptr
 class RelaxedStages {
 public:
     RelaxedStages(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks,
-                  const BestPlaces& places, SliceSums& sums, std::uint64_t batches);
+                  const BestPlaces& places, LayerTables& tables, std::uint64_t batches);
 
     /// The box of all plans below `best_ms`.
     Box root(double best_ms) const;
@@ -63,8 +63,9 @@ private:
     };
 
     void set_cells(const Problem& problem);
-    void add_pure(const Problem& problem, const BestPlaces& places, SliceSums& sums, const Ranks& any);
-    void add_mixed(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks, SliceSums& sums);
+    void add_pure(const Problem& problem, const BestPlaces& places, LayerTables& tables, const Ranks& any);
+    void add_mixed(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks,
+                   LayerTables& tables);
     std::uint32_t kind_of(const std::vector<double>& use);
     void fold(const Box& box);
     /// The value of the relaxation; `excess` is use over budget, relative, per type.

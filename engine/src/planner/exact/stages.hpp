@@ -4,12 +4,10 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
-#include <map>
-#include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
+#include "planner/exact/layer_tables.hpp"
 #include "planner/exact/ranks.hpp"
 #include "planner/problem.hpp"
 
@@ -17,34 +15,20 @@ namespace dse::planner::exact {
 
 inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-/// Sums of consecutive layers, each added afresh from its first layer, as the pricing rules do.
-class SliceSums {
-public:
-    explicit SliceSums(const Problem& problem) : problem_(&problem) {}
-
-    /// [first * (layers + 1) + end], of an entry of the profiles.
-    const double* ms(std::int32_t entry) { return of(ms_, problem_->profiles.ms_of(entry), entry); }
-    const double* memory_mb(std::int32_t entry) {
-        return of(memory_, problem_->profiles.memory_mb_of(entry), entry);
-    }
-    const double* parameters_bytes() { return of(parameters_, problem_->model.parameters_bytes, 0); }
-
-private:
-    using Tables = std::unordered_map<std::int32_t, std::vector<double>>;
-    const double* of(Tables& tables, std::span<const double> values, std::int32_t entry) const;
-
-    const Problem* problem_;
-    Tables ms_;
-    Tables memory_;
-    Tables parameters_;
-};
-
-/// Terms of a stage by layers [first, end), at first * (layers + 1) + end.
+/// Terms of a stage by layers [first, end), at first * (layers + 1) + end. Where none is in flight that fits,
+/// the other terms mean nothing.
 struct StageTable {
-    std::vector<double> execution_ms;
-    std::vector<double> update_ms;           ///< compat: update; strict: update and reduction
-    std::vector<double> reduction_ms;        ///< compat only
+    const double* execution_ms = nullptr;    ///< null: such a stage cannot be
     std::vector<std::uint16_t> most_flying;  ///< micro-batches in flight that fit; 0: none
+    double optimizer_ms = 0;                 ///< of the whole model
+    double reduction_ms_per_byte = 0;
+    const double* share = nullptr;  ///< of the model
+    const double* bytes = nullptr;  ///< that a GPU reduces
+    std::vector<double> longest;    ///< holds `execution_ms` of a mixed stage
+
+    double update_ms(std::size_t at) const { return optimizer_ms * share[at]; }
+    double reduction_ms(std::size_t at) const { return reduction_ms_per_byte * bytes[at]; }
+    double tail_ms(std::size_t at) const { return update_ms(at) + reduction_ms(at); }
 };
 
 /// A group from a rank on, with a tensor degree.
@@ -55,8 +39,8 @@ struct StageOption {
     double gap_ms = kInfinite;  ///< over all micro-batches, if it is the last stage; infinite: unpriced
     double sent = 0;            ///< what a link carries: link_ms = sent / bandwidth
     double sent_logits = 0;     ///< the same for a cut before the last layer
-    std::vector<double> link_bandwidth;  ///< by log2 of the next group
-    double least_link_ms = 0;            ///< over all next groups
+    const double* link_bandwidth = nullptr;  ///< by log2 of the next group
+    double least_link_ms = 0;                ///< over all next groups
 
     double link_ms(std::uint32_t log2_next, bool before_last_layer) const {
         return (before_last_layer ? sent_logits : sent) / link_bandwidth[log2_next];
@@ -75,7 +59,7 @@ struct RelaxedTerms {
 /// Makes the options of one type sequence and one number of micro-batches when they are asked for.
 class StageOptions {
 public:
-    StageOptions(const Problem& problem, CostModel model, const Ranks& ranks, SliceSums& sums,
+    StageOptions(const Problem& problem, CostModel model, const Ranks& ranks, LayerTables& tables,
                  std::uint64_t batches);
 
     /// Options of a group; empty where it cannot be a stage. `gpus` is a power of two.
@@ -112,9 +96,27 @@ private:
         std::uint32_t last_first;  ///< the layers that it can begin with are 0 … last_first
         std::uint32_t first_end;   ///< those that can follow it are first_end … layers
         double reduction_gbps;
+        double capacity_mb;  ///< compat only
+    };
+    /// What the table of a stage depends on, beside the sequence and the number of micro-batches.
+    struct TableKey {
+        std::uint32_t dp, tp, last_first, first_end, type;
+        double capacity_mb, reduction_gbps;
+        std::vector<std::uint64_t> replicas;  ///< type and share of each, if mixed
+
+        bool operator==(const TableKey&) const = default;
+    };
+    struct HashOfKey {
+        std::size_t operator()(const TableKey& key) const;
+    };
+    /// Bandwidths of the links to the next group, by log2 of it, in what `StageOption::sent` counts, per ms.
+    struct Links {
+        std::vector<double> bandwidth;
+        double best = 0;
     };
 
-    void add(std::vector<StageOption>& options, const Shape& shape);
+    void add(std::vector<StageOption>& options, const Shape& shape, const Links& links);
+    /// `replicas` has one for a stage of one type, else none.
     bool replicas_of(const Shape& shape, std::vector<Replica>& replicas) const;
     bool split(const Shape& shape, std::uint32_t start, std::uint32_t gpus,
                std::vector<std::uint64_t>& dealt) const;
@@ -122,25 +124,29 @@ private:
     const StageTable* table_of(const Shape& shape, const std::vector<Replica>& replicas);
     void fill_execution(StageTable& table, const Shape& shape, const std::vector<Replica>& replicas);
     bool fill_compat(StageTable& table, const Shape& shape);
+    bool set_memory(const Shape& shape, std::vector<const double*>& parts);
     void fill_strict(StageTable& table, const Shape& shape, const std::vector<Replica>& replicas);
     MemoryTerms memory_terms(const Replica& replica, const Shape& shape);
     double strict_bytes(const MemoryTerms& terms, const Shape& shape, std::size_t at,
                         std::uint64_t flying) const;
     double optimizer_ms(std::uint32_t type, std::uint32_t log2_tp) const;
-    void set_links(StageOption& option, const Shape& shape, std::uint64_t largest_share) const;
-    double capacity_mb(const Shape& shape) const;
+    const Links& links_of(std::uint32_t start, std::uint32_t gpus);
+    void set_links(StageOption& option, const Shape& shape, const Links& links,
+                   std::uint64_t largest_share) const;
+    double capacity_mb(std::uint32_t start, std::uint32_t gpus) const;
     std::uint64_t batch_of(const Shape& shape) const { return problem_->model.gbs / (shape.dp * batches_); }
 
     const Problem* problem_;
     CostModel model_;
     const Ranks* ranks_;
-    SliceSums* sums_;
+    LayerTables* shared_;
     std::uint64_t batches_;
     std::uint32_t layers_;
     double batch_generator_ms_ = 0;
-    double model_bytes_ = 0;
     std::unordered_map<std::uint64_t, std::vector<StageOption>> made_;
-    std::unordered_map<std::string, StageTable> tables_;
+    std::unordered_map<TableKey, StageTable, HashOfKey> tables_;
+    std::deque<Links> links_;
+    std::vector<Replica> replicas_;  ///< scratch
 };
 
 }  // namespace dse::planner::exact

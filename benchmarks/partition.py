@@ -1,0 +1,74 @@
+"""Section `partition`: our multilevel partitions against those of PyMetis and KaHIP, on their own objective.
+
+Edge cut of balanced parts (`process_mapping` without distances, imbalance 5 %): on graphs of real models.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.cases import Cases
+from dse.errors import InputError
+from dse.partition.check import check
+from dse.partition.constraints import InfeasiblePartition
+from dse.partition.devices import Devices
+from dse.partition.graph import ModelGraph
+from dse.partition.partitioner import Limits
+from dse.partition.partitioners import partitioner_named
+from dse.partition.problem import PartitionProblem
+
+Row = dict[str, str | int | float | bool | None]
+
+PACKAGES = ("pymetis", "kahip")
+_PARTS = (2, 4, 8, 16)
+_SEEDS = 5  # of each package: the best counts
+_IMBALANCE = 0.05
+_NODES_PER_PART = 8
+
+
+def partition(cases: Cases, repeats: int) -> Iterator[Row]:
+    """Compare on the first `cases.partitioned` of the real graphs."""
+    from benchmarks.partition_graphs import RATES, real_graphs
+    from dse.partition.sources.source import model_graph
+
+    del repeats
+    with tempfile.TemporaryDirectory() as folder:
+        for name, source in itertools.islice(real_graphs(Path(folder)), cases.partitioned):
+            graph = model_graph(source, "time", RATES, ())
+            # Whole weights for all: packages round theirs.
+            yield from compared([(name, ModelGraph((1.0,) * graph.nodes, graph.edges))], _PARTS)
+
+
+def compared(graphs: Iterable[tuple[str, ModelGraph]], parts: Sequence[int] = _PARTS) -> Iterator[Row]:
+    """Yield a row for each graph and number of parts: cut and seconds of ours and of each package.
+
+    A package that is not installed, or whose partition is out of balance, has no figures. `not_worse` is
+    whether our cut is at most the best of theirs, None where nobody found a balanced partition.
+    """
+    for name, graph in graphs:
+        for count in parts:
+            if graph.nodes < _NODES_PER_PART * count:
+                continue
+            problem = PartitionProblem(graph, Devices(count), "process_mapping", imbalance=_IMBALANCE)
+            row: Row = {"graph": name, "nodes": graph.nodes, "edges": len(graph.edges), "parts": count}
+            for partitioner in ("multilevel", *PACKAGES):
+                restarts = _SEEDS if partitioner in PACKAGES else None
+                row |= _measured(partitioner, problem, Limits(restarts=restarts))
+            ours = row["multilevel_cut"]
+            theirs = [cut for package in PACKAGES if isinstance(cut := row[f"{package}_cut"], float)]
+            if ours is None and not theirs:
+                row["not_worse"] = None
+            else:
+                row["not_worse"] = isinstance(ours, float) and all(ours <= cut for cut in theirs)
+            yield row
+
+
+def _measured(partitioner: str, problem: PartitionProblem, limits: Limits) -> Row:
+    try:
+        answer = partitioner_named(partitioner).partition(problem, limits)
+    except (InfeasiblePartition, InputError):
+        return {f"{partitioner}_cut": None, f"{partitioner}_s": None}
+    return {f"{partitioner}_cut": float(check(problem, answer)), f"{partitioner}_s": answer.seconds}

@@ -1,0 +1,3 @@
+"""Partitions of model graphs over devices: graphs, objectives, partitioners, bounds, running the result."""
+
+from __future__ import annotations

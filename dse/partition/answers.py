@@ -1,0 +1,73 @@
+"""From the labels that a search found to its answer: the cost from the shared evaluation, bound and gap."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from dse.partition.bounds import furthest_way, lower_bound, rounding_of_squares
+from dse.partition.capacity import require_capacity
+from dse.partition.merged import Merged, merged
+from dse.partition.objectives import evaluate
+from dse.partition.problem import Partition, PartitionProblem
+from dse.partition.validation import validate
+
+# Costs that differ by a smaller part are the same: sums in different orders do not agree to the last bit.
+_SAME = 1e-9
+
+
+class Task:
+    """A valid problem that is being partitioned since now, with the nodes of groups merged."""
+
+    def __init__(self, problem: PartitionProblem, partitioner: str) -> None:
+        """Raise InputError or InfeasiblePartition for what can be seen without a search."""
+        validate(problem)
+        self.problem = problem
+        self.partitioner = partitioner
+        self.started = time.perf_counter()
+        self.merged: Merged = merged(problem)
+        require_capacity(self.merged)
+
+    @property
+    def seconds(self) -> float:
+        """Wall time so far."""
+        return time.perf_counter() - self.started
+
+    def answer(
+        self, labels: Sequence[int], bound: float | None = None, notes: Sequence[str] = ()
+    ) -> Partition:
+        """Return the answer of `labels` of the merged problem; `bound` is what the search has proven."""
+        return self.answer_expanded(self.merged.expand(labels), bound, notes)
+
+    def answer_expanded(
+        self, labels: Sequence[int], bound: float | None = None, notes: Sequence[str] = ()
+    ) -> Partition:
+        """Return the answer of `labels` of the problem as it was given."""
+        labels = tuple(int(device) for device in labels)
+        seconds = self.seconds
+        cost = float(evaluate(self.problem, labels))
+        known = float(lower_bound(self.problem))
+        bound = known if bound is None else max(float(bound), known)
+        optimal = cost <= bound + _slack(self.problem, bound)
+        if optimal:
+            bound = cost
+        return Partition(labels, cost, bound, optimal, self.partitioner, seconds, tuple(notes))
+
+
+def _slack(problem: PartitionProblem, bound: float) -> float:
+    """Return by how much a cost may be above a bound and be the same.
+
+    Squared weights may be so large that a billionth of them is more than all distances: of `sharding_cost`
+    it is rounding, and a billionth of a distance.
+    """
+    part = _SAME * bound + 1e-300
+    if problem.objective != "sharding_cost":
+        return part
+    return min(part, rounding_of_squares(problem) + _SAME * furthest_way(problem) + 1e-300)
+
+
+def gap(partition: Partition) -> float | None:
+    """Return (cost - bound) / cost, 0 where the cost is proven least; None without a bound."""
+    if partition.bound is None:
+        return None
+    return 0.0 if partition.optimal else (partition.cost - partition.bound) / partition.cost

@@ -1,0 +1,144 @@
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const hue = device => (device * 137.508 + 210) % 360;
+const colour = (device, light) => `hsl(${hue(device)} 62% ${light || (matchMedia("(prefers-color-scheme: dark)").matches ? 62 : 48)}%)`;
+const size = bytes => { const units = ["B", "kB", "MB", "GB", "TB"]; let n = 0; while (bytes >= 1000 && n < 4) { bytes /= 1000; n += 1; } return `${bytes.toPrecision(3)} ${units[n]}`; };
+for (const mark of document.querySelectorAll("i[data-device]")) mark.style.background = colour(Number(mark.dataset.device));
+
+const canvas = document.getElementById("graph"), what = document.getElementById("what"), hint = what.textContent;
+const WIDE = 150, HIGH = 26, STEP_X = 210, STEP_Y = 19;
+let level, view = { x: 0, y: 0, zoom: 1 }, only = "", wanted = "";
+const box = n => { const [layer, row] = level.places[n]; return [layer * STEP_X, row * STEP_Y, WIDE, HIGH]; };
+
+function sharp(canvas) {
+  const ratio = devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+  if (canvas.width !== width * ratio || canvas.height !== height * ratio) { canvas.width = width * ratio; canvas.height = height * ratio; }
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return pen;
+}
+
+function choose(number) {
+  level = data.levels[number];
+  level.on = level.shares.map(shares => new Set(shares.map(share => share[0])));
+  whole();
+}
+
+function whole() {
+  const xs = level.places.map(place => place[0] * STEP_X), ys = level.places.map(place => place[1] * STEP_Y);
+  const least = values => values.reduce((a, b) => Math.min(a, b)), most = values => values.reduce((a, b) => Math.max(a, b));
+  const width = most(xs) - least(xs) + WIDE, height = most(ys) - least(ys) + HIGH;
+  const zoom = Math.min(1.2, (canvas.clientWidth - 30) / width, (canvas.clientHeight - 30) / height);
+  view = { zoom, x: (canvas.clientWidth - width * zoom) / 2 - least(xs) * zoom, y: (canvas.clientHeight - height * zoom) / 2 - least(ys) * zoom };
+  draw();
+}
+
+function isDim(n) {
+  return (only !== "" && !level.on[n].has(Number(only))) || (wanted && !level.names[n].toLowerCase().includes(wanted));
+}
+
+function draw() {
+  const pen = sharp(canvas), ink = css("--ink"), bad = css("--bad"), muted = css("--muted");
+  pen.translate(view.x, view.y);
+  pen.scale(view.zoom, view.zoom);
+  for (const crossing of [false, true]) {
+    for (const [a, b, , , cut] of level.edges) {
+      if (Boolean(cut) !== crossing) continue;
+      const [ax, ay] = box(a), [bx, by] = box(b), from = ax + WIDE, middle = (from + bx) / 2;
+      pen.strokeStyle = crossing ? bad : muted;
+      pen.globalAlpha = isDim(a) && isDim(b) ? 0.06 : crossing ? 0.9 : 0.35;
+      pen.lineWidth = (crossing ? 1.6 : 1) / Math.max(0.4, Math.min(1, view.zoom));
+      pen.beginPath();
+      pen.moveTo(from, ay + HIGH / 2);
+      pen.bezierCurveTo(middle, ay + HIGH / 2, middle, by + HIGH / 2, bx, by + HIGH / 2);
+      pen.stroke();
+    }
+  }
+  pen.textBaseline = "middle";
+  pen.font = "12px system-ui, sans-serif";
+  for (let n = 0; n < level.names.length; n += 1) {
+    const [x, y] = box(n), screen = x * view.zoom + view.x;
+    if (screen > canvas.clientWidth || screen + WIDE * view.zoom < 0) continue;
+    pen.globalAlpha = isDim(n) ? 0.12 : 1;
+    const total = level.shares[n].reduce((sum, share) => sum + share[1], 0);
+    let at = x;
+    for (const [device, count] of level.shares[n]) {
+      pen.fillStyle = colour(device);
+      pen.fillRect(at, y, WIDE * count / total + 0.5, HIGH);
+      at += WIDE * count / total;
+    }
+    if (view.zoom > 0.45) {
+      const name = level.names[n];
+      pen.fillStyle = matchMedia("(prefers-color-scheme: dark)").matches ? "#0b1016" : "#ffffff";
+      pen.fillText(name.length > 22 ? `${name.slice(0, 10)}…${name.slice(-11)}` : name, x + 6, y + HIGH / 2 + 1);
+    }
+  }
+  pen.globalAlpha = 1;
+}
+
+function under(event) {
+  const area = canvas.getBoundingClientRect();
+  const x = (event.clientX - area.left - view.x) / view.zoom, y = (event.clientY - area.top - view.y) / view.zoom;
+  return level.names.findIndex((_, n) => { const [left, top] = box(n); return x >= left && x <= left + WIDE && y >= top && y <= top + HIGH; });
+}
+
+function zoomed(factor, x, y) {
+  view.x = x - (x - view.x) * factor;
+  view.y = y - (y - view.y) * factor;
+  view.zoom *= factor;
+  draw();
+}
+
+let held = null;
+canvas.addEventListener("pointerdown", event => { held = { x: event.clientX - view.x, y: event.clientY - view.y }; canvas.setPointerCapture(event.pointerId); });
+canvas.addEventListener("pointerup", () => { held = null; });
+canvas.addEventListener("pointermove", event => {
+  if (held) { view.x = event.clientX - held.x; view.y = event.clientY - held.y; draw(); return; }
+  const n = under(event);
+  if (n < 0) { what.textContent = hint; return; }
+  const shares = level.shares[n].map(([device, count, weight]) => `${data.devices[device]}: ${count} nodes, weight ${weight.toPrecision(4)}`);
+  const sum = (end, column) => level.edges.filter(edge => edge[end] === n && edge[4]).reduce((all, edge) => all + edge[column], 0);
+  what.textContent = `${level.names[n]} – ${shares.join("; ")}. Edges that cross devices: ${sum(1, 4)} in, ${sum(0, 4)} out (edges of these boxes carry ${size(sum(1, 3))} in, ${size(sum(0, 3))} out).`;
+});
+canvas.addEventListener("wheel", event => {
+  event.preventDefault();
+  const area = canvas.getBoundingClientRect();
+  zoomed(event.deltaY < 0 ? 1.15 : 1 / 1.15, event.clientX - area.left, event.clientY - area.top);
+}, { passive: false });
+canvas.addEventListener("keydown", event => {
+  const moves = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] };
+  if (moves[event.key]) { event.preventDefault(); view.x += moves[event.key][0]; view.y += moves[event.key][1]; draw(); }
+  if (event.key === "+" || event.key === "-") zoomed(event.key === "+" ? 1.2 : 1 / 1.2, canvas.clientWidth / 2, canvas.clientHeight / 2);
+});
+document.getElementById("level").addEventListener("change", event => choose(Number(event.target.value)));
+document.getElementById("only").addEventListener("change", event => { only = event.target.value; draw(); });
+document.getElementById("find").addEventListener("input", event => { wanted = event.target.value.toLowerCase(); draw(); });
+document.getElementById("reset").addEventListener("click", whole);
+
+const step = document.getElementById("step"), ROW = 24;
+function drawStep() {
+  if (!step) return;
+  step.style.height = `${data.bars.length * ROW + 10}px`;
+  const pen = sharp(step), end = Math.max(...data.bars.map(row => Math.max(...row[1].map(bar => bar[1])))), left = 90;
+  const scale = (step.clientWidth - left - 10) / end;
+  pen.font = "12px system-ui, sans-serif";
+  pen.textBaseline = "middle";
+  data.bars.forEach(([device, bars], n) => {
+    pen.fillStyle = css("--ink");
+    pen.fillText(data.devices[device].slice(0, 13), 4, n * ROW + ROW / 2 + 4);
+    for (const [from, to, name] of bars) {
+      pen.fillStyle = colour(device, name.startsWith("forward") ? 58 : name.startsWith("backward") ? 38 : 75);
+      pen.fillRect(left + from * scale, n * ROW + 6, Math.max(0.6, (to - from) * scale - 0.6), ROW - 5);
+    }
+  });
+  step.onpointermove = event => {
+    const area = step.getBoundingClientRect(), row = data.bars[Math.floor((event.clientY - area.top - 4) / ROW)];
+    const at = (event.clientX - area.left - left) / scale, bar = row && row[1].find(bar => at >= bar[0] && at <= bar[1]);
+    document.getElementById("pass").textContent = bar ? `${data.devices[row[0]]}: ${bar[2]}, from ${bar[0]} to ${bar[1]} ns` : "Waiting.";
+  };
+}
+addEventListener("resize", () => { draw(); drawStep(); });
+choose(data.level);
+drawStep();

@@ -1,0 +1,47 @@
+"""The partitioner that chooses: a proof where one is in reach, else multilevel; it says why."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from dse.partition.answers import Task
+from dse.partition.partitioner import Limits, Partitioner
+from dse.partition.partitioners.chains import chain_order, row_order
+from dse.partition.partitioners.exact import Exact
+from dse.partition.partitioners.multilevel import Multilevel
+from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
+
+# Nodes up to which a search may find a proof, and its time unless the limits say another.
+_SMALL = 60
+_SECONDS = 10.0
+
+
+class Auto(Partitioner):
+    """`exact` for chains, paths and small graphs, 10 s unless the limits say; `multilevel` for the rest."""
+
+    name = "auto"
+    objectives = OBJECTIVES
+
+    def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
+        """Choose by structure and size; the first note is the reason."""
+        task = Task(problem, self.name)
+        chosen, reason = self._choose(task)
+        if limits.time_limit_s is None and chosen.name == "exact":
+            limits = dataclasses.replace(limits, time_limit_s=_SECONDS)
+        answer = chosen.partition(problem, limits)
+        note = f"{chosen.name}: {reason}"
+        return dataclasses.replace(answer, partitioner=chosen.name, notes=(note, *answer.notes))
+
+    @staticmethod
+    def _choose(task: Task) -> tuple[Partitioner, str]:
+        problem = task.merged.problem
+        nodes = problem.graph.nodes
+        if problem.objective == "pipeline_bottleneck" and chain_order(problem.graph, task.merged.order):
+            if not problem.free_order or task.merged.arrays.order_states <= 1 << 16:
+                return Exact(), "the graph is a chain, which a dynamic program solves"
+            return Multilevel(), f"too many orders of {problem.devices.count} unequal devices for a proof"
+        if problem.objective == "sharding_cost" and row_order(problem.graph) and nodes <= 3000:
+            return Exact(), "the graph is a path"
+        if nodes <= _SMALL:
+            return Exact(), f"{nodes} nodes are few enough for branch and bound"
+        return Multilevel(), f"{nodes} nodes are too many for a proof"

@@ -1,0 +1,86 @@
+"""The exact partitioner: by structure where the graph has one, else by branch and bound."""
+
+from __future__ import annotations
+
+import math
+
+from dse.partition.answers import Task
+from dse.partition.bounds import lower_bound
+from dse.partition.capacity import infeasible
+from dse.partition.objectives import COSTS
+from dse.partition.partitioner import Limits, Partitioner
+from dse.partition.partitioners.chains import chain_order, row_order, sharding_of_a_row
+from dse.partition.partitioners.start import start_of
+from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
+
+# Branch and bound is a recursion over nodes.
+_MOST_NODES = 3000
+_MOST_ORDERS = 1 << 16
+
+
+class Exact(Partitioner):
+    """Ends with a proof, or at the time limit with the best known and a bound.
+
+    * `pipeline_bottleneck` of a chain: bisection over the cost with a dynamic program of reachable prefixes.
+      With `free_order` over the subsets of devices, those that are interchangeable counted only.
+    * `sharding_cost` of a path: contiguous pieces by dynamic programming, proven by the bound of balance and
+      spanning tree where the two meet.
+    * Otherwise branch and bound. For the two objectives that are sums it remembers states (devices of nodes
+      with neighbours to come, loads), which makes it a dynamic program on graphs of small path width: chains,
+      trees, series-parallel graphs.
+    """
+
+    name = "exact"
+    objectives = OBJECTIVES
+
+    def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
+        """Search to the end, or to the time limit."""
+        task = Task(problem, self.name)
+        seconds = math.inf if limits.time_limit_s is None else limits.time_limit_s
+        if problem.objective == "pipeline_bottleneck":
+            order = chain_order(task.merged.problem.graph, task.merged.order)
+            if order and (not problem.free_order or task.merged.arrays.order_states <= _MOST_ORDERS):
+                return self._chain(task, seconds)
+        labels: tuple[int, ...] = ()
+        if problem.objective == "sharding_cost":
+            row = row_order(task.merged.problem.graph)
+            if row:
+                labels = sharding_of_a_row(task.merged, row)
+                if labels:
+                    found = task.answer(labels, notes=("contiguous pieces of a path",))
+                    if found.optimal:
+                        return found
+        return self._search(task, labels, limits, seconds)
+
+    def _chain(self, task: Task, seconds: float) -> Partition:
+        found, _, bound, complete = task.merged.arrays.chain_bottleneck(math.inf, min(seconds, 1e9))
+        labels = tuple(int(device) for device in found)
+        if not labels:
+            if complete:
+                raise infeasible(task.merged, proven=True)
+            labels = start_of(task.merged, Limits(time_limit_s=1.0))
+            if not labels:
+                raise infeasible(task.merged, proven=False)
+        return task.answer(labels, bound, ("chain: bisection over reachable prefixes",))
+
+    def _search(self, task: Task, labels: tuple[int, ...], limits: Limits, seconds: float) -> Partition:
+        problem = task.merged.problem
+        known = start_of(task.merged, limits)
+        candidates = [found for found in (labels, known) if len(found)]
+        costs = [COSTS[problem.objective](problem, found) for found in candidates]
+        upper = min(costs, default=math.inf)
+        best = candidates[costs.index(upper)] if costs else ()
+        if len(best) and upper <= lower_bound(problem):
+            return task.answer(best)
+        if problem.graph.nodes > _MOST_NODES:
+            if not len(best):
+                raise infeasible(task.merged, proven=False)
+            note = f"branch and bound is for up to {_MOST_NODES} nodes: best known and bound"
+            return task.answer(best, notes=(note,))
+        left = min(max(0.0, seconds - task.seconds), 1e9)
+        found, _, bound, complete = task.merged.arrays.branch_and_bound(upper, left)
+        if len(found):
+            best = tuple(int(device) for device in found)
+        if not len(best):
+            raise infeasible(task.merged, proven=complete)
+        return task.answer(best, bound, ("branch and bound" if complete else "stopped at the time limit",))

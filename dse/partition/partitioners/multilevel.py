@@ -1,0 +1,61 @@
+"""The multilevel partitioner, in the engine: for graphs of any size and every objective."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dse.partition.answers import Task
+from dse.partition.capacity import infeasible
+from dse.partition.merged import Merged
+from dse.partition.partitioner import Limits, Partitioner
+from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
+
+# Nodes and edges that all cycles of a run together may pass through, about; and what is left of them for
+# graphs of any size.
+_WORK = 1_500_000
+_LEAST, _MOST = 2, 300
+# Where no start keeps the limits, a search for the first partition that does.
+_RESCUE_NODES = 3000
+_RESCUE_S = 5.0
+
+
+class Multilevel(Partitioner):
+    """Coarsening, partitions from many seeds, refinement at every level.
+
+    * `sharding_cost`, `process_mapping`: heavy-edge matching, recursive bisection, Fiduccia-Mattheyses moves
+      with gain buckets, exchange of devices; then partitions are combined: what two agree on is kept
+      together while coarsening.
+    * `pipeline_bottleneck`: contractions that make no cycle, stages from topological orders, moves that stay
+      forward.
+    * `latency`: earliest finish over the order of execution, then moves of single groups; one level.
+    """
+
+    name = "multilevel"
+    objectives = OBJECTIVES
+
+    def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
+        """Make `limits.restarts` partitions (by size: 2 to 300), a quarter of them from nothing."""
+        task = Task(problem, self.name)
+        labels = multilevel(task.merged, limits, task.seconds)
+        if not len(labels):
+            raise infeasible(task.merged, proven=False)
+        return task.answer(labels)
+
+
+def multilevel(
+    merged: Merged, limits: Limits, passed_s: float = 0.0, known: Sequence[int] = ()
+) -> tuple[int, ...]:
+    """Return labels of the merged problem, `known` or better ones, or nothing if none was found."""
+    size = merged.problem.graph.nodes + len(merged.problem.graph.edges)
+    cycles = limits.restarts or max(_LEAST, min(_MOST, _WORK // size))
+    starts = max(1, cycles // 4)
+    left = math.inf if limits.time_limit_s is None else max(0.0, limits.time_limit_s - passed_s)
+    labels, *_ = merged.arrays.multilevel(
+        limits.seed, starts, cycles - starts, np.array(known, np.int32), min(left, 1e9)
+    )
+    if not len(labels) and merged.problem.graph.nodes <= _RESCUE_NODES:
+        labels, *_ = merged.arrays.branch_and_bound(math.inf, min(left, _RESCUE_S))
+    return tuple(int(device) for device in labels)

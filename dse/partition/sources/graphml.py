@@ -1,0 +1,105 @@
+"""GraphML files as graphs: nodes and edges in their order, weights, memory and bytes as attributes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+from dse.errors import InputError
+from dse.files import excerpt, read_bytes
+from dse.partition.graph import LARGEST
+from dse.partition.sources.source import Operator, Source
+
+_SPACE = "{http://graphml.graphdrawing.org/xmlns}"
+_NODE = ("weight", "memory_bytes", "parameters", "parameter_bytes", "activation_bytes")
+
+
+def read_graphml(path: Path) -> Source:
+    """Read a GraphML graph.
+
+    Attributes of nodes: `weight` (default 1), `memory_bytes`, `parameters`, `parameter_bytes`,
+    `activation_bytes`, `name`, `module`; of edges `bytes`. Others are left alone. Edges of an undirected
+    graph lead from the node that comes first in the file.
+
+    Raises:
+        InputError: malformed XML (with its line), an unknown or repeated node, no number for an attribute.
+    """
+    content = read_bytes(path)
+    if b"<!DOCTYPE" in content[:4096] or b"<!ENTITY" in content:
+        raise InputError(f"{path}: has a document type; GraphML needs none: remove it")
+    try:
+        root = ElementTree.fromstring(content)
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter of encodings
+        raise InputError(f"{path}: malformed XML: {error}") from None
+    graph = root.find(f"{_SPACE}graph")
+    if graph is None:
+        raise InputError(f"{path}: has no <graph> of {_SPACE.strip('{}')}")
+    for tag in ("hyperedge", f"node/{_SPACE}graph"):
+        if graph.find(f"{_SPACE}{tag}") is not None:
+            raise InputError(
+                f"{path}: has a {'hyperedge' if tag == 'hyperedge' else 'graph inside a node'}; "
+                "it must have nodes and edges only"
+            )
+    title = {
+        key.get("id", ""): (key.get("attr.name", ""), key.findtext(f"{_SPACE}default"))
+        for key in root.findall(f"{_SPACE}key")
+    }
+    number_of: dict[str, int] = {}
+    values: list[dict[str, str]] = []
+    for element in graph.findall(f"{_SPACE}node"):
+        identity = element.get("id", "")
+        if identity in number_of:
+            raise InputError(f"{path}: node '{excerpt(identity)}' occurs twice")
+        number_of[identity] = len(values)
+        values.append(_attributes(element, title))
+    is_directed = graph.get("edgedefault", "directed") == "directed"
+    edges, sizes = [], []
+    for element in graph.findall(f"{_SPACE}edge"):
+        ends = []
+        for end in ("source", "target"):
+            identity = element.get(end, "")
+            if identity not in number_of:
+                raise InputError(f"{path}: an edge has the {end} '{excerpt(identity)}', which is no node")
+            ends.append(number_of[identity])
+        directed = element.get("directed", "true" if is_directed else "false") == "true"
+        edges.append((ends[0], ends[1]) if directed else (min(ends), max(ends)))
+        sizes.append(_number(path, "bytes", _attributes(element, title).get("bytes", "1")))
+    numbers = [{key: _number(path, key, row[key]) for key in _NODE if key in row} for row in values]
+    operators = tuple(
+        Operator(
+            row.get("name", identity),
+            row.get("module", ""),
+            parameters=own.get("parameters", 0),
+            parameter_bytes=own.get("parameter_bytes", 0),
+            activation_bytes=own.get("activation_bytes", 0),
+        )
+        for identity, row, own in zip(number_of, values, numbers, strict=True)
+    )
+    has_parts = any({"parameter_bytes", "activation_bytes"} & own.keys() for own in numbers)
+    memory = tuple(own.get("memory_bytes", 0.0) for own in numbers)
+    return Source(
+        str(path),
+        operators,
+        tuple(edges),
+        tuple(sizes),
+        weights=tuple(own.get("weight", 1.0) for own in numbers),
+        memory_bytes=None if has_parts and not any(memory) else memory,
+    )
+
+
+def _attributes(element: ElementTree.Element, title: dict[str, tuple[str, str | None]]) -> dict[str, str]:
+    found = {name: default for name, default in title.values() if default is not None}
+    for data in element.findall(f"{_SPACE}data"):
+        name, _ = title.get(data.get("key", ""), ("", None))
+        found[name] = (data.text or "").strip()
+    return found
+
+
+def _number(path: Path, key: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 <= value <= LARGEST:
+        raise InputError(f"{path}: {key} is '{excerpt(text)}'; it must be a number from 0 to {LARGEST:g}")
+    return value

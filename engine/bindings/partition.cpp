@@ -1,0 +1,155 @@
+// Partitions of model graphs, for Python.
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <string>
+#include <tuple>
+
+#include "bindings/bindings.hpp"
+#include "bindings/synthesis.hpp"
+#include "partition/chain.hpp"
+#include "partition/multilevel.hpp"
+#include "partition/search.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+// Not `using`: other files of the module, which may be compiled with this one, have a Problem too.
+namespace dse::partition {
+
+namespace {
+
+template <typename T>
+std::vector<T> vector_of(const Column<T>& column) {
+    return {column.data(), column.data() + column.size()};
+}
+
+/// All columns have been made and checked in Python.
+Problem problem_of(std::uint32_t objective, bool free_order,
+                   const std::tuple<Column<double>, Column<double>, Column<std::int32_t>,
+                                    Column<std::uint32_t>, Column<std::uint32_t>>& nodes,
+                   const std::tuple<Column<std::uint32_t>, Column<std::uint32_t>, Column<std::uint32_t>,
+                                    Column<double>>& edges,
+                   const std::tuple<Column<double>, Column<double>, Column<double>>& links,
+                   const std::tuple<Column<double>, Column<double>>& devices, double weight_limit) {
+    Problem problem;
+    problem.objective = static_cast<Objective>(objective);
+    problem.free_order = free_order;
+    problem.weight = vector_of(std::get<0>(nodes));
+    problem.memory = vector_of(std::get<1>(nodes));
+    problem.pinned = vector_of(std::get<2>(nodes));
+    problem.order = vector_of(std::get<3>(nodes));
+    problem.leader = vector_of(std::get<4>(nodes));
+    problem.nodes = problem.weight.size();
+    const auto& [from, to, tensor, bytes] = edges;
+    problem.edges.reserve(from.size());
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        problem.edges.push_back({from(i), to(i), tensor(i), bytes(i)});
+        problem.tensors = std::max(problem.tensors, tensor(i) + 1);
+    }
+    problem.speed = vector_of(std::get<0>(devices));
+    problem.capacity = vector_of(std::get<1>(devices));
+    problem.devices = problem.speed.size();
+    problem.distance = Square(problem.devices, vector_of(std::get<0>(links)));
+    problem.latency = Square(problem.devices, vector_of(std::get<1>(links)));
+    problem.per_byte = Square(problem.devices, vector_of(std::get<2>(links)));
+    problem.weight_limit = weight_limit;
+    return problem;
+}
+
+/// True once `seconds` have passed; looks for Ctrl-C at most every 50 ms, in a thread that has let go of the
+/// GIL.
+class Expiry {
+public:
+    explicit Expiry(double seconds)
+        : end_(Clock::now() +
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+    bool operator()() {
+        const Clock::time_point now = Clock::now();
+        if (now >= next_look_) {
+            next_look_ = now + std::chrono::milliseconds(50);
+            const nb::gil_scoped_acquire gil;
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        }
+        return now >= end_;
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point end_;
+    Clock::time_point next_look_ = Clock::now() + std::chrono::milliseconds(50);
+};
+
+using Answer = std::tuple<nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>, double, double, bool>;
+
+template <typename Result>
+Answer answer_of(Result result) {
+    return {to_numpy(std::move(result.labels)), result.cost, result.bound, result.complete};
+}
+
+void bind(nb::module_& m) {
+    nb::class_<Problem>(m, "PartitionArrays")
+        .def(
+            "__init__",
+            [](Problem* self, std::uint32_t objective, bool free_order,
+               const std::tuple<Column<double>, Column<double>, Column<std::int32_t>, Column<std::uint32_t>,
+                                Column<std::uint32_t>>& nodes,
+               const std::tuple<Column<std::uint32_t>, Column<std::uint32_t>, Column<std::uint32_t>,
+                                Column<double>>& edges,
+               const std::tuple<Column<double>, Column<double>, Column<double>>& links,
+               const std::tuple<Column<double>, Column<double>>& devices, double weight_limit) {
+                new (self)
+                    Problem(problem_of(objective, free_order, nodes, edges, links, devices, weight_limit));
+            },
+            "objective"_a, "free_order"_a, "nodes"_a, "edges"_a, "links"_a, "devices"_a, "weight_limit"_a)
+        .def_prop_ro("order_states", &order_states)
+        .def_prop_ro("interchangeable",
+                     [](const Problem& problem) { return to_numpy(interchangeable(problem)); })
+        .def(
+            "branch_and_bound",
+            [](const Problem& problem, double upper, double seconds) {
+                SearchResult result;
+                {
+                    const nb::gil_scoped_release released;
+                    result = branch_and_bound(problem, upper, Expiry(seconds));
+                }
+                return answer_of(std::move(result));
+            },
+            "upper"_a, "seconds"_a)
+        .def(
+            "multilevel",
+            [](const Problem& problem, std::uint64_t seed, int starts, int cycles,
+               const Column<std::int32_t>& known, double seconds) {
+                const Effort effort{seed, starts, cycles, vector_of(known)};
+                SearchResult result;
+                {
+                    const nb::gil_scoped_release released;
+                    result = multilevel(problem, effort, Expiry(seconds));
+                }
+                return answer_of(std::move(result));
+            },
+            "seed"_a, "starts"_a, "cycles"_a, "known"_a, "seconds"_a)
+        .def(
+            "chain_bottleneck",
+            [](const Problem& problem, double upper, double seconds) {
+                ChainResult result;
+                {
+                    const nb::gil_scoped_release released;
+                    result = chain_bottleneck(problem, upper, Expiry(seconds));
+                }
+                return answer_of(std::move(result));
+            },
+            "upper"_a, "seconds"_a)
+        .def(
+            "contiguous_sharding",
+            [](const Problem& problem, const Column<std::uint32_t>& devices, double upper) {
+                return answer_of(contiguous_sharding(problem, vector_of(devices), upper));
+            },
+            "devices"_a, "upper"_a);
+}
+
+}  // namespace
+
+}  // namespace dse::partition
+
+void bind_partition(nb::module_& m) { dse::partition::bind(m); }

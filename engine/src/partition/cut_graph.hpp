@@ -1,0 +1,44 @@
+// The graph of the cut objectives at one level of coarsening, and partitions of it.
+#pragma once
+
+#include <random>
+
+#include "partition/problem.hpp"
+
+namespace dse::partition {
+
+using Random = std::mt19937_64;
+
+/// Adjacency in compressed rows; parallel edges are one. `out` is what flows to a neighbour, `in` from it.
+struct CutGraph {
+    std::size_t nodes = 0;
+    std::vector<double> weight, memory;
+    std::vector<std::int32_t> pinned;
+    std::vector<std::uint32_t> start, neighbour;
+    std::vector<double> out, in;
+};
+
+CutGraph cut_graph(const Problem& problem);
+
+/// One level coarser by heavy-edge matching; `coarse_of` is the node that each becomes. Nodes are matched
+/// only if every one of `kept` has both on one device, and while they weigh at most `heaviest`.
+CutGraph coarsened(const CutGraph& graph, const std::vector<const Labels*>& kept, double heaviest,
+                   Random& random, std::vector<std::uint32_t>& coarse_of);
+
+/// A partition by recursive bisection, halves grown from random nodes.
+Labels bisected(const CutGraph& graph, const Problem& problem, const std::vector<std::uint32_t>& devices,
+                Random& random);
+
+/// A partition into contiguous pieces of a row of nodes: by index (kind 0), depth first (1), breadth first
+/// (2), breadth first from a far end (3). Labels are empty if no pieces keep the limit of weight.
+Labels split_in_a_row(const CutGraph& graph, const Problem& problem,
+                      const std::vector<std::uint32_t>& devices, int kind, Random& random);
+
+/// Moves nodes between devices as long as the cost falls, with hill climbing inside a pass; brings loads
+/// within their limits first. `loose` lets a load pass its limit by half the heaviest node, for levels that
+/// are too coarse to be balanced. Returns whether all limits are kept.
+bool refine(const CutGraph& graph, const Problem& problem, Labels& labels, bool loose, Random& random);
+
+double cut_cost(const CutGraph& graph, const Problem& problem, const Labels& labels);
+
+}  // namespace dse::partition

@@ -1,0 +1,229 @@
+"""`dse partition`: answers, files, comparisons, and bad input in one line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from dse.errors import InputError
+from dse.partition.__main__ import main
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "partition" / "optima.json"
+CHAIN = {
+    "node_weights": [4, 2, 6, 4],
+    "edges": [[0, 1], [1, 2], [2, 3]],
+    "edge_bytes": [10, 20, 30],
+    "names": ["a", "b", "c", "d"],
+}
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Path:
+    path = tmp_path / "chain.json"
+    path.write_text(json.dumps(CHAIN))
+    return path
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    capsys.readouterr()
+    assert main([*arguments, "format=json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_instances_with_known_optima_are_solved_from_their_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "g.json"
+    for instance in json.loads(GOLDEN.read_text())["small"][:6]:
+        path.write_text(json.dumps(instance))
+        found = printed(capsys, f"graph={path}")
+        assert found["cost"] == pytest.approx(instance["optimum"])
+        assert (found["objective"], found["optimal"]) == ("sharding_cost", True)
+        assert found["bound"] == pytest.approx(instance["optimum"])
+        assert len(found["labels"]) == len(instance["node_weights"])
+        assert {"partitioner", "seconds"} <= found.keys()
+
+
+def test_chain_on_two_devices(chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Loads 6 and 10, or 12 and 4: the bottleneck is 10."""
+    found = printed(capsys, f"graph={chain}", "devices=2", "objective=pipeline_bottleneck")
+    assert (found["cost"], found["labels"]) == (10, [0, 0, 1, 1])
+
+
+def test_constraints_change_the_answer(chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = (f"graph={chain}", "devices=2", "objective=pipeline_bottleneck")
+    assert printed(capsys, *line, "pinned={c:0}")["cost"] == 12
+    assert printed(capsys, *line, "together=[[b,c]]")["labels"] == [0, 0, 0, 1]
+    assert printed(capsys, *line, "speeds=[3,1]")["cost"] == 4
+    assert printed(capsys, *line, "speeds=[1,3]", "free_order=true")["cost"] == 4
+
+
+def test_folder_has_json_parquet_page_and_timeline(
+    chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    line = (f"graph={chain}", "devices=2", "objective=pipeline_bottleneck", "microbatches=4")
+    assert main([*line, "-o", str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert "pipeline_bottleneck 10 ns, proven optimal" in text
+    assert "a step with 1f1b and 4 micro-batches" in text
+    stored = json.loads((folder / "partition.json").read_text())
+    assert stored["operators"] == {"a": 0, "b": 0, "c": 1, "d": 1}
+    nodes = pq.read_table(folder / "nodes.parquet").to_pydict()
+    assert (nodes["name"], nodes["device"]) == (["a", "b", "c", "d"], [0, 0, 1, 1])
+    devices = pq.read_table(folder / "devices.parquet").to_pydict()
+    assert (devices["weight"], devices["sent_bytes"]) == ([6, 10], [20, 0])
+    assert json.loads((folder / "trace.json").read_text())["traceEvents"]
+    page = (folder / "index.html").read_text()
+    assert "http" not in page.replace("http-equiv", "")
+    # One micro-batch is 6 + 10 forward, twice that backward; four of them on two stages.
+    assert stored["step"]["closed_form_ns"] == 3 * 30 + 48
+
+
+def test_several_partitioners_and_stored_partitions_are_compared(
+    chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"labels": [0, 1, 1, 1]}))
+    line = (f"graph={chain}", "devices=2", "objective=pipeline_bottleneck", f"compare={other}")
+    found = printed(capsys, *line, "partitioner=[exact,enumerate]")
+    assert [one["cost"] for one in found] == [10, 10, 12]
+    assert found[2]["partitioner"] == str(other)
+    assert main([*line]) == 0
+    assert "+20.00 %" in capsys.readouterr().out
+
+
+def test_table_of_devices_as_csv(chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"graph={chain}", "devices=2", "objective=pipeline_bottleneck", "format=csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["device"], row["nodes"], row["received_bytes"]) for row in rows] == [
+        ("0", "2", "0.0"),
+        ("1", "2", "20.0"),
+    ]
+
+
+def test_model_on_a_system_keeps_its_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ("model=llama70b", "model.num_layers=2", "devices=torus_4x4", "system.network.0.npus=2")
+    line += ("system.network.1.npus=2", "nodes=modules", "objective=pipeline_bottleneck")
+    with pytest.raises(InputError, match="memory"):
+        main([*line, "memory=1MB"])
+    found = printed(capsys, *line, "memory=100TB")
+    assert found["optimal"]
+    assert len(found["labels"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "graph is missing; write graph=FILE"),
+        (("graph={chain}",), "devices is missing"),
+        (("graph={chain}", "devices=5"), "has 4 nodes for 5 devices; take at most 4 devices"),
+        (("graph={chain}", "devices=0"), "devices is 0; a number of devices must be whole and at least 1"),
+        (("graph={chain}", "devices=2", "objectiv=x"), "unknown key objectiv.*did you mean 'objective'"),
+        (("graph={chain}", "devices=2", "objective=x"), "objective is 'x'; allowed are sharding_cost"),
+        (("graph={chain}", "devices=2", "partitioner=x"), "partitioner.*x"),
+        (("graph={chain}", "devices=2", "weight=flops"), "weight=flops has no effect on .*are given"),
+        (("graph={chain}", "devices=2", "dims={{a:1}}"), "dims={a:1} has no effect"),
+        (("graph={chain}", "devices=2", "micro_batch=1"), "micro_batch=1 has no effect"),
+        (("graph={chain}", "devices=2", "tflops=1"), "tflops=1 has no effect here"),
+        (("graph={chain}", "devices=2", "optimizer=sgd"), "optimizer=sgd has no effect"),
+        (("graph={chain}", "devices=2", "nodes=modules"), "its weights are given"),
+        (("graph={chain}", "devices=2", "imbalance=1"), "imbalance=1 has no effect on objective=sharding"),
+        (("graph={chain}", "devices=2", "free_order=true"), "free_order=true has no effect"),
+        (("graph={chain}", "devices=2", "matrix=distance"), "matrix=distance has no effect"),
+        (("graph={chain}", "devices=2", "system.endpoint_delay_ns=1"), "has no effect on devices=2"),
+        (("graph={chain}", "devices=2", "model.num_layers=1"), "has no effect without model=NAME"),
+        (("graph={chain}", "devices=2", "pinned={{x:0}}"), "pinned names node 'x'"),
+        (("graph={chain}", "devices=2", "pinned={{a:2}}"), "NODE:DEVICE with devices 0 to 1"),
+        (("graph={chain}", "devices=2", "together=a,b"), "together is 'a,b'"),
+        (("graph={chain}", "devices=2", "speeds=[1,2,3]"), "speeds has 3 values, but there are 2 devices"),
+        (("graph={chain}", "devices=2", "memory=1"), "memory '1' has no unit"),
+        (("graph={chain}", "devices=2", "time_limit=0"), "time_limit is '0'; it must be a number above 0"),
+        (("graph={chain}", "devices=2", "seed=x"), "seed is 'x'"),
+        (("graph={chain}", "devices=2", "partitioner=exact", "restarts=2"), "restarts=2 has no effect"),
+        (("graph={chain}", "devices=2", "format=xml"), "format is 'xml'"),
+        (("graph={chain}", "devices=2", "graph={chain}"), "graph occurs twice"),
+        (("graph={chain}", "devices=2", "compare={chain}"), "labels is None"),
+        (("graph={chain}", "devices=2", "--fast"), "unknown option --fast"),
+        (("graph={chain}", "devices=2", "seed=1234567890123456"), "at most 15 digits"),
+        (("graph={chain}", "devices=2", "time_limit=1e300"), "time_limit is '1e300'; .* from 1e-100 to 1e"),
+        (("graph={chain}", "devices=2", "pinned={{a:0,0:1}}"), "pinned puts node '0' on devices 0 and 1"),
+        (("graph={chain}", "devices=2", "pinned={{a:²}}"), "NODE:DEVICE with devices 0 to 1"),
+        (("graph={chain}", "devices=2", "pinned={{²:0}}"), "pinned names node '²'"),
+        (("graph={chain}", "devices=2", "partitioner=[exact"), "lacks its ]"),
+        (("graph={chain}", "devices=2", "memory=1GB"), "memory=1GB has no effect on .* need no memory"),
+        (
+            ("graph={chain}", "devices=2", "speeds=[1,2]"),
+            "has no effect on objective=sharding_cost of weights",
+        ),
+        (
+            ("graph={chain}", "devices=2", "objective=pipeline_bottleneck", "microbatches=999999999"),
+            "microbatches is 999999999; with 2 stages a simulated step has at most 131072",
+        ),
+        (("graph={chain}", "devices=1e3"), "devices is 1e3; a number of devices must be whole"),
+        (("graph={chain}", "devices=9999999"), "devices is 9999999; a number of devices must be"),
+        (("graph={chain}", "devices=none.csv"), "none.csv: cannot be read"),
+        (("graph=x.txt", "devices=2"), "it must end in .json"),
+        (("graph={chain}", "model=llama70b", "devices=2"), "write one of graph=FILE and model=NAME"),
+        (("graph={chain}", "devices=2", "-o", "{chain}"), "is a file"),
+    ],
+)
+def test_bad_input_is_named(chain: Path, arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        main([argument.format(chain=chain) for argument in arguments])
+    assert "\n" not in str(caught.value)
+
+
+def test_mixed_cluster_has_unequal_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "chain.json"
+    count = 32
+    edges = [[v, v + 1] for v in range(count - 1)]
+    path.write_text(json.dumps({"node_weights": [1e9] * count, "edges": edges, "edge_bytes": [1e6] * 31}))
+    line = (f"graph={path}", "devices=a100_v100", "objective=pipeline_bottleneck", "free_order=true")
+    found = printed(capsys, *line, "time_limit=1")
+    # A V100 does 125 TFLOPS, an A100 312: two nodes on each A100 take 2 s, and 1e6 bytes some microseconds.
+    assert 2e9 <= found["cost"] < 2.001e9
+    with pytest.raises(InputError, match="has no effect on devices=a100_v100, which is no system"):
+        main([*line, "system.endpoint_delay_ns=1"])
+
+
+@pytest.mark.parametrize(
+    "partitioner", ["auto", "exact", "multilevel", "hierarchical", "heuristic", "brute_force", "enumerate"]
+)
+def test_every_partitioner_prints_json(
+    chain: Path, partitioner: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = printed(capsys, f"graph={chain}", "devices=2", f"partitioner={partitioner}")
+    assert found["cost"] == 2  # a and d apart from b and c: loads of 8 each, two edges cut
+    assert found["partitioner"] in (partitioner, "exact")
+    assert found["bound"] <= 2
+
+
+def test_many_devices_are_refused_before_any_matrix_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({**CHAIN, "parts": 10**9}))
+    with pytest.raises(InputError, match="has 4 nodes for 1000000000 devices"):
+        main([f"graph={path}"])
+    path.write_text(json.dumps({"node_weights": [1] * 3000, "edges": [], "parts": 2500}))
+    with pytest.raises(InputError, match="there are 2500 devices; at most 2048"):
+        main([f"graph={path}"])
+
+
+def test_cyclic_graph_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cyclic.json"
+    path.write_text(json.dumps({**CHAIN, "edges": [[0, 1], [1, 0], [2, 3]]}))
+    with pytest.raises(InputError, match="is a cycle"):
+        main([f"graph={path}", "devices=2"])
+
+
+def test_memory_that_does_not_suffice_names_device_need_and_capacity(tmp_path: Path) -> None:
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({**CHAIN, "memory_bytes": [5e9, 1e9, 1e9, 1e9]}))
+    with pytest.raises(InputError, match=r"device .*5000000000.*4000000000"):
+        main([f"graph={path}", "devices=2", "memory=4GB"])

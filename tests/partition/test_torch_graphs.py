@@ -1,0 +1,83 @@
+"""Models of PyTorch as graphs: operators of torch.export, with the parameters of the module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dse.errors import InputError
+from dse.partition.sources.torch_models import require_torch
+
+torch = pytest.importorskip("torch", reason="needs the extra torch: pip install 'dse[torch]'")
+
+from dse.partition.sources.torch_graph import read_torch  # noqa: E402
+from dse.partition.sources.torch_models import EXAMPLE_NAMES, task_named  # noqa: E402
+
+TIED = """
+import torch
+from torch import nn
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(10, 4)
+        self.middle = nn.Linear(4, 4)
+        self.head = nn.Linear(4, 10, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, x):
+        return self.head(self.middle(self.embedding(x)))
+
+def sample(generator, count):
+    return (torch.randint(10, (count, 3), generator=generator),), torch.zeros(count, 3, dtype=torch.long)
+
+def tied():
+    return Tied(), sample, lambda y, t: nn.functional.cross_entropy(y.flatten(0, 1), t.flatten())
+
+def wrong():
+    return 5
+"""
+
+
+@pytest.mark.parametrize("name", EXAMPLE_NAMES)
+def test_graph_of_an_example_has_all_its_parameters(name: str) -> None:
+    source = read_torch(name, 2)
+    module = task_named(name).module
+    assert sum(o.parameters for o in source.operators) == sum(p.numel() for p in module.parameters())
+
+
+def test_linear_layers_have_two_operations_a_weight_and_sample() -> None:
+    source = read_torch("two_branches", 2)
+    linear = [o for o in source.operators if o.name.startswith("linear")]
+    assert sum(o.flops for o in linear) == 2 * 2 * sum(p.numel() for p in _matrices("two_branches"))
+    assert {o.module.split(".")[0] for o in linear} == {"left", "right", "head"}
+
+
+def _matrices(name: str) -> list[torch.Tensor]:
+    return [p for p in task_named(name).module.parameters() if p.dim() == 2]
+
+
+def test_operators_that_share_a_parameter_stay_together(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(TIED)
+    source = read_torch(f"{file}:tied", 2)
+    assert [source.operators[node].name for node in source.together[0]] == ["embedding", "linear_1"]
+    assert sum(operator.parameters for operator in source.operators) == 40 + 20
+
+
+def test_what_is_wrong_with_a_model_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(TIED)
+    for name, message in (
+        (f"{file}:wrong", "returned 5; it must return"),
+        (f"{file}:nothing", "has no function nothing"),
+        (f"{tmp_path}/none.py:f", "no such file"),
+        ("transfomer", "did you mean 'transformer'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            task_named(name)
+
+
+def test_installed_torch_is_found() -> None:
+    require_torch("this")
