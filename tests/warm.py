@@ -7,9 +7,9 @@ that start an interpreter of their own.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import gc
 import importlib
+import json
 import os
 import runpy
 import signal
@@ -17,6 +17,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,6 @@ class WarmProcess:
         Raises:
             subprocess.TimeoutExpired: it has not ended in time, and was killed.
         """
-        import json
-
         request = json.dumps(
             {"verb": verb, "arguments": arguments, "cwd": str(cwd), "environment": dict(os.environ)}
         ).encode()
@@ -89,8 +88,6 @@ _warm: dict[int, WarmProcess] = {}
 
 def run_warm(verb: str, arguments: list[str], cwd: Path, timeout_s: float) -> tuple[int, str, str]:
     """Run a command as `subprocess.run` would; return exit code, output and errors."""
-    import tempfile
-
     warm = _warm.get(os.getpid()) or _warm.setdefault(os.getpid(), WarmProcess())
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
@@ -117,8 +114,6 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 def _serve(connection: socket.socket) -> Mapping[str, Any]:
     """Fork a child for every request; only children return, with their request."""
-    import json
-
     while True:
         header, descriptors, _, _ = socket.recv_fds(connection, _LENGTH.size, 2)
         if not header:
@@ -149,8 +144,7 @@ def main() -> None:
     module = f"dse.{request['verb']}"
     sys.path[0] = request["cwd"]
     sys.argv[:] = [module, *request["arguments"]]
-    with contextlib.suppress(KeyError):
-        del sys.modules[module]  # as for an interpreter that has not seen it
+    sys.modules.pop(module, None)  # as for an interpreter that has not seen it
     signal.signal(signal.SIGINT, signal.default_int_handler)
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

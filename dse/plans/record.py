@@ -6,12 +6,11 @@ import functools
 from dataclasses import dataclass
 from typing import Annotated
 
-from dse.studies.records import Column, RecordType, count, flag, percent, repeated_text, text
+from dse.studies.records import Column, RecordType, count, flag, percent, repeated_text, seconds, text
 
 OK, NOTHING_FITS, FAILED = "ok", "nothing_fits", "failed"
 
 time_ms = functools.partial(Column, "double", "ms")
-seconds = functools.partial(Column, "double", "s")
 price = functools.partial(Column, "double", "price")
 
 

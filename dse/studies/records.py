@@ -87,6 +87,7 @@ number = functools.partial(Column, "int64", "none")  # an id
 degree = functools.partial(Column, "int32", "1")
 count = functools.partial(Column, "int64", "1")
 time_ns = functools.partial(Column, "int64", "ns")
+seconds = functools.partial(Column, "double", "s")
 size_bytes = functools.partial(Column, "int64", "bytes")
 percent = functools.partial(Column, "double", "%")
 rate = functools.partial(Column, "double", "tokens/s")

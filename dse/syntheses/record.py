@@ -6,12 +6,11 @@ import functools
 from dataclasses import dataclass
 from typing import Annotated
 
-from dse.studies.records import Column, RecordType, count, flag, number, percent, repeated_text, text
+from dse.studies.records import Column, RecordType, count, flag, number, percent, repeated_text, seconds, text
 
 OK, FAILED, TIMEOUT = "ok", "failed", "timeout"
 
 time_ps = functools.partial(Column, "int64", "ps")
-seconds = functools.partial(Column, "double", "s")
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ class PartitionerContract:
     keeps_constraints = True
 
     def make(self) -> Partitioner:
-        raise NotImplementedError
+        """Return a fresh partitioner."""
+        raise NotImplementedError("make returns the partitioner")
 
     def test_every_answer_passes_the_checker(self) -> None:
         for objective in self.make().objectives:
