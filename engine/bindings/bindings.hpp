@@ -3,6 +3,13 @@
 
 #include <nanobind/nanobind.h>
 
+/// Calls `work` without the GIL and returns what it does: Python goes on meanwhile.
+template <typename Work>
+auto without_gil(Work work) {
+    const nanobind::gil_scoped_release release;
+    return work();
+}
+
 void bind_cancellation(nanobind::module_& m);
 void bind_traces(nanobind::module_& m);
 void bind_costs(nanobind::module_& m);

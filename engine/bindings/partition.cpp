@@ -108,12 +108,8 @@ void bind(nb::module_& m) {
         .def(
             "branch_and_bound",
             [](const Problem& problem, double upper, double seconds) {
-                SearchResult result;
-                {
-                    const nb::gil_scoped_release released;
-                    result = branch_and_bound(problem, upper, Expiry(seconds));
-                }
-                return answer_of(std::move(result));
+                return answer_of(
+                    without_gil([&] { return branch_and_bound(problem, upper, Expiry(seconds)); }));
             },
             "upper"_a, "seconds"_a)
         .def(
@@ -121,23 +117,14 @@ void bind(nb::module_& m) {
             [](const Problem& problem, std::uint64_t seed, int starts, int cycles,
                const Column<std::int32_t>& known, double seconds) {
                 const Effort effort{seed, starts, cycles, vector_of(known)};
-                SearchResult result;
-                {
-                    const nb::gil_scoped_release released;
-                    result = multilevel(problem, effort, Expiry(seconds));
-                }
-                return answer_of(std::move(result));
+                return answer_of(without_gil([&] { return multilevel(problem, effort, Expiry(seconds)); }));
             },
             "seed"_a, "starts"_a, "cycles"_a, "known"_a, "seconds"_a)
         .def(
             "chain_bottleneck",
             [](const Problem& problem, double upper, double seconds) {
-                ChainResult result;
-                {
-                    const nb::gil_scoped_release released;
-                    result = chain_bottleneck(problem, upper, Expiry(seconds));
-                }
-                return answer_of(std::move(result));
+                return answer_of(
+                    without_gil([&] { return chain_bottleneck(problem, upper, Expiry(seconds)); }));
             },
             "upper"_a, "seconds"_a)
         .def(

@@ -92,17 +92,15 @@ auto search_exactly(const PlanningProblem& problem, bool strict,
                     double within, std::uint64_t labels, std::optional<double> seconds,
                     const dse::Cancellation* cancellation) {
     SearchStop stop(cancellation, seconds);
-    exact::SearchResult result;
-    {
-        const nb::gil_scoped_release release;
+    const exact::SearchResult result = without_gil([&] {
         exact::Limits limits;
         limits.labels = labels;
         limits.keep = keep;
         limits.within = within;
         limits.stop = [&stop] { return stop(); };
-        result = exact::search(problem, strict ? exact::CostModel::strict : exact::CostModel::compat,
-                               sequences, limits);
-    }
+        return exact::search(problem, strict ? exact::CostModel::strict : exact::CostModel::compat, sequences,
+                             limits);
+    });
     std::vector<BlockTuple> blocks;
     for (const exact::Block& block : result.blocks)
         blocks.emplace_back(block.sequence, block.batches, block.least_group, block.stages, block.bound_ms,
@@ -119,17 +117,15 @@ auto search_in_time(const PlanningProblem& problem, const std::vector<std::vecto
                     const dse::Cancellation* cancellation,
                     const std::optional<std::function<void(double, double)>>& progress) {
     SearchStop stop(cancellation, seconds);
-    exact::AnytimeResult result;
-    {
-        const nb::gil_scoped_release release;
+    const exact::AnytimeResult result = without_gil([&] {
         exact::AnytimeLimits limits;
         limits.gap = gap;
         limits.boxes = boxes;
         limits.keep = keep;
         limits.stop = [&stop] { return stop(); };
         if (progress) limits.progress = *progress;
-        result = exact::search_anytime(problem, sequences, limits);
-    }
+        return exact::search_anytime(problem, sequences, limits);
+    });
     std::vector<BoxTuple> leaves;
     for (const exact::Box& box : result.boxes)
         leaves.emplace_back(box.batches, box.period_low, box.period_high, box.tail_low, box.tail_high,

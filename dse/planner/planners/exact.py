@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import permutations
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from dse.cancellation import current_cancellation
 from dse.planner.certificate import SearchedBlock, exact_certificate
@@ -46,72 +46,81 @@ class ExactPlanner(Planner):
         on_progress: Callable[[str], None] | None = None,
     ) -> PlanResult:
         """See `Planner.plan`; `seconds` leaves out the certificate, `plans` are the labels looked at."""
+        from dse.planner.planners.anytime import plan_in_time
+
         started = perf_counter()
-        beams: PlanResult | None = None
-        if cost_model == "strict" and cells_of(problem) > MOST_CELLS:
-            from dse.planner.planners.anytime import plan_in_time
-
-            beams = plan_in_time(self.name, problem, limits, on_progress)
-            if beams.best is not None or cells_of(problem) > MOST_CELLS_OF_NOTHING:
-                return beams  # else labels may prove that nothing fits: then they are few
-        rule = rule_named(problem, cost_model)
         keep = max(1, limits.keep)
-        share = _share_of_time(cost_model, limits) if beams is None else _time_left(limits, started)
-        found, blocks, bound, complete, interrupted = search_labels(problem, cost_model, keep, share)
-        if beams is not None and not found:
-            if not complete:
-                return beams
-        elif beams is None and cost_model == "strict" and not complete and not interrupted:
-            left = limits
-            if limits.time_limit_s is not None:
+        if cost_model == "strict" and cells_of(problem) > MOST_CELLS:
+            in_time = plan_in_time(self.name, problem, limits, on_progress)
+            if in_time.best is not None or cells_of(problem) > MOST_CELLS_OF_NOTHING:
+                return in_time
+            # Labels may prove that nothing fits: then they are few.
+            search = search_labels(problem, cost_model, keep, _time_left(limits, started))
+            if not search.plans and not search.complete:
+                return in_time
+        else:
+            search = search_labels(problem, cost_model, keep, _share_of_time(cost_model, limits))
+            if cost_model == "strict" and not search.complete and not search.interrupted:
                 left = replace(limits, time_limit_s=_time_left(limits, started))
-            from dse.planner.planners.anytime import plan_in_time
-
-            return plan_in_time(self.name, problem, left, on_progress)
-        plans = [plan_of(problem, *answer[1:]) for answer in found]
-        costs = [rule.price(plan) for plan in plans]
-        priced = sorted(
-            (cost.cost_ms, i, plan) for i, (cost, plan) in enumerate(zip(costs, plans, strict=True))
-        )
-        searched = [SearchedBlock(*block) for block in blocks]
-        labels = sum(block.labels for block in searched)
-        if interrupted and on_progress is not None:
+                return plan_in_time(self.name, problem, left, on_progress)
+        if search.interrupted and on_progress is not None:
             on_progress("interrupted: the best plan so far is the answer")
-        best = priced[0][2] if priced else None
-        cost = costs[priced[0][1]] if priced else None
-        lower = None
+        return self._answer(problem, cost_model, search, started)
+
+    def _answer(
+        self, problem: PlanProblem, cost_model: str, search: LabelSearch, started: float
+    ) -> PlanResult:
+        """Price the plans that labels found, and certify the best."""
+        rule = rule_named(problem, cost_model)
+        plans = [plan_of(problem, *found[1:]) for found in search.plans]
+        costs = [rule.price(plan) for plan in plans]
+        ranked = sorted(range(len(plans)), key=lambda i: (costs[i].cost_ms, i))
+        blocks = [SearchedBlock(*block) for block in search.blocks]
+        best = plans[ranked[0]] if ranked else None
+        cost = costs[ranked[0]] if ranked else None
+        bound = None
         if cost is not None:
-            lower = cost.cost_ms if complete else min(bound, cost.cost_ms)
+            bound = cost.cost_ms if search.complete else min(search.bound_ms, cost.cost_ms)
         seconds = perf_counter() - started
         reasons = reasons_of(problem, cost_model, rule, best is None)
-        if best is None and not complete:
+        if best is None and not search.complete:
             reasons = {**reasons, UNPROVEN: 1}
         certificate = None
-        if best is not None and cost is not None and lower is not None:
-            certificate = exact_certificate(problem, cost_model, searched, best, cost, lower)
+        if best is not None and cost is not None and bound is not None:
+            certificate = exact_certificate(problem, cost_model, blocks, best, cost, bound)
         return PlanResult(
-            self.name,
-            cost_model,
-            None,
-            labels,
-            best,
-            cost,
-            lower,
-            complete and best is not None,
-            seconds,
-            tuple((ms, plan) for ms, _, plan in priced),
-            reasons,
-            certificate,
+            planner=self.name,
+            cost_model=cost_model,
+            count=None,
+            plans=sum(block.labels for block in blocks),
+            best=best,
+            cost=cost,
+            bound_ms=bound,
+            optimal=search.complete and best is not None,
+            seconds=seconds,
+            ranking=tuple((costs[i].cost_ms, plans[i]) for i in ranked),
+            infeasible=reasons,
+            certificate=certificate,
         )
+
+
+class LabelSearch(NamedTuple):
+    """What the engine's search says: plans and blocks as it lists them, the bound, and why it ended."""
+
+    plans: list[Any]
+    blocks: list[Any]
+    bound_ms: float
+    complete: bool
+    interrupted: bool
 
 
 def search_labels(
     problem: PlanProblem, cost_model: str, keep: int, time_limit_s: float | None
-) -> tuple[list[Any], list[Any], float, bool, bool]:
-    """Search all type sequences; return plans, blocks, bound, whether complete, whether Ctrl-C ended it."""
+) -> LabelSearch:
+    """Search all type sequences."""
     from dse._engine import search_plans_exactly
 
-    return search_plans_exactly(
+    found = search_plans_exactly(
         engine_problem(problem),
         cost_model == "strict",
         [list(sequence) for sequence in permutations(range(len(problem.type_order)))],
@@ -121,6 +130,7 @@ def search_labels(
         time_limit_s,
         current_cancellation(),
     )
+    return LabelSearch(*found)
 
 
 def plan_of(

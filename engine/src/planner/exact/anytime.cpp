@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "planner/exact/beam.hpp"
+#include "planner/exact/best_plans.hpp"
 
 namespace dse::planner::exact {
 
@@ -110,19 +111,7 @@ private:
         FoundPlan plan = beam(*problem_, options, ranks_[order]->sequence(), limits);
         ++beams_;
         if (plan.cost_ms == kInfinite) return;
-        const auto same = std::find_if(plans_.begin(), plans_.end(), [&](const FoundPlan& other) {
-            return other.batches == plan.batches && other.stages.size() == plan.stages.size() &&
-                   other.sequence == plan.sequence;
-        });
-        if (same != plans_.end()) {
-            if (same->cost_ms <= plan.cost_ms) return;
-            plans_.erase(same);
-        }
-        const auto after =
-            std::upper_bound(plans_.begin(), plans_.end(), plan.cost_ms,
-                             [](double ms, const FoundPlan& other) { return ms < other.cost_ms; });
-        plans_.insert(after, std::move(plan));
-        report();
+        if (insert_plan(plans_, std::move(plan))) report();
     }
 
     /// One sequence for every number of micro-batches; all of them, and all groups, if that finds nothing.

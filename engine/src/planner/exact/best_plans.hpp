@@ -9,6 +9,24 @@
 
 namespace dse::planner::exact {
 
+/// Adds a plan to plans in order of their cost, one per type sequence, number of stages and number of
+/// micro-batches; whether it is better than the one that was there.
+inline bool insert_plan(std::vector<FoundPlan>& plans, FoundPlan plan) {
+    const auto same = std::find_if(plans.begin(), plans.end(), [&](const FoundPlan& other) {
+        return other.batches == plan.batches && other.stages.size() == plan.stages.size() &&
+               other.sequence == plan.sequence;
+    });
+    if (same != plans.end()) {
+        if (same->cost_ms <= plan.cost_ms) return false;
+        plans.erase(same);
+    }
+    const auto after =
+        std::upper_bound(plans.begin(), plans.end(), plan.cost_ms,
+                         [](double cost_ms, const FoundPlan& other) { return cost_ms < other.cost_ms; });
+    plans.insert(after, std::move(plan));
+    return true;
+}
+
 /// The best plans, one per type sequence, number of stages and number of micro-batches.
 class BestPlans {
 public:
@@ -24,20 +42,7 @@ public:
     }
     bool wanted(double cost_ms) const { return cost_ms < threshold_ms(); }
 
-    void add(FoundPlan plan) {
-        const auto same = std::find_if(plans_.begin(), plans_.end(), [&](const FoundPlan& other) {
-            return other.batches == plan.batches && other.stages.size() == plan.stages.size() &&
-                   other.sequence == plan.sequence;
-        });
-        if (same != plans_.end()) {
-            if (same->cost_ms <= plan.cost_ms) return;
-            plans_.erase(same);
-        }
-        const auto after =
-            std::upper_bound(plans_.begin(), plans_.end(), plan.cost_ms,
-                             [](double cost_ms, const FoundPlan& other) { return cost_ms < other.cost_ms; });
-        plans_.insert(after, std::move(plan));
-    }
+    void add(FoundPlan plan) { insert_plan(plans_, std::move(plan)); }
 
     std::vector<FoundPlan> take() {
         if (plans_.size() > limits_->keep) plans_.resize(limits_->keep);

@@ -1,0 +1,30 @@
+// Whether devices can share a chain within a cost: what the bisection of chain_bottleneck asks.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "partition/chain_sums.hpp"
+
+namespace dse::partition {
+
+struct Piece {
+    std::size_t begin, end, device;
+};
+using Pieces = std::vector<Piece>;  ///< from the last to the first
+
+/// Whether every device can stay within a cost.
+class Probe {
+public:
+    virtual ~Probe() = default;
+    virtual std::optional<Pieces> within(double cost) = 0;
+};
+
+/// Devices in their own order; some may stay empty.
+std::unique_ptr<Probe> probe_fixed_order(const Problem& problem, const Chain& chain);
+
+/// Devices in any order.
+std::unique_ptr<Probe> probe_any_order(const Problem& problem, const Chain& chain);
+
+}  // namespace dse::partition

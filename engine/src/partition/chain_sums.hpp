@@ -1,0 +1,137 @@
+// A chain as sums along it: what a device can take from a position on, and what a cut costs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "partition/problem.hpp"
+
+namespace dse::partition {
+
+using Positions = std::vector<std::uint32_t>;  ///< ascending; i: the first i nodes are done
+
+/// Sums along the chain.
+class Chain {
+public:
+    explicit Chain(const Problem& problem)
+        : problem_(problem),
+          sum_(problem.nodes + 1, 0.0),
+          memory_(problem.nodes + 1, 0.0),
+          messages_(problem.nodes + 1, 0.0),
+          bytes_(problem.nodes + 1, 0.0),
+          pin_(problem.nodes + 1),
+          other_pin_(problem.nodes + 1) {
+        const std::size_t n = problem.nodes;
+        std::vector<std::uint32_t> place(n);
+        for (std::uint32_t k = 0; k < n; ++k) {
+            place[problem.order[k]] = k;
+            sum_[k + 1] = sum_[k] + problem.weight[problem.order[k]];
+            memory_[k + 1] = memory_[k] + problem.memory[problem.order[k]];
+        }
+        std::vector<bool> seen(problem.tensors, false);
+        for (const Edge& edge : problem.edges) {
+            if (seen[edge.tensor]) continue;
+            seen[edge.tensor] = true;
+            messages_[place[edge.to]] += 1;
+            bytes_[place[edge.to]] += edge.bytes;
+        }
+        pin_[n] = other_pin_[n] = static_cast<std::uint32_t>(n);
+        for (std::size_t k = n; k-- > 0;) {
+            const std::int32_t pin = problem.pinned[problem.order[k]];
+            const std::uint32_t next = pin_[k + 1];
+            if (pin < 0) {
+                pin_[k] = next;
+                continue;
+            }
+            pin_[k] = static_cast<std::uint32_t>(k);
+            other_pin_[k] = next < n && problem.pinned[problem.order[next]] == pin ? other_pin_[next] : next;
+        }
+    }
+
+    std::size_t size() const { return problem_.nodes; }
+    double sum(std::size_t i) const { return sum_[i]; }
+
+    double most_messages() const { return *std::max_element(messages_.begin(), messages_.end()); }
+    double most_bytes() const { return *std::max_element(bytes_.begin(), bytes_.end()); }
+
+    /// ns to bring what crosses position i from device a to device b.
+    double transfer(std::size_t a, std::size_t b, std::size_t i) const {
+        if (i == 0) return 0;
+        return messages_[i] * problem_.latency(a, b) + bytes_[i] * problem_.per_byte(a, b);
+    }
+
+    /// The furthest end of a piece from i on a device with `time_ns` for its work; i if none.
+    std::size_t furthest(std::size_t i, std::size_t device, double time_ns) const {
+        if (time_ns < 0) return i;
+        std::size_t end = last_within(sum_, i, sum_[i] + time_ns * problem_.speed[device]);
+        if (problem_.capacity[device] < kInfinite)
+            end = std::min(end, last_within(memory_, i, memory_[i] + problem_.capacity[device]));
+        const std::uint32_t pin = pin_[i];
+        if (pin == size()) return end;
+        const bool own = problem_.pinned[problem_.order[pin]] == static_cast<std::int32_t>(device);
+        return std::min<std::size_t>(end, own ? other_pin_[pin] : pin);
+    }
+
+    /// The first position from which devices of these speeds together can do the rest.
+    std::size_t first_within(double cost, double speeds) const {
+        const double done = sum_.back() - cost * speeds * (1 + kSlack);
+        return static_cast<std::size_t>(std::lower_bound(sum_.begin(), sum_.end(), done) - sum_.begin());
+    }
+
+    /// No cut costs anything: only the furthest position matters.
+    bool cuts_are_free() const {
+        for (std::size_t a = 0; a < problem_.devices; ++a)
+            for (std::size_t b = 0; b < problem_.devices; ++b)
+                if (a != b && (problem_.latency(a, b) > 0 || problem_.per_byte(a, b) > 0)) return false;
+        return true;
+    }
+
+private:
+    static constexpr double kRounding = 4e-16;  // of a sum
+
+    static std::size_t last_within(const std::vector<double>& sums, std::size_t i, double limit) {
+        limit += kRounding * sums.back();
+        const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(i);
+        return i + static_cast<std::size_t>(std::upper_bound(begin, sums.end(), limit) - begin) - 1;
+    }
+
+    const Problem& problem_;
+    std::vector<double> sum_, memory_, messages_, bytes_;
+    std::vector<std::uint32_t> pin_, other_pin_;  ///< the next pinned node, and the next with another pin
+};
+
+/// Marks intervals (i, end] for ascending i, and yields their union from `low` on.
+class Cover {
+public:
+    explicit Cover(std::size_t size) : marks_(size + 2, 0) {}
+
+    void add(std::size_t i, std::size_t end) {
+        if (end <= i) return;
+        ++marks_[i + 1];
+        --marks_[end + 1];
+        first_ = std::min(first_, i + 1);
+        last_ = std::max(last_, end);
+    }
+    Positions take(std::size_t low, bool only_last) {
+        Positions out;
+        int open = 0;
+        for (std::size_t i = first_; i <= last_; ++i) {
+            open += marks_[i];
+            marks_[i] = 0;
+            if (open > 0 && i >= low) out.push_back(static_cast<std::uint32_t>(i));
+        }
+        if (first_ <= last_) marks_[last_ + 1] = 0;
+        if (only_last && out.size() > 1) out = {out.back()};
+        first_ = marks_.size();
+        last_ = 0;
+        return out;
+    }
+
+private:
+    std::vector<int> marks_;
+    std::size_t first_ = SIZE_MAX, last_ = 0;
+};
+
+}  // namespace dse::partition
