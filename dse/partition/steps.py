@@ -13,10 +13,11 @@ from dse.partition.devices import Devices
 from dse.partition.graph import ModelGraph
 from dse.simulators import NativeSimulator, Recording
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.trace_nodes import TraceNode, trace_of
 from dse.training.schedules.pipeline import schedule_named
 from dse.training.schedules.recurrence import BACKWARD, FORWARD, WEIGHT, Operation, operations
 from dse.training.traces import traced_system
-from dse.workloads.nodes import TRACE_TFLOPS, TraceNode, compute_node, message_node, trace_of
+from dse.workloads.nodes import TRACE_TFLOPS, compute_node, message_node
 from dse.workloads.traces import ImportedWorkload, workload_of
 
 _FREE_GBPS = 10**9

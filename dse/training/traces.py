@@ -10,12 +10,12 @@ from dataclasses import replace
 from dse import _engine
 from dse.simulators.native import NativeSimulator
 from dse.systems import SystemSpec
+from dse.trace_nodes import TraceNode
 from dse.training.programs import Detached, Join, Receive, Send, Step, Tag, programs
 from dse.training.structure import Collective, Compute, NetworkTimes, StepStructure
 from dse.workloads.nodes import (
     TRACE_TFLOPS,
     MessageEnd,
-    TraceNode,
     collective_node,
     compute_node,
     message_node,

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from dse.planner.simulation.passes import Pass, order_of
 from dse.planner.simulation.work import FORWARD_SHARE, Message, PlanWork, Replica, StageWork
-from dse.workloads.nodes import MessageEnd, TraceNode, collective_node, compute_node, message_node, trace_of
+from dse.trace_nodes import TraceNode, trace_of
+from dse.workloads.nodes import MessageEnd, collective_node, compute_node, message_node
 from dse.workloads.traces import ImportedWorkload, workload_of
 
 NS_PER_MS = 1e6

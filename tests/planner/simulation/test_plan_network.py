@@ -8,7 +8,8 @@ from dse import _engine
 from dse.planner.cluster import Host, MixedCluster
 from dse.planner.costs.ranks import Ranks
 from dse.planner.simulation.network import engine_network
-from dse.workloads.nodes import compute_node, message_node, trace_of
+from dse.trace_nodes import trace_of
+from dse.workloads.nodes import compute_node, message_node
 from dse.workloads.traces import workload_of
 
 MB = 1_000_000
