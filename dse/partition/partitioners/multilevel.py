@@ -15,7 +15,7 @@ from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
 
 # Nodes and edges that all cycles of a run together may pass through, about; and what is left of them for
 # graphs of any size.
-_WORK = 1_500_000
+_WORK = 4_800_000
 _LEAST, _MOST = 2, 300
 # Where no start keeps the limits, a search for the first partition that does.
 _RESCUE_NODES = 3000

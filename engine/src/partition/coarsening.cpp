@@ -110,30 +110,38 @@ CutGraph cut_graph(const Problem& problem) {
     return graph;
 }
 
+CutGraph contracted(const CutGraph& graph, const std::vector<std::uint32_t>& coarse_of, std::size_t nodes) {
+    CutGraph coarse;
+    coarse.nodes = nodes;
+    coarse.weight.assign(nodes, 0.0);
+    coarse.memory.assign(nodes, 0.0);
+    coarse.pinned.assign(nodes, -1);
+    std::vector<Arc> arcs;
+    arcs.reserve(graph.neighbour.size());
+    for (std::size_t v = 0; v < graph.nodes; ++v) {
+        const std::uint32_t set = coarse_of[v];
+        coarse.weight[set] += graph.weight[v];
+        coarse.memory[set] += graph.memory[v];
+        if (graph.pinned[v] >= 0) coarse.pinned[set] = graph.pinned[v];
+        for (std::uint32_t k = graph.start[v]; k < graph.start[v + 1]; ++k)
+            if (set != coarse_of[graph.neighbour[k]])
+                arcs.push_back({set, coarse_of[graph.neighbour[k]], graph.out[k], graph.in[k]});
+    }
+    set_rows(coarse, arcs);
+    return coarse;
+}
+
 CutGraph coarsened(const CutGraph& graph, const std::vector<const Labels*>& kept, double heaviest,
                    Random& random, std::vector<std::uint32_t>& coarse_of) {
     const std::vector<std::uint32_t> mate = Matching(graph, kept, heaviest).run(random);
     coarse_of.assign(graph.nodes, kUnmatched);
-    CutGraph coarse;
+    std::uint32_t nodes = 0;
     for (std::uint32_t v = 0; v < graph.nodes; ++v) {
         if (coarse_of[v] != kUnmatched) continue;
-        coarse_of[v] = static_cast<std::uint32_t>(coarse.nodes++);
-        coarse.weight.push_back(graph.weight[v]);
-        coarse.memory.push_back(graph.memory[v]);
-        coarse.pinned.push_back(graph.pinned[v]);
-        if (mate[v] == kUnmatched) continue;
-        coarse_of[mate[v]] = coarse_of[v];
-        coarse.weight.back() += graph.weight[mate[v]];
-        coarse.memory.back() += graph.memory[mate[v]];
+        coarse_of[v] = nodes++;
+        if (mate[v] != kUnmatched) coarse_of[mate[v]] = coarse_of[v];
     }
-    std::vector<Arc> arcs;
-    arcs.reserve(graph.neighbour.size());
-    for (std::size_t v = 0; v < graph.nodes; ++v)
-        for (std::uint32_t k = graph.start[v]; k < graph.start[v + 1]; ++k)
-            if (coarse_of[v] != coarse_of[graph.neighbour[k]])
-                arcs.push_back({coarse_of[v], coarse_of[graph.neighbour[k]], graph.out[k], graph.in[k]});
-    set_rows(coarse, arcs);
-    return coarse;
+    return contracted(graph, coarse_of, nodes);
 }
 
 }  // namespace dse::partition

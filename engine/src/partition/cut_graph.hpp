@@ -25,6 +25,13 @@ CutGraph cut_graph(const Problem& problem);
 CutGraph coarsened(const CutGraph& graph, const std::vector<const Labels*>& kept, double heaviest,
                    Random& random, std::vector<std::uint32_t>& coarse_of);
 
+/// The graph whose `nodes` are sets of nodes of this one; a set is pinned where one of its nodes is.
+CutGraph contracted(const CutGraph& graph, const std::vector<std::uint32_t>& coarse_of, std::size_t nodes);
+
+/// About `count` pieces of such a row as `split_in_a_row` has, cut where the least crosses: the piece of each
+/// node.
+std::vector<std::uint32_t> row_segments(const CutGraph& graph, std::size_t count, int kind, Random& random);
+
 /// A partition by recursive bisection, halves grown from random nodes.
 Labels bisected(const CutGraph& graph, const Problem& problem, const std::vector<std::uint32_t>& devices,
                 Random& random);

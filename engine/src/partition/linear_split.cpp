@@ -1,6 +1,8 @@
 // Partitions of a graph that is laid out in a row: the cheapest contiguous pieces, by dynamic programming.
 #include <deque>
+#include <iterator>
 #include <numeric>
+#include <set>
 
 #include "partition/cut_graph.hpp"
 
@@ -58,12 +60,56 @@ std::vector<std::uint32_t> long_row(const CutGraph& graph, Random& random) {
     return order;
 }
 
+std::vector<std::uint32_t> row_of(const CutGraph& graph, int kind, Random& random) {
+    return kind == 3 ? long_row(graph, random) : some_row(graph, kind, random);
+}
+
+/// What crosses the place before each node of a row.
+std::vector<double> crossings(const CutGraph& graph, const std::vector<std::uint32_t>& row) {
+    std::vector<std::uint32_t> place(graph.nodes);
+    for (std::uint32_t k = 0; k < graph.nodes; ++k) place[row[k]] = k;
+    std::vector<double> crossing(graph.nodes + 1, 0.0);
+    for (std::uint32_t v = 0; v < graph.nodes; ++v)
+        for (std::uint32_t e = graph.start[v]; e < graph.start[v + 1]; ++e) {
+            const std::uint32_t from = place[v], to = place[graph.neighbour[e]];
+            if (from >= to) continue;
+            crossing[from + 1] += graph.out[e] + graph.in[e];
+            crossing[to + 1] -= graph.out[e] + graph.in[e];
+        }
+    std::partial_sum(crossing.begin(), crossing.end(), crossing.begin());
+    return crossing;
+}
+
 }  // namespace
+
+std::vector<std::uint32_t> row_segments(const CutGraph& graph, std::size_t count, int kind, Random& random) {
+    const std::vector<std::uint32_t> row = row_of(graph, kind, random);
+    const std::vector<double> crossing = crossings(graph, row);
+    std::vector<double> sum(graph.nodes + 1, 0.0);
+    for (std::size_t k = 0; k < graph.nodes; ++k) sum[k + 1] = sum[k] + graph.weight[row[k]];
+    std::vector<std::uint32_t> places(graph.nodes - 1);
+    std::iota(places.begin(), places.end(), 1U);
+    std::shuffle(places.begin(), places.end(), random);
+    std::stable_sort(places.begin(), places.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return crossing[a] < crossing[b]; });
+    const double apart = sum.back() / (4 * static_cast<double>(count));
+    std::set<std::uint32_t> ends{0, static_cast<std::uint32_t>(graph.nodes)};
+    for (const std::uint32_t place : places) {
+        if (ends.size() > count) break;
+        const auto after = ends.upper_bound(place);
+        if (sum[*after] - sum[place] >= apart && sum[place] - sum[*std::prev(after)] >= apart)
+            ends.insert(place);
+    }
+    std::vector<std::uint32_t> segment(graph.nodes);
+    std::uint32_t number = 0;
+    for (auto end = std::next(ends.begin()); end != ends.end(); ++end, ++number)
+        for (std::uint32_t k = *std::prev(end); k < *end; ++k) segment[row[k]] = number;
+    return segment;
+}
 
 Labels split_in_a_row(const CutGraph& graph, const Problem& problem,
                       const std::vector<std::uint32_t>& devices, int kind, Random& random) {
-    const std::vector<std::uint32_t> row =
-        kind == 3 ? long_row(graph, random) : some_row(graph, kind, random);
+    const std::vector<std::uint32_t> row = row_of(graph, kind, random);
     const std::size_t n = graph.nodes, pieces = devices.size();
     std::vector<std::uint32_t> place(n);
     std::vector<double> sum(n + 1, 0.0);

@@ -15,6 +15,7 @@ constexpr std::size_t kMostLevels = 40;
 constexpr std::size_t kPopulation = 8;
 constexpr std::size_t kLongestRow = 6000;
 constexpr int kStartsPerPopulation = 10;
+constexpr std::size_t kSegments = 2;  ///< per device, at least
 
 /// Devices in an order in which near ones are next to each other: each is the nearest to those before it.
 std::vector<std::uint32_t> nearest_first(const Problem& problem) {
@@ -140,6 +141,24 @@ public:
         return labels.empty() ? Member{} : improve(std::move(labels));
     }
 
+    /// From segments of a row, dealt out as wholes: a few narrow places may divide a graph better than any
+    /// contiguous pieces do.
+    Member segments(int kind) {
+        if (finest_.nodes < 2 * problem_.devices) return {};
+        const std::size_t count = problem_.devices * (kSegments << (random_() % 4));
+        const std::vector<std::uint32_t> segment =
+            row_segments(finest_, std::min(count, finest_.nodes), kind, random_);
+        const CutGraph coarse =
+            contracted(finest_, segment, *std::max_element(segment.begin(), segment.end()) + 1);
+        Labels dealt = bisected(coarse, problem_, devices_, random_);
+        refine(coarse, problem_, dealt, true, random_);
+        Labels labels(finest_.nodes);
+        for (std::size_t v = 0; v < labels.size(); ++v) {
+            labels[v] = finest_.pinned[v] >= 0 ? finest_.pinned[v] : dealt[segment[v]];
+        }
+        return improve(std::move(labels));
+    }
+
     Member improve(Labels labels) {
         Member member{std::move(labels), kInfinite, false};
         member.feasible = refine(finest_, problem_, member.labels, false, random_);
@@ -197,6 +216,8 @@ void evolve(const Problem& problem, Multilevel& levels, const Effort& effort,
         add(population, levels.cycle(nullptr, nullptr));
         Member row = levels.row(start % 4);
         if (!row.labels.empty()) add(population, std::move(row));
+        Member dealt = levels.segments(start % 4);
+        if (!dealt.labels.empty()) add(population, std::move(dealt));
     }
     for (int cycle = 0; cycle < effort.cycles && !expired(); ++cycle) {
         const std::size_t first = levels.random()() % population.size();

@@ -11,7 +11,9 @@ constexpr int kMostPasses = 12;
 constexpr std::size_t kPatience = 250;  ///< moves of a pass without a new best
 constexpr std::size_t kLocalPatience = 40;
 constexpr std::size_t kMostLocal = 20'000;  ///< nodes of a level that is climbed locally
-constexpr std::size_t kFewTargets = 8;      ///< so many devices are all tried, neighbours or not
+constexpr std::size_t kMostEjected = 2000;  ///< nodes of a level on which chains of moves are tried
+constexpr std::size_t kLongestChain = 6;
+constexpr std::size_t kFewTargets = 8;  ///< so many devices are all tried, neighbours or not
 
 struct Target {
     std::int32_t device = -1;
@@ -56,14 +58,15 @@ public:
         for (int round = 0; round < kMostPasses; ++round) {
             for (int pass = 0; pass < kMostPasses && climb(queue); ++pass) {
             }
-            if (graph_.nodes > kMostLocal || !climb_locally(queue)) break;
+            const bool local = graph_.nodes <= kMostLocal && climb_locally(queue);
+            if (!local && !(feasible && has_full_devices() && eject())) break;
         }
         return feasible;
     }
 
 private:
     bool fits_on(std::size_t v, std::size_t b) const {
-        return fits(load_[b] + graph_.weight[v], limit_) &&
+        return fits(load_[b] + graph_.weight[v], limit_ + beyond_) &&
                fits(memory_[b] + graph_.memory[v], problem_.capacity[b]);
     }
 
@@ -232,6 +235,52 @@ private:
         return saved > 0;
     }
 
+    bool has_full_devices() const { return limit_ < kInfinite && graph_.nodes <= kMostEjected; }
+
+    /// Where devices are full, no node can move alone: one moves in and drives another out, which may drive
+    /// out a third. Chains from every node of the boundary, each kept if it ends within the limits at a gain.
+    bool eject() {
+        std::vector<std::uint32_t> boundary;
+        for (std::uint32_t v = 0; v < graph_.nodes; ++v)
+            if (is_boundary(v)) boundary.push_back(v);
+        std::shuffle(boundary.begin(), boundary.end(), random_);
+        beyond_ = *std::max_element(graph_.weight.begin(), graph_.weight.end());
+        bool saved = false;
+        for (const std::uint32_t v : boundary) saved = eject_from(v) || saved;
+        beyond_ = 0;
+        return saved;
+    }
+
+    bool eject_from(std::uint32_t v) {
+        std::vector<std::pair<std::uint32_t, std::int32_t>> moves;  // node, device before
+        double sum = 0;
+        Target target = best_target(v, false);
+        while (target.device >= 0 && moves.size() < kLongestChain) {
+            sum += target.gain;
+            moves.emplace_back(v, labels_[v]);
+            const std::size_t full = at(target.device);
+            move(v, full);
+            if (fits(load_[full], limit_)) {
+                if (sum > 1e-9 * (1 + std::abs(target.gain))) return true;
+                break;
+            }
+            target = {};
+            for (std::uint32_t u = 0; u < graph_.nodes; ++u) {
+                if (at(labels_[u]) != full || was_moved(moves, u)) continue;
+                const Target next = best_target(u, true);
+                if (next.gain <= target.gain) continue;
+                target = next;
+                v = u;
+            }
+        }
+        for (std::size_t k = moves.size(); k-- > 0;) move(moves[k].first, at(moves[k].second));
+        return false;
+    }
+
+    static bool was_moved(const std::vector<std::pair<std::uint32_t, std::int32_t>>& moves, std::uint32_t v) {
+        return std::any_of(moves.begin(), moves.end(), [&](const auto& moved) { return moved.first == v; });
+    }
+
     /// Moves the node of the highest gain, also at a loss, until `patience` moves have brought nothing; takes
     /// back what came after the best. Returns what was saved.
     double follow(GainBuckets& queue, std::size_t patience) {
@@ -280,6 +329,7 @@ private:
     std::vector<std::uint32_t> touched_;
     bool sharding_, are_alike_ = true;
     double alike_ = 0, limit_;
+    double beyond_ = 0;  ///< by how much a load may pass its limit for the time being
     std::size_t lightest_ = 0;
 };
 
