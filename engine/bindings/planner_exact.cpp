@@ -36,17 +36,23 @@ public:
 
     bool operator()() {
         if (stopped_) return true;
+        heed([this] { checkpoint_.look(); });
+        stopped_ |= dse::Cancellation::Clock::now() >= deadline_;
+        return stopped_;
+    }
+    bool interrupted() const { return interrupted_; }
+
+    /// Calls what may run Python, where Ctrl-C is a reason to stop and no error.
+    template <typename Work>
+    void heed(Work work) {
         try {
-            checkpoint_.look();
+            work();
         } catch (nb::python_error& error) {
             const nb::gil_scoped_acquire acquire;
             if (!error.matches(PyExc_KeyboardInterrupt)) throw;
             interrupted_ = stopped_ = true;
         }
-        stopped_ |= dse::Cancellation::Clock::now() >= deadline_;
-        return stopped_;
     }
-    bool interrupted() const { return interrupted_; }
 
 private:
     dse::Checkpoint checkpoint_;
@@ -123,7 +129,10 @@ auto search_in_time(const PlanningProblem& problem, const std::vector<std::vecto
         limits.boxes = boxes;
         limits.keep = keep;
         limits.stop = [&stop] { return stop(); };
-        if (progress) limits.progress = *progress;
+        if (progress)
+            limits.progress = [&](double best_ms, double bound_ms) {
+                stop.heed([&] { (*progress)(best_ms, bound_ms); });
+            };
         return exact::search_anytime(problem, sequences, limits);
     });
     std::vector<BoxTuple> leaves;

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from dataclasses import replace
 
 from hypothesis import given, settings
@@ -72,6 +75,22 @@ def test_a_time_limit_keeps_the_best_plan_so_far() -> None:
     result = ExactPlanner().plan(problem, "strict", Limits(time_limit_s=0.01))
     check_strict_promises(problem, result)
     assert not result.optimal
+
+
+def test_ctrl_c_keeps_the_best_plan_so_far() -> None:
+    problem = large_problem(hosts_per_type=32, layers=64, gbs=64, hidden=4096)
+    said: list[str] = []
+
+    def press(line: str) -> None:
+        if not said:
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        said.append(line)
+
+    result = AnytimePlanner().plan(problem, "strict", Limits(), press)
+    check_strict_promises(problem, result)
+    assert said[-1] == "interrupted: the best plan so far is the answer"
+    assert not result.optimal
+    assert result.certificate is None or result.bound_ms is not None
 
 
 def test_only_a_search_of_all_plans_says_that_none_fits() -> None:
