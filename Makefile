@@ -15,7 +15,7 @@ FUZZ_COMPILER ?= $(or $(shell command -v clang++),$(shell command -v c++))
 
 .DEFAULT_GOAL := help
 .PHONY: help install sweep bench test lint types unit nightly engine-test sanitize coverage format stubs lock clean
-.PHONY: torch build-astrasim validate-cli fuzz chaos docs reference calibrate
+.PHONY: torch wasm build-astrasim validate-cli fuzz chaos docs reference calibrate
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -63,6 +63,13 @@ reference: $(STAMP)  ## write docs/reference.md from the schema of conf/
 
 torch: $(STAMP)  ## add PyTorch (CPU) and onnx, for the tests of partitions that need them; 200 MB
 	$(PIP) --quiet torch==2.13.0 'onnx>=1.17'
+
+wasm: dse/explorer/dse_engine.wasm  ## the engine for live pages (dse explore); with npm it gets smaller and faster
+
+# The versions are those of engine/wasm/build.py: the same bytes everywhere.
+dse/explorer/dse_engine.wasm: $(BASE) engine/wasm/build.py engine/wasm/exception_tag.s $(ENGINE)
+	$(PIP) --quiet ziglang==0.17.1
+	$(BIN)/python engine/wasm/build.py --jobs $(JOBS)
 
 test: lint types engine-test unit  ## lint, types, the engine's tests and all Python tests
 

@@ -21,6 +21,7 @@ from benchmarks.scaleout import executors, throughput
 from benchmarks.search import search
 from benchmarks.structure import structure
 from benchmarks.synthesis import synthesis
+from benchmarks.wasm import wasm
 
 RESULTS = Path(__file__).with_name("results")
 SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
@@ -40,6 +41,7 @@ SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
     "planning": planning,
     "partition": partition,
     "structure": structure,
+    "wasm": wasm,
     "side_by_side": sections.measured_references,
 }
 

@@ -83,6 +83,10 @@ _SHOWN = {
         *("name", "first_s", "again_s", "preconditions_hold", "closed_equal", "slot_equal"),
         "largest_difference_pct",
     ),
+    "wasm": (
+        *("name", "changed", "points", "page_s", "page_max_s", "native_s", "ratio_to_native", "start_s"),
+        *("first_s", "memory_bytes"),
+    ),
     "side_by_side": (
         *("name", "strategy", "total_s", "reference", "reference_s", "equal_figures", "equal_traces"),
         "ratio",
@@ -174,7 +178,13 @@ def summary(results: Mapping[str, Sequence[Row]]) -> str:
             f"by classes and event by event: {len(equal)} points, {sum(equal):,.0f} ranks, all metrics equal"
         )
     return "\n".join(
-        [*lines, *_scaleout_lines(results), *_synthesis_lines(results), *_planning_lines(results)]
+        [
+            *lines,
+            *_scaleout_lines(results),
+            *_synthesis_lines(results),
+            *_planning_lines(results),
+            *_wasm_lines(results),
+        ]
     )
 
 
@@ -191,6 +201,15 @@ def _planning_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
         f"  (target {_number(row, 'target_s') * 1e3:,.0f} ms)"
         for row in results.get("planning", ())
         if row["target_s"] is not None
+    ]
+
+
+def _wasm_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
+    return [
+        f"{row['name']}, {row['points']} points in a page after a change of the {row['changed']}: "
+        f"{_number(row, 'page_s') * 1e3:,.0f} ms, {_number(row, 'ratio_to_native'):.1f} times native"
+        "  (target 300 ms, 4)"
+        for row in results.get("wasm", ())
     ]
 
 

@@ -100,11 +100,11 @@ def _keys(verb: str, word: str) -> list[str]:
         choices = [path.stem for path in folder.glob("*.yaml")] if group.isidentifier() else []
         return _starting(word, (f"{group}={choice}" for choice in choices))
     names = [entry.name.replace(".N.", ".0.") for entry in entries(ConfigSchema)]
-    used = [name for name in names if use_of(name)[0] in ("", verb)]
+    used = [name for name in names if verb in (use_of(name)[0] or (verb,))]
     depth = word.count(".") + 1
     shown = {f"{name}=" if name.count(".") < depth else _first(name, depth) for name in used}
     groups = {f"{path.name}=" for path in conf_folder().iterdir() if path.name in GROUPS}
-    return _starting(word, shown | {group for group in groups if use_of(group[:-1])[0] in ("", verb)})
+    return _starting(word, shown | {group for group in groups if verb in (use_of(group[:-1])[0] or (verb,))})
 
 
 def _first(name: str, parts: int) -> str:

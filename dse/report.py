@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dse.cli import ArgumentParser, add_memory_cap, asked_cap, beside, called_as, print_notes, run
 from dse.errors import InputError
 from dse.files import check_output, write_output
 from dse.studies import StudyStore
 from dse.units import format_bytes
+
+if TYPE_CHECKING:
+    from dse.answers import Cap
 
 DEFAULT_MAX_POINTS = 2000
 
@@ -22,7 +26,11 @@ def parser() -> ArgumentParser:
     )
     parser.add_argument("study", help="the folder of a study, such as results/llama70b-system1")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="the page (default: beside the study, results/<study>.html)"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the page (default: beside the study, results/<study>.html; with --live "
+        "results/<study>-explorer.html)",
     )
     add_memory_cap(parser, "no cap")
     parser.add_argument("--title", help="the title of the page; by default the question of the study")
@@ -32,6 +40,11 @@ def parser() -> ArgumentParser:
         default=str(DEFAULT_MAX_POINTS),
         help="points of each question that the page has; of a larger study the best ones and a sample "
         "(default %(default)s)",
+    )
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="a page in which the engine itself runs, with a slider for every number, as of dse explore",
     )
     return parser
 
@@ -47,8 +60,14 @@ def main(argv: Sequence[str]) -> int:
     limit = arguments.max_points
     if not (limit.isascii() and limit.isdigit() and len(limit) < 10 and int(limit) > 0):
         raise InputError(f"--max-points '{limit}' must be an integer from 1, such as {DEFAULT_MAX_POINTS}")
-    output = beside(arguments.study, ".html") if arguments.output is None else Path(arguments.output)
+    ending = "-explorer.html" if arguments.live else ".html"
+    output = beside(arguments.study, ending) if arguments.output is None else Path(arguments.output)
     check_output(output, "--output")
+    if arguments.live:
+        page = _live_page(arguments.study, asked, arguments.title, int(limit))
+        write_output(output, page, "--output")
+        print(f"{output}: {format_bytes(len(page))}, open it in a browser")
+        return 0
     from dse.answers import study_cap
     from dse.reports import render_page, report_data
 
@@ -67,6 +86,18 @@ def main(argv: Sequence[str]) -> int:
     write_output(output, page, "--output")
     print(f"{output}: {format_bytes(len(page))}, open it in a browser")
     return 0
+
+
+def _live_page(study: str, asked: Cap | None, title: str | None, max_points: int) -> bytes:
+    """The page of the first question of a study; static, with a note why, where it cannot be live."""
+    from dse.explorer import page_data, render_page, subject_of_study, without_engine
+
+    subject, notes = subject_of_study(
+        StudyStore(study), cap=asked, title=title, max_points=max_points, reason=without_engine()
+    )
+    data = page_data(subject)
+    print_notes([*notes, *([f"the page is static: {data['why_static']}"] if not data["live"] else [])])
+    return render_page(data).encode()
 
 
 if __name__ == "__main__":

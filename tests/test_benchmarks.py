@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from outside import astrasim_program, stage_checkout
+
+from dse.explorer.engine_file import engine_file
 
 ROOT = Path(__file__).parents[1]
 SECTIONS = (
@@ -70,6 +73,18 @@ def test_both_methods_agree_on_every_rank_of_the_twin(results: Path) -> None:
         ("general", "the general engine was asked for", 16),
     ]
     assert all(row["peak_bytes"] > row["start_bytes"] > 2**20 for row in twins)
+
+
+@pytest.mark.skipif(engine_file() is None, reason="the engine for pages has not been built: make wasm")
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_the_engine_of_a_page_is_measured_beside_the_native_one(tmp_path: Path) -> None:
+    done = bench(tmp_path, "--only", "wasm", "--no-plots")
+    assert done.returncode == 0, done.stderr
+    rows = pq.read_table(tmp_path / "wasm.parquet").to_pylist()
+    assert [row["changed"] for row in rows] == ["model", "system"]
+    assert all(row["points"] == 30 and row["page_s"] > 0 and row["native_s"] > 0 for row in rows)
+    assert all(row["gzip_bytes"] < row["module_bytes"] for row in rows)
+    assert "times native  (target 300 ms, 4)" in done.stdout
 
 
 def test_a_study_is_swept_resumed_and_asked(results: Path) -> None:

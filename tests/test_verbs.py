@@ -22,6 +22,7 @@ NAMES = [
     "compare",
     "completion",
     "explain",
+    "explore",
     "partition",
     "pipeline",
     "plan",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 _WORDS = {"int": "integer", "float": "number", "str": "text", "bool": "true or false", "NoneType": "null"}
@@ -37,8 +37,13 @@ def entries(schema: type, prefix: str = "") -> Iterator[Entry]:
         default = field.default if factory is dataclasses.MISSING else factory()
         meaning, astrasim = field.metadata["meaning"], field.metadata["astrasim"]
         if not prefix and field.metadata["only"]:
-            meaning = f"`dse.{field.metadata['only']}` only: {meaning}"
+            meaning = f"{commands_text(field.metadata['only'].split())} only: {meaning}"
         yield Entry(name, _kind(hint), meaning, astrasim, default)
+
+
+def commands_text(commands: Sequence[str]) -> str:
+    """Name commands, as "`dse.sweep` and `dse.explore`"."""
+    return " and ".join(f"`dse.{command}`" for command in commands)
 
 
 def _kind(hint: Any) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.config.compose import compose_config
-from dse.config.entries import Entry, entries
+from dse.config.entries import Entry, commands_text, entries
 from dse.config.schema import ConfigSchema
 from dse.config.uses import use_of
 from dse.files import conf_folder
@@ -22,8 +22,8 @@ Every key of the configuration, with the default that `conf/` gives it. How keys
 what may be an axis: [configuration.md](configuration.md).
 
 `N` is the number of an entry of a list, from 0. *Given* means that each entry or file must have the key.
-A key that only `dse.sweep` or only `dse.point` uses says so; the other one refuses it on its command line,
-and says what to write instead.
+A key that only some of `dse.sweep`, `dse.explore` and `dse.point` use says so; the others refuse it on their
+command line, and say what to write instead.
 """
 _NOTES = {
     "model": "The defaults are those of `model=llama70b`; a file of `conf/model` sets the sizes. In place of "
@@ -109,7 +109,7 @@ def _section(
     if group in GROUPS:
         lines += [f"Choices: {', '.join(f'`{group}={choice}`' for choice in _choices(group))}.", ""]
     if group and (only := use_of(group)[0]):
-        lines += [f"For `dse.{only}` only.", ""]
+        lines += [f"For {commands_text(only)} only.", ""]
     if group in _NOTES:
         lines += [_NOTES[group], ""]
     lines += ["| Key | Type | Default | Meaning |" + (" ASTRA-sim |" if astrasim else "")]

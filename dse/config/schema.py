@@ -27,13 +27,13 @@ class ConfigSchema:
     )
     results_dir: str = key(
         "folder of studies",
-        only="sweep",
+        only="sweep explore",
         instead="which stores nothing; leave it out, or write python -m dse.sweep",
     )
     memory_cap: str | None = key(
         "largest peak memory of a rank, with a unit: B, kB, MB, GB, TB (powers of 1000), KiB,"
         " MiB, GiB, TiB (powers of 1024); null: the memory of the accelerator, 80GB on systems without one",
-        only="sweep",
+        only="sweep explore",
         instead="which prints the peak memory of its point, whatever it is; leave it out",
     )
     recompute: list[str] = key(
@@ -41,7 +41,7 @@ class ConfigSchema:
         "[again](results.md#columns)",
         factory=list,
         only="sweep",
-        instead="which always evaluates its point; leave it out",
+        instead="which always evaluates anew; leave it out",
     )
     export: str | None = key(
         "folder for traces and ASTRA-sim's files",
@@ -51,7 +51,7 @@ class ConfigSchema:
     format: str = key(
         "table or json",
         only="point",
-        instead="which prints a table; for JSON write python -m dse.best results/STUDY --json",
+        instead="which has no other format; for JSON write python -m dse.best results/STUDY --json",
     )
     workload: WorkloadSchema = group(WorkloadSchema)
     strategy: StrategySchema = group(  # type: ignore[valid-type]
@@ -63,17 +63,17 @@ class ConfigSchema:
     model: ModelSchema = group(ModelSchema)
     space: SpaceSchema = group(
         SpaceSchema,
-        only="sweep",
+        only="sweep explore",
         instead="which evaluates one strategy; write strategy.dp=…, strategy.tp=…, or python -m dse.sweep",
     )
     search: SearchSchema = group(
         SearchSchema,
         only="sweep",
-        instead="which evaluates one strategy; leave it out, or write python -m dse.sweep",
+        instead="which searches nothing; leave it out, or write python -m dse.sweep",
     )
     executor: ExecutorSchema = group(
         ExecutorSchema,
         only="sweep",
-        instead="which evaluates its point in this process; leave it out, or write python -m dse.sweep",
+        instead="which needs no workers; leave it out, or write python -m dse.sweep",
     )
     simulator: SimulatorSchema = group(SimulatorSchema)

@@ -23,7 +23,7 @@ def refuse_unused(overrides: Sequence[Override], command: str) -> None:
     for override in overrides:
         line = str(override.input_line)
         only, instead = use_of(override.key_or_group)
-        if only and only != command:
+        if only and command not in only:
             name, value = override.key_or_group.rpartition(".")[2], line.partition("=")[2]
             if name == "strategy" or not value:  # a group of keys, or a key that is removed
                 name, value = "dp" if name == "strategy" else name, "…"
@@ -32,9 +32,10 @@ def refuse_unused(overrides: Sequence[Override], command: str) -> None:
             )
 
 
-def use_of(name: str) -> tuple[str, str]:
-    """Return the one command that uses a key or group (empty: all do), and what others say instead."""
-    only = instead = ""
+def use_of(name: str) -> tuple[tuple[str, ...], str]:
+    """Return the commands that use a key or group (empty: all do), and what others say instead."""
+    only: tuple[str, ...] = ()
+    instead = ""
     schema: Any = ConfigSchema
     for part in name.split("."):
         if not dataclasses.is_dataclass(schema):
@@ -42,7 +43,7 @@ def use_of(name: str) -> tuple[str, str]:
         found = next((field for field in dataclasses.fields(schema) if field.name == part), None)
         if found is None:
             break
-        only = found.metadata.get("only") or only
+        only = tuple(found.metadata.get("only", "").split()) or only
         instead = found.metadata.get("instead") or instead
         schema = typing.get_type_hints(schema)[part]
     return only, instead

@@ -22,8 +22,8 @@ MODEL_DIMENSIONS = (
     "num_layers",
 )
 _SWITCHES = ("gated_mlp", "tied_embeddings", "biases", "qkv_biases", "query_key_norms", "dropout")
-_MAX_LAYERS = 10_000
-_MAX_INSTANCES = 200_000  # layers times micro-batches: each is made, and takes some 35 kB
+MAX_LAYERS = 10_000
+MAX_INSTANCES = 200_000  # layers times micro-batches: each is made, and takes some 35 kB
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,12 @@ class ModelSpec:
                 "model.num_layers is 1; it must be at least 2: with a single layer the output embedding "
                 "is left unconnected, and the backward pass starts on its own"
             )
-        if self.num_layers > _MAX_LAYERS:
-            raise InputError(f"model.num_layers is {self.num_layers}; at most {_MAX_LAYERS} are allowed")
-        if (self.micro_batches or 1) * self.num_layers > _MAX_INSTANCES:
+        if self.num_layers > MAX_LAYERS:
+            raise InputError(f"model.num_layers is {self.num_layers}; at most {MAX_LAYERS} are allowed")
+        if (self.micro_batches or 1) * self.num_layers > MAX_INSTANCES:
             raise InputError(
                 f"model.micro_batches is {self.micro_batches}; with {self.num_layers} layers at most "
-                f"{_MAX_INSTANCES // self.num_layers} are allowed"
+                f"{MAX_INSTANCES // self.num_layers} are allowed"
             )
         if self.num_heads % (self.num_kv_heads or 1):
             raise InputError(

@@ -68,7 +68,7 @@ class Commands:
         words = [*start, *groups, *_changes(base_system, system, "system")]
         words += _changes(base_model, model, "model")
         notes = []
-        if options.get("divisibility", "stage") != "stage":
+        if options.get("divisibility", "stage") != "stage" and "predictor" not in options:
             words.append(f"workload.divisibility={hydra(options['divisibility'])}")
         if options.get("simulator", {}).get("name") == "astrasim":
             words += ["simulator=astrasim", "simulator.binary=PATH"]

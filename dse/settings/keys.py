@@ -20,8 +20,8 @@ def key(
 ) -> Any:
     """A field with its meaning, in Markdown with links as from docs/, and its name in ASTRA-sim's files.
 
-    `only` is the one command that uses the key (none: all do); the others refuse it and say `instead`, in
-    which {name} is the last part of the key and {value} what the user gave it.
+    `only` are the commands that use the key, with blanks between (none: all do); the others refuse it and say
+    `instead`, in which {name} is the last part of the key and {value} what the user gave it.
     """
     metadata = {"meaning": meaning, "astrasim": astrasim, "only": only, "instead": instead}
     if factory is not None:

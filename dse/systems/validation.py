@@ -32,14 +32,14 @@ INERT_KEYS = (
     "G",
 )
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
-_MAX_INTEGER = 2**31 - 1  # the reference's int
-_END_OF_TIME_NS = 2**53  # the engine has no later time; 104 days
-_MAX_SPEED = 1e30  # far above anything that is built, far below where products become infinite
+MAX_INTEGER = 2**31 - 1  # the reference's int
+END_OF_TIME_NS = 2**53  # the engine has no later time; 104 days
+MAX_SPEED = 1e30  # far above anything that is built, far below where products become infinite
 _END_OF_TIME = "the end of simulated time (104 days)"
-_MAX_NPUS = 2**24
+MAX_NPUS = 2**24
 _MOST_OF_A_SIZE = 2**32  # of a shape
-_MAX_QUEUES = 2**16  # of a dimension; each takes memory on every NPU
-_MAX_CHUNKS = 2**16  # of a collective; each is a stream of its own
+MAX_QUEUES = 2**16  # of a dimension; each takes memory on every NPU
+MAX_CHUNKS = 2**16  # of a collective; each is a stream of its own
 
 
 class InvalidSystem(InputError):  # noqa: N818 (says what the system is)
@@ -72,11 +72,11 @@ def validate(system: SystemSpec) -> None:
     _choice("collective_optimization", system.collective_optimization, COLLECTIVE_OPTIMIZATIONS)
     _integer("endpoint_delay_ns", system.endpoint_delay_ns, 0)
     _integer("active_chunks_per_dimension", system.active_chunks_per_dimension, 1)
-    _integer("preferred_dataset_splits", system.preferred_dataset_splits, 1, _MAX_CHUNKS)
-    _integer("queues_per_dimension", system.queues_per_dimension, 1, _MAX_QUEUES)
+    _integer("preferred_dataset_splits", system.preferred_dataset_splits, 1, MAX_CHUNKS)
+    _integer("queues_per_dimension", system.queues_per_dimension, 1, MAX_QUEUES)
     _number("injection_scale", system.injection_scale, zero_allowed=True)
-    if system.endpoint_delay_ns * system.injection_scale > _MAX_INTEGER:
-        problem = f"times endpoint_delay_ns {system.endpoint_delay_ns} must be at most {_MAX_INTEGER} ns"
+    if system.endpoint_delay_ns * system.injection_scale > MAX_INTEGER:
+        problem = f"times endpoint_delay_ns {system.endpoint_delay_ns} must be at most {MAX_INTEGER} ns"
         raise InvalidSystem("injection_scale", f"{system.injection_scale} {problem}")
     _check_roofline(system)
     if not system.local_memory_trace_filename:
@@ -100,15 +100,15 @@ def _check_network(system: SystemSpec) -> None:
     for index, dimension in enumerate(system.network):
         path = f"network.{index}"
         _choice(f"{path}.topology", dimension.topology, tuple(_engine.topologies()))
-        _integer(f"{path}.npus", dimension.npus, 2, _MAX_NPUS)
-        _number(f"{path}.bandwidth_gbps", dimension.bandwidth_gbps, zero_allowed=False, most=_MAX_SPEED)
+        _integer(f"{path}.npus", dimension.npus, 2, MAX_NPUS)
+        _number(f"{path}.bandwidth_gbps", dimension.bandwidth_gbps, zero_allowed=False, most=MAX_SPEED)
         _number(f"{path}.latency_ns", dimension.latency_ns, zero_allowed=True)
-        if dimension.latency_ns >= _END_OF_TIME_NS:
-            problem = f"is {dimension.latency_ns}; it must be below {_END_OF_TIME_NS} ns, {_END_OF_TIME}"
+        if dimension.latency_ns >= END_OF_TIME_NS:
+            problem = f"is {dimension.latency_ns}; it must be below {END_OF_TIME_NS} ns, {_END_OF_TIME}"
             raise InvalidSystem(f"{path}.latency_ns", problem)
         _check_shape(path, dimension)
-    if system.npus > _MAX_NPUS:
-        raise InvalidSystem("network", f"has {system.npus} NPUs in all; at most {_MAX_NPUS} are allowed")
+    if system.npus > MAX_NPUS:
+        raise InvalidSystem("network", f"has {system.npus} NPUs in all; at most {MAX_NPUS} are allowed")
 
 
 def _check_shape(path: str, dimension: Dimension) -> None:
@@ -146,9 +146,9 @@ def _check_types(system: SystemSpec) -> None:
             raise InvalidSystem(f"{path}.name", f"is {each.name!r}; it must have printable characters")
         if names.index(each.name) < index:
             raise InvalidSystem(f"{path}.name", f"is '{each.name}' again; every type has a name of its own")
-        _integer(f"{path}.npus", each.npus, 1, _MAX_NPUS)
+        _integer(f"{path}.npus", each.npus, 1, MAX_NPUS)
         for field in FOLLOWING:
-            _number(f"{path}.{field}", getattr(each, field), zero_allowed=False, most=_MAX_SPEED)
+            _number(f"{path}.{field}", getattr(each, field), zero_allowed=False, most=MAX_SPEED)
         _integer(f"{path}.memory_bytes", each.memory_bytes, 1, 2**62)
     count = sum(each.npus for each in system.npu_types)
     if count != system.npus:
@@ -168,7 +168,7 @@ def _check_degradations(system: SystemSpec) -> None:
         _integer(f"{path}.destination", fault.destination, 0)
         _number(f"{path}.bandwidth_factor", fault.bandwidth_factor, zero_allowed=False)
         _number(f"{path}.latency_factor", fault.latency_factor, zero_allowed=True)
-        _integer(f"{path}.at_ns", fault.at_ns, 0, _END_OF_TIME_NS - 1)
+        _integer(f"{path}.at_ns", fault.at_ns, 0, END_OF_TIME_NS - 1)
         if system.network_model != "congestion_aware":
             problem = f"needs network_model congestion_aware; {system.network_model} has no links"
             raise InvalidSystem(path, problem)
@@ -201,7 +201,7 @@ def _check_collectives(system: SystemSpec) -> None:
 def _check_roofline(system: SystemSpec) -> None:
     for field in ("peak_tflops", "memory_bandwidth_gbps"):
         value = getattr(system, field)
-        _number(field, value, zero_allowed=True, most=_MAX_SPEED)
+        _number(field, value, zero_allowed=True, most=MAX_SPEED)
         if value == 0 and system.roofline_enabled:
             raise InvalidSystem(field, "is 0; it must be greater than 0 unless the roofline model is off")
 
@@ -249,7 +249,7 @@ def _check_cluster(system: SystemSpec) -> None:
     for key, value in described.items():
         if value is None:
             raise InvalidSystem(key, "is null; a system with system.accelerator needs it")
-        _integer(key, value, 1, _MAX_NPUS)
+        _integer(key, value, 1, MAX_NPUS)
     if not system.tiers:
         raise InvalidSystem("tiers", "is empty; a system with system.accelerator needs at least one")
     npus = (system.nodes or 0) * (system.npus_per_node or 0)
@@ -265,7 +265,7 @@ def _choice(path: str, value: object, allowed: tuple[str, ...]) -> None:
         raise InvalidSystem(path, f"is {_show(value)}; allowed are {', '.join(allowed)}{hint}")
 
 
-def _integer(path: str, value: object, least: int, most: int = _MAX_INTEGER) -> None:
+def _integer(path: str, value: object, least: int, most: int = MAX_INTEGER) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InvalidSystem(path, f"is {_show(value)}; it must be an integer from {least} to {most}")
 

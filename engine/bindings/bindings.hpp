@@ -25,3 +25,4 @@ void bind_planner(nanobind::module_& m);
 void bind_planner_exact(nanobind::module_& m);
 void bind_planner_walk(nanobind::module_& m);
 void bind_partition(nanobind::module_& m);
+void bind_explorer(nanobind::module_& m);

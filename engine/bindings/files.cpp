@@ -15,6 +15,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/synthesis.hpp"
 #include "collectives/registry.hpp"
+#include "config/algorithm_rules.hpp"
 #include "config/csv_graph.hpp"
 #include "config/dimension_rules.hpp"
 #include "config/json.hpp"

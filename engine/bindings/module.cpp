@@ -1,5 +1,5 @@
 // The Python module dse._engine: errors, traces, costs, simulation, networks, files, synthesis, planning,
-// partition.
+// partition, the explorer.
 #include <nanobind/nanobind.h>
 
 #include <new>
@@ -60,4 +60,5 @@ NB_MODULE(_engine, m) {
     bind_planner_exact(m);
     bind_planner_walk(m);
     bind_partition(m);
+    bind_explorer(m);
 }

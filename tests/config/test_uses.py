@@ -26,16 +26,19 @@ SWEEP = "no effect on dse.sweep, "
         ("sweep", "strategy={dp:4}", "write space.dp=[…]"),
         ("sweep", "export=traces", "write python -m dse.point strategy.dp=… export=traces"),
         ("sweep", "format=json", "write python -m dse.best results/STUDY --json"),
+        ("explore", "strategy.dp=4", "which takes every strategy of the space; write space.dp=[4]"),
+        ("explore", "study=mine", "which stores nothing"),
+        ("explore", "search=random", "which searches nothing"),
         ("point", "space.tp=[1,2]", f"{POINT}which evaluates one strategy; write strategy.tp=…"),
         ("point", "space=full", "write strategy.dp=…, strategy.tp=…, or python -m dse.sweep"),
         ("point", "space.axes={model:[tiny]}", "write the fields, such as system.peak_tflops=900"),
         ("point", "search=random", "leave it out, or write python -m dse.sweep"),
         ("point", "search.seed=0", "leave it out, or write python -m dse.sweep"),
-        ("point", "executor=ray", "which evaluates its point in this process"),
+        ("point", "executor=ray", "which needs no workers"),
         ("point", "study=mine", "which stores nothing"),
         ("point", "results_dir=x", "which stores nothing"),
         ("point", "memory_cap=1GB", "which prints the peak memory of its point"),
-        ("point", "recompute=[failed]", "which always evaluates its point"),
+        ("point", "recompute=[failed]", "which always evaluates anew"),
     ],
 )
 def test_a_key_without_effect_is_refused_with_what_to_write(
@@ -72,12 +75,13 @@ def test_an_experiment_may_set_keys_of_both_commands(tmp_path: Path) -> None:
 
 def test_every_key_names_a_command_or_serves_all_and_the_reference_says_so() -> None:
     uses = {entry.name: use_of(entry.name)[0] for entry in entries(ConfigSchema)}
-    assert set(uses.values()) == {"", "sweep", "point"}
+    assert set(uses.values()) == {(), ("sweep",), ("sweep", "explore"), ("point",)}
     assert all(use_of(name)[1] for name, only in uses.items() if only)
     groups = {name.partition(".")[0] for name, only in uses.items() if not only}
     assert groups == {"workload", "system", "model", "simulator"}
     page = reference()
-    assert "| `memory_cap` | text, null | null | `dse.sweep` only: largest peak memory" in page
+    both = "`dse.sweep` and `dse.explore` only"
+    assert f"| `memory_cap` | text, null | null | {both}: largest peak memory" in page
     assert "## Strategy\n\nFor `dse.point` only.\n" in page
 
 

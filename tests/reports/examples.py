@@ -1,6 +1,7 @@
-"""Makes docs/examples again: reports and timelines of two pairs of the lab, and pictures of them.
+"""Makes docs/examples again: reports, timelines and explorers of two pairs of the lab, and pictures of them.
 
-Needs Chromium, Pillow and matplotlib: `python tests/reports/examples.py`.
+Needs Chromium, Pillow and matplotlib, for the explorers also what `make wasm` builds:
+`PYTHONPATH=tests python tests/reports/examples.py`; with the word `explorers` only these are made.
 """
 
 from __future__ import annotations
@@ -45,6 +46,13 @@ def make_page(name: str, work: Path) -> None:
     run(work, "dse.timeline", study, "--point", key, "-o", str(FOLDER / f"{name}.trace.json.gz"))
 
 
+def make_explorer(name: str, work: Path) -> None:
+    """The page in which the engine runs."""
+    model, system = name.split("-")
+    page = str(FOLDER / f"{name}-explorer.html")
+    run(work, "dse.explore", f"system={system}", f"model={model}", "--no-open", "-o", page)
+
+
 def run(work: Path, *line: str) -> str:
     """Run a command of the package; return what it prints."""
     command = [sys.executable, "-m", *line]
@@ -82,27 +90,63 @@ def draw_timeline(name: str) -> None:
     figure.savefig(FOLDER / f"{name}.timeline.png", dpi=100)
 
 
+def save_picture(browser: Chromium, name: str) -> None:
+    """What the window shows, in 256 colours."""
+    image = Image.open(io.BytesIO(browser.screenshot())).convert("RGB").quantize(256)
+    image.save(FOLDER / f"{name}.png", optimize=True)
+
+
+def picture_explorer(browser: Chromium, name: str) -> None:
+    """A series: links of another speed and what the old state was, then a map of winners."""
+    settled = "explorer.app.isIdle && explorer.app.frame && explorer.app.frame.isLive"
+    browser.prefer(prefers_reduced_motion="reduce")
+    browser.open(FOLDER / f"{name}-explorer.html", width=1340, height=860)
+    browser.until(settled)
+    browser.evaluate("document.documentElement.style.scrollbarWidth = 'none'")
+    browser.evaluate("explorer.state.set({ changes: { 'system.peak_tflops': 900 } })")
+    browser.until(settled)
+    for view in ("best", "scatter", "map"):
+        section = f"document.getElementById('view-{view}')"
+        done = "true" if view != "map" else f"/All of/.test({section}.textContent)"
+        # What stands above it grows when it is computed first, and moves it away.
+        for _ in range(60):
+            seen = f"{section}.scrollIntoView({{ block: 'center', behavior: 'instant' }})"
+            browser.evaluate("scrollTo(0, 0)" if view == "best" else seen)
+            browser.evaluate("new Promise((done) => setTimeout(done, 500))")
+            if browser.evaluate(done):
+                break
+        save_picture(browser, f"{name}-explorer-{view}")
+
+
 def main() -> None:
-    """Make both pages, then their pictures."""
+    """Make all pages, then their pictures."""
     program = found_chromium()
     if program is None:
         sys.exit("Chromium is needed")
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         for page, *_ in PICTURES:
-            make_page(page, Path(folder))
-        draw_timeline(PICTURES[0][0])
+            make_explorer(page, Path(folder))
+            if "explorers" not in sys.argv[1:]:
+                make_page(page, Path(folder))
         with Chromium(program, Path(folder)) as browser:
-            for page, picture, heading, (width, height) in PICTURES:
-                browser.open(FOLDER / f"{page}.html", width=width, height=height)
-                browser.evaluate("document.documentElement.style.scrollbarWidth = 'none'")
-                browser.evaluate(
-                    f"[...document.querySelectorAll('h3')].find((h) => h.textContent === '{heading}')"
-                    ".scrollIntoView({ behavior: 'instant' })"
-                )
-                browser.evaluate("new Promise((done) => setTimeout(done, 300))")
-                image = Image.open(io.BytesIO(browser.screenshot())).convert("RGB").quantize(256)
-                image.save(FOLDER / f"{picture}.png", optimize=True)
+            picture_explorer(browser, PICTURES[0][0])
+            if "explorers" not in sys.argv[1:]:
+                picture_reports(browser)
+
+
+def picture_reports(browser: Chromium) -> None:
+    """The parts of the reports that the guide shows."""
+    draw_timeline(PICTURES[0][0])
+    for page, picture, heading, (width, height) in PICTURES:
+        browser.open(FOLDER / f"{page}.html", width=width, height=height)
+        browser.evaluate("document.documentElement.style.scrollbarWidth = 'none'")
+        browser.evaluate(
+            f"[...document.querySelectorAll('h3')].find((h) => h.textContent === '{heading}')"
+            ".scrollIntoView({ behavior: 'instant' })"
+        )
+        browser.evaluate("new Promise((done) => setTimeout(done, 300))")
+        save_picture(browser, picture)
 
 
 if __name__ == "__main__":

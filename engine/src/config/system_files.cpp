@@ -7,6 +7,7 @@
 #include <set>
 
 #include "collectives/registry.hpp"
+#include "config/algorithm_rules.hpp"
 #include "config/json.hpp"
 #include "config/rules.hpp"
 #include "config/text.hpp"
@@ -177,18 +178,6 @@ void check_inert(const JsonFields& fields) {
 }
 
 }  // namespace
-
-std::string algorithm_problem(const std::string& name) {
-    try {
-        collectives::algorithm_named(name);
-        return {};
-    } catch (const InputError&) {
-        const std::vector<std::string> names = collectives::algorithm_names();
-        const std::vector<std::string_view> known(names.begin(), names.end());
-        return "is '" + excerpt(name) + "'; allowed are " + join(known) + ", " + collectives::window_rule() +
-               did_you_mean(name, known);
-    }
-}
 
 SystemFile parse_system(std::string_view text, const std::string& path) {
     constexpr std::array<std::string_view, 3> kPolicies = {"LIFO", "FIFO", "EXPLICIT"};

@@ -40,9 +40,6 @@ struct SystemOptions {
     double injection_scale = 1.0;  ///< of an endpoint delay that system.json states
 };
 
-/// What is wrong with the name of a collective algorithm and what is allowed; empty if nothing.
-std::string algorithm_problem(const std::string& name);
-
 /// Each of these throws an InputError that names file and key, what was got and what is allowed.
 SystemFile parse_system(std::string_view text, const std::string& path);
 std::vector<DimensionEntry> parse_network(std::string_view text, const std::string& path);

@@ -2,7 +2,7 @@
 #include "network/network.hpp"
 
 #include <cmath>
-#include <sstream>
+#include <cstdio>
 #include <string>
 
 #include "core/error.hpp"
@@ -13,9 +13,9 @@ namespace dse::network {
 namespace {
 
 std::string short_text(double value) {
-    std::ostringstream text;
-    text << value;
-    return text.str();
+    char text[32];  // a stream would bring the tables of all locales into a page
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
 }
 
 }  // namespace

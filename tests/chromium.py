@@ -45,6 +45,7 @@ class Chromium:
         self._numbers = itertools.count(1)
         self.requests: list[str] = []
         self.problems: list[str] = []
+        self._first: str | None = None
         self._loaded = False
         try:
             self._socket = websocket.create_connection(
@@ -110,17 +111,27 @@ class Chromium:
         elif method == "Page.loadEventFired":
             self._loaded = True
 
-    def open(self, file: Path, *, width: int = 1320, height: int = 900) -> None:
-        """Open a file and wait until it is loaded."""
+    def run_first(self, program: str) -> None:
+        """Run a program in every page before its own, in place of the last one."""
+        if self._first is not None:
+            self.call("Page.removeScriptToEvaluateOnNewDocument", identifier=self._first)
+        self._first = self.call("Page.addScriptToEvaluateOnNewDocument", source=program)["identifier"]
+
+    def open(self, file: Path, *, fragment: str = "", width: int = 1320, height: int = 900) -> None:
+        """Open a file anew, perhaps with a fragment of its address, and wait until it is loaded."""
         self.resize(width, height)
+        self._navigate("about:blank")  # else another fragment loads nothing
         self.requests.clear()
         self.problems.clear()
+        self._navigate(file.resolve().as_uri() + (fragment and f"#{fragment}"))
+
+    def _navigate(self, address: str) -> None:
         self._loaded = False
-        self.call("Page.navigate", url=file.resolve().as_uri())
+        self.call("Page.navigate", url=address)
         end = time.monotonic() + _ANSWER_SECONDS
         while not self._loaded:
             if time.monotonic() > end:
-                raise RuntimeError(f"{file} does not load")
+                raise RuntimeError(f"{address} does not load")
             self._wait_a_frame()
         self._wait_a_frame()
 
@@ -148,6 +159,18 @@ class Chromium:
         if "exceptionDetails" in answer:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
+
+    def until(self, condition: str, seconds: float = _ANSWER_SECONDS) -> None:
+        """Wait until a condition of JavaScript holds.
+
+        Raises:
+            RuntimeError: it does not in time.
+        """
+        end = time.monotonic() + seconds
+        while not self.evaluate(f"Boolean({condition})"):
+            if time.monotonic() > end:
+                raise RuntimeError(f"not within {seconds} s: {condition}; {self.problems}")
+            self._wait_a_frame()
 
     def click(self, x: float, y: float) -> None:
         """Move the mouse to a place of the window and click, as a hand does."""

@@ -1,0 +1,51 @@
+// Small helpers for elements: made, filled, and changed only where they differ.
+(() => {
+  "use strict";
+  const explorer = (globalThis.explorer ??= {});
+
+  // Attributes stand in an object, children are texts and elements; absent ones are left out.
+  function element(tag, ...parts) {
+    const made = document.createElement(tag);
+    for (const part of parts.filter((each) => each !== null && each !== undefined)) {
+      if (typeof part !== "object" || part instanceof Node) {
+        made.append(part);
+        continue;
+      }
+      for (const [name, value] of Object.entries(part)) {
+        if (value === true) made.setAttribute(name, "");
+        else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+      }
+    }
+    return made;
+  }
+
+  function setText(node, text) {
+    if (node.textContent !== text) node.textContent = text;
+  }
+
+  // A button that copies the text of an element; where there is no clipboard, the text is selected.
+  function copyButton(source, label, what) {
+    const button = element("button", { type: "button", class: "plain", "aria-label": `${label} ${what}` }, label);
+    button.addEventListener("click", async () => {
+      const range = document.createRange();
+      range.selectNodeContents(source);
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+      await copied(source.textContent, button);
+    });
+    return button;
+  }
+
+  async function copied(text, button) {
+    const label = button.textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Press Ctrl+C"; // files that were opened from a disk may have no clipboard
+    }
+    setTimeout(() => { button.textContent = label; }, 2000);
+  }
+
+  explorer.dom = { element, setText, copyButton, copied };
+})();

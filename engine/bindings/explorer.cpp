@@ -1,0 +1,50 @@
+// Rows and recordings as the engine in a page finds them, to be compared with those of the package.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/bindings.hpp"
+#include "bindings/checkpoints.hpp"
+#include "explorer/rows.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace dse;
+
+namespace {
+
+using PythonRow = std::pair<std::vector<double>, std::string>;
+
+std::vector<PythonRow> explorer_rows(const std::string& request) {
+    const Checkpoint checkpoint = checkpoint_of(nullptr);
+    const nb::gil_scoped_release release;
+    const explorer::Explorer explorer(request);
+    std::vector<PythonRow> rows;
+    for (std::size_t i = 0; i < explorer.size(); ++i) {
+        explorer::Row row = explorer.row(i, checkpoint);
+        rows.emplace_back(std::vector<double>(row.figures.begin(), row.figures.end()), std::move(row.reason));
+    }
+    return rows;
+}
+
+std::string explorer_recording(const std::string& request, std::size_t index) {
+    const Checkpoint checkpoint = checkpoint_of(nullptr);
+    const nb::gil_scoped_release release;
+    const explorer::Explorer explorer(request);
+    if (index >= explorer.size()) throw nb::index_error("there is no strategy of this index");
+    std::string json;
+    explorer.record(index, json, checkpoint);
+    return json;
+}
+
+}  // namespace
+
+void bind_explorer(nb::module_& m) {
+    m.def("explorer_rows", &explorer_rows, "request"_a);
+    m.def("explorer_recording", &explorer_recording, "request"_a, "index"_a);
+}

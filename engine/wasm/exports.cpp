@@ -1,0 +1,102 @@
+// The C interface of the engine in a page: one request at a time, figures as arrays, errors as codes.
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/result_version.hpp"
+#include "explorer/rows.hpp"
+
+#define DSE_EXPORT(name) extern "C" __attribute__((export_name(#name))) auto name
+
+namespace {
+
+using namespace dse;
+
+/// What went wrong in the last call; 0 is nothing.
+enum class Problem : std::int32_t { kNone, kInput, kSimulation, kMemory, kOther };
+
+constexpr std::size_t kKeptBytes = std::size_t{256} << 20;  // of workloads; the lab's 56 take some 80
+
+struct State {
+    explorer::WorkloadCache cache{kKeptBytes};
+    std::optional<explorer::Explorer> explorer;
+    explorer::Row row{};
+    std::string text;
+    Problem problem = Problem::kNone;
+};
+
+State& state() {
+    static State state;
+    return state;
+}
+
+void fail(Problem problem, const char* message) {
+    state().problem = problem;
+    state().text = message;
+}
+
+/// Calls `function` and remembers what it throws.
+template <typename Function>
+void guarded(Function function) {
+    state().problem = Problem::kNone;
+    try {
+        function();
+    } catch (const InputError& error) {
+        fail(Problem::kInput, error.what());
+    } catch (const SimulationError& error) {
+        fail(Problem::kSimulation, error.what());
+    } catch (const std::bad_alloc&) {
+        fail(Problem::kMemory, explorer::kNoMemory);
+    } catch (const std::length_error&) {
+        fail(Problem::kMemory, explorer::kNoMemory);
+    } catch (const std::exception& error) {
+        fail(Problem::kOther, error.what());
+    }
+}
+
+}  // namespace
+
+DSE_EXPORT(dse_allocate)(std::size_t bytes)->void* { return std::malloc(bytes); }
+DSE_EXPORT(dse_free)(void* pointer)->void { std::free(pointer); }
+
+/// Number of strategies of the request; see dse_problem.
+DSE_EXPORT(dse_open)(const char* request, std::size_t length)->std::uint32_t {
+    guarded([&] {
+        state().explorer.reset();
+        state().explorer.emplace(std::string_view(request, length), &state().cache);
+    });
+    return state().problem == Problem::kNone ? static_cast<std::uint32_t>(state().explorer->size()) : 0;
+}
+
+/// The figures of a strategy; its reason is the text.
+DSE_EXPORT(dse_point)(std::uint32_t index)->const double* {
+    guarded([&] {
+        state().row = state().explorer.value().row(index);
+        state().text = state().row.reason;
+    });
+    return state().row.figures.data();
+}
+
+/// The same, and the text is the JSON of what happened.
+DSE_EXPORT(dse_record)(std::uint32_t index)->const double* {
+    guarded([&] { state().row = state().explorer.value().record(index, state().text); });
+    return state().row.figures.data();
+}
+
+/// Why the last recorded point is not ok becomes the text.
+DSE_EXPORT(dse_reason)()->void { state().text = state().row.reason; }
+
+DSE_EXPORT(dse_problem)()->std::int32_t { return static_cast<std::int32_t>(state().problem); }
+DSE_EXPORT(dse_text)()->const char* { return state().text.data(); }
+DSE_EXPORT(dse_text_length)()->std::size_t { return state().text.size(); }
+
+/// The versions of package and results become the text.
+DSE_EXPORT(dse_versions)()->void {
+    state().text =
+        R"({"version":")" DSE_VERSION R"(","result_version":)" + std::to_string(kResultVersion) + "}";
+}

@@ -1,0 +1,79 @@
+"""Pages of the explorer for tests in a browser, and what they ask there; skips where a part is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromium import NAMES, Chromium, found_chromium
+from commands import run_ok
+
+from dse.config import compose_config
+from dse.explorer import without_engine
+from dse.explorer.data import row_data, scenario_data
+from dse.points import DesignPoint, Scenario, evaluate, scenario_of
+from dse.strategies import Strategy
+
+PROGRAM = found_chromium()
+LAB = {
+    "llama70b-system1": ("system=system1", "model=llama70b"),
+    "gpt175b-system2": ("system=system2", "model=gpt175b"),
+}
+needs_live_page = [
+    pytest.mark.skipif(
+        PROGRAM is None, reason=f"no browser: none of {', '.join(NAMES)} is installed (Debian: chromium)"
+    ),
+    pytest.mark.skipif(bool(without_engine()), reason=without_engine() or "-"),
+]
+SETTLED = "explorer.app.isIdle && explorer.app.frame && explorer.app.frame.isLive"
+WATCH = """\
+globalThis.longTasks = [];
+new PerformanceObserver((list) => {
+  for (const { duration } of list.getEntries()) longTasks.push(Math.round(duration));
+}).observe({ type: "longtask", buffered: true });
+"""
+
+
+def made_page(folder: Path, *overrides: str) -> Path:
+    """Write a page by the real command."""
+    file = folder / "page.html"
+    run_ok("explore", *overrides, "--no-open", "-o", file, cwd=folder)
+    return file
+
+
+def chromium(folder: Path) -> Iterator[Chromium]:
+    """A browser that counts the long tasks of every page."""
+    assert PROGRAM is not None
+    with Chromium(PROGRAM, folder) as browser:
+        browser.run_first(WATCH)
+        yield browser
+
+
+def opened(browser: Chromium, file: Path, fragment: str = "", **size: int) -> None:
+    """Open a page and wait until it has evaluated its first state."""
+    browser.open(file, fragment=fragment, **size)
+    browser.until(SETTLED)
+
+
+def evaluated(browser: Chromium, scenario: Scenario, strategies: Sequence[Strategy]) -> list[dict[str, Any]]:
+    """The rows of some strategies by the engine in the page."""
+    fields = ("dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute")
+    asked = [{name: getattr(strategy, name) for name in fields} for strategy in strategies]
+    found: list[dict[str, Any]] = browser.evaluate(
+        f"explorer.engine.evaluate({json.dumps(scenario_data(scenario))}, {json.dumps(asked)}, {{}})"
+    )
+    return found
+
+
+def native(scenario: Scenario, strategies: Sequence[Strategy]) -> list[dict[str, Any]]:
+    """The same by the engine of the package."""
+    return [row_data(evaluate(DesignPoint(scenario, strategy))) for strategy in strategies]
+
+
+def lab(name: str) -> tuple[Scenario, tuple[Strategy, ...]]:
+    """The scenario and the 56 strategies of a pair of the lab."""
+    config = compose_config(LAB[name])
+    return scenario_of(config), config.space.strategies(config.model, config.system)
