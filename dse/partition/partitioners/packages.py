@@ -137,7 +137,9 @@ class PyMetis(PackagePartitioner):
         try:
             import pymetis
         except ImportError:
-            raise InputError("partitioner=pymetis needs the package pymetis: pip install pymetis") from None
+            raise InputError(
+                "partitioner=pymetis needs the package pymetis: pip install 'dse[partition]'"
+            ) from None
         return pymetis
 
     def parts(
@@ -148,9 +150,12 @@ class PyMetis(PackagePartitioner):
         slack = max(1, int(problem.imbalance * 1000)) if problem.objective == "process_mapping" else 1
         options = package.Options(seed=seed, ufactor=slack)
         _, parts = package.part_graph(
-            problem.devices.count, xadj=starts.tolist(), adjncy=neighbours.tolist(),
-            eweights=edges.tolist(), vweights=nodes.tolist(), options=options,
-        )  # fmt: skip
+            problem.devices.count,
+            package.CSRAdjacency(starts.tolist(), neighbours.tolist()),
+            eweights=edges.tolist(),
+            vweights=nodes.tolist(),
+            options=options,
+        )
         return list(parts)
 
 
@@ -164,7 +169,9 @@ class KaHIP(PackagePartitioner):
         try:
             import kahip
         except ImportError:
-            raise InputError("partitioner=kahip needs the package kahip: pip install kahip") from None
+            raise InputError(
+                "partitioner=kahip needs the package kahip: pip install 'dse[partition]'"
+            ) from None
         return kahip
 
     def parts(
