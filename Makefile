@@ -67,7 +67,7 @@ torch: $(STAMP)  ## add PyTorch (CPU) and onnx, for the tests of partitions that
 wasm: dse/explorer/dse_engine.wasm  ## the engine for live pages (dse explore); with npm it gets smaller and faster
 
 # The versions are those of engine/wasm/build.py: the same bytes everywhere.
-dse/explorer/dse_engine.wasm: $(BASE) engine/wasm/build.py engine/wasm/exception_tag.s $(ENGINE)
+dse/explorer/dse_engine.wasm: $(BASE) engine/wasm/build.py engine/wasm/exception_tag.s $(filter engine/src/% engine/wasm/%,$(ENGINE))
 	$(PIP) --quiet ziglang==0.17.1
 	$(BIN)/python engine/wasm/build.py --jobs $(JOBS)
 
@@ -148,4 +148,4 @@ lock: $(BIN)/python  ## choose new versions for constraints.txt, with hashes in 
 	$(LOCK) --generate-hashes -c constraints.txt --extra docs -o requirements/docs.lock
 
 clean:  ## remove the virtual environment and all builds
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build dse/explorer/dse_engine.wasm

@@ -54,6 +54,7 @@ def subject_of(config: Config, words: Sequence[str]) -> Subject:
     scenario = scenario_of(config)
     if problem := why_not_live(scenario):
         raise InputError(problem)
+    _refuse_listed(config)
     choices = space_choices(config.space)
     config.space.strategies(config.model, config.system)  # says why, if there are none
     said = [word for word in words if _group(word) not in _NOT_SAID]
@@ -71,6 +72,19 @@ def subject_of(config: Config, words: Sequence[str]) -> Subject:
         words=Words(tuple(rest), of_space),
         memory_cap_bytes=config.memory_cap_bytes,
     )
+
+
+def _refuse_listed(config: Config) -> None:
+    """Refuse models and systems as axes: the page would be of the first, and its commands of another."""
+    import yaml
+
+    axes = yaml.safe_load(config.resolved)["space"]["axes"]
+    for group in ("model", "system"):
+        if group in axes:
+            raise InputError(
+                f"space.axes.{group} has no effect on dse.explore, where one {group} is shown and others are "
+                f"presets; leave it out and write {group}=NAME, or write python -m dse.sweep"
+            )
 
 
 def _group(word: str) -> str:
@@ -112,7 +126,7 @@ def main(argv: Sequence[str]) -> int:
     if not configs:
         return 0
     (config,) = configs
-    words = [argument for argument in rest if argument != _NO_OPEN]
+    words = [argument.removeprefix("++") for argument in rest if argument != _NO_OPEN]  # all keys exist
     subject = subject_of(config, words)
     if problem := without_engine():
         raise InputError(problem)

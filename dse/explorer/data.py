@@ -22,7 +22,6 @@ from dse.explorer.presets import (
 from dse.points import Scenario
 from dse.points.inputs import engine_version, result_version
 from dse.strategies import AXES, AXIS
-from dse.whatif import FACTORS, parameters_of
 
 if TYPE_CHECKING:
     from dse.space import DesignSpace
@@ -101,9 +100,7 @@ def page_data(subject: Subject) -> dict[str, Any]:
         },
         "strategy_fields": _strategy_fields(subject.rows),
         "memory_cap_bytes": subject.memory_cap_bytes,
-        "parameters": [] if why_static else [parameter.key for parameter in parameters_of(on.system)],
-        "factors": list(FACTORS),
-        "rows": [row_data(row) for row in subject.rows],
+        "rows": [study_row_data(row) for row in subject.rows],
     }
 
 
@@ -127,6 +124,12 @@ def row_data(row: StudyRow) -> dict[str, Any]:
         **{name: _plain(getattr(row, name)) for name in _METRICS},
         "fractional": row.fractional,
     }
+
+
+def study_row_data(row: StudyRow) -> dict[str, Any]:
+    """Return a row of a study for a page, with what it says against itself."""
+    doubts = {"understated_comm": row.understated_comm, "impossible_split": row.impossible_split}
+    return {**row_data(row), **doubts}
 
 
 def space_choices(space: DesignSpace) -> dict[str, Sequence[Any] | None]:

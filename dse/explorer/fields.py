@@ -172,10 +172,7 @@ def _network(system: SystemSpec) -> Iterator[Field]:
         yield _positive(*rate, dimension.bandwidth_gbps)
         latency = (*path, "latency_ns"), f"{where}latency of a hop", "Network", "ns"
         yield _number(*latency, dimension.latency_ns, 0, END_OF_TIME_NS - 1)
-    delay_ns, scale = (
-        system.endpoint_delay_ns,
-        system.injection_scale,
-    )  # whose product is an integer of 31 bits
+    delay_ns, scale = system.endpoint_delay_ns, system.injection_scale  # their product has 31 bits
     delay = ("system", "endpoint_delay_ns"), "endpoint delay", "Network", "ns"
     yield _integer(*delay, delay_ns, 0, math.floor(MAX_INTEGER / max(1, scale)))
     factor = ("system", "injection_scale"), "scale of the endpoint delay", "Network", ""

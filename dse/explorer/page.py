@@ -21,7 +21,7 @@ _PARQUET = PAGE / "vendor" / "hyparquet-writer.min.js"
 
 LIBRARIES = (_CHART, _PARQUET)
 PROGRAMS = (
-    *("dom", "format", "scenario", "constraints", "answers", "state", "scales", "field", "fields"),
+    *("dom", "format", "scenario", "doubts", "constraints", "answers", "state", "scales", "field", "fields"),
     *("commands", "words", "download", "parameters", "switches", "winners"),
     *("plots", "scatter", "heat", "caps"),
     *("recording", "point", "breakdown", "bars", "breakdown_view", "memory", "memory_view"),

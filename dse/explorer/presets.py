@@ -13,7 +13,6 @@ from dse.models.traces import untraceable
 from dse.points import Scenario
 from dse.points.inputs import model_json, system_json
 from dse.systems import SystemSpec
-from dse.whatif import parameters_of
 
 _GRAPH_FILES = ("file", "routes")
 MOST_NPUS = 512
@@ -113,7 +112,7 @@ def model_data(preset: Preset) -> dict[str, Any]:
 
 
 def system_data(preset: Preset, scenario: Scenario) -> dict[str, Any]:
-    """Return a system as data of the page, with all fields but the model's and what sensitivities vary."""
+    """Return a system as data of the page, with all fields but those of the model."""
     system = preset.spec
     assert isinstance(system, SystemSpec)
     return {
@@ -121,5 +120,4 @@ def system_data(preset: Preset, scenario: Scenario) -> dict[str, Any]:
         "spec": json.loads(system_json(system)),
         "words": list(preset.words),
         "fields": [each.to_json() for each in (divisibility_field(scenario), *system_fields(system))],
-        "parameters": [parameter.key for parameter in parameters_of(system)],
     }

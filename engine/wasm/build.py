@@ -110,16 +110,31 @@ def sources() -> list[Path]:
 
 
 def optimise(module: Path, folder: Path) -> Path:
-    """Return the module as `wasm-opt` makes it smaller and faster, or as it is where there is no npm."""
-    optimiser = shutil.which("wasm-opt")
-    command = [optimiser] if optimiser else ["npx", "--yes", f"--package=binaryen@{BINARYEN}", "wasm-opt"]
-    if optimiser is None and shutil.which("npx") is None:
-        print("no npm: the module stays about a third larger than wasm-opt would make it", file=sys.stderr)
+    """Return the module as `wasm-opt` makes it smaller and faster, or as it is where that cannot be had."""
+    command = optimiser()
+    if not command:
+        print(
+            f"no wasm-opt {BINARYEN}, nor npm that fetches it: the module stays about a third larger",
+            file=sys.stderr,
+        )
         return module
     optimised = folder / "optimised.wasm"
     flags = ("-O3", *FEATURES, "--strip-producers", "--strip-target-features")
     subprocess.run([*command, *flags, str(module), "-o", str(optimised)], check=True)
     return optimised
+
+
+def optimiser() -> list[str]:
+    """Return the command of `wasm-opt` in the version whose bytes are known, empty where there is none."""
+    own = ["wasm-opt"]
+    fetched = ["npx", "--yes", f"--package=binaryen@{BINARYEN}", "wasm-opt"]
+    for command in (own, fetched):
+        if shutil.which(command[0]) is None:
+            continue
+        said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+        if said.returncode == 0 and f"version {BINARYEN.partition('.')[0]}" in said.stdout:
+            return command
+    return []
 
 
 def _compile(source: Path, driver: str, flags: Sequence[str], into: Path) -> Path:

@@ -30,7 +30,8 @@ def recording_json(point: DesignPoint) -> tuple[Recording, dict[str, Any]]:
 
 
 def _group_json(group: RecordedGroup) -> dict[str, Any]:
-    return {"name": group.name, "members": group.members, "by_dimension": bool(group.dimensions)}
+    by_dimension = bool(group.dimensions)
+    return {"name": group.name, "members": group.members, "by_dimension": by_dimension, "axis": group.axis}
 
 
 def _rank_json(entry: RankRecording, groups: Sequence[RecordedGroup]) -> dict[str, Any]:

@@ -58,8 +58,9 @@ def test_the_same_command_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 @needs_engine
-def test_the_groups_that_are_left_out_stand_in_the_commands(tmp_path: Path) -> None:
-    run_ok("explore", "model.num_layers=4", "results_dir=pages", "--no-open", cwd=tmp_path)
+@pytest.mark.parametrize("word", ["model.num_layers=4", "++model.num_layers=4"])
+def test_the_groups_that_are_left_out_stand_in_the_commands(tmp_path: Path, word: str) -> None:
+    run_ok("explore", word, "results_dir=pages", "--no-open", cwd=tmp_path)
     data = data_of(tmp_path / "pages" / "llama70b-system1-explorer.html")
     assert data["point_command"] == "dse point system=system1 model=llama70b model.num_layers=4"
 
@@ -81,6 +82,11 @@ def test_the_groups_that_are_left_out_stand_in_the_commands(tmp_path: Path) -> N
         (
             ("space.axes={system.peak_tflops:[1,2]}",),
             "no effect on dse.explore, where every number has a slider",
+        ),
+        (("experiment=lab",), "space.axes.model has no effect on dse.explore, where one model is shown"),
+        (
+            ("space.axes={system:[system2]}",),
+            "space.axes.system has no effect on dse.explore, where one system is shown",
         ),
         (("space.cp=[1,2]",), "no effect on dse.explore: only predictions know it"),
         (("simulator=astrasim", f"simulator.binary={sys.executable}"), "cannot run in a page"),
@@ -185,9 +191,13 @@ def test_a_live_report_without_the_engine_says_make_wasm(
     assert data_of(folder / "missing.html")["rows"]
 
 
-def test_a_study_without_a_point_that_is_ok_is_refused(tmp_path: Path) -> None:
-    run_dse("sweep", *TINY, "space.dp=[16]", "model.num_layers=2", "study=one", cwd=tmp_path)
+def test_a_study_without_a_point_that_is_ok_is_refused_and_so_is_no_study(tmp_path: Path) -> None:
+    indivisible = ("space.dp=[16]", "workload.divisibility=strict", "model.batch_size=7")
+    run_dse("sweep", *TINY, *indivisible, "study=one", cwd=tmp_path)
+    refused = error_of("report", "results/one", "--live", cwd=tmp_path)
+    assert "no point of results/one is ok" in refused
     assert "missing" in error_of("report", "results/missing", "--live", cwd=tmp_path)
+    assert list(tmp_path.rglob("*.html")) == []
 
 
 @pytest.mark.parametrize("name", ["llama70b-system1", "gpt175b-system2"])

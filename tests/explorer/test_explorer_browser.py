@@ -169,6 +169,22 @@ def test_the_values_at_which_the_winner_changes_are_those_of_the_command(
         assert (mine and {name: mine[name] for name in switch or ()}) == switch, key
 
 
+def test_times_that_cannot_be_believed_are_said_to_be_such(browser: Chromium, page: Path) -> None:
+    """As the terminal warns: slower links that are not paid, a batch that no program splits."""
+    opened(browser, page)
+    told = "document.getElementById('view-best').textContent"
+    assert "Slower links" not in browser.evaluate(told)
+    changes = {"system.network.2.bandwidth_gbps": 5, "model.batch_size": 7}
+    set_state(browser, {"changes": changes, "selected": "dp8 tp1 sp8 pp1"})
+    said = browser.evaluate(told)
+    assert "Slower links are not in this time: sp 8 is charged for dimension 1, not for 2" in said
+    assert "No program can split this: dp 8 does not divide batch_size 7" in said
+    assert "of 56 points split sequences, tokens or heads, which no program can" in said
+    mark = browser.evaluate("document.querySelector('.winner-now .doubt')?.textContent ?? ''")
+    assert "impossible split" in mark
+    assert browser.problems == []
+
+
 def test_the_address_restores_the_state(browser: Chromium, page: Path) -> None:
     opened(browser, page)
     set_state(
@@ -185,6 +201,66 @@ def test_the_address_restores_the_state(browser: Chromium, page: Path) -> None:
     assert_quiet(browser, page)
 
 
+@pytest.mark.parametrize(
+    ("fragment", "says"),
+    [
+        ("constructor=3&toString=1", "constructor: no figure of this page; toString: no figure"),
+        ("preset.nothing=3", "preset.nothing: no choice of this page"),
+        ("system.peak_tflops=NaN&cap=-1GB", "'NaN' is not possible"),
+    ],
+)
+def test_a_link_that_cannot_be_read_is_told_and_the_page_works(
+    browser: Chromium, page: Path, fragment: str, says: str
+) -> None:
+    opened(browser, page, fragment)
+    assert says in browser.evaluate("document.getElementById('alert').textContent")
+    assert browser.problems == []
+
+
+def test_a_chosen_point_that_is_not_there_is_told(browser: Chromium, page: Path) -> None:
+    opened(browser, page, "selected=dp3%20tp1%20sp1%20pp1")
+    told = browser.evaluate("document.querySelector('.doubts').textContent")
+    assert told == "The chosen dp3 tp1 sp1 pp1 is not in this space."
+
+
+def test_the_link_to_the_results_keeps_the_state(browser: Chromium, page: Path) -> None:
+    opened(browser, page)
+    set_state(browser, {"changes": {"model.batch_size": 64}})
+    browser.evaluate("document.querySelector('.skip').click()")
+    browser.evaluate("new Promise(done => setTimeout(done, 400))")
+    assert browser.evaluate("explorer.state.get().changes") == {"model.batch_size": 64}
+    assert browser.evaluate("document.activeElement.id") == "views"
+
+
+def test_a_saved_page_can_go_back_to_what_it_was_made_with(
+    browser: Chromium, page: Path, tmp_path: Path
+) -> None:
+    opened(browser, page)
+    set_state(browser, {"changes": {"model.batch_size": 64}, "selected": "dp8 tp1 sp8 pp1"})
+    browser.evaluate("explorer.download.save = (name, content) => { globalThis.saved = content; }")
+    browser.evaluate("document.getElementById('save').click()")
+    copy = tmp_path / "saved.html"
+    copy.write_text(browser.evaluate("saved"), encoding="utf-8")
+    state = browser.evaluate("explorer.state.get()")
+    opened(browser, copy)
+    assert browser.evaluate("explorer.state.get()") == state
+    browser.evaluate("document.getElementById('reset').click()")
+    browser.until("location.hash === '#preset.model='")
+    opened(browser, copy, "preset.model=")
+    assert browser.evaluate("explorer.state.get().changes") == {}
+
+
+def test_what_was_not_computed_says_so_on_paper(browser: Chromium, page: Path) -> None:
+    opened(browser, page, width=1400, height=1000)
+    view = "document.getElementById('view-timeline')"
+    assert browser.evaluate(f"'unseen' in {view}.dataset")
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    assert "scroll to this part" in browser.evaluate(f"getComputedStyle({view}, '::after').content")
+    browser.call("Emulation.setEmulatedMedia", media="")
+    browser.evaluate(f"{view}.scrollIntoView({{ block: 'center', behavior: 'instant' }})")
+    browser.until(f"!('unseen' in {view}.dataset)")
+
+
 def test_the_address_restores_presets(browser: Chromium, page: Path) -> None:
     opened(browser, page)
     set_state(browser, {"preset": {"model": "tiny", "system": "dgx16"}, "changes": {"model.seq_len": 1024}})
@@ -196,6 +272,10 @@ def test_the_address_restores_presets(browser: Chromium, page: Path) -> None:
     fragment = browser.evaluate("location.hash.slice(1)")
     opened(browser, page, fragment)
     assert frame(browser, "rows") == rows
+    assert browser.evaluate("document.querySelector('h1').textContent") == "tiny on dgx16"
+    browser.evaluate("document.getElementById('reset').click()")
+    browser.until(SETTLED)
+    assert browser.evaluate("document.title") == "llama70b on system1: explorer"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from dse.config import compose_config
 from dse.explain import breakdown, memory
 from dse.points import point_of
 from dse.simulators import Recording
-from dse.strategies import Strategy, axis_of_group
+from dse.strategies import Strategy
 from dse.timelines.tracks import Threads, slices_of
 from dse.workloads import parse_name
 
@@ -162,20 +162,6 @@ def test_names_are_read_as_python_reads_them() -> None:
             "role": name.role,
         }
         assert found == expected, text
-
-
-def test_the_axis_of_a_group_is_that_of_python() -> None:
-    strategy = Strategy(dp=4, tp=2, sp=2, pp=1)
-    asked = [
-        [name, members]
-        for name in ("0", "1", "4", "5", "12", "13", "20", "21", "x", "")
-        for members in (2, 4)
-    ]
-    degrees = {"dp": 4, "tp": 2, "sp": 2, "pp": 1}
-    script = "({asked, degrees}) => asked.map((one) => explorer.recording.axisOfGroup(...one, degrees))"
-    found = run(script, {"asked": asked, "degrees": degrees})
-    assert found == [axis_of_group(str(name), int(members), strategy) for name, members in asked]
-    assert found[2:6] == [None, "dp", None, "dp"]
 
 
 def test_what_is_visible_is_found_and_nodes_below_a_pixel_are_merged() -> None:

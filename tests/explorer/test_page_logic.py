@@ -39,6 +39,7 @@ FILES = (
         "format",
         "constraints",
         "scenario",
+        "doubts",
         "answers",
         "state",
         "scales",
@@ -706,6 +707,7 @@ COLUMNS = [
     ),
     *("compute_utilization_pct", "memory_utilization_pct", "operation_intensity", "peak_memory_bytes"),
     *("rank0_wall_time_ns", "rank0_peak_memory_bytes", "last_rank", "rank_classes"),
+    *("understated_comm", "impossible_split"),
 ]
 
 

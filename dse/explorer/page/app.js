@@ -17,7 +17,7 @@
 
   // ---- what views may use: the data of the page follow the presets
   const live = Object.defineProperties(Object.create(data), {
-    fields: { get: () => base.fields }, parameters: { get: () => base.parameters }, scenario: { get: () => base.scenario },
+    fields: { get: () => base.fields }, scenario: { get: () => base.scenario },
   });
   const tools = {
     data: live, format, answers: explorer.answers,
@@ -63,11 +63,16 @@
     const own = { model: data.scenario?.model.name, system: data.scenario?.system.name };
     frame.reasons = before ? explorer.words.differences(before.state, present, base.fields, own) : [];
     frame.revision = state.revision();
+    const isOwn = !present.preset.model && !present.preset.system;
+    const title = isOwn ? data.title : `${made.model.name} on ${made.system.name}`;
+    explorer.dom.setText(document.querySelector("h1"), title);
+    document.title = `${title}: explorer`;
     shell.show(frame);
     status.show(frame);
     const said = explorer.words.winners(before, frame, frame.reasons);
     const best = frame.best ? `Fastest: ${frame.best.label}, ${format.duration(frame.best.wall_time_ns)}` : "No point finishes";
-    status.say([...said, best].join(". "));
+    const doubt = frame.best ? explorer.doubts.mark(frame.best, frame.doubts(frame.best)) : "";
+    status.say([...said, doubt ? `${best}, but ${doubt}` : best].join(". "));
   }
 
   async function work(signal) {
@@ -126,10 +131,16 @@
 
   // ---- the state: form, buttons and address follow at once, the engine when it can
   let addressTimer = null;
+  // A page that was saved with a state needs a word for the one that it was made with: no fragment is the saved one.
+  function addressText() {
+    const text = explorer.fragment.write(state.get(), state.initial());
+    return text || !byId("state").textContent.trim() ? text : "preset.model=";
+  }
+
   function writeAddress() {
     clearTimeout(addressTimer);
     addressTimer = setTimeout(() => {
-      const text = explorer.fragment.write(state.get(), state.initial());
+      const text = addressText();
       if (text === location.hash.slice(1)) return;
       history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
     }, ADDRESS_MS);
@@ -168,7 +179,7 @@
     button("redo", state.redo);
     button("reset", state.reset);
     byId("link").addEventListener("click", ({ currentTarget }) => {
-      const text = explorer.fragment.write(state.get(), state.initial());
+      const text = addressText();
       explorer.dom.copied(`${location.href.split("#")[0]}${text && `#${text}`}`, currentTarget);
     });
     byId("save").addEventListener("click", () => {
@@ -182,8 +193,13 @@
       event.preventDefault();
       byId(event.key.toLowerCase() === "y" || event.shiftKey ? "redo" : "undo").click();
     });
+    // The address belongs to the state: a fragment for a jump would be read as one.
+    document.querySelector(".skip").addEventListener("click", (event) => {
+      event.preventDefault();
+      byId("views").focus();
+    });
     addEventListener("hashchange", () => {
-      if (location.hash.slice(1) !== explorer.fragment.write(state.get(), state.initial())) readAddress();
+      if (location.hash.slice(1) !== addressText()) readAddress();
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => shell.redraw());
   }

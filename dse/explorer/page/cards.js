@@ -15,7 +15,14 @@
       this.note = element("div", { class: "hint" });
       this.tags = element("div", { class: "tags" });
       this.figures = element("dl", { class: "figures" });
-      this.root = element("div", { class: "card" }, this.what, this.strategy, this.big, this.ghost, this.note, this.tags, this.figures);
+      this.warnings = element("ul", { class: "warnings", "aria-label": "Warnings" });
+      this.root = element("div", { class: "card" }, this.what, this.strategy, this.big, this.ghost, this.note, this.tags, this.warnings, this.figures);
+    }
+
+    // Why the time above is not that of a real machine.
+    warn(texts) {
+      this.warnings.hidden = !texts.length;
+      this.warnings.replaceChildren(...texts.map((text) => element("li", text)));
     }
 
     fill(row, { before = null, note = "", nothing = "none", place = "" }) {
@@ -79,6 +86,7 @@
         const isSelected = row !== null && row === selected;
         card.root.classList.toggle("selected", isSelected);
         card.strategy.setAttribute("aria-pressed", String(isSelected));
+        card.warn(row ? explorer.doubts.warnings(frame.doubts(row)) : []);
         const tags = row ? this.tagsOf(row, frame, isSelected) : [];
         card.tags.replaceChildren(...tags.map(([text, kind]) => element("span", { class: `tag ${kind}` }, text)));
       }

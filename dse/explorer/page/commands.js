@@ -55,5 +55,5 @@
     return line([...words(data.point_command, data, state), ...axes.map((name) => `strategy.${name}=${hydra(strategy[name])}`)]);
   }
 
-  explorer.commands = { sweep, point, hydra, shellWords };
+  explorer.commands = { sweep, point };
 })();

@@ -8,12 +8,17 @@
     const [best, second] = firstTwo(rows);
     const [capped, cappedSecond] = state.cap_bytes === null ? [null, null] : firstTwo(rows, state.cap_bytes);
     const ok = finished(rows);
+    const known = new Map();
+    const doubts = (row) => {
+      if (!known.has(row.label)) known.set(row.label, explorer.doubts.of(row, scenario));
+      return known.get(row.label);
+    };
     const chosen = ok.find((row) => row.label === state.selected);
     return {
       scenario, strategies, rows, ok, cap_bytes: state.cap_bytes,
       best, runner_up: second, best_under_cap: capped, runner_up_under_cap: cappedSecond, front: front(rows),
       selected: chosen ?? capped ?? best, is_chosen: Boolean(chosen),
-      before, signal, state, fields,
+      before, signal, state, fields, doubts,
     };
   }
 

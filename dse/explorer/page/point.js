@@ -64,7 +64,8 @@
   }
   const once = (derive) => Object.assign(derive, { known: new WeakMap() });
 
-  // Compute the latest frame once its section is on the screen, or nearly.
+  // Compute the latest frame once its section is on the screen, or nearly. Until then it is `data-unseen`: what it
+  // shows is of an earlier frame, or nothing.
   function whenSeen(section, compute) {
     let waiting = null;
     let isSeen = false;
@@ -75,14 +76,22 @@
       waiting = null;
       section.setAttribute("aria-busy", "true");
       const turn = (turns += 1);
-      Promise.resolve(compute(frame)).finally(() => { if (turn === turns) section.removeAttribute("aria-busy"); });
+      Promise.resolve(compute(frame)).finally(() => {
+        if (turn !== turns) return;
+        section.removeAttribute("aria-busy");
+        if (!waiting) delete section.dataset.unseen;
+      });
     };
     const observer = new IntersectionObserver((changes) => {
       isSeen = changes.at(-1).isIntersecting;
       run();
     }, { rootMargin: "240px" });
     observer.observe(section);
-    return (frame) => { waiting = frame; run(); };
+    return (frame) => {
+      waiting = frame;
+      section.dataset.unseen = "";
+      run();
+    };
   }
 
   function element(tag, text, attributes = {}) {

@@ -4,7 +4,6 @@
   const explorer = (globalThis.explorer ??= {});
 
   const NEVER = -1; // the end of a node that does not end, the death of a tensor that nobody reads
-  const GROUPED = ["dp", "tp", "sp"]; // the order in which communicators are numbered
   const DEGREES = ["dp", "tp", "sp", "pp"];
 
   // ---- names of operators, as the generator of workloads writes them
@@ -53,28 +52,15 @@
   }
 
   // ---- groups
-  // The axis of the communicator called `name`, null for one that no generated workload has.
-  function axisOfGroup(name, members, strategy) {
-    if (!/^[0-9]+$/.test(name)) return null;
-    let number = Number(name);
-    for (const axis of GROUPED) {
-      const groups = npusOf(strategy) / strategy[axis];
-      if (number >= 1 && number <= groups) return members === strategy[axis] ? axis : null;
-      number -= groups;
-    }
-    return null;
-  }
-
   const npusOf = (strategy) => DEGREES.reduce((product, axis) => product * strategy[axis], 1);
 
-  // The groups of a recording with their axis; no members mean all ranks.
+  // The groups of a recording with all their members and a title; none are listed where all ranks are members.
   function groupsOf({ row, groups }) {
     return groups.map((group) => {
-      if (group.by_dimension) return { ...group, axis: null, title: "comm over network dimensions" };
+      if (group.by_dimension) return { ...group, title: "comm over network dimensions" };
       const members = group.members.length ? [...group.members] : Array.from({ length: npusOf(row) }, (_, rank) => rank);
-      const axis = axisOfGroup(group.name, members.length, row);
       const shown = members.length > 8 ? [...members.slice(0, 6), "…", members.at(-1)] : members;
-      return { ...group, members, axis, title: `${axis ?? "comm"} group {${shown.join(",")}}` };
+      return { ...group, members, title: `${group.axis ?? "comm"} group {${shown.join(",")}}` };
     });
   }
 
@@ -131,6 +117,6 @@
   }
 
   explorer.recording = {
-    NEVER, parseName, axisOfGroup, groupsOf, memoryCurve, lastRank, fullestRank, cache, recorded: cache(),
+    NEVER, parseName, groupsOf, memoryCurve, lastRank, fullestRank, cache, recorded: cache(),
   };
 })();

@@ -34,7 +34,7 @@
     const ofModel = data.fields.filter(({ key }) => key.startsWith("model."));
     const ofSystem = system ? system.fields : data.fields.filter(({ key }) => !key.startsWith("model."));
     const fields = [...ofModel.map((field) => (model ? ofPreset(field, at(scenario, field.path) ?? null) : field)), ...ofSystem];
-    return { scenario, fields, parameters: system ? system.parameters : data.parameters };
+    return { scenario, fields };
   }
 
   function replaced(value, path, changed) {
@@ -90,17 +90,6 @@
     }
     const problem = problemOf(field, value);
     return problem ? { problem: `${trimmed === "" ? "nothing" : `'${trimmed}'`} is not possible: it ${problem}` } : { value };
-  }
-
-  function problems(fields, changes) {
-    const byKey = new Map(fields.map((field) => [field.key, field]));
-    const found = {};
-    for (const [key, value] of Object.entries(changes)) {
-      const field = byKey.get(key);
-      const problem = field ? problemOf(field, value) : "is not a figure of this page";
-      if (problem) found[key] = problem;
-    }
-    return found;
   }
 
   // ---- the space, enumerated as dse.space does
@@ -194,6 +183,6 @@
   }
 
   explorer.scenario = {
-    at, base, withChanges, allowed, problemOf, parsed, problems, npusOf, strategiesOf, emptiness, unreadable, labelOf, divisors,
+    at, base, withChanges, allowed, parsed, npusOf, strategiesOf, emptiness, unreadable, labelOf,
   };
 })();

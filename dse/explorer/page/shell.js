@@ -23,7 +23,7 @@
       const known = ORDER.map((name) => explorer.views.find((view) => view.name === name)).filter(Boolean);
       for (const view of known.filter(({ name }) => this.tools.engine || WITHOUT_ENGINE.has(name))) {
         const id = `view-${view.name}`;
-        const section = element("section", { class: "view", id, "aria-labelledby": `${id}-title` },
+        const section = element("section", { class: "view", id, "aria-labelledby": `${id}-title`, "data-waiting": true },
           element("h3", { id: `${id}-title` }, view.title));
         if (view.hint) section.append(element("p", { class: "hint" }, view.hint));
         this.root.append(section);
@@ -74,6 +74,7 @@
         const near = this.queue.findIndex((entry) => this.isNear(entry));
         const [entry] = this.queue.splice(Math.max(0, near), 1);
         this.guarded(entry, () => entry.view.update(this.frame));
+        delete entry.section.dataset.waiting;
         await breathe();
       }
       this.isBusy = false;

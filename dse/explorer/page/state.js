@@ -107,8 +107,11 @@
       }
     });
     for (const [key, value] of words) {
-      const group = { "preset.model": "model", "preset.system": "system" }[key];
-      if (!group) continue;
+      const group = ["model", "system"].find((each) => key === `preset.${each}`);
+      if (!group) {
+        if (key.startsWith("preset.")) problems.push(`${key}: no choice of this page`);
+        continue;
+      }
       const isKnown = value === "" || data.presets[`${group}s`].some(({ name }) => name === value);
       if (isKnown) state.preset[group] = value || null;
       else problems.push(`this page has no ${group} ${value}`);

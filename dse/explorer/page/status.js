@@ -38,7 +38,11 @@
       const { duration, signedPercent, size } = explorer.format;
       const said = (row, old) => {
         const by = old && old.wall_time_ns !== row.wall_time_ns ? ` ${signedPercent(explorer.words.change(old.wall_time_ns, row.wall_time_ns))}` : "";
-        return [element("strong", {}, row.label), ` ${duration(row.wall_time_ns)}`, by ? element("small", {}, by) : null];
+        const doubt = explorer.doubts.mark(row, frame.doubts(row));
+        return [
+          element("strong", {}, row.label), ` ${duration(row.wall_time_ns)}`, by ? element("small", {}, by) : null,
+          doubt ? element("small", { class: "doubt" }, ` (${doubt})`) : null,
+        ];
       };
       const parts = frame.best ? said(frame.best, frame.before?.best) : ["No point finishes"];
       const capped = frame.best_under_cap;

@@ -194,5 +194,5 @@
     return found;
   }
 
-  explorer.switches = { LIMIT, GRID, Candidates, strategyOf, fits, firstOf, switchAmong, capSwitches, sensitivity, optima };
+  explorer.switches = { LIMIT, Candidates, strategyOf, fits, firstOf, switchAmong, capSwitches, sensitivity, optima };
 })();

@@ -12,6 +12,7 @@
       this.isLong = false;
       this.cards = new explorer.Cards(tools);
       this.changes = element("p", { class: "winners", hidden: true });
+      this.doubts = element("div", { class: "doubts" });
       this.sweep = new explorer.Command("Command line of this state");
       this.sweep.text.dataset.command = "sweep";
       this.point = new explorer.Command("Command line of the selected point");
@@ -28,7 +29,7 @@
       });
       this.failures = element("div");
       section.append(
-        this.changes, this.cards.root,
+        this.changes, this.cards.root, this.doubts,
         element("div", { class: "commands" }, this.sweep.root, this.point.root),
         element("div", { class: "scroll" }, table),
         element("div", { class: "row noprint" }, this.more, ...this.downloads()),
@@ -67,6 +68,7 @@
       this.changes.hidden = !said.length;
       this.changes.replaceChildren(...said.map((text) => element("span", `${text}. `)));
       this.cards.update(frame);
+      this.doubt(frame);
       this.sweep.fill(this.commandOf(frame));
       this.point.fill(frame.selected ? explorer.commands.point(this.tools.data, frame.state, frame.selected) : "");
       this.fill(frame);
@@ -74,6 +76,21 @@
     }
 
     redraw() {}
+
+    // The point that was chosen, perhaps by a link, where it has no time here.
+    missing(frame) {
+      const { selected: label } = frame.state;
+      if (label === null || frame.is_chosen) return "";
+      const row = frame.rows.find((each) => each.label === label);
+      return row ? `The chosen ${label} does not finish here (${row.status}: ${row.reason})` : `The chosen ${label} is not in this space`;
+    }
+
+    // What is known against the times of the points: a line for each kind, as under a sweep.
+    doubt(frame) {
+      const texts = [this.missing(frame), ...explorer.doubts.summary(frame.ok, frame.doubts)].filter(Boolean);
+      if (this.doubted === (this.doubted = texts.join("\n"))) return;
+      this.doubts.replaceChildren(...texts.map((text) => element("p", { class: "note" }, `${text}.`)));
+    }
 
     fill(frame) {
       const shown = this.isLong ? frame.ok : frame.ok.slice(0, FEW);
@@ -113,7 +130,7 @@
       line.label = row.label;
       const texts = [
         [String(place), oldPlace && oldPlace !== place ? `was ${oldPlace}` : ""],
-        [row.label, ""],
+        [row.label, explorer.doubts.mark(row, frame.doubts(row))],
         [duration(row.wall_time_ns), isOther ? signedPercent(change(old.wall_time_ns, row.wall_time_ns)) : ""],
         [percent(slower), ""],
         [bytes(row.peak_memory_bytes), isOver ? "over the cap" : ""],

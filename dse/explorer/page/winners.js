@@ -216,5 +216,5 @@
     return found;
   }
 
-  explorer.winners = { places, SIDE, MIDDLE, REACH, STEPS, CAP, valuesOf, Winners };
+  explorer.winners = { places, SIDE, MIDDLE, CAP, Winners };
 })();

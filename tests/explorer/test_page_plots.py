@@ -1,0 +1,100 @@
+"""What the plots over many points show, under Node, against the package: caps, heat maps and their levels."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import random
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from study_rows import failed_row, row
+
+from dse.answers import cap_curve, ranking
+from dse.reports.page import HEAT_LIMITS, heat_level
+from dse.studies import StudyRow
+
+PAGE = Path(__file__).parents[2] / "dse" / "explorer" / "page"
+NODE = shutil.which("node")
+FILES = ("dom", "format", "answers", "plots", "heat", "caps")
+
+pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
+
+
+def run(script: str, given: Any) -> Any:
+    """Evaluate `script`, a function of the given data, beside the files of the page."""
+    assert NODE is not None
+    loads = "".join(f"require({json.dumps(str(PAGE / f'{file}.js'))});" for file in FILES)
+    read = "const given = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
+    program = f"{loads}{read}process.stdout.write(JSON.stringify(({script})(given)));"
+    done = subprocess.run(
+        [NODE, "-e", program],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def random_rows(seed: int) -> list[StudyRow]:
+    """Rows with ties; some have no peak memory, some are not ok; sp has one value under an odd seed."""
+    chance = random.Random(seed)
+    found = []
+    for dp, tp, sp, again in itertools.product(
+        (1, 2, 16), (1, 8), (1,) if seed % 2 else (1, 4), (False, True)
+    ):
+        fields = {"dp": dp, "tp": tp, "sp": sp, "activation_recompute": again}
+        if chance.random() < 0.15:
+            found.append(dataclasses.replace(failed_row("infeasible", "7 is too few"), **fields))
+            continue
+        peak = None if chance.random() < 0.1 else chance.randrange(1, 5) * 10**10
+        found.append(row(**fields, wall_time_ns=chance.randrange(1, 6) * 10**9, peak_memory_bytes=peak))
+    return found
+
+
+def as_page(rows: list[StudyRow]) -> list[dict[str, Any]]:
+    return [{**dataclasses.asdict(each), "label": each.label()} for each in rows]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_steps_of_caps_are_those_of_the_package(seed: int) -> None:
+    rows = random_rows(seed)
+    script = """(rows) => explorer.caps.capCurve(explorer.answers.front(rows))
+      .map((step) => [step.memory_cap_bytes, step.row.label])"""
+    found = run(script, as_page(rows))
+    assert found == [[step.memory_cap_bytes, step.row.label()] for step in cap_curve(rows)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_cell_of_a_heat_map_is_the_first_of_the_ranking_with_its_degrees(seed: int) -> None:
+    rows = random_rows(seed)
+    script = """(rows) => explorer.heat.heatMaps(explorer.answers.finished(rows))
+      .map((map) => ({ ...map, cells: map.cells.map((cells) => cells.map((row) => row?.label ?? null)) }))"""
+    expected = []
+    ranked = ranking(rows)
+    for down, across in itertools.combinations(("dp", "tp", "sp"), 2):
+        best: dict[tuple[int, int], str] = {}
+        for each in ranked:
+            best.setdefault((getattr(each, down), getattr(each, across)), each.label())
+        downs, acrosses = (sorted({pair[axis] for pair in best}) for axis in (0, 1))
+        cells = [[best.get((one, other)) for other in acrosses] for one in downs]
+        if len(downs) > 1 or len(acrosses) > 1:
+            names = {"rows": down, "columns": across, "row_values": downs, "column_values": acrosses}
+            expected.append({**names, "cells": cells})
+    assert run(script, as_page(rows)) == expected
+
+
+def test_levels_of_heat_maps_are_those_of_a_report() -> None:
+    fastest = 1000
+    walls = sorted({int(limit * fastest) + away for limit in (1, *HEAT_LIMITS) for away in (-1, 0, 1)})
+    script = "([walls, fastest]) => walls.map((wall) => explorer.heat.level(wall, fastest))"
+    found = run(script, [walls, fastest])
+    assert found == [heat_level(wall, fastest) for wall in walls]
+    assert set(found) == set(range(len(HEAT_LIMITS) + 1))
