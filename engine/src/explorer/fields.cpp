@@ -35,7 +35,7 @@ bool is_within(double value, Range range) {
 }  // namespace
 
 std::string shown(const JsonValue& value) {
-    if (value.kind == JsonKind::kString) return "'" + config::excerpt(value.text) + "'";
+    if (value.kind == JsonKind::kString) return std::string("'").append(config::excerpt(value.text)) + "'";
     return config::excerpt(value.is_number() ? value.text : to_text(value));
 }
 
