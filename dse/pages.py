@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _INDENTATION = re.compile(r"^ +", re.MULTILINE)
+_SOURCE_MAP = re.compile(r"\n//# sourceMappingURL=.*")
+BASE_STYLE = Path(__file__).with_name("base.css")
+"""Colours of both schemes, and what texts, tables and cards look like on reports and explorers."""
 
 
 def template_environment(templates: Path) -> Environment:
@@ -32,6 +35,13 @@ def inlined(path: Path) -> Markup:
     from markupsafe import Markup
 
     return Markup(_INDENTATION.sub("", path.read_text(encoding="utf-8")))
+
+
+def library(path: Path) -> Markup:
+    """Return a vendored program as it is, without the address of a map that is not there."""
+    from markupsafe import Markup
+
+    return Markup(_SOURCE_MAP.sub("", path.read_text(encoding="utf-8")))
 
 
 def script_json(data: Any) -> Markup:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.explorer.engine_file import engine_bytes
-from dse.pages import inlined, script_json, template_environment
+from dse.pages import BASE_STYLE, inlined, library, script_json, template_environment
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -34,7 +34,6 @@ PROGRAMS = (
 WORKER = ("host", "worker")
 """What runs in the worker; its text stands in the page, from which the worker is made."""
 
-_SOURCE_MAP = re.compile(r"\n//# sourceMappingURL=.*")
 _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*.*\*/[ \t]*)\n", re.MULTILINE)
 _EMPTY = re.compile(r"\n{2,}")
 
@@ -58,8 +57,8 @@ def render_page(data: dict[str, Any]) -> str:
     return environment.get_template("explorer.html").render(
         title=data["title"],
         data=script_json(data),
-        style=inlined(PAGE / "explorer.css"),
-        libraries=[Markup(_SOURCE_MAP.sub("", path.read_text(encoding="utf-8"))) for path in LIBRARIES],
+        style=inlined(BASE_STYLE) + inlined(PAGE / "explorer.css"),
+        libraries=[library(path) for path in LIBRARIES],
         programs=[program(name) for name in PROGRAMS],
         worker=Markup("").join(program(name) for name in WORKER) if is_live else "",
         wasm=packed_engine() if is_live else "",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 from dse.explain import CATEGORY_MEANINGS, MEANINGS
-from dse.pages import inlined, script_json, template_environment
+from dse.pages import BASE_STYLE, inlined, library, script_json, template_environment
 from dse.reports.commands import strategy_overrides
 from dse.strategies import AXES, GROUPED, STRATEGY_FIELDS, Strategy, shown_axes
 from dse.units import format_bytes, format_count, format_duration_ns
@@ -19,13 +18,10 @@ PROGRAM_KEYS = (
     *("cap_curve", "breakdowns", "sensitivity"),
 )
 HEAT_LIMITS = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0)
-_SOURCE_MAP = re.compile(r"\n//# sourceMappingURL=.*")
 
 
 def render_page(data: dict[str, Any]) -> str:
     """Return the page of `report_data`; it loads nothing, and runs without a network."""
-    from markupsafe import Markup
-
     environment = template_environment(TEMPLATES)
     environment.filters.update(
         duration=lambda value: "–" if value is None else format_duration_ns(value),
@@ -45,9 +41,9 @@ def render_page(data: dict[str, Any]) -> str:
         parts=MEANINGS,
         categories=CATEGORY_MEANINGS,
         heat=heat_level,
-        style=inlined(TEMPLATES / "report.css"),
+        style=inlined(BASE_STYLE) + inlined(TEMPLATES / "report.css"),
         program=inlined(TEMPLATES / "report.js"),
-        library=Markup(_SOURCE_MAP.sub("", _LIBRARY.read_text(encoding="utf-8"))),
+        library=library(_LIBRARY),
         grouped=" and ".join([", ".join(GROUPED[:-1]), GROUPED[-1]]),
         data=script_json(_for_program(data, points)),
     )

@@ -14,7 +14,7 @@ import pytest
 from commands import error_of, run_dse, run_ok
 from study_rows import ROW, failed_row, row
 
-from dse.pages import script_json
+from dse.pages import BASE_STYLE, script_json
 from dse.points import DesignPoint, Scenario, evaluate
 from dse.reports import render_page, report_data
 from dse.reports.page import TEMPLATES
@@ -88,7 +88,7 @@ def test_nothing_is_loaded(page: Page) -> None:
         for name in ("src", "href", "action", "poster", "srcset", "data"):
             link = attributes.get(name)
             assert link is None or link.startswith("#") or link == "data:,", f"{tag} {name}={link}"
-    style = (TEMPLATES / "report.css").read_text()
+    style = BASE_STYLE.read_text() + (TEMPLATES / "report.css").read_text()
     assert "url(" not in style
     assert "@import" not in style
     (policy,) = [about["content"] for _, about in page.elements if "http-equiv" in about]
@@ -122,9 +122,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_contrasts(scheme: int) -> None:
-    blocks = re.findall(
-        r":root(?::not\(\.light\))? \{\n(.*?)\}", (TEMPLATES / "report.css").read_text(), re.S
-    )
+    blocks = re.findall(r":root(?::not\(\.light\))? \{\n(.*?)\}", BASE_STYLE.read_text(), re.S)
     colors = dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", blocks[scheme]))
     assert len(colors) > 30
     for ink in ("ink", "muted", "accent", "good", "bad"):
