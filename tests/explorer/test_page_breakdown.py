@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from explorer.recordings import engine_recording, recording_json
+from page_programs import NODE, run_beside
 
 import dse
 from dse.config import compose_config
@@ -23,7 +23,6 @@ from dse.timelines.tracks import Threads, slices_of
 from dse.workloads import parse_name
 
 PAGE = Path(dse.__file__).parent / "explorer" / "page"
-NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 
 TINY16, LAB = ("system=dgx16", "model=tiny"), ("system=system1", "model=llama70b")
@@ -40,32 +39,19 @@ POINTS = {
     "lab": (LAB, Strategy(dp=64)),
 }
 FILES = (
-    "format.js",
-    "recording.js",
-    "breakdown.js",
-    "memory.js",
-    "lanes.js",
-    "point.js",
-    "timeline_paint.js",
+    "format",
+    "recording",
+    "breakdown",
+    "memory",
+    "lanes",
+    "point",
+    "timeline_paint",
 )
 
 
 def run(script: str, given: Any) -> Any:
-    """Evaluate `script`, a function of the given data, beside the pure files of the page."""
-    assert NODE is not None
-    loads = "".join(f"require({json.dumps(str(PAGE / file))});" for file in FILES)
-    read = "const given = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
-    program = f"{loads}{read}process.stdout.write(JSON.stringify(({script})(given)));"
-    done = subprocess.run(
-        [NODE, "-e", program],
-        input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    """Evaluate `script`, a function of the given data, beside the files that are tested here."""
+    return run_beside(FILES, script, given)
 
 
 @functools.lru_cache

@@ -4,43 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import random
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
+from page_programs import NODE, run_beside
 from study_rows import failed_row, row
 
 from dse.answers import cap_curve, ranking
 from dse.reports.page import HEAT_LIMITS, heat_level
 from dse.studies import StudyRow
 
-PAGE = Path(__file__).parents[2] / "dse" / "explorer" / "page"
-NODE = shutil.which("node")
 FILES = ("dom", "format", "answers", "plots", "heat", "caps")
 
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
 
 
 def run(script: str, given: Any) -> Any:
-    """Evaluate `script`, a function of the given data, beside the files of the page."""
-    assert NODE is not None
-    loads = "".join(f"require({json.dumps(str(PAGE / f'{file}.js'))});" for file in FILES)
-    read = "const given = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
-    program = f"{loads}{read}process.stdout.write(JSON.stringify(({script})(given)));"
-    done = subprocess.run(
-        [NODE, "-e", program],
-        input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    """Evaluate `script`, a function of the given data, beside the files that are tested here."""
+    return run_beside(FILES, script, given)
 
 
 def random_rows(seed: int) -> list[StudyRow]:

@@ -1,0 +1,46 @@
+"""The programs of the page under Node, and what a page knows of the first pair of the lab."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from page_programs import FILES, HEAD, NODE, PAGE, TAIL, data_of
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of the page in one file, as the page runs them."""
+    file = tmp_path_factory.mktemp("page") / "page.js"
+    file.write_text("\n".join([(PAGE / f"{name}.js").read_text(encoding="utf-8") for name in FILES]))
+    return file
+
+
+@pytest.fixture
+def in_page(programs: Path) -> Any:
+    """Run the body of a function of `input` in the page; return what it returns."""
+
+    def run(body: str, value: Any = None) -> Any:
+        text = f'require("node:fs").readFileSync({json.dumps(str(programs))}, "utf8")'
+        program = f'require("node:vm").runInThisContext({text});'
+        made = subprocess.run(
+            [str(NODE), "-e", "\n".join([program, HEAD, TAIL % body])],
+            input=json.dumps(value),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert made.returncode == 0, made.stderr[-3000:]
+        return json.loads(made.stdout)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def data() -> dict[str, Any]:
+    """What a page knows of the first pair of the lab."""
+    return data_of("system=system1", "model=llama70b")
