@@ -163,7 +163,8 @@ def uncertainties(problem: Problem, found: Fit, groups: Sequence[object]) -> lis
 def left_out(problem: Problem, found: Fit, held: Sequence[int]) -> Array:
     """Return log(predicted / measured) of the rows `held`, with constants fitted to the others.
 
-    Only constants on which `held` depend are fitted again; one without another row goes back to its start.
+    Only constants on which `held` depend are fitted again, from their starts: the fit to all rows would bring
+    along what `held` says of a constant that the others hardly tell.
     """
     import numpy as np
 
@@ -172,12 +173,6 @@ def left_out(problem: Problem, found: Fit, held: Sequence[int]) -> Array:
     if not active:
         return problem.log_ratios(found.values, list(held))
     related = sorted({row for i in active for row in problem.constants[i].rows} & set(others.tolist()))
-    starts = [
-        found.values[i]
-        if not set(related).isdisjoint(problem.constants[i].rows)
-        else problem.constants[i].start
-        for i in active
-    ]
 
     def log_ratios(values: Sequence[float], rows: Sequence[int]) -> Array:
         every = list(found.values)
@@ -185,11 +180,8 @@ def left_out(problem: Problem, found: Fit, held: Sequence[int]) -> Array:
             every[place] = value
         return problem.log_ratios(every, rows)
 
-    values = starts
-    if related:
-        part = Problem([problem.constants[i] for i in active], problem.weights, log_ratios)
-        slopes = found.slopes[np.searchsorted(found.rows, related)][:, active]
-        values = list(fit(part, related, start=starts, slopes=slopes).values)
+    part = Problem([problem.constants[i] for i in active], problem.weights, log_ratios)
+    values = fit(part, related).values if related else [each.start for each in part.constants]
     return log_ratios(values, list(held))
 
 

@@ -159,6 +159,22 @@ def test_a_constant_of_left_out_rows_only_goes_back_to_its_start() -> None:
     assert left_out(task, found, held) == pytest.approx(np.full(10, math.log(2 / 4)), abs=0.02)
 
 
+def test_a_constant_that_others_hardly_tell_forgets_what_the_left_out_rows_said() -> None:
+    """One more row may depend on it, but is not so slow that it does."""
+    held = tuple(range(10))
+
+    def model(values: Sequence[float], rows: Sequence[int]) -> Array:
+        own = np.isin(list(rows), held)
+        plain = seconds(values, rows)
+        return np.where(own, plain * values[3], np.maximum(plain, 1e-6 * values[3]))
+
+    own = Constant("own", 1, 10, 2.0, (*held, 10))
+    task = problem((0.6, 0.3, 5.0, 5.4), extra=[own], model=model)
+    found = fit(task)
+    assert found.values[3] == pytest.approx(5.4, rel=0.01)
+    assert left_out(task, found, held) == pytest.approx(np.full(10, math.log(2 / 5.4)), abs=0.02)
+
+
 def test_weights_decide_between_rows_that_disagree() -> None:
     """A constant factor is a weighted median: the side that weighs more wins."""
     noise = np.where(np.arange(ROWS) < 20, math.log(1.2), 0.0)
