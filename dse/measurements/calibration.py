@@ -19,6 +19,7 @@ _DIGITS = 3
 _MOST_UNCERTAIN = 0.25
 _LEAST_TOLERANCE = 0.02
 _FLAT = 1e-4
+_STILL = 0.01
 _FOLDS = 5
 _LEAST_GROUPS = 3
 
@@ -90,7 +91,7 @@ def calibrate(
     """Fit constants of one or more owners together, each with `enough_rows` of its own at least.
 
     `present` are their values now, `starts` (of the same names) from where they are searched. A constant that
-    no row depends on stays as it is now.
+    no row depends on stays as it is now; so do all that are searched from there and change by less than 1 %.
     """
     import numpy as np
 
@@ -104,6 +105,8 @@ def calibrate(
         _rounded(value) if is_told else now.start
         for value, is_told, now in zip(found.values, told, before.constants, strict=True)
     ]
+    if starts == present:
+        rounded = _settled(rounded, [each.start for each in before.constants])
     ratios = task.log_ratios(rounded, everything)
     folds, name_of_folds = _folds(steps)
     crossed = np.zeros(len(steps))
@@ -193,6 +196,12 @@ def _mape_pct(log_ratios: NDArray[np.float64]) -> float:
     import numpy as np
 
     return 100 * float(np.abs(np.expm1(log_ratios)).mean())
+
+
+def _settled(values: list[float], present: list[float]) -> list[float]:
+    """The present values if none changes by as much as a hundredth: a fit of its own outcome ends there."""
+    changes = [abs(math.log(value / now)) for value, now in zip(values, present, strict=True)]
+    return present if max(changes) < _STILL else values
 
 
 def _rounded(value: float) -> float:
