@@ -1,21 +1,14 @@
-// Bounds from the relaxed problem.
+// The stages of the relaxed problem.
 #include "planner/exact/relaxed.hpp"
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <map>
 #include <tuple>
 
 #include "planner/exact/bounds.hpp"
 
 namespace dse::planner::exact {
-
-namespace {
-
-constexpr double kPrecision = 1e-4;  // of prices: what is left to gain, relative to the target
-
-}  // namespace
 
 BestPlaces best_places(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks) {
     BestPlaces places;
@@ -51,7 +44,10 @@ BestPlaces best_places(const Problem& problem, const std::vector<std::unique_ptr
 
 RelaxedStages::RelaxedStages(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks,
                              const BestPlaces& places, LayerTables& tables, std::uint64_t batches)
-    : layers_(problem.layers()), batches_(batches), budget_(problem.types.size(), 0.0) {
+    : layers_(problem.layers()),
+      batches_(batches),
+      most_(static_cast<std::uint32_t>(std::min<std::uint64_t>(batches, problem.layers()))),
+      budget_(problem.types.size(), 0.0) {
     for (const Host& host : problem.hosts) budget_[host.type] += host.gpus;
     for (const std::unique_ptr<Ranks>& order : ranks) {
         const StageOptions options(problem, CostModel::strict, *order, tables, batches);
@@ -61,9 +57,9 @@ RelaxedStages::RelaxedStages(const Problem& problem, const std::vector<std::uniq
     set_cells(problem);
     add_pure(problem, places, tables, *ranks.front());
     if (problem.options.allow_mixed_stages) add_mixed(problem, ranks, tables);
-    folded_.assign(uses_.size(), std::vector<double>(cells_.size(), kInfinite));
-    usable_.assign(uses_.size(), 0);
-    cheapest_.assign(cells_.size(), kInfinite);
+    steps_.resize(uses_.size());
+    least_.resize(std::size_t{most_ + 1} * cells_.size());
+    before_.resize(std::size_t{most_ + 1} * (layers_ + 1));
 }
 
 void RelaxedStages::set_cells(const Problem& problem) {
@@ -72,16 +68,16 @@ void RelaxedStages::set_cells(const Problem& problem) {
                std::all_of(
                    values.begin() + 1, values.end() - 1, [&](double value) { return value == values[1]; });
     };
-    bool uniform = alike(problem.model.parameters_bytes);
+    uniform_ = alike(problem.model.parameters_bytes);
     for (std::size_t entry = 0; entry < problem.profiles.times.size(); ++entry)
-        uniform = uniform && alike(problem.profiles.ms_of(static_cast<std::int32_t>(entry))) &&
-                  alike(problem.profiles.memory_mb_of(static_cast<std::int32_t>(entry)));
+        uniform_ = uniform_ && alike(problem.profiles.ms_of(static_cast<std::int32_t>(entry))) &&
+                   alike(problem.profiles.memory_mb_of(static_cast<std::int32_t>(entry)));
     const std::uint32_t width = layers_ + 1;
     cell_of_.assign(std::size_t{width} * width, 0);
     for (std::uint32_t a = 0; a < layers_; ++a)
         for (std::uint32_t b = a + 1; b <= layers_; ++b) {
             const std::uint32_t at = a * width + b;
-            if (uniform && a > 1 && b < layers_) {
+            if (uniform_ && a > 1 && b < layers_) {
                 cell_of_[at] = cell_of_[width + 1 + (b - a)];  // the same number of layers from the second on
                 continue;
             }
@@ -114,7 +110,7 @@ void RelaxedStages::add_pure(const Problem& problem, const BestPlaces& places, L
                 if (terms.execution_ms == nullptr) continue;
                 least_gap_ms_ = std::min(least_gap_ms_, terms.gap_ms);
                 ways_.push_back({kind, terms.execution_ms, tables.parameters_bytes(), terms.tail_per_byte,
-                                 terms.link_ms, terms.gap_ms, terms.fits});
+                                 terms.link_ms, terms.gap_ms, terms.most_flying});
             }
         }
 }
@@ -137,7 +133,8 @@ void RelaxedStages::add_mixed(const Problem& problem, const std::vector<std::uni
                 const auto [place, fresh] = known.try_emplace(use, mixed_.size());
                 if (fresh) {
                     const std::vector<double> infinite(cells_.size(), kInfinite);
-                    mixed_.push_back({kind_of(use), infinite, infinite, infinite});
+                    mixed_.push_back({kind_of(use), infinite, infinite, infinite,
+                                      std::vector<std::uint16_t>(cells_.size(), 0)});
                 }
                 MixedWay& mixed = mixed_[place->second];
                 for (const StageOption& way : ways)
@@ -149,6 +146,8 @@ void RelaxedStages::add_mixed(const Problem& problem, const std::vector<std::uni
                         const double sum = ms + (last ? way.gap_ms : 0.0);
                         mixed.period_ms[cell] = std::min(mixed.period_ms[cell], ms);
                         mixed.sum_ms[cell] = std::min(mixed.sum_ms[cell], sum);
+                        mixed.most_flying[cell] =
+                            std::max(mixed.most_flying[cell], way.table->most_flying[at]);
                         mixed.tail_ms[cell] = std::min(mixed.tail_ms[cell], way.table->tail_ms(at));
                     }
                 for (const StageOption& way : ways)
@@ -165,111 +164,6 @@ Box RelaxedStages::root(double best_ms) const {
     box.tail_high = room;
     box.multipliers.assign(budget_.size(), 0.0);
     return box;
-}
-
-void RelaxedStages::fold(const Box& box) {
-    const std::size_t width = layers_ + 1;
-    std::fill(usable_.begin(), usable_.end(), 0);
-    const auto claim = [&](std::uint32_t kind) -> std::vector<double>& {
-        if (usable_[kind] == 0) std::fill(folded_[kind].begin(), folded_[kind].end(), kInfinite);
-        usable_[kind] = 1;
-        return folded_[kind];
-    };
-    for (const Way& way : ways_) {
-        std::vector<double>& least = claim(way.kind);
-        for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
-            const std::size_t at = cells_[cell];
-            const bool last = at % width == layers_;
-            const double ms = way.execution_ms[at] + (last ? 0.0 : way.link_ms);
-            if (way.fits[cell] == 0 || ms > box.period_high) continue;
-            if (way.tail_per_byte * way.tail_bytes[at] > box.tail_high) continue;
-            least[cell] = std::min(least[cell], last ? ms + way.gap_ms : ms);
-        }
-    }
-    for (const MixedWay& way : mixed_) {
-        std::vector<double>& least = claim(way.kind);
-        for (std::size_t cell = 0; cell < cells_.size(); ++cell)
-            if (way.period_ms[cell] <= box.period_high && way.tail_ms[cell] <= box.tail_high)
-                least[cell] = std::min(least[cell], way.sum_ms[cell]);
-    }
-}
-
-double RelaxedStages::value(const std::vector<double>& multipliers, std::vector<double>& excess) {
-    const std::size_t width = layers_ + 1;
-    std::fill(cheapest_.begin(), cheapest_.end(), kInfinite);
-    std::vector<double> price(uses_.size(), 0.0);
-    for (std::size_t kind = 0; kind < uses_.size(); ++kind) {
-        if (usable_[kind] == 0) continue;
-        for (std::size_t type = 0; type < multipliers.size(); ++type)
-            price[kind] += multipliers[type] * uses_[kind][type];
-        const double* least = folded_[kind].data();
-        const double fee = price[kind];
-        for (std::size_t cell = 0; cell < cells_.size(); ++cell)
-            cheapest_[cell] = std::min(cheapest_[cell], least[cell] + fee);
-    }
-    std::vector<double> cost(width, kInfinite);
-    std::vector<std::size_t> from(width, 0);
-    cost[0] = 0;
-    for (std::size_t a = 0; a < layers_; ++a)
-        for (std::size_t b = a + 1; b <= layers_; ++b)
-            if (cost[a] + cheapest_[cell_of_[a * width + b]] < cost[b]) {
-                cost[b] = cost[a] + cheapest_[cell_of_[a * width + b]];
-                from[b] = a;
-            }
-    std::fill(excess.begin(), excess.end(), -1.0);
-    if (cost[layers_] == kInfinite) return kInfinite;
-    for (std::size_t b = layers_; b > 0; b = from[b]) {
-        const std::uint32_t cell = cell_of_[from[b] * width + b];
-        for (std::size_t kind = 0; kind < uses_.size(); ++kind) {
-            if (usable_[kind] == 0 || folded_[kind][cell] + price[kind] > cheapest_[cell]) continue;
-            for (std::size_t type = 0; type < excess.size(); ++type) excess[type] += uses_[kind][type];
-            break;
-        }
-    }
-    double total = cost[layers_];
-    for (const double multiplier : multipliers) total -= multiplier;
-    return total;
-}
-
-void RelaxedStages::raise(Box& box, double target_ms, std::uint32_t rounds) {
-    fold(box);
-    const double fixed = static_cast<double>(batches_ - 1) * box.period_low + box.tail_low + generators_ms_;
-    const std::size_t types = budget_.size();
-    const std::size_t n = std::max<std::size_t>(2, types);  // a dimension more does no harm to one type
-    const auto dimensions = static_cast<double>(n);
-    const double radius = (box.bound_ms > 0 ? 0.3 : 2.0) * target_ms;
-    std::vector<double> center = box.multipliers;
-    std::vector<double> excess(types);
-    std::vector<double> shape(n * n, 0.0);
-    std::vector<double> along(n);
-    for (std::size_t i = 0; i < n; ++i) shape[i * n + i] = radius * radius;
-    double best = -kInfinite;
-    for (std::uint32_t round = 0; round < rounds; ++round) {
-        const double bound = fixed + value(center, excess);
-        if (bound > best) {
-            best = bound;
-            box.multipliers = center;
-        }
-        if (best >= target_ms) break;
-        double width = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            along[i] = 0;
-            for (std::size_t k = 0; k < types; ++k) along[i] += shape[i * n + k] * excess[k];
-            if (i < types) width += along[i] * excess[i];
-        }
-        if (!(width > 0)) break;
-        width = std::sqrt(width);
-        const double depth = (best - bound) / width;
-        if (depth >= 1 || bound + width < best + kPrecision * target_ms) break;
-        const double move = (1 + dimensions * depth) / (dimensions + 1);
-        for (std::size_t i = 0; i < types; ++i) center[i] += move * along[i] / width;
-        const double grow = dimensions * dimensions / (dimensions * dimensions - 1) * (1 - depth * depth);
-        const double cut = 2 * move / (1 + depth) / (width * width);
-        for (std::size_t i = 0; i < n; ++i)
-            for (std::size_t k = 0; k < n; ++k)
-                shape[i * n + k] = grow * (shape[i * n + k] - cut * along[i] * along[k]);
-    }
-    box.bound_ms = std::max(box.bound_ms, best);
 }
 
 }  // namespace dse::planner::exact

@@ -1,6 +1,7 @@
-// The relaxed strict problem: any order of stages and types, GPUs of a type as a budget with a price.
+// The relaxed strict problem: stages in any order of types, GPUs of a type as a budget with a price.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,7 +32,19 @@ struct BestPlaces {
 
 BestPlaces best_places(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks);
 
-/// Bounds for one number of micro-batches: the cheapest cover of the layers at given prices of GPUs.
+/// At the prices of a box: what the stages before a suffix cost at least.
+struct Completion {
+    std::uint32_t most = 0;       ///< suffixes of more stages count as such of `most`
+    std::size_t width = 0;        ///< layers + 1
+    std::vector<double> cost_ms;  ///< [stages of the suffix][its first layer], with the price of all GPUs
+
+    double at(std::uint32_t stages, std::uint32_t layer) const {
+        return cost_ms[std::min(stages, most) * width + layer];
+    }
+};
+
+/// Bounds for one number of micro-batches: the cheapest cover of the layers at given prices of GPUs. A stage
+/// with k stages after it holds k + 1 micro-batches, as in a plan, and at most all.
 class RelaxedStages {
 public:
     RelaxedStages(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks,
@@ -44,6 +57,8 @@ public:
     /// Bland, Goldfarb and Todd 1981); keeps the multipliers that prove it.
     void raise(Box& box, double target_ms, std::uint32_t rounds);
 
+    Completion completion(const Box& box);
+
 private:
     struct Way {
         std::uint32_t kind = 0;  ///< index of `uses_`
@@ -52,14 +67,21 @@ private:
         double tail_per_byte = 0;
         double link_ms = 0;
         double gap_ms = 0;
-        std::vector<std::uint8_t> fits;
+        std::vector<std::uint16_t> most_flying;  ///< by cell
     };
-    /// A mixed group: least time and least tail of all ways, each for itself.
+    /// A mixed group: least time, least tail and least memory of all ways, each for itself.
     struct MixedWay {
         std::uint32_t kind = 0;
         std::vector<double> period_ms;  ///< execution and link
         std::vector<double> sum_ms;     ///< and the gap, of the last stage
         std::vector<double> tail_ms;
+        std::vector<std::uint16_t> most_flying;
+    };
+    /// A time of a cell that up to `flying` micro-batches in flight allow.
+    struct Step {
+        std::uint32_t cell = 0;
+        std::uint32_t flying = 0;
+        double ms = 0;
     };
 
     void set_cells(const Problem& problem);
@@ -68,11 +90,22 @@ private:
                    LayerTables& tables);
     std::uint32_t kind_of(const std::vector<double>& use);
     void fold(const Box& box);
+    void keep_steps(std::vector<Step>& steps);
     /// The value of the relaxation; `excess` is use over budget, relative, per type.
     double value(const std::vector<double>& multipliers, std::vector<double>& excess);
+    void set_least(const std::vector<double>& price);
+    void set_before();
+    void set_row(std::uint32_t stages);
+    void add_use(const std::vector<double>& price, std::vector<double>& excess) const;
+
+    double least(std::uint32_t flying, std::uint32_t first, std::uint32_t end) const {
+        return least_[flying * cells_.size() + cell_of_[first * (layers_ + 1) + end]];
+    }
+    std::uint32_t after(std::uint32_t stages) const { return std::min(stages + 1, most_); }
 
     std::uint32_t layers_;
     std::uint64_t batches_;
+    std::uint32_t most_;  ///< micro-batches in flight: more than stages or micro-batches cannot be
     double generators_ms_ = kInfinite;
     double least_gap_ms_ = 0;
     std::vector<double> budget_;             ///< GPUs per type
@@ -81,10 +114,12 @@ private:
     std::vector<MixedWay> mixed_;
     /// Ranges of layers that cost the same, whatever the profile, are one cell: the position of one of them.
     std::vector<std::uint32_t> cells_;
-    std::vector<std::uint32_t> cell_of_;       ///< by first * (layers + 1) + end
-    std::vector<std::vector<double>> folded_;  ///< per kind: least time by cell, in the box
-    std::vector<char> usable_;                 ///< per kind
-    std::vector<double> cheapest_;             ///< scratch
+    std::vector<std::uint32_t> cell_of_;    ///< by first * (layers + 1) + end
+    bool uniform_ = false;                  ///< all layers but the ends are alike
+    std::vector<std::vector<Step>> steps_;  ///< per kind, by cell: those that the box allows
+    std::uint32_t longest_ = 0;             ///< layers of a stage that the box allows
+    std::vector<double> least_;             ///< [flying][cell]: least time and price
+    std::vector<double> before_;            ///< [stages after][end]: least time and price of [0, end)
 };
 
 }  // namespace dse::planner::exact

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -52,8 +53,8 @@ struct RelaxedTerms {
     const double* execution_ms = nullptr;  ///< null: there is no such stage
     double link_ms = 0;
     double gap_ms = 0;
-    double tail_per_byte = 0;        ///< update and reduction, per byte of the stage's parameters
-    std::vector<std::uint8_t> fits;  ///< by cell: a position in tables
+    double tail_per_byte = 0;                ///< update and reduction, per byte of the stage's parameters
+    std::vector<std::uint16_t> most_flying;  ///< as in a table, by cell: a position in tables
 };
 
 /// Makes the options of one type sequence and one number of micro-batches when they are asked for.
@@ -129,6 +130,7 @@ private:
     MemoryTerms memory_terms(const Replica& replica, const Shape& shape);
     double strict_bytes(const MemoryTerms& terms, const Shape& shape, std::size_t at,
                         std::uint64_t flying) const;
+    std::uint16_t most_flying(std::span<const MemoryTerms> memory, const Shape& shape, std::size_t at) const;
     double optimizer_ms(std::uint32_t type, std::uint32_t log2_tp) const;
     const Links& links_of(std::uint32_t start, std::uint32_t gpus);
     void set_links(StageOption& option, const Shape& shape, const Links& links,

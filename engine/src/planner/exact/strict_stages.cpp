@@ -71,27 +71,32 @@ void StageOptions::fill_strict(StageTable& table, const Shape& shape, const std:
     table.most_flying.assign(std::size_t{layers_ + 1} * (layers_ + 1), 0);
     std::vector<MemoryTerms> memory;
     for (const Replica& replica : replicas) memory.push_back(memory_terms(replica, shape));
-    const std::uint64_t most = std::min<std::uint64_t>(batches_, layers_);
     for (std::uint32_t first = 0; first <= shape.last_first; ++first)
         for (std::uint32_t end = std::max(first + 1, shape.first_end); end <= layers_; ++end) {
             const std::size_t at = std::size_t{first} * (layers_ + 1) + end;
-            const auto fits = [&](std::uint64_t flying) {
-                return std::all_of(memory.begin(), memory.end(), [&](const MemoryTerms& terms) {
-                    return strict_bytes(terms, shape, at, flying) <= terms.capacity;
-                });
-            };
-            if (!fits(1)) continue;
-            std::uint64_t low = 1;
-            std::uint64_t high = most;
-            while (low < high) {
-                const std::uint64_t middle = (low + high + 1) / 2;
-                if (fits(middle))
-                    low = middle;
-                else
-                    high = middle - 1;
-            }
-            table.most_flying[at] = low == most ? kAnyNumber : static_cast<std::uint16_t>(low);
+            table.most_flying[at] = most_flying(memory, shape, at);
         }
+}
+
+std::uint16_t StageOptions::most_flying(std::span<const MemoryTerms> memory, const Shape& shape,
+                                        std::size_t at) const {
+    const auto fits = [&](std::uint64_t flying) {
+        return std::all_of(memory.begin(), memory.end(), [&](const MemoryTerms& terms) {
+            return strict_bytes(terms, shape, at, flying) <= terms.capacity;
+        });
+    };
+    if (!fits(1)) return 0;
+    const std::uint64_t most = std::min<std::uint64_t>(batches_, layers_);
+    std::uint64_t low = 1;
+    std::uint64_t high = most;
+    while (low < high) {
+        const std::uint64_t middle = (low + high + 1) / 2;
+        if (fits(middle))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low == most ? kAnyNumber : static_cast<std::uint16_t>(low);
 }
 
 RelaxedTerms StageOptions::relaxed(std::uint32_t type, std::uint32_t gpus, std::uint32_t tp, double link_gbps,
@@ -117,8 +122,7 @@ RelaxedTerms StageOptions::relaxed(std::uint32_t type, std::uint32_t gpus, std::
             2.0 * (dp - 1) / (dp * (reduction_gbps * kBytesPerMs)) / static_cast<double>(tp);
     }
     const MemoryTerms memory = memory_terms({type, batch, {entry}}, shape);
-    for (const std::uint32_t at : cells)
-        terms.fits.push_back(strict_bytes(memory, shape, at, 1) <= memory.capacity ? 1 : 0);
+    for (const std::uint32_t at : cells) terms.most_flying.push_back(most_flying({&memory, 1}, shape, at));
     return terms;
 }
 

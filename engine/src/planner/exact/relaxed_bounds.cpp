@@ -1,0 +1,191 @@
+// Bounds from the relaxed problem: the cheapest cover of the layers, and the prices that raise it.
+#include <algorithm>
+#include <cmath>
+
+#include "planner/exact/relaxed.hpp"
+
+namespace dse::planner::exact {
+
+namespace {
+
+constexpr double kPrecision = 1e-4;  // of prices: what is left to gain, relative to the target
+
+}  // namespace
+
+void RelaxedStages::fold(const Box& box) {
+    const std::size_t width = layers_ + 1;
+    for (std::vector<Step>& steps : steps_) steps.clear();
+    const auto add = [&](std::uint32_t kind, std::size_t cell, std::uint16_t flying, double ms) {
+        steps_[kind].push_back(
+            {static_cast<std::uint32_t>(cell), std::min<std::uint32_t>(flying, most_), ms});
+    };
+    for (const Way& way : ways_)
+        for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
+            const std::size_t at = cells_[cell];
+            const bool last = at % width == layers_;
+            const double ms = way.execution_ms[at] + (last ? 0.0 : way.link_ms);
+            if (way.most_flying[cell] == 0 || ms > box.period_high) continue;
+            if (way.tail_per_byte * way.tail_bytes[at] > box.tail_high) continue;
+            add(way.kind, cell, way.most_flying[cell], last ? ms + way.gap_ms : ms);
+        }
+    for (const MixedWay& way : mixed_)
+        for (std::size_t cell = 0; cell < cells_.size(); ++cell)
+            if (way.most_flying[cell] > 0 && way.period_ms[cell] <= box.period_high &&
+                way.tail_ms[cell] <= box.tail_high && way.sum_ms[cell] < kInfinite)
+                add(way.kind, cell, way.most_flying[cell], way.sum_ms[cell]);
+    longest_ = 0;
+    for (std::vector<Step>& steps : steps_) keep_steps(steps);
+}
+
+/// Keeps those that no other of the kind beats in time and micro-batches in flight.
+void RelaxedStages::keep_steps(std::vector<Step>& steps) {
+    std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
+        if (a.cell != b.cell) return a.cell < b.cell;
+        return a.ms != b.ms ? a.ms < b.ms : a.flying > b.flying;
+    });
+    std::size_t kept = 0;
+    for (const Step& step : steps) {
+        if (kept > 0 && steps[kept - 1].cell == step.cell && steps[kept - 1].flying >= step.flying) continue;
+        steps[kept++] = step;
+        const std::uint32_t at = cells_[step.cell];
+        longest_ = std::max(longest_, at % (layers_ + 1) - at / (layers_ + 1));
+    }
+    steps.resize(kept);
+}
+
+void RelaxedStages::set_least(const std::vector<double>& price) {
+    std::fill(least_.begin(), least_.end(), kInfinite);
+    const std::size_t cells = cells_.size();
+    for (std::size_t kind = 0; kind < steps_.size(); ++kind)
+        for (const Step& step : steps_[kind]) {
+            double& least = least_[step.flying * cells + step.cell];
+            least = std::min(least, step.ms + price[kind]);
+        }
+    for (std::size_t flying = most_; flying-- > 1;) {
+        double* fewer = &least_[flying * cells];
+        const double* more = fewer + cells;
+        for (std::size_t cell = 0; cell < cells; ++cell) fewer[cell] = std::min(fewer[cell], more[cell]);
+    }
+}
+
+/// Row `stages` of `before_` from the row after it, which for the last one is itself.
+void RelaxedStages::set_row(std::uint32_t stages) {
+    const std::size_t width = layers_ + 1;
+    double* row = &before_[stages * width];
+    const std::uint32_t next = after(stages);
+    const double* earlier = &before_[next * width];
+    std::fill_n(row, width, kInfinite);
+    if (stages > 0) row[0] = 0;
+    const std::uint32_t low = stages == 0 ? layers_ : 1;
+    const std::uint32_t high = stages == 0 ? layers_ : layers_ - std::min(stages, layers_ - 1);
+    if (uniform_ && stages > 0 && next != stages) {
+        for (std::uint32_t end = low; end <= high; ++end) row[end] = least(next, 0, end);
+        for (std::uint32_t length = 1; length <= longest_ && length < high; ++length) {
+            const double ms = least(next, 1, length + 1);
+            const double* from = earlier - length;
+            for (std::uint32_t end = length + 1; end <= high; ++end) {
+                const double cost = ms + from[end];
+                row[end] = cost < row[end] ? cost : row[end];
+            }
+        }
+        return;
+    }
+    for (std::uint32_t end = low; end <= high; ++end)
+        for (std::uint32_t first = end - std::min(end, longest_); first < end; ++first)
+            row[end] = std::min(row[end], least(next, first, end) + earlier[first]);
+}
+
+void RelaxedStages::set_before() {
+    for (std::uint32_t stages = most_ + 1; stages-- > 0;) set_row(stages);
+}
+
+/// Adds the GPUs of the stages of the cheapest cover.
+void RelaxedStages::add_use(const std::vector<double>& price, std::vector<double>& excess) const {
+    const std::size_t width = layers_ + 1;
+    std::uint32_t stages = 0;
+    for (std::uint32_t end = layers_; end > 0;) {
+        const std::uint32_t next = after(stages);
+        const double cost = before_[stages * width + end];
+        std::uint32_t first = end - std::min(end, longest_);
+        while (least(next, first, end) + before_[next * width + first] != cost) ++first;
+        const std::uint32_t cell = cell_of_[first * width + end];
+        const double sought = least(next, first, end);
+        bool found = false;
+        for (std::size_t kind = 0; kind < steps_.size() && !found; ++kind) {
+            const std::vector<Step>& steps = steps_[kind];
+            auto step = std::lower_bound(steps.begin(), steps.end(), cell,
+                                         [](const Step& a, std::uint32_t b) { return a.cell < b; });
+            for (; step != steps.end() && step->cell == cell && !found; ++step)
+                found = step->flying >= next && step->ms + price[kind] == sought;
+            if (!found) continue;
+            for (std::size_t type = 0; type < excess.size(); ++type) excess[type] += uses_[kind][type];
+        }
+        end = first;
+        stages = next;
+    }
+}
+
+double RelaxedStages::value(const std::vector<double>& multipliers, std::vector<double>& excess) {
+    std::vector<double> price(uses_.size(), 0.0);
+    for (std::size_t kind = 0; kind < uses_.size(); ++kind)
+        for (std::size_t type = 0; type < multipliers.size(); ++type)
+            price[kind] += multipliers[type] * uses_[kind][type];
+    set_least(price);
+    set_before();
+    std::fill(excess.begin(), excess.end(), -1.0);
+    double total = before_[layers_];
+    if (total == kInfinite) return kInfinite;
+    add_use(price, excess);
+    for (const double multiplier : multipliers) total -= multiplier;
+    return total;
+}
+
+Completion RelaxedStages::completion(const Box& box) {
+    std::vector<double> excess(budget_.size());
+    fold(box);
+    value(box.multipliers, excess);
+    return {most_, std::size_t{layers_} + 1, before_};
+}
+
+void RelaxedStages::raise(Box& box, double target_ms, std::uint32_t rounds) {
+    fold(box);
+    const double fixed = static_cast<double>(batches_ - 1) * box.period_low + box.tail_low + generators_ms_;
+    const std::size_t types = budget_.size();
+    const std::size_t n = std::max<std::size_t>(2, types);  // a dimension more does no harm to one type
+    const auto dimensions = static_cast<double>(n);
+    const double radius = (box.bound_ms > 0 ? 0.3 : 2.0) * target_ms;
+    std::vector<double> center = box.multipliers;
+    std::vector<double> excess(types);
+    std::vector<double> shape(n * n, 0.0);
+    std::vector<double> along(n);
+    for (std::size_t i = 0; i < n; ++i) shape[i * n + i] = radius * radius;
+    double best = -kInfinite;
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+        const double bound = fixed + value(center, excess);
+        if (bound > best) {
+            best = bound;
+            box.multipliers = center;
+        }
+        if (best >= target_ms) break;
+        double width = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            along[i] = 0;
+            for (std::size_t k = 0; k < types; ++k) along[i] += shape[i * n + k] * excess[k];
+            if (i < types) width += along[i] * excess[i];
+        }
+        if (!(width > 0)) break;
+        width = std::sqrt(width);
+        const double depth = (best - bound) / width;
+        if (depth >= 1 || bound + width < best + kPrecision * target_ms) break;
+        const double move = (1 + dimensions * depth) / (dimensions + 1);
+        for (std::size_t i = 0; i < types; ++i) center[i] += move * along[i] / width;
+        const double grow = dimensions * dimensions / (dimensions * dimensions - 1) * (1 - depth * depth);
+        const double cut = 2 * move / (1 + depth) / (width * width);
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t k = 0; k < n; ++k)
+                shape[i * n + k] = grow * (shape[i * n + k] - cut * along[i] * along[k]);
+    }
+    box.bound_ms = std::max(box.bound_ms, best);
+}
+
+}  // namespace dse::planner::exact
