@@ -172,16 +172,17 @@ class StageTables:
             total = total + table(type_, tp, part)
         return total
 
-    def pure_execution(self, place: Placement, batch: int) -> tuple[Matrix, float]:
-        """Return times of a stage of the sequence's first type, and its gap, wherever its group is.
+    def pure_execution(self, place: Placement, batch: int) -> tuple[Matrix, float, Matrix]:
+        """Return times of a stage of the sequence's first type, its gap, and what fits in flight.
 
+        They are so wherever its group is.
         Times are infinite where not even one micro-batch fits.
         """
         assert isinstance(self.rule, StrictRule)
         type_, tp = place.types[0], place.tp
-        fits = self._flying(self.rule, place, {(type_, (batch,))}) >= 1
-        execution = np.where(fits & self._ordered, self._ms(type_, tp, batch), np.inf)
-        return execution, self.batches * self.rule.profile(type_, tp, batch).gap_ms
+        flying = self._flying(self.rule, place, {(type_, (batch,))})
+        execution = np.where((flying >= 1) & self._ordered, self._ms(type_, tp, batch), np.inf)
+        return execution, self.batches * self.rule.profile(type_, tp, batch).gap_ms, flying
 
     def _slowest(self, kinds: set[tuple[str, int]], tp: int) -> Matrix:
         slowest = np.zeros_like(self.parameters)

@@ -14,13 +14,18 @@ namespace {
 
 constexpr std::uint32_t kRounds = 150;  // of prices, per box
 constexpr std::uint64_t kFirstBoxes = 1000;
-constexpr std::uint64_t kBoxesPerTurn = 50;
+constexpr double kNarrow = 0.01;  // of the lowest box, before the first beams aim at it
+constexpr std::uint64_t kBoxesPerTurn = 100;
 constexpr double kLeastWidth = 1e-5;  // of a box, relative to the best plan
 constexpr std::size_t kWidths[] = {1, 2, 4, 8};
 /// What beams may take above the box that they aim at; all sequences at the first, the best at the others.
 constexpr double kSlacks[] = {1.1, 1.0, 1.03, 1.06, 1.2, 1.35};
-constexpr std::size_t kTurns = 3;  // per width
+constexpr double kMostSlack = 1.5;  // what may be missing is counted up to it
+constexpr std::size_t kTurns = 3;   // per width
 constexpr std::size_t kSequencesPerTurn = 6;
+constexpr std::size_t kTargets = 3;  // numbers of micro-batches per turn
+constexpr std::size_t kBands = 6;    // of the longest stage time, per turn and target
+constexpr double kBand = 1.03;       // beams seek plans whose longest stage time is in a band of this ratio
 
 class Anytime {
 public:
@@ -38,11 +43,11 @@ public:
         first_plans();
         if (!plans_.empty()) {
             make_roots();
-            split_boxes(kFirstBoxes);
+            split_boxes(kFirstBoxes, kNarrow);
             for (const std::size_t width : kWidths) {
                 for (std::size_t turn = 0; turn < kTurns && !closed() && !stopped(); ++turn) {
-                    more_plans(static_cast<std::uint32_t>(width));
-                    split_boxes(boxes_.size() + kBoxesPerTurn);
+                    more_plans(static_cast<std::uint32_t>(width), width == 1 && turn == 0);
+                    split_boxes(boxes_.size() + kBoxesPerTurn, kLeastWidth);
                 }
             }
         }
@@ -60,7 +65,8 @@ public:
 private:
     bool stopped() const { return limits_->stop && limits_->stop(); }
     double best_ms() const { return plans_.empty() ? kInfinite : plans_.front().cost_ms; }
-    bool closed() const { return bound_ms() >= best_ms() * (1 - limits_->gap); }
+    double goal_ms() const { return best_ms() * (1 - limits_->gap); }
+    bool closed() const { return bound_ms() >= goal_ms(); }
     void report() const {
         if (limits_->progress) limits_->progress(best_ms(), bound_ms());
     }
@@ -107,8 +113,16 @@ private:
         StageOptions options(*problem_, CostModel::strict, *ranks_[order], tables_, batches);
         // A limit does not end the first beams: there is to be a plan to keep.
         const bool first = plans_.empty() && beams_ < batches_.size();
-        BeamLimits limits{width, unit, period_ms, tail_ms, kInfinite, first ? nullptr : limits_->stop};
-        FoundPlan plan = beam(*problem_, options, ranks_[order]->sequence(), limits);
+        BeamLimits limits;
+        limits.width = width;
+        limits.unit = unit;
+        limits.period_ms = period_ms;
+        limits.tail_ms = tail_ms;
+        if (!first) limits.stop = limits_->stop;
+        take(beam(*problem_, options, ranks_[order]->sequence(), limits));
+    }
+
+    void take(FoundPlan plan) {
         ++beams_;
         if (plan.cost_ms == kInfinite) return;
         if (insert_plan(plans_, std::move(plan))) report();
@@ -135,33 +149,127 @@ private:
     }
 
     /// The micro-batches whose boxes are the lowest, and around the period where they are.
-    void more_plans(std::uint32_t width) {
+    void more_plans(std::uint32_t width, bool around) {
         std::vector<const Box*> lowest;  // per number of micro-batches
         for (const std::uint64_t batches : batches_) {
             const Box* low = nullptr;
             for (const Box& box : boxes_)
                 if (box.batches == batches && (low == nullptr || box.bound_ms < low->bound_ms)) low = &box;
-            if (low != nullptr && low->bound_ms < best_ms() * (1 - limits_->gap)) lowest.push_back(low);
+            if (low != nullptr && low->bound_ms < goal_ms()) lowest.push_back(low);
         }
         std::stable_sort(lowest.begin(), lowest.end(),
                          [](const Box* a, const Box* b) { return a->bound_ms < b->bound_ms; });
-        if (lowest.size() > 3) lowest.resize(3);
+        if (lowest.size() > kTargets) lowest.resize(kTargets);
         std::vector<Box> targets;
         for (const Box* box : lowest) targets.push_back(*box);
-        for (std::size_t i = 0; i < targets.size() && !stopped(); ++i) {
-            std::vector<std::size_t> orders(ranks_.size());
-            std::iota(orders.begin(), orders.end(), std::size_t{0});
-            for (const double slack : kSlacks) {
-                for (const std::size_t order : orders)
-                    if (!stopped() && !closed())
-                        run_beam(order, targets[i].batches, width, unit_, targets[i].period_high * slack,
-                                 targets[i].tail_high * slack);
-                std::stable_sort(orders.begin(), orders.end(), [&](std::size_t a, std::size_t b) {
-                    return best_of(a, targets[i].batches) < best_of(b, targets[i].batches);
-                });
-                orders.resize(std::min(orders.size(), kSequencesPerTurn));  // only those that are good
-            }
+        for (std::size_t i = 0; i < targets.size() && !stopped(); ++i)
+            if (around)
+                aim_around(targets[i], width);
+            else
+                aim(targets[i], width);
+    }
+
+    /// Beams at and above the longest stage time of a box.
+    void aim_around(const Box& target, std::uint32_t width) {
+        std::vector<std::size_t> orders(ranks_.size());
+        std::iota(orders.begin(), orders.end(), std::size_t{0});
+        Box around = target;
+        around.period_low = around.tail_low = around.bound_ms = 0;
+        around.period_high *= kMostSlack;
+        around.tail_high *= kMostSlack;
+        relaxed_of(target.batches).raise(around, goal_ms(), kRounds);
+        const Completion completion = relaxed_of(target.batches).completion(around);
+        for (const double slack : kSlacks) {
+            around.period_high = target.period_high * slack;
+            around.tail_high = target.tail_high * slack;
+            for (const std::size_t order : orders)
+                if (!stopped() && !closed()) run_beam(order, around, width, completion, false);
+            keep_best(orders, target.batches);
         }
+    }
+
+    /// Only sequences that are good.
+    void keep_best(std::vector<std::size_t>& orders, std::uint64_t batches) const {
+        std::stable_sort(orders.begin(), orders.end(), [&](std::size_t a, std::size_t b) {
+            return best_of(a, batches) < best_of(b, batches);
+        });
+        orders.resize(std::min(orders.size(), kSequencesPerTurn));
+    }
+
+    /// Beams in bands of the longest stage time that may have better plans, the most promising first.
+    void aim(const Box& target, std::uint32_t width) {
+        std::vector<Box> bands = bands_of(target);
+        std::vector<std::size_t> orders(ranks_.size());
+        std::iota(orders.begin(), orders.end(), std::size_t{0});
+        for (Box& band : bands) {
+            if (stopped() || closed()) return;
+            RelaxedStages& relaxed = relaxed_of(target.batches);
+            if (band.bound_ms >= goal_ms()) continue;
+            const Completion completion = relaxed.completion(band);
+            for (const std::size_t order : orders)
+                if (!stopped() && !closed()) run_beam(order, band, width, completion, true);
+            keep_best(orders, target.batches);
+        }
+    }
+
+    std::vector<Box> bands_of(const Box& target) {
+        double low = kInfinite;
+        double high = 0;
+        for (const Box& box : boxes_)
+            if (box.batches == target.batches && box.bound_ms < goal_ms()) {
+                low = std::min(low, std::max(box.period_low, box.period_high / 2));
+                high = std::max(high, box.period_high);
+            }
+        std::vector<Box> bands;
+        for (double from = low; from < high; from *= kBand) {
+            Box band = target;
+            band.period_low = from;
+            band.period_high = from * kBand;
+            band.tail_low = 0;
+            band.tail_high = best_ms();
+            band.bound_ms = 0;
+            for (std::size_t turn = 0; turn < 2; ++turn) {
+                relaxed_of(target.batches).raise(band, goal_ms(), kRounds);
+                band.tail_high = std::min(band.tail_high, best_ms() - band.bound_ms);
+            }
+            if (band.bound_ms < goal_ms()) bands.push_back(std::move(band));
+        }
+        std::stable_sort(bands.begin(), bands.end(),
+                         [](const Box& a, const Box& b) { return a.bound_ms < b.bound_ms; });
+        if (bands.size() > kBands) bands.resize(kBands);
+        return bands;
+    }
+
+    void run_beam(std::size_t order, const Box& around, std::uint32_t width, const Completion& completion,
+                  bool inside) {
+        StageOptions options(*problem_, CostModel::strict, *ranks_[order], tables_, around.batches);
+        BeamLimits limits;
+        limits.width = width;
+        limits.unit = unit_;
+        limits.period_ms = around.period_high;
+        limits.tail_ms = around.tail_high;
+        limits.incumbent_ms = inside ? best_ms() : kInfinite;
+        limits.stop = limits_->stop;
+        limits.completion = &completion;
+        limits.ranks = ranks_[order].get();
+        if (inside) {
+            limits.owed_ms = owed_ms(*ranks_[order], around.multipliers);
+            limits.least_period_ms = around.period_low;
+        }
+        take(beam(*problem_, options, ranks_[order]->sequence(), limits));
+    }
+
+    /// The price of the GPUs before each start of a group.
+    std::vector<double> owed_ms(const Ranks& ranks, const std::vector<double>& multipliers) const {
+        std::vector<double> owned(problem_->types.size(), 0.0);
+        for (const Host& host : problem_->hosts) owned[host.type] += host.gpus;
+        std::vector<double> owed{0.0};
+        double sum = 0;
+        for (std::uint32_t rank = 0; rank < ranks.gpus(); ++rank) {
+            sum += multipliers[ranks.type(rank)] / owned[ranks.type(rank)];
+            if ((rank + 1) % unit_ == 0) owed.push_back(sum);
+        }
+        return owed;
     }
 
     double best_of(std::size_t order, std::uint64_t batches) const {
@@ -176,7 +284,8 @@ private:
         std::push_heap(boxes_.begin(), boxes_.end(), later);
     }
 
-    void split_boxes(std::uint64_t most) {
+    /// Until the lowest box is narrower than `least`, relative to the best plan.
+    void split_boxes(std::uint64_t most, double least) {
         most = std::min(most, limits_->boxes);
         for (std::uint64_t done = 0; !closed() && !stopped() && boxes_.size() < most; ++done) {
             if (done % kBoxesPerTurn == kBoxesPerTurn - 1) report();
@@ -186,7 +295,7 @@ private:
             const double further = static_cast<double>(box.batches - 1);
             const double period = further * (box.period_high - box.period_low);
             const double tail = box.tail_high - box.tail_low;
-            if (std::max(period, tail) < kLeastWidth * best_ms()) {
+            if (std::max(period, tail) < least * best_ms()) {
                 push(box);
                 return;
             }
@@ -197,7 +306,7 @@ private:
             else
                 low.tail_high = high.tail_low = (box.tail_low + box.tail_high) / 2;
             for (Box* half : {&low, &high}) {
-                relaxed_of(box.batches).raise(*half, best_ms(), kRounds);
+                relaxed_of(box.batches).raise(*half, goal_ms(), kRounds);
                 push(std::move(*half));
             }
         }

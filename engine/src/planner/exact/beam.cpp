@@ -38,7 +38,7 @@ public:
         for (std::uint32_t start = gpus_; start > 0 && !(limits_->stop && limits_->stop());) {
             start -= limits_->unit;
             for (std::uint32_t size = limits_->unit; start + size <= gpus_ && start % size == 0; size *= 2)
-                for (const StageOption& way : options_->at(start, size)) extend(start, start + size, way);
+                extend(start, size);
         }
         FoundPlan plan;
         if (best_ < 0) return plan;
@@ -53,6 +53,13 @@ public:
 private:
     std::vector<std::int32_t>& cell(std::uint32_t start, std::uint32_t layer) {
         return cells_[std::size_t{start / limits_->unit} * (layers_ + 1) + layer];
+    }
+
+    void extend(std::uint32_t start, std::uint32_t size) {
+        if (limits_->completion != nullptr)
+            leading_ =
+                limits_->ranks->pure(start, size) ? limits_->ranks->type(start) : limits_->completion->types;
+        for (const StageOption& way : options_->at(start, size)) extend(start, start + size, way);
     }
 
     void extend(std::uint32_t start, std::uint32_t next, const StageOption& way) {
@@ -77,9 +84,10 @@ private:
         const std::uint64_t flying = std::min<std::uint64_t>(options_->batches(), after.count + 1);
         if (way.table->most_flying[at] < flying) return false;
         const double ms = way.table->execution_ms[at] + link;
+        const double table_tail = way.table->tail_ms(at);
         BeamLabel label{after.sum + ms + (last ? way.gap_ms : 0.0),
                         std::max(after.longest, ms),
-                        std::max(after.tail, way.table->tail_ms(at)),
+                        std::max(after.tail, table_tail),
                         0,
                         parent,
                         way.gpus,
@@ -90,6 +98,20 @@ private:
         label.score = further_ * std::max(label.longest, done ? 0.0 : limits_->period_ms) + label.sum +
                       std::max(label.tail, done ? 0.0 : limits_->tail_ms) + generators_;
         if (!(label.score < best_ms_)) return label.longest > ms;
+        if (limits_->completion != nullptr && !done) {
+            const double missing = limits_->completion->at(label.count, leading_, first);
+            label.score += missing;
+            if (missing == kInfinite) return true;
+        }
+        if (!limits_->owed_ms.empty()) {
+            if (ms > limits_->period_ms) return false;
+            if (table_tail > limits_->tail_ms) return true;
+            const double bound =
+                label.score - limits_->owed_ms[start / limits_->unit] + label.tail -
+                std::max(label.tail, done ? 0.0 : limits_->tail_ms) -
+                further_ * (limits_->period_ms - std::max(label.longest, limits_->least_period_ms));
+            if (!done && !(bound < best_ms_)) return true;
+        }
         if (start == 0) {
             best_ms_ = label.score;
             best_ = static_cast<std::int32_t>(labels_.size());
@@ -123,6 +145,7 @@ private:
     double generators_;
     double best_ms_;
     std::int32_t best_ = -1;
+    std::size_t leading_ = 0;  ///< type of the group that is added
     std::vector<BeamLabel> labels_;
     std::vector<std::vector<std::int32_t>> cells_;
 };

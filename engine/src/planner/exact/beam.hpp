@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
+#include "planner/exact/relaxed.hpp"
 #include "planner/exact/search.hpp"
 #include "planner/exact/stages.hpp"
 
@@ -16,6 +18,10 @@ struct BeamLimits {
     double tail_ms = 0;       ///< the same of the largest update and reduction
     double incumbent_ms = kInfinite;
     std::function<bool()> stop;
+    const Completion* completion = nullptr;  ///< counts what is missing, and where memory ends
+    const Ranks* ranks = nullptr;            ///< with it
+    std::vector<double> owed_ms;             ///< with it: the price of the GPUs before a rank, by rank / unit
+    double least_period_ms = 0;  ///< with it: plans whose longest stage time is below are not sought
 };
 
 /// The best plan that the beam meets below the incumbent; its cost is infinite where there is none.

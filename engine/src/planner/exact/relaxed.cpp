@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "planner/exact/bounds.hpp"
+#include "planner/exact/units.hpp"
 
 namespace dse::planner::exact {
 
@@ -14,7 +15,9 @@ BestPlaces best_places(const Problem& problem, const std::vector<std::unique_ptr
     BestPlaces places;
     const std::uint32_t gpus = problem.gpus();
     const std::size_t sizes = log2_of(std::bit_floor(gpus)) + 1;
-    places.link_gbps.assign(problem.types.size(), std::vector<double>(sizes, 0.0));
+    places.exists.assign(problem.types.size(), std::vector<std::uint8_t>(sizes, 0));
+    places.within_gbps.assign(problem.types.size(), std::vector<double>(sizes, 0.0));
+    places.across_gbps = places.within_gbps;
     places.reduction_gbps.assign(problem.types.size(), {});
     for (auto& by_size : places.reduction_gbps)
         for (std::uint32_t size = 0; size < sizes; ++size) by_size.emplace_back(size + 1, 0.0);
@@ -27,9 +30,12 @@ BestPlaces best_places(const Problem& problem, const std::vector<std::unique_ptr
                 if (!order->pure(start, size)) continue;
                 const std::uint32_t type = order->type(start);
                 const std::uint32_t log2_size = log2_of(size);
-                double& link = places.link_gbps[type][log2_size];
-                if (start + size < gpus) link = std::max(link, order->strict_link_gbps(start, size + 1));
-                if (link == 0) link = std::numeric_limits<double>::min();
+                places.exists[type][log2_size] = 1;
+                if (const std::uint32_t next = start + size; next < gpus) {
+                    auto& best = order->type(next) == type ? places.within_gbps : places.across_gbps;
+                    double& gbps = best[type][log2_size];
+                    gbps = std::max(gbps, order->strict_link_gbps(start, size + 1));
+                }
                 bool& known = seen[{type, start - begin[type], size}];
                 if (known) continue;
                 known = true;
@@ -57,9 +63,32 @@ RelaxedStages::RelaxedStages(const Problem& problem, const std::vector<std::uniq
     set_cells(problem);
     add_pure(problem, places, tables, *ranks.front());
     if (problem.options.allow_mixed_stages) add_mixed(problem, ranks, tables);
+    set_links();
     steps_.resize(uses_.size());
-    least_.resize(std::size_t{most_ + 1} * cells_.size());
-    before_.resize(std::size_t{most_ + 1} * (layers_ + 1));
+    least_.resize((types() + 1) * (most_ + 1) * cells_.size());
+    before_.resize((types() + 1) * (most_ + 1) * (layers_ + 1));
+    cheapest_.resize((types() + 1) * (layers_ + 1));
+}
+
+/// What crossing to another type costs at least is told apart, so that one pass has both cases.
+void RelaxedStages::set_links() {
+    for (const std::vector<double>& use : uses_) {
+        const auto some = [](double share) { return share > 0; };
+        const auto first = std::find_if(use.begin(), use.end(), some);
+        const bool pure = std::count_if(use.begin(), use.end(), some) == 1;
+        table_of_.push_back(pure ? static_cast<std::size_t>(first - use.begin()) : types());
+    }
+    across_.assign(types(), kInfinite);
+    for (const Way& way : ways_) {
+        const double within = way.within_ms < kInfinite ? way.within_ms : 0.0;
+        double& across = across_[table_of_[way.kind]];
+        if (way.across_ms < kInfinite) across = std::min(across, std::max(0.0, way.across_ms - within));
+    }
+    for (Way& way : ways_) {
+        way.link_ms = way.within_ms;
+        if (way.across_ms < kInfinite)
+            way.link_ms = std::min(way.link_ms, std::max(0.0, way.across_ms - across_[table_of_[way.kind]]));
+    }
 }
 
 void RelaxedStages::set_cells(const Problem& problem) {
@@ -74,11 +103,12 @@ void RelaxedStages::set_cells(const Problem& problem) {
                    alike(problem.profiles.memory_mb_of(static_cast<std::int32_t>(entry)));
     const std::uint32_t width = layers_ + 1;
     cell_of_.assign(std::size_t{width} * width, 0);
-    for (std::uint32_t a = 0; a < layers_; ++a)
-        for (std::uint32_t b = a + 1; b <= layers_; ++b) {
+    for (std::uint32_t length = 1; length <= layers_; ++length)
+        for (std::uint32_t a = 0; a + length <= layers_; ++a) {
+            const std::uint32_t b = a + length;
             const std::uint32_t at = a * width + b;
             if (uniform_ && a > 1 && b < layers_) {
-                cell_of_[at] = cell_of_[width + 1 + (b - a)];  // the same number of layers from the second on
+                cell_of_[at] = cell_of_[width + 1 + length];  // as many layers from the second on
                 continue;
             }
             cell_of_[at] = static_cast<std::uint32_t>(cells_.size());
@@ -97,20 +127,24 @@ void RelaxedStages::add_pure(const Problem& problem, const BestPlaces& places, L
                              const Ranks& any) {
     StageOptions options(problem, CostModel::strict, any, tables, batches_);
     for (std::uint32_t type = 0; type < problem.types.size(); ++type)
-        for (std::uint32_t log2_gpus = 0; log2_gpus < places.link_gbps[type].size(); ++log2_gpus) {
-            if (places.link_gbps[type][log2_gpus] == 0) continue;
+        for (std::uint32_t log2_gpus = 0; log2_gpus < places.exists[type].size(); ++log2_gpus) {
+            if (places.exists[type][log2_gpus] == 0) continue;
             const std::uint32_t gpus = 1U << log2_gpus;
             std::vector<double> use(problem.types.size(), 0.0);
             use[type] = gpus / budget_[type];
             const std::uint32_t kind = kind_of(use);
             for (std::uint32_t tp = 1; tp <= gpus && tp <= problem.options.max_tp; tp *= 2) {
-                const RelaxedTerms terms =
-                    options.relaxed(type, gpus, tp, places.link_gbps[type][log2_gpus],
-                                    places.reduction_gbps[type][log2_gpus][log2_of(tp)], cells_);
+                const RelaxedTerms terms = options.relaxed(
+                    type, gpus, tp, places.reduction_gbps[type][log2_gpus][log2_of(tp)], cells_);
                 if (terms.execution_ms == nullptr) continue;
                 least_gap_ms_ = std::min(least_gap_ms_, terms.gap_ms);
+                const auto sending_ms = [&](double gbps) {
+                    return gbps > 0 ? terms.sent_bytes / (gbps * kBytesPerMs) : kInfinite;
+                };
                 ways_.push_back({kind, terms.execution_ms, tables.parameters_bytes(), terms.tail_per_byte,
-                                 terms.link_ms, terms.gap_ms, terms.most_flying});
+                                 sending_ms(places.within_gbps[type][log2_gpus]),
+                                 sending_ms(places.across_gbps[type][log2_gpus]), 0, terms.gap_ms,
+                                 terms.most_flying});
             }
         }
 }

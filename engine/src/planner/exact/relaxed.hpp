@@ -24,8 +24,10 @@ struct Box {
 
 /// Best-case bandwidths of groups of one type, over all type sequences and all aligned places.
 struct BestPlaces {
-    /// [type][log2 GPUs]; 0: no such group
-    std::vector<std::vector<double>> link_gbps;
+    std::vector<std::vector<std::uint8_t>> exists;  ///< [type][log2 GPUs]
+    /// [type][log2 GPUs]: to a stage of the same type, and of another; 0: there is none
+    std::vector<std::vector<double>> within_gbps;
+    std::vector<std::vector<double>> across_gbps;
     /// [type][log2 GPUs][log2 tp]
     std::vector<std::vector<std::vector<double>>> reduction_gbps;
 };
@@ -34,17 +36,20 @@ BestPlaces best_places(const Problem& problem, const std::vector<std::unique_ptr
 
 /// At the prices of a box: what the stages before a suffix cost at least.
 struct Completion {
-    std::uint32_t most = 0;       ///< suffixes of more stages count as such of `most`
-    std::size_t width = 0;        ///< layers + 1
-    std::vector<double> cost_ms;  ///< [stages of the suffix][its first layer], with the price of all GPUs
+    std::uint32_t most = 0;  ///< suffixes of more stages count as such of `most`
+    std::size_t width = 0;   ///< layers + 1
+    std::size_t types = 0;
+    /// [stages of the suffix][type of its first, or any][its first layer], with the price of the GPUs
+    std::vector<double> cost_ms;
 
-    double at(std::uint32_t stages, std::uint32_t layer) const {
-        return cost_ms[std::min(stages, most) * width + layer];
+    double at(std::uint32_t stages, std::size_t type, std::uint32_t layer) const {
+        return cost_ms[(std::min(stages, most) * (types + 1) + type) * width + layer];
     }
 };
 
 /// Bounds for one number of micro-batches: the cheapest cover of the layers at given prices of GPUs. A stage
-/// with k stages after it holds k + 1 micro-batches, as in a plan, and at most all.
+/// with k stages after it holds k + 1 micro-batches, as in a plan, and at most all; one before a stage of
+/// another type sends over the best link between types.
 class RelaxedStages {
 public:
     RelaxedStages(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks,
@@ -65,7 +70,9 @@ private:
         const double* execution_ms = nullptr;
         const double* tail_bytes = nullptr;
         double tail_per_byte = 0;
-        double link_ms = 0;
+        double within_ms = 0;  ///< sending to a stage of the same type, and of another
+        double across_ms = 0;
+        double link_ms = 0;  ///< at least; `across_` is for another type
         double gap_ms = 0;
         std::vector<std::uint16_t> most_flying;  ///< by cell
     };
@@ -95,11 +102,24 @@ private:
     double value(const std::vector<double>& multipliers, std::vector<double>& excess);
     void set_least(const std::vector<double>& price);
     void set_before();
+    void set_links();
+    void set_total();
     void set_row(std::uint32_t stages);
+    void set_alike_row(std::uint32_t stages);
+    void combine(std::uint32_t stages, std::uint32_t low, std::uint32_t high);
     void add_use(const std::vector<double>& price, std::vector<double>& excess) const;
 
-    double least(std::uint32_t flying, std::uint32_t first, std::uint32_t end) const {
-        return least_[flying * cells_.size() + cell_of_[first * (layers_ + 1) + end]];
+    std::size_t types() const { return budget_.size(); }
+    /// `table` is a type, or the number of types for mixed stages.
+    double least(std::size_t table, std::uint32_t flying, std::uint32_t first, std::uint32_t end) const {
+        return least_[(table * (most_ + 1) + flying) * cells_.size() + cell_of_[first * (layers_ + 1) + end]];
+    }
+    /// `next` is the type of the stage after, or the number of types for any.
+    double* before(std::uint32_t stages, std::size_t next) {
+        return &before_[(stages * (types() + 1) + next) * (layers_ + 1)];
+    }
+    const double* before(std::uint32_t stages, std::size_t next) const {
+        return &before_[(stages * (types() + 1) + next) * (layers_ + 1)];
     }
     std::uint32_t after(std::uint32_t stages) const { return std::min(stages + 1, most_); }
 
@@ -110,6 +130,8 @@ private:
     double least_gap_ms_ = 0;
     std::vector<double> budget_;             ///< GPUs per type
     std::vector<std::vector<double>> uses_;  ///< per kind: share of each type's GPUs
+    std::vector<std::size_t> table_of_;      ///< per kind: its type, or the number of types for mixed ones
+    std::vector<double> across_;             ///< per type: least ms that another type after it takes more
     std::vector<Way> ways_;
     std::vector<MixedWay> mixed_;
     /// Ranges of layers that cost the same, whatever the profile, are one cell: the position of one of them.
@@ -118,8 +140,10 @@ private:
     bool uniform_ = false;                  ///< all layers but the ends are alike
     std::vector<std::vector<Step>> steps_;  ///< per kind, by cell: those that the box allows
     std::uint32_t longest_ = 0;             ///< layers of a stage that the box allows
-    std::vector<double> least_;             ///< [flying][cell]: least time and price
-    std::vector<double> before_;            ///< [stages after][end]: least time and price of [0, end)
+    std::size_t active_ = 0;                ///< cells with so many layers or fewer
+    std::vector<double> least_;             ///< [type or mixed][flying][cell]: least time and price
+    std::vector<double> before_;    ///< [stages after][type after][end]: least time and price of [0, end)
+    std::vector<double> cheapest_;  ///< scratch: [type or mixed][end]
 };
 
 }  // namespace dse::planner::exact

@@ -9,6 +9,7 @@ namespace dse::planner::exact {
 namespace {
 
 constexpr double kPrecision = 1e-4;  // of prices: what is left to gain, relative to the target
+constexpr double kShare = 0.05;      // and relative to what the bound is short of it
 
 }  // namespace
 
@@ -24,7 +25,7 @@ void RelaxedStages::fold(const Box& box) {
             const std::size_t at = cells_[cell];
             const bool last = at % width == layers_;
             const double ms = way.execution_ms[at] + (last ? 0.0 : way.link_ms);
-            if (way.most_flying[cell] == 0 || ms > box.period_high) continue;
+            if (way.most_flying[cell] == 0 || ms > box.period_high || ms == kInfinite) continue;
             if (way.tail_per_byte * way.tail_bytes[at] > box.tail_high) continue;
             add(way.kind, cell, way.most_flying[cell], last ? ms + way.gap_ms : ms);
         }
@@ -35,6 +36,9 @@ void RelaxedStages::fold(const Box& box) {
                 add(way.kind, cell, way.most_flying[cell], way.sum_ms[cell]);
     longest_ = 0;
     for (std::vector<Step>& steps : steps_) keep_steps(steps);
+    active_ = 0;
+    while (active_ < cells_.size() && cells_[active_] % width - cells_[active_] / width <= longest_)
+        ++active_;
 }
 
 /// Keeps those that no other of the kind beats in time and micro-batches in flight.
@@ -54,74 +58,148 @@ void RelaxedStages::keep_steps(std::vector<Step>& steps) {
 }
 
 void RelaxedStages::set_least(const std::vector<double>& price) {
-    std::fill(least_.begin(), least_.end(), kInfinite);
     const std::size_t cells = cells_.size();
+    const std::size_t table = (most_ + 1) * cells;
+    for (std::size_t row = 0; row < (types() + 1) * (most_ + 1); ++row)
+        std::fill_n(&least_[row * cells], active_, kInfinite);
     for (std::size_t kind = 0; kind < steps_.size(); ++kind)
         for (const Step& step : steps_[kind]) {
-            double& least = least_[step.flying * cells + step.cell];
+            double& least = least_[table_of_[kind] * table + step.flying * cells + step.cell];
             least = std::min(least, step.ms + price[kind]);
         }
-    for (std::size_t flying = most_; flying-- > 1;) {
-        double* fewer = &least_[flying * cells];
-        const double* more = fewer + cells;
-        for (std::size_t cell = 0; cell < cells; ++cell) fewer[cell] = std::min(fewer[cell], more[cell]);
+    for (std::size_t type = 0; type <= types(); ++type)
+        for (std::size_t flying = most_; flying-- > 1;) {
+            double* fewer = &least_[type * table + flying * cells];
+            const double* more = fewer + cells;
+            for (std::size_t cell = 0; cell < active_; ++cell)
+                fewer[cell] = more[cell] < fewer[cell] ? more[cell] : fewer[cell];
+        }
+}
+
+/// The cheapest stage before each type, of all types, for ends low … high. A stage of the same type that pays
+/// for crossing is never cheaper than one that does not.
+void RelaxedStages::combine(std::uint32_t stages, std::uint32_t low, std::uint32_t high) {
+    const std::size_t width = layers_ + 1;
+    double* any = before(stages, types());
+    const double* mixed = &cheapest_[types() * width];
+    std::copy(mixed + low, mixed + high + 1, any + low);
+    for (std::size_t type = 0; type < types(); ++type) {
+        const double* row = &cheapest_[type * width];
+        const double across = across_[type];
+        for (std::uint32_t end = low; end <= high; ++end) {
+            const double cost = row[end] + across;
+            any[end] = cost < any[end] ? cost : any[end];
+        }
+    }
+    for (std::size_t next = 0; next < types(); ++next) {
+        const double* row = &cheapest_[next * width];
+        double* to = before(stages, next);
+        for (std::uint32_t end = low; end <= high; ++end) to[end] = any[end] < row[end] ? any[end] : row[end];
+    }
+    for (std::size_t type = 0; type < types(); ++type) {
+        const double* row = &cheapest_[type * width];
+        for (std::uint32_t end = low; end <= high; ++end)
+            any[end] = row[end] < any[end] ? row[end] : any[end];
     }
 }
 
-/// Row `stages` of `before_` from the row after it, which for the last one is itself.
+/// A row of `before_` from the row after it; the last one repeats.
 void RelaxedStages::set_row(std::uint32_t stages) {
-    const std::size_t width = layers_ + 1;
-    double* row = &before_[stages * width];
     const std::uint32_t next = after(stages);
-    const double* earlier = &before_[next * width];
-    std::fill_n(row, width, kInfinite);
-    if (stages > 0) row[0] = 0;
-    const std::uint32_t low = stages == 0 ? layers_ : 1;
-    const std::uint32_t high = stages == 0 ? layers_ : layers_ - std::min(stages, layers_ - 1);
-    if (uniform_ && stages > 0 && next != stages) {
-        for (std::uint32_t end = low; end <= high; ++end) row[end] = least(next, 0, end);
+    const std::uint32_t high = layers_ - std::min(stages, layers_ - 1);
+    for (std::size_t type = 0; type <= types(); ++type) {
+        std::fill_n(before(stages, type), layers_ + 1, kInfinite);
+        before(stages, type)[0] = 0;
+    }
+    for (std::uint32_t end = 1; end <= high; ++end) {
+        for (std::size_t type = 0; type <= types(); ++type) {
+            const double* earlier = before(next, type);
+            double cost = kInfinite;
+            for (std::uint32_t first = end - std::min(end, longest_); first < end; ++first)
+                cost = std::min(cost, least(type, next, first, end) + earlier[first]);
+            cheapest_[type * (layers_ + 1) + end] = cost;
+        }
+        combine(stages, end, end);
+    }
+}
+
+/// The same where all layers but the ends are alike, and rows differ: loops without look-ups.
+void RelaxedStages::set_alike_row(std::uint32_t stages) {
+    const std::uint32_t next = after(stages);
+    const std::uint32_t high = layers_ - std::min(stages, layers_ - 1);
+    for (std::size_t type = 0; type <= types(); ++type) {
+        std::fill_n(before(stages, type), layers_ + 1, kInfinite);
+        before(stages, type)[0] = 0;
+        const double* earlier = before(next, type);
+        double* row = &cheapest_[type * (layers_ + 1)];
+        for (std::uint32_t end = 1; end <= high; ++end)
+            row[end] = end <= longest_ ? least(type, next, 0, end) : kInfinite;
         for (std::uint32_t length = 1; length <= longest_ && length < high; ++length) {
-            const double ms = least(next, 1, length + 1);
+            const double ms = least(type, next, 1, length + 1);
+            if (ms == kInfinite) continue;
             const double* from = earlier - length;
             for (std::uint32_t end = length + 1; end <= high; ++end) {
                 const double cost = ms + from[end];
                 row[end] = cost < row[end] ? cost : row[end];
             }
         }
-        return;
     }
-    for (std::uint32_t end = low; end <= high; ++end)
-        for (std::uint32_t first = end - std::min(end, longest_); first < end; ++first)
-            row[end] = std::min(row[end], least(next, first, end) + earlier[first]);
+    combine(stages, 1, high);
+}
+
+/// Of all layers: the last stage has none after it.
+void RelaxedStages::set_total() {
+    const std::uint32_t next = after(0);
+    double total = kInfinite;
+    for (std::size_t type = 0; type <= types(); ++type)
+        for (std::uint32_t first = layers_ - std::min(layers_, longest_); first < layers_; ++first)
+            total = std::min(total, least(type, next, first, layers_) + before(next, type)[first]);
+    before(0, types())[layers_] = total;
 }
 
 void RelaxedStages::set_before() {
-    for (std::uint32_t stages = most_ + 1; stages-- > 0;) set_row(stages);
+    for (std::uint32_t stages = most_; stages > 0; --stages)
+        if (uniform_ && after(stages) != stages)
+            set_alike_row(stages);
+        else
+            set_row(stages);
+    set_total();
 }
 
 /// Adds the GPUs of the stages of the cheapest cover.
 void RelaxedStages::add_use(const std::vector<double>& price, std::vector<double>& excess) const {
-    const std::size_t width = layers_ + 1;
     std::uint32_t stages = 0;
+    std::size_t following = types();
     for (std::uint32_t end = layers_; end > 0;) {
         const std::uint32_t next = after(stages);
-        const double cost = before_[stages * width + end];
-        std::uint32_t first = end - std::min(end, longest_);
-        while (least(next, first, end) + before_[next * width + first] != cost) ++first;
-        const std::uint32_t cell = cell_of_[first * width + end];
-        const double sought = least(next, first, end);
+        const double sought = before(stages, following)[end];
+        std::size_t type = 0;
+        std::uint32_t first = end;
+        for (; type <= types(); ++type) {
+            const bool crosses = type != following && type < types() && following < types();
+            const double across = crosses ? across_[type] : 0.0;
+            first = end - std::min(end, longest_);
+            while (first < end &&
+                   least(type, next, first, end) + before(next, type)[first] + across != sought)
+                ++first;
+            if (first < end) break;
+        }
+        const std::uint32_t cell = cell_of_[first * (layers_ + 1) + end];
+        const double ms = least(type, next, first, end);
         bool found = false;
         for (std::size_t kind = 0; kind < steps_.size() && !found; ++kind) {
+            if (table_of_[kind] != type) continue;
             const std::vector<Step>& steps = steps_[kind];
             auto step = std::lower_bound(steps.begin(), steps.end(), cell,
                                          [](const Step& a, std::uint32_t b) { return a.cell < b; });
             for (; step != steps.end() && step->cell == cell && !found; ++step)
-                found = step->flying >= next && step->ms + price[kind] == sought;
+                found = step->flying >= next && step->ms + price[kind] == ms;
             if (!found) continue;
-            for (std::size_t type = 0; type < excess.size(); ++type) excess[type] += uses_[kind][type];
+            for (std::size_t i = 0; i < excess.size(); ++i) excess[i] += uses_[kind][i];
         }
         end = first;
         stages = next;
+        following = type;
     }
 }
 
@@ -133,7 +211,7 @@ double RelaxedStages::value(const std::vector<double>& multipliers, std::vector<
     set_least(price);
     set_before();
     std::fill(excess.begin(), excess.end(), -1.0);
-    double total = before_[layers_];
+    double total = before(0, types())[layers_];
     if (total == kInfinite) return kInfinite;
     add_use(price, excess);
     for (const double multiplier : multipliers) total -= multiplier;
@@ -141,21 +219,20 @@ double RelaxedStages::value(const std::vector<double>& multipliers, std::vector<
 }
 
 Completion RelaxedStages::completion(const Box& box) {
-    std::vector<double> excess(budget_.size());
+    std::vector<double> excess(types());
     fold(box);
     value(box.multipliers, excess);
-    return {most_, std::size_t{layers_} + 1, before_};
+    return {most_, std::size_t{layers_} + 1, types(), before_};
 }
 
 void RelaxedStages::raise(Box& box, double target_ms, std::uint32_t rounds) {
     fold(box);
     const double fixed = static_cast<double>(batches_ - 1) * box.period_low + box.tail_low + generators_ms_;
-    const std::size_t types = budget_.size();
-    const std::size_t n = std::max<std::size_t>(2, types);  // a dimension more does no harm to one type
+    const std::size_t n = std::max<std::size_t>(2, types());  // a dimension more does no harm to one type
     const auto dimensions = static_cast<double>(n);
     const double radius = (box.bound_ms > 0 ? 0.3 : 2.0) * target_ms;
     std::vector<double> center = box.multipliers;
-    std::vector<double> excess(types);
+    std::vector<double> excess(types());
     std::vector<double> shape(n * n, 0.0);
     std::vector<double> along(n);
     for (std::size_t i = 0; i < n; ++i) shape[i * n + i] = radius * radius;
@@ -170,15 +247,16 @@ void RelaxedStages::raise(Box& box, double target_ms, std::uint32_t rounds) {
         double width = 0;
         for (std::size_t i = 0; i < n; ++i) {
             along[i] = 0;
-            for (std::size_t k = 0; k < types; ++k) along[i] += shape[i * n + k] * excess[k];
-            if (i < types) width += along[i] * excess[i];
+            for (std::size_t k = 0; k < types(); ++k) along[i] += shape[i * n + k] * excess[k];
+            if (i < types()) width += along[i] * excess[i];
         }
         if (!(width > 0)) break;
         width = std::sqrt(width);
         const double depth = (best - bound) / width;
-        if (depth >= 1 || bound + width < best + kPrecision * target_ms) break;
+        const double worth = std::max(kPrecision * target_ms, kShare * (target_ms - best));
+        if (depth >= 1 || bound + width < best + worth) break;
         const double move = (1 + dimensions * depth) / (dimensions + 1);
-        for (std::size_t i = 0; i < types; ++i) center[i] += move * along[i] / width;
+        for (std::size_t i = 0; i < types(); ++i) center[i] += move * along[i] / width;
         const double grow = dimensions * dimensions / (dimensions * dimensions - 1) * (1 - depth * depth);
         const double cut = 2 * move / (1 + depth) / (width * width);
         for (std::size_t i = 0; i < n; ++i)

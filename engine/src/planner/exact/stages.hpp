@@ -51,7 +51,7 @@ struct StageOption {
 /// A stage of one type at the best place that there is for it.
 struct RelaxedTerms {
     const double* execution_ms = nullptr;  ///< null: there is no such stage
-    double link_ms = 0;
+    double sent_bytes = 0;
     double gap_ms = 0;
     double tail_per_byte = 0;                ///< update and reduction, per byte of the stage's parameters
     std::vector<std::uint16_t> most_flying;  ///< as in a table, by cell: a position in tables
@@ -66,8 +66,8 @@ public:
     /// Options of a group; empty where it cannot be a stage. `gpus` is a power of two.
     const std::vector<StageOption>& at(std::uint32_t start, std::uint32_t gpus);
 
-    RelaxedTerms relaxed(std::uint32_t type, std::uint32_t gpus, std::uint32_t tp, double link_gbps,
-                         double reduction_gbps, const std::vector<std::uint32_t>& cells);
+    RelaxedTerms relaxed(std::uint32_t type, std::uint32_t gpus, std::uint32_t tp, double reduction_gbps,
+                         const std::vector<std::uint32_t>& cells);
 
     std::uint64_t batches() const { return batches_; }
     double batch_generator_ms() const { return batch_generator_ms_; }

@@ -99,7 +99,7 @@ std::uint16_t StageOptions::most_flying(std::span<const MemoryTerms> memory, con
     return low == most ? kAnyNumber : static_cast<std::uint16_t>(low);
 }
 
-RelaxedTerms StageOptions::relaxed(std::uint32_t type, std::uint32_t gpus, std::uint32_t tp, double link_gbps,
+RelaxedTerms StageOptions::relaxed(std::uint32_t type, std::uint32_t gpus, std::uint32_t tp,
                                    double reduction_gbps, const std::vector<std::uint32_t>& cells) {
     RelaxedTerms terms;
     const Model& model = problem_->model;
@@ -110,9 +110,8 @@ RelaxedTerms StageOptions::relaxed(std::uint32_t type, std::uint32_t gpus, std::
     const std::int32_t entry = problem_->profiles.find(type, shape.log2_tp, batch);
     if (entry == kMissing) return terms;
     terms.execution_ms = shared_->ms(entry);
-    const double sent = 2.0 * static_cast<double>(batch * model.sequence * model.hidden *
-                                                  problem_->options.bytes_per_element);
-    terms.link_ms = sent / (link_gbps * kBytesPerMs);
+    terms.sent_bytes = 2.0 * static_cast<double>(batch * model.sequence * model.hidden *
+                                                 problem_->options.bytes_per_element);
     terms.gap_ms =
         static_cast<double>(batches_) * problem_->profiles.times[static_cast<std::size_t>(entry)].gap_ms;
     terms.tail_per_byte = optimizer_ms(type, shape.log2_tp) / shared_->model_bytes();
