@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 OPTIONS = {"-h": False, "--help": False, "-o": True, "--output": True}
 ACTIONS = {
     "check": "FILE: replay a plan and its certificate (a file or folder of -o); exit code 1 if wrong",
+    "explain": "FILE: why the plan of a file is the best: what binds, what others lose, what simulation adds",
+    "report": "FILE: the page of the plan of a file: -o FILE.html",
     "profiles": "synthetic layer profiles, as Metis reads them: layers, batch, -o DIR",
     "hosts": "a host file and a cluster file, half of one type and half of another: gpus, -o DIR",
     "prices": "the nodes on which a step is cheapest, for every price of a GPU-hour: counts",
@@ -78,7 +80,7 @@ def usage() -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Plan, or do what the first word says; return the exit code.
+    """Plan, or do what the first word says; return the exit code: 1 where there is no plan.
 
     Raises:
         InputError: a wrong key, value or file.
@@ -96,6 +98,10 @@ def main(argv: Sequence[str]) -> int:
     with putting_away("interrupted"):
         if action == "check":
             return _check(rest)
+        if action == "explain":
+            return _explain(rest)
+        if action == "report":
+            return _report(rest)
         if action in ("profiles", "hosts"):
             return _make(action, rest)
         if action == "sweep":
@@ -156,7 +162,7 @@ def _plan(argv: Sequence[str]) -> int:
     if timeline is not None:
         notes.append(_drawn(asked, result, timeline))
     print_notes(notes)
-    return 0
+    return 0 if result.best is not None else 1
 
 
 def _timeline_target(arguments: Arguments) -> Path | None:
@@ -242,14 +248,48 @@ def _check(argv: Sequence[str]) -> int:
     from dse.planner.output import verdict_text
 
     arguments = parse_arguments(argv, {"format": "table or json"}, {}, others=1, groups=())
-    if not arguments.others:
-        raise InputError("FILE is missing; write dse plan check FILE, a file or folder of dse plan … -o")
+    path = _file_of("check", arguments)
     form = arguments.values.get("format", "table")
     check_choice("format", form, ("table", "json"))
-    path = Path(arguments.others[0]).expanduser()
     verdict = check_plan(read_document(path))
     print(json_text(asdict(verdict)) if form == "json" else verdict_text(verdict))
     return 0 if verdict.valid else 1
+
+
+def _explain(argv: Sequence[str]) -> int:
+    from dse.planner.explained import explained
+    from dse.planner.explained_text import explained_text
+    from dse.planner.files import json_text, read_plan
+
+    arguments = parse_arguments(argv, {"format": "table or json"}, {}, others=1, groups=())
+    form = arguments.values.get("format", "table")
+    check_choice("format", form, ("table", "json"))
+    data = read_plan(_file_of("explain", arguments))
+    found = explained(data)
+    print(json_text(found) if form == "json" else explained_text(data, found))
+    return 0 if found["best"] is not None else 1
+
+
+def _report(argv: Sequence[str]) -> int:
+    from dse.files import check_output
+    from dse.planner.files import read_plan, write_document
+
+    arguments = parse_arguments(argv, {}, OPTIONS, others=1, groups=())
+    target = _target(arguments)
+    if target is None or target.suffix != ".html":
+        raise InputError(f"-o is {target or 'missing'}; write dse plan report FILE -o FILE.html")
+    check_output(target, "-o")
+    print_notes(
+        [f"wrote {path}" for path in write_document(target, read_plan(_file_of("report", arguments)))]
+    )
+    return 0
+
+
+def _file_of(action: str, arguments: Arguments) -> Path:
+    """The plan's file that an action names."""
+    if not arguments.others:
+        raise InputError(f"FILE is missing; write dse plan {action} FILE, a file or folder of dse plan … -o")
+    return Path(arguments.others[0]).expanduser()
 
 
 def _sweep(argv: Sequence[str]) -> int:

@@ -48,6 +48,7 @@ SEARCH_KEYS = {
     "memory_reserve": "strict: share of each GPU's memory left free (default 0.1)",
     "shard_optimizer": "strict: optimizer states are sharded over dp (default false)",
     "time_limit": "seconds after which the best so far is the answer (default: none)",
+    "gap": "anytime: the share by which the best plan may be above the bound at the end (default 0.001)",
     "threads": "accepted for scripts: every search has one thread, and no result depends on it (default 1)",
 }
 OUTPUT_KEYS = {
@@ -145,7 +146,8 @@ def _limits(values: Mapping[str, str]) -> Limits:
     time_limit_s = _number(values, "time_limit", 0.0, below=1e9) if "time_limit" in values else None
     if time_limit_s == 0:
         raise InputError("time_limit is 0; it must be a number of seconds above 0")
-    return Limits(time_limit_s, whole(values, "top", 10), whole(values, "threads", 1))
+    gap = _number(values, "gap", 0.0, below=1.0) if "gap" in values else None
+    return Limits(time_limit_s, whole(values, "top", 10), whole(values, "threads", 1), gap)
 
 
 def _group(word: str) -> str:
@@ -161,6 +163,8 @@ def _refuse_idle(values: Mapping[str, str], planner: str, cost_model: str) -> No
         and f"planner={planner}, whose stages are what its walk visits; it is a key of planner=exact",
         "time_limit": planner == "enumerate"
         and "planner=enumerate, which prices all plans; write planner=exact",
+        "gap": (planner not in ("auto", "anytime") or cost_model == "compat")
+        and f"planner={planner} and cost={cost_model}; it is a key of planner=anytime and cost=strict",
         "memory_reserve": cost_model == "compat" and "cost=compat, which reserves nothing; write cost=strict",
         "shard_optimizer": cost_model == "compat"
         and "cost=compat, which counts no states; write cost=strict",

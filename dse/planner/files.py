@@ -15,6 +15,7 @@ from dse.planner.records import VERSION
 SUFFIXES = (".json", ".yaml", ".csv", ".parquet", ".html")
 _FOLDER = ("plan.json", "plan.yaml", "plan.csv", "plan.parquet", "index.html")
 _WIDTH = 110
+PARTS = ("planner", "cost_model", "best", "bound_ms", "ranking", "infeasible", "plan", "problem")
 STAGE_COLUMNS = {
     "stage": "number of the stage, from 0",
     "first_rank": "the first of its consecutive ranks",
@@ -89,6 +90,21 @@ def read_document(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: is no plan; dse plan … -o FILE.json writes one")
     if data["version"] != VERSION:
         raise InputError(f"{path}: is of version {data['version']}; this release reads version {VERSION}")
+    return data
+
+
+def read_plan(path: Path) -> dict[str, Any]:
+    """Return a document whose parts are all there; `dse plan check` says whether they are right.
+
+    Raises:
+        InputError: as `read_document`; a part is missing.
+    """
+    data = read_document(path)
+    for part in PARTS:
+        if part not in data:
+            raise InputError(
+                f"{path}: has no {part}; the file is cut short; dse plan … -o FILE.json writes one"
+            )
     return data
 
 

@@ -16,7 +16,7 @@ def parts_ms(best: Mapping[str, Any], cost_model: str) -> dict[str, float]:
     """
     stages = [stage for stage in best["stages"] if stage["execution_ms"] is not None]
     is_strict = cost_model == "strict"
-    periods = [stage["execution_ms"] + (stage["link_ms"] if is_strict else 0.0) for stage in stages]
+    periods = [period_ms(stage, cost_model) for stage in stages]
     after = [(stage["reduction_ms"], stage["update_ms"]) for stage in stages]
     parts = {
         "steady": (best["batches"] - 1) * max(periods),
@@ -28,6 +28,11 @@ def parts_ms(best: Mapping[str, Any], cost_model: str) -> dict[str, float]:
     # Compat takes the slowest reduction and the slowest update, each on its own.
     slowest = max(map(sum, after)) if is_strict else sum(max(terms) for terms in zip(*after, strict=True))
     return {**parts, "gradients": slowest}
+
+
+def period_ms(stage: Mapping[str, Any], cost_model: str) -> float:
+    """Return what a micro-batch takes of a stage; under strict with what it sends."""
+    return float(stage["execution_ms"] + (stage["link_ms"] if cost_model == "strict" else 0.0))
 
 
 def reasons(data: Mapping[str, Any]) -> list[str]:
@@ -44,9 +49,9 @@ def reasons(data: Mapping[str, Any]) -> list[str]:
     ]
     stages = [stage for stage in best["stages"] if stage["execution_ms"] is not None]
     if len(stages) > 1:
-        slowest = max(stages, key=lambda stage: stage["execution_ms"])
-        mean = sum(stage["execution_ms"] for stage in stages) / len(stages)
-        most = slowest["execution_ms"]
+        periods = [period_ms(stage, data["cost_model"]) for stage in stages]
+        most, mean = max(periods), sum(periods) / len(stages)
+        slowest = stages[periods.index(most)]
         found.append(
             f"stage {slowest['stage']} sets the pace with {most:.4g} ms a micro-batch; the mean of the "
             f"stages is {mean:.4g} ms, {100 * mean / most:.0f} % of it"

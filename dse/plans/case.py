@@ -30,5 +30,6 @@ class Case:
             "version": VERSION,
             "problem": problem,
             "search": [asked.planner, asked.cost_model, asked.limits.time_limit_s],
+            **({} if asked.limits.gap is None else {"gap": asked.limits.gap}),
         }
         return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()

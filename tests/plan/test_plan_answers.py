@@ -88,7 +88,7 @@ def test_an_answer_without_proof_is_not_called_truncated(run: Run, inputs: Path,
     assert "for planner metis writes none; exact does" in run("check", str(tmp_path / "walk.json"), code=1)
     run(*keys(inputs), "planner=anytime", "time_limit=0.2", "-o", str(tmp_path / "boxes.json"))
     assert re.search(r"by [1-9]\d* proofs over all plans", run("check", str(tmp_path / "boxes.json")))
-    run(*keys(inputs), "memory_reserve=0.99", "-o", str(tmp_path / "none.json"))
+    run(*keys(inputs), "memory_reserve=0.99", "-o", str(tmp_path / "none.json"), code=1)
     assert "for planner exact found none" in run("check", str(tmp_path / "none.json"), code=1)
 
 
@@ -132,16 +132,18 @@ def test_the_best_plan_is_drawn(run: Run, inputs: Path, tmp_path: Path) -> None:
 def test_a_walk_without_plans_does_not_say_that_none_fits(run: Run, inputs: Path, tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("0.0.0.1 slots=1\n", encoding="utf-8")
     asked = [f"hostfile={tmp_path / 'hosts'}", *keys(inputs)[1:3], "gbs=128"]
-    assert "no plan was found\nthe search found no plan, and does not prove" in run(*asked, "planner=metis")
-    assert "no plan fits\n" in run(*asked, "planner=exact")
+    assert "no plan was found\nthe search found no plan, and does not prove" in run(
+        *asked, "planner=metis", code=1
+    )
+    assert "no plan fits\n" in run(*asked, "planner=exact", code=1)
     page = tmp_path / "page.html"
-    run(*asked, "planner=metis", "-o", str(page))
+    run(*asked, "planner=metis", "-o", str(page), code=1)
     assert "<h1>No plan was found</h1>" in page.read_text(encoding="utf-8")
 
 
 def test_nothing_is_drawn_where_no_plan_fits(run: Run, inputs: Path, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
-    run(*keys(inputs), "planner=exact", "memory_reserve=0.99", f"timeline={file}")
+    run(*keys(inputs), "planner=exact", "memory_reserve=0.99", f"timeline={file}", code=1)
     assert "no timeline was written" in run.notes  # type: ignore[attr-defined]
     assert not file.exists()
 

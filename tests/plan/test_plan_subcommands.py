@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_a_row_with_its_reason(
     (row,) = json.loads(run(*asked, "format=json", "workers=1"))
     assert (row["status"], row["cost_ms"]) == ("nothing_fits", None)
     assert row["reason"]
-    assert "no plan fits" in run(*asked[2:])
+    assert "no plan fits" in run(*asked[2:], code=1)
 
 
 def test_prices_are_told_of_the_best_plan(run: Run, inputs: Path) -> None:

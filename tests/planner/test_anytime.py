@@ -7,6 +7,8 @@ import signal
 import threading
 from dataclasses import replace
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from large_problem import large_problem
@@ -20,6 +22,7 @@ from dse.planner.planner import Limits
 from dse.planner.planners.anytime import AnytimePlanner
 from dse.planner.planners.exact import ExactPlanner
 from dse.planner.problem import PlanProblem
+from dse.planner.proofs.relaxed import BestPlaces, Region, RelaxedWays
 from dse.planner.reasons import UNPROVEN
 
 
@@ -68,6 +71,33 @@ def test_a_cluster_of_32_gpus_is_planned_with_a_proof() -> None:
     assert result.bound_ms >= 0.8 * result.cost.cost_ms
     assert result.certificate is not None
     assert check_plan(plan_document(problem, result.best, result.cost, result.certificate)).lines == ()
+
+
+def test_bounds_count_micro_batches_in_flight_and_sending_between_types() -> None:
+    problem = large_problem(hosts_per_type=1, layers=32, gbs=64, hidden=8192, mixed=False)
+    result = AnytimePlanner().plan(problem, "strict", Limits(keep=1, gap=0.01))
+    assert result.certificate is not None
+    box = min(result.certificate["boxes"], key=lambda box: box["bound_ms"] or float("inf"))
+    region = Region(*(box[name] for name in Region._fields))
+    prices = np.array(box["multipliers"])
+    ways = RelaxedWays(problem, BestPlaces(problem), box["batches"])
+    assert result.bound_ms == pytest.approx(13165.407882, rel=1e-9)
+    assert ways.bound_ms(region, prices) == pytest.approx(13165.407882, rel=1e-9)
+    ways._flying = np.where(ways._flying >= 1, ways._most, 0)
+    assert ways.bound_ms(region, prices) == pytest.approx(13162.337742, rel=1e-9)
+    ways._across[:] = 0.0
+    assert ways.bound_ms(region, prices) < 13150
+
+
+def test_a_wider_gap_ends_the_search_earlier() -> None:
+    problem = large_problem(hosts_per_type=1, layers=16, gbs=64, hidden=8192)
+    wide = AnytimePlanner().plan(problem, "strict", Limits(keep=1, gap=0.05))
+    near = AnytimePlanner().plan(problem, "strict", Limits(keep=1, gap=0.02))
+    for result, gap in ((wide, 0.05), (near, 0.02)):
+        assert result.cost is not None
+        assert result.bound_ms is not None
+        assert result.cost.cost_ms <= result.bound_ms * (1 + gap)
+    assert wide.plans < near.plans
 
 
 def test_a_time_limit_keeps_the_best_plan_so_far() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from functools import lru_cache
 from random import Random
 from typing import Any
@@ -27,6 +28,7 @@ from dse.planner.documents import (
 from dse.planner.plan import PlanResult
 from dse.planner.planner import Limits, Planner
 from dse.planner.planners.anytime import AnytimePlanner
+from dse.planner.planners.enumerate import EnumeratePlanner
 from dse.planner.planners.exact import ExactPlanner
 from dse.planner.problem import PlanProblem
 
@@ -174,3 +176,30 @@ def test_problems_and_plans_come_back_from_json_to_the_bit(seed: int, compat: bo
     if best.best is not None:
         document = document_of(problem, best)
         assert plan_from_dict(document["plan"]) == best.best
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS, st.sampled_from(["compat", "strict"]))
+@example(6, "compat")
+@example(1, "strict")
+def test_enumeration_has_a_certificate_that_is_accepted(seed: int, cost_model: str) -> None:
+    problem = small_problem(seed, cost_model == "compat")
+    result = EnumeratePlanner().plan(problem, cost_model, Limits(keep=1))
+    if result.best is None:
+        return
+    assert check_plan(document_of(problem, result)).lines == ()
+
+
+def test_a_second_best_plan_of_an_enumeration_is_not_certified() -> None:
+    problem = small_problem(1, compat=False)
+    result = EnumeratePlanner().plan(problem, "strict", Limits(keep=2))
+    second = result.ranking[1][1]
+    cost = price(problem, second, "strict")
+    assert result.cost is not None
+    assert cost.cost_ms > result.cost.cost_ms
+    document = resealed(document_of(problem, replace(result, best=second, cost=cost)))
+    certificate = document["certificate"]
+    certificate["best_ms"] = certificate["bound_ms"] = cost.cost_ms
+    for block in certificate["blocks"]:
+        block["bound_ms"] = cost.cost_ms
+    assert any("but a plan of the block costs" in line for line in check_plan(resealed(document)).lines)

@@ -25,11 +25,13 @@ MOST_BOXES = 4000
 class AnytimePlanner(Planner):
     """Under strict, a beam over suffixes for plans, and for the bound a relaxed problem.
 
-    The relaxed problem lets stages and types come in any order, at their best places, with a micro-batch in
-    flight, and GPUs of a type as a budget with a price (Lagrange multipliers). Plans are divided into boxes
-    by micro-batches, longest stage time, and largest update and reduction; the prices of each box prove its
-    bound.
-    It ends when best plan and bound are within 0.1 %, at a time limit, after Ctrl-C, or after 4,000 boxes.
+    The relaxed problem lets stages of all types come in any order, at their best places, each with as many
+    micro-batches in flight as its place asks for, and has GPUs of a type as a budget with a price (Lagrange
+    multipliers). Plans are divided into boxes by micro-batches, longest stage time, and largest update and
+    reduction; the prices of each box prove its bound. Beams aim at the lowest boxes, and know from the
+    relaxed problem what the stages that are missing cost, and where their memory ends.
+    It ends when best plan and bound are within 0.1 % (or `Limits.gap`), at a time limit, after Ctrl-C, or
+    after 4,000 boxes.
     Under compat it is the exact search, with its limits.
     """
 
@@ -67,7 +69,7 @@ def plan_in_time(
         engine_problem(problem),
         [list(sequence) for sequence in permutations(range(len(problem.type_order)))],
         max(1, limits.keep),
-        GAP,
+        GAP if limits.gap is None else limits.gap,
         MOST_BOXES,
         limits.time_limit_s,
         current_cancellation(),

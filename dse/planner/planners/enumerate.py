@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from time import perf_counter
+from typing import Any
 
 from dse.errors import InputError
+from dse.planner.certificate import SearchedBlock, exact_certificate
 from dse.planner.costs import Infeasible, PricingRule, rule_named
-from dse.planner.plan import ClusterPlan, PlanResult
+from dse.planner.plan import ClusterPlan, PlanCost, PlanResult
 from dse.planner.planner import Limits, Planner
 from dse.planner.problem import PlanProblem
+from dse.planner.proofs.blocks import expected_blocks
 from dse.planner.space import arrangements, micro_batches, most_stages, plans_in, sequences
 
 MOST_PLANS = 2_000_000
@@ -33,6 +36,8 @@ class EnumeratePlanner(Planner):
         on_progress: Callable[[str], None] | None = None,
     ) -> PlanResult:
         """See `Planner.plan`; the ranking holds the cheapest plans of the whole space.
+
+        `seconds` leaves out the certificate.
 
         Raises:
             InputError: the space is too large; the message says how many plans it has.
@@ -57,18 +62,22 @@ class EnumeratePlanner(Planner):
                     on_progress(f"{priced} plans priced, best {kept[0][0]:.6g} ms")
         kept = sorted(kept)[: max(1, limits.keep)]
         best = kept[0][2] if kept else None
+        seconds = perf_counter() - started
+        best_cost = rule.price(best) if best else None
+        certificate = _certificate(problem, cost_model, best, best_cost) if best and best_cost else None
         return PlanResult(
             self.name,
             cost_model,
             None,
             priced,
             best,
-            rule.price(best) if best else None,
+            best_cost,
             kept[0][0] if kept else None,
             bool(kept),
-            perf_counter() - started,
+            seconds,
             tuple((cost, plan) for cost, _, plan in kept),
             dict(sorted(reasons.items())),
+            certificate,
         )
 
     def _refuse_large(self, problem: PlanProblem, cost_model: str) -> None:
@@ -83,6 +92,18 @@ class EnumeratePlanner(Planner):
                         f"planner=enumerate: the space has more than {self._most_plans} plans "
                         f"(at least {total} of {stages} stages or fewer); use planner=exact"
                     )
+
+
+def _certificate(problem: PlanProblem, cost_model: str, best: ClusterPlan, cost: PlanCost) -> dict[str, Any]:
+    """Return the certificate of a space of which every plan was priced: all blocks were searched."""
+    number = {type_: i for i, type_ in enumerate(problem.type_order)}
+    blocks = [
+        SearchedBlock(
+            [number[type_] for type_ in types], batches, unit, list(stages), cost.cost_ms, "searched", 0, 0, 0
+        )
+        for (types, batches, stages), unit in expected_blocks(problem, cost_model).items()
+    ]
+    return exact_certificate(problem, cost_model, blocks, best, cost, cost.cost_ms)
 
 
 def every_plan(problem: PlanProblem, cost_model: str, rule: PricingRule) -> Iterator[ClusterPlan]:

@@ -12,7 +12,7 @@
 namespace dse::planner::exact {
 
 struct AnytimeLimits {
-    double gap = 1e-3;           ///< ends the search, relative to the best plan
+    double gap = 1e-3;           ///< ends the search: the best plan above the bound, relative to the bound
     std::uint64_t boxes = 4000;  ///< ends the search too
     std::uint32_t keep = 1;
     std::function<bool()> stop;

@@ -1,0 +1,106 @@
+"""An explanation of a plan as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dse.planner.output import aligned, nothing_text
+from dse.texts import printable
+
+_LEAST_SHARE = 5e-4  # of the step; what is below is not told
+_MOST_MOVES = 6
+
+
+def explained_text(data: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Return the explanation of a document's plan, in words."""
+    if found["best"] is None:
+        return nothing_text(data)
+    cost_ms = found["cost_ms"]
+    gap = "" if found["gap"] is None else f", at most {100 * found['gap']:.2f} % above any plan"
+    lines = [f"{found['best']}: {cost_ms:.6g} ms a step under {data['cost_model']}{gap}", ""]
+    lines += [f"- {printable(sentence)}" for sentence in found["reasons"]]
+    lines += ["", *_stage_lines(found["stages"]), "", *_move_lines(found)]
+    lines += ["", *_other_lines(found)]
+    lines += ["", *_simulation_lines(found["simulation"], cost_ms)]
+    return "\n".join(lines).rstrip()
+
+
+def _stage_lines(stages: list[Mapping[str, Any]]) -> list[str]:
+    rows = []
+    for stage in stages:
+        roles = [
+            role
+            for role, holds in (
+                ("sets the pace", stage["sets_the_pace"]),
+                ("reduces and updates longest", stage["ends_the_step"]),
+            )
+            if holds
+        ]
+        first, end = stage["layers"]
+        memory = ", ".join(
+            f"{printable(name)} {100 * share:.0f} %" for name, share in stage["memory_share"].items()
+        )
+        rows.append(
+            (
+                str(stage["stage"]),
+                " + ".join(f"{gpus} {printable(name)}" for name, gpus in stage["types"].items()),
+                f"{first}-{end - 1}",
+                f"{stage['period_ms']:.4g}",
+                f"{100 * stage['idle_share']:.1f}",
+                f"{stage['gradients_ms']:.4g}",
+                memory or "-",
+                ", ".join(roles) or "-",
+            )
+        )
+    header = ("stage", "GPUs", "layers", "ms", "% waiting", "gradients ms", "memory", "role")
+    return ["stages, of a micro-batch with what it sends:", *aligned(header, rows)]
+
+
+def _move_lines(found: Mapping[str, Any]) -> list[str]:
+    """The boundaries next to the stages that set the pace; others are in the JSON."""
+    pace = {stage["stage"] for stage in found["stages"] if stage["sets_the_pace"]}
+    moves = [move for move in found["moves"] if move["from"] in pace]
+    if not moves:
+        return ["no layer can leave a stage that sets the pace: it has no neighbour, or one layer"]
+    lines = ["a layer less on a stage that sets the pace:"]
+    for move in moves[:_MOST_MOVES]:
+        what = f"- from stage {move['from']} to stage {move['to']}: "
+        if move["refused"] is not None:
+            lines.append(f"{what}cannot be: {printable(move['refused'])}")
+        else:
+            lines.append(f"{what}{move['ms']:+.4g} ms a step")
+    return lines
+
+
+def _other_lines(found: Mapping[str, Any]) -> list[str]:
+    others = found["others"]
+    if not others:
+        return ["no other plan was kept"]
+    lines = ["what the next plans lose, of types, stages or micro-batches of their own:"]
+    for other in others:
+        parts = sorted(other["parts_ms"].items(), key=lambda part: -abs(part[1]))
+        told = [f"{name} {ms:+.4g}" for name, ms in parts if abs(ms) > _LEAST_SHARE * found["cost_ms"]] or [
+            "nothing that tells"
+        ]
+        lines.append(
+            f"- {other['longer_ms']:+.4g} ms: {other['plan']}, {other['batches']} micro-batches, "
+            f"{', '.join(map(printable, other['types']))}: {', '.join(told)} ms"
+        )
+    return lines
+
+
+def _simulation_lines(simulation: Mapping[str, Any] | None, cost_ms: float) -> list[str]:
+    if simulation is None:
+        return []
+    if simulation["refused"] is not None:
+        return [f"not simulated: {printable(simulation['refused'])}"]
+    lines = [f"simulated: {simulation['step_ms']:.6g} ms, {simulation['step_ms'] - cost_ms:+.4g} ms; of it"]
+    lines += [
+        f"- {effect['ms']:+.4g} ms {effect['name']}: {effect['meaning']}"
+        for effect in sorted(simulation["effects"], key=lambda effect: -abs(effect["ms"]))
+        if abs(effect["ms"]) > _LEAST_SHARE * cost_ms
+    ]
+    if simulation["short_of_memory"]:
+        lines.append(f"which no memory allows: {printable(simulation['short_of_memory'])}")
+    return lines
