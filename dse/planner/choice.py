@@ -5,12 +5,8 @@ from __future__ import annotations
 from dse.errors import InputError
 from dse.planner.planner import Planner
 from dse.planner.planners import planner_named
+from dse.planner.planners.exact import MOST_CELLS, cells_of
 from dse.planner.problem import PlanProblem
-
-EXACT_UP_TO_GPUS = 512
-"""Up to so many GPUs of up to `EXACT_UP_TO_TYPES` types the exact search takes seconds."""
-
-EXACT_UP_TO_TYPES = 3
 
 
 def planner_for(name: str, problem: PlanProblem, cost_model: str) -> Planner:
@@ -20,9 +16,7 @@ def planner_for(name: str, problem: PlanProblem, cost_model: str) -> Planner:
         InputError: no such planner, or it cannot search under the cost model.
     """
     if name == "auto":
-        is_small = (
-            problem.cluster.gpus <= EXACT_UP_TO_GPUS and len(problem.cluster.types) <= EXACT_UP_TO_TYPES
-        )
+        is_small = cost_model == "compat" or cells_of(problem) <= MOST_CELLS
         name = "exact" if is_small else "anytime"
     planner = planner_named(name)
     if cost_model not in planner.cost_models:

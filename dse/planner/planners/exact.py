@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import permutations
+from math import factorial
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -16,12 +17,13 @@ from dse.planner.plan import ClusterPlan, PlanResult
 from dse.planner.planner import Limits, Planner
 from dse.planner.problem import PlanProblem
 from dse.planner.reasons import UNPROVEN, reasons_of
-from dse.planner.space import most_stages
+from dse.planner.space import micro_batches, most_stages
 
 WITHIN = 0.1
 MOST_LABELS = 4_000_000
-MOST_CELLS = 100_000
-MOST_CELLS_OF_NOTHING = 1_000_000
+MOST_CELLS = 50_000_000
+"""Of strict spaces; searches of up to so many took up to 3 s of CPU time, of 100 million 11 s and no end."""
+MOST_CELLS_OF_NOTHING = 500_000_000
 """Where no plan is found, up to so many cells are searched for a proof that none fits; some seconds."""
 
 
@@ -160,5 +162,7 @@ def _time_left(limits: Limits, started: float) -> float | None:
 
 
 def cells_of(problem: PlanProblem) -> int:
-    """Return how many first ranks, layers and stage counts the strict search tells apart."""
-    return problem.cluster.gpus * problem.layers * most_stages(problem)
+    """Return how many cells the strict search has: by ranks, layers, stages, type orders, micro-batches."""
+    orders = factorial(len(problem.type_order))
+    one = problem.cluster.gpus * problem.layers * most_stages(problem)
+    return one * orders * len(micro_batches(problem))
