@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "planner/exact/beam.hpp"
 #include "planner/exact/best_plans.hpp"
@@ -27,6 +29,10 @@ constexpr std::size_t kTargets = 3;  // numbers of micro-batches per turn
 constexpr std::size_t kBands = 6;    // of the longest stage time, per turn and target
 constexpr double kBand = 1.03;       // beams seek plans whose longest stage time is in a band of this ratio
 
+/// Of the longest stage time of the plan that is polished.
+constexpr double kPolished[] = {1.0, 0.98, 0.96, 1.02};
+constexpr std::uint32_t kPolishedWidth = 16;
+
 class Anytime {
 public:
     Anytime(const Problem& problem, const std::vector<std::vector<std::uint32_t>>& sequences,
@@ -47,6 +53,7 @@ public:
             for (const std::size_t width : kWidths) {
                 for (std::size_t turn = 0; turn < kTurns && !closed() && !stopped(); ++turn) {
                     more_plans(static_cast<std::uint32_t>(width), width == 1 && turn == 0);
+                    polish();
                     split_boxes(boxes_.size() + kBoxesPerTurn, kLeastWidth);
                 }
             }
@@ -270,6 +277,70 @@ private:
             if ((rank + 1) % unit_ == 0) owed.push_back(sum);
         }
         return owed;
+    }
+
+    /// Beams among the groups of the best plan, their halves and their pairs, as long as they find better
+    /// ones.
+    void polish() {
+        for (double before = kInfinite; best_ms() < before && !closed() && !stopped();) {
+            before = best_ms();
+            const FoundPlan plan = plans_.front();
+            const auto same = [&](const std::unique_ptr<Ranks>& order) {
+                return order->sequence() == plan.sequence;
+            };
+            const Ranks& ranks = **std::find_if(ranks_.begin(), ranks_.end(), same);
+            StageOptions options(*problem_, CostModel::strict, ranks, tables_, plan.batches);
+            const auto [period_ms, tail_ms] = longest_of(plan, options);
+            const auto groups = groups_near(plan);
+            for (const double slack : kPolished) {
+                BeamLimits limits;
+                limits.width = kPolishedWidth;
+                limits.period_ms = period_ms * slack;
+                limits.tail_ms = tail_ms;
+                limits.stop = limits_->stop;
+                limits.groups = &groups;
+                if (!stopped()) take(beam(*problem_, options, plan.sequence, limits));
+            }
+        }
+    }
+
+    /// The longest stage time of a plan, and its largest update and reduction.
+    std::pair<double, double> longest_of(const FoundPlan& plan, StageOptions& options) const {
+        double period_ms = 0;
+        double tail_ms = 0;
+        std::uint32_t start = 0;
+        std::uint32_t layer = 0;
+        for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+            const PlanStage& stage = plan.stages[i];
+            for (const StageOption& way : options.at(start, stage.gpus)) {
+                if (way.tp != stage.tp) continue;
+                const std::size_t at = std::size_t{layer} * (problem_->layers() + 1) + stage.end;
+                const bool last = i + 1 == plan.stages.size();
+                const double link =
+                    last ? 0.0
+                         : way.link_ms(log2_of(plan.stages[i + 1].gpus), stage.end + 1 == problem_->layers());
+                period_ms = std::max(period_ms, way.table->execution_ms[at] + link);
+                tail_ms = std::max(tail_ms, way.table->tail_ms(at));
+            }
+            start += stage.gpus;
+            layer = stage.end;
+        }
+        return {period_ms, tail_ms};
+    }
+
+    /// Groups of a plan, their parts down to a quarter, and those of twice and four times their GPUs around.
+    static std::set<std::pair<std::uint32_t, std::uint32_t>> groups_near(const FoundPlan& plan) {
+        std::set<std::pair<std::uint32_t, std::uint32_t>> groups;
+        std::uint32_t start = 0;
+        for (const PlanStage& stage : plan.stages) {
+            for (std::uint32_t part = stage.gpus; part > 0 && 4 * part >= stage.gpus; part /= 2)
+                for (std::uint32_t from = start; from < start + stage.gpus; from += part)
+                    groups.insert({from, part});
+            for (const std::uint32_t times : {2U, 4U})
+                groups.insert({start / (times * stage.gpus) * (times * stage.gpus), times * stage.gpus});
+            start += stage.gpus;
+        }
+        return groups;
     }
 
     double best_of(std::size_t order, std::uint64_t batches) const {

@@ -38,7 +38,8 @@ public:
         for (std::uint32_t start = gpus_; start > 0 && !(limits_->stop && limits_->stop());) {
             start -= limits_->unit;
             for (std::uint32_t size = limits_->unit; start + size <= gpus_ && start % size == 0; size *= 2)
-                extend(start, size);
+                if (limits_->groups == nullptr || limits_->groups->contains({start, size}))
+                    extend(start, size);
         }
         FoundPlan plan;
         if (best_ < 0) return plan;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "planner/exact/relaxed.hpp"
@@ -18,6 +20,7 @@ struct BeamLimits {
     double tail_ms = 0;       ///< the same of the largest update and reduction
     double incumbent_ms = kInfinite;
     std::function<bool()> stop;
+    const std::set<std::pair<std::uint32_t, std::uint32_t>>* groups = nullptr;  ///< (start, GPUs): no others
     const Completion* completion = nullptr;  ///< counts what is missing, and where memory ends
     const Ranks* ranks = nullptr;            ///< with it
     std::vector<double> owed_ms;             ///< with it: the price of the GPUs before a rank, by rank / unit
