@@ -90,14 +90,16 @@ class RelaxedWays:
         self._rows, self._columns = np.triu_indices(layers + 1, 1)
         self._last = self._columns == layers
         ways = [*self._pure(places), *(self._mixed() if problem.allow_mixed_stages else [])]
-        self._across = self._add_links(ways)
+        ways, tables = self._tables(ways)
         flat = [(way.use, *(matrix[self._rows, self._columns] for matrix in way[1:5])) for way in ways]
         size = len(self._rows)
         self._use = np.array([way[0] for way in flat]).reshape(len(flat), len(problem.type_order))
         self._period, self._sum, self._tail, flying = (
             np.array([way[i] for way in flat]).reshape(len(flat), size) for i in (1, 2, 3, 4)
         )
-        self._table = np.array([self._table_of(way.use) for way in ways], dtype=int)
+        self._table = np.array(tables, dtype=int)
+        types = len(problem.type_order)
+        self._type = np.array([*range(types), *range(types), types])
         self._most = min(batches, layers)
         self._flying = np.minimum(flying, self._most).astype(int)
         self._generators = batches * min(self._rule.batch_generator_ms(type_) for type_ in problem.type_order)
@@ -113,14 +115,14 @@ class RelaxedWays:
         """Return a bound on the plans of a region at prices of all GPUs of each type.
 
         A stage with k stages after it has k + 1 micro-batches in flight, at most all; one before a stage of
-        another type takes more to send. Stages of several types are a table of their own, after all types.
+        another type sends over the best link between types.
         """
         fits = (self._period <= region.period_high * (1 + SLACK)) & (
             self._tail <= region.tail_high * (1 + SLACK)
         )
         ways, places = np.nonzero(fits & np.isfinite(self._sum) & (self._flying >= 1))
         fee = self._use @ multipliers
-        least = np.full((len(self._across) + 1, self._most + 1, len(self._rows)), np.inf)
+        least = np.full((len(self._type), self._most + 1, len(self._rows)), np.inf)
         np.minimum.at(
             least,
             (self._table[ways], self._flying[ways, places], places),
@@ -129,24 +131,20 @@ class RelaxedWays:
         least = np.minimum.accumulate(least[:, ::-1], axis=1)[:, ::-1]  # what fits more fits fewer
         before = self._repeated(self._edges(least[:, self._most]))
         for flying in range(self._most, 1, -1):
-            cheapest = (self._edges(least[:, flying]) + before[:, :, None]).min(axis=1)
+            cheapest = (self._edges(least[:, flying]) + before[self._type, :, None]).min(axis=1)
             before = self._before(cheapest)
             before[:, 0] = 0.0
-        cover = (self._edges(least[:, 1]) + before[:, :, None])[:, :, -1].min()
+        cover = (self._edges(least[:, 1])[:, :, -1] + before[self._type]).min()
         fixed = (self._batches - 1) * region.period_low + region.tail_low + self._generators
         return fixed + float(cover) - float(multipliers.sum())
 
     def _before(self, cheapest: Matrix) -> Matrix:
         """Return the cheapest stages before one of each type, and before any."""
-        types = len(self._across)
-        crossing = cheapest[:types] + self._across[:, None]
-        rows = [
-            np.minimum(
-                np.minimum(cheapest[next_], cheapest[types]),
-                np.delete(crossing, next_, axis=0).min(axis=0, initial=np.inf),
-            )
-            for next_ in range(types)
-        ]
+        types = len(self._type) // 2
+        rows = []
+        for next_ in range(types):
+            allowed = [next_, *(types + other for other in range(types) if other != next_), 2 * types]
+            rows.append(cheapest[allowed].min(axis=0))
         return np.array([*rows, cheapest.min(axis=0)])
 
     def _edges(self, least: Matrix) -> Matrix:
@@ -158,38 +156,35 @@ class RelaxedWays:
 
     def _repeated(self, edges: Matrix) -> Matrix:
         """Return the cheapest covers of [0, end) by any number of stages with these times."""
-        before = np.full(edges.shape[:2], np.inf)
+        before = np.full((len(edges) // 2 + 1, edges.shape[1]), np.inf)
         before[:, 0] = 0.0
         for end in range(1, edges.shape[1]):
-            cheapest = (before[:, :end] + edges[:, :end, end]).min(axis=1)
+            cheapest = (before[self._type, :end] + edges[:, :end, end]).min(axis=1)
             before[:, end] = self._before(cheapest[:, None])[:, 0]
         return before
 
-    @staticmethod
-    def _table_of(use: Matrix) -> int:
-        """The type of a stage, or the number of types for several."""
-        return int(np.flatnonzero(use)[0]) if np.count_nonzero(use) == 1 else len(use)
+    def _tables(self, ways: list[RelaxedWay]) -> tuple[list[RelaxedWay], list[int]]:
+        """Return ways with what they send, and the table of each.
 
-    def _add_links(self, ways: list[RelaxedWay]) -> Matrix:
-        """Add to the ways of one type what sending takes at least; return what crossing takes more, by type.
-
-        That is the least over all ways of the type, so that the sum is at most what a way takes.
+        Those of one type are there twice: before a stage of the type or at the end of all, and before another
+        type. Those of several types come last, and send what they send at least.
         """
-        across = np.full(len(self._problem.type_order), np.inf)
-        for way in ways:
-            if way.links_ms is not None and np.isfinite(way.links_ms[1]):
-                within = way.links_ms[0] if np.isfinite(way.links_ms[0]) else 0.0
-                type_ = self._table_of(way.use)
-                across[type_] = min(across[type_], max(0.0, way.links_ms[1] - within))
+        types = len(self._problem.type_order)
+        found, tables = [], []
         for way in ways:
             if way.links_ms is None:
+                found.append(way)
+                tables.append(2 * types)
                 continue
-            link = way.links_ms[0]
-            if np.isfinite(way.links_ms[1]):
-                link = min(link, max(0.0, way.links_ms[1] - across[self._table_of(way.use)]))
-            way.period_ms[:, :-1] += link
-            way.sum_ms[:, :-1] += link
-        return across
+            for across, link_ms in enumerate(way.links_ms):
+                period, total = way.period_ms.copy(), way.sum_ms.copy()
+                for matrix in (period, total):
+                    matrix[:, :-1] += link_ms
+                    if across:
+                        matrix[:, -1] = np.inf
+                found.append(way._replace(period_ms=period, sum_ms=total))
+                tables.append(int(np.flatnonzero(way.use)[0]) + across * types)
+        return found, tables
 
     def _pure(self, places: BestPlaces) -> list[RelaxedWay]:
         problem, ways = self._problem, []

@@ -70,6 +70,20 @@ def test_the_exact_plan_simulated_is_never_worse_than_the_walks_best_on_the_tabl
     assert max(theirs.effects, key=lambda effect: effect.ms).name == "layer times"
 
 
+def test_on_row_4_it_is_memory_alone_that_makes_the_exact_plan_slower() -> None:
+    problem = row_problem(4)
+    walk = walked(problem)
+    assert walk.best is not None
+    theirs = simulate(problem, walk.best, "compat")
+    assert theirs.step_ms == pytest.approx(1396.092785, rel=1e-9)
+    assert theirs.short_of_memory.startswith("A100 tp 64: layers 0 to 39 need 173.3 GiB a GPU")
+    gib = {type_: 10 * own for type_, own in problem.cluster.memory_gib.items()}
+    roomy = replace(problem, cluster=replace(problem.cluster, memory_gib=gib))
+    ours = exact(roomy).best
+    assert ours is not None
+    assert simulate(roomy, ours, "strict").step_ms == pytest.approx(1260.741491, rel=1e-9)
+
+
 def test_reranking_orders_by_the_simulated_step_and_says_why() -> None:
     result = rerank(row_problem(1), exact(row_problem(1)), within=0.1, neighbours=NEIGHBOURS)
     steps = [simulation.step_ms for simulation in result.simulations]

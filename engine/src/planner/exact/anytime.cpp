@@ -17,15 +17,15 @@ namespace {
 constexpr std::uint32_t kRounds = 150;  // of prices, per box
 constexpr std::uint64_t kFirstBoxes = 1000;
 constexpr double kNarrow = 0.01;  // of the lowest box, before the first beams aim at it
-constexpr std::uint64_t kBoxesPerTurn = 100;
+constexpr std::uint64_t kBoxesPerTurn = 200;
 constexpr double kLeastWidth = 1e-5;  // of a box, relative to the best plan
 constexpr std::size_t kWidths[] = {1, 2, 4, 8};
 /// What beams may take above the box that they aim at; all sequences at the first, the best at the others.
 constexpr double kSlacks[] = {1.1, 1.0, 1.03, 1.06, 1.2, 1.35};
 constexpr double kMostSlack = 1.5;  // what may be missing is counted up to it
 constexpr std::size_t kTurns = 3;   // per width
-constexpr std::size_t kSequencesPerTurn = 6;
-constexpr std::size_t kTargets = 3;  // numbers of micro-batches per turn
+constexpr std::size_t kSequencesPerTurn = 4;
+constexpr std::size_t kTargets = 2;  // numbers of micro-batches per turn
 constexpr std::size_t kBands = 6;    // of the longest stage time, per turn and target
 constexpr double kBand = 1.03;       // beams seek plans whose longest stage time is in a band of this ratio
 
@@ -148,7 +148,8 @@ private:
         const BestPlaces places = best_places(*problem_, ranks_);
         root_ms_ = best_ms();
         for (const std::uint64_t batches : batches_) {
-            relaxed_.push_back(std::make_unique<RelaxedStages>(*problem_, ranks_, places, tables_, batches));
+            relaxed_.push_back(
+                std::make_unique<RelaxedStages>(*problem_, ranks_, places, tables_, batches, scratch_));
             Box box = relaxed_.back()->root(root_ms_);
             relaxed_.back()->raise(box, root_ms_, kRounds);
             push(std::move(box));
@@ -394,6 +395,7 @@ private:
     std::vector<std::unique_ptr<Ranks>> ranks_;
     std::vector<std::uint64_t> batches_;
     std::vector<std::unique_ptr<RelaxedStages>> relaxed_;
+    std::vector<double> scratch_;  ///< of the relaxed stages
     std::uint32_t unit_ = 1;
     double sample_ms_ = 0;
     double root_ms_ = kInfinite;

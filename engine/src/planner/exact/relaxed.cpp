@@ -49,11 +49,13 @@ BestPlaces best_places(const Problem& problem, const std::vector<std::unique_ptr
 }
 
 RelaxedStages::RelaxedStages(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks,
-                             const BestPlaces& places, LayerTables& tables, std::uint64_t batches)
+                             const BestPlaces& places, LayerTables& tables, std::uint64_t batches,
+                             std::vector<double>& scratch)
     : layers_(problem.layers()),
       batches_(batches),
       most_(static_cast<std::uint32_t>(std::min<std::uint64_t>(batches, problem.layers()))),
-      budget_(problem.types.size(), 0.0) {
+      budget_(problem.types.size(), 0.0),
+      least_(&scratch) {
     for (const Host& host : problem.hosts) budget_[host.type] += host.gpus;
     for (const std::unique_ptr<Ranks>& order : ranks) {
         const StageOptions options(problem, CostModel::strict, *order, tables, batches);
@@ -63,32 +65,19 @@ RelaxedStages::RelaxedStages(const Problem& problem, const std::vector<std::uniq
     set_cells(problem);
     add_pure(problem, places, tables, *ranks.front());
     if (problem.options.allow_mixed_stages) add_mixed(problem, ranks, tables);
-    set_links();
-    steps_.resize(uses_.size());
-    least_.resize((types() + 1) * (most_ + 1) * cells_.size());
+    set_tables();
     before_.resize((types() + 1) * (most_ + 1) * (layers_ + 1));
-    cheapest_.resize((types() + 1) * (layers_ + 1));
+    cheapest_.resize(this->tables() * (layers_ + 1));
 }
 
-/// What crossing to another type costs at least is told apart, so that one pass has both cases.
-void RelaxedStages::set_links() {
+void RelaxedStages::set_tables() {
     for (const std::vector<double>& use : uses_) {
         const auto some = [](double share) { return share > 0; };
         const auto first = std::find_if(use.begin(), use.end(), some);
         const bool pure = std::count_if(use.begin(), use.end(), some) == 1;
-        table_of_.push_back(pure ? static_cast<std::size_t>(first - use.begin()) : types());
+        type_of_use_.push_back(pure ? static_cast<std::size_t>(first - use.begin()) : types());
     }
-    across_.assign(types(), kInfinite);
-    for (const Way& way : ways_) {
-        const double within = way.within_ms < kInfinite ? way.within_ms : 0.0;
-        double& across = across_[table_of_[way.kind]];
-        if (way.across_ms < kInfinite) across = std::min(across, std::max(0.0, way.across_ms - within));
-    }
-    for (Way& way : ways_) {
-        way.link_ms = way.within_ms;
-        if (way.across_ms < kInfinite)
-            way.link_ms = std::min(way.link_ms, std::max(0.0, way.across_ms - across_[table_of_[way.kind]]));
-    }
+    steps_.resize(2 * uses_.size());
 }
 
 void RelaxedStages::set_cells(const Problem& problem) {
@@ -143,7 +132,7 @@ void RelaxedStages::add_pure(const Problem& problem, const BestPlaces& places, L
                 };
                 ways_.push_back({kind, terms.execution_ms, tables.parameters_bytes(), terms.tail_per_byte,
                                  sending_ms(places.within_gbps[type][log2_gpus]),
-                                 sending_ms(places.across_gbps[type][log2_gpus]), 0, terms.gap_ms,
+                                 sending_ms(places.across_gbps[type][log2_gpus]), terms.gap_ms,
                                  terms.most_flying});
             }
         }

@@ -52,8 +52,10 @@ struct Completion {
 /// another type sends over the best link between types.
 class RelaxedStages {
 public:
+    /// `scratch` may be shared with others, as long as none works at the same time.
     RelaxedStages(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks,
-                  const BestPlaces& places, LayerTables& tables, std::uint64_t batches);
+                  const BestPlaces& places, LayerTables& tables, std::uint64_t batches,
+                  std::vector<double>& scratch);
 
     /// The box of all plans below `best_ms`.
     Box root(double best_ms) const;
@@ -72,7 +74,6 @@ private:
         double tail_per_byte = 0;
         double within_ms = 0;  ///< sending to a stage of the same type, and of another
         double across_ms = 0;
-        double link_ms = 0;  ///< at least; `across_` is for another type
         double gap_ms = 0;
         std::vector<std::uint16_t> most_flying;  ///< by cell
     };
@@ -84,6 +85,9 @@ private:
         std::vector<double> tail_ms;
         std::vector<std::uint16_t> most_flying;
     };
+    std::size_t table_of(std::size_t list) const {
+        return type_of_use_[list / 2] + (type_of_use_[list / 2] < types() ? list % 2 * types() : types());
+    }
     /// A time of a cell that up to `flying` micro-batches in flight allow.
     struct Step {
         std::uint32_t cell = 0;
@@ -102,17 +106,27 @@ private:
     double value(const std::vector<double>& multipliers, std::vector<double>& excess);
     void set_least(const std::vector<double>& price);
     void set_before();
-    void set_links();
+    void set_tables();
     void set_total();
+    void clear(std::uint32_t stages);
     void set_row(std::uint32_t stages);
     void set_alike_row(std::uint32_t stages);
     void combine(std::uint32_t stages, std::uint32_t low, std::uint32_t high);
     void add_use(const std::vector<double>& price, std::vector<double>& excess) const;
 
     std::size_t types() const { return budget_.size(); }
-    /// `table` is a type, or the number of types for mixed stages.
+    /// Tables of stages: of each type before the same type or at the end, of each before another, and mixed.
+    std::size_t tables() const { return 2 * types() + 1; }
+    /// The type of a table's stages; the number of types for mixed ones.
+    std::size_t type_of(std::size_t table) const { return table < 2 * types() ? table % types() : types(); }
+    /// Whether stages of a table can be before one of type `next`; it may be the number of types for any.
+    bool may_precede(std::size_t table, std::size_t next) const {
+        if (next == types() || table == 2 * types()) return true;
+        return (table < types()) == (type_of(table) == next);
+    }
     double least(std::size_t table, std::uint32_t flying, std::uint32_t first, std::uint32_t end) const {
-        return least_[(table * (most_ + 1) + flying) * cells_.size() + cell_of_[first * (layers_ + 1) + end]];
+        return (
+            *least_)[(table * (most_ + 1) + flying) * cells_.size() + cell_of_[first * (layers_ + 1) + end]];
     }
     /// `next` is the type of the stage after, or the number of types for any.
     double* before(std::uint32_t stages, std::size_t next) {
@@ -130,20 +144,20 @@ private:
     double least_gap_ms_ = 0;
     std::vector<double> budget_;             ///< GPUs per type
     std::vector<std::vector<double>> uses_;  ///< per kind: share of each type's GPUs
-    std::vector<std::size_t> table_of_;      ///< per kind: its type, or the number of types for mixed ones
-    std::vector<double> across_;             ///< per type: least ms that another type after it takes more
+    std::vector<std::size_t> type_of_use_;   ///< per kind: its type, or the number of types for mixed ones
     std::vector<Way> ways_;
     std::vector<MixedWay> mixed_;
     /// Ranges of layers that cost the same, whatever the profile, are one cell: the position of one of them.
     std::vector<std::uint32_t> cells_;
-    std::vector<std::uint32_t> cell_of_;    ///< by first * (layers + 1) + end
-    bool uniform_ = false;                  ///< all layers but the ends are alike
-    std::vector<std::vector<Step>> steps_;  ///< per kind, by cell: those that the box allows
-    std::uint32_t longest_ = 0;             ///< layers of a stage that the box allows
-    std::size_t active_ = 0;                ///< cells with so many layers or fewer
-    std::vector<double> least_;             ///< [type or mixed][flying][cell]: least time and price
+    std::vector<std::uint32_t> cell_of_;  ///< by first * (layers + 1) + end
+    bool uniform_ = false;                ///< all layers but the ends are alike
+    /// Per kind, before the same type and before another, by cell: those that the box allows.
+    std::vector<std::vector<Step>> steps_;
+    std::uint32_t longest_ = 0;     ///< layers of a stage that the box allows
+    std::size_t active_ = 0;        ///< cells with so many layers or fewer
+    std::vector<double>* least_;    ///< shared: [table][flying][cell]: least time and price
     std::vector<double> before_;    ///< [stages after][type after][end]: least time and price of [0, end)
-    std::vector<double> cheapest_;  ///< scratch: [type or mixed][end]
+    std::vector<double> cheapest_;  ///< scratch: [table][end]
 };
 
 }  // namespace dse::planner::exact

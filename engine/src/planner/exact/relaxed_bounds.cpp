@@ -16,24 +16,30 @@ constexpr double kShare = 0.05;      // and relative to what the bound is short 
 void RelaxedStages::fold(const Box& box) {
     const std::size_t width = layers_ + 1;
     for (std::vector<Step>& steps : steps_) steps.clear();
-    const auto add = [&](std::uint32_t kind, std::size_t cell, std::uint16_t flying, double ms) {
-        steps_[kind].push_back(
+    const auto add = [&](std::size_t list, std::size_t cell, std::uint16_t flying, double ms) {
+        steps_[list].push_back(
             {static_cast<std::uint32_t>(cell), std::min<std::uint32_t>(flying, most_), ms});
     };
     for (const Way& way : ways_)
         for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
             const std::size_t at = cells_[cell];
-            const bool last = at % width == layers_;
-            const double ms = way.execution_ms[at] + (last ? 0.0 : way.link_ms);
-            if (way.most_flying[cell] == 0 || ms > box.period_high || ms == kInfinite) continue;
+            const double ms = way.execution_ms[at];
+            if (way.most_flying[cell] == 0 || ms > box.period_high) continue;
             if (way.tail_per_byte * way.tail_bytes[at] > box.tail_high) continue;
-            add(way.kind, cell, way.most_flying[cell], last ? ms + way.gap_ms : ms);
+            if (at % width == layers_) {
+                add(2 * way.kind, cell, way.most_flying[cell], ms + way.gap_ms);
+                continue;
+            }
+            const double sent[] = {ms + way.within_ms, ms + way.across_ms};
+            for (std::size_t across = 0; across < 2; ++across)
+                if (sent[across] <= box.period_high && sent[across] < kInfinite)
+                    add(2 * way.kind + across, cell, way.most_flying[cell], sent[across]);
         }
     for (const MixedWay& way : mixed_)
         for (std::size_t cell = 0; cell < cells_.size(); ++cell)
             if (way.most_flying[cell] > 0 && way.period_ms[cell] <= box.period_high &&
                 way.tail_ms[cell] <= box.tail_high && way.sum_ms[cell] < kInfinite)
-                add(way.kind, cell, way.most_flying[cell], way.sum_ms[cell]);
+                add(2 * way.kind, cell, way.most_flying[cell], way.sum_ms[cell]);
     longest_ = 0;
     for (std::vector<Step>& steps : steps_) keep_steps(steps);
     active_ = 0;
@@ -60,46 +66,41 @@ void RelaxedStages::keep_steps(std::vector<Step>& steps) {
 void RelaxedStages::set_least(const std::vector<double>& price) {
     const std::size_t cells = cells_.size();
     const std::size_t table = (most_ + 1) * cells;
-    for (std::size_t row = 0; row < (types() + 1) * (most_ + 1); ++row)
-        std::fill_n(&least_[row * cells], active_, kInfinite);
-    for (std::size_t kind = 0; kind < steps_.size(); ++kind)
-        for (const Step& step : steps_[kind]) {
-            double& least = least_[table_of_[kind] * table + step.flying * cells + step.cell];
-            least = std::min(least, step.ms + price[kind]);
+    if (least_->size() < tables() * table) least_->resize(tables() * table);
+    double* found = least_->data();
+    for (std::size_t row = 0; row < tables() * (most_ + 1); ++row)
+        std::fill_n(found + row * cells, active_, kInfinite);
+    for (std::size_t list = 0; list < steps_.size(); ++list)
+        for (const Step& step : steps_[list]) {
+            double& least = found[table_of(list) * table + step.flying * cells + step.cell];
+            least = std::min(least, step.ms + price[list / 2]);
         }
-    for (std::size_t type = 0; type <= types(); ++type)
+    for (std::size_t number = 0; number < tables(); ++number)
         for (std::size_t flying = most_; flying-- > 1;) {
-            double* fewer = &least_[type * table + flying * cells];
+            double* fewer = found + number * table + flying * cells;
             const double* more = fewer + cells;
             for (std::size_t cell = 0; cell < active_; ++cell)
                 fewer[cell] = more[cell] < fewer[cell] ? more[cell] : fewer[cell];
         }
 }
 
-/// The cheapest stage before each type, of all types, for ends low … high. A stage of the same type that pays
-/// for crossing is never cheaper than one that does not.
+/// The cheapest stage before each type, of all tables, for ends low … high.
 void RelaxedStages::combine(std::uint32_t stages, std::uint32_t low, std::uint32_t high) {
-    const std::size_t width = layers_ + 1;
-    double* any = before(stages, types());
-    const double* mixed = &cheapest_[types() * width];
-    std::copy(mixed + low, mixed + high + 1, any + low);
-    for (std::size_t type = 0; type < types(); ++type) {
-        const double* row = &cheapest_[type * width];
-        const double across = across_[type];
-        for (std::uint32_t end = low; end <= high; ++end) {
-            const double cost = row[end] + across;
-            any[end] = cost < any[end] ? cost : any[end];
-        }
-    }
-    for (std::size_t next = 0; next < types(); ++next) {
-        const double* row = &cheapest_[next * width];
-        double* to = before(stages, next);
-        for (std::uint32_t end = low; end <= high; ++end) to[end] = any[end] < row[end] ? any[end] : row[end];
-    }
-    for (std::size_t type = 0; type < types(); ++type) {
-        const double* row = &cheapest_[type * width];
+    const auto lower = [&](double* to, const double* other) {
         for (std::uint32_t end = low; end <= high; ++end)
-            any[end] = row[end] < any[end] ? row[end] : any[end];
+            to[end] = other[end] < to[end] ? other[end] : to[end];
+    };
+    const auto row = [&](std::size_t table) { return &cheapest_[table * (layers_ + 1)]; };
+    for (std::size_t next = 0; next <= types(); ++next)
+        for (std::size_t table = 0; table < tables(); ++table)
+            if (may_precede(table, next)) lower(before(stages, next), row(table));
+}
+
+/// Rows start as covers of no layers.
+void RelaxedStages::clear(std::uint32_t stages) {
+    for (std::size_t type = 0; type <= types(); ++type) {
+        std::fill_n(before(stages, type), layers_ + 1, kInfinite);
+        before(stages, type)[0] = 0;
     }
 }
 
@@ -107,17 +108,14 @@ void RelaxedStages::combine(std::uint32_t stages, std::uint32_t low, std::uint32
 void RelaxedStages::set_row(std::uint32_t stages) {
     const std::uint32_t next = after(stages);
     const std::uint32_t high = layers_ - std::min(stages, layers_ - 1);
-    for (std::size_t type = 0; type <= types(); ++type) {
-        std::fill_n(before(stages, type), layers_ + 1, kInfinite);
-        before(stages, type)[0] = 0;
-    }
+    clear(stages);
     for (std::uint32_t end = 1; end <= high; ++end) {
-        for (std::size_t type = 0; type <= types(); ++type) {
-            const double* earlier = before(next, type);
+        for (std::size_t table = 0; table < tables(); ++table) {
+            const double* earlier = before(next, type_of(table));
             double cost = kInfinite;
             for (std::uint32_t first = end - std::min(end, longest_); first < end; ++first)
-                cost = std::min(cost, least(type, next, first, end) + earlier[first]);
-            cheapest_[type * (layers_ + 1) + end] = cost;
+                cost = std::min(cost, least(table, next, first, end) + earlier[first]);
+            cheapest_[table * (layers_ + 1) + end] = cost;
         }
         combine(stages, end, end);
     }
@@ -127,15 +125,14 @@ void RelaxedStages::set_row(std::uint32_t stages) {
 void RelaxedStages::set_alike_row(std::uint32_t stages) {
     const std::uint32_t next = after(stages);
     const std::uint32_t high = layers_ - std::min(stages, layers_ - 1);
-    for (std::size_t type = 0; type <= types(); ++type) {
-        std::fill_n(before(stages, type), layers_ + 1, kInfinite);
-        before(stages, type)[0] = 0;
-        const double* earlier = before(next, type);
-        double* row = &cheapest_[type * (layers_ + 1)];
+    clear(stages);
+    for (std::size_t table = 0; table < tables(); ++table) {
+        const double* earlier = before(next, type_of(table));
+        double* row = &cheapest_[table * (layers_ + 1)];
         for (std::uint32_t end = 1; end <= high; ++end)
-            row[end] = end <= longest_ ? least(type, next, 0, end) : kInfinite;
+            row[end] = end <= longest_ ? least(table, next, 0, end) : kInfinite;
         for (std::uint32_t length = 1; length <= longest_ && length < high; ++length) {
-            const double ms = least(type, next, 1, length + 1);
+            const double ms = least(table, next, 1, length + 1);
             if (ms == kInfinite) continue;
             const double* from = earlier - length;
             for (std::uint32_t end = length + 1; end <= high; ++end) {
@@ -151,9 +148,9 @@ void RelaxedStages::set_alike_row(std::uint32_t stages) {
 void RelaxedStages::set_total() {
     const std::uint32_t next = after(0);
     double total = kInfinite;
-    for (std::size_t type = 0; type <= types(); ++type)
+    for (std::size_t table = 0; table < tables(); ++table)
         for (std::uint32_t first = layers_ - std::min(layers_, longest_); first < layers_; ++first)
-            total = std::min(total, least(type, next, first, layers_) + before(next, type)[first]);
+            total = std::min(total, least(table, next, first, layers_) + before(next, type_of(table))[first]);
     before(0, types())[layers_] = total;
 }
 
@@ -173,33 +170,32 @@ void RelaxedStages::add_use(const std::vector<double>& price, std::vector<double
     for (std::uint32_t end = layers_; end > 0;) {
         const std::uint32_t next = after(stages);
         const double sought = before(stages, following)[end];
-        std::size_t type = 0;
+        std::size_t table = 0;
         std::uint32_t first = end;
-        for (; type <= types(); ++type) {
-            const bool crosses = type != following && type < types() && following < types();
-            const double across = crosses ? across_[type] : 0.0;
+        for (; table < tables(); ++table) {
+            if (!may_precede(table, following)) continue;
             first = end - std::min(end, longest_);
             while (first < end &&
-                   least(type, next, first, end) + before(next, type)[first] + across != sought)
+                   least(table, next, first, end) + before(next, type_of(table))[first] != sought)
                 ++first;
             if (first < end) break;
         }
         const std::uint32_t cell = cell_of_[first * (layers_ + 1) + end];
-        const double ms = least(type, next, first, end);
+        const double ms = least(table, next, first, end);
         bool found = false;
-        for (std::size_t kind = 0; kind < steps_.size() && !found; ++kind) {
-            if (table_of_[kind] != type) continue;
-            const std::vector<Step>& steps = steps_[kind];
+        for (std::size_t list = 0; list < steps_.size() && !found; ++list) {
+            if (table_of(list) != table) continue;
+            const std::vector<Step>& steps = steps_[list];
             auto step = std::lower_bound(steps.begin(), steps.end(), cell,
                                          [](const Step& a, std::uint32_t b) { return a.cell < b; });
             for (; step != steps.end() && step->cell == cell && !found; ++step)
-                found = step->flying >= next && step->ms + price[kind] == ms;
+                found = step->flying >= next && step->ms + price[list / 2] == ms;
             if (!found) continue;
-            for (std::size_t i = 0; i < excess.size(); ++i) excess[i] += uses_[kind][i];
+            for (std::size_t i = 0; i < excess.size(); ++i) excess[i] += uses_[list / 2][i];
         }
         end = first;
         stages = next;
-        following = type;
+        following = type_of(table);
     }
 }
 
