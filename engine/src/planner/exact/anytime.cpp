@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "planner/exact/beam.hpp"
 #include "planner/exact/best_plans.hpp"
+#include "planner/exact/near.hpp"
 
 namespace dse::planner::exact {
 
@@ -291,7 +291,7 @@ private:
             };
             const Ranks& ranks = **std::find_if(ranks_.begin(), ranks_.end(), same);
             StageOptions options(*problem_, CostModel::strict, ranks, tables_, plan.batches);
-            const auto [period_ms, tail_ms] = longest_of(plan, options);
+            const auto [period_ms, tail_ms] = longest_of(*problem_, plan, options);
             const auto groups = groups_near(plan);
             for (const double slack : kPolished) {
                 BeamLimits limits;
@@ -303,45 +303,6 @@ private:
                 if (!stopped()) take(beam(*problem_, options, plan.sequence, limits));
             }
         }
-    }
-
-    /// The longest stage time of a plan, and its largest update and reduction.
-    std::pair<double, double> longest_of(const FoundPlan& plan, StageOptions& options) const {
-        double period_ms = 0;
-        double tail_ms = 0;
-        std::uint32_t start = 0;
-        std::uint32_t layer = 0;
-        for (std::size_t i = 0; i < plan.stages.size(); ++i) {
-            const PlanStage& stage = plan.stages[i];
-            for (const StageOption& way : options.at(start, stage.gpus)) {
-                if (way.tp != stage.tp) continue;
-                const std::size_t at = std::size_t{layer} * (problem_->layers() + 1) + stage.end;
-                const bool last = i + 1 == plan.stages.size();
-                const double link =
-                    last ? 0.0
-                         : way.link_ms(log2_of(plan.stages[i + 1].gpus), stage.end + 1 == problem_->layers());
-                period_ms = std::max(period_ms, way.table->execution_ms[at] + link);
-                tail_ms = std::max(tail_ms, way.table->tail_ms(at));
-            }
-            start += stage.gpus;
-            layer = stage.end;
-        }
-        return {period_ms, tail_ms};
-    }
-
-    /// Groups of a plan, their parts down to a quarter, and those of twice and four times their GPUs around.
-    static std::set<std::pair<std::uint32_t, std::uint32_t>> groups_near(const FoundPlan& plan) {
-        std::set<std::pair<std::uint32_t, std::uint32_t>> groups;
-        std::uint32_t start = 0;
-        for (const PlanStage& stage : plan.stages) {
-            for (std::uint32_t part = stage.gpus; part > 0 && 4 * part >= stage.gpus; part /= 2)
-                for (std::uint32_t from = start; from < start + stage.gpus; from += part)
-                    groups.insert({from, part});
-            for (const std::uint32_t times : {2U, 4U})
-                groups.insert({start / (times * stage.gpus) * (times * stage.gpus), times * stage.gpus});
-            start += stage.gpus;
-        }
-        return groups;
     }
 
     double best_of(std::size_t order, std::uint64_t batches) const {
