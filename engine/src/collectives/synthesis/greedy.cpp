@@ -9,6 +9,7 @@
 #include "collectives/synthesis/flights.hpp"
 #include "collectives/synthesis/greedy_state.hpp"
 #include "collectives/synthesis/number_sorter.hpp"
+#include "collectives/synthesis/rounds.hpp"
 
 namespace dse::synthesis {
 
@@ -75,7 +76,7 @@ private:
     /// Until all that is wanted is on its way; false if the limit is reached before.
     bool advance() {
         while (wanted_left_ > 0) {
-            if (calendar_.empty()) throw_missing(state_);
+            if (calendar_.empty()) throw_missing(task_, state_.taken, state_.lacks);
             const Picoseconds now = calendar_.take(items_);
             if (now >= options_.limit) return false;
             ready_.clear();
@@ -242,9 +243,15 @@ private:
 
 }  // namespace
 
-GreedyRun run_greedy(const Task& task, const GreedyOptions& options, Random random,
+GreedyRun run_events(const Task& task, const GreedyOptions& options, Random random,
                      const Checkpoint& checkpoint) {
     return Greedy(task, options, random, checkpoint).run();
+}
+
+GreedyRun run_greedy(const Task& task, const GreedyOptions& options, Random random,
+                     const Checkpoint& checkpoint) {
+    if (goes_in_rounds(task, options)) return run_rounds(task, options, random, checkpoint);
+    return run_events(task, options, random, checkpoint);
 }
 
 }  // namespace dse::synthesis

@@ -42,4 +42,9 @@ struct GreedyRun {
 GreedyRun run_greedy(const Task& task, const GreedyOptions& options, Random random,
                      const Checkpoint& checkpoint);
 
+/// The same by its event loop, whatever the links; `run_greedy` takes a faster way to the same run where it
+/// can.
+GreedyRun run_events(const Task& task, const GreedyOptions& options, Random random,
+                     const Checkpoint& checkpoint);
+
 }  // namespace dse::synthesis

@@ -5,13 +5,20 @@
 
 namespace dse::synthesis {
 
-void throw_missing(const GreedyState& state) {
-    const Task& task = state.task;
+void throw_missing(const Task& task, const BitRows& taken, const std::vector<std::uint32_t>& lacks) {
     for (std::uint32_t v = 0; v < task.problem->npus; ++v)
-        for (std::uint32_t chunk = 0; state.lacks[v] > 0 && chunk < task.problem->chunks; ++chunk)
-            if (!has(state.taken[v], chunk) && task.is_wanted(v, chunk))
-                throw_unreachable(*task.problem, v, chunk);
+        for (std::uint32_t chunk = 0; lacks[v] > 0 && chunk < task.problem->chunks; ++chunk)
+            if (!has(taken[v], chunk) && task.is_wanted(v, chunk)) throw_unreachable(*task.problem, v, chunk);
     throw_unreachable(*task.problem, 0, 0);
+}
+
+void mark_missing(const BitRows& taken, const std::vector<std::uint32_t>& lacks,
+                  std::vector<Picoseconds>& last_arrival) {
+    for (std::size_t v = 0; v < lacks.size(); ++v) {
+        if (lacks[v] == 0) continue;
+        for (std::uint32_t chunk = 0; chunk < last_arrival.size(); ++chunk)
+            if (!has(taken[v], chunk)) last_arrival[chunk] = kNever;
+    }
 }
 
 std::vector<Picoseconds> last_arrivals(const GreedyState& state, const Flights& flights) {
@@ -22,10 +29,8 @@ std::vector<Picoseconds> last_arrivals(const GreedyState& state, const Flights& 
         const Picoseconds* at = state.logs.times(v);
         for (std::uint32_t i = 0; i < state.logs.size(v); ++i)
             last[chunks[i]] = std::max(last[chunks[i]], at[i]);
-        if (state.lacks[v] == 0) continue;
-        for (std::uint32_t chunk = 0; chunk < last.size(); ++chunk)
-            if (!has(state.taken[v], chunk)) last[chunk] = kNever;
     }
+    mark_missing(state.taken, state.lacks, last);
     return last;
 }
 

@@ -26,7 +26,12 @@ struct GreedyState {
 };
 
 /// Throws InputError, for the first chunk that is missing.
-[[noreturn]] void throw_missing(const GreedyState& state);
+[[noreturn]] void throw_missing(const Task& task, const BitRows& taken,
+                                const std::vector<std::uint32_t>& lacks);
+
+/// Chunks that are missing somewhere arrive never.
+void mark_missing(const BitRows& taken, const std::vector<std::uint32_t>& lacks,
+                  std::vector<Picoseconds>& last_arrival);
 
 /// Per chunk; kNever: missing somewhere.
 std::vector<Picoseconds> last_arrivals(const GreedyState& state, const Flights& flights);
