@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,9 +15,12 @@ from dse.collectives import Collective, Problem, Schedule
 from dse.collectives.checker import check
 from dse.collectives.failures import Failure, surviving
 from dse.collectives.repair import repair
+from dse.collectives.synthesis import synthesize
 from dse.collectives.synthesizers.base import Effort
 from dse.errors import InputError
 from dse.networks import LinkGraph
+from dse.networks.graph import LinkKind
+from dse.networks.products import Dimension, product
 
 EFFORT = Effort(trials=8)
 
@@ -155,3 +159,38 @@ def test_repairs_are_valid_close_to_a_schedule_made_anew_and_avoid_what_failed(
     assert avoids(found.repaired, failure)
     assert found.repaired.time_ps <= found.anew.time_ps * 1.05
     assert found.repaired.time_ps >= found.bound_ps
+
+
+FAST, SLOW = LinkKind(Fraction(500), Fraction(200)), LinkKind(Fraction(1000), Fraction(50, 7))
+ROWS, COLUMNS = LinkKind(Fraction(500), Fraction(50)), LinkKind(Fraction(500), Fraction(75))
+LARGE = {
+    "torus": [Dimension("ring", 8, ROWS), Dimension("ring", 8, ROWS)],
+    "mesh of two speeds": [Dimension("line", 8, ROWS), Dimension("line", 8, COLUMNS)],
+    "hypercube": [Dimension("ring", 2, ROWS)] * 6,
+    "cliques on a ring": [Dimension("full", 8, COLUMNS), Dimension("ring", 8, ROWS)],
+    "rings, cliques and a switch": [
+        Dimension("ring", 2, FAST),
+        Dimension("full", 4, ROWS),
+        Dimension("full", 8, SLOW),
+    ],
+}
+
+
+@pytest.mark.parametrize("dimensions", LARGE.values(), ids=LARGE)
+def test_after_one_link_a_repair_of_64_npus_keeps_four_fifths_and_costs_a_twentieth(
+    dimensions: list[Dimension],
+) -> None:
+    graph = product(dimensions)
+    schedule = synthesize(
+        Problem(graph, Collective("all_gather", 64), Fraction(1 << 20)), compare=False
+    ).schedule
+    for link in range(0, len(graph), len(graph) // 5):
+        pair = int(graph.sources[link]), int(graph.destinations[link])
+        failure = Failure.of(graph, [pair])
+
+        found = repair(schedule, failure, EFFORT)
+
+        assert check(found.repaired).is_valid
+        assert avoids(found.repaired, failure)
+        assert found.kept >= 0.8
+        assert found.repaired.time_ps <= found.anew.time_ps * 1.05
