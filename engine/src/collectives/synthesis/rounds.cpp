@@ -19,9 +19,9 @@ using Place = const std::uint32_t*;  // in a log
 Place skip_taken(Place place, Place end, const Word* taken) {
     constexpr std::uint32_t kStep = 8;  // so many without a branch that nobody can foresee
     for (; end - place >= kStep; place += kStep) {
-        std::uint32_t open = 0;
-        for (std::uint32_t i = 0; i < kStep; ++i)
-            open |= static_cast<std::uint32_t>(!has(taken, place[i])) << i;
+        std::uint32_t closed = 0;
+        for (std::uint32_t i = kStep; i-- > 0;) closed = 2 * closed + has(taken, place[i]);
+        const std::uint32_t open = ~closed & ((1U << kStep) - 1);
         if (open != 0) return place + __builtin_ctz(open);
     }
     while (place != end && has(taken, *place)) ++place;
