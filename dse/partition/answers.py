@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dse.partition.bounds import furthest_way, lower_bound, rounding_of_squares
 from dse.partition.capacity import require_capacity
+from dse.partition.cut_bounds import cut_bound
 from dse.partition.merged import Merged, merged
 from dse.partition.objectives import evaluate
 from dse.partition.problem import Partition, PartitionProblem
@@ -48,13 +49,15 @@ class Task:
         cost = float(evaluate(self.problem, labels))
         known = float(lower_bound(self.problem))
         bound = known if bound is None else max(float(bound), known)
-        optimal = cost <= bound + _slack(self.problem, bound)
+        if cost > bound + same_cost(self.problem, bound):
+            bound = max(bound, min(cost, cut_bound(self.merged, cost)))
+        optimal = cost <= bound + same_cost(self.problem, bound)
         if optimal:
             bound = cost
         return Partition(labels, cost, bound, optimal, self.partitioner, seconds, tuple(notes))
 
 
-def _slack(problem: PartitionProblem, bound: float) -> float:
+def same_cost(problem: PartitionProblem, bound: float) -> float:
     """Return by how much a cost may be above a bound and be the same.
 
     Squared weights may be so large that a billionth of them is more than all distances: of `sharding_cost`

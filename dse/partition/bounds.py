@@ -78,7 +78,7 @@ def _spanning_bound(problem: PartitionProblem) -> float:
     need = count - _components(problem)
     if need <= 0:
         return 0.0
-    return float(np.sort(_tree_edges(cheapest_way(problem)))[:need].sum()) * (1 - _ROUNDING)
+    return float(np.sort(tree_edges(cheapest_way(problem)))[:need].sum()) * (1 - _ROUNDING)
 
 
 def cheapest_way(problem: PartitionProblem) -> Any:
@@ -94,7 +94,7 @@ def furthest_way(problem: PartitionProblem) -> float:
     return float(matrix.max())
 
 
-def _tree_edges(matrix: Any) -> Any:
+def tree_edges(matrix: Any) -> Any:
     """Return the lengths of the edges of a minimum spanning tree (Prim)."""
     count = len(matrix)
     nearest, done = matrix[0].copy(), np.zeros(count, bool)

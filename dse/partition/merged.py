@@ -205,7 +205,7 @@ def _arrays(problem: PartitionProblem, order: Sequence[int], leader: Sequence[in
         objective=OBJECTIVES.index(problem.objective),
         free_order=problem.free_order,
         nodes=nodes,
-        edges=_edge_arrays(problem),
+        edges=edge_arrays(problem),
         links=tuple(_square(matrix, count) for matrix in matrices),
         devices=(
             np.array(links.speeds(devices), float),
@@ -221,7 +221,7 @@ def _square(matrix: links.Matrix, count: int) -> Any:
     return values.ravel()
 
 
-def _edge_arrays(problem: PartitionProblem) -> tuple[Any, Any, Any, Any]:
+def edge_arrays(problem: PartitionProblem) -> tuple[Any, Any, Any, Any]:
     """Sources, ends, tensors numbered from 0, and what a cut costs per unit of distance or time."""
     graph = problem.graph
     ends = np.array(graph.edges, np.uint32).reshape(-1, 2)

@@ -10,6 +10,7 @@
 #include "bindings/synthesis.hpp"
 #include "partition/chain.hpp"
 #include "partition/multilevel.hpp"
+#include "partition/pieces.hpp"
 #include "partition/search.hpp"
 
 namespace nb = nanobind;
@@ -127,6 +128,17 @@ void bind(nb::module_& m) {
                     without_gil([&] { return chain_bottleneck(problem, upper, Expiry(seconds)); }));
             },
             "upper"_a, "seconds"_a)
+        .def(
+            "least_cut_into_pieces",
+            [](const Problem& problem, const Column<double>& cost, double limit, double upper,
+               std::size_t effort, double seconds) {
+                PiecesResult result = without_gil([&] {
+                    return least_cut_into_pieces(problem, vector_of(cost), limit, upper, effort,
+                                                 Expiry(seconds));
+                });
+                return std::make_tuple(to_numpy(std::move(result.piece)), result.bound, result.complete);
+            },
+            "cost"_a, "limit"_a, "upper"_a, "effort"_a, "seconds"_a)
         .def(
             "contiguous_sharding",
             [](const Problem& problem, const Column<std::uint32_t>& devices, double upper) {

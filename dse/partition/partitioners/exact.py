@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from dse.partition.answers import Task
+from dse.partition.answers import Task, same_cost
 from dse.partition.bounds import lower_bound
 from dse.partition.capacity import infeasible
+from dse.partition.cut_bounds import EFFORT, cut_bound
 from dse.partition.objectives import COSTS
 from dse.partition.partitioner import Limits, Partitioner
 from dse.partition.partitioners.chains import chain_order, row_order, sharding_of_a_row
@@ -16,6 +17,7 @@ from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
 # Branch and bound is a recursion over nodes.
 _MOST_NODES = 3000
 _MOST_ORDERS = 1 << 16
+_MOST_EFFORT = 64 * EFFORT
 
 
 class Exact(Partitioner):
@@ -63,6 +65,18 @@ class Exact(Partitioner):
                 raise infeasible(task.merged, proven=False)
         return task.answer(labels, bound, ("chain: bisection over reachable prefixes",))
 
+    @staticmethod
+    def _cut_bound(task: Task, upper: float, seconds: float) -> float:
+        """Return the bound of pieces, with more states as long as that raises it and a third of the time lasts."""
+        best, effort = 0.0, EFFORT
+        while effort <= _MOST_EFFORT and task.seconds < seconds / 3:
+            left = min(seconds / 3 - task.seconds, 1e9)
+            found = cut_bound(task.merged, upper, effort, left)
+            if found <= best or upper <= found + same_cost(task.merged.problem, found):
+                return max(best, found)
+            best, effort = found, 4 * effort
+        return best
+
     def _search(self, task: Task, labels: tuple[int, ...], limits: Limits, seconds: float) -> Partition:
         problem = task.merged.problem
         known = start_of(task.merged, limits)
@@ -72,15 +86,19 @@ class Exact(Partitioner):
         best = candidates[costs.index(upper)] if costs else ()
         if len(best) and upper <= lower_bound(problem):
             return task.answer(best)
+        known_bound = self._cut_bound(task, upper, seconds)
+        if upper <= known_bound + same_cost(problem, known_bound):
+            return task.answer(best, known_bound, ("proven by the least cut into pieces",))
         if problem.graph.nodes > _MOST_NODES:
             if not len(best):
                 raise infeasible(task.merged, proven=False)
             note = f"branch and bound is for up to {_MOST_NODES} nodes: best known and bound"
-            return task.answer(best, notes=(note,))
+            return task.answer(best, known_bound, (note,))
         left = min(max(0.0, seconds - task.seconds), 1e9)
         found, _, bound, complete = task.merged.arrays.branch_and_bound(upper, left)
         if len(found):
             best = tuple(int(device) for device in found)
         if not len(best):
             raise infeasible(task.merged, proven=complete)
+        bound = max(bound, min(known_bound, COSTS[problem.objective](problem, best)))
         return task.answer(best, bound, ("branch and bound" if complete else "stopped at the time limit",))
