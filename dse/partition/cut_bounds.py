@@ -26,7 +26,7 @@ def cut_bound(merged: Merged, upper: float, effort: int = EFFORT, seconds: float
 
     A device's nodes fall into connected pieces that are no heavier than the device may be, and the least cut
     into such pieces is found or bounded by the engine. Under `sharding_cost` a load far off the mean would
-    alone cost more than `upper`; under `pipeline_bottleneck` a device does no more work than fits into `upper`.
+    alone cost more than `upper`; under `pipeline_bottleneck` a device's work has to fit into `upper`.
     """
     problem = merged.problem
     if problem.graph.nodes + len(problem.graph.edges) > _MOST and effort <= EFFORT:

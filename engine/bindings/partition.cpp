@@ -9,6 +9,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/synthesis.hpp"
 #include "partition/chain.hpp"
+#include "partition/elimination.hpp"
 #include "partition/multilevel.hpp"
 #include "partition/pieces.hpp"
 #include "partition/search.hpp"
@@ -113,6 +114,14 @@ void bind(nb::module_& m) {
                     without_gil([&] { return branch_and_bound(problem, upper, Expiry(seconds)); }));
             },
             "upper"_a, "seconds"_a)
+        .def_prop_ro("has_no_limits", &has_no_limits)
+        .def(
+            "least_mapping",
+            [](const Problem& problem, double most_work, double seconds) {
+                return to_numpy(
+                    without_gil([&] { return least_mapping(problem, most_work, Expiry(seconds)); }));
+            },
+            "most_work"_a, "seconds"_a)
         .def(
             "multilevel",
             [](const Problem& problem, std::uint64_t seed, int starts, int cycles,

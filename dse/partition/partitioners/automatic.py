@@ -7,7 +7,7 @@ import dataclasses
 from dse.partition.answers import Task
 from dse.partition.partitioner import Limits, Partitioner
 from dse.partition.partitioners.chains import chain_order, row_order
-from dse.partition.partitioners.exact import Exact
+from dse.partition.partitioners.exact import Exact, mapping_without_limits
 from dse.partition.partitioners.multilevel import Multilevel
 from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
 
@@ -42,6 +42,8 @@ class Auto(Partitioner):
             return Multilevel(), f"too many orders of {problem.devices.count} unequal devices for a proof"
         if problem.objective == "sharding_cost" and row_order(problem.graph) and nodes <= 3000:
             return Exact(), "the graph is a path"
+        if task.merged.arrays.has_no_limits and mapping_without_limits(task.merged):
+            return Exact(), "a tree decomposition is narrow and no limit couples nodes"
         if nodes <= _SMALL:
             return Exact(), f"{nodes} nodes are few enough for branch and bound"
         return Multilevel(), f"{nodes} nodes are too many for a proof"

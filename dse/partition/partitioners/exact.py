@@ -8,6 +8,7 @@ from dse.partition.answers import Task, same_cost
 from dse.partition.bounds import lower_bound
 from dse.partition.capacity import infeasible
 from dse.partition.cut_bounds import EFFORT, cut_bound
+from dse.partition.merged import Merged
 from dse.partition.objectives import COSTS
 from dse.partition.partitioner import Limits, Partitioner
 from dse.partition.partitioners.chains import chain_order, row_order, sharding_of_a_row
@@ -18,6 +19,14 @@ from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
 _MOST_NODES = 3000
 _MOST_ORDERS = 1 << 16
 _MOST_EFFORT = 64 * EFFORT
+# Sums of a dynamic program over a tree decomposition; seconds, and gigabytes at most.
+_MOST_WORK = 3e8
+
+
+def mapping_without_limits(merged: Merged, seconds: float = math.inf) -> tuple[int, ...]:
+    """Return the best labels where no limit can be reached, by a tree decomposition; nothing if it is wide."""
+    found = merged.arrays.least_mapping(_MOST_WORK, max(0.0, min(seconds, 1e9)))
+    return tuple(int(device) for device in found)
 
 
 class Exact(Partitioner):
@@ -27,6 +36,9 @@ class Exact(Partitioner):
       With `free_order` over the subsets of devices, those that are interchangeable counted only.
     * `sharding_cost` of a path: contiguous pieces by dynamic programming, proven by the bound of balance and
       spanning tree where the two meet.
+    * `process_mapping` where no limit of weight or memory can be reached: a dynamic program over a tree
+      decomposition, for trees, series-parallel graphs and others of small width.
+    * A known partition is compared with what pieces that a device could hold must cut.
     * Otherwise branch and bound. For the two objectives that are sums it remembers states (devices of nodes
       with neighbours to come, loads), which makes it a dynamic program on graphs of small path width: chains,
       trees, series-parallel graphs.
@@ -44,6 +56,13 @@ class Exact(Partitioner):
             if order and (not problem.free_order or task.merged.arrays.order_states <= _MOST_ORDERS):
                 return self._chain(task, seconds)
         labels: tuple[int, ...] = ()
+        if task.merged.arrays.has_no_limits:
+            labels = mapping_without_limits(task.merged, seconds - task.seconds)
+            if labels:
+                cost = COSTS[problem.objective](task.merged.problem, labels)
+                return task.answer(
+                    labels, cost, ("tree decomposition: no limit couples nodes without edges",)
+                )
         if problem.objective == "sharding_cost":
             row = row_order(task.merged.problem.graph)
             if row:
@@ -67,7 +86,7 @@ class Exact(Partitioner):
 
     @staticmethod
     def _cut_bound(task: Task, upper: float, seconds: float) -> float:
-        """Return the bound of pieces, with more states as long as that raises it and a third of the time lasts."""
+        """Return the bound of pieces, with more states while that helps, for a third of the time."""
         best, effort = 0.0, EFFORT
         while effort <= _MOST_EFFORT and task.seconds < seconds / 3:
             left = min(seconds / 3 - task.seconds, 1e9)
