@@ -49,6 +49,13 @@ class Merged:
             return topological_order(self.problem.graph)
         return list(range(self.problem.graph.nodes))
 
+    @property
+    def has_stages_in_order(self) -> bool:
+        """Whether the stages of a pipeline are, or may as well be, on devices in their order."""
+        if self.problem.objective != "pipeline_bottleneck":
+            return False
+        return not self.problem.free_order or not self.arrays.interchangeable.any()
+
     @cached_property
     def arrays(self) -> PartitionArrays:
         """The problem in the engine, in `order`."""

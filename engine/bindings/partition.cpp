@@ -10,6 +10,7 @@
 #include "bindings/synthesis.hpp"
 #include "partition/chain.hpp"
 #include "partition/elimination.hpp"
+#include "partition/ideals.hpp"
 #include "partition/multilevel.hpp"
 #include "partition/pieces.hpp"
 #include "partition/search.hpp"
@@ -105,8 +106,9 @@ void bind(nb::module_& m) {
             },
             "objective"_a, "free_order"_a, "nodes"_a, "edges"_a, "links"_a, "devices"_a, "weight_limit"_a)
         .def_prop_ro("order_states", &order_states)
-        .def_prop_ro("interchangeable",
-                     [](const Problem& problem) { return to_numpy(interchangeable(problem)); })
+        .def_prop_ro(
+            "interchangeable", [](const Problem& problem) { return to_numpy(interchangeable(problem)); },
+            nb::rv_policy::move)
         .def(
             "branch_and_bound",
             [](const Problem& problem, double upper, double seconds) {
@@ -114,6 +116,13 @@ void bind(nb::module_& m) {
                     without_gil([&] { return branch_and_bound(problem, upper, Expiry(seconds)); }));
             },
             "upper"_a, "seconds"_a)
+        .def(
+            "ideals_bottleneck",
+            [](const Problem& problem, double lower, double upper, std::size_t most_states, double seconds) {
+                return answer_of(without_gil(
+                    [&] { return ideals_bottleneck(problem, lower, upper, most_states, Expiry(seconds)); }));
+            },
+            "lower"_a, "upper"_a, "most_states"_a, "seconds"_a)
         .def_prop_ro("has_no_limits", &has_no_limits)
         .def(
             "least_mapping",

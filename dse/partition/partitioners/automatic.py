@@ -7,7 +7,7 @@ import dataclasses
 from dse.partition.answers import Task
 from dse.partition.partitioner import Limits, Partitioner
 from dse.partition.partitioners.chains import chain_order, row_order
-from dse.partition.partitioners.exact import Exact, mapping_without_limits
+from dse.partition.partitioners.exact import MOST_IDEAL_NODES, Exact, mapping_without_limits
 from dse.partition.partitioners.multilevel import Multilevel
 from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
 
@@ -44,6 +44,8 @@ class Auto(Partitioner):
             return Exact(), "the graph is a path"
         if task.merged.arrays.has_no_limits and mapping_without_limits(task.merged):
             return Exact(), "a tree decomposition is narrow and no limit couples nodes"
+        if task.merged.has_stages_in_order and nodes <= MOST_IDEAL_NODES:
+            return Exact(), "stages in order are sets of nodes with all before them, which can be listed"
         if nodes <= _SMALL:
             return Exact(), f"{nodes} nodes are few enough for branch and bound"
         return Multilevel(), f"{nodes} nodes are too many for a proof"

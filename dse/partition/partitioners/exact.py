@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from dse.partition.answers import Task, same_cost
 from dse.partition.bounds import lower_bound
@@ -21,10 +22,14 @@ _MOST_ORDERS = 1 << 16
 _MOST_EFFORT = 64 * EFFORT
 # Sums of a dynamic program over a tree decomposition; seconds, and gigabytes at most.
 _MOST_WORK = 3e8
+# Ideals of a stage, and bytes of all of them: a byte a node.
+_MOST_IDEALS = 50_000
+_IDEAL_BYTES = 2e8
+MOST_IDEAL_NODES = 10_000
 
 
 def mapping_without_limits(merged: Merged, seconds: float = math.inf) -> tuple[int, ...]:
-    """Return the best labels where no limit can be reached, by a tree decomposition; nothing if it is wide."""
+    """Return the best labels where no limit can be reached, by a tree decomposition; nothing if too wide."""
     found = merged.arrays.least_mapping(_MOST_WORK, max(0.0, min(seconds, 1e9)))
     return tuple(int(device) for device in found)
 
@@ -39,6 +44,7 @@ class Exact(Partitioner):
     * `process_mapping` where no limit of weight or memory can be reached: a dynamic program over a tree
       decomposition, for trees, series-parallel graphs and others of small width.
     * A known partition is compared with what pieces that a device could hold must cut.
+    * `pipeline_bottleneck` of other graphs, stages in the order of the devices: branch and bound over ideals.
     * Otherwise branch and bound. For the two objectives that are sums it remembers states (devices of nodes
       with neighbours to come, loads), which makes it a dynamic program on graphs of small path width: chains,
       trees, series-parallel graphs.
@@ -88,13 +94,30 @@ class Exact(Partitioner):
     def _cut_bound(task: Task, upper: float, seconds: float) -> float:
         """Return the bound of pieces, with more states while that helps, for a third of the time."""
         best, effort = 0.0, EFFORT
-        while effort <= _MOST_EFFORT and task.seconds < seconds / 3:
+        most = EFFORT if task.problem.objective == "pipeline_bottleneck" else _MOST_EFFORT
+        while effort <= most and task.seconds < seconds / 3:
             left = min(seconds / 3 - task.seconds, 1e9)
             found = cut_bound(task.merged, upper, effort, left)
             if found <= best or upper <= found + same_cost(task.merged.problem, found):
                 return max(best, found)
             best, effort = found, 4 * effort
         return best
+
+    @staticmethod
+    def _ideals(
+        task: Task, best: Sequence[int], known_bound: float, seconds: float
+    ) -> tuple[Sequence[int], float]:
+        """Return labels and a bound, those known or better ones."""
+        problem = task.merged.problem
+        cost = COSTS[problem.objective]
+        upper = cost(problem, best) if len(best) else sum(problem.graph.node_weights)
+        lower = max(known_bound, lower_bound(problem))
+        most = min(_MOST_IDEALS, int(_IDEAL_BYTES / problem.graph.nodes))
+        found, _, bound, _ = task.merged.arrays.ideals_bottleneck(lower, upper, most, seconds)
+        labels = tuple(int(device) for device in found)
+        if labels and (not len(best) or cost(problem, labels) < upper):
+            return labels, bound
+        return best, bound
 
     def _search(self, task: Task, labels: tuple[int, ...], limits: Limits, seconds: float) -> Partition:
         problem = task.merged.problem
@@ -108,12 +131,18 @@ class Exact(Partitioner):
         known_bound = self._cut_bound(task, upper, seconds)
         if upper <= known_bound + same_cost(problem, known_bound):
             return task.answer(best, known_bound, ("proven by the least cut into pieces",))
+        left = min(max(0.0, seconds - task.seconds), 1e9)
+        if task.merged.has_stages_in_order and problem.graph.nodes <= MOST_IDEAL_NODES:
+            best, known_bound = self._ideals(task, best, known_bound, left / 2)
+            upper = COSTS[problem.objective](problem, best) if len(best) else math.inf
+            if upper <= known_bound + same_cost(problem, known_bound):
+                return task.answer(best, known_bound, ("branch and bound over ideals",))
+            left = min(max(0.0, seconds - task.seconds), 1e9)
         if problem.graph.nodes > _MOST_NODES:
             if not len(best):
                 raise infeasible(task.merged, proven=False)
             note = f"branch and bound is for up to {_MOST_NODES} nodes: best known and bound"
             return task.answer(best, known_bound, (note,))
-        left = min(max(0.0, seconds - task.seconds), 1e9)
         found, _, bound, complete = task.merged.arrays.branch_and_bound(upper, left)
         if len(found):
             best = tuple(int(device) for device in found)
