@@ -82,3 +82,15 @@ def test_a_graph_that_branches_is_proven() -> None:
     problem = PartitionProblem(_layers(30), Devices(6, latency_ns=link), "pipeline_bottleneck")
     answer = partitioner_named("exact").partition(problem, Limits(time_limit_s=120))
     assert (answer.cost, answer.optimal) == (211.0, True)
+
+
+def test_auto_proves_what_multilevel_finds() -> None:
+    """It keeps what is known where ideals add nothing, and says what the proof is."""
+    link = tuple(tuple(2.0 * (a != b) for b in range(6)) for a in range(6))
+    problem = PartitionProblem(_layers(30), Devices(6, latency_ns=link), "pipeline_bottleneck")
+    answer = partitioner_named("auto").partition(problem, Limits(time_limit_s=120))
+    assert (answer.cost, answer.bound, answer.optimal) == (211.0, 211.0, True)
+    assert answer.notes == (
+        "multilevel: 121 nodes are many: a search for a good partition first",
+        "then branch and bound over ideals",
+    )

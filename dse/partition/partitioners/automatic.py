@@ -7,7 +7,7 @@ import dataclasses
 from dse.partition.answers import Task
 from dse.partition.partitioner import Limits, Partitioner
 from dse.partition.partitioners.chains import chain_order, row_order
-from dse.partition.partitioners.exact import MOST_IDEAL_NODES, Exact, mapping_without_limits
+from dse.partition.partitioners.exact import Exact, mapping_without_limits, over_ideals
 from dse.partition.partitioners.multilevel import Multilevel
 from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
 
@@ -30,6 +30,8 @@ class Auto(Partitioner):
             limits = dataclasses.replace(limits, time_limit_s=_SECONDS)
         answer = chosen.partition(problem, limits)
         note = f"{chosen.name}: {reason}"
+        if chosen.name == "multilevel" and not answer.optimal:
+            answer = _by_ideals(task, answer, limits)
         return dataclasses.replace(answer, partitioner=chosen.name, notes=(note, *answer.notes))
 
     @staticmethod
@@ -44,8 +46,19 @@ class Auto(Partitioner):
             return Exact(), "the graph is a path"
         if task.merged.arrays.has_no_limits and mapping_without_limits(task.merged):
             return Exact(), "a tree decomposition is narrow and no limit couples nodes"
-        if task.merged.has_stages_in_order and nodes <= MOST_IDEAL_NODES:
-            return Exact(), "stages in order are sets of nodes with all before them, which can be listed"
         if nodes <= _SMALL:
             return Exact(), f"{nodes} nodes are few enough for branch and bound"
-        return Multilevel(), f"{nodes} nodes are too many for a proof"
+        return Multilevel(), f"{nodes} nodes are many: a search for a good partition first"
+
+
+def _by_ideals(task: Task, known: Partition, limits: Limits) -> Partition:
+    """Return a partition of a pipeline that is better, or better proven; `known` if there is none."""
+    seconds = (_SECONDS if limits.time_limit_s is None else limits.time_limit_s) - task.seconds
+    labels = [0] * task.merged.problem.graph.nodes
+    for node, device in zip(task.merged.place, known.labels, strict=True):
+        labels[node] = device
+    assert known.bound is not None
+    best, bound = over_ideals(task, labels, known.bound, seconds)
+    if bound <= known.bound and best is labels:
+        return known
+    return task.answer(best, bound, ("then branch and bound over ideals",))

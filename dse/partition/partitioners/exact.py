@@ -25,13 +25,31 @@ _MOST_WORK = 3e8
 # Ideals of a stage, and bytes of all of them: a byte a node.
 _MOST_IDEALS = 50_000
 _IDEAL_BYTES = 2e8
-MOST_IDEAL_NODES = 10_000
+_MOST_IDEAL_NODES = 10_000
 
 
 def mapping_without_limits(merged: Merged, seconds: float = math.inf) -> tuple[int, ...]:
     """Return the best labels where no limit can be reached, by a tree decomposition; nothing if too wide."""
     found = merged.arrays.least_mapping(_MOST_WORK, max(0.0, min(seconds, 1e9)))
     return tuple(int(device) for device in found)
+
+
+def over_ideals(
+    task: Task, best: Sequence[int], known_bound: float, seconds: float
+) -> tuple[Sequence[int], float]:
+    """Return labels of the merged problem and a bound: those known, or better ones from ideals."""
+    problem = task.merged.problem
+    if not task.merged.has_stages_in_order or problem.graph.nodes > _MOST_IDEAL_NODES:
+        return best, known_bound
+    cost = COSTS[problem.objective]
+    upper = cost(problem, best) if len(best) else sum(problem.graph.node_weights)
+    lower = max(known_bound, lower_bound(problem))
+    most = min(_MOST_IDEALS, int(_IDEAL_BYTES / problem.graph.nodes))
+    found, _, bound, _ = task.merged.arrays.ideals_bottleneck(lower, upper, most, max(0.0, min(seconds, 1e9)))
+    labels = tuple(int(device) for device in found)
+    if labels and (not len(best) or cost(problem, labels) < upper):
+        return labels, bound
+    return best, bound
 
 
 class Exact(Partitioner):
@@ -103,41 +121,24 @@ class Exact(Partitioner):
             best, effort = found, 4 * effort
         return best
 
-    @staticmethod
-    def _ideals(
-        task: Task, best: Sequence[int], known_bound: float, seconds: float
-    ) -> tuple[Sequence[int], float]:
-        """Return labels and a bound, those known or better ones."""
-        problem = task.merged.problem
-        cost = COSTS[problem.objective]
-        upper = cost(problem, best) if len(best) else sum(problem.graph.node_weights)
-        lower = max(known_bound, lower_bound(problem))
-        most = min(_MOST_IDEALS, int(_IDEAL_BYTES / problem.graph.nodes))
-        found, _, bound, _ = task.merged.arrays.ideals_bottleneck(lower, upper, most, seconds)
-        labels = tuple(int(device) for device in found)
-        if labels and (not len(best) or cost(problem, labels) < upper):
-            return labels, bound
-        return best, bound
-
     def _search(self, task: Task, labels: tuple[int, ...], limits: Limits, seconds: float) -> Partition:
         problem = task.merged.problem
         known = start_of(task.merged, limits)
         candidates = [found for found in (labels, known) if len(found)]
         costs = [COSTS[problem.objective](problem, found) for found in candidates]
         upper = min(costs, default=math.inf)
-        best = candidates[costs.index(upper)] if costs else ()
+        best: Sequence[int] = candidates[costs.index(upper)] if costs else ()
         if len(best) and upper <= lower_bound(problem):
             return task.answer(best)
         known_bound = self._cut_bound(task, upper, seconds)
         if upper <= known_bound + same_cost(problem, known_bound):
             return task.answer(best, known_bound, ("proven by the least cut into pieces",))
         left = min(max(0.0, seconds - task.seconds), 1e9)
-        if task.merged.has_stages_in_order and problem.graph.nodes <= MOST_IDEAL_NODES:
-            best, known_bound = self._ideals(task, best, known_bound, left / 2)
-            upper = COSTS[problem.objective](problem, best) if len(best) else math.inf
-            if upper <= known_bound + same_cost(problem, known_bound):
-                return task.answer(best, known_bound, ("branch and bound over ideals",))
-            left = min(max(0.0, seconds - task.seconds), 1e9)
+        best, known_bound = over_ideals(task, best, known_bound, left / 2)
+        upper = COSTS[problem.objective](problem, best) if len(best) else math.inf
+        if upper <= known_bound + same_cost(problem, known_bound):
+            return task.answer(best, known_bound, ("branch and bound over ideals",))
+        left = min(max(0.0, seconds - task.seconds), 1e9)
         if problem.graph.nodes > _MOST_NODES:
             if not len(best):
                 raise infeasible(task.merged, proven=False)
