@@ -16,7 +16,7 @@ from dse.partition.steps import StageGraph, simulate_step, stage_graph
 from dse.pipeline.probe import Link, probe
 from dse.pipeline.processes import run_processes
 from dse.pipeline.profile import Profile, measure
-from dse.pipeline.training import Plan, Trained, train_alone, train_pipeline, train_sharded
+from dse.pipeline.training import Plan, Trained, device_of, train_alone, train_pipeline, train_sharded
 
 TOLERANCE = 1e-5
 """By how much losses may differ, relative: sums of 32-bit floats in another order."""
@@ -106,7 +106,8 @@ def compare(plan: Plan, processes: int, links: Devices | None, *, predict: bool,
     notes = []
     if processes > (os.cpu_count() or 1):
         notes.append(
-            f"{processes} processes share {os.cpu_count()} cores; the prediction gives each a core of its own"
+            f"{processes} processes share {os.cpu_count()} cores; the prediction counts all work on all cores, "
+            "not what waits for a turn"
         )
     predicted = _predicted_s(plan, processes, links) if predict else None
     piped = run_processes(train_pipeline, processes, plan)
@@ -160,7 +161,16 @@ def _predicted_s(plan: Plan, processes: int, links: Devices | None) -> float | N
         raise InputError(f"the topology has {links.count} nodes, but there are {processes} processes")
     recording = simulate_step(stages, plan.schedule, plan.micro_batches, links, processes)
     ends = [metrics.finish_ns for metrics in recording.outcome.classes if metrics is not None]
-    return max(ends) / 1e9
+    at_a_time = processes
+    if device_of(0).type == "cpu":
+        at_a_time = max(1, (os.cpu_count() or 1) // plan.threads)
+    return max(*ends, least_step_ns(stages, plan.micro_batches, at_a_time)) / 1e9
+
+
+def least_step_ns(stages: StageGraph, micro_batches: int, at_a_time: int) -> float:
+    """Return the time of all the work of a step by so many `at_a_time`, whichever process has its turn."""
+    passes = micro_batches * sum(stages.forward_ns) * (1 + stages.backward)
+    return (passes + sum(stages.after_ns)) / at_a_time
 
 
 def _stages(plan: Plan, profile: Profile) -> StageGraph:

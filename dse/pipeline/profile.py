@@ -40,7 +40,8 @@ def measure(
     """Measure a model; runs in a process of its own.
 
     Operators run one by one in their order, as they do in a stage. Their sum is scaled to the time of the
-    whole forward pass with gradients recorded, so that what is between operators counts too.
+    whole forward pass with gradients recorded, so that what is between operators counts too. Gradients are
+    added to those that are there, as they are for all micro-batches of a step but the first.
     """
     del rank, processes
     import torch
@@ -62,7 +63,6 @@ def measure(
         end = time.perf_counter_ns()
         optimizer.step()
         update.append(time.perf_counter_ns() - end)
-        optimizer.zero_grad()
         forward.append(middle - start)
         backward.append(end - middle)
     kept = runs[_WARM_UP:]
