@@ -106,8 +106,8 @@ def compare(plan: Plan, processes: int, links: Devices | None, *, predict: bool,
     notes = []
     if processes > (os.cpu_count() or 1):
         notes.append(
-            f"{processes} processes share {os.cpu_count()} cores; the prediction counts all work on all cores, "
-            "not what waits for a turn"
+            f"{processes} processes share {os.cpu_count()} cores; the prediction has all work on all cores, "
+            "but no waiting for a turn"
         )
     predicted = _predicted_s(plan, processes, links) if predict else None
     piped = run_processes(train_pipeline, processes, plan)
