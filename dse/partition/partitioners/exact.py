@@ -26,6 +26,8 @@ _MOST_WORK = 3e8
 _MOST_IDEALS = 50_000
 _IDEAL_BYTES = 2e8
 _MOST_IDEAL_NODES = 10_000
+# Pairs of devices times nodes and edges: what each stage would receive from each.
+_MOST_PAIRS = 2e8
 
 
 def mapping_without_limits(merged: Merged, seconds: float = math.inf) -> tuple[int, ...]:
@@ -39,7 +41,8 @@ def over_ideals(
 ) -> tuple[Sequence[int], float]:
     """Return labels of the merged problem and a bound: those known, or better ones from ideals."""
     problem = task.merged.problem
-    if not task.merged.has_stages_in_order or problem.graph.nodes > _MOST_IDEAL_NODES:
+    pairs = problem.devices.count**2 * (problem.graph.nodes + len(problem.graph.edges))
+    if problem.graph.nodes > _MOST_IDEAL_NODES or pairs > _MOST_PAIRS or not task.merged.has_stages_in_order:
         return best, known_bound
     cost = COSTS[problem.objective]
     upper = cost(problem, best) if len(best) else sum(problem.graph.node_weights)
