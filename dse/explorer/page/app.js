@@ -34,7 +34,7 @@
   };
 
   // ---- the space
-  const unreadable = data.live ? scenarios.unreadable(data.space, data.scenario) : "";
+  let unreadable = "";
   const strategyOf = (row) => Object.fromEntries(
     ["dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute"].map((name) => [name, row[name]]));
   const strategiesFor = (made) => (unreadable ? data.rows.map(strategyOf) : scenarios.strategiesOf(data.space, made));
@@ -222,14 +222,6 @@
   });
 
   // ---- the engine
-  async function wasmBytes() {
-    const text = atob(byId("wasm").textContent.trim());
-    const packed = Uint8Array.from(text, (character) => character.charCodeAt(0));
-    if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot unpack the engine: it has no DecompressionStream");
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
-  }
-
   function becomeStatic(why) {
     root.classList.add("static");
     byId("static").hidden = false;
@@ -240,7 +232,7 @@
   async function startEngine() {
     try {
       await explorer.engine.start({
-        wasm: await wasmBytes(), workerSource: byId("worker").textContent, result_version: data.result_version,
+        packed: byId("wasm").textContent.trim(), workerSource: byId("worker").textContent, result_version: data.result_version,
       });
       isStarted = true;
     } catch (error) {
@@ -251,12 +243,15 @@
 
   // In steps, between which the browser may paint: the engine unpacks meanwhile.
   async function start() {
+    await explorer.breathe();
+    if (data.live) unreadable = scenarios.unreadable(data.space, data.scenario);
     state.start({ cap_bytes: data.memory_cap_bytes });
     good = state.initial();
     byId("panel").open = !matchMedia("(max-width: 62rem)").matches; // on a small screen results come first
     listen();
     if (!data.live) becomeStatic(data.why_static);
     const engineStarts = data.live ? startEngine() : null;
+    await explorer.breathe();
     // The rows of the study are there at once, also where nothing can be computed.
     if (data.rows.length) settle(data.scenario, data.rows.map(strategyOf), data.rows, state.get());
     await explorer.breathe();

@@ -115,21 +115,21 @@
       next();
     });
 
-  /** Compiles the module and starts the worker; `workerSource` is the text of host.js and worker.js. */
-  const start = async ({ wasm, workerSource, result_version: wanted }) => {
-    let module;
-    try {
-      module = await WebAssembly.compile(wasm);
-    } catch (error) {
-      throw failure("trap", `this browser cannot run the engine: ${error.message}`);
-    }
+  /** Starts the worker, which unpacks the engine; `workerSource` is the text of host.js and worker.js. */
+  const start = async ({ packed, workerSource, result_version: wanted }) => {
     const url = URL.createObjectURL(new Blob([workerSource], { type: "text/javascript" }));
+    let module = null; // compiled once, for the workers to come
     make = () => {
       const created = new Worker(url);
-      created.postMessage({ type: "start", module });
+      if (module) created.postMessage({ type: "start", module });
       return created;
     };
     replaceWorker();
+    try {
+      module = await asked({ type: "unpack", packed });
+    } catch (error) {
+      throw failure("trap", `this browser cannot run the engine: ${error.message}`);
+    }
     const versions = await asked({ type: "versions" });
     if (wanted !== undefined && versions.result_version !== wanted) {
       make = null;

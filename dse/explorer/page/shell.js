@@ -70,6 +70,7 @@
 
     async work() {
       this.isBusy = true;
+      await breathe(); // what asked for it has been at work already
       while (this.queue.length) {
         const near = this.queue.findIndex((entry) => this.isNear(entry));
         const [entry] = this.queue.splice(Math.max(0, near), 1);

@@ -39,7 +39,17 @@
     return rows;
   };
 
+  /** Compiles the engine as it stands in a page: base64 of gzip. */
+  const unpack = async ({ packed }) => {
+    if (typeof DecompressionStream === "undefined") throw new Error("it has no DecompressionStream");
+    const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    module = await WebAssembly.compile(await new Response(stream).arrayBuffer());
+    return module;
+  };
+
   const tasks = {
+    unpack,
     versions: () => host().versions(),
     evaluate,
     record: ({ scenario, strategy }) => host().record(scenario, strategy),
