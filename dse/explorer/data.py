@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dse.answers.conventions import mfu_conventions
 from dse.errors import InputError
 from dse.explorer.fields import fields_of
 from dse.explorer.presets import (
@@ -19,6 +20,7 @@ from dse.explorer.presets import (
     systems_beside,
     why_not_live,
 )
+from dse.models import counted_operations
 from dse.points import Scenario
 from dse.points.inputs import engine_version, result_version
 from dse.strategies import AXES, AXIS
@@ -34,6 +36,7 @@ _METRICS = (
     *("wall_time_ns", "gpu_time_ns", "comm_time_ns", "exposed_comm_ns"),
     *("compute_bound_pct", "compute_utilization_pct", "memory_utilization_pct", "operation_intensity"),
     *("peak_memory_bytes", "rank0_wall_time_ns", "rank0_peak_memory_bytes", "last_rank", "rank_classes"),
+    *("mfu_pct", "tokens_per_s"),
 )
 
 
@@ -100,6 +103,11 @@ def page_data(subject: Subject) -> dict[str, Any]:
         },
         "strategy_fields": _strategy_fields(subject.rows),
         "memory_cap_bytes": subject.memory_cap_bytes,
+        "mfu_notes": {
+            "one": f"MFU: {counted_operations(multiply_add_as_two=False)}",
+            "two": f"MFU: {counted_operations(multiply_add_as_two=True)}",
+            "stored": mfu_conventions(subject.rows),
+        },
         "rows": [study_row_data(row) for row in subject.rows],
     }
 

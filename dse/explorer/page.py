@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.explorer.engine_file import engine_bytes
-from dse.pages import BASE_STYLE, inlined, library, script_json, template_environment
+from dse.pages import NUMBERS, library, page_style, script_json, template_environment
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -19,14 +19,14 @@ PAGE = Path(__file__).parent / "page"
 _CHART = Path(__file__).parents[1] / "reports" / "templates" / "vendor" / "chart.umd.min.js"
 _PARQUET = PAGE / "vendor" / "hyparquet-writer.min.js"
 
-LIBRARIES = (_CHART, _PARQUET)
+LIBRARIES = (_CHART, _PARQUET, NUMBERS)
 PROGRAMS = (
     *("dom", "format", "scenario", "doubts", "constraints", "answers", "state", "scales", "field", "fields"),
     *("commands", "words", "download", "parameters", "switches", "winners"),
     *("plots", "scatter", "heat", "caps"),
     *("recording", "point", "breakdown", "bars", "breakdown_view", "memory", "memory_view"),
     *("lanes", "timeline_paint", "timeline_told", "timeline_hands", "timeline"),
-    *("tornado", "map_paint", "map"),
+    *("tornado", "map_doubts", "map_paint", "map"),
     *("cards", "table", "frame", "runs", "status", "shell", "engine", "app"),
 )
 """What runs in the page, in this order; each registers on the one global `explorer`."""
@@ -57,7 +57,7 @@ def render_page(data: dict[str, Any]) -> str:
     return environment.get_template("explorer.html").render(
         title=data["title"],
         data=script_json(data),
-        style=inlined(BASE_STYLE) + inlined(PAGE / "explorer.css"),
+        style=page_style(PAGE / "explorer.css"),
         libraries=[library(path) for path in LIBRARIES],
         programs=[program(name) for name in PROGRAMS],
         worker=Markup("").join(program(name) for name in WORKER) if is_live else "",

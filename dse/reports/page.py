@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.explain import CATEGORY_MEANINGS, MEANINGS
-from dse.pages import BASE_STYLE, inlined, library, script_json, template_environment
+from dse.pages import NUMBERS, inlined, library, page_style, script_json, template_environment
 from dse.reports.commands import strategy_overrides
 from dse.strategies import AXES, GROUPED, STRATEGY_FIELDS, Strategy, shown_axes
 from dse.units import format_bytes, format_count, format_duration_ns
@@ -41,9 +41,9 @@ def render_page(data: dict[str, Any]) -> str:
         parts=MEANINGS,
         categories=CATEGORY_MEANINGS,
         heat=heat_level,
-        style=inlined(BASE_STYLE) + inlined(TEMPLATES / "report.css"),
+        style=page_style(TEMPLATES / "report.css"),
         program=inlined(TEMPLATES / "report.js"),
-        library=library(_LIBRARY),
+        libraries=[library(_LIBRARY), library(NUMBERS)],
         grouped=" and ".join([", ".join(GROUPED[:-1]), GROUPED[-1]]),
         data=script_json(_for_program(data, points)),
     )

@@ -95,8 +95,8 @@ DSE_EXPORT(dse_problem)()->std::int32_t { return static_cast<std::int32_t>(state
 DSE_EXPORT(dse_text)()->const char* { return state().text.data(); }
 DSE_EXPORT(dse_text_length)()->std::size_t { return state().text.size(); }
 
-/// The versions of package and results become the text.
+/// The versions of package and results, and how many figures a row has, become the text.
 DSE_EXPORT(dse_versions)()->void {
-    state().text =
-        R"({"version":")" DSE_VERSION R"(","result_version":)" + std::to_string(kResultVersion) + "}";
+    state().text = R"({"version":")" DSE_VERSION R"(","result_version":)" + std::to_string(kResultVersion) +
+                   R"(,"figures":)" + std::to_string(explorer::kFigures) + "}";
 }

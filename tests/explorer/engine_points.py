@@ -24,7 +24,8 @@ STATUSES = ("ok", "infeasible", "deadlock", "failed")
 FIGURES = (
     *("wall_time_ns", "gpu_time_ns", "comm_time_ns", "exposed_comm_ns", "compute_bound_pct"),
     *("compute_utilization_pct", "memory_utilization_pct", "operation_intensity", "peak_memory_bytes"),
-    *("rank0_wall_time_ns", "rank0_peak_memory_bytes", "last_rank", "rank_classes"),
+    *("rank0_wall_time_ns", "rank0_peak_memory_bytes", "last_rank", "rank_classes", "mfu_pct"),
+    "tokens_per_s",
 )
 
 
@@ -92,16 +93,16 @@ def found(group: Group) -> list[dict[str, Any]]:
     """The same from the engine's reading of JSON."""
     rows = []
     for figures, reason in _engine.explorer_rows(request(group)):
-        assert len(figures) == 16
+        assert len(figures) == 17
         values = {
             name: None if math.isnan(value) else value
-            for name, value in zip(FIGURES, figures[1:14], strict=True)
+            for name, value in zip(FIGURES, figures[1:16], strict=True)
         }
         rows.append(
             {
                 "status": STATUSES[int(figures[0])],
                 "reason": reason,
-                "fractional": figures[14] == 1,
+                "fractional": figures[16] == 1,
                 **values,
             }
         )

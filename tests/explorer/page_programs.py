@@ -25,6 +25,7 @@ NODE = shutil.which("node")
 FILES = (
     *(
         "vendor/hyparquet-writer.min",
+        "../../pages/numbers",
         "format",
         "constraints",
         "scenario",

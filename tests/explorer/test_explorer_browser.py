@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from barriers import barriers, needs_axe
 from chromium import Chromium
-from pages import LAB, SETTLED, chromium, evaluated, lab, made_page, native, needs_live_page, opened
+from pages import LAB, SETTLED, WATCH, chromium, evaluated, lab, made_page, native, needs_live_page, opened
 from small_points import small_scenarios
 
 from dse.config import compose_config
@@ -24,8 +24,6 @@ from dse.whatif import Candidates, parameters_of, switch_among
 
 pytestmark = needs_live_page
 CAP = 80_000_000_000
-_AXE = Path(__file__).parents[2] / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
-AXE = Path(os.environ.get("DSE_AXE", _AXE))
 EVERY_CHANGE = {
     "system.network.0.bandwidth_gbps": 180.5,
     "system.network.1.latency_ns": 12.25,
@@ -120,8 +118,16 @@ def test_a_change_evaluates_the_space_again_and_tells_what_changed(
     assert_quiet(browser, page)
 
 
+# Each kind of number once, and those of which a change makes another strategy win.
+VARIED = {
+    "llama70b-system1": (
+        *("system.peak_tflops", "system.memory_bandwidth_gbps", "system.network.0.bandwidth_gbps"),
+        *("system.network.1.bandwidth_gbps", "system.network.2.bandwidth_gbps", "system.endpoint_delay_ns"),
+    ),
+    "gpt175b-system2": ("system.network.2.bandwidth_gbps", "system.network.0.latency_ns"),
+}
 PARAMETERS = """
-(async () => {
+globalThis.switches = (async () => {
   const { frame, tools } = explorer.app;
   const names = ["dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute"];
   const strategyOf = (row) => Object.fromEntries(names.map((name) => [name, row[name]]));
@@ -132,11 +138,13 @@ PARAMETERS = """
   const candidates = new explorer.switches.Candidates(frame.rows, CAP, ask);
   const found = {};
   for (const parameter of explorer.parameters.parametersOf(frame.scenario.system)) {
+    if (!KEYS.includes(parameter.key)) continue;
     const each = await explorer.switches.switchAmong(candidates, parameter);
     found[parameter.key] = each;
   }
   return found;
-})()
+})();
+0
 """
 
 
@@ -151,19 +159,24 @@ def plain_switch(found: Any) -> Any:
 
 @pytest.mark.slow
 def test_the_values_at_which_the_winner_changes_are_those_of_the_command(
-    browser: Chromium, page: Path
+    browser: Chromium, pair: tuple[str, Path]
 ) -> None:
-    opened(browser, page)
-    scenario, strategies = lab("llama70b-system1")
+    name, file = pair
+    opened(browser, file)
+    # The page searches while this process does.
+    browser.evaluate(PARAMETERS.replace("CAP", str(CAP)).replace("KEYS", json.dumps(VARIED[name])))
+    scenario, strategies = lab(name)
     rows = [evaluate(DesignPoint(scenario, strategy)) for strategy in strategies]
     candidates = Candidates(rows, rows[0], CAP)
     expected = {
         parameter.key: plain_switch(switch_among(candidates, parameter))
         for parameter in parameters_of(scenario.system)
+        if parameter.key in VARIED[name]
     }
-    found = browser.evaluate(PARAMETERS.replace("CAP", str(CAP)))
-    assert found.keys() == expected.keys()
-    assert any(expected.values())
+    found = browser.evaluate("switches")
+    assert found.keys() == expected.keys() == set(VARIED[name])
+    switch = expected["system.network.2.bandwidth_gbps"]
+    assert switch["first_value"] == pytest.approx({"l": 79.9498, "g": 292.4386}[name[0]], abs=1e-4)
     for key, switch in expected.items():
         mine = found[key]
         assert (mine and {name: mine[name] for name in switch or ()}) == switch, key
@@ -183,6 +196,86 @@ def test_times_that_cannot_be_believed_are_said_to_be_such(browser: Chromium, pa
     mark = browser.evaluate("document.querySelector('.winner-now .doubt')?.textContent ?? ''")
     assert "impossible split" in mark
     assert browser.problems == []
+
+
+MARKS = """
+(() => {
+  const sets = (name) => Chart.getChart(document.querySelector(`#view-${name} canvas`)).data.datasets;
+  const marked = (name) => sets(name).filter(({ label }) => label === "time in doubt")
+    .map(({ isUnnamed, data }) => [!isUnnamed, data.filter(({ x }) => Number.isFinite(x)).length])[0];
+  const cells = [...document.querySelectorAll("#view-heat button")];
+  return {
+    scatter: marked("scatter"), caps: marked("caps"),
+    heat: cells.filter(({ textContent }) => textContent.endsWith("?")).length,
+    told: cells.filter(({ title }) => title.endsWith("slower links left out")).length,
+    legend: !document.querySelector("#view-heat .scale span:last-child").hidden,
+  };
+})()
+"""
+CELLS = """
+(() => {
+  const { frame } = explorer.app;
+  const row = frame.rows.find(({ label }) => label === "dp32 tp1 sp2 pp1 recompute");
+  const wide = [...Array(33).keys()].map((x) => 84 + x); // 100 is the bandwidth of the other dimensions
+  const axes = [{ key: "system.network.2.bandwidth_gbps" }, { key: "memory_cap" }];
+  const map = { isAllowed: () => true, nearest: () => ({ row }), values: [wide, wide] };
+  const doubts = new explorer.mapDoubts.MapDoubts(frame.scenario);
+  return [doubts.all({ map, axes })[7], doubts.at({ map, axes }, 0, 0), doubts.at({ map, axes }, 16, 0)];
+})()
+"""
+
+
+def test_the_worth_of_a_time_is_that_of_the_terminal(browser: Chromium, page: Path) -> None:
+    opened(browser, page)
+    told = "document.getElementById('view-best').innerText"
+    row = browser.evaluate(
+        "[...document.querySelectorAll('.points tbody tr:first-child td')].map((td) => td.innerText.trim())"
+    )
+    assert (row[1], row[-2:]) == ("dp64 tp1 sp1 pp1", ["95.4 %", "164.9k"])
+    assert "164\u202f896" in browser.evaluate(told)
+    assert "MFU: operations of the reference's graph, one per multiply-add" in browser.evaluate(told)
+    set_state(browser, {"changes": {"model.repairs.multiply_add_as_two": True}})
+    assert "MFU: a multiply-add is two FLOPs" in browser.evaluate(told)
+    set_state(browser, {"changes": {"system.roofline_enabled": False}})
+    assert frame(browser, "best.mfu_pct") is None
+    assert "MFU:" not in browser.evaluate(told)
+
+
+def test_plots_mark_points_whose_time_is_in_doubt(browser: Chromium, page: Path) -> None:
+    opened(browser, page)
+    none = {"scatter": [False, 0], "caps": [False, 0], "heat": 0, "told": 0, "legend": False}
+    assert browser.evaluate(MARKS) == none
+    set_state(browser, {"changes": {"system.network.2.bandwidth_gbps": 60}})
+    found = browser.evaluate(MARKS)
+    assert "36 of 56 points have messages that cross slower links" in browser.evaluate(
+        "document.getElementById('view-best').textContent"
+    )
+    assert found["scatter"] == [True, 36]
+    assert found["caps"][0]
+    assert 0 < found["caps"][1] < 10
+    assert found["heat"] == found["told"] > 20
+    assert found["legend"]
+    cells, slower, as_fast = browser.evaluate(CELLS)
+    assert cells == [bandwidth < 100 for bandwidth in range(84, 117)]
+    assert (slower, as_fast) == ("slower links left out", "")
+    assert browser.problems == []
+
+
+@pytest.mark.slow
+def test_bars_mark_times_in_doubt_and_keep_their_room(browser: Chromium, page: Path) -> None:
+    opened(browser, page, "selected=dp32%20tp1%20sp2%20pp1%20recompute", width=1400, height=1000)
+    view = "document.getElementById('view-tornado')"
+    height = browser.evaluate(f"{view}.offsetHeight")
+    assert browser.evaluate(f"{view}.querySelectorAll('tbody tr').length") == 10
+    browser.evaluate(f"{view}.scrollIntoView({{ block: 'start', behavior: 'instant' }})")
+    browser.until(f"!{view}.textContent.includes('…')")
+    assert abs(browser.evaluate(f"{view}.offsetHeight") - height) < 60
+    cells = browser.evaluate(f"[...{view}.querySelectorAll('tbody tr')].map((row) => row.innerText)")
+    marked = [cell.split("\t")[0] for cell in cells if " ?" in cell]
+    # With half the bandwidth, or twice the latency, a later dimension is slower than what is charged.
+    assert "dimension 2: bandwidth of a link" in marked
+    assert "peak performance" not in marked
+    assert browser.evaluate(f"{view}.textContent.includes('? time in doubt')")
 
 
 def test_the_address_restores_the_state(browser: Chromium, page: Path) -> None:
@@ -367,27 +460,48 @@ def test_lack_of_memory_is_survived_with_a_message(browser: Chromium, page: Path
     assert browser.problems == []
 
 
-def test_a_trap_is_survived_with_a_message_and_the_last_figures(browser: Chromium, page: Path) -> None:
-    """The worker of the page is made to fail once, as an engine that stops would."""
+# Keeps hold of the page's workers, and of the engine in each: "break" overwrites all its memory.
+BREAKABLE = """
+(() => {
+  const inWorker = `
+    WebAssembly.Instance = class extends WebAssembly.Instance {
+      constructor(...given) { super(...given); self.engines = [...(self.engines ?? []), this.exports]; }
+    };
+    addEventListener("message", ({ data }) => {
+      if (data.type === "break") new Uint8Array(self.engines.at(-1).memory.buffer).fill(255);
+    });
+  `;
+  const { createObjectURL } = URL;
+  URL.createObjectURL = (blob) => createObjectURL(new Blob([inWorker, blob], { type: blob.type }));
+  globalThis.workers = [];
+  globalThis.Worker = class extends Worker { constructor(url) { super(url); workers.push(this); } };
+})();
+"""
+
+
+@pytest.fixture
+def breakable(browser: Chromium) -> Iterator[Chromium]:
+    browser.run_first(WATCH + BREAKABLE)
+    yield browser
+    browser.run_first(WATCH)
+
+
+def test_a_trap_is_survived_with_a_message_and_the_last_figures(breakable: Chromium, page: Path) -> None:
+    """The engine finds its memory overwritten, and reads or writes outside of it: a trap."""
+    browser = breakable
     opened(browser, page)
     before = frame(browser, "rows")
-    browser.evaluate(
-        """(() => {
-          const { evaluate } = explorer.engine;
-          explorer.engine.evaluate = async () => {
-            explorer.engine.evaluate = evaluate;
-            const error = new Error("the engine stopped and was started again: unreachable");
-            throw Object.assign(error, { kind: "trap" });
-          };
-        })()"""
-    )
+    browser.evaluate("workers.at(-1).postMessage({ type: 'break' })")
     set_state(browser, {"changes": {"model.batch_size": 128}})
     alert = browser.evaluate("document.getElementById('alert').textContent")
-    assert "the engine stopped and was started again" in alert
+    assert "the engine stopped and was started again: memory access out of bounds" in alert
+    assert "the figures below are those of the state before" in alert
     assert frame(browser, "rows") == before
     set_state(browser, {"changes": {"model.batch_size": 64}})
     assert browser.evaluate("document.getElementById('alert').hidden") is True
     assert frame(browser, "rows") != before
+    assert browser.evaluate("workers.length") == 1
+    assert browser.problems == []
 
 
 def test_undo_and_redo_go_back_and_forth(browser: Chromium, page: Path) -> None:
@@ -411,17 +525,7 @@ def test_nothing_is_wider_than_the_window(browser: Chromium, page: Path, width: 
     assert browser.problems == []
 
 
-AXE_RUN = """
-axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"] }).then(({ violations }) =>
-  violations
-    .filter(({ impact }) => ["serious", "critical"].includes(impact))
-    .map(({ id, nodes }) => [id, nodes.map(({ target }) => target.join(" "))]))
-"""
-
-
-@pytest.mark.skipif(
-    not AXE.is_file(), reason="axe-core is missing: npm install --prefix build/axe axe-core@4.10.3"
-)
+@needs_axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_there_is_no_serious_barrier(browser: Chromium, page: Path, scheme: str) -> None:
     browser.prefer(prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
@@ -429,8 +533,7 @@ def test_there_is_no_serious_barrier(browser: Chromium, page: Path, scheme: str)
     for top in itertools.chain(range(0, 6000, 700), [0]):  # what computes when it is seen
         browser.evaluate(f"scrollTo(0, {top})")
         browser.until(SETTLED)
-    browser.evaluate(AXE.read_text(encoding="utf-8") + "; 0")
-    assert browser.evaluate(AXE_RUN) == []
+    assert barriers(browser) == []
     browser.prefer(prefers_color_scheme="light", prefers_reduced_motion="no-preference")
 
 

@@ -277,6 +277,7 @@ def test_a_study_gives_its_scenario_its_rows_and_its_commands(results: Path) -> 
         *("wall_time_ns", "gpu_time_ns", "comm_time_ns", "exposed_comm_ns", "compute_bound_pct"),
         *("compute_utilization_pct", "memory_utilization_pct", "operation_intensity", "peak_memory_bytes"),
         *("rank0_wall_time_ns", "rank0_peak_memory_bytes", "last_rank", "rank_classes", "fractional"),
+        *("mfu_pct", "tokens_per_s"),
         *("understated_comm", "impossible_split"),
     }
 

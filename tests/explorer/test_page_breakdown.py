@@ -39,6 +39,7 @@ POINTS = {
     "lab": (LAB, Strategy(dp=64)),
 }
 FILES = (
+    "../../pages/numbers",
     "format",
     "recording",
     "breakdown",

@@ -199,6 +199,8 @@ def test_what_goes_wrong_has_a_kind_and_a_message() -> None:
     found = run("""
   found.broken = await error(start({ packed: "AQID", workerSource, result_version }));
   found.old = await error(start({ packed, workerSource, result_version: 99 }));
+  const shorter = workerSource.replace('"mfu_pct", "tokens_per_s",', "");
+  found.older = await error(start({ packed, workerSource: shorter, result_version }));
   await start({ packed, workerSource, result_version });
   found.input = await error(evaluate(other(-1), strategies));
   const stuck = evaluate(other(2), strategies);
@@ -210,6 +212,7 @@ def test_what_goes_wrong_has_a_kind_and_a_message() -> None:
 """)
     assert found["broken"][0] == "trap"
     assert found["broken"][1].startswith("this browser cannot run the engine: ")
+    assert found["older"] == ["input", "the engine is older than this page: build it again (make wasm)"]
     version = _engine.RESULT_VERSION
     assert found["old"] == [
         "input",

@@ -8,7 +8,7 @@ import pytest
 from page_programs import NODE
 
 from dse.errors import InputError
-from dse.units import format_bytes, format_duration_ns, parse_bytes
+from dse.units import format_bytes, format_count, format_duration_ns, parse_bytes
 
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
 
@@ -113,7 +113,10 @@ def test_figures_for_people_are_written_as_in_the_package(in_page: Any) -> None:
         9_999_400_000_000,
     ]
     found = in_page(
-        "return input.map((value) => [explorer.format.bytes(value), explorer.format.duration(value)]);",
+        "const { bytes, duration, count } = explorer.format;"
+        "return input.map((value) => [bytes(value), duration(value), count(value)]);",
         values,
     )
-    assert found == [[format_bytes(value), format_duration_ns(value)] for value in values]
+    written = [format_bytes, format_duration_ns, format_count]
+    assert found == [[write(value) for write in written] for value in values]
+    assert found[7][2] == "67.02G"

@@ -15,7 +15,7 @@ from dse.answers import cap_curve, ranking
 from dse.reports.page import HEAT_LIMITS, heat_level
 from dse.studies import StudyRow
 
-FILES = ("dom", "format", "answers", "plots", "heat", "caps")
+FILES = ("dom", "../../pages/numbers", "format", "answers", "plots", "heat", "caps")
 
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
 

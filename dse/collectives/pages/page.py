@@ -9,7 +9,7 @@ from dse.collectives.pages.layout import layout
 from dse.collectives.pages.ways_back import arrivals, critical_path
 from dse.collectives.schedule import Schedule
 from dse.collectives.settings import Network
-from dse.pages import inlined, script_json, template_environment
+from dse.pages import NUMBERS, inlined, page_style, script_json, template_environment
 from dse.units import format_bytes, format_duration_ns
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def render_page(schedule: Schedule, network: Network, summary: dict[str, Any]) -
         is_animated="sends" in data,
         fixed=sorted(summary["fixed_algorithms"].items(), key=lambda item: item[1]),
         critical=_critical(schedule, data["critical"]),
-        style=inlined(TEMPLATES / "schedule.css"),
-        program=inlined(TEMPLATES / "schedule.js"),
+        style=page_style(TEMPLATES / "schedule.css"),
+        programs=[inlined(NUMBERS), inlined(TEMPLATES / "schedule.js")],
         data=script_json(data),
     )
 

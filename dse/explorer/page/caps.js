@@ -3,7 +3,7 @@
   "use strict";
   const explorer = (globalThis.explorer ??= {});
   const { element } = explorer.dom;
-  const { table, lazyTable, pointButton, most, least, isNear, axis, options } = explorer.plots;
+  const { table, lazyTable, pointButton, most, least, isNear, axis, options, describeRow } = explorer.plots;
 
   let tools, frame, chart, canvas, hint, alternative;
 
@@ -50,9 +50,14 @@
     const data = line(steps);
     const ghost = line(before);
     const ys = [...data, ...ghost].map((entry) => entry.y);
+    const isDoubtful = ({ row }) => row !== undefined && frame.doubt(row) !== "";
+    const doubtful = data.filter(isDoubtful);
     const sets = [{
       label: "fastest point that fits", stepped: "before", borderColor: color("accent"), borderWidth: 2, order: 1,
       backgroundColor: color("accent"), pointStyle: "circle", radius: [...steps.map(() => 4), 0], hitRadius: 6, data,
+    }, {
+      label: explorer.doubts.LEGEND, isUnnamed: !doubtful.length, showLine: false, order: 0, pointStyle: "crossRot", radius: 6, hitRadius: 0,
+      borderColor: color("bad"), borderWidth: 1.5, backgroundColor: color("bad"), data: doubtful,
     }, {
       label: "before", isUnnamed: !ghost.length, stepped: "before", borderColor: color("muted"), borderWidth: 1, borderDash: [2, 3], order: 3,
       backgroundColor: color("muted"), pointStyle: "line", radius: 0, hitRadius: 0, data: ghost,
@@ -67,7 +72,7 @@
     return {
       type: "line", data: { datasets: sets },
       options: {
-        ...options(tools),
+        ...options(tools, { describe }),
         scales: {
           x: axis(color, `memory cap (${unit})`, { min: 0, max: end / size }),
           y: axis(color, `wall time (${timeUnit})`, { isWide: most(ys) > 12 * least(ys), grace: "5%" }),
@@ -76,11 +81,16 @@
     };
   }
 
+  function describe(format, item) {
+    const said = describeRow(format, item);
+    return item.raw.row && frame.doubt(item.raw.row) ? [...said, frame.doubt(item.raw.row)] : said;
+  }
+
   function stepsTable() {
     const { bytes, duration, whole } = tools.format;
-    const columns = [["from a cap of", true], ["bytes", true], ["fastest"], ["wall time", true], ["wall time (ns)", true]];
+    const columns = [["from a cap of", true], ["bytes", true], ["fastest"], ["wall time", true], ["wall time (ns)", true], [explorer.doubts.LEGEND]];
     return table(columns, capCurve(frame.front).map(({ memory_cap_bytes: cap, row }) => [
-      bytes(cap), whole(cap), pointButton(tools, row), duration(row.wall_time_ns), whole(row.wall_time_ns),
+      bytes(cap), whole(cap), pointButton(tools, row), duration(row.wall_time_ns), whole(row.wall_time_ns), frame.doubt(row),
     ]));
   }
 

@@ -42,6 +42,8 @@
         ["wall time", `${whole(row.wall_time_ns)} ns`, ""],
         ["exposed communication", percent(share), ""],
         ["compute utilisation", percent(row.compute_utilization_pct ?? NaN), ""],
+        ["MFU", percent(row.mfu_pct ?? NaN), ""],
+        ["tokens per s", whole(Math.round(row.tokens_per_s ?? NaN) || null), ""],
         ["place", place, ""],
       ].filter(([, value]) => value) : [];
       this.figures.replaceChildren(...figures.flatMap(([name, value, was]) => [

@@ -2,6 +2,7 @@
 (() => {
   "use strict";
   const explorer = (globalThis.explorer ??= {});
+  const LEGEND = "time in doubt"; // what plots call a point that a table marks
   const BYTES_PER_NS = 2 ** 30 / 1e9; // of a network GB/s
 
   const repaired = ({ fidelity, repairs }, name) => repairs?.[name] ?? fidelity === "realistic";
@@ -106,6 +107,9 @@
     return { understated_comm: understatedComm(model, row, system), impossible_split: impossibleSplit(model, row) };
   }
 
+  // The same of a strategy in another scenario than that of its row.
+  const elsewhere = ({ understated_comm: _, impossible_split: __, ...row }, scenario) => of(row, scenario);
+
   const parts = (text) => (text ? text.split("; ") : []);
 
   // The warnings of a point, one sentence each.
@@ -135,5 +139,5 @@
     ].filter(Boolean);
   }
 
-  explorer.doubts = { of, warnings, mark, summary, impossibleSplit, understatedComm };
+  explorer.doubts = { LEGEND, of, elsewhere, warnings, mark, summary, impossibleSplit, understatedComm };
 })();

@@ -11,6 +11,7 @@
     ["compute_bound_pct", "DOUBLE"], ["compute_utilization_pct", "DOUBLE"], ["memory_utilization_pct", "DOUBLE"],
     ["operation_intensity", "DOUBLE"], ["peak_memory_bytes", "INT64"], ["rank0_wall_time_ns", "INT64"],
     ["rank0_peak_memory_bytes", "INT64"], ["last_rank", "INT32"], ["rank_classes", "INT32"],
+    ["mfu_pct", "DOUBLE"], ["tokens_per_s", "DOUBLE"],
     ["understated_comm", "STRING"], ["impossible_split", "STRING"],
   ];
 

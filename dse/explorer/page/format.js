@@ -1,39 +1,15 @@
-// Numbers for people, as dse.units writes them, and sizes as people write them.
+// Sizes as people write them, and numbers that only an explorer says, beside those of every page.
 (() => {
   "use strict";
   const explorer = (globalThis.explorer ??= {});
-  const NONE = "–";
+  const { numbers } = globalThis.pages;
+  const { NONE, whole } = numbers;
   const UNITS = {
     b: 1n, kb: 10n ** 3n, mb: 10n ** 6n, gb: 10n ** 9n, tb: 10n ** 12n,
     kib: 2n ** 10n, mib: 2n ** 20n, gib: 2n ** 30n, tib: 2n ** 40n,
   };
   const SIZE = /^(\d{1,20})?(?:\.(\d{0,20}))?\s*([A-Za-z]*)$/;
   const SIZES_ALLOWED = "a positive number and one of the units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, such as 80GB";
-
-  function bytes(value) {
-    if (value === null || value === undefined) return NONE;
-    if (value < 1000) return `${value} B`;
-    let scaled = value;
-    for (const unit of ["kB", "MB", "GB"]) {
-      scaled /= 1000;
-      if (Number(scaled.toFixed(2)) < 1000) return `${scaled.toFixed(2)} ${unit}`;
-    }
-    return `${(scaled / 1000).toFixed(2)} TB`;
-  }
-
-  function duration(ns) {
-    if (ns === null || ns === undefined) return NONE;
-    let scaled = ns;
-    for (const unit of ["ns", "us", "ms"]) {
-      if (Number(scaled.toPrecision(4)) < 1000) return `${Number(scaled.toPrecision(4))} ${unit}`;
-      scaled /= 1000;
-    }
-    return `${scaled < 9999.5 ? Number(scaled.toPrecision(4)) : Math.round(scaled)} s`;
-  }
-
-  const whole = (value) =>
-    value === null || value === undefined ? NONE : String(value).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
-  const percent = (value) => (Number.isFinite(value) ? `${value.toFixed(1)} %` : NONE);
 
   // With a sign, and a true minus: it stands in running text.
   function signedPercent(value) {
@@ -76,11 +52,5 @@
     return ways.sort((a, b) => a.length - b.length)[0] ?? `${value}B`;
   }
 
-  const scaleOf = (most, steps) => steps.find(([scale]) => most >= scale) ?? steps.at(-1);
-  const timeScale = (most) => scaleOf(most, [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]]);
-  const memoryScale = (most) => scaleOf(most, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
-
-  explorer.format = {
-    bytes, duration, whole, percent, signedPercent, number, parsedSize, size, timeScale, memoryScale,
-  };
+  explorer.format = { ...numbers, signedPercent, number, parsedSize, size };
 })();

@@ -13,12 +13,13 @@
       if (!known.has(row.label)) known.set(row.label, explorer.doubts.of(row, scenario));
       return known.get(row.label);
     };
+    const doubt = (row) => explorer.doubts.mark(row, doubts(row)); // in few words; empty: none is known
     const chosen = ok.find((row) => row.label === state.selected);
     return {
       scenario, strategies, rows, ok, cap_bytes: state.cap_bytes,
       best, runner_up: second, best_under_cap: capped, runner_up_under_cap: cappedSecond, front: front(rows),
       selected: chosen ?? capped ?? best, is_chosen: Boolean(chosen),
-      before, signal, state, fields, doubts,
+      before, signal, state, fields, doubts, doubt,
     };
   }
 

@@ -7,7 +7,7 @@
   const LIMITS = [1.02, 1.05, 1.1, 1.25, 1.5, 2];
   const STEPS = ["2 %", "5 %", "10 %", "25 %", "50 %", "100 %", "more"];
 
-  let tools, frame, box, hint, choice, choiceText, scale;
+  let tools, frame, box, hint, choice, choiceText, scale, doubtful;
   let isCapped = false;
   let shape = ""; // of the tables that are on the page
 
@@ -69,13 +69,14 @@
     hint.textContent = `Each cell is the wall time in ${unit} of the fastest point with these two degrees, over everything else.`;
     const before = new Map((frame.before?.rows ?? []).map((row) => [row.label, row]));
     const cells = maps.flatMap((map) => map.cells.flat()).filter(Boolean);
+    doubtful.hidden = !cells.some(frame.doubt);
     [...box.querySelectorAll("button")].forEach((button, index) => {
       const row = cells[index];
       const was = before.get(row.label)?.wall_time_ns ?? row.wall_time_ns;
       const text = `${row.label}: ${tools.format.duration(row.wall_time_ns)}, ${tools.format.bytes(row.peak_memory_bytes)}`
-        + (was === row.wall_time_ns ? "" : `, ${tools.format.duration(was)} before`);
+        + (was === row.wall_time_ns ? "" : `, ${tools.format.duration(was)} before`) + (frame.doubt(row) && `, ${frame.doubt(row)}`);
       button.className = `l${level(row.wall_time_ns, fastest)}`;
-      button.textContent = (row.wall_time_ns / size).toFixed(digits);
+      button.textContent = (row.wall_time_ns / size).toFixed(digits) + (frame.doubt(row) && "?");
       button.title = text;
       button.dataset.label = row.label;
       button.setAttribute("aria-label", text);
@@ -122,6 +123,8 @@
       });
       scale = element("div", { class: "scale" }, "slower than the fastest of these by less than ");
       STEPS.forEach((text, index) => scale.append(element("span", { class: `l${index}` }, text)));
+      doubtful = element("span", { hidden: true }, `? ${explorer.doubts.LEGEND}`);
+      scale.append(doubtful);
       section.append(hint, makeChoice(), box, scale);
     },
     update(given) {

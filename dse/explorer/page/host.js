@@ -8,7 +8,7 @@
   const FIGURES = [
     "wall_time_ns", "gpu_time_ns", "comm_time_ns", "exposed_comm_ns", "compute_bound_pct",
     "compute_utilization_pct", "memory_utilization_pct", "operation_intensity", "peak_memory_bytes",
-    "rank0_wall_time_ns", "rank0_peak_memory_bytes", "last_rank", "rank_classes",
+    "rank0_wall_time_ns", "rank0_peak_memory_bytes", "last_rank", "rank_classes", "mfu_pct", "tokens_per_s",
   ];
   const FRACTIONAL = FIGURES.length + 1;
   const FAILED = [STATUSES.indexOf("failed"), ...FIGURES.map(() => NaN), 0];
@@ -176,7 +176,9 @@
 
     const versions = () => {
       called((exports) => exports.dse_versions());
-      return JSON.parse(text());
+      const { figures, ...found } = JSON.parse(text());
+      if (figures !== FRACTIONAL + 1) throw new EngineError("input", "the engine is older than this page: build it again (make wasm)");
+      return found;
     };
 
     const memoryBytes = () => (engine ? engine.memory.buffer.byteLength : 0);

@@ -6,13 +6,14 @@
   const { table, lazyTable, pointButton, sight } = explorer.plots;
   const { SIDE, MIDDLE, CAP, Winners } = explorer.winners;
   const { ROOM, Inks, figure, paint } = explorer.mapPaint;
+  const { MapDoubts } = explorer.mapDoubts;
   const REST_MS = 300; // after a change: a slider that moves is not disturbed
   const PATIENCE_MS = 60000; // a level that takes longer is computed when asked for
 
-  let tools, frame, canvas, plot, hint, progress, reading, status, legend, alternative, more;
+  let tools, frame, canvas, plot, hint, progress, reading, status, legend, dotted, alternative, more;
   let selects = [];
   let chosen = [null, null]; // keys of the axes; null: the default
-  let known = null; // {key, map, axes}
+  let known = null; // {key, map, axes, doubts}
   let old = null; // the map before, shown until the new one has its first level
   let running = null;
   let timer = 0;
@@ -85,7 +86,7 @@
       changes.reduce((scenario, [path, value]) => explorer.parameters.applied(scenario, path, value), frame.scenario),
       rows.map(explorer.switches.strategyOf), { signal: running?.signal ?? undefined },
     );
-    known = { key, axes, map: new Winners(frame.rows, frame.cap_bytes, axes, ask), spent_ms: 0, cells: 0 };
+    known = { key, axes, map: new Winners(frame.rows, frame.cap_bytes, axes, ask), spent_ms: 0, cells: 0, doubts: new MapDoubts(frame.scenario) };
     setText(hint, `Each cell is coloured by the strategy that wins there${frame.cap_bytes === null ? "" : " under the cap"}; the ring is the present state. `
       + "Click on a cell, or go to it with the arrow keys and press Enter, to set both numbers to its values.");
     canvas.setAttribute("aria-label", `Which strategy wins over ${axes[0].name} (across) and ${axes[1].name} (up). Arrow keys go through the cells, `
@@ -152,7 +153,9 @@
     const labels = Array.from({ length: SIDE }, (_, y) => Array.from({ length: SIDE }, (_, x) => (
       source.map.isAllowed(x, y) ? source.map.nearest(x, y)?.row?.label ?? null : undefined)));
     const axes = known.axes.map((axis, index) => ({ ...axis, values: known.map.values[index] }));
-    paint({ canvas, plot, inks, labels, axes, cursor, isOld: source !== known }, tools);
+    const doubtful = source.doubts.all(source);
+    dotted.hidden = !doubtful.some((row) => row.includes(true));
+    paint({ canvas, plot, inks, labels, doubtful, axes, cursor, isOld: source !== known }, tools);
     drawLegend(source);
     tellProgress();
   }
@@ -200,7 +203,8 @@
     const own = map.at(x, y);
     const row = (own ?? map.nearest(x, y))?.row;
     const what = row ? `${inks.letter(row.label)}, ${row.label} wins${own ? `, ${tools.format.duration(row.wall_time_ns)}` : ""}` : "nothing fits";
-    return `${at}: ${what}${own ? "" : " (of the nearest computed cell)"}`;
+    const doubt = known.doubts.at(known, x, y);
+    return `${at}: ${what}${doubt && `, ${doubt}`}${own ? "" : " (of the nearest computed cell)"}`;
   }
 
   function moveTo(place) {
@@ -249,7 +253,8 @@
       map.values[1][y] === null ? "–" : shown(axes[1], map.values[1][y]),
       ...steps.map((x) => {
         const cell = map.isAllowed(x, y) ? map.at(x, y) : null;
-        return !cell ? "–" : cell.row ? `${cell.row.label}, ${tools.format.duration(cell.row.wall_time_ns)}` : "nothing fits";
+        const mark = known.doubts.at(known, x, y) && " ?";
+        return !cell ? "–" : cell.row ? `${cell.row.label}, ${tools.format.duration(cell.row.wall_time_ns)}${mark}` : "nothing fits";
       }),
     ]));
   }
@@ -283,13 +288,14 @@
       const choosers = element("div", { class: "noprint", style: "display: flex; flex-wrap: wrap; gap: .3rem 1.5rem; margin: .4rem 0" }, chooser(0, "across"), chooser(1, "up"));
       canvas = element("canvas", { tabindex: "0", role: "application", "aria-roledescription": "map", style: "width: 100%; height: 100%; display: block; touch-action: manipulation; cursor: pointer" });
       plot = element("div", { class: "plot tall", style: "flex: 1 1 22rem; min-width: 0; max-width: 56rem; margin: .3rem 0" }, canvas);
-      legend = element("ul", { "aria-label": "Strategies that win", style: "list-style: none; padding: 0; margin: .3rem 0; flex: 0 1 auto; font-size: .875rem; max-width: 100%" });
+      legend = element("ul", { "aria-label": "Strategies that win", style: "list-style: none; padding: 0; margin: .3rem 0; min-height: 15rem; flex: 0 1 auto; font-size: .875rem; max-width: 100%" });
       reading = element("p", { class: "hint", "aria-live": "polite", style: "max-width: none; min-height: 1.5em" }, "\u00a0");
-      progress = element("p", { class: "hint", style: "max-width: none; margin: 0" });
+      progress = element("p", { class: "hint", style: "max-width: none; margin: 0; min-height: 1.5em" });
+      dotted = element("p", { class: "hint", hidden: true, style: "margin: 0" }, `Dotted, and ? in the table: ${explorer.doubts.LEGEND}.`);
       status = element("p", { class: "unseen", role: "status" });
       more = element("button", { type: "button", class: "plain", hidden: true });
       more.addEventListener("click", () => { isPatient = true; run(); });
-      section.append(hint, choosers, element("div", { style: "display: flex; flex-wrap: wrap; gap: 0 1.5rem; align-items: flex-start" }, plot, legend), reading, progress, more, status);
+      section.append(hint, choosers, element("div", { style: "display: flex; flex-wrap: wrap; gap: 0 1.5rem; align-items: flex-start" }, plot, legend), dotted, reading, progress, more, status);
       alternative = lazyTable(section, "Table of every eighth value", cells);
       canvas.addEventListener("pointermove", (event) => moveTo(cellUnder(event)));
       canvas.addEventListener("pointerleave", () => { if (document.activeElement !== canvas) moveTo(null); });

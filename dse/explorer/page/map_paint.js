@@ -37,8 +37,8 @@
 
   const figure = (tools, { size = 1 }, value) => tools.format.number(Number((value / size).toPrecision(4)));
 
-  /** Draws; `labels[y][x]` is null where nothing fits, and undefined where nothing is allowed. */
-  function paint({ canvas, plot, inks, labels, axes, cursor, isOld }, tools) {
+  /** Draws; `labels[y][x]` is null where nothing fits, and undefined where nothing is allowed; `doubtful[y][x]` gets a dot. */
+  function paint({ canvas, plot, inks, labels, doubtful, axes, cursor, isOld }, tools) {
     const size = sized(canvas, plot);
     const { ctx, left, top, width, height } = size;
     const cell = (x, y) => [left + (x * width) / SIDE, top + ((SIDE - 1 - y) * height) / SIDE, width / SIDE, height / SIDE];
@@ -54,6 +54,7 @@
       ctx.fillRect(...area);
       if (inks.isHatched(label)) hatch(ctx, area);
     }));
+    explorer.mapDoubts.dots(ctx, { labels, colors, doubtful }, cell);
     borders(ctx, tools, labels, cell);
     letters(ctx, tools, { inks, labels, colors }, cell);
     ctx.globalAlpha = 1;

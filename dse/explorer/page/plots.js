@@ -141,6 +141,6 @@
   }
 
   explorer.plots = {
-    KINDS, MOST_GLIDING, kindOf, table, lazyTable, pointButton, most, least, isNear, axis, options, names, sight,
+    KINDS, MOST_GLIDING, kindOf, table, lazyTable, pointButton, most, least, isNear, axis, options, describeRow, names, sight,
   };
 })();

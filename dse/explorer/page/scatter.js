@@ -72,6 +72,12 @@
       borderColor: color("ink"), borderWidth: 2, backgroundColor: "transparent",
       data: [placed(frame.selected ?? undefined) ? place(frame.selected) : nowhere],
     });
+    const isDoubtful = (row) => placed(row) && frame.doubt(row) !== "";
+    sets.push({
+      label: explorer.doubts.LEGEND, isUnnamed: !frame.rows.some(isDoubtful), pointStyle: "crossRot", radius: radius + 1, hoverRadius: radius + 1, hitRadius: 0,
+      order: 2, borderColor: color("bad"), borderWidth: 1.5, backgroundColor: color("bad"),
+      data: frame.strategies.map((strategy) => rows.get(explorer.scenario.labelOf(strategy))).map((row) => (isDoubtful(row) ? place(row) : nowhere)),
+    });
     return sets;
   }
 
@@ -135,7 +141,8 @@
     const { row } = item.raw;
     if (!row) return item.dataset.label;
     const then = item.dataset.isGhost ? " before" : "";
-    return [row.label + then, `${format.duration(row.wall_time_ns)}, ${format.bytes(row.peak_memory_bytes)}`];
+    const doubt = item.dataset.isGhost ? "" : frame.doubt(row);
+    return [row.label + then, `${format.duration(row.wall_time_ns)}, ${format.bytes(row.peak_memory_bytes)}`, doubt].filter(Boolean);
   }
 
   function sentence(rows) {
@@ -154,12 +161,12 @@
 
   function points() {
     const { whole } = tools.format;
-    const columns = [["strategy"], ["wall time (ns)", true], ["peak memory (bytes)", true], ["before (ns)", true], ["Pareto front"]];
+    const columns = [["strategy"], ["wall time (ns)", true], ["peak memory (bytes)", true], ["before (ns)", true], ["Pareto front"], [explorer.doubts.LEGEND]];
     const before = new Map((frame.before?.rows ?? []).map((row) => [row.label, row]));
     const front = new Set(frame.front.map((row) => row.label));
     return table(columns, frame.ok.map((row) => [
       pointButton(tools, row), whole(row.wall_time_ns), whole(row.peak_memory_bytes),
-      whole(before.get(row.label)?.wall_time_ns ?? null), front.has(row.label) ? "on it" : "",
+      whole(before.get(row.label)?.wall_time_ns ?? null), front.has(row.label) ? "on it" : "", frame.doubt(row),
     ]));
   }
 
@@ -175,7 +182,7 @@
     const row = frame.ok[Math.min(last, Math.max(0, to))];
     tools.select(row.label);
     status.textContent = `${row.label}: ${tools.format.duration(row.wall_time_ns)}, ${tools.format.bytes(row.peak_memory_bytes)}, `
-      + `place ${frame.ok.indexOf(row) + 1} of ${frame.ok.length}`;
+      + `place ${frame.ok.indexOf(row) + 1} of ${frame.ok.length}${frame.doubt(row) && `, ${frame.doubt(row)}`}`;
   }
 
   explorer.views = explorer.views ?? [];

@@ -4,7 +4,7 @@
   const explorer = (globalThis.explorer ??= {});
   const { element, setText } = explorer.dom ?? {};
   const FEW = 15;
-  const COLUMNS = ["", "strategy", "wall time", "slower by", "peak memory", "exposed comm.", "compute util."];
+  const COLUMNS = ["", "strategy", "wall time", "slower by", "peak memory", "exposed comm.", "compute util.", "MFU", "tokens/s"];
 
   class Best {
     mount(section, tools) {
@@ -27,11 +27,12 @@
         this.isLong = !this.isLong;
         this.fill(this.frame);
       });
+      this.counted = element("p", { class: "hint" });
       this.failures = element("div");
       section.append(
         this.changes, this.cards.root, this.doubts,
         element("div", { class: "commands" }, this.sweep.root, this.point.root),
-        element("div", { class: "scroll" }, table),
+        element("div", { class: "scroll" }, table), this.counted,
         element("div", { class: "row noprint" }, this.more, ...this.downloads()),
         this.failures,
       );
@@ -72,6 +73,7 @@
       this.sweep.fill(this.commandOf(frame));
       this.point.fill(frame.selected ? explorer.commands.point(this.tools.data, frame.state, frame.selected) : "");
       this.fill(frame);
+      setText(this.counted, this.convention(frame));
       this.fail(frame);
     }
 
@@ -90,6 +92,14 @@
       const texts = [this.missing(frame), ...explorer.doubts.summary(frame.ok, frame.doubts)].filter(Boolean);
       if (this.doubted === (this.doubted = texts.join("\n"))) return;
       this.doubts.replaceChildren(...texts.map((text) => element("p", { class: "note" }, `${text}.`)));
+    }
+
+    // What MFU counts, in the words of the terminal.
+    convention({ ok, scenario: { model } }) {
+      const { mfu_notes: notes, live } = this.tools.data;
+      if (!ok.some((row) => (row.mfu_pct ?? null) !== null)) return "";
+      if (!live) return notes.stored.join("; ");
+      return (model.repairs?.multiply_add_as_two ?? model.fidelity === "realistic") ? notes.two : notes.one;
     }
 
     fill(frame) {
@@ -121,7 +131,7 @@
     }
 
     fillLine(line, row, place, frame, [oldPlace, old] = []) {
-      const { duration, bytes, percent, signedPercent } = this.tools.format;
+      const { duration, bytes, percent, count, signedPercent } = this.tools.format;
       const { change } = explorer.words;
       const slower = change(frame.best.wall_time_ns, row.wall_time_ns);
       const share = row.exposed_comm_ns === null ? NaN : (100 * row.exposed_comm_ns) / row.wall_time_ns;
@@ -136,6 +146,8 @@
         [bytes(row.peak_memory_bytes), isOver ? "over the cap" : ""],
         [percent(share), ""],
         [percent(row.compute_utilization_pct ?? NaN), ""],
+        [percent(row.mfu_pct ?? NaN), ""],
+        [count(row.tokens_per_s), ""],
       ];
       texts.forEach((pair, index) => pair.forEach((text, part) => setText(line.texts[index][part], text)));
       line.root.classList.toggle("over", isOver);

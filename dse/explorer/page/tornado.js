@@ -7,9 +7,10 @@
   const { FACTORS } = explorer.parameters;
   const REST_MS = 250; // after a change: a slider that moves is not disturbed
   // The outer bars are wide and pale, the inner ones narrow and full: [factor, colour, its opacity, width]
+  const NONE_YET = "…";
   const BARS = [[0.8, "c3", "", 8], [1.25, "c1", "", 8], [0.5, "c3", "70", 18], [2, "c1", "70", 18]];
 
-  let tools, frame, chart, canvas, hint, box, status, progress;
+  let tools, frame, chart, canvas, hint, box, status, progress, signs;
   let isVisible = () => false;
   let running = null; // the frame that is computed
   let timer = 0;
@@ -18,6 +19,10 @@
   const fieldOf = (key) => (frame.fields ?? tools.data.fields).find((field) => field.key === key);
   const nameOf = (parameter) => fieldOf(parameter.key)?.label ?? parameter.resource;
   const shown = (parameter, value) => tools.format.number(Number(value.toPrecision(4)), fieldOf(parameter.key)?.unit ?? "");
+
+  // What is known against the time of a row where a parameter has a value, in few words.
+  const doubtOf = (row, parameter, value) => explorer.doubts.mark(
+    row, explorer.doubts.elsewhere(row, explorer.parameters.applied(frame.scenario, parameter.key, value)));
 
   function begin() {
     const key = JSON.stringify([frame.scenario, frame.cap_bytes, frame.rows.map((row) => row.label)]);
@@ -28,7 +33,18 @@
     );
     const candidates = new explorer.switches.Candidates(frame.rows, frame.cap_bytes, ask);
     known = { key, candidates, parameters: explorer.parameters.parametersOf(frame.scenario.system), switches: new Map(), following: new Map() };
+    reserve();
   }
+
+  // The room that bars and table take: parameters and their names are known before their figures, so nothing jumps.
+  function reserve() {
+    box.hidden = !frame.selected || !known.parameters.length;
+    const lines = Math.max(1, ...known.parameters.map((parameter) => labelOf(parameter).length));
+    canvas.parentElement.style.setProperty("--rows", String(known.parameters.length * Math.max(1.3, lines * 0.9)));
+    drawTable();
+  }
+
+  const labelOf = (parameter) => wrapped(`${nameOf(parameter)}, ${shown(parameter, parameter.value)}`);
 
   function schedule() {
     clearTimeout(timer);
@@ -98,8 +114,7 @@
     box.style.opacity = isComplete ? "" : "0.55"; // what is shown is the state before
     if (!isComplete) return;
     box.hidden = false;
-    canvas.parentElement.hidden = !reacting.length;
-    if (reacting.length) drawChart(reacting);
+    drawChart([...reacting, ...entries.filter((entry) => !reacting.includes(entry))]);
     drawTable();
   }
 
@@ -118,11 +133,10 @@
       const { wall_time_ns: wall } = entry.samples.find((sample) => sample.factor === factor);
       return wall === null ? null : (100 * (wall - entry.wall_time_ns)) / entry.wall_time_ns;
     };
-    const labels = entries.map(({ parameter }) => wrapped(`${nameOf(parameter)}, ${shown(parameter, parameter.value)}`));
-    const lines = Math.max(1, ...labels.map((label) => label.length));
-    canvas.parentElement.style.setProperty("--rows", String(entries.length * Math.max(1.3, lines * 0.9)));
+    const labels = entries.map(({ parameter }) => labelOf(parameter));
     const datasets = BARS.map(([factor, tint, opacity, width]) => ({
       label: `×${factor}`, backgroundColor: color(tint) + opacity, maxBarThickness: width, grouped: false, factor,
+      doubts: entries.map(({ parameter, samples }) => doubtOf(frame.selected, parameter, samples.find((sample) => sample.factor === factor).value)),
       data: entries.map((entry) => change(entry, factor)),
     }));
     const config = {
@@ -131,7 +145,9 @@
         ...options(tools, { describe: (_, item) => {
           const { parameter, samples } = entries[item.dataIndex];
           const sample = samples.find(({ factor }) => factor === item.dataset.factor);
-          return `${nameOf(parameter)} ${shown(parameter, sample.value)}: ${format.duration(sample.wall_time_ns)} (${format.signedPercent(item.raw)})`;
+          const doubt = item.dataset.doubts[item.dataIndex];
+          const text = `${nameOf(parameter)} ${shown(parameter, sample.value)}: ${format.duration(sample.wall_time_ns)} (${format.signedPercent(item.raw)})`;
+          return doubt ? [text, doubt] : text;
         } }),
         indexAxis: "y",
         scales: {
@@ -144,8 +160,25 @@
     legend.pointStyle = "rect";
     legend.sort = (a, b) => datasets[a.datasetIndex].factor - datasets[b.datasetIndex].factor;
     chart?.destroy(); // another number of lines in labels is another height
-    chart = new Chart(canvas, config);
+    chart = new Chart(canvas, { ...config, plugins: [questions] });
   }
+
+  // A mark at the end of each bar whose time is in doubt.
+  const questions = {
+    id: "questions",
+    afterDatasetsDraw(drawn) {
+      const { ctx } = drawn;
+      ctx.save();
+      ctx.font = `700 ${Chart.defaults.font.size}px ${Chart.defaults.font.family}`;
+      Object.assign(ctx, { textBaseline: "middle", lineWidth: 3, strokeStyle: tools.color("page"), fillStyle: tools.color("bad") });
+      drawn.data.datasets.forEach((set, index) => drawn.getDatasetMeta(index).data.forEach(({ x, y, base }, at) => {
+        if (!set.doubts[at] || !set.data[at]) return;
+        ctx.textAlign = x < base ? "right" : "left";
+        for (const way of ["strokeText", "fillText"]) ctx[way]("?", x + (x < base ? -3 : 3), y);
+      }));
+      ctx.restore();
+    },
+  };
 
   // Labels of bars take at most about half of a plot: on a narrow one they break into lines.
   function wrapped(text) {
@@ -159,15 +192,17 @@
   }
 
   function drawTable() {
-    const entries = known.following.get(frame.selected?.label);
-    if (entries?.length !== known.parameters.length) return;
+    const found = known.following.get(frame.selected?.label) ?? [];
+    const isComplete = found.length === known.parameters.length;
+    const entries = isComplete ? found : known.parameters.map((parameter) => ({ parameter, samples: [] }));
     const columns = [["parameter"], ["value", true], ["elasticity", true], ...FACTORS.map((factor) => [`×${factor}`, true]), ["another strategy wins"]];
     const rows = entries.map(({ parameter, elasticity, samples }) => {
       const change = known.switches.get(parameter.key);
       const star = (index) => (change && change.winners[index].label !== known.candidates.winner.label ? " *" : "");
+      const mark = ({ value }) => doubtOf(frame.selected, parameter, value) && " ?";
+      const times = isComplete ? samples.map((sample, index) => tools.format.duration(sample.wall_time_ns) + mark(sample) + star(index)) : FACTORS.map(() => NONE_YET);
       return [
-        element("span", { title: parameter.key }, nameOf(parameter)), shown(parameter, parameter.value), signed(elasticity),
-        ...samples.map((sample, index) => tools.format.duration(sample.wall_time_ns) + star(index)),
+        element("span", { title: parameter.key }, nameOf(parameter)), shown(parameter, parameter.value), isComplete ? signed(elasticity) : NONE_YET, ...times,
         switchCell(parameter, change),
       ];
     });
@@ -177,28 +212,34 @@
       rows.push(["memory cap", cap, "–", ...FACTORS.map(() => "–"), capCell(explorer.switches.capSwitches(known.candidates))]);
     }
     box.querySelector("[data-table]").replaceChildren(table(columns, rows));
-    box.querySelector("[data-stars]").hidden = !rows.some((cells) => cells.some((cell) => typeof cell === "string" && cell.endsWith("*")));
+    const has = (mark) => rows.some((cells) => cells.some((cell) => typeof cell === "string" && mark.test(cell)));
+    setText(signs, [has(/ \*$/) && "* Another strategy wins there.", has(/ \?( \*)?$/) && `? ${explorer.doubts.LEGEND}: choose that value to read why.`]
+      .filter(Boolean).join(" "));
   }
 
   const signed = (value) => (value === null ? "–" : value === 0 ? "0" : `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`);
 
+  // As high before its figures are known as afterwards.
+  const twoLines = (...lines) => element("div", { style: "white-space: nowrap; min-height: 3em" }, ...lines.map((parts) => element("div", {}, ...parts)));
+
   function switchCell(parameter, change) {
-    if (!change) return known.candidates.winner ? "…" : "nothing fits";
+    if (!change) return twoLines([known.candidates.winner ? NONE_YET : "nothing fits"], []);
     const { found } = change;
-    if (!found) return `none within a factor of ${explorer.switches.LIMIT}`;
+    if (!found) return twoLines([`none within a factor of ${explorer.switches.LIMIT}`], []);
     const isUp = found.first_value > found.value;
     const exact = { "data-key": parameter.key, "data-value": found.first_value, title: `set it to ${found.first_value}` };
     const set = element("button", { type: "button", class: "link", ...exact },
       `${isUp ? "from" : "down from"} ${shown(parameter, found.first_value)}`);
     set.addEventListener("click", () => tools.setChanges({ [parameter.key]: found.first_value }));
     const cause = { faster: "", fits: " (it fits there)", misfit: " (today's does not fit there)" }[found.cause];
-    return element("div", { style: box.clientWidth < 700 ? "white-space: nowrap" : "min-width: 17rem" }, set, isUp ? " on " : " ", ...(found.row ? [pointButton(tools, found.row), ` wins${cause}`] : ["nothing fits"]));
+    const mark = found.row && doubtOf(found.row, parameter, found.first_value) ? " ?" : "";
+    return twoLines([set, isUp ? " on" : "", cause], found.row ? [pointButton(tools, found.row), ` wins${mark}`] : ["nothing fits"]);
   }
 
   function capCell({ below, above }) {
     const part = (one, words) => (one.row ? [`${words}: `, pointButton(tools, one.row)] : [`${words}: nothing fits`]);
     const { bytes } = tools.format;
-    return element("span", {}, ...part(below, `below ${bytes(below.last_value)}`), ...(above ? [element("br"), ...part(above, `from ${bytes(above.first_value)} on`)] : []));
+    return element("span", { style: "white-space: nowrap" }, ...part(below, `below ${bytes(below.last_value)}`), ...(above ? [element("br"), ...part(above, `from ${bytes(above.first_value)} on`)] : []));
   }
 
   explorer.views = explorer.views ?? [];
@@ -208,10 +249,11 @@
     hint: "",
     mount(section, given) {
       tools = given;
-      hint = element("p", { class: "hint" });
-      progress = element("p", { class: "hint noprint" });
+      hint = element("p", { class: "hint", style: "min-height: 4.5em" });
+      progress = element("p", { class: "hint noprint", style: "min-height: 1.5em" });
+      signs = element("p", { class: "hint", style: "max-width: none; min-height: 1.5em" });
       status = element("p", { class: "unseen", role: "status" });
-      const plot = element("div", { class: "plot rows", hidden: true });
+      const plot = element("div", { class: "plot rows" });
       canvas = element("canvas", {
         role: "img", "aria-label": "Bars of the change of the wall time at factors of each parameter, largest first; the table below has the figures.",
       });
@@ -220,7 +262,7 @@
         + "the parameter to it.";
       box = element("div", { hidden: true }, plot,
         element("div", { class: "scroll", "data-table": "", tabindex: "0", role: "region", "aria-label": "Table of the parameters" }),
-        element("p", { class: "hint", "data-stars": "", hidden: true }, "* Another strategy wins there."), element("p", { class: "hint" }, note));
+        signs, element("p", { class: "hint" }, note));
       section.append(hint, progress, box, status);
       isVisible = sight(section, schedule);
     },

@@ -8,7 +8,7 @@ from typing import Any
 from dse.measurements.accuracy import Accuracy
 from dse.measurements.output import inexpressible_by_reason
 from dse.measurements.pages.scatter import MARGIN, SIZE, scatter
-from dse.pages import inlined, template_environment
+from dse.pages import page_style, template_environment
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -35,5 +35,5 @@ def render_page(accuracy: Accuracy) -> str:
         worst=sorted(known, key=lambda one: -abs(one.error_pct))[:20],
         size=SIZE,
         margin=MARGIN,
-        style=inlined(TEMPLATES / "accuracy.css"),
+        style=page_style(TEMPLATES / "accuracy.css"),
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.pages import inlined, script_json, template_environment
+from dse.pages import NUMBERS, inlined, page_style, script_json, template_environment
 from dse.partition.pages.levels import levels, readable
 from dse.partition.problem import Partition, PartitionProblem
 from dse.partition.results import DeviceRow, cost_text, gap
@@ -46,10 +46,11 @@ def render_page(
         bound=None if found.bound is None else cost_text(problem, found.bound),
         gap=gap(found),
         rows=rows,
+        fullest=max(rows, key=lambda row: row.memory_bytes),
         step=step,
         levels=[f"{level.title} ({len(level.names)})" for level in drawings],
         level=readable(drawings),
-        style=inlined(TEMPLATES / "partition.css"),
-        program=inlined(TEMPLATES / "partition.js"),
+        style=page_style(TEMPLATES / "partition.css"),
+        programs=[inlined(NUMBERS), inlined(TEMPLATES / "partition.js")],
         data=script_json(data),
     )

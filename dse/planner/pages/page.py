@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import colorsys
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dse.pages import inlined, template_environment
+from dse.pages import page_style, template_environment
 from dse.planner.cluster import Host
 from dse.planner.output import nothing_text
 from dse.planner.why import groups_text, parts_ms, reasons
@@ -22,6 +23,13 @@ class Cell(NamedTuple):
 
     stage: int | None
     gpus: int
+
+
+class Colour(NamedTuple):
+    """Of a stage, and of the text on it."""
+
+    ground: str
+    ink: str
 
 
 class Row(NamedTuple):
@@ -52,12 +60,48 @@ def render_page(data: Mapping[str, Any]) -> str:
         widest=max((host.gpus for host in _hosts(data)), default=1),
         stages=stages,
         widths=[100 * _period_ms(stage) / slowest for stage in stages],
-        colours=[f"hsl({index * _HUES % 360:.0f} 60% 45%)" for index in range(len(stages))],
+        colours=[colour(index) for index in range(len(stages))],
+        proof=proof_text(data),
+        figures=_figures(best, stages) if best else [],
         reasons=reasons(data),
         parts=sorted(parts_ms(best, data["cost_model"]).items(), key=lambda part: -part[1]) if best else [],
         ranking=[(plan, groups_text(plan)) for plan in data["ranking"]],
-        style=inlined(TEMPLATES / "plan.css"),
+        style=page_style(TEMPLATES / "plan.css"),
     )
+
+
+def colour(index: int) -> Colour:
+    """Return the colour of a stage, and black or white, whichever can be read on it."""
+    red, green, blue = colorsys.hls_to_rgb(index * _HUES % 360 / 360, 0.45, 0.6)
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    ground = "#" + "".join(f"{round(255 * channel):02x}" for channel in (red, green, blue))
+    return Colour(ground, "#000000" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "#ffffff")
+
+
+def proof_text(data: Mapping[str, Any]) -> str:
+    """Return how far the best plan can be from the optimum."""
+    if data["optimal"]:
+        return "proven optimal"
+    if data["bound_ms"] is None:
+        return "no bound is known"
+    gap = "" if data["gap"] is None else f": at most {100 * data['gap']:.2f} % above the optimum"
+    return f"no plan is below {data['bound_ms']:.7g} ms{gap}"
+
+
+def _figures(best: Mapping[str, Any], stages: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """What the cards say beside the step: its shape, its slowest stage and its price."""
+    priced = [stage for stage in stages if stage["execution_ms"] is not None]
+    figures = [("shape", f"{len(stages)} stages", f"{best['batches']} micro-batches a step")]
+    if priced:
+        slowest = max(priced, key=_period_ms)
+        what = f"stage {slowest['stage']}, on {', '.join(slowest['types'])}"
+        figures.append(("slowest stage", f"{_period_ms(slowest):.4g} ms", f"{what}, a micro-batch"))
+    if best.get("price_per_step") is not None:
+        figures.append(
+            ("1,000 steps cost", f"{1000 * best['price_per_step']:.2f}", "by the prices of the GPU types")
+        )
+    return figures
 
 
 def host_rows(data: Mapping[str, Any]) -> list[Row]:

@@ -25,33 +25,8 @@
     ep: "c9", pp_bubble: "c11", communication: "c6", workspace: "c10", reserve: "c11",
   };
 
-  // ---- numbers for people, as dse.units writes them
-  function bytes(value) {
-    if (value === null) return "–";
-    if (value < 1000) return `${value} B`;
-    let scaled = value;
-    for (const unit of ["kB", "MB", "GB"]) {
-      scaled /= 1000;
-      if (Number(scaled.toFixed(2)) < 1000) return `${scaled.toFixed(2)} ${unit}`;
-    }
-    return `${(scaled / 1000).toFixed(2)} TB`;
-  }
-  function duration(ns) {
-    if (ns === null) return "–";
-    let scaled = ns;
-    for (const unit of ["ns", "us", "ms"]) {
-      if (Number(scaled.toPrecision(4)) < 1000) return `${Number(scaled.toPrecision(4))} ${unit}`;
-      scaled /= 1000;
-    }
-    return `${scaled < 9999.5 ? Number(scaled.toPrecision(4)) : Math.round(scaled)} s`;
-  }
-  const whole = (value) => (value === null ? "–" : String(value).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f"));
+  const { bytes, duration, whole, percent, timeScale, memoryScale } = globalThis.pages.numbers;
   const perSecond = (value) => whole(value === null ? null : Math.round(value));
-  const percent = (value) => (!Number.isFinite(value) ? "–" : `${value.toFixed(1)} %`);
-  const scaleOf = (most, steps) => steps.find(([size]) => most >= size) ?? steps.at(-1);
-  const timeScale = (most) => scaleOf(most, [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]]);
-  const memoryScale = (most) => scaleOf(most, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
-
   const override = (value) => (typeof value === "string" && !/^[A-Za-z]/.test(value) ? `"'${value}'"` : value);
 
   // ---- points

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "explorer/throughput.hpp"
 #include "workload/transformer.hpp"
 
 namespace dse::explorer {
@@ -32,7 +33,6 @@ Row row_of(Status status, std::string reason) {
     row.figures.fill(std::numeric_limits<double>::quiet_NaN());
     row.figures[kStatus] = static_cast<double>(status);
     row.figures[kFractional] = 0.0;
-    row.figures[kUnused] = 0.0;
     return row;
 }
 
@@ -151,6 +151,7 @@ Row Explorer::evaluated(std::size_t index, const Checkpoint& checkpoint, Simulat
         const SimulationResult result = simulate(*workload);
         Row row = result.deadlock ? deadlock(result) : finished(result, request_.system.config.track_memory);
         row.figures[kFractional] = is_fractional(request_.model, strategy) ? 1.0 : 0.0;
+        if (!result.deadlock) set_throughput(row);
         return row;
     } catch (const Infeasible& error) {
         return row_of(Status::kInfeasible, error.what());
@@ -161,6 +162,15 @@ Row Explorer::evaluated(std::size_t index, const Checkpoint& checkpoint, Simulat
     } catch (const std::length_error&) {
         return row_of(Status::kFailed, kNoMemory);
     }
+}
+
+void Explorer::set_throughput(Row& row) const {
+    if (!hundred_operations_) hundred_operations_ = hundred_model_operations(request_.model);
+    const Throughput worth =
+        throughput(request_.model, *hundred_operations_, request_.system,
+                   static_cast<std::uint64_t>(row.figures[kWallTime]), row.figures[kFractional] != 0.0);
+    row.figures[kMfu] = worth.mfu_pct;
+    row.figures[kTokens] = worth.tokens_per_s;
 }
 
 Row Explorer::row(std::size_t index, const Checkpoint& checkpoint) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "explorer/request.hpp"
@@ -35,8 +36,9 @@ enum Figure : std::uint8_t {
     kRank0PeakMemory,
     kLastRank,
     kRankClasses,
+    kMfu,
+    kTokens,
     kFractional,
-    kUnused,
     kFigures
 };
 
@@ -91,8 +93,12 @@ private:
     std::shared_ptr<const workload::Workload> workload_of(const workload::StrategySpec& strategy,
                                                           const Checkpoint& checkpoint) const;
 
+    /// What the wall time of a row that is ok is worth.
+    void set_throughput(Row& row) const;
+
     Request request_;
     WorkloadCache* cache_;
+    mutable std::optional<double> hundred_operations_;  ///< of the model, once a point is ok
 };
 
 /// `{"ranks": [{"rank", "nodes": {columns}, "tensors": {columns}}], "groups": [...]}`; `axis` of a group is

@@ -9,15 +9,10 @@
   const critical = new Set(data.critical);
   const STEPS = 1000;
 
-  function duration(ps) {
-    let scaled = ps / 1000;
-    for (const unit of ["ns", "us", "ms"]) {
-      if (Number(scaled.toPrecision(4)) < 1000) return `${Number(scaled.toPrecision(4))} ${unit}`;
-      scaled /= 1000;
-    }
-    return `${Number(scaled.toPrecision(4))} s`;
-  }
-  const hue = (chunk) => `hsl(${(chunk * 137.508) % 360} 70% 45%)`;
+  const duration = (ps) => globalThis.pages.numbers.duration(ps / 1000);
+  const root = document.documentElement;
+  const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches && !root.classList.contains("light");
+  const hue = (chunk) => `hsl(${(chunk * 137.508) % 360} ${isDark() ? "52% 60%" : "58% 46%"})`;
 
   // A canvas as wide as the page, sharp on every screen.
   function sized(canvas, height) {
@@ -102,7 +97,7 @@
   }
 
   function drawGraph() {
-    const { pen, width, height } = sized(graph, Math.min(620, Math.max(320, window.innerHeight - 260)));
+    const { pen, width, height } = sized(graph, Math.min(620, Math.max(320, window.innerHeight - 260), Math.max(240, graph.clientWidth)));
     place(width, height);
     spacing = nearestSpacing();
     const time = now();
@@ -304,6 +299,7 @@
   }
 
   function draw() {
+    if (!graph.clientWidth) return; // the page is not laid out
     byId("now").textContent = `${duration(now())} of ${duration(data.time_ps)}`;
     byId("state").textContent = words();
     drawGraph();
@@ -338,6 +334,14 @@
     byId("chunk").addEventListener("input", () => {
       const text = byId("chunk").value;
       state.chunk = text === "" ? null : Number(text);
+      lanesPicture = null;
+      draw();
+    });
+  }
+  // Paper is light.
+  for (const [when, isLight] of [["beforeprint", true], ["afterprint", false]]) {
+    addEventListener(when, () => {
+      root.classList.toggle("light", isLight);
       lanesPicture = null;
       draw();
     });

@@ -2,9 +2,17 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const hue = device => (device * 137.508 + 210) % 360;
-const colour = (device, light) => `hsl(${hue(device)} 62% ${light || (matchMedia("(prefers-color-scheme: dark)").matches ? 62 : 48)}%)`;
-const size = bytes => { const units = ["B", "kB", "MB", "GB", "TB"]; let n = 0; while (bytes >= 1000 && n < 4) { bytes /= 1000; n += 1; } return `${bytes.toPrecision(3)} ${units[n]}`; };
-for (const mark of document.querySelectorAll("i[data-device]")) mark.style.background = colour(Number(mark.dataset.device));
+const root = document.documentElement;
+const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches && !root.classList.contains("light");
+const colour = (device, light) => `hsl(${hue(device)} 55% ${light || (isDark() ? 62 : 48)}%)`;
+// Black or white, whichever can be read on a colour that the pen has taken.
+function inkOn(taken) {
+  const part = start => { const c = parseInt(taken.slice(start, start + 2), 16) / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+  const luminance = 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
+  return (luminance + 0.05) ** 2 > 0.05 * 1.05 ? "#000000" : "#ffffff";
+}
+const size = globalThis.pages.numbers.bytes;
+const drawSwatches = () => { for (const mark of document.querySelectorAll(".swatch")) mark.style.background = colour(Number(mark.dataset.device)); };
 
 const canvas = document.getElementById("graph"), what = document.getElementById("what"), hint = what.textContent;
 const WIDE = 150, HIGH = 26, STEP_X = 210, STEP_Y = 19;
@@ -71,7 +79,8 @@ function draw() {
     }
     if (view.zoom > 0.45) {
       const name = level.names[n];
-      pen.fillStyle = matchMedia("(prefers-color-scheme: dark)").matches ? "#0b1016" : "#ffffff";
+      pen.fillStyle = colour(level.shares[n][0][0]);
+      pen.fillStyle = inkOn(pen.fillStyle);
       pen.fillText(name.length > 22 ? `${name.slice(0, 10)}…${name.slice(-11)}` : name, x + 6, y + HIGH / 2 + 1);
     }
   }
@@ -121,13 +130,16 @@ const step = document.getElementById("step"), ROW = 24;
 function drawStep() {
   if (!step) return;
   step.style.height = `${data.bars.length * ROW + 10}px`;
-  const pen = sharp(step), end = Math.max(...data.bars.map(row => Math.max(...row[1].map(bar => bar[1])))), left = 90;
-  const scale = (step.clientWidth - left - 10) / end;
+  const pen = sharp(step), end = Math.max(...data.bars.map(row => Math.max(...row[1].map(bar => bar[1]))));
   pen.font = "12px system-ui, sans-serif";
+  const names = data.bars.map(([device]) => data.devices[device]), isNarrow = step.clientWidth < 500;
+  const named = name => isNarrow && name.length > 9 ? `${name.slice(0, 9)}…` : name;
+  const left = 12 + Math.min(160, Math.max(...names.map(name => pen.measureText(named(name)).width)));
+  const scale = (step.clientWidth - left - 10) / end;
   pen.textBaseline = "middle";
   data.bars.forEach(([device, bars], n) => {
     pen.fillStyle = css("--ink");
-    pen.fillText(data.devices[device].slice(0, 13), 4, n * ROW + ROW / 2 + 4);
+    pen.fillText(named(data.devices[device]), 4, n * ROW + ROW / 2 + 4, left - 10);
     for (const [from, to, name] of bars) {
       pen.fillStyle = colour(device, name.startsWith("forward") ? 58 : name.startsWith("backward") ? 38 : 75);
       pen.fillRect(left + from * scale, n * ROW + 6, Math.max(0.6, (to - from) * scale - 0.6), ROW - 5);
@@ -139,6 +151,15 @@ function drawStep() {
     document.getElementById("pass").textContent = bar ? `${data.devices[row[0]]}: ${bar[2]}, from ${bar[0]} to ${bar[1]} ns` : "Waiting.";
   };
 }
-addEventListener("resize", () => { draw(); drawStep(); });
+function drawAll() {
+  drawSwatches();
+  draw();
+  drawStep();
+}
+addEventListener("resize", drawAll);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+for (const [when, isLight] of [["beforeprint", true], ["afterprint", false]]) { // paper is light
+  addEventListener(when, () => { root.classList.toggle("light", isLight); drawAll(); });
+}
 choose(data.level);
-drawStep();
+drawAll();

@@ -13,21 +13,32 @@ if TYPE_CHECKING:
 
 _INDENTATION = re.compile(r"^ +", re.MULTILINE)
 _SOURCE_MAP = re.compile(r"\n//# sourceMappingURL=.*")
-BASE_STYLE = Path(__file__).with_name("base.css")
-"""Colours of both schemes, and what texts, tables and cards look like on reports and explorers."""
+FOLDER = Path(__file__).parent
+BASE_STYLE = FOLDER / "base.css"
+"""The style of every page: colours of both schemes, header, cards, tables, plots, focus, print."""
+NUMBERS = FOLDER / "numbers.js"
+"""The program by which pages write durations, sizes and counts; it registers as `pages.numbers`."""
 
 
 def template_environment(templates: Path) -> Environment:
-    """Return what renders the templates of a folder: texts are escaped, and a missing name is an error."""
+    """Return what renders the templates of a folder and `frame.html`, in which each page stands.
+
+    Texts are escaped, and a missing name is an error.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(templates),
+        loader=FileSystemLoader([templates, FOLDER]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def page_style(own: Path) -> Markup:
+    """Return the style of a page: what all have, and what only it needs."""
+    return inlined(BASE_STYLE) + inlined(own)
 
 
 def inlined(path: Path) -> Markup:
