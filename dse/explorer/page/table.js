@@ -4,7 +4,7 @@
   const explorer = (globalThis.explorer ??= {});
   const { element, setText } = explorer.dom ?? {};
   const FEW = 15;
-  const COLUMNS = ["", "strategy", "wall time", "slower by", "peak memory", "exposed comm.", "compute util.", "MFU", "tokens/s"];
+  const COLUMNS = ["", "strategy", "wall time", "slower by", "peak memory", "exposed", "compute", "MFU", "tokens/s"];
 
   class Best {
     mount(section, tools) {
@@ -143,7 +143,7 @@
         [row.label, explorer.doubts.mark(row, frame.doubts(row))],
         [duration(row.wall_time_ns), isOther ? signedPercent(change(old.wall_time_ns, row.wall_time_ns)) : ""],
         [percent(slower), ""],
-        [bytes(row.peak_memory_bytes), isOver ? "over the cap" : ""],
+        [bytes(row.peak_memory_bytes), isOver ? "over cap" : ""],
         [percent(share), ""],
         [percent(row.compute_utilization_pct ?? NaN), ""],
         [percent(row.mfu_pct ?? NaN), ""],
