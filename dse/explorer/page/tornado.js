@@ -41,7 +41,6 @@
     box.hidden = !frame.selected || !known.parameters.length;
     const lines = Math.max(1, ...known.parameters.map((parameter) => labelOf(parameter).length));
     canvas.parentElement.style.setProperty("--rows", String(known.parameters.length * Math.max(1.3, lines * 0.9)));
-    drawTable();
   }
 
   const labelOf = (parameter) => wrapped(`${nameOf(parameter)}, ${shown(parameter, parameter.value)}`);
@@ -111,8 +110,8 @@
     if (isComplete) setText(hint, sentence(entries, reacting));
     else if (!frame.selected) setText(hint, "No point is ok.");
     else if (!chart) setText(hint, "Computed once this part of the page is in sight.");
-    box.style.opacity = isComplete ? "" : "0.55"; // what is shown is the state before
-    if (!isComplete) return;
+    canvas.parentElement.style.opacity = isComplete ? "" : "0.55"; // what is drawn is the state before
+    if (!isComplete) return drawTable();
     box.hidden = false;
     drawChart([...reacting, ...entries.filter((entry) => !reacting.includes(entry))]);
     drawTable();
