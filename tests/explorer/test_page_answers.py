@@ -125,7 +125,14 @@ COLUMNS = [
         "compute_bound_pct",
     ),
     *("compute_utilization_pct", "memory_utilization_pct", "operation_intensity", "peak_memory_bytes"),
-    *("rank0_wall_time_ns", "rank0_peak_memory_bytes", "last_rank", "rank_classes"),
+    *(
+        "rank0_wall_time_ns",
+        "rank0_peak_memory_bytes",
+        "last_rank",
+        "rank_classes",
+        "mfu_pct",
+        "tokens_per_s",
+    ),
     *("understated_comm", "impossible_split"),
 ]
 
