@@ -144,7 +144,7 @@
 
   // ---- the picture
   function drawSoon() {
-    if (!drawing) drawing = requestAnimationFrame(() => { drawing = 0; if (known) draw(); });
+    if (!drawing) drawing = requestAnimationFrame(() => { drawing = 0; if (known && isVisible()) draw(); });
   }
 
   function draw() {
@@ -304,7 +304,7 @@
       canvas.addEventListener("click", (event) => { cursor = cellUnder(event) ?? cursor; if (cellUnder(event)) drillIn(); });
       canvas.addEventListener("keydown", onKey);
       new ResizeObserver(drawSoon).observe(plot);
-      isVisible = sight(section, schedule);
+      isVisible = sight(section, () => { drawSoon(); schedule(); });
     },
     update(given) {
       frame = given;

@@ -7,16 +7,16 @@
   class MapDoubts {
     constructor(scenario) {
       this.scenario = scenario;
-      this.known = new Map(); // "x y label" -> why, in few words
+      this.known = new Map(); // numbers of the scenario and label -> why, in few words
     }
 
     /** Why the time of the winner at a cell is not that of a machine; empty: nothing is known against it. */
     at({ map, axes }, x, y) {
       const row = map.isAllowed(x, y) ? map.nearest(x, y)?.row : null;
       if (!row) return "";
-      const key = `${x} ${y} ${row.label}`;
+      const values = axes.map((axis, index) => [axis.key, map.values[index][index ? y : x]]).filter(([name]) => name !== CAP);
+      const key = `${values.join(" ")} ${row.label}`;
       if (!this.known.has(key)) {
-        const values = axes.map((axis, index) => [axis.key, map.values[index][index ? y : x]]).filter(([name]) => name !== CAP);
         const there = values.reduce((made, [name, value]) => explorer.parameters.applied(made, name, value), this.scenario);
         this.known.set(key, explorer.doubts.mark(row, explorer.doubts.elsewhere(row, there)));
       }
