@@ -15,16 +15,20 @@ from dse.partition.validation import validate
 
 # Costs that differ by a smaller part are the same: sums in different orders do not agree to the last bit.
 _SAME = 1e-9
+_NO_LIMIT_S = 1e9
 
 
 class Task:
     """A valid problem that is being partitioned since now, with the nodes of groups merged."""
 
-    def __init__(self, problem: PartitionProblem, partitioner: str) -> None:
+    def __init__(
+        self, problem: PartitionProblem, partitioner: str, time_limit_s: float | None = None
+    ) -> None:
         """Raise InputError or InfeasiblePartition for what can be seen without a search."""
         validate(problem)
         self.problem = problem
         self.partitioner = partitioner
+        self.time_limit_s = time_limit_s
         self.started = time.perf_counter()
         self.merged: Merged = merged(problem)
         require_capacity(self.merged)
@@ -50,11 +54,17 @@ class Task:
         known = float(lower_bound(self.problem))
         bound = known if bound is None else max(float(bound), known)
         if cost > bound + same_cost(self.problem, bound):
-            bound = max(bound, min(cost, cut_bound(self.merged, cost)))
+            bound = max(bound, min(cost, cut_bound(self.merged, cost, seconds=self._seconds_for_bound())))
         optimal = cost <= bound + same_cost(self.problem, bound)
         if optimal:
             bound = cost
         return Partition(labels, cost, bound, optimal, self.partitioner, seconds, tuple(notes))
+
+    def _seconds_for_bound(self) -> float:
+        """Return what the search has left of its time, and at least a tenth of it."""
+        if self.time_limit_s is None:
+            return _NO_LIMIT_S
+        return max(self.time_limit_s / 10, self.time_limit_s - self.seconds)
 
 
 def same_cost(problem: PartitionProblem, bound: float) -> float:

@@ -133,3 +133,18 @@ def test_waiting_counts_in_the_bound_of_a_pipeline() -> None:
     graph = ModelGraph((1.0,) * 40, edges)
     problem = PartitionProblem(graph, Devices(4, latency_ns=link), "pipeline_bottleneck")
     assert cut_bound(merged(problem), 12.0) == pytest.approx(11.5)
+
+
+@pytest.mark.parametrize("limit_s", [None, 2.0])
+def test_a_bound_has_what_the_search_left_of_its_time(
+    monkeypatch: pytest.MonkeyPatch, limit_s: float | None
+) -> None:
+    """Two restarts of a partition of a ring end soon; without a limit the bound has none either."""
+    given: list[float] = []
+    monkeypatch.setattr(
+        "dse.partition.answers.cut_bound", lambda _, __, seconds: given.append(seconds) or 0.0
+    )
+    ring = ModelGraph((1.0,) * 12, (*((v, v + 1) for v in range(11)), (0, 11)))
+    problem = PartitionProblem(ring, Devices(3), "process_mapping", imbalance=0.0)
+    partitioner_named("multilevel").partition(problem, Limits(time_limit_s=limit_s, restarts=2))
+    assert [seconds >= 1e9 if limit_s is None else 0.2 <= seconds < 2.0 for seconds in given] == [True]

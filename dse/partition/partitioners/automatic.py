@@ -24,7 +24,7 @@ class Auto(Partitioner):
 
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Choose by structure and size; the first note is the reason."""
-        task = Task(problem, self.name)
+        task = Task(problem, self.name, limits.time_limit_s)
         chosen, reason = self._choose(task)
         if limits.time_limit_s is None and chosen.name == "exact":
             limits = dataclasses.replace(limits, time_limit_s=_SECONDS)

@@ -21,7 +21,7 @@ class BruteForce(Partitioner):
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Go through set partitions in the order of their restricted growth strings."""
         require_plain(problem, self)
-        task = Task(problem, self.name)
+        task = Task(problem, self.name, limits.time_limit_s)
         limit = math.inf if limits.time_limit_s is None else limits.time_limit_s
         best, labels, complete = math.inf, [0] * problem.graph.nodes, True
         for piece in set_partitions(task.merged.problem.graph.nodes, problem.devices.count):

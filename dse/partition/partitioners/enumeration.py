@@ -24,7 +24,7 @@ class Enumeration(Partitioner):
 
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Try all devices^nodes assignments."""
-        task = Task(problem, self.name)
+        task = Task(problem, self.name, limits.time_limit_s)
         nodes, devices = problem.graph.nodes, problem.devices.count
         if limits.time_limit_s is None and devices**nodes > _MOST:
             raise InputError(

@@ -76,7 +76,7 @@ class Exact(Partitioner):
 
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Search to the end, or to the time limit."""
-        task = Task(problem, self.name)
+        task = Task(problem, self.name, limits.time_limit_s)
         seconds = math.inf if limits.time_limit_s is None else limits.time_limit_s
         if problem.objective == "pipeline_bottleneck":
             order = chain_order(task.merged.problem.graph, task.merged.order)

@@ -25,7 +25,7 @@ class Heuristic(Partitioner):
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Restart `limits.restarts` times (20), each of at most 10 sweeps."""
         require_plain(problem, self)
-        task = Task(problem, self.name)
+        task = Task(problem, self.name, limits.time_limit_s)
         labels, restarts = improved(task.merged.problem, limits, lambda: task.seconds)
         return task.answer(labels, notes=(f"{restarts} restarts",))
 

@@ -30,7 +30,7 @@ class Hierarchical(Partitioner):
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Run the heuristic for the blocks of each tier, and again inside each block."""
         require_plain(problem, self)
-        task = Task(problem, self.name)
+        task = Task(problem, self.name, limits.time_limit_s)
         tiers = problem.devices.tiers or (problem.devices.count,)
         labels = [0] * task.merged.problem.graph.nodes
         _split(task, task.merged.problem, list(range(len(labels))), (0, tiers), limits, labels)

@@ -38,7 +38,7 @@ class Multilevel(Partitioner):
 
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Make `limits.restarts` partitions (by size: 2 to 300), a quarter of them from nothing."""
-        task = Task(problem, self.name)
+        task = Task(problem, self.name, limits.time_limit_s)
         labels = multilevel(task.merged, limits, task.seconds)
         if not len(labels):
             raise infeasible(task.merged, proven=False)

@@ -38,7 +38,7 @@ class PackagePartitioner(Partitioner):
                 f"not {problem.objective}; partitioner=auto is for all"
             )
         package = self.load()
-        task = Task(problem, self.name)
+        task = Task(problem, self.name, limits.time_limit_s)
         graph = undirected(task.merged.problem)
         best: tuple[float, tuple[int, ...]] | None = None
         reason: InfeasiblePartition | None = None
