@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dse import plan
+from dse.plan import __main__ as plan
 
 PAGE = Path(__file__).parents[1] / "docs" / "tutorial_planner.md"
 _PAIR = re.compile(r"^```bash\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)

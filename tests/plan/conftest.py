@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from plan_command import Run
 
-from dse import plan
 from dse.config import compose_config
+from dse.plan import __main__ as plan
 from dse.planner.inputs.synthetic import write_half_and_half, write_synthetic_profiles
 
 
@@ -27,7 +27,8 @@ _model = functools.cache(lambda words: compose_config(list(words)).model)
 
 @pytest.fixture(autouse=True)
 def models_are_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "_model", lambda words: _model(tuple(words)))
+    for module in ("shared", "sweep"):
+        monkeypatch.setattr(f"dse.plan.{module}.model_of", lambda words: _model(tuple(words)))
 
 
 @pytest.fixture

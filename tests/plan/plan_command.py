@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dse import plan
 from dse.errors import InputError
+from dse.plan import __main__ as plan
 
 FIRST = "first_profile=DeviceType.A100_tp1_bs16.json"
 

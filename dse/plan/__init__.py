@@ -1,0 +1,1 @@
+"""The command `dse plan`: a file per kind of action."""

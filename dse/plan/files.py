@@ -1,0 +1,81 @@
+"""`dse plan check`, `explain`, `report` on files of plans; `profiles` and `hosts`, which make inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dse.cli import print_notes
+from dse.collectives.arguments import Arguments, parse_arguments
+from dse.errors import InputError
+from dse.plan.shared import OPTIONS, target_of
+from dse.planner.making import HOSTS, PROFILES
+from dse.settings import check_choice
+
+
+def check(argv: Sequence[str]) -> int:
+    """Replay a plan and its certificate; the exit code is 1 where one of them is wrong."""
+    from dataclasses import asdict
+
+    from dse.planner.check import check_plan
+    from dse.planner.files import json_text, read_document
+    from dse.planner.output import verdict_text
+
+    arguments = parse_arguments(argv, {"format": "table or json"}, {}, others=1, groups=())
+    path = _file_of("check", arguments)
+    form = arguments.values.get("format", "table")
+    check_choice("format", form, ("table", "json"))
+    verdict = check_plan(read_document(path))
+    print(json_text(asdict(verdict)) if form == "json" else verdict_text(verdict))
+    return 0 if verdict.valid else 1
+
+
+def explain(argv: Sequence[str]) -> int:
+    """Say why the plan of a file is the best; the exit code is 1 where the file has no plan."""
+    from dse.planner.explained import explained
+    from dse.planner.explained_text import explained_text
+    from dse.planner.files import json_text, read_plan
+
+    arguments = parse_arguments(argv, {"format": "table or json"}, {}, others=1, groups=())
+    form = arguments.values.get("format", "table")
+    check_choice("format", form, ("table", "json"))
+    data = read_plan(_file_of("explain", arguments))
+    found = explained(data)
+    print(json_text(found) if form == "json" else explained_text(data, found))
+    return 0 if found["best"] is not None else 1
+
+
+def report(argv: Sequence[str]) -> int:
+    """Write the page of a file's plan."""
+    from dse.files import check_output
+    from dse.planner.files import read_plan, write_document
+
+    arguments = parse_arguments(argv, {}, OPTIONS, others=1, groups=())
+    target = target_of(arguments)
+    if target is None or target.suffix != ".html":
+        raise InputError(f"-o is {target or 'missing'}; write dse plan report FILE -o FILE.html")
+    check_output(target, "-o")
+    print_notes(
+        [f"wrote {path}" for path in write_document(target, read_plan(_file_of("report", arguments)))]
+    )
+    return 0
+
+
+def _file_of(action: str, arguments: Arguments) -> Path:
+    """The plan's file that an action names."""
+    if not arguments.others:
+        raise InputError(f"FILE is missing; write dse plan {action} FILE, a file or folder of dse plan … -o")
+    return Path(arguments.others[0]).expanduser()
+
+
+def make(action: str, argv: Sequence[str]) -> int:
+    """Write inputs as Metis reads them."""
+    from dse.planner.making import make_hosts, make_profiles
+
+    keys, make = (PROFILES, make_profiles) if action == "profiles" else (HOSTS, make_hosts)
+    arguments = parse_arguments(argv, keys, OPTIONS, groups=(), example=f"{next(iter(keys))}=10")
+    target = target_of(arguments)
+    if target is None:
+        raise InputError(f"-o is missing; write dse plan {action} … -o DIR, the folder for the files")
+    print(make(arguments.values, target))
+    return 0

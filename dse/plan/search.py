@@ -1,0 +1,111 @@
+"""`dse plan KEY=VALUE ...`: search the best plan, print it and write it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.cli import print_notes
+from dse.collectives.arguments import Arguments, parse_arguments
+from dse.errors import InputError
+from dse.plan.shared import OPTIONS, asked_for, configuration, format_of, stoppable, target_of
+from dse.planner.arguments import GROUPS, KEYS
+
+if TYPE_CHECKING:
+    from dse.planner.arguments import Asked
+    from dse.planner.plan import PlanResult
+
+
+def plan(argv: Sequence[str]) -> int:
+    """Search, print and write; the exit code is 1 where there is no plan."""
+    from dse.planner.arguments import whole
+    from dse.planner.files import check_target, json_text, stages_csv, write_document, yaml_text
+    from dse.planner.output import result_text
+    from dse.planner.records import document, result_to_plain
+    from dse.planner.simulated import simulated, simulated_lines
+
+    arguments = parse_arguments(argv, KEYS, OPTIONS, groups=GROUPS, example="cluster=a100_v100")
+    form = format_of(arguments)
+    target = target_of(arguments)
+    if target is not None:
+        check_target(target)
+    timeline = _timeline_target(arguments)
+    asked = asked_for(arguments)
+    most = whole(arguments.values, "simulate", 0, least=0)
+    if most > asked.limits.keep:
+        raise InputError(
+            f"simulate is {most}, but only the {asked.limits.keep} cheapest are kept; write top={most}"
+        )
+    if most and form == "csv" and (target is None or target.suffix == ".csv"):
+        raise InputError(
+            f"simulate={most} has no effect with format=csv, which has the stages of the best plan"
+        )
+
+    def work(solve: Any) -> tuple[PlanResult, Any]:
+        result = solve(asked.problem)
+        return result, simulated(asked.problem, result, most) if most and result.best else None
+
+    (result, simulation), was_cancelled = stoppable(work, asked)
+    data = {
+        **document(asked.problem, result, _provenance(argv, arguments, asked)),
+        **({"simulation": simulation} if simulation else {}),
+    }
+    if form == "table":
+        lines = simulated_lines(simulation) if simulation else []
+        print(
+            "\n".join(
+                [result_text(data, asked.cluster_name, asked.model_name), *([""] * bool(lines)), *lines]
+            )
+        )
+    elif form == "csv":
+        print(stages_csv(data), end="")
+    else:
+        plain = result_to_plain(asked.problem, result)
+        plain |= {"simulation": simulation} if simulation else {}
+        print(json_text(plain) if form == "json" else yaml_text(plain), end="\n" if form == "json" else "")
+    sys.stdout.flush()
+    notes = ["interrupted: this is the best so far", *asked.notes] if was_cancelled else list(asked.notes)
+    if target is not None:
+        notes += [f"wrote {path}" for path in write_document(target, data)]
+    if timeline is not None:
+        notes.append(_drawn(asked, result, timeline))
+    print_notes(notes)
+    return 0 if result.best is not None else 1
+
+
+def _timeline_target(arguments: Arguments) -> Path | None:
+    """The file for the timeline, checked before work goes into it."""
+    from dse.files import check_output
+
+    if "timeline" not in arguments.values:
+        return None
+    path = Path(arguments.values["timeline"]).expanduser()
+    if not path.name.endswith((".json", ".json.gz")):
+        raise InputError(f"timeline is '{path}'; it must end in .json or .json.gz")
+    check_output(path, "timeline")
+    return path
+
+
+def _drawn(asked: Asked, result: PlanResult, path: Path) -> str:
+    """Draw the best plan; return what was written, or why nothing."""
+    from dse.planner.costs import Infeasible
+    from dse.timelines.plan import plan_timeline
+
+    if result.best is None:
+        return f"no timeline was written into {path}: there is no plan"
+    try:
+        return f"wrote {path}: {plan_timeline(asked.problem, result.best, path).describe()}"
+    except Infeasible as why:
+        return f"no timeline was written into {path}: the best plan cannot be simulated: {why.reason}"
+
+
+def _provenance(argv: Sequence[str], arguments: Arguments, asked: Asked) -> dict[str, Any]:
+    import yaml
+
+    from dse.sweeps.provenance import provenance
+
+    about: dict[str, Any] = yaml.safe_load(provenance(["dse", "plan", *argv], configuration(arguments), {}))
+    del about["points"]
+    return {"cluster": asked.cluster_name, "model": asked.model_name, **about}

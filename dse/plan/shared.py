@@ -1,0 +1,82 @@
+"""What all actions of `dse plan` share: their problem, formats, files, and the end by Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.collectives.arguments import Arguments
+from dse.errors import InputError
+from dse.settings import check_choice
+
+if TYPE_CHECKING:
+    from dse.models import ModelSpec
+    from dse.planner.arguments import Asked
+    from dse.planner.plan import PlanResult
+
+OPTIONS = {"-h": False, "--help": False, "-o": True, "--output": True}
+_FORMATS = ("table", "json", "yaml", "csv")
+
+
+def asked_for(arguments: Arguments) -> Asked:
+    """Return the problem that the keys describe."""
+    from dse.planner.arguments import asked_of
+
+    return asked_of(arguments.values, arguments.overrides, model_of)
+
+
+def model_of(overrides: Sequence[str]) -> ModelSpec:
+    """Return the model of Hydra overrides."""
+    from dse.config import compose_config
+
+    return compose_config(overrides).model
+
+
+def format_of(arguments: Arguments) -> str:
+    """Return what to print: the key `format`, or a table."""
+    form = arguments.values.get("format", "table")
+    check_choice("format", form, _FORMATS)
+    return form
+
+
+def target_of(arguments: Arguments) -> Path | None:
+    """Return the path of -o, if there is one."""
+    named = [arguments.options[name] for name in ("-o", "--output") if name in arguments.options]
+    if len(named) > 1:
+        raise InputError("-o and --output name the same; write one of them")
+    if named and not named[0]:
+        raise InputError("-o is empty; write -o FILE or -o DIR")
+    return Path(named[0]).expanduser() if named else None
+
+
+def stoppable(work: Callable[[Any], Any], asked: Asked) -> tuple[Any, bool]:
+    """Work with what solves a problem; Ctrl-C ends a search in the engine, which keeps its best so far."""
+    from dse.planner.choice import planner_for
+    from dse.signals import raise_if_signalled
+
+    def solve(problem: Any) -> PlanResult:
+        raise_if_signalled()
+        planner = planner_for(asked.planner, problem, asked.cost_model)
+        return planner.plan(problem, asked.cost_model, asked.limits)
+
+    found = work(solve)
+    try:
+        raise_if_signalled()
+    except KeyboardInterrupt:
+        return found, True
+    return found, False
+
+
+def progress_bar() -> Any:
+    """Return a bar on standard error, for terminals only."""
+    from tqdm import tqdm
+
+    return tqdm(unit="plan", file=sys.stderr, disable=None)
+
+
+def configuration(arguments: Arguments) -> str:
+    """Return the keys as YAML."""
+    keys = {**arguments.values, **dict(word.split("=", 1) for word in arguments.overrides)}
+    return "\n".join(f"{key}: {value!r}" for key, value in sorted(keys.items())) or "{}"
