@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,8 +67,9 @@ class _Search:
         What crosses from a group of devices that are nearer to each other than t to another one goes at least
         t; a group holds no more than its devices together.
         """
-        total = 0.0
+        total, end = 0.0, time.perf_counter() + self.seconds
         for gain, devices in _levels(self.merged.problem):
+            self.seconds = max(0.0, end - time.perf_counter())
             total += gain * self.least_cut(self.sizes, limit * devices, (upper - total) / gain)
         return total
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from dse.cli import print_notes
@@ -11,6 +12,8 @@ from dse.errors import InputError
 from dse.plan.shared import OPTIONS, target_of
 from dse.planner.making import HOSTS, PROFILES
 from dse.settings import check_choice
+
+_OF_CHANGED_DOCUMENTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def check(argv: Sequence[str]) -> int:
@@ -39,9 +42,12 @@ def explain(argv: Sequence[str]) -> int:
     arguments = parse_arguments(argv, {"format": "table or json"}, {}, others=1, groups=())
     form = arguments.values.get("format", "table")
     check_choice("format", form, ("table", "json"))
-    data = read_plan(_file_of("explain", arguments))
-    found = explained(data)
-    print(json_text(found) if form == "json" else explained_text(data, found))
+    path = _file_of("explain", arguments)
+    data = read_plan(path)
+    with _damaged(path):
+        found = explained(data)
+        text = json_text(found) if form == "json" else explained_text(data, found)
+    print(text)
     return 0 if found["best"] is not None else 1
 
 
@@ -55,10 +61,34 @@ def report(argv: Sequence[str]) -> int:
     if target is None or target.suffix != ".html":
         raise InputError(f"-o is {target or 'missing'}; write dse plan report FILE -o FILE.html")
     check_output(target, "-o")
-    print_notes(
-        [f"wrote {path}" for path in write_document(target, read_plan(_file_of("report", arguments)))]
-    )
+    file = _file_of("report", arguments)
+    data = read_plan(file)
+    with _damaged(file):
+        notes = [f"wrote {path}" for path in write_document(target, data)]
+    print_notes(notes)
     return 0
+
+
+@contextmanager
+def _damaged(path: Path) -> Iterator[None]:
+    """Turn whatever a changed document makes of itself into one line; `dse plan check` says more.
+
+    Raises:
+        InputError: the document is not as `dse plan` wrote it.
+    """
+    from jinja2 import TemplateError
+
+    from dse.planner.costs import Infeasible
+
+    try:
+        yield
+    except InputError:
+        raise
+    except (*_OF_CHANGED_DOCUMENTS, Infeasible, TemplateError) as why:
+        raise InputError(
+            f"{path}: is not as dse plan wrote it ({type(why).__name__}: {why});"
+            " dse plan check says what is wrong"
+        ) from why
 
 
 def _file_of(action: str, arguments: Arguments) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from dse.errors import InputError
@@ -11,6 +13,7 @@ from dse.partition.graph import ModelGraph
 from dse.partition.partitioner import Limits, Partitioner
 from dse.partition.partitioners import PARTITIONERS, partitioner_named
 from dse.partition.problem import PartitionProblem
+from dse.testing.partition_problems import random_problem
 from dse.testing.partitioners import PartitionerContract
 
 
@@ -68,3 +71,29 @@ def test_a_package_may_not_find_even_parts_where_there_are_none(package: str) ->
     answer = partitioner_named(package).partition(PartitionProblem(graph, Devices(2)), limits)
     assert set(answer.labels) == {0, 1}
     assert check(PartitionProblem(graph, Devices(2)), answer) >= 1
+
+
+@pytest.mark.parametrize("name", ["multilevel", "exact", "auto"])
+def test_moves_through_full_devices_leave_none_over_its_limit(name: str) -> None:
+    """Problems with partitions on which a chain of moves once left a device on its way too heavy."""
+    for seed in (9, 38, 116, 148, 155):
+        problem = random_problem(seed, "process_mapping")
+        best = partitioner_named("enumerate").partition(problem, Limits())
+        found = partitioner_named(name).partition(problem, Limits(restarts=2))
+        assert found.bound <= best.cost <= found.cost
+
+
+def test_the_smallest_weights_are_partitioned() -> None:
+    weights = (1e-160, 2e-160, 0.0, 0.0, 1e-160, 3e-160)
+    graph = ModelGraph(weights, ((0, 1), (1, 2), (0, 3), (3, 4), (4, 5)))
+    devices = Devices(2, ((0.0, 0.0), (0.0, 0.0)))
+    assert (
+        partitioner_named("multilevel").partition(PartitionProblem(graph, devices), Limits()).cost == 5e-321
+    )
+
+
+def test_one_device_has_all_nodes_of_a_wide_graph_at_once() -> None:
+    draw = random.Random(1)
+    edges = tuple(sorted({tuple(sorted(draw.sample(range(3000), 2))) for _ in range(20_000)}))
+    problem = PartitionProblem(ModelGraph((1.0,) * 3000, edges), Devices(1), "process_mapping")
+    assert partitioner_named("exact").partition(problem, Limits()).cost == 0.0

@@ -62,3 +62,16 @@ def test_files_that_are_no_plan_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps({"version": 1, "problem": {}}), encoding="utf-8")
     assert "has no planner; the file is cut short" in refused("explain", str(path))
+
+
+@pytest.mark.parametrize(
+    ("words", "change"),
+    [(("explain",), {"cost_model": "foo"}), (("explain",), {"ranking": 0}), (("report",), {"best": {}})],
+)
+def test_a_document_that_was_changed_is_one_line(
+    file: str, tmp_path: Path, words: tuple[str, ...], change: dict[str, object]
+) -> None:
+    path = Path(file)
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | change), encoding="utf-8")
+    output = ("-o", str(tmp_path / "plan.html")) if words == ("report",) else ()
+    assert refused(*words, file, *output).startswith(f"{file}: is not as dse plan wrote it (")

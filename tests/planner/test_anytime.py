@@ -16,12 +16,14 @@ from small_problems import small_problem
 
 from dse.planner.certificate import plan_document
 from dse.planner.check import check_plan
+from dse.planner.cluster import Host, MixedCluster
 from dse.planner.costs.strict import GIB
 from dse.planner.plan import PlanResult
 from dse.planner.planner import Limits
 from dse.planner.planners.anytime import AnytimePlanner
 from dse.planner.planners.exact import ExactPlanner
 from dse.planner.problem import PlanProblem
+from dse.planner.profiles import Profile, ProfileKey, ProfileSet
 from dse.planner.proofs.relaxed import BestPlaces, Region, RelaxedWays
 from dse.planner.reasons import UNPROVEN
 
@@ -131,3 +133,33 @@ def test_only_a_search_of_all_plans_says_that_none_fits() -> None:
     result = ExactPlanner().plan(problem, "strict", Limits())
     assert result.best is None
     assert UNPROVEN not in result.infeasible
+
+
+def test_a_bound_knows_that_hosts_may_be_linked_faster_than_gpus_inside() -> None:
+    """Three GPUs and five: the fourth stage does best on the next host, over 50 GB/s instead of 12."""
+    times = {
+        ProfileKey(type_, tp, batch): Profile(
+            (10.0 * batch / tp * slower,) * 3, (100.0 * batch,) * 3, 0.0, 1.0, 0.0
+        )
+        for type_, slower in (("A", 1), ("B", 2))
+        for tp in (1, 2)
+        for batch in (1, 2, 4, 8)
+    }
+    problem = PlanProblem(
+        MixedCluster(
+            (Host("a", "A", 3, 12.0, 50.0, 0), Host("b", "B", 5, 12.0, 50.0, 0)), {"A": 80.0, "B": 80.0}
+        ),
+        ProfileSet(times, ProfileKey("A", 1, 1), (1e8,) * 3, memory_has_states=False),
+        ("A", "B"),
+        gbs=2,
+        hidden=8192,
+        sequence=4096,
+        vocabulary=1000,
+        allow_mixed_stages=True,
+    )
+    optimum = ExactPlanner().plan(problem, "strict", Limits(keep=1))
+    found = AnytimePlanner().plan(problem, "strict", Limits(keep=1))
+    assert optimum.cost is not None
+    assert optimum.cost.cost_ms == pytest.approx(49.86870912)
+    assert found.bound_ms is not None
+    assert found.bound_ms <= 49.86870912

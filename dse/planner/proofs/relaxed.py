@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dse.planner.costs import Infeasible
+from dse.planner.costs.ranks import Ranks
 from dse.planner.costs.rule import Placement
 from dse.planner.costs.strict import StrictRule, link_gbps, reduction_gbps
 from dse.planner.problem import PlanProblem
@@ -66,7 +67,7 @@ class BestPlaces:
                     if start + size < gpus:
                         same = ranks.types[start + size] == type_
                         best = self.within_gbps if same else self.across_gbps
-                        gbps = link_gbps(problem, ranks, start, size + 1)
+                        gbps = _fastest_link_gbps(problem, ranks, start, size)
                         best[type_, size] = max(gbps, best[type_, size])
                     place = (type_, start - begin[type_], size)
                     if place in seen:
@@ -78,6 +79,19 @@ class BestPlaces:
                             key = (type_, size, tp)
                             self.reduction_gbps[key] = max(gbps, self.reduction_gbps.get(key, 0.0))
                 size *= 2
+
+
+def _fastest_link_gbps(problem: PlanProblem, ranks: Ranks, start: int, size: int) -> float:
+    """Return the fastest link to a stage that begins right after, of any size.
+
+    Hosts may be linked faster than GPUs inside one: then the next stage does best to leave the host.
+    """
+    here = ranks.host_of[start]
+    leaving = next(
+        (rank for rank in range(start + size, problem.cluster.gpus) if ranks.host_of[rank] != here), None
+    )
+    near = link_gbps(problem, ranks, start, size + 1)
+    return near if leaving is None else max(near, link_gbps(problem, ranks, start, leaving - start + 1))
 
 
 class RelaxedWays:

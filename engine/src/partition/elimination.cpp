@@ -161,6 +161,7 @@ bool has_no_limits(const Problem& problem) {
 }
 
 Labels least_mapping(const Problem& problem, double most_work, const std::function<bool()>& expired) {
+    if (problem.devices == 1) return Labels(problem.nodes, 0);
     Order order = least_degree_order(problem, most_work);
     if (order.work > most_work) return {};
     return Elimination(problem, std::move(order)).run(expired);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace dse::partition {
@@ -17,7 +18,8 @@ public:
     void reset(double largest) {
         std::fill(bucket_.begin(), bucket_.end(), kNone);
         std::fill(std::begin(head_), std::end(head_), kNone);
-        scale_ = largest > 0 ? kHalf / largest : 0;
+        // Finite even for the smallest gains: 0 times infinity is no bucket.
+        scale_ = largest > 0 ? std::min(kHalf / largest, std::numeric_limits<double>::max()) : 0;
         top_ = -1;
     }
     void clear() {

@@ -99,29 +99,30 @@ private:
         std::array<double, kMostSlots + 1> to_block{};
         std::array<std::uint32_t, kMostSlots + 1> bits{};
         std::vector<std::uint8_t> near;
-        double all = 0;
         for (std::size_t s = 0; s < slots_.size(); ++s) {
             const std::uint8_t b = state.block[s];
             bits[b] |= 1U << s;
             if (to_slot[s] <= 0) continue;
             if (to_block[b] == 0) near.push_back(b);
             to_block[b] += to_slot[s];
-            all += to_slot[s];
         }
         const double rest = plan_.rest.empty() ? 0.0 : plan_.rest[placed_];
         const auto own = static_cast<std::uint8_t>(slots_.size());
         const std::uint32_t sets = 1U << near.size();
         for (std::uint32_t set = 0; set < sets; ++set) {
-            double weight = graph_.weight[v], off = set + 1 == sets ? 0.0 : all;
+            double weight = graph_.weight[v],
+                   off = 0;  // a sum, for a difference of large costs loses small ones
             std::uint32_t joined = 0;
             for (std::size_t k = 0; k < near.size(); ++k) {
-                if ((set >> k & 1U) == 0) continue;
+                if ((set >> k & 1U) == 0) {
+                    off += to_block[near[k]];
+                    continue;
+                }
                 weight += state.weight[near[k]];
                 joined |= bits[near[k]];
-                if (off > 0) off -= to_block[near[k]];
             }
             if (set != 0 && weight > limit_) continue;
-            const double cost = state.cost + std::max(0.0, off);
+            const double cost = state.cost + off;
             if (cost + rest >= plan_.upper) continue;
             PieceState& after = grown.emplace_back(state);
             after.cost = cost;

@@ -261,7 +261,7 @@ private:
             const std::size_t full = at(target.device);
             move(v, full);
             if (fits(load_[full], limit_)) {
-                if (sum > 1e-9 * (1 + std::abs(target.gain))) return true;
+                if (sum > 1e-9 * (1 + std::abs(target.gain)) && all_fit_after(moves)) return true;
                 break;
             }
             target = {};
@@ -275,6 +275,12 @@ private:
         }
         for (std::size_t k = moves.size(); k-- > 0;) move(moves[k].first, at(moves[k].second));
         return false;
+    }
+
+    /// A device on the way may still be too heavy: a node lighter than the one that came has left it.
+    bool all_fit_after(const std::vector<std::pair<std::uint32_t, std::int32_t>>& moves) const {
+        return std::all_of(moves.begin() + 1, moves.end(),
+                           [&](const auto& moved) { return fits(load_[at(moved.second)], limit_); });
     }
 
     static bool was_moved(const std::vector<std::pair<std::uint32_t, std::int32_t>>& moves, std::uint32_t v) {

@@ -74,6 +74,15 @@ double Ranks::strict_link_gbps(std::uint32_t start, std::uint32_t count) const {
     return gbps;
 }
 
+double Ranks::fastest_link_gbps(std::uint32_t start, std::uint32_t count) const {
+    // Hosts may be linked faster than GPUs inside one: then the next group does best to leave the host.
+    const std::uint32_t end = static_cast<std::uint32_t>(host_of_.size());
+    std::uint32_t leaving = start + count;
+    while (leaving < end && host_of_[leaving] == host_of_[start]) ++leaving;
+    const double near = strict_link_gbps(start, count + 1);
+    return leaving < end ? std::max(near, strict_link_gbps(start, leaving - start + 1)) : near;
+}
+
 double Ranks::strict_reduction_gbps(std::uint32_t start, std::uint32_t count, std::uint32_t tp) const {
     const std::uint32_t first = host_of_[start];
     std::vector<std::uint32_t> crossing(host_of_[start + count - 1] - first + 1, 0);

@@ -37,6 +37,9 @@ public:
     /// The slowest link among consecutive ranks, strict.
     double strict_link_gbps(std::uint32_t start, std::uint32_t count) const;
 
+    /// The fastest of these from a group to one that begins right after it, of any size, strict.
+    double fastest_link_gbps(std::uint32_t start, std::uint32_t count) const;
+
 private:
     double uplink_gbps(const Host& host, bool several_islands) const;
 

@@ -34,7 +34,7 @@ BestPlaces best_places(const Problem& problem, const std::vector<std::unique_ptr
                 if (const std::uint32_t next = start + size; next < gpus) {
                     auto& best = order->type(next) == type ? places.within_gbps : places.across_gbps;
                     double& gbps = best[type][log2_size];
-                    gbps = std::max(gbps, order->strict_link_gbps(start, size + 1));
+                    gbps = std::max(gbps, order->fastest_link_gbps(start, size));
                 }
                 bool& known = seen[{type, start - begin[type], size}];
                 if (known) continue;
