@@ -9,8 +9,6 @@ ENGINE := $(shell find engine -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists
 SYSTEM ?= system1
 MODEL ?= llama70b
 JOBS ?= 2
-# Tests often wait, for Ray and for browsers: one more than the machine has cores.
-TEST_JOBS ?= 3
 GOLDEN ?= tests/golden
 FUZZ_SECONDS ?= 160
 FUZZ_COMPILER ?= $(or $(shell command -v clang++),$(shell command -v c++))
@@ -108,16 +106,16 @@ fuzz: $(STAMP)  ## the readers of files on mutated input, FUZZ_SECONDS each; lib
 		build/fuzz/corpus/{} engine/fuzz/seeds/{} engine/tests/regressions/{}'
 
 unit: $(STAMP)  ## pytest
-	$(BIN)/python -m pytest -n $(TEST_JOBS)
+	$(BIN)/python -m pytest -n $(JOBS)
 
 coverage: $(STAMP)  ## pytest with coverage of dse/, which takes a third longer
-	$(BIN)/python -m pytest -n $(TEST_JOBS) --cov --cov-report=term
+	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
 
 chaos: $(STAMP)  ## kills and Ctrl-C at random moments: no row lost or doubled, always one line; takes minutes
 	$(BIN)/python tests/sweeps/chaos.py
 
 nightly: $(STAMP)  ## the shortcut against the general engine on tens of thousands of random points
-	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(TEST_JOBS) tests/simulators
+	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(JOBS) tests/simulators
 
 sanitize: build/asan/.clean build/tsan/.clean  ## the engine's tests under ASan + UBSan and under TSan
 
