@@ -93,6 +93,21 @@ class Slow(Simulator):
         return NativeSimulator().simulate(workload, system)
 
 
+class Gathers(Slow):
+    """Leaves the id of its process, and waits until `processes` processes did, two minutes at most."""
+
+    def __init__(self, folder: str, processes: int) -> None:
+        super().__init__(0.02, folder)
+        self._processes = processes
+
+    def simulate(self, workload: Workload, system: SystemSpec) -> Outcome:
+        outcome = super().simulate(workload, system)
+        until = time.monotonic() + 120
+        while len(list(Path(self._folder).iterdir())) < self._processes and time.monotonic() < until:
+            time.sleep(0.02)
+        return outcome
+
+
 class Broken(Simulator):
     def simulate(self, workload: Workload, system: SystemSpec) -> Outcome:
         del workload, system
