@@ -5,10 +5,14 @@ The names in `__all__` are the library (docs/library.md); each is imported when 
 
 from __future__ import annotations
 
-from dse import signals as _signals
+from dse import start as _start
 
-if _signals.is_command():  # before anything else is loaded; importing dse as a library changes nothing
-    _signals.guard()
+if _start.is_command():  # before anything else is loaded; importing dse as a library changes nothing
+    _start.answer_signals()
+
+    from dse.signals import guard as _guard
+
+    _guard()
 
 from typing import TYPE_CHECKING, Any
 

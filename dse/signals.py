@@ -132,14 +132,6 @@ def guard() -> None:
         _command = _Command()
 
 
-def is_command() -> bool:
-    """Whether Python is looking for a module of `python -m dse.<verb>`; then nothing else is loaded yet."""
-    if sys.argv[:1] != ["-m"] or len(sys.orig_argv) < len(sys.argv):
-        return False
-    name = sys.orig_argv[-len(sys.argv)].removeprefix("-m")  # also written in one word
-    return name.split(".")[0] == "dse" and name.count(".") <= 1
-
-
 @contextlib.contextmanager
 def putting_away(line: str | None = None) -> Iterator[None]:
     """While the block runs, a signal raises KeyboardInterrupt; the process ends when the block has been left.

@@ -149,7 +149,8 @@ def test_commands_handle_signals_before_they_load_anything(verb: str, tmp_path: 
     )
     modules = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line]
     ours = [name for name in modules if name.split(".")[0] in ("dse", "numpy", "yaml", "hydra", "omegaconf")]
-    assert ours[:2] == ["dse.signals", "dse"]
+    assert ours[:3] == ["dse.start", "dse.signals", "dse"]
+    assert modules[modules.index("runpy") + 1 :][:2] == ["__future__", "dse.start"]
 
 
 def running(arguments: Sequence[str], folder: Path, **options: object) -> subprocess.Popen[str]:
@@ -171,3 +172,38 @@ def test_a_job_that_ignores_ctrl_c_goes_on_ignoring_it(tmp_path: Path) -> None:
         os.kill(command.pid, signal.SIGINT)
         time.sleep(0.02)
     assert command.returncode == 0
+
+
+# The signal comes while the named module is about to be loaded for the first time.
+SIGNALS_ITSELF = """
+import os, sys
+
+def signals_itself(event, arguments):
+    if event == "import" and arguments[0] == "{module}" and "dse" in sys.modules:
+        os.kill(os.getpid(), {number})
+
+sys.addaudithook(signals_itself)
+"""
+
+
+@pytest.mark.parametrize("module", ["signal", "typing", "dse.signals", "dse.errors", "hydra", "pyarrow"])
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+@pytest.mark.parametrize("is_script", [True, False])
+def test_a_signal_while_a_command_is_loading_is_one_line(
+    tmp_path: Path, module: str, number: signal.Signals, code: int, is_script: bool
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SIGNALS_ITSELF.format(module=module, number=int(number)))
+    script = tmp_path / "dse"  # as pip writes it for a console script
+    script.write_text("import sys\nfrom dse.__main__ import main\nsys.exit(main())\n")
+    done = subprocess.run(
+        [sys.executable, *([str(script), "sweep"] if is_script else ["-m", "dse.sweep"]), *TINY],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
+    )
+    assert (done.returncode, done.stdout) == (code, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("interrupted")

@@ -1,0 +1,32 @@
+"""Ctrl-C and SIGTERM until `dse.signals` is loaded: one line and exit code 130 or 143.
+
+Imports only what Python has loaded by then: during each import more, Ctrl-C would be a traceback.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found,unused-ignore]  # `signal` itself loads more first
+import os
+import sys
+
+
+def is_command() -> bool:
+    """Whether this process is `dse` or `python -m dse.<verb>`, of which nothing else is loaded yet."""
+    if sys.argv[:1] != ["-m"]:
+        return sys.argv[:1] != [] and os.path.basename(sys.argv[0]) == "dse"  # noqa: PTH119  # pathlib is not loaded
+    if len(sys.orig_argv) < len(sys.argv):
+        return False
+    name = sys.orig_argv[-len(sys.argv)].removeprefix("-m")  # also written in one word
+    return name.split(".")[0] == "dse" and name.count(".") <= 1
+
+
+def _end(number: int, _frame: object) -> None:
+    os.write(2, b"interrupted\n")
+    os._exit(128 + number)
+
+
+def answer_signals() -> None:
+    """End the process with a line at a signal; Ctrl-C stays ignored where it is."""
+    if _signal.getsignal(_signal.SIGINT) is not _signal.SIG_IGN:
+        _signal.signal(_signal.SIGINT, _end)
+    _signal.signal(_signal.SIGTERM, _end)
