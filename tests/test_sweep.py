@@ -212,7 +212,7 @@ def test_an_axis_with_an_impossible_value_ends_every_search_at_the_start(tmp_pat
         done = run_dse("sweep", *TINY, "results_dir=results", search, *samples, axis, cwd=tmp_path)
         assert done.code == 2
         assert "error: system.network.0.bandwidth_gbps is 0.0; it must be a number greater" in done.err
-        assert not list((tmp_path / "results").rglob("part-*"))
+        assert not list((tmp_path / "results").glob("*"))
 
 
 def test_a_sweep_over_axes_answers_with_the_optimum_against_them(tmp_path: Path) -> None:

@@ -89,6 +89,12 @@ class StudyStore(Generic[Row]):
                 )
         return store
 
+    def remove_if_empty(self) -> None:
+        """Remove the folder of a study into which nothing has been written."""
+        with contextlib.suppress(OSError):
+            (self.folder / SWEEPS_FOLDER).rmdir()
+            self.folder.rmdir()
+
     def exists(self) -> bool:
         """Whether the folder is there.
 

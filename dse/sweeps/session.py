@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dse.config import Config, resolved_yaml
+from dse.errors import InputError
 from dse.executors import Executor, make_executor
 from dse.executors.local import usable_cores
 from dse.search import Search, make_search
@@ -64,7 +65,17 @@ class Session:
         search = make_search(config, lambda: design_points(config))
         enumerable = config.search.name == "exhaustive"
         found = survey(design_points(config), known) if enumerable else None
+        is_new = not store.exists()
         store = StudyStore.create(folder)
+        try:
+            return self._add_to(store, known, search, found)
+        except InputError:
+            if is_new:
+                store.remove_if_empty()  # refused before anything was written down
+            raise
+
+    def _add_to(self, store: StudyStore, known: set[str], search: Search, found: Survey | None) -> Swept:
+        config = self.config
         for note in missing_degrees(config, self.command):
             self.say(f"note: {note}")
         others = foreign_inputs(config, store) if known and (found is None or not found.stored) else ""
