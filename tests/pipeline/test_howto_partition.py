@@ -1,4 +1,4 @@
-"""The how-to from measured links to a trained pipeline: its commands run in order, and write in results/ alone."""
+"""The how-to on partitions: its commands run in order, and write in results/ alone."""
 
 from __future__ import annotations
 
