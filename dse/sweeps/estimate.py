@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dse.cancellation import Cancellation, cancellable
 from dse.points import DesignPoint, evaluate
+from dse.strategies import is_feasible
 
 BUDGET_S = 1.5
 """Seconds of wall time for all points of an estimate; what else it does takes milliseconds."""
@@ -16,6 +17,8 @@ PROBES = 4
 """Points of a kind that are tried, at most."""
 
 _PREDICTION = 500  # operations of a pipeline that take as long as the rest of a prediction
+_SLOW = 4.0  # times what is expected: then a point is one of the slow ones of its kind
+_LEAST_LIMIT_S = 0.1
 _SPREAD = 2.0  # between what is measured, or extrapolated from shallower kinds, and what may come
 
 
@@ -32,11 +35,27 @@ def cost_units(point: DesignPoint) -> int:
     return model.num_layers * model.micro_batches_on(strategy.dp, strategy.pp) * ranks
 
 
+def slow_ranks(point: DesignPoint) -> int:
+    """Return how many times its units a point costs where symmetry cannot be proven; 1 if that is not likely.
+
+    Gathered weights end beside messages between stages: in some of these pipelines in the same tick, whose
+    order may differ between ranks, so that every rank is simulated (docs/simulator.md).
+    """
+    model, system, strategy = point.scenario.model, point.scenario.system, point.strategy
+    if point.scenario.is_predicted or not strategy.weight_sharded or strategy.pp == 1:
+        return 1
+    return system.npus if model.micro_batches_on(strategy.dp, strategy.pp) > 1 else 1
+
+
 @dataclass
 class Kind:
-    """Points that cost about the same: how many, what each costs in units, and some, evenly spread."""
+    """Points that cost about the same: how many, what each costs in units, and some, evenly spread.
+
+    Some may cost `slow_ranks` times as much.
+    """
 
     units: int
+    slow_ranks: int = 1
     count: int = 0
     probes: list[DesignPoint] = field(default_factory=list)
     _stride: int = 1
@@ -49,6 +68,18 @@ class Kind:
             if self.count % self._stride == 0:
                 self.probes.append(point)
         self.count += 1
+
+
+def of_feasible(kind: Kind) -> Kind:
+    """Return a kind without infeasible points, which take no time, by their share of its probes."""
+    probes = [point for point in kind.probes if _is_feasible(point)]
+    count = round(kind.count * len(probes) / len(kind.probes))
+    return replace(kind, probes=probes, count=count)
+
+
+def _is_feasible(point: DesignPoint) -> bool:
+    on = point.scenario
+    return on.is_predicted or is_feasible(on.model, point.strategy, on.resolved_divisibility)
 
 
 @dataclass(frozen=True)
@@ -97,48 +128,86 @@ def estimate(
     """Estimate the wall time of a `share` of the points on so many cores, from up to `probes` of each kind.
 
     Kinds are tried from the cheapest to the dearest, as long as what is known says that the next point ends
-    within the budget; what dearer kinds cost is extrapolated from the dearest one that was tried. `measure`
-    returns the CPU seconds of a point, or None if it took longer than the seconds that were left; `clock` is
-    the time of the wall.
+    within the budget; what dearer kinds cost is extrapolated from the dearest one that was tried. A point
+    that may be slow is given up when it turns out to be. `measure` returns the CPU seconds of a point, or
+    None if it took longer than the seconds it got; `clock` is the time of the wall.
     """
-    kinds = sorted(kinds, key=lambda kind: kind.units)
+    kinds = sorted(map(of_feasible, kinds), key=lambda kind: (kind.units, kind.slow_ranks))
     until = clock() + BUDGET_S
     seconds: list[list[float]] = [[] for _ in kinds]
-    given_up: set[int] = set()
+    given_up = [0] * len(kinds)
     wall_per_unit = 0.0
     for turn in range(probes):
         for number, kind in enumerate(kinds):
             if turn >= len(kind.probes):
                 continue
             began = clock()
-            if began + wall_per_unit * kind.units > until or began >= until:
+            expected = wall_per_unit * kind.units
+            if began + expected > until or began >= until:
                 break  # and so would be those that cost more
-            took = measure(kind.probes[turn], until - began)
+            limit = until - began
+            if kind.slow_ranks > 1:
+                limit = min(limit, max(_SLOW * expected, _LEAST_LIMIT_S))
+            took = measure(kind.probes[turn], limit)
             if took is None:
-                given_up.add(number)
-            seconds[number].append(until - began if took is None else took)
-            wall_per_unit = max(wall_per_unit, (clock() - began) / kind.units)
+                given_up[number] += 1
+            if took is not None or kind.slow_ranks == 1:
+                seconds[number].append(limit if took is None else took)
+                wall_per_unit = max(wall_per_unit, (clock() - began) / kind.units)
     if len(seconds[0]) > 1:
         del seconds[0][0]  # the first point of all pays for what is loaded once
-    low = likely = high = slowest = 0.0
-    extrapolated = 0
+    may_be_slow = [number for number, kind in enumerate(kinds) if kind.slow_ranks > 1]
+    slow = sum(given_up[number] for number in may_be_slow)
+    tried = slow + sum(len(seconds[number]) for number in may_be_slow)
+    total = Costs()
     per_unit = 0.0
-    for number, (kind, known) in enumerate(zip(kinds, seconds, strict=True)):
-        mean = sum(known) / len(known) if known else per_unit * kind.units
-        least, most = mean / _SPREAD, mean * _SPREAD
+    for kind, known, gave_up in zip(kinds, seconds, given_up, strict=True):
         if known:
-            per_unit = mean / kind.units
-            least, most = min(*known, least), max(*known, most)
-        if not known or number in given_up:
-            most *= _SPREAD
-            extrapolated += kind.count
-        low, likely, high = low + kind.count * least, likely + kind.count * mean, high + kind.count * most
-        slowest = max(slowest, mean)
+            per_unit = sum(known) / len(known) / kind.units
+        total.add(kind, known, per_unit, gave_up=bool(gave_up) and kind.slow_ranks == 1)
+        if slow and kind.slow_ranks > 1:
+            total.add_slow(kind, per_unit, slow, tried)
     points = sum(kind.count for kind in kinds) * share
     used = max(1.0, min(cores, points))
     # No number of cores makes the slowest kind of point shorter.
-    low, likely, high = (max(total * share / used, slowest) for total in (low, likely, high))
-    return Estimate(low, likely, high, extrapolated)
+    low, likely, high = (
+        max(seconds * share / used, total.slowest) for seconds in (total.low, total.likely, total.high)
+    )
+    return Estimate(low, likely, high, total.extrapolated)
+
+
+@dataclass
+class Costs:
+    """CPU seconds of all points so far: at least, likely, at most, and of the slowest kind of point."""
+
+    low: float = 0.0
+    likely: float = 0.0
+    high: float = 0.0
+    slowest: float = 0.0
+    extrapolated: int = 0
+
+    def add(self, kind: Kind, known: list[float], per_unit: float, *, gave_up: bool) -> None:
+        """Add the points of a kind, by the seconds of those that are known."""
+        mean = sum(known) / len(known) if known else per_unit * kind.units
+        least, most = mean / _SPREAD, mean * _SPREAD
+        if known:
+            least, most = min(*known, least), max(*known, most)
+        if not known or gave_up:
+            most *= _SPREAD
+            self.extrapolated += kind.count
+        self._add(kind.count, least, mean, most)
+
+    def add_slow(self, kind: Kind, per_unit: float, slow: int, tried: int) -> None:
+        """Add what slow points of a kind cost, which `slow` of `tried` ones were: a share known from few."""
+        seconds = per_unit * kind.units * kind.slow_ranks
+        least, most = slow / (tried + 1) / _SPREAD, (slow + 1) / (tried + 1) * _SPREAD
+        self._add(kind.count, seconds * least, seconds * slow / tried, seconds * most)
+
+    def _add(self, count: int, least: float, mean: float, most: float) -> None:
+        self.low += count * least
+        self.likely += count * mean
+        self.high += count * most
+        self.slowest = max(self.slowest, mean)
 
 
 def _duration(seconds: float) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dse.points import DesignPoint, evaluate, scenario_of
 from dse.studies.history import key_digits
-from dse.sweeps.estimate import PROBES, Estimate, Kind, cost_units, estimate
+from dse.sweeps.estimate import PROBES, Estimate, Kind, cost_units, estimate, slow_ranks
 
 if TYPE_CHECKING:
     from dse.config import Config
@@ -51,7 +51,7 @@ class Survey:
 def survey(points: Iterator[DesignPoint], known: set[str]) -> Survey:
     """Count points against the keys that are stored."""
     total = missing = 0
-    kinds: dict[tuple[int, int], Kind] = {}
+    kinds: dict[tuple[int, int, int], Kind] = {}
     keys: list[str] = []
     is_external = False
     digits = bytearray()
@@ -66,8 +66,8 @@ def survey(points: Iterator[DesignPoint], known: set[str]) -> Survey:
         keys.clear()
         missing += 1
         is_external = is_external or point.scenario.is_external
-        units = cost_units(point)
-        kinds.setdefault((units, point.strategy.pp), Kind(units)).add(point)
+        units, ranks = cost_units(point), slow_ranks(point)
+        kinds.setdefault((units, ranks, point.strategy.pp), Kind(units, ranks)).add(point)
     return Survey(total, total - missing, tuple(kinds.values()), keys, is_external, bytes(digits))
 
 

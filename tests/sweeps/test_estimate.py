@@ -10,7 +10,16 @@ from commands import TINY, run_ok
 from dse.config import compose_config
 from dse.points import DesignPoint
 from dse.sweeps import design_points, estimated, survey
-from dse.sweeps.estimate import BUDGET_S, Estimate, Kind, cost_units, estimate
+from dse.sweeps.estimate import (
+    BUDGET_S,
+    Estimate,
+    Kind,
+    _is_feasible,
+    cost_units,
+    estimate,
+    of_feasible,
+    slow_ranks,
+)
 
 REALISTIC = ["model=llama70b", "system=system1", "space=full", "model.fidelity=realistic"]
 
@@ -38,15 +47,15 @@ def kinds_of(overrides: list[str]) -> list[Kind]:
 
 
 def test_a_kind_is_its_layers_micro_batches_and_stages() -> None:
-    kinds = sorted(kinds_of(REALISTIC), key=lambda kind: kind.units)
-    assert [(kind.units, kind.count) for kind in kinds] == [
-        (80, 112),
-        (640, 84),
-        (1280, 60),
-        (2560, 40),
-        (5120, 24),
-        (10240, 12),
-        (20480, 4),
+    kinds = sorted(kinds_of(REALISTIC), key=lambda kind: (kind.units, kind.slow_ranks))
+    assert [(kind.units, kind.slow_ranks, kind.count) for kind in kinds] == [
+        (80, 1, 112),
+        *((640, 1, 42), (640, 64, 42)),
+        *((1280, 1, 30), (1280, 64, 30)),
+        *((2560, 1, 20), (2560, 64, 20)),
+        *((5120, 1, 12), (5120, 64, 12)),
+        *((10240, 1, 6), (10240, 64, 6)),
+        *((20480, 1, 2), (20480, 64, 2)),
     ]
     assert [kind.units for kind in kinds_of(["model=tiny", "system=torus_4x4"])] == [4]
 
@@ -68,10 +77,10 @@ def test_probes_are_few_and_spread_over_all_points_of_a_kind() -> None:
 def test_the_cheapest_kind_is_tried_first_and_no_point_that_may_not_end_in_time() -> None:
     machine = Machine(unit_s=0.0002)  # the deepest kind takes 4.1 s, the next one 2 s, then 1, 0.5, 0.26
     answer = estimate(kinds_of(REALISTIC), 1, measure=machine.measure, clock=machine.clock)
-    assert [cost_units(point) for point in machine.tried[:5]] == [80, 640, 1280, 2560, 80]
+    tried = [cost_units(point) for point in machine.tried[:8]]
+    assert tried == [80, 640, 640, 1280, 1280, 2560, 80, 640]
     assert machine.now - 100 <= BUDGET_S
-    assert answer.extrapolated == 24 + 12 + 4
-    true_s = 0.0002 * sum(kind.units * kind.count for kind in kinds_of(REALISTIC))
+    true_s = 0.0002 * sum(kind.units * kind.count for kind in map(of_feasible, kinds_of(REALISTIC)))
     assert answer.low_s < true_s < answer.high_s
     assert abs(answer.likely_s - true_s) < 1e-9
 
@@ -87,12 +96,42 @@ def test_another_load_of_the_machine_changes_what_is_tried_but_not_the_answer() 
     assert abs(answers[0].likely_s - answers[1].likely_s) < 1e-9
 
 
+class Uneven(Machine):
+    """As a machine on which tensor parallelism makes points slow that may be."""
+
+    def seconds(self, point: DesignPoint) -> float:
+        return self._unit_s * cost_units(point) * (slow_ranks(point) if point.strategy.tp > 1 else 1)
+
+    def measure(self, point: DesignPoint, limit_s: float) -> float | None:
+        self.tried.append(point)
+        seconds = self.seconds(point)
+        self.now += min(seconds, limit_s)
+        return seconds if seconds <= limit_s else None
+
+
+def test_points_that_cannot_be_simplified_are_given_up_soon_and_counted_by_their_share() -> None:
+    machine, plain = Uneven(35e-6), Machine(35e-6)
+    answer = estimate(kinds_of(REALISTIC), 1, measure=machine.measure, clock=machine.clock)
+    assert machine.now - 100 <= BUDGET_S
+    points = [point for point in design_points(compose_config(REALISTIC)) if _is_feasible(point)]
+    true_s = sum(machine.seconds(point) for point in points)
+    assert 200 < true_s < 250
+    assert answer.low_s < true_s < answer.high_s
+    assert estimate(kinds_of(REALISTIC), 1, measure=plain.measure, clock=plain.clock).high_s < 50
+
+
+def test_infeasible_points_cost_nothing() -> None:
+    kinds = {(kind.units, kind.slow_ranks): of_feasible(kind).count for kind in kinds_of(REALISTIC)}
+    assert kinds[80, 1] == 112
+    assert kinds[20480, 1] == kinds[20480, 64] == 0  # 64 stages of 80 layers
+
+
 def test_a_point_that_is_given_up_widens_the_range_and_is_the_last() -> None:
     machine = Machine(unit_s=1.0)  # even the cheapest point takes 80 s
     answer = estimate(kinds_of(REALISTIC), 1, measure=machine.measure, clock=machine.clock)
     assert len(machine.tried) == 1
     assert machine.now - 100 == BUDGET_S
-    assert answer.extrapolated == 336
+    assert answer.extrapolated == 304
     assert answer.high_s >= 4 * answer.likely_s
 
 
