@@ -27,7 +27,7 @@ def parser() -> ArgumentParser:
         nargs="*",
         type=Path,
         metavar="ROWS.csv",
-        help="tables with a row a run, see docs/accuracy.md (default: the published runs that dse brings)",
+        help="tables with a row per run, see docs/accuracy.md (default: the published runs that dse brings)",
     )
     parser.add_argument(
         "--accelerator",

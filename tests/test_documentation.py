@@ -34,6 +34,7 @@ FOLDERS = (
 )
 ALL_PAGES = [*PAGES, ROOT / "CHANGELOG.md", *(ROOT / folder / "README.md" for folder in FOLDERS)]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_IN_TABLE = re.compile(r"^\|[^|]*\| `(dse [^`]+)` \|", re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -42,9 +43,13 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def command_lines() -> list[str]:
-    """Those of all blocks but the newcomer's and the tutorials', which tests of their own run in order."""
+    """Those of all blocks but the newcomer's and the tutorials', which tests of their own run in order.
+
+    And those in the table of the README.
+    """
     pages = [page for page in ALL_PAGES if not page.name.startswith("tutorial")]
     bodies = [body for page in pages for body in blocks(page, "bash") if not body.startswith("git clone")]
+    bodies += _IN_TABLE.findall((ROOT / "README.md").read_text())
     return sorted({line for body in bodies for line in body.splitlines() if line.strip()})
 
 

@@ -22,7 +22,7 @@ PROBLEM_KEYS = {
     "chunks_per_npu": "chunks that an NPU has at first; of broadcast and reduce: in all (default 1)",
     "chunk_bytes": "bytes of a chunk (default 1048576)",
     "operation_bytes": "instead: bytes of the operation as a training simulator means it; rounded up",
-    "gb": "a GB/s is 1e9 (default) or gib = 2^30 bytes a second (default of a system)",
+    "gb": "a GB/s is 1e9 (default) or gib = 2^30 bytes per second (default of a system)",
     "occupancy": "a link is held until arrival: total (default), or while bytes enter: bandwidth",
     "clock": "times are floored to ps (default) or ns",
 }

@@ -22,7 +22,7 @@ MIRRORED = {"reduce_scatter": "all_gather", "reduce": "broadcast", "gather": "sc
 class LinkModel(NamedTuple):
     """How long a chunk takes on a link (section 2 of the specification of synthesis).
 
-    `gb`: a GB/s is 10^9 or 2^30 bytes a second. `occupancy`: the link is held until the chunk has arrived
+    `gb`: a GB/s is 10^9 or 2^30 bytes per second. `occupancy`: the link is held until the chunk has arrived
     (`total`), or while its bytes enter (`bandwidth`). `clock`: times are floored to ps or to whole ns.
     """
 

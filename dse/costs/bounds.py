@@ -112,7 +112,7 @@ def _layers_of(stage: int, layers: int, pp: int) -> int:
 
 
 def _speeds(strategy: Strategy, system: SystemSpec) -> set[tuple[float, float]]:
-    """Return operations and bytes a second: of each NPU, of the fastest with stages."""
+    """Return operations and bytes per second: of each NPU, of the fastest with stages."""
     speeds = set(npu_speeds(system))
     if strategy.pp == 1:
         return speeds

@@ -1,4 +1,4 @@
-"""Tables of measured training steps: one row a run, in CSV."""
+"""Tables of measured training steps: one row per run, in CSV."""
 
 from __future__ import annotations
 

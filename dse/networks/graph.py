@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LinkKind(NamedTuple):
-    """Latency and bandwidth, exactly as written; `LinkModel` says how many bytes a second a GB/s is."""
+    """Latency and bandwidth, exactly as written; `LinkModel` says how many bytes per second a GB/s is."""
 
     latency_ns: Fraction
     bandwidth_gbps: Fraction

@@ -28,8 +28,8 @@ DEVICE_KEYS = {
     "matrix": "what a CSV matrix holds: distance (default) or bandwidth, in GB/s",
     "speeds": "of the devices, such as [1,1,0.5]: a node takes weight / speed (default 1)",
     "memory": "of each device, a hard limit: 80GB, or a list (default: that of a system, else none)",
-    "tflops": "10^12 operations a second of a device of speed 1 (default: that of a system, else 1)",
-    "memory_gbps": "10^9 bytes a second of its memory (default: that of a system, else unlimited)",
+    "tflops": "10^12 operations per second of a device of speed 1 (default: that of a system, else 1)",
+    "memory_gbps": "10^9 bytes per second of its memory (default: that of a system, else unlimited)",
 }
 WEIGHT_KEYS = {
     "weight": "of a node: time, parameters, flops or memory (default: time; sharding_cost parameters)",

@@ -1,1 +1,1 @@
-"""Partitioned models of PyTorch as pipelines that train, one process a device; measured links and times."""
+"""Partitioned models of PyTorch as pipelines that train, one process per device; measured links and times."""

@@ -22,7 +22,7 @@ def parser() -> ArgumentParser:
     """The command line."""
     parser = ArgumentParser(
         prog=called_as("pipeline"),
-        description="Train a partitioned PyTorch model as a pipeline, one process a device; compare losses "
+        description="Train a partitioned PyTorch model as a pipeline, one process per device; compare losses "
         "and step times with one process, with FSDP and with the prediction; measure links between processes "
         "and times of operators. Needs the extra torch (docs/partition.md).",
     )

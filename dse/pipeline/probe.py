@@ -15,7 +15,7 @@ _WARM_UP = 3
 
 
 class Link(NamedTuple):
-    """What was measured from a process to another: latency in ns, bandwidth in GB/s (1e9 bytes a second)."""
+    """What was measured from a process to another: latency in ns, bandwidth in 1e9 bytes per second."""
 
     source: int
     destination: int

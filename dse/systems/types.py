@@ -20,7 +20,7 @@ def figures_of(types: Sequence[NpuType]) -> tuple[float, float]:
 
 
 def npu_speeds(system: SystemSpec) -> Iterator[tuple[float, float]]:
-    """Yield operations and bytes a second of NPUs, each speed at least once."""
+    """Yield operations and bytes per second of NPUs, each speed at least once."""
     # The last derating of an NPU counts.
     slow = {each.npu: (each.compute_factor, each.memory_factor) for each in system.deratings}
     first = 0

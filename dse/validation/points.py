@@ -102,7 +102,7 @@ def _expected(record: Mapping[str, Any], npus: int) -> Expected:
 
 
 def per_rank(metrics: Mapping[str, Any], npus: int) -> dict[int, dict[str, Any]]:
-    """Spread figures over ranks: a number holds for all, a list has an entry a rank, null: never finished."""
+    """Spread figures over ranks: a number is for all, a list has one per rank, null: never finished."""
     ranks: dict[int, dict[str, Any]] = {}
     for rank in range(npus):
         for key, value in metrics.items():

@@ -14,7 +14,7 @@ from dse.partition.sources.source import Rates
 
 @dataclass(frozen=True)
 class ClusterHost:
-    """A host of equal GPUs; bandwidths in 10^9 bytes a second, of a GPU inside and of the host's uplink."""
+    """A host of equal GPUs; bandwidths in 10^9 bytes per second, of a GPU inside and of the host's uplink."""
 
     name: str
     accelerator: str
@@ -30,7 +30,7 @@ def cluster_devices(
     """Return the GPUs of a cluster in the order of its hosts, and what the fastest one, of speed 1, does.
 
     Between two GPUs is the slowest link on the way, without latency: clusters say none. Speeds are shares of
-    the most operations a second of 16-bit numbers.
+    the most operations per second of 16-bit numbers.
 
     Raises:
         InputError: more GPUs than a matrix of all pairs can hold.

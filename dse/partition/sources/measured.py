@@ -27,7 +27,7 @@ def is_matrix(path: Path) -> bool:
 def read_matrix(path: Path, kind: str = "distance") -> Devices:
     """Read a square matrix, a row a line, values parted by commas; the diagonal is not used.
 
-    `bandwidth` is in GB/s (1e9 bytes a second): the distance is then 1 - S / max(S), a byte takes 1 / S ns.
+    `bandwidth` is in GB/s (1e9 bytes per second): the distance is then 1 - S / max(S), a byte takes 1 / S ns.
 
     Raises:
         InputError: a row of another length, a value that is no number from 0, or a bandwidth of 0.
@@ -66,7 +66,7 @@ def devices_of_matrix(matrix: Matrix, kind: str, name: str) -> Devices:
 
 
 def read_topology(path: Path, npus: int | None = None) -> Devices:
-    """Read a topology of links as `dse.synthesize` does; 1 GB/s is 1e9 bytes a second."""
+    """Read a topology of links as `dse.synthesize` does; 1 GB/s is 1e9 bytes per second."""
     return devices_of_links(read_link_graph(path, npus), str(path), gb_bytes=10**9)
 
 

@@ -16,7 +16,7 @@ def system_devices(system: SystemSpec) -> tuple[Devices, Rates]:
     """Return the devices of a system, and what one of speed 1 does.
 
     A switch is a node of the network: messages pass it on. Deratings of compute are speeds. A GB/s of a
-    system's network is 2^30 bytes a second.
+    system's network is 2^30 bytes per second.
 
     Raises:
         InputError: more NPUs than a matrix of all pairs can hold.
