@@ -163,7 +163,8 @@ def test_bad_points_are_rows(tmp_path: Path) -> None:
     assert "needs dp*tp*sp*pp = 4 NPUs, but system system1 has 16" in rows[1, 1].reason
     assert rows[4, 1].reason.startswith("16 of 16 ranks never finish; rank 0: all-reduce node")
     assert "no point is ok" in out
-    assert "8 points: 0 ok, 6 infeasible, 2 deadlock" in out
+    order = "(see system.issue_order in docs/simulator.md)"
+    assert f"8 points: 0 ok, 6 infeasible, 2 deadlock {order}" in out
 
 
 def test_pipelines_and_sharded_weights_are_axes_too(tmp_path: Path) -> None:

@@ -225,10 +225,14 @@ def _exact_bytes(size_bytes: int) -> str:
 
 
 def _counts(counts: Mapping[Status, int]) -> str:
-    """Such as "56 points: 54 ok, 1 infeasible, 1 deadlock"; what does not occur is left out, except ok."""
+    """Such as "56 points: 54 ok, 2 infeasible"; what does not occur is left out, except ok.
+
+    Where ranks deadlock, it names the key that says in which order they start collectives.
+    """
     total = sum(counts.values())
     shown = [f"{count} {status}" for status, count in counts.items() if count or status == "ok"]
-    return f"{total} point{'' if total == 1 else 's'}: {', '.join(shown)}"
+    order = " (see system.issue_order in docs/simulator.md)" if counts.get("deadlock") else ""
+    return f"{total} point{'' if total == 1 else 's'}: {', '.join(shown)}{order}"
 
 
 def align(lines: Sequence[Line]) -> list[str]:

@@ -38,7 +38,7 @@ under 80.00 GB (80000000000 bytes)
   best                8   1   8   1    no      yes    4.088 s   67.02 GB      4.6     92.2    -       -
   runner-up +10.1 %   8   1   8   1   yes      yes      4.5 s   67.02 GB      4.2     92.2    -       -
 
-6 points: 3 ok, 2 infeasible, 1 deadlock"""
+6 points: 3 ok, 2 infeasible, 1 deadlock (see system.issue_order in docs/simulator.md)"""
 
 EXACT = """\
                      dp  tp  sp  pp  fsdp     act.   wall time          peak  exposed  compute  MFU  tokens
@@ -101,7 +101,9 @@ def test_when_nothing_fits_the_smallest_peak_memory_is_named() -> None:
 def test_when_no_point_is_ok_the_table_says_so_and_counts_why() -> None:
     text = render(select(FAILED, memory_cap_bytes=80_000_000_000))
     assert text.count("  no point is ok\n") == 2
-    assert text.endswith("\n3 points: 0 ok, 2 infeasible, 1 deadlock")
+    assert text.endswith(
+        "\n3 points: 0 ok, 2 infeasible, 1 deadlock (see system.issue_order in docs/simulator.md)"
+    )
 
 
 def test_a_single_point_has_no_runner_up_and_values_that_are_missing_are_dashes() -> None:
