@@ -12,7 +12,7 @@ from dse.models import ModelSpec
 from dse.models.traces import untraceable
 from dse.points import Scenario
 from dse.points.inputs import model_json, system_json
-from dse.systems import SystemSpec
+from dse.systems import SystemSpec, algorithm_of
 
 _GRAPH_FILES = ("file", "routes")
 MOST_NPUS = 512
@@ -67,7 +67,7 @@ def _system_problem(system: SystemSpec) -> str:
         name
         for names in vars(system.collectives).values()
         for name in names
-        if name.lower().endswith("synthesized")
+        if algorithm_of(name)[0].lower().endswith("synthesized")
     ]
     if algorithms:
         return (

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dse.systems import SystemSpec
+from dse.systems import OVER_ALL_NPUS, PER_DIMENSION, SystemSpec, algorithm_of
 
-PER_DIMENSION = "synthesized"
-OVER_ALL_NPUS = "oneSynthesized"
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
 def names_for_engine(names: Sequence[str], dimensions: int) -> list[str]:
     """Return a list of algorithms as the engine reads it: `synthesized` alone is over all dimensions."""
-    if dimensions > 1 and list(names) == [PER_DIMENSION]:
+    plain = [algorithm_of(name)[0] for name in names]
+    if dimensions > 1 and plain == [PER_DIMENSION]:
         return [OVER_ALL_NPUS]
-    return list(names)
+    return plain
+
+
+def synthesizer_of(names: Sequence[str]) -> str | None:
+    """Return the synthesizer that a list of algorithms names first, None if it leaves the choice."""
+    return next((chosen for _, chosen in map(algorithm_of, names) if chosen is not None), None)
 
 
 def uses_synthesis(system: SystemSpec) -> bool:
     """Whether some collective of a system is synthesised."""
     lists = (getattr(system.collectives, name) for name in COLLECTIVES)
-    return any(name in (PER_DIMENSION, OVER_ALL_NPUS) for names in lists for name in names)
+    return any(algorithm_of(name)[0] in (PER_DIMENSION, OVER_ALL_NPUS) for names in lists for name in names)

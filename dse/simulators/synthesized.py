@@ -17,8 +17,9 @@ from dse.collectives.replay import Replay
 from dse.collectives.ways import reached
 from dse.errors import InputError
 from dse.networks import LinkGraph, LinkKind
-from dse.simulators.algorithms import COLLECTIVES, OVER_ALL_NPUS, PER_DIMENSION, names_for_engine
-from dse.systems import SystemSpec
+from dse.simulators.algorithms import COLLECTIVES, names_for_engine, synthesizer_of
+from dse.strategies import InfeasibleStrategy
+from dse.systems import OVER_ALL_NPUS, PER_DIMENSION, SystemSpec
 from dse.systems.links import link_graph
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Need:
     """A collective among NPUs that is to be synthesised, on a graph whose first nodes are its members.
 
     `scope` and `index` say whose it is to the engine; `devices` are the graph's nodes in the network, none
-    for the lines of a dimension, which all are alike.
+    for the lines of a dimension, which all are alike. `synthesizer` is that of its name, if it has one.
     """
 
     collective: str
@@ -50,6 +51,7 @@ class Need:
     index: int
     graph: LinkGraph
     devices: tuple[int, ...] = ()
+    synthesizer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,14 @@ def add_schedules(config: _engine.SystemConfig, system: SystemSpec, workload: _e
 
     Raises:
         InputError: there is no way between two NPUs, or schedules per dimension on a network with faults.
+        InfeasibleStrategy: a group's links are none that the chosen synthesizer can take.
     """
     for need in needs(system, workload):
         config.add_synthesized(
             need.collective,
             need.scope,
             need.index,
-            schedules_for(need.collective, need.graph).native,
+            schedules_for(need.collective, need.graph, need.synthesizer).native,
             list(need.devices),
         )
 
@@ -88,7 +91,7 @@ def quality_of_schedules(system: SystemSpec, workload: _engine.Workload) -> str 
     gaps: dict[str, list[float]] = {}
     for need in needs(system, workload):
         name = f"{need.collective} among {need.graph.npus} NPUs"
-        gaps.setdefault(name, []).extend(schedules_for(need.collective, need.graph).gaps)
+        gaps.setdefault(name, []).extend(schedules_for(need.collective, need.graph, need.synthesizer).gaps)
     return "; ".join(f"{name}: {_words(found)}" for name, found in sorted(gaps.items())) or None
 
 
@@ -110,17 +113,19 @@ def needs(system: SystemSpec, workload: _engine.Workload) -> Iterator[Need]:
     ]
     network: LinkGraph | None = None
     for collective in COLLECTIVES:
-        names = names_for_engine(getattr(system.collectives, collective), len(system.network))
+        written = getattr(system.collectives, collective)
+        names, chosen = names_for_engine(written, len(system.network)), synthesizer_of(written)
         if PER_DIMENSION not in names and OVER_ALL_NPUS not in names:
             continue
         network = network or _network_of(system)
         groups = [(index, members) for name, index, members in used if name == collective]
         if any(len(members) in (0, system.npus) for _, members in groups):
-            yield from _over_dimensions(collective, names, system, network)
+            for need in _over_dimensions(collective, names, system, network):
+                yield replace(need, synthesizer=chosen)
         for index, members in groups:
             if 1 < len(members) < system.npus:
                 graph, devices = group_graph(network, members)
-                yield Need(collective, "communicator", index, graph, devices)
+                yield Need(collective, "communicator", index, graph, devices, chosen)
 
 
 def _over_dimensions(
@@ -228,14 +233,14 @@ class _Graph:
         return hash(self.graph.digest)
 
 
-def schedules_for(collective: str, graph: LinkGraph) -> Made:
+def schedules_for(collective: str, graph: LinkGraph, synthesizer: str | None = None) -> Made:
     """Return the schedules of a collective on a graph; made once in a process for equal graphs."""
     with _one_at_a_time:  # threads of a sweep need the same ones
-        return _schedules_for(collective, _Graph(graph))
+        return _schedules_for(collective, _Graph(graph), synthesizer)
 
 
 @lru_cache(maxsize=_MOST_REMEMBERED)
-def _schedules_for(collective: str, key: _Graph) -> Made:
+def _schedules_for(collective: str, key: _Graph, synthesizer: str | None) -> Made:
     from dse import _engine
 
     graph = key.graph
@@ -245,7 +250,7 @@ def _schedules_for(collective: str, key: _Graph) -> Made:
             continue
         for chunk_bytes in _CHUNK_BYTES:
             problem = Problem(graph, Collective(collective, graph.npus, chunks), Fraction(chunk_bytes), MODEL)
-            found, bound_ps = _synthesized(problem)
+            found, bound_ps = _synthesized(problem, synthesizer)
             order = (chunks, found.schedule.link.tobytes() + found.schedule.chunk.tobytes())
             made.setdefault(order, (found, bound_ps))
     curves = tuple(found for found, _ in made.values())
@@ -266,7 +271,7 @@ def _schedules_for(collective: str, key: _Graph) -> Made:
     return Made(curves, tuple(bound_ps for _, bound_ps in made.values()), native)
 
 
-def _synthesized(problem: Problem) -> tuple[Curve, int]:
+def _synthesized(problem: Problem, chosen: str | None) -> tuple[Curve, int]:
     """The cost of the best schedule of a problem, and its lower bound."""
     from dse.collectives.synthesis import synthesize
     from dse.collectives.synthesizers.base import Effort
@@ -276,10 +281,14 @@ def _synthesized(problem: Problem) -> tuple[Curve, int]:
     if problem.collective.name == "all_reduce":
         solved = halves(problem)[1]
     results = []
-    for maker in map(make_synthesizer, _SYNTHESIZERS):
-        if maker.obstacle(solved) is None:
+    for maker in map(make_synthesizer, _SYNTHESIZERS if chosen is None else (chosen,)):
+        obstacle = maker.obstacle(solved)
+        if obstacle is None:
             results.append(synthesize(problem, maker, Effort(trials=_TRIALS), compare=False))
             if results[-1].is_optimal:
                 break
+        elif chosen is not None:
+            what = f"{problem.collective.name} among {problem.graph.npus} NPUs"
+            raise InfeasibleStrategy(f"{what} cannot be made by {chosen}: {obstacle}")
     best = min(results, key=lambda result: result.time_ps)
     return curve(best.schedule), best.bound_ps

@@ -1,5 +1,6 @@
 """A training system: NPUs, network, collective algorithms; ASTRA-sim's configuration files in and out."""
 
+from dse.systems.algorithms import OVER_ALL_NPUS, PER_DIMENSION, algorithm_of
 from dse.systems.astrasim import read_system, write_system
 from dse.systems.graph import Graph, StaticRoute, read_graph, read_routes
 from dse.systems.spec import (
@@ -14,6 +15,8 @@ from dse.systems.spec import (
 from dse.systems.validation import InvalidSystem
 
 __all__ = [
+    "OVER_ALL_NPUS",
+    "PER_DIMENSION",
     "CollectiveAlgorithms",
     "Derating",
     "Dimension",
@@ -24,6 +27,7 @@ __all__ = [
     "RemoteMemory",
     "StaticRoute",
     "SystemSpec",
+    "algorithm_of",
     "read_graph",
     "read_routes",
     "read_system",

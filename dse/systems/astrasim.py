@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from dse.errors import InputError
 from dse.files import make_folder, read_bytes, write_atomically
+from dse.systems.algorithms import OVER_ALL_NPUS, PER_DIMENSION, algorithm_of
 from dse.systems.spec import CollectiveAlgorithms, Dimension, RemoteMemory, SystemSpec
 from dse.systems.validation import COLLECTIVES, INERT_KEYS, InvalidSystem
 
@@ -127,7 +128,8 @@ def write_system(spec: SystemSpec, folder: Path) -> None:
 
     Raises:
         InputError: a file cannot be written, two files of graphs have the same name, or the system has
-            faults, deratings, types of NPUs or the safe issue order, for which the files have no place.
+            faults, deratings, types of NPUs, synthesised collectives or the safe issue order, for which the
+            files have no place.
     """
     for key in ("faults", "deratings", "npu_types"):
         if getattr(spec, key):
@@ -137,6 +139,13 @@ def write_system(spec: SystemSpec, folder: Path) -> None:
             "system.issue_order is 'safe', but ASTRA-sim's files have no place for it: ASTRA-sim issues in "
             "the order of the ids; write system.issue_order=reference"
         )
+    for key, names in vars(spec.collectives).items():
+        made = [name for name in names if algorithm_of(name)[0] in (PER_DIMENSION, OVER_ALL_NPUS)]
+        if made:
+            raise InputError(
+                f"system.collectives.{key} has '{made[0]}', which ASTRA-sim does not know; choose its own "
+                "algorithms, such as ring, or write schedules as traces: dse synthesize ... export=[chakra]"
+            )
     system = {
         item.key: _plain(_field(spec, item.field))
         for item in _SYSTEM_KEYS

@@ -85,7 +85,7 @@ class CollectiveAlgorithms:
     ring over all NPUs) oneRing, oneDirect, oneDirectN, oneHalvingDoubling; N is a window of 1 to 5 digits. A
     list may be shorter than the network: then only the first dimensions take part. `synthesized` is a
     schedule made for the links: of a dimension, or as the only entry of all NPUs (also called
-    oneSynthesized), and of every communicator group that is a list.
+    oneSynthesized), and of every communicator group that is a list; `synthesized:beam` names who makes it.
     """
 
     all_reduce: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dse.errors import InputError
 from dse.files import excerpt
 from dse.suggestions import did_you_mean
+from dse.systems.algorithms import algorithm_of, synthesizer_problem
 
 if TYPE_CHECKING:
     from dse.systems.spec import Dimension, SystemSpec
@@ -188,7 +189,8 @@ def _check_collectives(system: SystemSpec) -> None:
         path = f"collectives.{collective}"
         algorithms = getattr(system.collectives, collective)
         for index, name in enumerate(algorithms):
-            if problem := _engine.algorithm_problem(str(name)):
+            algorithm, _ = algorithm_of(str(name))
+            if problem := synthesizer_problem(str(name)) or _engine.algorithm_problem(algorithm):
                 raise InvalidSystem(f"{path}.{index}", problem)
         if len(algorithms) > len(system.network):
             raise InvalidSystem(

@@ -14,8 +14,8 @@ from dse.collectives.replay import Replay
 from dse.errors import InputError
 from dse.simulators.native import NativeSimulator, native_system
 from dse.simulators.synthesized import group_graph, needs, quality_of_schedules, schedules_for
-from dse.strategies import Strategy
-from dse.systems import CollectiveAlgorithms, Dimension, LinkFault, SystemSpec
+from dse.strategies import InfeasibleStrategy, Strategy
+from dse.systems import CollectiveAlgorithms, Dimension, LinkFault, SystemSpec, write_system
 from dse.systems.links import link_graph
 from dse.testing.builders import (
     ALL_GATHER,
@@ -84,7 +84,7 @@ def one_collective(npus: int, name: str, share: int = SHARE) -> Workload:
 def replayed_ns(spec: SystemSpec, work: Workload, name: str) -> Fraction:
     """What the fastest schedule takes with floors to ns, played alone."""
     (need,) = [need for need in needs(spec, work.native) if need.collective == name]
-    made = schedules_for(name, need.graph)
+    made = schedules_for(name, need.graph, need.synthesizer)
     sizes = [Fraction(SHARE, c.schedule.problem.collective.chunks_per_npu) for c in made.curves]
     best, size = min(zip(made.curves, sizes, strict=True), key=lambda pair: pair[0].time_ps(pair[1]))
     problem = replace(best.schedule.problem, chunk_bytes=size, model=LinkModel("gib", "bandwidth", "ns"))
@@ -217,3 +217,52 @@ def test_how_far_the_schedules_are_from_the_optimum_is_said() -> None:
     assert quality_of_schedules(system("Ring 4 @100/50"), work.native) is None
     found = quality_of_schedules(synthesized("Ring 4 @100/50"), work.native)
     assert found == "all_gather among 4 NPUs: optimal"
+
+
+def test_a_name_may_choose_the_synthesizer(tmp_path: Path) -> None:
+    work = one_collective(5, "all_gather")
+    times = {}
+    for name in ("synthesized", "synthesized:greedy", "synthesized:arrival", "synthesized:beam"):
+        spec = replace(on_graph(tmp_path, aware=True), collectives=CollectiveAlgorithms(all_gather=(name,)))
+        (need,) = needs(spec, work.native)
+        made = schedules_for("all_gather", need.graph, need.synthesizer)
+        assert need.synthesizer == (None if name == "synthesized" else name.partition(":")[2])
+        assert max(finish(work, spec)) == replayed_ns(spec, work, "all_gather")
+        times[name] = min(each.time_ps(Fraction(SHARE)) for each in made.curves)
+    assert times["synthesized"] <= times["synthesized:greedy"]
+    assert len(set(times.values())) > 1
+
+
+def test_a_synthesizer_that_cannot_take_a_groups_links_makes_the_point_infeasible(tmp_path: Path) -> None:
+    spec = replace(
+        on_graph(tmp_path, aware=False),
+        collectives=CollectiveAlgorithms(all_gather=("synthesized:symmetric",)),
+    )
+    with pytest.raises(
+        InfeasibleStrategy, match="all_gather among 5 NPUs cannot be made by symmetric: the lin"
+    ):
+        NativeSimulator().simulate(one_collective(5, "all_gather"), spec)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("synthesized:exact", "is 'synthesized:exact', but exact may end by the clock"),
+        ("oneSynthesized:auto", "choose greedy, .*, or 'oneSynthesized' for the better of"),
+        ("synthesized:", "is 'synthesized:'; the synthesizer after the colon must be one of greedy, arrival"),
+        ("synthesized:Beam", "is 'synthesized:Beam'; the synthesizer after the colon must be one of"),
+        ("ring:beam", "ring:beam"),
+    ],
+)
+def test_a_synthesizer_that_is_not_known_is_refused(name: str, problem: str) -> None:
+    with pytest.raises(InputError, match=rf"system\.collectives\.all_reduce\.0 .*{problem}"):
+        replace(system("Ring 4 @100/50"), collectives=CollectiveAlgorithms(all_reduce=(name,)))
+
+
+@pytest.mark.parametrize("name", ["synthesized", "oneSynthesized", "synthesized:beam"])
+def test_astrasims_files_have_no_place_for_schedules(name: str, tmp_path: Path) -> None:
+    spec = replace(system("Ring 4 @100/50"), collectives=CollectiveAlgorithms(reduce_scatter=(name,)))
+    message = rf"system\.collectives\.reduce_scatter has '{name}', which ASTRA-sim does not know.*\[chakra\]"
+    with pytest.raises(InputError, match=message):
+        write_system(spec, tmp_path / "files")
+    assert not (tmp_path / "files").exists()
