@@ -70,6 +70,21 @@ def test_a_sweep_goes_on(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert sum(best["groups"]) == 32
 
 
+def test_rows_of_searches_of_old_are_planned_again(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Since the first version `auto` chooses by another size, and searches have other bounds and beams."""
+    monkeypatch.chdir(tmp_path)
+    asked = ("sweep", "study=s", "cluster=a100_v100", *QUICK, "workers=1")
+    with monkeypatch.context() as before:
+        before.setattr("dse.plans.case.VERSION", 1)
+        run(*asked)
+    run(*asked)
+    assert "1 of 1 were computed" in run.notes  # type: ignore[attr-defined]
+    run(*asked)
+    assert "0 of 1 were computed" in run.notes  # type: ignore[attr-defined]
+
+
 def test_what_does_not_fit_is_a_row_with_its_reason(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
