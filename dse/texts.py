@@ -1,4 +1,4 @@
-"""Texts of others on a terminal: names and messages without characters that command it."""
+"""Texts on a terminal: those of others without characters that command it, and numbers of things."""
 
 from __future__ import annotations
 
@@ -8,3 +8,8 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(part if part.isprintable() else repr(part)[1:-1] for part in text)
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """Return a number with what it counts: 1 stage, 2 stages; `several` where an s does not make it so."""
+    return f"{number} {one}" if number == 1 else f"{number} {several or one + 's'}"

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from dse.cli import ArgumentParser, called_as, run
-from dse.executors.local import usable_cores
+from dse.machine import usable_cores
 from dse.signals import putting_away
 from dse.simulators import NativeSimulator
 from dse.validation import CRASHED, Case, Mismatch, check, check_standalone, load_cases

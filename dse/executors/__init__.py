@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from dse.executors.auto import make_executor as make_executor
     from dse.executors.base import Executor as Executor
     from dse.executors.local import LocalExecutor as LocalExecutor
-    from dse.executors.local import usable_cores as usable_cores
     from dse.executors.ray_cluster import RayExecutor as RayExecutor
 
 __getattr__ = lazily(
@@ -22,7 +21,7 @@ __getattr__ = lazily(
     {
         "auto": "AUTO_RAY_THRESHOLD_S AutoChoice choose make_executor",
         "base": "Executor",
-        "local": "LocalExecutor usable_cores",
+        "local": "LocalExecutor",
         "ray_cluster": "RayExecutor",
     },
 )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from dse.executors.base import Executor
-from dse.executors.local import usable_cores
 from dse.executors.settings import EXECUTORS, ExecutorSettings
+from dse.machine import usable_cores
 
 AUTO_RAY_THRESHOLD_S = 1800.0
 """Estimated seconds on all cores of this machine from which `executor=auto` takes Ray.

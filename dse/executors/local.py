@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,7 @@ from dse.executors.interrupts import noticed_interrupts
 from dse.executors.predicting import Predictors
 from dse.executors.settings import ExecutorSettings
 from dse.executors.worker import limit_s
+from dse.machine import usable_cores
 from dse.points import DesignPoint, evaluate
 from dse.studies import StudyRow
 
@@ -110,10 +110,3 @@ class LocalExecutor(Executor):
         reason = f"took longer than {limit:g} s (executor.point_timeout_s)"
         with cancellable(stopping.limited_to(limit, reason)):
             return evaluate(point)
-
-
-def usable_cores() -> int:
-    """Number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

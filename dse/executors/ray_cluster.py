@@ -11,12 +11,12 @@ from dse.errors import InputError
 from dse.executors.base import Executor
 from dse.executors.chunks import Chunk, ChunkSizer, Item, drawn
 from dse.executors.interrupts import noticed_interrupts
-from dse.executors.local import usable_cores
 from dse.executors.ray_session import ray_session
 from dse.executors.ray_watch import RayWatch
 from dse.executors.scenarios import ScenarioPacks
 from dse.executors.settings import ExecutorSettings
 from dse.executors.worker import Work, evaluate_chunk
+from dse.machine import usable_cores
 from dse.points import DesignPoint, failed_row
 from dse.points.inputs import engine_version
 from dse.signals import raise_if_signalled

@@ -65,26 +65,19 @@ class Fit:
     is_converged: bool
 
 
-def fit(
-    problem: Problem,
-    rows: Sequence[int] | None = None,
-    start: Sequence[float] | None = None,
-    slopes: Array | None = None,
-) -> Fit:
+def fit(problem: Problem, rows: Sequence[int] | None = None) -> Fit:
     """Return the constants with the least loss over `rows` (all of them).
 
-    The search begins at `start`, by default where a coarse scan finds least; `slopes` are those of a fit
-    near by, shape (rows, constants), which saves predictions.
+    The search begins where a coarse scan finds least.
     """
     import numpy as np
 
     chosen = np.arange(len(problem.weights)) if rows is None else np.asarray(rows, dtype=np.int64)
     model = _Model.of(problem, chosen)
-    at = np.clip(np.log(scan(problem, chosen) if start is None else start), model.low, model.high)
+    at = np.clip(np.log(scan(problem, chosen)), model.low, model.high)
     ratios = problem.log_ratios(_values(at), chosen.tolist())
     loss, radius = model.loss(ratios, at), _FIRST_RADIUS
-    is_fresh = slopes is None
-    near = _slopes(problem, chosen, at, ratios, model.high) if slopes is None else slopes
+    near, is_fresh = _slopes(problem, chosen, at, ratios, model.high), True
     for _ in range(_MOST_ROUNDS):
         step = model.step(near, ratios, at, radius)
         there = problem.log_ratios(_values(at + step), chosen.tolist())
@@ -98,7 +91,7 @@ def fit(
         else:
             radius /= 3
         if gain < _LEAST_GAIN:
-            if is_fresh or slopes is not None:
+            if is_fresh:
                 if radius <= _LEAST_RADIUS or gain >= 0 or hoped < _LEAST_GAIN:
                     return Fit(_values(at), chosen, ratios, near, loss, is_converged=True)
                 continue
@@ -163,8 +156,8 @@ def uncertainties(problem: Problem, found: Fit, groups: Sequence[object]) -> lis
 def left_out(problem: Problem, found: Fit, held: Sequence[int]) -> Array:
     """Return log(predicted / measured) of the rows `held`, with constants fitted to the others.
 
-    Only constants on which `held` depend are fitted again, from their starts: the fit to all rows would bring
-    along what `held` says of a constant that the others hardly tell.
+    Only constants on which `held` depend are fitted again, with a search of their own: the fit to all rows
+    would bring along what `held` says of a constant that the others hardly tell.
     """
     import numpy as np
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dse.errors import InputError
+from dse.machine import usable_cores
 from dse.partition.devices import Devices
 from dse.partition.sources.torch_graph import read_torch
 from dse.partition.steps import StageGraph, simulate_step, stage_graph
@@ -17,6 +17,7 @@ from dse.pipeline.probe import Link, probe
 from dse.pipeline.processes import run_processes
 from dse.pipeline.profile import Profile, measure
 from dse.pipeline.training import Plan, Trained, device_of, train_alone, train_pipeline, train_sharded
+from dse.texts import counted
 
 TOLERANCE = 1e-5
 """By how much losses may differ, relative: sums of 32-bit floats in another order."""
@@ -104,11 +105,8 @@ def compare(plan: Plan, processes: int, links: Devices | None, *, predict: bool,
         InputError: the partition does not fit the model, or samples cannot be shared out.
     """
     notes = []
-    if processes > (os.cpu_count() or 1):
-        notes.append(
-            f"{processes} processes share {os.cpu_count()} cores; the prediction has all work on all cores, "
-            "but no waiting for a turn"
-        )
+    if predict and device_of(0).type == "cpu":
+        notes += shared_cores(processes)
     predicted = _predicted_s(plan, processes, links) if predict else None
     piped = run_processes(train_pipeline, processes, plan)
     alone: Trained = run_processes(train_alone, 1, plan, group=False)[0]
@@ -147,7 +145,18 @@ def measured_profile(model: str, micro_batch: int, repetitions: int, threads: in
 
 def threads_of(processes: int) -> int:
     """Return the threads of a process: its share of the cores."""
-    return max(1, (os.cpu_count() or 1) // processes)
+    return max(1, usable_cores() // processes)
+
+
+def shared_cores(processes: int) -> list[str]:
+    """Return what a prediction leaves out where processes have no core each; empty where they have one."""
+    cores = usable_cores()
+    if processes <= cores:
+        return []
+    return [
+        f"{processes} processes share {counted(cores, 'core')}; the prediction has all work on all cores, "
+        "but no waiting for a turn"
+    ]
 
 
 def _predicted_s(plan: Plan, processes: int, links: Devices | None) -> float | None:
@@ -161,10 +170,13 @@ def _predicted_s(plan: Plan, processes: int, links: Devices | None) -> float | N
         raise InputError(f"the topology has {links.count} nodes, but there are {processes} processes")
     recording = simulate_step(stages, plan.schedule, plan.micro_batches, links, processes)
     ends = [metrics.finish_ns for metrics in recording.outcome.classes if metrics is not None]
-    at_a_time = processes
-    if device_of(0).type == "cpu":
-        at_a_time = max(1, (os.cpu_count() or 1) // plan.threads)
-    return max(*ends, least_step_ns(stages, plan.micro_batches, at_a_time)) / 1e9
+    at_a_time = max(1, usable_cores() // plan.threads) if device_of(0).type == "cpu" else processes
+    return predicted_step_ns(ends, stages, plan.micro_batches, at_a_time) / 1e9
+
+
+def predicted_step_ns(ends: Sequence[float], stages: StageGraph, micro_batches: int, at_a_time: int) -> float:
+    """Return the last of the simulated `ends`, or the time of all work where that takes longer."""
+    return max(*ends, least_step_ns(stages, micro_batches, at_a_time))
 
 
 def least_step_ns(stages: StageGraph, micro_batches: int, at_a_time: int) -> float:

@@ -29,7 +29,7 @@ ACTIONS = {
     "front": "subsets worth it: none is as fast, cheap and roomy: counts",
     "grow": "what more nodes would bring: kind, nodes",
     "fail": "a node fails: the best plan of the rest, and the one that keeps most in place: host, slack",
-    "sweep": "plans of all combinations of lists, as a study that goes on: study, executor, threads, workers",
+    "sweep": "plans of all combinations of lists, as a study that goes on: study, executor, workers, address",
 }
 _USAGE = """\
 usage: {program} cluster=NAME model=NAME [KEY=VALUE ...] [-o FILE|DIR]

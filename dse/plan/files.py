@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from dse.cli import print_notes
 from dse.collectives.arguments import Arguments, parse_arguments
 from dse.errors import InputError
-from dse.plan.shared import OPTIONS, target_of
+from dse.plan.shared import OPTIONS, format_of, target_of
 from dse.planner.making import HOSTS, PROFILES
-from dse.settings import check_choice
 
-_OF_CHANGED_DOCUMENTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+_FORMATS = ("table", "json")
 
 
 def check(argv: Sequence[str]) -> int:
@@ -26,8 +24,7 @@ def check(argv: Sequence[str]) -> int:
 
     arguments = parse_arguments(argv, {"format": "table or json"}, {}, others=1, groups=())
     path = _file_of("check", arguments)
-    form = arguments.values.get("format", "table")
-    check_choice("format", form, ("table", "json"))
+    form = format_of(arguments, _FORMATS)
     verdict = check_plan(read_document(path))
     print(json_text(asdict(verdict)) if form == "json" else verdict_text(verdict))
     return 0 if verdict.valid else 1
@@ -35,60 +32,33 @@ def check(argv: Sequence[str]) -> int:
 
 def explain(argv: Sequence[str]) -> int:
     """Say why the plan of a file is the best; the exit code is 1 where the file has no plan."""
+    from dse.planner.answer import read_answer
     from dse.planner.explained import explained
     from dse.planner.explained_text import explained_text
-    from dse.planner.files import json_text, read_plan
+    from dse.planner.files import json_text
 
     arguments = parse_arguments(argv, {"format": "table or json"}, {}, others=1, groups=())
-    form = arguments.values.get("format", "table")
-    check_choice("format", form, ("table", "json"))
-    path = _file_of("explain", arguments)
-    data = read_plan(path)
-    with _damaged(path):
-        found = explained(data)
-        text = json_text(found) if form == "json" else explained_text(data, found)
-    print(text)
+    form = format_of(arguments, _FORMATS)
+    answer = read_answer(_file_of("explain", arguments))
+    found = explained(answer)
+    print(json_text(found) if form == "json" else explained_text(answer.document, found))
     return 0 if found["best"] is not None else 1
 
 
 def report(argv: Sequence[str]) -> int:
     """Write the page of a file's plan."""
     from dse.files import check_output
-    from dse.planner.files import read_plan, write_document
+    from dse.planner.answer import read_answer
+    from dse.planner.files import write_document
 
     arguments = parse_arguments(argv, {}, OPTIONS, others=1, groups=())
     target = target_of(arguments)
     if target is None or target.suffix != ".html":
         raise InputError(f"-o is {target or 'missing'}; write dse plan report FILE -o FILE.html")
     check_output(target, "-o")
-    file = _file_of("report", arguments)
-    data = read_plan(file)
-    with _damaged(file):
-        notes = [f"wrote {path}" for path in write_document(target, data)]
-    print_notes(notes)
+    answer = read_answer(_file_of("report", arguments))
+    print_notes([f"wrote {path}" for path in write_document(target, answer.document)])
     return 0
-
-
-@contextmanager
-def _damaged(path: Path) -> Iterator[None]:
-    """Turn whatever a changed document makes of itself into one line; `dse plan check` says more.
-
-    Raises:
-        InputError: the document is not as `dse plan` wrote it.
-    """
-    from jinja2 import TemplateError
-
-    from dse.planner.costs import Infeasible
-
-    try:
-        yield
-    except InputError:
-        raise
-    except (*_OF_CHANGED_DOCUMENTS, Infeasible, TemplateError) as why:
-        raise InputError(
-            f"{path}: is not as dse plan wrote it ({type(why).__name__}: {why});"
-            " dse plan check says what is wrong"
-        ) from why
 
 
 def _file_of(action: str, arguments: Arguments) -> Path:
@@ -102,10 +72,10 @@ def make(action: str, argv: Sequence[str]) -> int:
     """Write inputs as Metis reads them."""
     from dse.planner.making import make_hosts, make_profiles
 
-    keys, make = (PROFILES, make_profiles) if action == "profiles" else (HOSTS, make_hosts)
+    keys, write = (PROFILES, make_profiles) if action == "profiles" else (HOSTS, make_hosts)
     arguments = parse_arguments(argv, keys, OPTIONS, groups=(), example=f"{next(iter(keys))}=10")
     target = target_of(arguments)
     if target is None:
         raise InputError(f"-o is missing; write dse plan {action} … -o DIR, the folder for the files")
-    print(make(arguments.values, target))
+    print(write(arguments.values, target))
     return 0

@@ -45,8 +45,15 @@ def plan(argv: Sequence[str]) -> int:
 
     def work(solve: Any) -> tuple[PlanResult, Any]:
         result = solve(asked.problem)
-        return result, simulated(asked.problem, result, most) if most and result.best else None
+        if not most or result.best is None:
+            return result, None
+        try:
+            return result, simulated(asked.problem, result, most)
+        except InputError as why:  # more GPUs than a simulation takes: the plans are found all the same
+            refusals.append(f"not simulated: {why}")
+            return result, None
 
+    refusals: list[str] = []
     (result, simulation), was_cancelled = stoppable(work, asked)
     data = {
         **document(asked.problem, result, _provenance(argv, arguments, asked)),
@@ -66,7 +73,8 @@ def plan(argv: Sequence[str]) -> int:
         plain |= {"simulation": simulation} if simulation else {}
         print(json_text(plain) if form == "json" else yaml_text(plain), end="\n" if form == "json" else "")
     sys.stdout.flush()
-    notes = ["interrupted: this is the best so far", *asked.notes] if was_cancelled else list(asked.notes)
+    notes = ["interrupted: this is the best so far"] if was_cancelled else []
+    notes += [*asked.notes, *refusals]
     if target is not None:
         notes += [f"wrote {path}" for path in write_document(target, data)]
     if timeline is not None:

@@ -34,10 +34,10 @@ def model_of(overrides: Sequence[str]) -> ModelSpec:
     return compose_config(overrides).model
 
 
-def format_of(arguments: Arguments) -> str:
+def format_of(arguments: Arguments, allowed: Sequence[str] = _FORMATS) -> str:
     """Return what to print: the key `format`, or a table."""
     form = arguments.values.get("format", "table")
-    check_choice("format", form, _FORMATS)
+    check_choice("format", form, allowed)
     return form
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from dse.cli import print_notes
 from dse.collectives.arguments import parse_arguments
 from dse.errors import InputError
-from dse.plan.shared import configuration, model_of, progress_bar
+from dse.plan.shared import configuration, format_of, model_of, progress_bar
 from dse.planner.arguments import GROUPS, KEYS, OUTPUT_KEYS
 from dse.settings import check_choice
 from dse.signals import putting_away
@@ -39,8 +39,7 @@ def sweep(argv: Sequence[str]) -> int:
         key: meaning for key, meaning in KEYS.items() if key not in OUTPUT_KEYS or key == "format"
     } | STUDY_KEYS
     arguments = parse_arguments(argv, keys, {}, groups=GROUPS, example="study=NAME")
-    form = arguments.values.get("format", "table")
-    check_choice("format", form, ("table", "json"))
+    form = format_of(arguments, ("table", "json"))
     if "study" not in arguments.values:
         raise InputError("study is missing; write study=NAME, the folder results/NAME for the rows")
     folder = Path("results") / checked_study(arguments.values["study"])

@@ -2,54 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dse.planner.costs import COST_MODELS, Infeasible, price
-from dse.planner.documents import plan_from_dict, problem_from_dict
+from dse.errors import InputError
+from dse.planner.answer import Answer
+from dse.planner.costs import Infeasible, price
 from dse.planner.plan import ClusterPlan
 from dse.planner.problem import PlanProblem
-from dse.planner.records import best_entry, gap_between
+from dse.planner.records import best_entry
 from dse.planner.why import groups_text, parts_ms, period_ms, reasons
 
 MOST_OTHERS = 5
 
 
-def explained(data: Mapping[str, Any], *, simulate: bool = True) -> dict[str, Any]:
-    """Explain the best plan of a document; `best` is None where it has none.
-
-    Raises:
-        InputError: the document cannot be read.
-    """
-    problem, cost_model = problem_from_dict(data["problem"]), str(data["cost_model"])
-    assert cost_model in COST_MODELS
-    if data["best"] is None:
+def explained(answer: Answer) -> dict[str, Any]:
+    """Explain the best plan of an answer; `best` is None where it has none."""
+    problem, plan, cost_model, document = answer.problem, answer.plan, answer.cost_model, answer.document
+    if plan is None:
         return {"best": None, "reasons": [], "stages": [], "moves": [], "others": [], "simulation": None}
-    plan = plan_from_dict(data["plan"])
-    entry = best_entry(problem, plan, price(problem, plan, cost_model), cost_model)
+    entry = document["best"]
     parts = parts_ms(entry, cost_model)
     return {
         "best": groups_text(entry),
         "cost_ms": entry["cost_ms"],
-        "bound_ms": data["bound_ms"],
-        "gap": gap_between(entry["cost_ms"], data["bound_ms"]),
+        "bound_ms": document["bound_ms"],
+        "gap": document["gap"],
+        "defects": entry["defects"],
         "parts_ms": parts,
-        "reasons": reasons({**data, "best": entry}),
+        "reasons": reasons(document),
         "stages": _stages(entry, cost_model),
         "moves": _moves(problem, plan, entry["cost_ms"], cost_model),
-        "others": _others(problem, data["ranking"][1 : MOST_OTHERS + 1], parts, entry, cost_model),
-        "simulation": _simulation(problem, plan, cost_model) if simulate else None,
+        "others": _others(answer, parts),
+        "simulation": _simulation(problem, plan, cost_model),
     }
 
 
 def _stages(entry: Mapping[str, Any], cost_model: str) -> list[dict[str, Any]]:
-    """How each stage stands to those that bind: how long it waits, how full its GPUs are."""
-    stages = [stage for stage in entry["stages"] if stage["execution_ms"] is not None]
-    periods = [period_ms(stage, cost_model) for stage in stages]
-    ends = [stage["reduction_ms"] + stage["update_ms"] for stage in stages]
+    """How each stage stands to those that bind: how long it waits, how full its GPUs are.
+
+    Compat may leave stages out of its price: what would be told of their time is None.
+    """
+    priced = [stage for stage in entry["stages"] if stage["execution_ms"] is not None]
+    longest = max(period_ms(stage, cost_model) for stage in priced)
+    latest = max(stage["reduction_ms"] + stage["update_ms"] for stage in priced)
     found = []
-    for stage, period, end in zip(stages, periods, ends, strict=True):
+    for stage in entry["stages"]:
+        is_priced = stage["execution_ms"] is not None
+        period = period_ms(stage, cost_model) if is_priced else None
+        end = stage["reduction_ms"] + stage["update_ms"] if is_priced else None
         shares = {name: own["bytes"] / own["capacity_bytes"] for name, own in stage["memory"].items()}
         found.append(
             {
@@ -57,10 +59,10 @@ def _stages(entry: Mapping[str, Any], cost_model: str) -> list[dict[str, Any]]:
                 "types": stage["types"],
                 "layers": stage["layers"],
                 "period_ms": period,
-                "idle_share": 1 - period / max(periods),
-                "sets_the_pace": period == max(periods),
+                "idle_share": None if period is None else 1 - period / longest,
+                "sets_the_pace": period == longest,
                 "gradients_ms": end,
-                "ends_the_step": end == max(ends),
+                "ends_the_step": end == latest,
                 "memory_share": shares,
             }
         )
@@ -68,9 +70,12 @@ def _stages(entry: Mapping[str, Any], cost_model: str) -> list[dict[str, Any]]:
 
 
 def _moves(problem: PlanProblem, plan: ClusterPlan, cost_ms: float, cost_model: str) -> list[dict[str, Any]]:
-    """What a layer more or less on each side of each boundary would change, or why it cannot be."""
+    """What a layer more or less on each side of each boundary would change, or why it cannot be.
+
+    Nothing is said of stages that the price leaves out: a layer moved there would look like a layer saved.
+    """
     found = []
-    for cut in range(1, len(plan.partition) - 1):
+    for cut in range(1, plan.costed):
         for step in (-1, 1):
             bounds = list(plan.partition)
             bounds[cut] += step
@@ -88,17 +93,11 @@ def _moves(problem: PlanProblem, plan: ClusterPlan, cost_ms: float, cost_model: 
     return found
 
 
-def _others(
-    problem: PlanProblem,
-    ranking: Sequence[Mapping[str, Any]],
-    parts: Mapping[str, float],
-    best: Mapping[str, Any],
-    cost_model: str,
-) -> list[dict[str, Any]]:
+def _others(answer: Answer, parts: Mapping[str, float]) -> list[dict[str, Any]]:
     """What the next plans lose, and in which parts of the step; the differences add up."""
+    problem, cost_model, best = answer.problem, answer.cost_model, answer.document["best"]
     found = []
-    for listed in ranking:
-        plan = plan_from_dict({key: value for key, value in listed.items() if key != "cost_ms"})
+    for plan in answer.ranking[1 : MOST_OTHERS + 1]:
         entry = best_entry(problem, plan, price(problem, plan, cost_model), cost_model)
         own = parts_ms(entry, cost_model)
         found.append(
@@ -114,8 +113,8 @@ def _others(
     return found
 
 
-def _simulation(problem: PlanProblem, plan: ClusterPlan, cost_model: str) -> dict[str, Any] | None:
-    """The simulated step beside the price, by effects; None where the plan cannot be run at all."""
+def _simulation(problem: PlanProblem, plan: ClusterPlan, cost_model: str) -> dict[str, Any]:
+    """The simulated step beside the price, by effects; `refused` says why there is none."""
     from dse.planner.simulation.effects import MEANINGS
     from dse.planner.simulation.simulate import PlanSimulator
 
@@ -123,6 +122,8 @@ def _simulation(problem: PlanProblem, plan: ClusterPlan, cost_model: str) -> dic
         one = PlanSimulator(problem, cost_model).simulate(plan)
     except Infeasible as why:
         return {"refused": why.reason}
+    except InputError as why:  # more GPUs than a simulation takes
+        return {"refused": str(why)}
     return {
         "refused": None,
         "step_ms": one.step_ms,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dse.planner.output import aligned, nothing_text
+from dse.planner.output import aligned, defect_lines, layers_text, nothing_text, types_text
+from dse.planner.why import batches_text
 from dse.texts import printable
 
 _LEAST_SHARE = 5e-4  # of the step; what is below is not told
@@ -17,13 +18,19 @@ def explained_text(data: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     if found["best"] is None:
         return nothing_text(data)
     cost_ms = found["cost_ms"]
-    gap = "" if found["gap"] is None else f", at most {100 * found['gap']:.2f} % above any plan"
-    lines = [f"{found['best']}: {cost_ms:.6g} ms a step under {data['cost_model']}{gap}", ""]
+    lines = [f"{found['best']}: {cost_ms:.6g} ms per step under {data['cost_model']}{_gap_text(data)}"]
+    lines += [*defect_lines(found), ""]
     lines += [f"- {printable(sentence)}" for sentence in found["reasons"]]
     lines += ["", *_stage_lines(found["stages"]), "", *_move_lines(found)]
     lines += ["", *_other_lines(found)]
     lines += ["", *_simulation_lines(found["simulation"], cost_ms)]
     return "\n".join(lines).rstrip()
+
+
+def _gap_text(data: Mapping[str, Any]) -> str:
+    if data["optimal"]:
+        return ", proven optimal"
+    return "" if data["gap"] is None else f", at most {100 * data['gap']:.2f} % above any plan"
 
 
 def _stage_lines(stages: list[Mapping[str, Any]]) -> list[str]:
@@ -37,18 +44,19 @@ def _stage_lines(stages: list[Mapping[str, Any]]) -> list[str]:
             )
             if holds
         ]
-        first, end = stage["layers"]
         memory = ", ".join(
             f"{printable(name)} {100 * share:.0f} %" for name, share in stage["memory_share"].items()
         )
+        times: tuple[str, ...] = ("not priced", "-", "-")
+        if stage["period_ms"] is not None:
+            waiting = f"{100 * stage['idle_share']:.1f}"
+            times = (f"{stage['period_ms']:.4g}", waiting, f"{stage['gradients_ms']:.4g}")
         rows.append(
             (
                 str(stage["stage"]),
-                " + ".join(f"{gpus} {printable(name)}" for name, gpus in stage["types"].items()),
-                f"{first}-{end - 1}",
-                f"{stage['period_ms']:.4g}",
-                f"{100 * stage['idle_share']:.1f}",
-                f"{stage['gradients_ms']:.4g}",
+                types_text(stage["types"]),
+                layers_text(stage["layers"]),
+                *times,
                 memory or "-",
                 ", ".join(roles) or "-",
             )
@@ -62,14 +70,16 @@ def _move_lines(found: Mapping[str, Any]) -> list[str]:
     pace = {stage["stage"] for stage in found["stages"] if stage["sets_the_pace"]}
     moves = [move for move in found["moves"] if move["from"] in pace]
     if not moves:
-        return ["no layer can leave a stage that sets the pace: it has no neighbour, or one layer"]
+        return ["no layer can leave a stage that sets the pace: it has no priced neighbour, or one layer"]
     lines = ["a layer less on a stage that sets the pace:"]
     for move in moves[:_MOST_MOVES]:
         what = f"- from stage {move['from']} to stage {move['to']}: "
         if move["refused"] is not None:
             lines.append(f"{what}cannot be: {printable(move['refused'])}")
         else:
-            lines.append(f"{what}{move['ms']:+.4g} ms a step")
+            lines.append(f"{what}{move['ms']:+.4g} ms per step")
+    if len(moves) > _MOST_MOVES:
+        lines.append(f"- and {len(moves) - _MOST_MOVES} more; format=json has all")
     return lines
 
 
@@ -84,7 +94,7 @@ def _other_lines(found: Mapping[str, Any]) -> list[str]:
             "nothing that tells"
         ]
         lines.append(
-            f"- {other['longer_ms']:+.4g} ms: {other['plan']}, {other['batches']} micro-batches, "
+            f"- {other['longer_ms']:+.4g} ms: {other['plan']}, {batches_text(other['batches'])}, "
             f"{', '.join(map(printable, other['types']))}: {', '.join(told)} ms"
         )
     return lines
@@ -95,12 +105,14 @@ def _simulation_lines(simulation: Mapping[str, Any] | None, cost_ms: float) -> l
         return []
     if simulation["refused"] is not None:
         return [f"not simulated: {printable(simulation['refused'])}"]
-    lines = [f"simulated: {simulation['step_ms']:.6g} ms, {simulation['step_ms'] - cost_ms:+.4g} ms; of it"]
-    lines += [
+    effects = [
         f"- {effect['ms']:+.4g} ms {effect['name']}: {effect['meaning']}"
         for effect in sorted(simulation["effects"], key=lambda effect: -abs(effect["ms"]))
         if abs(effect["ms"]) > _LEAST_SHARE * cost_ms
     ]
+    longer_ms = simulation["step_ms"] - cost_ms
+    what = f"simulated: {simulation['step_ms']:.6g} ms, {longer_ms:+.4g} ms"
+    lines = [f"{what}; of it", *effects] if effects else [what]
     if simulation["short_of_memory"]:
         lines.append(f"which no memory allows: {printable(simulation['short_of_memory'])}")
     return lines

@@ -15,7 +15,10 @@ from dse.planner.records import VERSION
 SUFFIXES = (".json", ".yaml", ".csv", ".parquet", ".html")
 _FOLDER = ("plan.json", "plan.yaml", "plan.csv", "plan.parquet", "index.html")
 _WIDTH = 110
-PARTS = ("planner", "cost_model", "best", "bound_ms", "ranking", "infeasible", "plan", "problem")
+PARTS = (
+    *("planner", "cost_model", "best", "bound_ms", "gap", "optimal", "ranking", "infeasible", "provenance"),
+    *("plan", "problem"),
+)
 STAGE_COLUMNS = {
     "stage": "number of the stage, from 0",
     "first_rank": "the first of its consecutive ranks",
@@ -82,7 +85,8 @@ def read_document(path: Path) -> dict[str, Any]:
         data = _from_parquet(path)
     elif path.suffix in (".csv", ".html"):
         raise InputError(
-            f"{path}: has no certificate; check a .json, .yaml or .parquet file, or a folder of -o"
+            f"{path}: holds no plan that can be read again; name a .json, .yaml or .parquet file, or a "
+            "folder of -o"
         )
     else:
         data = load_json_object(path)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.planner.reasons import UNPROVEN
-from dse.planner.why import groups_text, reasons
+from dse.planner.why import batches_text, groups_text, reasons
 from dse.texts import printable
 from dse.units import format_duration_ns
 
@@ -41,7 +41,7 @@ def result_text(data: Mapping[str, Any], cluster_name: str, model_name: str) -> 
     layers = len(problem["profiles"]["parameters_bytes"])
     counts = _counts(problem["cluster"]["hosts"])
     lines = [
-        f"{printable(model_name)}: {layers} layers, {problem['gbs']} sequences a step, on "
+        f"{printable(model_name)}: {layers} layers, {problem['gbs']} sequences per step, on "
         f"{printable(cluster_name)}: {counts}",
         f"planner {data['planner']}, cost model {data['cost_model']}: {_searched(data)}",
         "",
@@ -50,8 +50,8 @@ def result_text(data: Mapping[str, Any], cluster_name: str, model_name: str) -> 
     if best is None:
         return "\n".join([*lines, nothing_text(data), *_infeasible(data)])
     lines += [
-        f"{_ms(best['cost_ms'])} a step; {_verdict(data)}",
-        f"types in the order {', '.join(best['types'])}, {best['batches']} micro-batches",
+        f"{_ms(best['cost_ms'])} per step; {_verdict(data)}",
+        f"types in the order {', '.join(best['types'])}, {batches_text(best['batches'])}",
         *defect_lines(best),
         "",
         *stage_lines(best),
@@ -86,10 +86,18 @@ def stage_lines(best: Mapping[str, Any]) -> list[str]:
     return [*found[: half + 1], f"… {len(stages) - 2 * half} more stages", *found[half + 1 :]]
 
 
+def layers_text(layers: Sequence[int]) -> str:
+    """Return the layers [first, end) of a stage in short: 3-9, 3, or none."""
+    first, end = layers
+    return "none" if end <= first else f"{first}" if end == first + 1 else f"{first}-{end - 1}"
+
+
+def types_text(types: Mapping[str, int]) -> str:
+    """Return GPUs by type: 8 V100 + 16 A100."""
+    return " + ".join(f"{gpus} {printable(type_)}" for type_, gpus in types.items())
+
+
 def _cells(stage: Mapping[str, Any]) -> tuple[str, ...]:
-    types = " + ".join(f"{gpus} {printable(type_)}" for type_, gpus in stage["types"].items())
-    first, end = stage["layers"]
-    layers = "none" if end <= first else f"{first}" if end == first + 1 else f"{first}-{end - 1}"
     terms = [stage[f"{name}_ms"] for name in ("execution", "link", "reduction", "update")]
     memory = ", ".join(
         f"{own['bytes'] / 2**30:.1f} of {own['capacity_bytes'] / 2**30:.1f} GiB"
@@ -97,10 +105,10 @@ def _cells(stage: Mapping[str, Any]) -> tuple[str, ...]:
     )
     return (
         str(stage["stage"]),
-        types,
+        types_text(stage["types"]),
         str(len({host["host"] for host in stage["hosts"]})) if stage["hosts"] else "-",
         f"{stage['dp']} x {stage['tp']}",
-        layers,
+        layers_text(stage["layers"]),
         *("-" if term is None else f"{term:.4g}" for term in terms),
         memory or "-",
     )
@@ -132,14 +140,14 @@ def _counts(hosts: Sequence[Sequence[Any]]) -> str:
     found: dict[str, int] = {}
     for _, type_, gpus, *_ in hosts:
         found[type_] = found.get(type_, 0) + gpus
-    return " + ".join(f"{gpus} {printable(type_)}" for type_, gpus in found.items())
+    return types_text(found)
 
 
 def _searched(data: Mapping[str, Any]) -> str:
     count = "" if data["count"] is None else f"count {data['count']}, "
-    certificate = data["certificate"] or {}
-    default = "labels and boxes" if data["planner"] in ("exact", "anytime") else "plans priced"
-    what = _LOOKED_AT.get(str(certificate.get("kind")), default)
+    what = "plans priced"
+    if data["planner"] in ("exact", "anytime"):
+        what = _LOOKED_AT.get(str((data["certificate"] or {}).get("kind")), "labels and boxes")
     return f"{count}{data['plans']} {what} in {format_duration_ns(data['seconds'] * 1e9)}"
 
 

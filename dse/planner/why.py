@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dse.texts import counted
+
 _ONE_OF_A_KIND = ("exact", "anytime")
 
 
@@ -53,7 +55,7 @@ def reasons(data: Mapping[str, Any]) -> list[str]:
         most, mean = max(periods), sum(periods) / len(stages)
         slowest = stages[periods.index(most)]
         found.append(
-            f"stage {slowest['stage']} sets the pace with {most:.4g} ms a micro-batch; the mean of the "
+            f"stage {slowest['stage']} sets the pace with {most:.4g} ms per micro-batch; the mean of the "
             f"stages is {mean:.4g} ms, {100 * mean / most:.0f} % of it"
         )
     fullest = _fullest(stages)
@@ -93,6 +95,11 @@ def _beside(data: Mapping[str, Any]) -> list[str]:
         longer = 100 * (reshaped[0]["cost_ms"] / best["cost_ms"] - 1)
         found.append(f"the next with other stages, {groups_text(reshaped[0])}, takes {longer:.2f} % longer")
     return found
+
+
+def batches_text(number: int) -> str:
+    """Return how many micro-batches: 1 micro-batch, 2 micro-batches."""
+    return counted(number, "micro-batch", "micro-batches")
 
 
 def groups_text(plan: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 from dse.planner.arguments import Asked
 from dse.planner.documents import problem_to_dict
 
-VERSION = 1
+VERSION = 2
 """Raised when the same case may give another plan."""
 
 
@@ -29,7 +29,6 @@ class Case:
         inputs = {
             "version": VERSION,
             "problem": problem,
-            "search": [asked.planner, asked.cost_model, asked.limits.time_limit_s],
-            **({} if asked.limits.gap is None else {"gap": asked.limits.gap}),
+            "search": [asked.planner, asked.cost_model, asked.limits.time_limit_s, asked.limits.gap],
         }
         return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()

@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 from dse.errors import InputError
 from dse.executors import ExecutorSettings
 from dse.executors.interrupts import noticed_interrupts
-from dse.executors.local import usable_cores
 from dse.executors.ray_session import ray_session
+from dse.machine import usable_cores
 from dse.signals import raise_if_signalled
 from dse.studies import StudyStore
 from dse.studies.records import Row

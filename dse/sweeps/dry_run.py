@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dse.config import Config
-from dse.executors.local import usable_cores
+from dse.machine import usable_cores
 from dse.studies import StudyStore
 from dse.sweeps.plan import design_points, estimated, survey
 

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from dse.executors.local import usable_cores
+from dse.machine import usable_cores
 
 PACKAGES = ("dse", "hydra-core", "numpy", "omegaconf", "optuna", "pandas", "pyarrow", "ray")
 

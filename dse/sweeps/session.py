@@ -10,7 +10,7 @@ from typing import Protocol
 from dse.config import Config, resolved_yaml
 from dse.errors import InputError
 from dse.executors import Executor, make_executor
-from dse.executors.local import usable_cores
+from dse.machine import usable_cores
 from dse.search import Search, make_search
 from dse.signals import INTERRUPTED, putting_away
 from dse.studies import StudyRow, StudyStore

@@ -156,10 +156,19 @@ def test_labels_are_not_called_boxes_and_threads_are_said_to_do_nothing(run: Run
     assert "threads=2 has no effect" in run.notes  # type: ignore[attr-defined]
 
 
+def test_what_enumerate_prices_is_not_called_labels(run: Run, inputs: Path, tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("0.0.0.1 slots=2\n0.0.0.4 slots=2\n", encoding="utf-8")
+    asked = (f"hostfile={tmp_path / 'hosts'}", *keys(inputs)[1:-1], "gbs=4", "max_tp=2")
+    assert "planner enumerate, cost model strict: 340 plans priced in" in run(*asked, "planner=enumerate")
+
+
 def test_forms_without_a_certificate_are_named(run: Run, inputs: Path, tmp_path: Path) -> None:
     for name in ("plan.csv", "plan.html"):
         run(*keys(inputs), "planner=exact", "-o", str(tmp_path / name))
-        assert "has no certificate; check a .json, .yaml" in refused("check", str(tmp_path / name))
+        for action in ("check", "explain"):
+            assert "holds no plan that can be read again; name a .json, .yaml" in refused(
+                action, str(tmp_path / name)
+            )
 
 
 def test_all_forms_say_the_same(run: Run, inputs: Path) -> None:
@@ -171,7 +180,7 @@ def test_all_forms_say_the_same(run: Run, inputs: Path) -> None:
     assert again["best"] == found["best"]
     table = run(*asked)
     assert "proven optimal" in table
-    assert f"{found['best']['cost_ms']:.7g} ms a step" in table
+    assert f"{found['best']['cost_ms']:.7g} ms per step" in table
     rows = run(*asked, "format=csv").splitlines()
     assert len(rows) == 1 + len(found["best"]["groups"])
 

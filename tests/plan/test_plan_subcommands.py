@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from plan_command import QUICK, Run, keys, refused
 
+from dse.plan.__main__ import ACTIONS
+from dse.plan.sweep import STUDY_KEYS
+
 
 def test_prices_of_files_can_be_given(run: Run, inputs: Path) -> None:
     assert "prices are unknown" in refused("prices", *keys(inputs))
@@ -68,6 +71,26 @@ def test_a_sweep_goes_on(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     best = json.loads(rows[0]["plan"])
     assert best["cost_ms"] == rows[0]["cost_ms"]
     assert sum(best["groups"]) == 32
+
+
+def test_the_usage_of_sweep_names_keys_that_have_an_effect() -> None:
+    named = ACTIONS["sweep"].rpartition(": ")[2].split(", ")
+    assert named == list(STUDY_KEYS) == ["study", "executor", "workers", "address"]
+
+
+def test_rows_of_searches_of_old_are_planned_again(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Since the first version `auto` chooses by another size, and searches have other bounds and beams."""
+    monkeypatch.chdir(tmp_path)
+    asked = ("sweep", "study=s", "cluster=a100_v100", *QUICK, "workers=1")
+    with monkeypatch.context() as before:
+        before.setattr("dse.plans.case.VERSION", 1)
+        run(*asked)
+    run(*asked)
+    assert "1 of 1 were computed" in run.notes  # type: ignore[attr-defined]
+    run(*asked)
+    assert "0 of 1 were computed" in run.notes  # type: ignore[attr-defined]
 
 
 def test_what_does_not_fit_is_a_row_with_its_reason(

@@ -101,7 +101,7 @@ def test_parts_of_the_step_sum_to_it() -> None:
 
 def test_the_text_has_bound_gap_stages_and_reasons() -> None:
     text = result_text(DATA, "three hosts", "six layers")
-    assert "six layers: 6 layers, 8 sequences a step, on three hosts: 2 V100 + 4 A100" in text
+    assert "six layers: 6 layers, 8 sequences per step, on three hosts: 2 V100 + 4 A100" in text
     assert "at most 25.00 % above the optimum" in text
     assert "left out 4 times: memory of V100\nleft out 1 times: no profile of V100 tp 2 batch 16" in text
     assert "    0  4 A100      2    2 x 2     0-4" in text

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from dse.pages import page_style, template_environment
 from dse.planner.cluster import Host
-from dse.planner.output import nothing_text
-from dse.planner.why import groups_text, parts_ms, reasons
+from dse.planner.output import layers_text, nothing_text
+from dse.planner.why import batches_text, groups_text, parts_ms, period_ms, reasons
+from dse.texts import counted
 
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_ROWS = 200
@@ -47,10 +48,14 @@ def render_page(data: Mapping[str, Any]) -> str:
     """Return the page of a document; it loads nothing and runs no program."""
     environment = template_environment(TEMPLATES)
     environment.filters.update(number=lambda x: f"{x:.4g}", exact=lambda x: f"{x:.7g}")
+    environment.filters.update(layers=lambda x: layers_text(x).replace("-", "–"), batches=batches_text)
     best = data["best"]
     rows = host_rows(data)
     stages = best["stages"] if best else []
-    slowest = max([_period_ms(stage) for stage in stages], default=0.0) or 1.0
+    periods = [
+        0.0 if stage["execution_ms"] is None else period_ms(stage, data["cost_model"]) for stage in stages
+    ]
+    slowest = max(periods, default=0.0) or 1.0
     return environment.get_template("plan.html").render(
         data=data,
         best=best,
@@ -59,10 +64,10 @@ def render_page(data: Mapping[str, Any]) -> str:
         left_out=sum(row.hosts for row in rows[_MOST_ROWS:]),
         widest=max((host.gpus for host in _hosts(data)), default=1),
         stages=stages,
-        widths=[100 * _period_ms(stage) / slowest for stage in stages],
+        widths=[100 * period / slowest for period in periods],
         colours=[colour(index) for index in range(len(stages))],
         proof=proof_text(data),
-        figures=_figures(best, stages) if best else [],
+        figures=_figures(best, periods) if best else [],
         reasons=reasons(data),
         parts=sorted(parts_ms(best, data["cost_model"]).items(), key=lambda part: -part[1]) if best else [],
         ranking=[(plan, groups_text(plan)) for plan in data["ranking"]],
@@ -89,14 +94,13 @@ def proof_text(data: Mapping[str, Any]) -> str:
     return f"no plan is below {data['bound_ms']:.7g} ms{gap}"
 
 
-def _figures(best: Mapping[str, Any], stages: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+def _figures(best: Mapping[str, Any], periods: Sequence[float]) -> list[tuple[str, str, str]]:
     """What the cards say beside the step: its shape, its slowest stage and its price."""
-    priced = [stage for stage in stages if stage["execution_ms"] is not None]
-    figures = [("shape", f"{len(stages)} stages", f"{best['batches']} micro-batches a step")]
-    if priced:
-        slowest = max(priced, key=_period_ms)
-        what = f"stage {slowest['stage']}, on {', '.join(slowest['types'])}"
-        figures.append(("slowest stage", f"{_period_ms(slowest):.4g} ms", f"{what}, a micro-batch"))
+    batches = f"{batches_text(best['batches'])} per step"
+    figures = [("shape", counted(len(periods), "stage"), batches)]
+    slowest = best["stages"][periods.index(max(periods))]
+    what = f"stage {slowest['stage']}, on {', '.join(slowest['types'])}"
+    figures.append(("slowest stage", f"{max(periods):.4g} ms", f"{what}, per micro-batch"))
     if best.get("price_per_step") is not None:
         figures.append(
             ("1,000 steps cost", f"{1000 * best['price_per_step']:.2f}", "by the prices of the GPU types")
@@ -135,7 +139,3 @@ def _cells(gpus: int, taken: list[tuple[int, Cell]]) -> tuple[Cell, ...]:
         cells.append(cell)
         reached = first + cell.gpus
     return (*cells, Cell(None, gpus - reached)) if reached < gpus else tuple(cells)
-
-
-def _period_ms(stage: Mapping[str, Any]) -> float:
-    return (stage["execution_ms"] or 0.0) + (stage["link_ms"] or 0.0)

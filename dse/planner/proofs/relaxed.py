@@ -104,15 +104,15 @@ class RelaxedWays:
         self._rows, self._columns = np.triu_indices(layers + 1, 1)
         self._last = self._columns == layers
         ways = [*self._pure(places), *(self._mixed() if problem.allow_mixed_stages else [])]
-        ways, tables = self._tables(ways)
+        ways, kinds = self._before_their_next(ways)
         flat = [(way.use, *(matrix[self._rows, self._columns] for matrix in way[1:5])) for way in ways]
         size = len(self._rows)
         self._use = np.array([way[0] for way in flat]).reshape(len(flat), len(problem.type_order))
         self._period, self._sum, self._tail, flying = (
             np.array([way[i] for way in flat]).reshape(len(flat), size) for i in (1, 2, 3, 4)
         )
-        self._table = np.array(tables, dtype=int)
-        types = len(problem.type_order)
+        self._kind = np.array(kinds, dtype=int)
+        self._types = types = len(problem.type_order)
         self._type = np.array([*range(types), *range(types), types])
         self._most = min(batches, layers)
         self._flying = np.minimum(flying, self._most).astype(int)
@@ -139,7 +139,7 @@ class RelaxedWays:
         least = np.full((len(self._type), self._most + 1, len(self._rows)), np.inf)
         np.minimum.at(
             least,
-            (self._table[ways], self._flying[ways, places], places),
+            (self._kind[ways], self._flying[ways, places], places),
             self._sum[ways, places] + fee[ways],
         )
         least = np.minimum.accumulate(least[:, ::-1], axis=1)[:, ::-1]  # what fits more fits fewer
@@ -154,15 +154,14 @@ class RelaxedWays:
 
     def _before(self, cheapest: Matrix) -> Matrix:
         """Return the cheapest stages before one of each type, and before any."""
-        types = len(self._type) // 2
-        rows = []
+        types, rows = self._types, []
         for next_ in range(types):
             allowed = [next_, *(types + other for other in range(types) if other != next_), 2 * types]
             rows.append(cheapest[allowed].min(axis=0))
         return np.array([*rows, cheapest.min(axis=0)])
 
     def _edges(self, least: Matrix) -> Matrix:
-        """Return times per table as [first, end]."""
+        """Return times per kind as [first, end]."""
         layers = self._problem.layers
         edges = np.full((len(least), layers + 1, layers + 1), np.inf)
         edges[:, self._rows, self._columns] = least
@@ -170,25 +169,25 @@ class RelaxedWays:
 
     def _repeated(self, edges: Matrix) -> Matrix:
         """Return the cheapest covers of [0, end) by any number of stages with these times."""
-        before = np.full((len(edges) // 2 + 1, edges.shape[1]), np.inf)
+        before = np.full((self._types + 1, edges.shape[1]), np.inf)
         before[:, 0] = 0.0
         for end in range(1, edges.shape[1]):
             cheapest = (before[self._type, :end] + edges[:, :end, end]).min(axis=1)
             before[:, end] = self._before(cheapest[:, None])[:, 0]
         return before
 
-    def _tables(self, ways: list[RelaxedWay]) -> tuple[list[RelaxedWay], list[int]]:
-        """Return ways with what they send, and the table of each.
+    def _before_their_next(self, ways: list[RelaxedWay]) -> tuple[list[RelaxedWay], list[int]]:
+        """Return ways with what they send, and the kind of each: its type, and whether the next has it too.
 
         Those of one type are there twice: before a stage of the type or at the end of all, and before another
-        type. Those of several types come last, and send what they send at least.
+        type. Those of several types are of the last kind, and send what they send at least.
         """
         types = len(self._problem.type_order)
-        found, tables = [], []
+        found, kinds = [], []
         for way in ways:
             if way.links_ms is None:
                 found.append(way)
-                tables.append(2 * types)
+                kinds.append(2 * types)
                 continue
             for across, link_ms in enumerate(way.links_ms):
                 period, total = way.period_ms.copy(), way.sum_ms.copy()
@@ -197,8 +196,8 @@ class RelaxedWays:
                     if across:
                         matrix[:, -1] = np.inf
                 found.append(way._replace(period_ms=period, sum_ms=total))
-                tables.append(int(np.flatnonzero(way.use)[0]) + across * types)
-        return found, tables
+                kinds.append(int(np.flatnonzero(way.use)[0]) + across * types)
+        return found, kinds
 
     def _pure(self, places: BestPlaces) -> list[RelaxedWay]:
         problem, ways = self._problem, []
@@ -250,7 +249,7 @@ class RelaxedWays:
         total = execution.copy()
         total[:, -1] += gap
         tail = per_byte * tables.parameters
-        return RelaxedWay(use, execution.copy(), total, tail, flying, (within, across))
+        return RelaxedWay(use, execution, total, tail, flying, (within, across))
 
     def _mixed(self) -> list[RelaxedWay]:
         problem = self._problem

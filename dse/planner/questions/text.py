@@ -121,7 +121,7 @@ def growth_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
                 "" if entry["plan"] is None else _plan(entry["plan"]),
             )
         )
-    return "\n".join([f"without: {base_ms:.6g} ms a step", *aligned(header, rows)])
+    return "\n".join([f"without: {base_ms:.6g} ms per step", *aligned(header, rows)])
 
 
 def replan_entry(problem: PlanProblem, found: Replan) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def replans_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
                     _plan(one["plan"]),
                 )
             )
-    return "\n".join([f"before: {base_ms:.6g} ms a step", *aligned(header, rows)])
+    return "\n".join([f"before: {base_ms:.6g} ms per step", *aligned(header, rows)])
 
 
 def _candidate(problem: PlanProblem, found: Replan, one: Candidate | None) -> dict[str, Any] | None:

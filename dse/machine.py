@@ -1,0 +1,12 @@
+"""What a process may use of its machine."""
+
+from __future__ import annotations
+
+import os
+
+
+def usable_cores() -> int:
+    """Number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

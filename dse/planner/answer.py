@@ -1,0 +1,77 @@
+"""The answer in a document, read again: its problem, its plans, and what they cost by the plain rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dse.errors import InputError
+from dse.planner.costs import COST_MODELS, Infeasible, rule_named
+from dse.planner.documents import plan_from_dict, plan_to_dict, problem_from_dict
+from dse.planner.files import read_plan
+from dse.planner.plan import ClusterPlan
+from dse.planner.problem import PlanProblem
+from dse.planner.records import best_entry, gap_between
+from dse.settings import check_choice
+
+_OF_CHANGED_DOCUMENTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Infeasible)
+_NUMBER = (int, float, type(None))
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "planner": str,
+    "cost_model": str,
+    "bound_ms": _NUMBER,
+    "optimal": bool,
+    "infeasible": Mapping,
+    "provenance": Mapping,
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`document` is that of the file, with every figure of `best` and `ranking` priced anew."""
+
+    problem: PlanProblem
+    cost_model: str
+    plan: ClusterPlan | None
+    ranking: tuple[ClusterPlan, ...]
+    document: Mapping[str, Any]
+
+
+def read_answer(path: Path) -> Answer:
+    """Return the answer in a file or a folder of `dse plan … -o`.
+
+    Raises:
+        InputError: as `read_plan`; a part is not as `dse plan` wrote it.
+    """
+    document = read_plan(path)
+    try:
+        return _answer(document)
+    except InputError as why:
+        raise InputError(f"{path}: {why}") from None
+    except _OF_CHANGED_DOCUMENTS as why:
+        raise InputError(f"{path}: is not as dse plan wrote it ({type(why).__name__}: {why})") from why
+
+
+def _answer(document: Mapping[str, Any]) -> Answer:
+    for part, kind in _KINDS.items():
+        if not isinstance(document[part], kind):
+            raise TypeError(f"{part} is {document[part]!r}")
+    for name in ("cluster", "model"):
+        str(document["provenance"][name])
+    cost_model = document["cost_model"]
+    check_choice("cost_model", cost_model, tuple(COST_MODELS))
+    problem = problem_from_dict(document["problem"])
+    if document["plan"] is None:
+        return Answer(problem, cost_model, None, (), {**document, "best": None, "ranking": []})
+    rule = rule_named(problem, cost_model)
+    plan = plan_from_dict(document["plan"])
+    ranking = tuple(plan_from_dict(entry) for entry in document["ranking"])
+    best = best_entry(problem, plan, rule.price(plan), cost_model)
+    again = {
+        "best": best,
+        "gap": gap_between(best["cost_ms"], document["bound_ms"]),
+        "ranking": [{"cost_ms": rule.price(other).cost_ms, **plan_to_dict(other)} for other in ranking],
+    }
+    return Answer(problem, cost_model, plan, ranking, {**document, **again})
