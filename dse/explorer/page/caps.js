@@ -81,10 +81,7 @@
     };
   }
 
-  function describe(format, item) {
-    const said = describeRow(format, item);
-    return item.raw.row && frame.doubt(item.raw.row) ? [...said, frame.doubt(item.raw.row)] : said;
-  }
+  const describe = (format, item) => describeRow(format, item, { doubt: frame.doubt });
 
   function stepsTable() {
     const { bytes, duration, whole } = tools.format;

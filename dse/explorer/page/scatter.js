@@ -138,11 +138,7 @@
   }
 
   function describe(format, item) {
-    const { row } = item.raw;
-    if (!row) return item.dataset.label;
-    const then = item.dataset.isGhost ? " before" : "";
-    const doubt = item.dataset.isGhost ? "" : frame.doubt(row);
-    return [row.label + then, `${format.duration(row.wall_time_ns)}, ${format.bytes(row.peak_memory_bytes)}`, doubt].filter(Boolean);
+    return describeRow(format, item, item.dataset.isGhost ? { then: " before" } : { doubt: frame.doubt });
   }
 
   function sentence(rows) {
