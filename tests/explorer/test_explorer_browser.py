@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,13 @@ def test_a_change_evaluates_the_space_again_and_tells_what_changed(
     assert_quiet(browser, page)
 
 
+# All nine of the second pair take a minute and a half of a busy machine, and are for the night.
+NIGHTLY = os.environ.get("DSE_NIGHTLY") == "1"
+FEW = {"gpt175b-system2": ["system.network.0.latency_ns", "system.network.2.bandwidth_gbps"]}
 # What a change of network.2.bandwidth_gbps must reach until another strategy wins.
 FIRST_VALUES = {"llama70b-system1": 79.9498, "gpt175b-system2": 292.4386}
 PARAMETERS = """
-globalThis.switches = (async () => {
+(async () => {
   const { frame, tools } = explorer.app;
   const names = ["dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute"];
   const strategyOf = (row) => Object.fromEntries(names.map((name) => [name, row[name]]));
@@ -104,10 +108,11 @@ globalThis.switches = (async () => {
   const candidates = new explorer.switches.Candidates(frame.rows, CAP, ask);
   const found = {};
   for (const parameter of explorer.parameters.parametersOf(frame.scenario.system)) {
+    if (KEYS && !KEYS.includes(parameter.key)) continue;
     const each = await explorer.switches.switchAmong(candidates, parameter);
     found[parameter.key] = each;
   }
-  return found;
+  globalThis.switched = found;
 })();
 0
 """
@@ -129,17 +134,20 @@ def test_the_values_at_which_the_winner_changes_are_those_of_the_command(
     name, file = pair
     opened(browser, file)
     # The page searches while this process does.
-    browser.evaluate(PARAMETERS.replace("CAP", str(CAP)))
+    keys = None if NIGHTLY else FEW.get(name)
+    browser.evaluate(PARAMETERS.replace("CAP", str(CAP)).replace("KEYS", json.dumps(keys)))
     scenario, strategies = lab(name)
     rows = [evaluate(DesignPoint(scenario, strategy)) for strategy in strategies]
     candidates = Candidates(rows, rows[0], CAP)
     expected = {
         parameter.key: plain_switch(switch_among(candidates, parameter))
         for parameter in parameters_of(scenario.system)
+        if keys is None or parameter.key in keys
     }
-    found = browser.evaluate("switches")
+    browser.until("globalThis.switched", seconds=600)
+    found = browser.evaluate("switched")
     assert found.keys() == expected.keys()
-    assert len(expected) == 9
+    assert len(expected) == (9 if keys is None else 2)
     switch = expected["system.network.2.bandwidth_gbps"]
     assert switch["first_value"] == pytest.approx(FIRST_VALUES[name], abs=1e-4)
     for key, switch in expected.items():
