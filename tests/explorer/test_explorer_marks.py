@@ -120,7 +120,7 @@ def test_bars_and_the_timeline_of_a_point_in_doubt_say_so(browser: Chromium, pag
 
     assert "doubt" not in shown("breakdown") + shown("timeline")
     set_state(browser, {"changes": {"system.network.2.bandwidth_gbps": 60}})
-    assert "? time in doubt: dp8 tp8 sp1 pp1 (selected), slower links left out." in shown("breakdown")
+    assert "? time in doubt: dp8 tp8 sp1 pp1 (selected), slower links left out; dp32 " in shown("breakdown")
     labels = browser.evaluate("Chart.getChart(document.querySelector('#view-breakdown canvas')).data.labels")
     assert labels[0][0] == "dp8 tp8 sp1 pp1 ?"
     assert "The time of dp8 tp8 sp1 pp1 is in doubt: slower links left out." in shown("timeline")

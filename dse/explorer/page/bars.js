@@ -188,7 +188,8 @@
       const against = other.isGhost ? `Before the change ${other.row.label} took ${about.text(other.total)}` : `Against ${other.row.label} (${other.note}, ${about.text(other.total)})`;
       if (differing) parts.push(`${against}${other.isGhost ? "; since then" : ""}: ${differing}.`);
     }
-    for (const { row, note, doubt } of entries) if (doubt) parts.push(`? ${explorer.doubts.LEGEND}: ${row.label} (${note}), ${doubt}.`);
+    const doubtful = entries.filter(({ doubt }) => doubt).map(({ row, note, doubt }) => `${row.label} (${note}), ${doubt}`);
+    if (doubtful.length) parts.push(`? ${explorer.doubts.LEGEND}: ${doubtful.join("; ")}.`);
     return parts.join(" ");
   }
 

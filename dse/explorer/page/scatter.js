@@ -74,7 +74,7 @@
     });
     const isDoubtful = (row) => placed(row) && frame.doubt(row) !== "";
     sets.push({
-      label: explorer.doubts.LEGEND, isUnnamed: !frame.rows.some(isDoubtful), pointStyle: "crossRot", radius: radius + 1, hoverRadius: radius + 1, hitRadius: 0,
+      label: explorer.doubts.LEGEND, isUnnamed: !frame.rows.some(isDoubtful), pointStyle: "crossRot", radius: radius + 4, hoverRadius: radius + 4, hitRadius: 0,
       order: 2, borderColor: color("bad"), borderWidth: 1.5, backgroundColor: color("bad"),
       data: frame.strategies.map((strategy) => rows.get(explorer.scenario.labelOf(strategy))).map((row) => (isDoubtful(row) ? place(row) : nowhere)),
     });
