@@ -1,4 +1,4 @@
-"""Where the engine for pages is: `dse_engine.wasm`, which `make wasm` builds beside this file, and of which version."""
+"""Where the engine for pages is, `dse_engine.wasm` of `make wasm`, and what it says of its version."""
 
 from __future__ import annotations
 
