@@ -135,7 +135,7 @@ def row_data(row: StudyRow) -> dict[str, Any]:
 
 
 def figures_of_a_row() -> int:
-    """Return how many figures the engine in a page gives of a point: its status, metrics, whether it is cut."""
+    """Return how many figures the engine in a page gives of a point: status, metrics, whether it is cut."""
     return len(_METRICS) + 2
 
 
