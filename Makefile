@@ -114,8 +114,9 @@ coverage: $(STAMP)  ## pytest with coverage of dse/, which takes a third longer
 chaos: $(STAMP)  ## kills and Ctrl-C at random moments: no row lost or doubled, always one line; takes minutes
 	$(BIN)/python tests/sweeps/chaos.py
 
-nightly: $(STAMP)  ## the shortcut against the general engine on tens of thousands of points; all constants fitted anew
-	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(JOBS) tests/simulators tests/measurements/test_landed_constants.py
+nightly: $(STAMP)  ## tens of thousands of random points by both engines; all constants fitted anew; every switch in a page
+	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(JOBS) tests/simulators tests/measurements/test_landed_constants.py \
+		tests/explorer/test_explorer_browser.py
 
 sanitize: build/asan/.clean build/tsan/.clean  ## the engine's tests under ASan + UBSan and under TSan
 

@@ -13,6 +13,7 @@ from benchmarks.congestion import congestion
 from benchmarks.machine import machine_facts
 from benchmarks.measure import BenchmarkError
 from benchmarks.million import million
+from benchmarks.page import page
 from benchmarks.partition import partition
 from benchmarks.planning import planning
 from benchmarks.plots import draw
@@ -42,6 +43,7 @@ SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
     "partition": partition,
     "structure": structure,
     "wasm": wasm,
+    "page": page,
     "side_by_side": sections.measured_references,
 }
 

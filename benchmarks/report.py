@@ -87,6 +87,9 @@ _SHOWN = {
         *("name", "changed", "points", "page_s", "page_max_s", "native_s", "ratio_to_native", "start_s"),
         *("first_s", "memory_bytes"),
     ),
+    "page": (
+        *("name", "page_bytes", "usable_s", "points_s", "change_s", "start_task_cpu_s", "use_task_cpu_s"),
+    ),
     "side_by_side": (
         *("name", "strategy", "total_s", "reference", "reference_s", "equal_figures", "equal_traces"),
         "ratio",
@@ -184,6 +187,7 @@ def summary(results: Mapping[str, Sequence[Row]]) -> str:
             *_synthesis_lines(results),
             *_planning_lines(results),
             *_wasm_lines(results),
+            *_page_lines(results),
         ]
     )
 
@@ -210,6 +214,16 @@ def _wasm_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
         f"{_number(row, 'page_s') * 1e3:,.0f} ms, {_number(row, 'ratio_to_native'):.1f} times native"
         "  (target 300 ms, 4)"
         for row in results.get("wasm", ())
+    ]
+
+
+def _page_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
+    return [
+        f"{row['name']}, {_number(row, 'page_bytes') / 1e6:.2f} MB (limit 1.5): can be used after "
+        f"{_number(row, 'usable_s'):.2f} s (target 1), a change takes "
+        f"{_number(row, 'change_s') * 1e3:,.0f} ms (300), longest task "
+        f"{max(_number(row, f'{when}_task_cpu_s') for when in ('start', 'use')) * 1e3:.0f} ms of CPU (50)"
+        for row in results.get("page", ())
     ]
 
 

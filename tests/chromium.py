@@ -47,6 +47,8 @@ class Chromium:
         self.problems: list[str] = []
         self._first: str | None = None
         self._loaded = False
+        self._traced: list[dict[str, Any]] = []
+        self._trace_ended = False
         try:
             self._socket = websocket.create_connection(
                 self._address(), timeout=_ANSWER_SECONDS, suppress_origin=True
@@ -108,6 +110,10 @@ class Chromium:
             self.problems.append(f"console.{about['type']}: {about['args']}")
         elif method == "Log.entryAdded":
             self.problems.append(f"{about['entry']['level']}: {about['entry']['text']}")
+        elif method == "Tracing.dataCollected":
+            self._traced += about["value"]
+        elif method == "Tracing.tracingComplete":
+            self._trace_ended = True
         elif method == "Page.loadEventFired":
             self._loaded = True
 
@@ -171,6 +177,37 @@ class Chromium:
             if time.monotonic() > end:
                 raise RuntimeError(f"not within {seconds} s: {condition}; {self.problems}")
             self._wait_a_frame()
+
+    def trace(self) -> None:
+        """Begin to note the tasks of every thread."""
+        self._traced, self._trace_ended = [], False
+        self.call("Tracing.start", traceConfig={"includedCategories": ["toplevel", "__metadata"]})
+
+    def task_cpu_ms(self) -> list[float]:
+        """End the trace; return the CPU time of each task of the main threads of pages, longest first.
+
+        What a machine does meanwhile does not count, as it does in the long tasks that a page sees itself.
+        """
+        self.call("Tracing.end")
+        end = time.monotonic() + _ANSWER_SECONDS
+        while not self._trace_ended:
+            if time.monotonic() > end:
+                raise RuntimeError("the trace does not end")
+            self._wait_a_frame()
+        main = {
+            (event["pid"], event["tid"])
+            for event in self._traced
+            if event["name"] == "thread_name" and event["args"]["name"] == "CrRendererMain"
+        }
+        tasks = [
+            event["tdur"] / 1e3
+            for event in self._traced
+            if event.get("ph") == "X"
+            and event["name"] == "ThreadControllerImpl::RunTask"
+            and (event["pid"], event["tid"]) in main
+            and "tdur" in event
+        ]
+        return sorted(tasks, reverse=True)
 
     def click(self, x: float, y: float) -> None:
         """Move the mouse to a place of the window and click, as a hand does."""

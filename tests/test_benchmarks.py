@@ -13,8 +13,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from chromium import found_chromium
 from outside import astrasim_program, stage_checkout
 
+from dse.explorer import without_engine
 from dse.explorer.engine_file import engine_file
 
 ROOT = Path(__file__).parents[1]
@@ -85,6 +87,19 @@ def test_the_engine_of_a_page_is_measured_beside_the_native_one(tmp_path: Path) 
     assert all(row["points"] == 30 and row["page_s"] > 0 and row["native_s"] > 0 for row in rows)
     assert all(row["gzip_bytes"] < row["module_bytes"] for row in rows)
     assert "times native  (target 300 ms, 4)" in done.stdout
+
+
+@pytest.mark.skipif(bool(without_engine()), reason=without_engine() or "-")
+@pytest.mark.skipif(found_chromium() is None, reason="chromium is not installed")
+def test_a_page_is_measured_in_a_browser(tmp_path: Path) -> None:
+    done = bench(tmp_path, "--only", "page", "--no-plots")
+    assert done.returncode == 0, done.stderr
+    (row,) = pq.read_table(tmp_path / "page.parquet").to_pylist()
+    assert 0 < row["usable_s"] <= row["points_s"]
+    assert row["change_s"] > 0
+    assert row["start_task_cpu_s"] > 0 < row["use_task_cpu_s"]
+    assert 500_000 < row["page_bytes"] < 1_500_000
+    assert "can be used after" in done.stdout
 
 
 def test_a_study_is_swept_resumed_and_asked(results: Path) -> None:

@@ -33,7 +33,12 @@ def mfu_convention(row: StudyRow) -> str | None:
 def mfu_conventions(rows: Iterable[StudyRow | None]) -> list[str]:
     """Return a line for each way of counting among the rows."""
     found = dict.fromkeys(mfu_convention(row) for row in rows if row is not None)
-    return [f"MFU: {text}" for text in found if text is not None]
+    return [mfu_line(text) for text in found if text is not None]
+
+
+def mfu_line(counted: str) -> str:
+    """Return the line that says what an MFU counts."""
+    return f"MFU: {counted}"
 
 
 def model_error(row: StudyRow) -> float | None:

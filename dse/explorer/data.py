@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dse.answers.conventions import mfu_conventions
+from dse.answers.conventions import mfu_conventions, mfu_line
 from dse.errors import InputError
 from dse.explorer.fields import fields_of
 from dse.explorer.presets import (
@@ -104,8 +104,8 @@ def page_data(subject: Subject) -> dict[str, Any]:
         "strategy_fields": _strategy_fields(subject.rows),
         "memory_cap_bytes": subject.memory_cap_bytes,
         "mfu_notes": {
-            "one": f"MFU: {counted_operations(multiply_add_as_two=False)}",
-            "two": f"MFU: {counted_operations(multiply_add_as_two=True)}",
+            "multiply_add_as_one": mfu_line(counted_operations(multiply_add_as_two=False)),
+            "multiply_add_as_two": mfu_line(counted_operations(multiply_add_as_two=True)),
             "stored": mfu_conventions(subject.rows),
         },
         "rows": [study_row_data(row) for row in subject.rows],
@@ -132,6 +132,11 @@ def row_data(row: StudyRow) -> dict[str, Any]:
         **{name: _plain(getattr(row, name)) for name in _METRICS},
         "fractional": row.fractional,
     }
+
+
+def figures_of_a_row() -> int:
+    """Return how many figures the engine in a page gives of a point: status, metrics, whether it is cut."""
+    return len(_METRICS) + 2
 
 
 def study_row_data(row: StudyRow) -> dict[str, Any]:

@@ -9,8 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.explorer.engine_file import engine_bytes
-from dse.pages import NUMBERS, library, page_style, script_json, template_environment
+from dse.explorer.data import figures_of_a_row
+from dse.explorer.engine_file import EngineVersions, engine_bytes, engine_versions
+from dse.pages import CHARTS, NUMBERS, inlined, library, page_style, script_json, template_environment
+from dse.points.inputs import result_version
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -19,7 +21,8 @@ PAGE = Path(__file__).parent / "page"
 _CHART = Path(__file__).parents[1] / "reports" / "templates" / "vendor" / "chart.umd.min.js"
 _PARQUET = PAGE / "vendor" / "hyparquet-writer.min.js"
 
-LIBRARIES = (_CHART, _PARQUET, NUMBERS)
+LIBRARIES = (_CHART, _PARQUET)
+SHARED = (NUMBERS, CHARTS)
 PROGRAMS = (
     *("dom", "format", "scenario", "doubts", "constraints", "answers", "state", "scales", "field", "fields"),
     *("commands", "words", "download", "parameters", "switches", "winners"),
@@ -39,10 +42,13 @@ _EMPTY = re.compile(r"\n{2,}")
 
 
 def without_engine() -> str:
-    """Return what to do where the engine for pages has not been built; empty where it has."""
-    if engine_bytes() is not None:
-        return ""
-    return "the engine for pages has not been built: write make wasm"
+    """Return what to do where there is no engine for pages of this version; empty where there is one."""
+    engine = engine_bytes()
+    if engine is None:
+        return "the engine for pages has not been built: write make wasm"
+    if engine_versions(engine) != EngineVersions(result_version(), figures_of_a_row()):
+        return "the engine for pages is of another version than this package: write make wasm"
+    return ""
 
 
 def render_page(data: dict[str, Any]) -> str:
@@ -58,7 +64,7 @@ def render_page(data: dict[str, Any]) -> str:
         title=data["title"],
         data=script_json(data),
         style=page_style(PAGE / "explorer.css"),
-        libraries=[library(path) for path in LIBRARIES],
+        libraries=[*map(library, LIBRARIES), *map(inlined, SHARED)],
         programs=[program(name) for name in PROGRAMS],
         worker=Markup("").join(program(name) for name in WORKER) if is_live else "",
         wasm=packed_engine() if is_live else "",

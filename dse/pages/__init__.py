@@ -18,6 +18,8 @@ BASE_STYLE = FOLDER / "base.css"
 """The style of every page: colours of both schemes, header, cards, tables, plots, focus, print."""
 NUMBERS = FOLDER / "numbers.js"
 """The program by which pages write durations, sizes and counts; it registers as `pages.numbers`."""
+CHARTS = FOLDER / "charts.js"
+"""The program of what the plots of pages share; it registers as `pages.charts`."""
 
 
 def template_environment(templates: Path) -> Environment:

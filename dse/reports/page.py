@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.explain import CATEGORY_MEANINGS, MEANINGS
-from dse.pages import NUMBERS, inlined, library, page_style, script_json, template_environment
+from dse.pages import CHARTS, NUMBERS, inlined, library, page_style, script_json, template_environment
 from dse.reports.commands import strategy_overrides
 from dse.strategies import AXES, GROUPED, STRATEGY_FIELDS, Strategy, shown_axes
 from dse.units import format_bytes, format_count, format_duration_ns
@@ -43,7 +43,7 @@ def render_page(data: dict[str, Any]) -> str:
         heat=heat_level,
         style=page_style(TEMPLATES / "report.css"),
         program=inlined(TEMPLATES / "report.js"),
-        libraries=[library(_LIBRARY), library(NUMBERS)],
+        libraries=[library(_LIBRARY), inlined(NUMBERS), inlined(CHARTS)],
         grouped=" and ".join([", ".join(GROUPED[:-1]), GROUPED[-1]]),
         data=script_json(_for_program(data, points)),
     )

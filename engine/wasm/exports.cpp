@@ -1,4 +1,6 @@
 // The C interface of the engine in a page: one request at a time, figures as arrays, errors as codes.
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -6,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "core/result_version.hpp"
@@ -16,6 +19,27 @@
 namespace {
 
 using namespace dse;
+
+/// JSON of the versions of package and results and of how many figures a row has. It stands in the module as
+/// text: dse/explorer/engine_file.py reads it there, without running anything.
+constexpr auto kVersions = [] {
+    std::array<char, 160> text{};
+    std::size_t size = 0;
+    const auto say = [&](std::string_view part) {
+        for (const char each : part) text.at(size++) = each;
+    };
+    const auto count = [&](int value) {
+        int unit = 1;
+        while (value / unit >= 10) unit *= 10;
+        for (; unit > 0; unit /= 10) text.at(size++) = static_cast<char>('0' + value / unit % 10);
+    };
+    say(R"({"version":")" DSE_VERSION R"(","result_version":)");
+    count(kResultVersion);
+    say(R"(,"figures":)");
+    count(static_cast<int>(explorer::kFigures));
+    say("}");
+    return text;
+}();
 
 /// What went wrong in the last call; 0 is nothing.
 enum class Problem : std::int32_t { kNone, kInput, kSimulation, kMemory, kOther };
@@ -95,8 +119,5 @@ DSE_EXPORT(dse_problem)()->std::int32_t { return static_cast<std::int32_t>(state
 DSE_EXPORT(dse_text)()->const char* { return state().text.data(); }
 DSE_EXPORT(dse_text_length)()->std::size_t { return state().text.size(); }
 
-/// The versions of package and results, and how many figures a row has, become the text.
-DSE_EXPORT(dse_versions)()->void {
-    state().text = R"({"version":")" DSE_VERSION R"(","result_version":)" + std::to_string(kResultVersion) +
-                   R"(,"figures":)" + std::to_string(explorer::kFigures) + "}";
-}
+/// `kVersions` become the text.
+DSE_EXPORT(dse_versions)()->void { state().text = kVersions.data(); }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from page_programs import NODE
 
 from dse.explorer.data import scenario_data
 from dse.points import DesignPoint, evaluate
@@ -16,7 +17,6 @@ from dse.studies import StudyRow
 from dse.whatif import Candidates, parameters_of
 
 PAGE = Path(__file__).parents[2] / "dse" / "explorer" / "page"
-NODE = shutil.which("node")
 
 _START = """
 const names = ["answers", "parameters", "switches", "winners", "host"];

@@ -1,17 +1,20 @@
-"""The programs of the page under Node, and what a page knows of the first pair of the lab."""
+"""Programs of the page under Node, pages in a real browser, and what a page of the lab knows."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import Chromium
 from page_programs import FILES, HEAD, NODE, PAGE, TAIL, data_of
+from pages import LAB, chromium, made_page
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of the page in one file, as the page runs them."""
     file = tmp_path_factory.mktemp("page") / "page.js"
@@ -40,7 +43,23 @@ def in_page(programs: Path) -> Any:
     return run
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def data() -> dict[str, Any]:
     """What a page knows of the first pair of the lab."""
     return data_of("system=system1", "model=llama70b")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    yield from chromium(tmp_path_factory.mktemp("chromium"))
+
+
+@pytest.fixture(scope="session", params=LAB)
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    name: str = request.param
+    return name, made_page(tmp_path_factory.mktemp(name), *LAB[name])
+
+
+@pytest.fixture(scope="session")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_page(tmp_path_factory.mktemp("llama"), *LAB["llama70b-system1"])

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import random
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+from study_rows import failed_row, row
+
 from dse.config import compose_config
-from dse.explorer import Subject, Words, page_data, space_choices
+from dse.explorer import Subject, Words, page_data, space_choices, without_engine
 from dse.points import scenario_of
 from dse.strategies import Strategy
 from dse.studies import StudyRow
@@ -20,6 +24,8 @@ PAGE = Path(__file__).parents[2] / "dse" / "explorer" / "page"
 
 
 NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
+needs_engine = pytest.mark.skipif(bool(without_engine()), reason=without_engine() or "-")
 
 
 FILES = (
@@ -74,6 +80,14 @@ def data_of(*words: str) -> dict[str, Any]:
 
 def page_row(each: StudyRow) -> dict[str, Any]:
     return {**dataclasses.asdict(each), "label": each.label()}
+
+
+def drawn_row(chance: random.Random, fields: dict[str, Any]) -> StudyRow:
+    """A row of a strategy with one of few times and sizes, so that there are ties; some are not ok."""
+    if chance.random() < 0.15:
+        return dataclasses.replace(failed_row("infeasible", "7 is too few"), **fields)
+    peak = None if chance.random() < 0.1 else chance.randrange(1, 5) * 10**10
+    return row(**fields, wall_time_ns=chance.randrange(1, 6) * 10**9, peak_memory_bytes=peak)
 
 
 def run_beside(files: Sequence[str], script: str, given: Any) -> Any:

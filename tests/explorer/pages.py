@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from chromium import NAMES, Chromium, found_chromium
 from commands import run_ok
+from page_programs import needs_engine
 
 from dse.config import compose_config
-from dse.explorer import without_engine
 from dse.explorer.data import row_data, scenario_data
 from dse.points import DesignPoint, Scenario, evaluate, scenario_of
 from dse.strategies import Strategy
@@ -26,8 +26,19 @@ needs_live_page = [
     pytest.mark.skipif(
         PROGRAM is None, reason=f"no browser: none of {', '.join(NAMES)} is installed (Debian: chromium)"
     ),
-    pytest.mark.skipif(bool(without_engine()), reason=without_engine() or "-"),
+    needs_engine,
 ]
+CAP = 80_000_000_000
+EVERY_CHANGE = {
+    "system.network.0.bandwidth_gbps": 180.5,
+    "system.network.1.latency_ns": 12.25,
+    "system.peak_tflops": 333,
+    "system.endpoint_delay_ns": 25,
+    "system.collectives.all_gather.0": "direct",
+    "model.batch_size": 256,
+    "model.num_layers": 12,
+    "workload.divisibility": "whole",
+}
 SETTLED = "explorer.app.isIdle && explorer.app.frame && explorer.app.frame.isLive"
 WATCH = """\
 globalThis.longTasks = [];
@@ -77,3 +88,20 @@ def lab(name: str) -> tuple[Scenario, tuple[Strategy, ...]]:
     """The scenario and the 56 strategies of a pair of the lab."""
     config = compose_config(LAB[name])
     return scenario_of(config), config.space.strategies(config.model, config.system)
+
+
+def frame(browser: Chromium, key: str) -> Any:
+    return browser.evaluate(f"explorer.app.frame.{key}")
+
+
+def set_state(browser: Chromium, partial: dict[str, Any]) -> None:
+    """Change the state as the form does, and wait until it is shown."""
+    browser.evaluate(f"explorer.state.set({json.dumps(partial)})")
+    browser.until(SETTLED)
+
+
+def assert_quiet(browser: Chromium, page: Path) -> None:
+    """No error on the console, and nothing asked for but the file itself and its own worker."""
+    assert browser.problems == []
+    others = [url for url in browser.requests if not url.startswith(("data:", "blob:"))]
+    assert {url.partition("#")[0] for url in others} == {page.resolve().as_uri()}

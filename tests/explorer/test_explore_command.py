@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from commands import TINY, error_of, run_dse, run_ok
+from page_programs import needs_engine
 
 import dse.explorer.page
 from dse.explorer import render_page, without_engine
-from dse.explorer.page import LIBRARIES, PAGE, PROGRAMS, WORKER, program
+from dse.explorer.engine_file import engine_bytes
+from dse.explorer.page import LIBRARIES, PAGE, PROGRAMS, SHARED, WORKER, program
 
-needs_engine = pytest.mark.skipif(bool(without_engine()), reason=without_engine() or "-")
 LIMIT_BYTES = 1_500_000
 
 
@@ -37,7 +38,7 @@ def test_explore_writes_one_page_that_loads_nothing(tmp_path: Path) -> None:
     assert page.stat().st_size <= LIMIT_BYTES
     text = page.read_text()
     assert not re.search(r"<(?:script|img|iframe|link)[^>]* (?:src|href)=.?(?:https?:|/)", text)
-    assert text.count("<script>") == len(LIBRARIES) + len(PROGRAMS)
+    assert text.count("<script>") == len(LIBRARIES) + len(SHARED) + len(PROGRAMS)
     data = data_of(page)
     assert (data["live"], data["title"]) == (True, "tiny on torus_4x4")
     assert data["command"] == "dse sweep system=torus_4x4 model=tiny"
@@ -115,6 +116,41 @@ def test_explore_says_what_to_do_where_the_engine_is_missing(
     with pytest.raises(InputError, match="has not been built: write make wasm"):
         explore.main([*TINY, "--no-open"])
     assert list(tmp_path.iterdir()) == []
+
+
+@needs_engine
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        (rb'"result_version":\d+', b'"result_version":0'),
+        (rb'"figures":\d+', b'"figures":3'),
+        (rb'"result_version"', b'"another_version"'),
+    ],
+)
+def test_an_engine_of_another_version_is_refused_before_a_page_is_made(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    text: bytes,
+    other: bytes,
+) -> None:
+    from dse import explore, report
+    from dse.errors import InputError
+
+    engine = engine_bytes()
+    assert engine is not None
+    changed, count = re.subn(text, other, engine)
+    assert count == 1
+    monkeypatch.setattr(dse.explorer.page, "engine_bytes", lambda: changed)
+    monkeypatch.chdir(tmp_path)
+    problem = "the engine for pages is of another version than this package: write make wasm"
+    with pytest.raises(InputError, match=problem):
+        explore.main([*TINY, "--no-open"])
+    assert list(tmp_path.iterdir()) == []
+    assert report.main([str(folder / "results/small"), "--live", "-o", "page.html"]) == 0
+    assert f"note: the page is static: {problem}" in capsys.readouterr().err
+    assert data_of(tmp_path / "page.html")["live"] is False
 
 
 @needs_engine

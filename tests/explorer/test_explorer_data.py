@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -226,8 +227,6 @@ def test_the_data_is_the_contract_of_the_page() -> None:
     ],
 )
 def test_what_cannot_be_live_says_why_and_what_to_write(overrides: tuple[str, ...], reason: str) -> None:
-    import re
-
     assert re.search(reason, why_not_live(scenario(*overrides)))
 
 
@@ -270,6 +269,10 @@ def test_a_study_gives_its_scenario_its_rows_and_its_commands(results: Path) -> 
     assert data["point_command"] == "dse point system=torus_4x4 model=tiny"
     assert data["memory_cap_bytes"] == 10**9
     assert len(data["rows"]) == 18
+    one, two = (data["mfu_notes"][f"multiply_add_as_{name}"] for name in ("one", "two"))
+    assert one.startswith("MFU: operations of the reference's graph, one per multiply-add")
+    assert two.startswith("MFU: a multiply-add is two FLOPs")
+    assert data["mfu_notes"]["stored"] == [one]
     best = data["rows"][0]
     assert (best["status"], best["label"]) == ("ok", "dp16 tp1 sp1 pp1")
     assert set(best) == {

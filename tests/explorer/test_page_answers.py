@@ -13,13 +13,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from page_programs import NODE, TRACED, page_row
-from study_rows import failed_row, row
+from page_programs import TRACED, drawn_row, needs_node, page_row
+from study_rows import failed_row
 
 from dse.answers import pareto_front, ranking, select
 from dse.studies import StudyRow
 
-pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
+pytestmark = needs_node
 
 
 def random_rows(seed: int) -> list[StudyRow]:
@@ -30,11 +30,7 @@ def random_rows(seed: int) -> list[StudyRow]:
     found = []
     for values in strategies[:60]:
         fields = dict(zip(TRACED, values, strict=True))
-        if chance.random() < 0.15:
-            found.append(dataclasses.replace(failed_row("infeasible", "7 is too few"), **fields))
-            continue
-        peak = None if chance.random() < 0.1 else chance.randrange(1, 5) * 10**10
-        found.append(row(**fields, wall_time_ns=chance.randrange(1, 6) * 10**9, peak_memory_bytes=peak))
+        found.append(drawn_row(chance, fields))
     return found
 
 
@@ -132,6 +128,7 @@ COLUMNS = [
         "rank_classes",
         "mfu_pct",
         "tokens_per_s",
+        "tokens_per_s_per_npu",
     ),
     *("understated_comm", "impossible_split"),
 ]

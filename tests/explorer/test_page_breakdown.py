@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from explorer.recordings import engine_recording, recording_json
-from page_programs import NODE, run_beside
+from page_programs import NODE, needs_node, run_beside
 
 import dse
 from dse.config import compose_config
@@ -23,7 +23,7 @@ from dse.timelines.tracks import Threads, slices_of
 from dse.workloads import parse_name
 
 PAGE = Path(dse.__file__).parent / "explorer" / "page"
-pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+pytestmark = needs_node
 
 TINY16, LAB = ("system=dgx16", "model=tiny"), ("system=system1", "model=llama70b")
 CONTIGUOUS = (*TINY16, "model.repairs.contiguous_stages=true", "model.micro_batches=4")
@@ -40,6 +40,7 @@ POINTS = {
 }
 FILES = (
     "../../pages/numbers",
+    "../../pages/charts",
     "format",
     "recording",
     "breakdown",

@@ -6,14 +6,13 @@ import json
 import shlex
 from typing import Any
 
-import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from page_programs import CHANGES, NODE, data_of, fields_of
+from page_programs import CHANGES, data_of, fields_of, needs_node
 
 from dse.config import compose_config
 from dse.points import scenario_of
 
-pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
+pytestmark = needs_node
 
 
 def test_the_printed_commands_lead_to_the_scenario_of_the_page(in_page: Any, data: dict[str, Any]) -> None:

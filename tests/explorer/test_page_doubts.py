@@ -6,12 +6,11 @@ import dataclasses
 import itertools
 import json
 import random
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
+from page_programs import NODE, needs_node
 from small_points import small_scenarios
 
 from dse.config import compose_config
@@ -21,7 +20,6 @@ from dse.strategies import Strategy
 from dse.systems import Dimension
 
 PAGE = Path(__file__).parents[2] / "dse" / "explorer" / "page"
-NODE = shutil.which("node")
 FIELDS = ("dp", "tp", "sp", "pp")
 PROGRAM = """
 for (const name of ["scenario", "doubts"]) require(`${process.argv[1]}/${name}.js`);
@@ -36,7 +34,7 @@ const made = input.map(({ scenario, rows }) => {
 process.stdout.write(JSON.stringify(made));
 """
 
-pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
+pytestmark = needs_node
 
 
 def said(cases: list[tuple[Scenario, list[dict[str, Any]]]]) -> list[dict[str, Any]]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from engine_points import PAGE, Group, expected, scenario_json, strategies_json
+from page_programs import NODE, needs_engine, needs_node
 
 from dse import __version__, _engine
 from dse.explorer.engine_file import engine_file
@@ -18,12 +17,8 @@ from dse.points import Scenario
 from dse.strategies import Strategy
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
 
-NODE = shutil.which("node")
 ENGINE = engine_file()
-pytestmark = [
-    pytest.mark.skipif(NODE is None, reason="node is not installed"),
-    pytest.mark.skipif(ENGINE is None, reason="the engine for pages has not been built: make wasm"),
-]
+pytestmark = [needs_node, needs_engine]
 
 # A worker is a context of its own in the same process; one that `hangs` never answers.
 _START = """
@@ -192,7 +187,7 @@ def test_a_worker_that_does_not_listen_is_replaced() -> None:
     assert figures(found["rows"]) == expected(GROUP)
     assert found["terminated"] == [True, False]
     # The first worker unpacks the engine, away from the main thread; the next one gets it compiled.
-    started = ["unpack", "versions", "evaluate", "cancel", "start", "evaluate"]
+    started = ["unpack", "evaluate", "cancel", "start", "evaluate"]
     assert found["posted"] == started
 
 
@@ -228,6 +223,26 @@ def test_what_goes_wrong_has_a_kind_and_a_message() -> None:
     assert found["dead"] == ["trap", "the engine's worker stopped: out of everything"]
     assert figures(found["rows"]) == expected(GROUP)
     assert found["record"] == ["row", "ranks", "groups"]
+
+
+def test_an_engine_that_is_refused_computes_nothing() -> None:
+    """Neither what waits while it starts nor what is asked later: all get the reason."""
+    found = run("""
+  served = workerSource.replace('"mfu_pct", "tokens_per_s",', "");
+  const started = error(start({ packed, workerSource, result_version }));
+  const waiting = error(evaluate(scenario, strategies));
+  found.started = await started;
+  found.waiting = await waiting;
+  found.later = await error(record(scenario, strategies[0]));
+  found.posted = [...posted];
+  served = workerSource;
+  await start({ packed, workerSource, result_version });
+  found.rows = await evaluate(scenario, strategies);
+""")
+    reason = ["input", "the engine is older than this page: build it again (make wasm)"]
+    assert found["started"] == found["waiting"] == found["later"] == reason
+    assert found["posted"] == ["unpack"]
+    assert figures(found["rows"]) == expected(GROUP)
 
 
 def test_a_failed_point_is_a_row_among_others() -> None:

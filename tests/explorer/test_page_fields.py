@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from page_programs import NODE
+from page_programs import needs_node
 
 from dse.errors import InputError
 from dse.units import format_bytes, format_count, format_duration_ns, parse_bytes
 
-pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
+pytestmark = needs_node
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import random
 from typing import Any
 
 import pytest
-from page_programs import NODE, run_beside
-from study_rows import failed_row, row
+from page_programs import drawn_row, needs_node, page_row, run_beside
 
 from dse.answers import cap_curve, ranking
 from dse.reports.page import HEAT_LIMITS, heat_level
 from dse.studies import StudyRow
 
-FILES = ("dom", "../../pages/numbers", "format", "answers", "plots", "heat", "caps")
+FILES = ("../../pages/numbers", "../../pages/charts", "dom", "format", "answers", "plots", "heat", "caps")
 
-pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
+pytestmark = needs_node
 
 
 def run(script: str, given: Any) -> Any:
@@ -33,16 +31,8 @@ def random_rows(seed: int) -> list[StudyRow]:
         (1, 2, 16), (1, 8), (1,) if seed % 2 else (1, 4), (False, True)
     ):
         fields = {"dp": dp, "tp": tp, "sp": sp, "activation_recompute": again}
-        if chance.random() < 0.15:
-            found.append(dataclasses.replace(failed_row("infeasible", "7 is too few"), **fields))
-            continue
-        peak = None if chance.random() < 0.1 else chance.randrange(1, 5) * 10**10
-        found.append(row(**fields, wall_time_ns=chance.randrange(1, 6) * 10**9, peak_memory_bytes=peak))
+        found.append(drawn_row(chance, fields))
     return found
-
-
-def as_page(rows: list[StudyRow]) -> list[dict[str, Any]]:
-    return [{**dataclasses.asdict(each), "label": each.label()} for each in rows]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -50,7 +40,7 @@ def test_the_steps_of_caps_are_those_of_the_package(seed: int) -> None:
     rows = random_rows(seed)
     script = """(rows) => explorer.caps.capCurve(explorer.answers.front(rows))
       .map((step) => [step.memory_cap_bytes, step.row.label])"""
-    found = run(script, as_page(rows))
+    found = run(script, list(map(page_row, rows)))
     assert found == [[step.memory_cap_bytes, step.row.label()] for step in cap_curve(rows)]
 
 
@@ -70,7 +60,7 @@ def test_a_cell_of_a_heat_map_is_the_first_of_the_ranking_with_its_degrees(seed:
         if len(downs) > 1 or len(acrosses) > 1:
             names = {"rows": down, "columns": across, "row_values": downs, "column_values": acrosses}
             expected.append({**names, "cells": cells})
-    assert run(script, as_page(rows)) == expected
+    assert run(script, list(map(page_row, rows))) == expected
 
 
 def test_levels_of_heat_maps_are_those_of_a_report() -> None:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from page_programs import NODE, TRACED, fields_of
+from page_programs import TRACED, fields_of, needs_node
 
 from dse.config import compose_config
 from dse.errors import InputError
@@ -15,7 +15,7 @@ from dse.expressions import Expression
 from dse.points.inputs import model_json, system_json
 from dse.space import DesignSpace
 
-pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
+pytestmark = needs_node
 
 
 @pytest.mark.parametrize("space", ["lab", "full"])

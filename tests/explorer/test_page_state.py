@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from page_programs import CHANGES, NODE
+from page_programs import CHANGES, needs_node
 
-pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
+pytestmark = needs_node
 
 
 def test_a_link_restores_its_state(in_page: Any, data: dict[str, Any]) -> None:

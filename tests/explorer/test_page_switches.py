@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from asking import NODE, Asking
+from asking import Asking
+from page_programs import needs_engine, needs_node
 from tiny_points import LLAMA4, TINY, candidates
 
 from dse.explorer.engine_file import engine_file
@@ -21,7 +22,7 @@ from dse.whatif import (
 
 CAP = 96_468_992
 
-pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
+pytestmark = needs_node
 
 PROGRAM = """
   const { switches, parameters } = explorer;
@@ -172,7 +173,7 @@ ENGINE = """
 """
 
 
-@pytest.mark.skipif(engine_file() is None, reason="the engine for pages has not been built: make wasm")
+@needs_engine
 def test_the_engine_of_the_page_gives_the_same_switches() -> None:
     found = candidates(*LLAMA4, cap=9_000_000_000)
     page = Asking(ENGINE, found, wasm=str(engine_file()))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from asking import NODE, Asking
+from asking import Asking
+from page_programs import needs_node
 from tiny_points import TINY, candidates
 
 from dse.answers import best
 from dse.whatif import Candidates, parameters_named
 
-pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
+pytestmark = needs_node
 
 CAP = 96_468_992
 CAP_AXIS = {"key": "memory_cap", "value": CAP, "is_integer": True, "least": 1}

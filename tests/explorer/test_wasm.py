@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from engine_points import (
     scenario_json,
     strategies_json,
 )
+from page_programs import NODE, needs_engine, needs_node
 from small_points import small_scenarios
 
 from dse import __version__, _engine
@@ -30,12 +30,8 @@ from dse.points import DesignPoint, Scenario, record_point
 from dse.strategies import Strategy
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
 
-NODE = shutil.which("node")
 ENGINE = engine_file()
-pytestmark = [
-    pytest.mark.skipif(NODE is None, reason="node is not installed"),
-    pytest.mark.skipif(ENGINE is None, reason="the engine for pages has not been built: make wasm"),
-]
+pytestmark = [needs_node, needs_engine]
 
 # Answers lines of JSON [name, ...arguments] by the host's functions. `stopAt` makes the engine stop as if by
 # an instruction that cannot be reached, when one of its functions has been called some times.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from barriers import barriers, needs_axe
-from chromium import NAMES, Chromium, found_chromium
+from chromium import Chromium
 from commands import run_ok
 from study_rows import ROW
 
@@ -20,7 +19,6 @@ from dse.planner.pages.page import TEMPLATES as PLAN
 from dse.reports.page import TEMPLATES as REPORT
 from dse.studies import StudyStore
 
-PROGRAM = found_chromium()
 LINES = {
     "plan": ["plan", "cluster=a100_v100", "model=megatron_1.7b", "gbs=32"],
     "schedule": ["synthesize", "topology=torus__dim=[4,4]__alpha=500__beta=50", "collective=all_gather"],
@@ -48,14 +46,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run_ok("report", "study", "-o", "report.html", cwd=folder)
     files = {name: folder / name / "index.html" for name in LINES}
     return files | {name: folder / f"{name}.html" for name in ("accuracy", "report")}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    if PROGRAM is None:
-        pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed (Debian: chromium)")
-    with Chromium(PROGRAM, tmp_path_factory.mktemp("chromium")) as browser:
-        yield browser
 
 
 KINDS = (*LINES, "accuracy", "report")

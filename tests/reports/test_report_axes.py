@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from chromium import Chromium, found_chromium
+from chromium import Chromium
 from commands import TINY, run_ok
 
 from dse.reports import render_page, report_data
@@ -17,8 +16,6 @@ from dse.reports.setup import setup
 from dse.studies import StudyStore
 
 CAP = 200_000_000
-PROGRAM = found_chromium()
-needs_browser = pytest.mark.skipif(PROGRAM is None, reason="no browser is installed (Debian: chromium)")
 AXES = "space.axes={system.network.0.bandwidth_gbps:[12,25,50],model.seq_len:[512,1024]}"
 
 
@@ -28,13 +25,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run_ok("sweep", *TINY, AXES, "study=axes", cwd=folder)
     run_ok("sweep", *TINY, "study=small", cwd=folder)
     return folder / "results"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    assert PROGRAM is not None
-    with Chromium(PROGRAM, tmp_path_factory.mktemp("chromium")) as browser:
-        yield browser
 
 
 def page(store: Path, to: Path, cap: int) -> Path:
@@ -58,7 +48,6 @@ def test_the_data_has_the_optimum_for_every_setting(folder: Path) -> None:
     assert report_data(StudyStore(folder / "small"))["axis_studies"] == []
 
 
-@needs_browser
 def test_the_plot_has_a_line_for_each_combination_of_the_other_axes(
     folder: Path, browser: Chromium, tmp_path: Path
 ) -> None:
@@ -79,7 +68,6 @@ def test_the_plot_has_a_line_for_each_combination_of_the_other_axes(
     assert len(json.dumps(lines)) > 100
 
 
-@needs_browser
 @pytest.mark.parametrize("width", [400, 800, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_width_needs_a_scroll_bar_and_nothing_goes_wrong(
@@ -106,7 +94,6 @@ def test_no_width_needs_a_scroll_bar_and_nothing_goes_wrong(
         assert overhang <= 0
 
 
-@needs_browser
 def test_a_cap_far_from_all_points_is_said_and_not_drawn(
     folder: Path, browser: Chromium, tmp_path: Path
 ) -> None:

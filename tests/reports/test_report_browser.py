@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import NAMES, Chromium, found_chromium
+from chromium import Chromium
 from study_rows import ROW, failed_row, row
 
 from dse.points import DesignPoint, Scenario, evaluate
@@ -18,10 +17,6 @@ from dse.studies import StudyStore
 from dse.testing.builders import RING16, TINY
 
 CAP = 80_000_000_000
-PROGRAM = found_chromium()
-pytestmark = pytest.mark.skipif(
-    PROGRAM is None, reason=f"no browser: none of {', '.join(NAMES)} is installed (Debian: chromium)"
-)
 COMMAND = 'document.querySelector("[data-command]").textContent'
 PANEL = 'document.querySelector("aside.selected").innerText'
 FASTEST = (
@@ -34,13 +29,6 @@ FASTEST_UNDER_CAP = (
     "strategy.dp=32 strategy.tp=2 strategy.sp=1 strategy.pp=1 "
     "strategy.weight_sharded=false strategy.activation_recompute=true"
 )
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    assert PROGRAM is not None
-    with Chromium(PROGRAM, tmp_path_factory.mktemp("chromium")) as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
-from chromium import NAMES, Chromium, found_chromium
+from chromium import Chromium
 
 from dse.collectives import Collective, Problem, Schedule
 from dse.collectives.pages import page, render_page
@@ -22,8 +21,6 @@ from dse.collectives.synthesizers import Effort
 from dse.networks import LinkGraph
 from dse.networks.named import named_network
 
-PROGRAM = found_chromium()
-
 
 def pages(name: str, collective: str) -> str:
     network = named_network(name)
@@ -31,14 +28,6 @@ def pages(name: str, collective: str) -> str:
     result = synthesize(problem, "restarts", Effort(trials=1))
     known = Network(name, network.graph, network.sizes)
     return render_page(result.schedule, known, summary(result, known, Size(Fraction(1000))))
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    if PROGRAM is None:
-        pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed (Debian: chromium)")
-    with Chromium(PROGRAM, tmp_path_factory.mktemp("chromium")) as browser:
-        yield browser
 
 
 def seek(browser: Chromium, step: int) -> str:

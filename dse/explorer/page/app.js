@@ -3,6 +3,7 @@
   "use strict";
   const explorer = (globalThis.explorer ??= {});
   const { state, scenario: scenarios, format } = explorer;
+  const { lookFor } = globalThis.pages.charts;
   const root = document.documentElement;
   const asMade = root.outerHTML; // before anything is filled in: what "Save page" saves
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -10,6 +11,7 @@
   const ADDRESS_MS = 250;
 
   let engine = null;
+  let isRefused = false; // the engine did not start
   let base = scenarios.base(data, { model: null, system: null });
   let frame = null; // what the views show
   let good = null; // the last state that could be evaluated
@@ -21,7 +23,7 @@
   });
   const tools = {
     data: live, format, answers: explorer.answers,
-    get engine() { return data.live ? explorer.engine : null; },
+    get engine() { return data.live && !isRefused ? explorer.engine : null; },
     color: (name) => getComputedStyle(root).getPropertyValue(`--${name.replace(/^--/, "")}`).trim(),
     select: (label) => state.set({ selected: label }),
     setChanges: (changes) => state.set({ changes: { ...state.get().changes, ...changes } }),
@@ -155,8 +157,14 @@
     byId("reset").disabled = !state.isChanged();
     writeAddress();
     if (!data.live) return frame && settle(frame.scenario, frame.strategies, frame.rows, present);
+    if (isRefused) return showStored(present);
     if (frame && !state.isSame(present, frame.state)) frameEnd.abort();
     return engine && runs.want();
+  }
+
+  // Where the engine did not start: the rows of the study, and none of what a link changed.
+  function showStored({ cap_bytes, selected }) {
+    if (frame) settle(frame.scenario, frame.strategies, frame.rows, { ...state.initial(), cap_bytes, selected });
   }
 
   function readAddress() {
@@ -204,10 +212,11 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => shell.redraw());
   }
 
-  // On paper: light, with what is folded open.
+  // On paper: light, sharp, with what is folded open.
   const opened = [];
   addEventListener("beforeprint", () => {
     root.classList.add("light", "printing");
+    lookFor(true);
     shell.updateNow();
     for (const details of document.querySelectorAll("#views details:not(.screen):not([open])")) {
       details.open = true;
@@ -217,6 +226,7 @@
   });
   addEventListener("afterprint", () => {
     root.classList.remove("light", "printing");
+    lookFor(false);
     for (const details of opened.splice(0)) details.open = false;
     shell.redraw();
   });
@@ -228,14 +238,13 @@
     byId("why").textContent = why;
   }
 
-  let isStarted = false;
   async function startEngine() {
     try {
       await explorer.engine.start({
         packed: byId("wasm").textContent.trim(), workerSource: byId("worker").textContent, result_version: data.result_version,
       });
-      isStarted = true;
     } catch (error) {
+      isRefused = true;
       status.ended("");
       becomeStatic(`The engine does not start: ${error?.message ?? error}`);
     }
@@ -244,6 +253,7 @@
   // In steps, between which the browser may paint: the engine unpacks meanwhile.
   async function start() {
     await explorer.breathe();
+    lookFor(false);
     if (data.live) unreadable = scenarios.unreadable(data.space, data.scenario);
     state.start({ cap_bytes: data.memory_cap_bytes });
     good = state.initial();
@@ -263,8 +273,10 @@
     await explorer.breathe();
     await shell.mount();
     await engineStarts;
-    engine = isStarted ? explorer.engine : null;
-    if (engine) runs.want();
+    engine = tools.engine;
+    if (engine) return runs.want();
+    shell.withdraw();
+    return showStored(state.get());
   }
 
   // For tests and for the curious: the frame that is shown, and whether anything is under way.

@@ -2,20 +2,10 @@
 (() => {
   "use strict";
   const explorer = (globalThis.explorer ??= {});
-  const { PART_COLORS, element, fillTable, inkOn } = explorer.point;
+  const { element, fillTable, inkOn } = explorer.point;
+  const { PART_COLORS, wrapped } = globalThis.pages.charts;
   const words = (name) => name.replaceAll("_", " ");
-
-  // Labels of bars take at most about half of a plot: on a narrow one they break into lines.
-  function wrapped(text, canvas) {
-    const most = Math.max(14, Math.floor(canvas.clientWidth / 15));
-    const lines = [];
-    for (const word of text.split(" ")) {
-      const last = lines.length - 1;
-      if (last >= 0 && lines[last].length + 1 + word.length <= most) lines[last] += ` ${word}`;
-      else lines.push(word);
-    }
-    return lines;
-  }
+  const mark = (doubt) => (doubt ? " ?" : "");
 
   // Shares of a bar that have room for their number, and a dashed line across all bars.
   const marks = {
@@ -48,7 +38,8 @@
   };
 
   // `about`: {names, meanings, axis, scale (a function of the largest value), text (a value for people)}.
-  // show(entries, line): entries are [{row, note, isGhost, values: {name: value}, total}], `line` is a value to mark.
+  // show(entries, line): entries are [{row, note, doubt, isGhost, values: {name: value}, total}], `line` is a value to mark; `doubt`
+  // says what is known against a time.
   function mount(section, tools, about) {
     const summary = element("p", "", { class: "hint", "data-summary": "" });
     const plot = element("div", undefined, { class: "plot" });
@@ -119,7 +110,7 @@
     function draw() {
       const { entries, most } = last;
       const [size, unit] = about.scale(most);
-      const labels = entries.map(({ row, note }) => [row.label, `(${note})`].flatMap((text) => wrapped(text, canvas)));
+      const labels = entries.map(({ row, note, doubt }) => [row.label + mark(doubt), `(${note})`].flatMap((text) => wrapped(text, canvas)));
       const lines = labels.reduce((sum, label) => sum + Math.max(2, label.length), 0);
       plot.style.height = `calc(${plot.clientWidth < 500 ? 8.5 : 6.5}rem + ${1.35 * lines}rem)`;
       const data = { labels, datasets: setsOf(entries, size) };
@@ -145,7 +136,7 @@
         .map((name) => [named(name), ...entries.map(({ values, total }) => share(values[name], total))]);
       const more = Object.keys(entries[0].more ?? {}).filter((name) => entries.some((entry) => entry.more[name]))
         .map((name) => [named(name), ...entries.map((entry) => (entry.more[name] ? about.text(entry.more[name]) : "–"))]);
-      fillTable(table, `${about.axis}, ${about.exact}`, ["", ...entries.map(({ row, note }) => `${row.label} (${note})`)], [
+      fillTable(table, `${about.axis}, ${about.exact}`, ["", ...entries.map(({ row, note, doubt }) => `${row.label}${mark(doubt)} (${note})`)], [
         ...rows, ["all", ...entries.map((entry) => about.text(entry.total))], ...more,
       ]);
     }
@@ -163,7 +154,14 @@
       summary.textContent = text;
     }
 
-    return { show, say, redraw: () => { if (last && !plot.hidden) draw(); } };
+    // Made anew: an old chart keeps its colours and its sharpness.
+    function redraw() {
+      chart?.destroy();
+      chart = null;
+      if (last && !plot.hidden) draw();
+    }
+
+    return { show, say, redraw };
   }
 
   // "compute bound 61.2 %, exposed tp 20.1 %": the largest parts.
@@ -190,6 +188,8 @@
       const against = other.isGhost ? `Before the change ${other.row.label} took ${about.text(other.total)}` : `Against ${other.row.label} (${other.note}, ${about.text(other.total)})`;
       if (differing) parts.push(`${against}${other.isGhost ? "; since then" : ""}: ${differing}.`);
     }
+    const doubtful = entries.filter(({ doubt }) => doubt).map(({ row, note, doubt }) => `${row.label} (${note}), ${doubt}`);
+    if (doubtful.length) parts.push(`? ${explorer.doubts.LEGEND}: ${doubtful.join("; ")}.`);
     return parts.join(" ");
   }
 

@@ -17,7 +17,8 @@
       const drawn = found.map((entry) => {
         const { parts, overlapped, wall_time_ns } = entry.figures;
         const more = Object.fromEntries(Object.entries(overlapped).map(([axis, ns]) => [`overlapped ${axis} (no part of the sum)`, ns]));
-        return { ...entry, values: parts, total: wall_time_ns, more };
+        const doubt = explorer.doubts.mark(entry.row, explorer.doubts.of(entry.row, entry.scenario));
+        return { ...entry, doubt, values: parts, total: wall_time_ns, more };
       });
       bars.show(drawn, { text: explorer.bars.told(drawn, about, tools.format) });
     } catch (problem) {

@@ -56,7 +56,7 @@
       label: "fastest point that fits", stepped: "before", borderColor: color("accent"), borderWidth: 2, order: 1,
       backgroundColor: color("accent"), pointStyle: "circle", radius: [...steps.map(() => 4), 0], hitRadius: 6, data,
     }, {
-      label: explorer.doubts.LEGEND, isUnnamed: !doubtful.length, showLine: false, order: 0, pointStyle: "crossRot", radius: 6, hitRadius: 0,
+      label: explorer.doubts.LEGEND, isUnnamed: !doubtful.length, showLine: false, order: 0, pointStyle: "crossRot", radius: 9, hitRadius: 0,
       borderColor: color("bad"), borderWidth: 1.5, backgroundColor: color("bad"), data: doubtful,
     }, {
       label: "before", isUnnamed: !ghost.length, stepped: "before", borderColor: color("muted"), borderWidth: 1, borderDash: [2, 3], order: 3,
@@ -81,10 +81,7 @@
     };
   }
 
-  function describe(format, item) {
-    const said = describeRow(format, item);
-    return item.raw.row && frame.doubt(item.raw.row) ? [...said, frame.doubt(item.raw.row)] : said;
-  }
+  const describe = (format, item) => describeRow(format, item, { doubt: frame.doubt });
 
   function stepsTable() {
     const { bytes, duration, whole } = tools.format;

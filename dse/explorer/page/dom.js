@@ -2,6 +2,7 @@
 (() => {
   "use strict";
   const explorer = (globalThis.explorer ??= {});
+  const { copied } = globalThis.pages.charts;
 
   // Attributes stand in an object, children are texts and elements; absent ones are left out.
   function element(tag, ...parts) {
@@ -36,16 +37,8 @@
     return button;
   }
 
-  async function copied(text, button) {
-    const label = button.textContent;
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "Press Ctrl+C"; // files that were opened from a disk may have no clipboard
-    }
-    setTimeout(() => { button.textContent = label; }, 2000);
-  }
+  // A box that scrolls, also by keyboard.
+  const scroll = (label, ...parts) => element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...parts);
 
-  explorer.dom = { element, setText, copyButton, copied };
+  explorer.dom = { element, scroll, setText, copyButton, copied };
 })();

@@ -139,5 +139,5 @@
     ].filter(Boolean);
   }
 
-  explorer.doubts = { LEGEND, of, elsewhere, warnings, mark, summary, impossibleSplit, understatedComm };
+  explorer.doubts = { LEGEND, of, elsewhere, warnings, mark, summary, repaired };
 })();

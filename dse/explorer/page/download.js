@@ -11,7 +11,7 @@
     ["compute_bound_pct", "DOUBLE"], ["compute_utilization_pct", "DOUBLE"], ["memory_utilization_pct", "DOUBLE"],
     ["operation_intensity", "DOUBLE"], ["peak_memory_bytes", "INT64"], ["rank0_wall_time_ns", "INT64"],
     ["rank0_peak_memory_bytes", "INT64"], ["last_rank", "INT32"], ["rank_classes", "INT32"],
-    ["mfu_pct", "DOUBLE"], ["tokens_per_s", "DOUBLE"],
+    ["mfu_pct", "DOUBLE"], ["tokens_per_s", "DOUBLE"], ["tokens_per_s_per_npu", "DOUBLE"],
     ["understated_comm", "STRING"], ["impossible_split", "STRING"],
   ];
 
@@ -20,7 +20,8 @@
     const inputs = { model: scenario.model.name, system: scenario.system.name, npus: explorer.scenario.npusOf(scenario.system) };
     const ok = explorer.answers.finished(rows);
     const others = rows.filter((row) => !ok.includes(row));
-    return [...ok, ...others].map((row) => ({ ...row, ...explorer.doubts.of(row, scenario) })).map((row) =>
+    const perNpu = ({ tokens_per_s: tokens }) => ((tokens ?? null) === null ? null : tokens / inputs.npus);
+    return [...ok, ...others].map((row) => ({ ...row, tokens_per_s_per_npu: perNpu(row), ...explorer.doubts.of(row, scenario) })).map((row) =>
       Object.fromEntries(COLUMNS.map(([name]) => [name, (name in inputs ? inputs[name] : row[name]) ?? null])));
   }
 

@@ -40,6 +40,7 @@
   let make = null; // starts a worker
   let worker = null;
   let running = null;
+  let refusal = null; // why the engine did not start: the answer to every request from then on
   let lastId = 0;
   const queue = [];
 
@@ -47,6 +48,7 @@
     task.signal?.removeEventListener("abort", task.onAbort);
     clearTimeout(task.timer);
     if (running === task) running = null;
+    if (how === "reject" && task.message.type === "unpack") refuse(value);
     task[how](value);
     next();
   };
@@ -55,6 +57,14 @@
   const replaceWorker = () => {
     worker?.terminate();
     worker = null;
+  };
+
+  /** An engine that did not start is not used: what waits for it, and all that comes later, gets the reason. */
+  const refuse = (reason) => {
+    refusal = reason;
+    make = null;
+    replaceWorker();
+    for (const task of queue.splice(0)) settle(task, "reject", reason);
   };
 
   const heard = ({ data }) => {
@@ -108,6 +118,10 @@
         reject(CANCELLED());
         return;
       }
+      if (refusal) {
+        reject(refusal);
+        return;
+      }
       const task = { id: (lastId += 1), message, signal, onProgress, priority, known, resolve, reject };
       task.onAbort = () => abort(task);
       signal?.addEventListener("abort", task.onAbort, { once: true });
@@ -115,32 +129,20 @@
       next();
     });
 
-  /** Starts the worker, which unpacks the engine; `workerSource` is the text of host.js and worker.js. */
+  /** Starts the worker, which makes the engine ready before it serves others; `workerSource` is the text of host.js and worker.js. */
   const start = async ({ packed, workerSource, result_version: wanted }) => {
     const url = URL.createObjectURL(new Blob([workerSource], { type: "text/javascript" }));
     let module = null; // compiled once, for the workers to come
+    refusal = null;
     make = () => {
       const created = new Worker(url);
       if (module) created.postMessage({ type: "start", module });
       return created;
     };
     replaceWorker();
-    try {
-      module = await asked({ type: "unpack", packed });
-    } catch (error) {
-      throw failure("trap", `this browser cannot run the engine: ${error.message}`);
-    }
-    const versions = await asked({ type: "versions" });
-    if (wanted !== undefined && versions.result_version !== wanted) {
-      make = null;
-      replaceWorker();
-      throw failure(
-        "input",
-        `this page was written for results of version ${wanted}, but its engine gives version ` +
-          `${versions.result_version}: build it again (make wasm)`,
-      );
-    }
-    return versions;
+    const unpacked = await asked({ type: "unpack", packed, wanted });
+    module = unpacked.module;
+    return unpacked.versions;
   };
 
   /** The rows of strategies in their order; those of this scenario that are known are not computed again. */

@@ -70,12 +70,10 @@
   function begin() {
     const axes = chooseAxes();
     if (axes.some((axis) => !axis) || !frame.ok.length) {
-      known = null;
-      setText(hint, frame.ok.length ? "The system has no two numbers that vary." : "No point is ok.");
-      plot.hidden = true;
+      showNothing(frame.ok.length ? "The system has no two numbers that vary." : "No point is ok.");
       return;
     }
-    plot.hidden = false;
+    for (const part of [plot, legend, progress]) part.hidden = false;
     const key = JSON.stringify([frame.scenario, frame.cap_bytes, frame.rows.map((row) => row.label), axes.map((axis) => axis.key)]);
     if (known?.key === key) return;
     const isSameKind = known?.axes.every((axis, index) => axis.key === axes[index].key);
@@ -91,6 +89,19 @@
       + "Click on a cell, or go to it with the arrow keys and press Enter, to set both numbers to its values.");
     canvas.setAttribute("aria-label", `Which strategy wins over ${axes[0].name} (across) and ${axes[1].name} (up). Arrow keys go through the cells, `
       + "each is read out; Enter sets both numbers. A table follows.");
+  }
+
+  // Nothing of another state may stay.
+  function showNothing(why) {
+    known = null;
+    old = null;
+    setText(hint, why);
+    for (const part of [plot, legend, progress, dotted, more]) part.hidden = true;
+    for (const part of [progress, status]) setText(part, "");
+    moveTo(null);
+    delete legend.dataset.signature;
+    legend.replaceChildren();
+    alternative.fill();
   }
 
   function schedule() {

@@ -80,8 +80,7 @@
   }
 
   function sized(canvas, plot) {
-    const { devicePixelRatio: asked } = Chart.defaults; // a number on paper, a function otherwise
-    const ratio = typeof asked === "number" ? asked : globalThis.devicePixelRatio ?? 1;
+    const ratio = globalThis.pages.charts.pixelRatio();
     const [wide, high] = [plot.clientWidth, plot.clientHeight];
     if (canvas.width !== Math.round(wide * ratio) || canvas.height !== Math.round(high * ratio)) {
       [canvas.width, canvas.height] = [Math.round(wide * ratio), Math.round(high * ratio)];

@@ -3,7 +3,8 @@
   "use strict";
   const explorer = (globalThis.explorer ??= {});
   const { CATEGORIES, atPeak, largestOperators, overTime } = explorer.memory;
-  const { PART_COLORS, shown, whyNone, derived, once, whenSeen, element, fillTable } = explorer.point;
+  const { shown, whyNone, derived, once, whenSeen, element, fillTable } = explorer.point;
+  const { PART_COLORS } = globalThis.pages.charts;
 
   const OPERATORS = 12;
   const figures = once(atPeak);
@@ -153,6 +154,8 @@
     update: (frame) => update(frame),
     redraw() {
       bars.redraw();
+      chart?.destroy();
+      chart = null;
       if (last && !page.over.hidden) drawCurve();
     },
   });

@@ -2,7 +2,8 @@
 (() => {
   "use strict";
   const explorer = (globalThis.explorer ??= {});
-  const { element } = explorer.dom;
+  const { element, scroll } = explorer.dom;
+  const { most, least, isNear, axis, names } = globalThis.pages.charts;
 
   // A kind of points for each pair of flags: name, colour and shape, as in the report.
   const KINDS = [
@@ -34,7 +35,7 @@
   // A table that is made when it is opened, and again when the points change while it is open.
   function lazyTable(section, summary, make) {
     const details = element("details");
-    const box = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": summary });
+    const box = scroll(summary);
     details.append(element("summary", {}, summary), box);
     section.append(details);
     const fill = () => { if (details.open) box.replaceChildren(make() ?? ""); };
@@ -46,29 +47,6 @@
     const button = element("button", { type: "button", class: "link" }, row.label);
     button.addEventListener("click", () => tools.select(row.label));
     return button;
-  }
-
-  const most = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
-  const least = (values) => values.reduce((a, b) => Math.min(a, b), Infinity);
-
-  // A cap far from the points would squeeze them into a corner: it is said in words instead.
-  const isNear = (cap, sizes) => cap !== null && sizes.length > 0 && cap <= 2 * most(sizes) && cap >= least(sizes) / 2;
-
-  function tick(isWide) {
-    return (value) => {
-      const short = Number(Number(value).toPrecision(6));
-      return isWide && !/^[125]e/.test(short.toExponential()) ? "" : String(short);
-    };
-  }
-
-  function axis(color, text, { isWide = false, ...more } = {}) {
-    return {
-      type: isWide ? "logarithmic" : "linear",
-      title: { display: true, text: isWide ? `${text}, logarithmic` : text, color: color("ink") },
-      grid: { color: color("grid") }, border: { color: color("line") },
-      ticks: { color: color("muted"), includeBounds: false, callback: tick(isWide) },
-      ...more,
-    };
   }
 
   // Options of a chart whose points are strategies: entries of its data have a `row`, and a click chooses it.
@@ -99,35 +77,10 @@
     };
   }
 
-  function describeRow(format, { raw, dataset }) {
-    if (!raw.row) return dataset.label;
-    return [raw.row.label, `${format.duration(raw.row.wall_time_ns)}, ${format.bytes(raw.row.peak_memory_bytes)}`];
-  }
-
-  // Names beside marked points: `marks()` gives [{x, y, text}] in values of the axes.
-  function names(color, marks) {
-    return {
-      id: "names",
-      afterDatasetsDraw({ ctx, scales, chartArea }) {
-        ctx.save();
-        ctx.font = `600 ${Chart.defaults.font.size}px ${Chart.defaults.font.family}`;
-        ctx.textBaseline = "bottom";
-        ctx.textAlign = "left";
-        for (const mark of marks()) {
-          const [x, y] = [scales.x.getPixelForValue(mark.x), scales.y.getPixelForValue(mark.y)];
-          const { width } = ctx.measureText(mark.text);
-          const isRight = x + 14 + width > chartArea.right;
-          const left = Math.max(chartArea.left + 2, Math.min(isRight ? x - 10 - width : x + 10, chartArea.right - width - 2));
-          const top = Math.max(chartArea.top + 16, y - 7);
-          ctx.lineWidth = 4;
-          ctx.strokeStyle = color("page");
-          ctx.strokeText(mark.text, left, top);
-          ctx.fillStyle = color("ink");
-          ctx.fillText(mark.text, left, top);
-        }
-        ctx.restore();
-      },
-    };
+  // `doubt` says in few words what is known against the time of a row.
+  function describeRow(format, { raw: { row }, dataset }, { then = "", doubt = () => "" } = {}) {
+    if (!row) return dataset.label;
+    return [row.label + then, `${format.duration(row.wall_time_ns)}, ${format.bytes(row.peak_memory_bytes)}`, doubt(row)].filter(Boolean);
   }
 
   // Calls `enter` when a section comes into sight; `isVisible()` says whether it is.

@@ -3,13 +3,6 @@
   "use strict";
   const explorer = (globalThis.explorer ??= {});
 
-  const PART_COLORS = {
-    compute_bound: "c1", memory_bound: "c2", recompute: "c3", other_compute: "c4", exposed_dp: "c5", exposed_tp: "c6",
-    exposed_sp: "c7", exposed_pp: "c8", exposed_comm: "c9", remote_memory: "c9", pipeline_bubble: "c10", idle: "c11",
-    finished: "c11", weights: "c1", gradients: "c2", optimizer_state: "c5", activations: "c3",
-    activation_gradients: "c7", buffers: "c6", inputs: "c10", other: "c11",
-  };
-
   const isOk = (row) => row?.status === "ok";
   const chosen = (frame) => [frame.selected, frame.best_under_cap, frame.best].find(Boolean) ?? null;
 
@@ -130,5 +123,5 @@
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#0a1826" : "#ffffff";
   }
 
-  explorer.point = { PART_COLORS, chosen, shown, whyNone, derived, once, breathe, whenSeen, element, fillTable, inkOn };
+  explorer.point = { chosen, shown, whyNone, derived, once, breathe, whenSeen, element, fillTable, inkOn };
 })();

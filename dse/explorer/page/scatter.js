@@ -74,7 +74,7 @@
     });
     const isDoubtful = (row) => placed(row) && frame.doubt(row) !== "";
     sets.push({
-      label: explorer.doubts.LEGEND, isUnnamed: !frame.rows.some(isDoubtful), pointStyle: "crossRot", radius: radius + 1, hoverRadius: radius + 1, hitRadius: 0,
+      label: explorer.doubts.LEGEND, isUnnamed: !frame.rows.some(isDoubtful), pointStyle: "crossRot", radius: radius + 4, hoverRadius: radius + 4, hitRadius: 0,
       order: 2, borderColor: color("bad"), borderWidth: 1.5, backgroundColor: color("bad"),
       data: frame.strategies.map((strategy) => rows.get(explorer.scenario.labelOf(strategy))).map((row) => (isDoubtful(row) ? place(row) : nowhere)),
     });
@@ -138,11 +138,7 @@
   }
 
   function describe(format, item) {
-    const { row } = item.raw;
-    if (!row) return item.dataset.label;
-    const then = item.dataset.isGhost ? " before" : "";
-    const doubt = item.dataset.isGhost ? "" : frame.doubt(row);
-    return [row.label + then, `${format.duration(row.wall_time_ns)}, ${format.bytes(row.peak_memory_bytes)}`, doubt].filter(Boolean);
+    return describeRow(format, item, item.dataset.isGhost ? { then: " before" } : { doubt: frame.doubt });
   }
 
   function sentence(rows) {

@@ -37,6 +37,14 @@
       this.isMounted = true;
     }
 
+    // Without an engine there are only the views that need none.
+    withdraw() {
+      const needsNone = ({ view }) => WITHOUT_ENGINE.has(view.name);
+      for (const entry of this.entries) if (!needsNone(entry)) entry.section.remove();
+      this.entries = this.entries.filter(needsNone);
+      this.queue = this.queue.filter(needsNone);
+    }
+
     // A view that fails must not take the others with it.
     guarded(entry, work) {
       try {

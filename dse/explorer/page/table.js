@@ -2,9 +2,11 @@
 (() => {
   "use strict";
   const explorer = (globalThis.explorer ??= {});
-  const { element, setText } = explorer.dom ?? {};
+  const { element, scroll, setText } = explorer.dom ?? {};
   const FEW = 15;
-  const COLUMNS = ["", "strategy", "wall time", "slower by", "peak memory", "exposed", "compute", "MFU", "tokens/s"];
+  const COLUMNS = ["", "strategy", "wall time", "slower by", "peak memory", "exposed\ncomm.", "compute\nutil.", "MFU", "tokens/s"];
+
+  const lines = (name) => name.split("\n").flatMap((line, index) => (index ? [element("br"), line] : [line]));
 
   class Best {
     mount(section, tools) {
@@ -20,7 +22,7 @@
       this.lines = [];
       this.body = element("tbody");
       const head = element("tr", {}, ...COLUMNS.map((name, index) => (
-        index ? element("th", { scope: "col", class: index > 1 ? "n" : null }, name) : element("th", { scope: "col", class: "n" }, element("span", { class: "unseen" }, "place"), element("span", { "aria-hidden": "true" }, "#")))));
+        index ? element("th", { scope: "col", class: index > 1 ? "n" : null }, ...lines(name)) : element("th", { scope: "col", class: "n" }, element("span", { class: "unseen" }, "place"), element("span", { "aria-hidden": "true" }, "#")))));
       const table = element("table", { class: "points" }, element("thead", {}, head), this.body);
       this.more = element("button", { type: "button", class: "plain noprint" });
       this.more.addEventListener("click", () => {
@@ -32,7 +34,7 @@
       section.append(
         this.changes, this.cards.root, this.doubts,
         element("div", { class: "commands" }, this.sweep.root, this.point.root),
-        element("div", { class: "scroll" }, table), this.counted,
+        scroll("Table of the points", table), this.counted,
         element("div", { class: "row noprint" }, this.more, ...this.downloads()),
         this.failures,
       );
@@ -99,7 +101,7 @@
       const { mfu_notes: notes, live } = this.tools.data;
       if (!ok.some((row) => (row.mfu_pct ?? null) !== null)) return "";
       if (!live) return notes.stored.join("; ");
-      return (model.repairs?.multiply_add_as_two ?? model.fidelity === "realistic") ? notes.two : notes.one;
+      return explorer.doubts.repaired(model, "multiply_add_as_two") ? notes.multiply_add_as_two : notes.multiply_add_as_one;
     }
 
     fill(frame) {
@@ -168,7 +170,7 @@
       const total = groups.reduce((sum, { count }) => sum + count, 0);
       this.failures.replaceChildren(element("details", {},
         element("summary", {}, `${total} ${total === 1 ? "point does" : "points do"} not finish`),
-        element("div", { class: "scroll" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)))));
+        scroll("Points that do not finish", element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)))));
       return undefined;
     }
   }

@@ -6,7 +6,8 @@
   const { partOf } = explorer.breakdown;
   const { layout, paint, MEMORY } = explorer.timelinePaint;
   const { tell, nodeLines, memoryLines, fillTip, fillLongest } = explorer.timelineTold;
-  const { PART_COLORS, chosen, whyNone, derived, once, whenSeen, element } = explorer.point;
+  const { chosen, whyNone, derived, once, whenSeen, element } = explorer.point;
+  const { PART_COLORS, pixelRatio } = globalThis.pages.charts;
   const { groupsOf, memoryCurve, lastRank, fullestRank, parseName } = explorer.recording;
   const LEAST_NS = 40, TINTS = ["ink", "muted", "accent", "grid", "line", "panel", "page", "bad"];
 
@@ -25,7 +26,11 @@
     if (row?.status !== "ok") return say(whyNone(frame));
     try {
       const found = await derived(frame, [{ row, scenario: frame.scenario }], tools.engine, tracks);
-      if (found) show(found[0].figures, frame.cap_bytes ?? null);
+      if (!found) return;
+      show(found[0].figures, frame.cap_bytes ?? null);
+      const doubt = frame.doubt(row);
+      page.doubt.hidden = !doubt;
+      page.doubt.textContent = `The time of ${row.label} is in doubt: ${doubt}.`;
     } catch (problem) {
       if (problem?.kind !== "cancelled") say(`There is no timeline: ${problem?.message ?? problem}`);
     }
@@ -119,8 +124,7 @@
     now.isDirty = false;
     if (!at || !page.canvas.clientWidth) return;
     const { canvas } = page;
-    const forced = Chart.defaults.devicePixelRatio; // a number on paper, else a function
-    const ratio = Number.isFinite(forced) ? forced : Math.max(1, devicePixelRatio);
+    const ratio = pixelRatio();
     view.width = canvas.clientWidth;
     const [width, height] = [Math.round(view.width * ratio), Math.round(at.placed.height * ratio)];
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
@@ -253,6 +257,7 @@
     box.style.cssText = "position: relative";
     page.canvas = element("canvas", undefined, { tabindex: "0", role: "application", "aria-roledescription": "timeline", "aria-describedby": "timeline-help" });
     page.canvas.style.cssText = "display: block; width: 100%; touch-action: pan-y; cursor: grab";
+    page.doubt = element("p", "", { class: "note" });
     page.legend = element("p", undefined, { class: "hint" });
     page.legend.style.cssText = "display: flex; flex-wrap: wrap; gap: 0 1.2rem; margin: .3rem 0";
     page.tip = element("div", undefined, { "aria-hidden": "true" });
@@ -268,7 +273,7 @@
     scroll.append(page.table);
     page.details.append(element("summary", "The longest nodes as a table"), scroll);
     box.append(page.canvas, page.tip);
-    page.body.append(toolbar(), page.legend, box, page.told, help, page.details);
+    page.body.append(page.doubt, toolbar(), page.legend, box, page.told, help, page.details);
     section.append(page.problem, page.body);
     explorer.timelineHands.listen(page.canvas, { ...acts, view });
     new ResizeObserver(paintSoon).observe(page.canvas);

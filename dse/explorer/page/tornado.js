@@ -2,12 +2,13 @@
 (() => {
   "use strict";
   const explorer = (globalThis.explorer ??= {});
-  const { element, setText } = explorer.dom;
+  const { element, scroll, setText } = explorer.dom;
   const { table, pointButton, options, sight } = explorer.plots;
+  const { wrapped } = globalThis.pages.charts;
   const { FACTORS } = explorer.parameters;
   const REST_MS = 250; // after a change: a slider that moves is not disturbed
-  // The outer bars are wide and pale, the inner ones narrow and full: [factor, colour, its opacity, width]
   const NONE_YET = "…";
+  // The outer bars are wide and pale, the inner ones narrow and full: [factor, colour, its opacity, width]
   const BARS = [[0.8, "c3", "", 8], [1.25, "c1", "", 8], [0.5, "c3", "70", 18], [2, "c1", "70", 18]];
 
   let tools, frame, chart, canvas, hint, box, status, progress, signs;
@@ -43,7 +44,7 @@
     canvas.parentElement.style.setProperty("--rows", String(known.parameters.length * Math.max(1.3, lines * 0.9)));
   }
 
-  const labelOf = (parameter) => wrapped(`${nameOf(parameter)}, ${shown(parameter, parameter.value)}`);
+  const labelOf = (parameter) => wrapped(`${nameOf(parameter)}, ${shown(parameter, parameter.value)}`, canvas);
 
   function schedule() {
     clearTimeout(timer);
@@ -97,6 +98,7 @@
   }
 
   function spoken() {
+    if (!known.candidates.winner) return "";
     const found = [...known.switches.values()].map((each) => each.found).filter(Boolean);
     const which = found.length ? `Another strategy wins where ${found.length} of ${known.parameters.length} parameters change` : "No parameter changes the winner";
     return `${which}; see the table of parameters.`;
@@ -158,6 +160,7 @@
     const legend = config.options.plugins.legend.labels;
     legend.pointStyle = "rect";
     legend.sort = (a, b) => datasets[a.datasetIndex].factor - datasets[b.datasetIndex].factor;
+    reserve(); // the page may be narrower than before
     chart?.destroy(); // another number of lines in labels is another height
     chart = new Chart(canvas, { ...config, plugins: [questions] });
   }
@@ -178,17 +181,6 @@
       ctx.restore();
     },
   };
-
-  // Labels of bars take at most about half of a plot: on a narrow one they break into lines.
-  function wrapped(text) {
-    const most = Math.max(16, Math.floor(canvas.parentElement.clientWidth / 15));
-    const lines = [""];
-    for (const word of text.split(" ")) {
-      if (lines.at(-1) && lines.at(-1).length + 1 + word.length > most) lines.push(word);
-      else lines[lines.length - 1] += `${lines.at(-1) && " "}${word}`;
-    }
-    return lines;
-  }
 
   function drawTable() {
     const found = known.following.get(frame.selected?.label) ?? [];
@@ -212,7 +204,8 @@
     }
     box.querySelector("[data-table]").replaceChildren(table(columns, rows));
     const has = (mark) => rows.some((cells) => cells.some((cell) => typeof cell === "string" && mark.test(cell)));
-    setText(signs, [has(/ \*$/) && "* Another strategy wins there.", has(/ \?( \*)?$/) && `? ${explorer.doubts.LEGEND}: choose that value to read why.`]
+    const isDoubtful = known.parameters.some((parameter) => isSwitchDoubtful(parameter, known.switches.get(parameter.key)?.found));
+    setText(signs, [has(/ \*$/) && "* Another strategy wins there.", (isDoubtful || has(/ \?( \*)?$/)) && `? ${explorer.doubts.LEGEND}: choose that value to read why.`]
       .filter(Boolean).join(" "));
   }
 
@@ -220,6 +213,8 @@
 
   // As high before its figures are known as afterwards.
   const twoLines = (...lines) => element("div", { style: "white-space: nowrap; min-height: 3em" }, ...lines.map((parts) => element("div", {}, ...parts)));
+
+  const isSwitchDoubtful = (parameter, found) => Boolean(found?.row && doubtOf(found.row, parameter, found.first_value));
 
   function switchCell(parameter, change) {
     if (!change) return twoLines([known.candidates.winner ? NONE_YET : "nothing fits"], []);
@@ -231,7 +226,7 @@
       `${isUp ? "from" : "down from"} ${shown(parameter, found.first_value)}`);
     set.addEventListener("click", () => tools.setChanges({ [parameter.key]: found.first_value }));
     const cause = { faster: "", fits: " (it fits there)", misfit: " (today's does not fit there)" }[found.cause];
-    const mark = found.row && doubtOf(found.row, parameter, found.first_value) ? " ?" : "";
+    const mark = isSwitchDoubtful(parameter, found) ? " ?" : "";
     return twoLines([set, isUp ? " on" : "", cause], found.row ? [pointButton(tools, found.row), ` wins${mark}`] : ["nothing fits"]);
   }
 
@@ -259,9 +254,10 @@
       plot.append(canvas);
       const note = "The elasticity is −1 where 1 % more of the parameter makes the point 1 % faster. A value in the last column is a button that sets "
         + "the parameter to it.";
+      const rows = scroll("Table of the parameters");
+      rows.dataset.table = "";
       box = element("div", { hidden: true }, plot,
-        element("div", { class: "scroll", "data-table": "", tabindex: "0", role: "region", "aria-label": "Table of the parameters" }),
-        signs, element("p", { class: "hint" }, note));
+        rows, signs, element("p", { class: "hint" }, note));
       section.append(hint, progress, box, status);
       isVisible = sight(section, schedule);
     },

@@ -40,17 +40,31 @@
   };
 
   /** Compiles the engine as it stands in a page: base64 of gzip. */
-  const unpack = async ({ packed }) => {
+  const compiled = async (packed) => {
     if (typeof DecompressionStream === "undefined") throw new Error("it has no DecompressionStream");
     const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    module = await WebAssembly.compile(await new Response(stream).arrayBuffer());
-    return module;
+    return WebAssembly.compile(await new Response(stream).arrayBuffer());
+  };
+
+  /** Makes the engine ready; one that is not of this page is refused. */
+  const unpack = async ({ packed, wanted }) => {
+    try {
+      module = await compiled(packed);
+    } catch (error) {
+      throw new Error(`this browser cannot run the engine: ${error.message}`);
+    }
+    const versions = host().versions();
+    if (wanted === undefined || versions.result_version === wanted) return { module, versions };
+    throw new explorer.host.EngineError(
+      "input",
+      `this page was written for results of version ${wanted}, but its engine gives version ` +
+        `${versions.result_version}: build it again (make wasm)`,
+    );
   };
 
   const tasks = {
     unpack,
-    versions: () => host().versions(),
     evaluate,
     record: ({ scenario, strategy }) => host().record(scenario, strategy),
   };

@@ -16,16 +16,8 @@
     best: "fastest", runner_up: "second",
     best_under_cap: "fastest under the cap", runner_up_under_cap: "second under the cap",
   };
-  const PART_COLORS = {
-    compute_bound: "c1", memory_bound: "c2", recompute: "c3", other_compute: "c4", exposed_dp: "c5", exposed_tp: "c6",
-    exposed_sp: "c7", exposed_pp: "c8", exposed_comm: "c9", remote_memory: "c9", pipeline_bubble: "c10", idle: "c11",
-    finished: "c11", weights: "c1", gradients: "c2", optimizer_state: "c5", activations: "c3",
-    activation_gradients: "c7", buffers: "c6", inputs: "c10", other: "c11",
-    matrix_products: "c1", attention: "c4", launches: "c10", optimizer: "c3", dp: "c5", tp: "c6", cp: "c7", p2p: "c8",
-    ep: "c9", pp_bubble: "c11", communication: "c6", workspace: "c10", reserve: "c11",
-  };
-
   const { bytes, duration, whole, percent, timeScale, memoryScale } = globalThis.pages.numbers;
+  const { PART_COLORS, axis, copied, isNear, lookFor, names, wrapped } = globalThis.pages.charts;
   const perSecond = (value) => whole(value === null ? null : Math.round(value));
   const override = (value) => (typeof value === "string" && !/^[A-Za-z]/.test(value) ? `"'${value}'"` : value);
 
@@ -49,21 +41,6 @@
     return made;
   }
 
-  // A cap far from the points would squeeze them into a corner: it is said in words instead.
-  const isNear = (cap, sizes) => cap <= 2 * Math.max(...sizes) && cap >= Math.min(...sizes) / 2;
-
-  // Labels of bars take at most about half of a plot: on a narrow one they break into lines.
-  function wrapped(text, canvas) {
-    const most = Math.max(14, Math.floor(canvas.clientWidth / 15));
-    const lines = [];
-    for (const word of text.split(" ")) {
-      const last = lines.length - 1;
-      if (last >= 0 && lines[last].length + 1 + word.length <= most) lines[last] += ` ${word}`;
-      else lines.push(word);
-    }
-    return lines;
-  }
-
   // ---- one question of the report
   class Question {
     constructor(section) {
@@ -73,7 +50,7 @@
       this.byRank = new Map(this.points.map((point) => [point.rank, point]));
       const cap = this.group.memory_cap_bytes;
       const sizes = this.points.map((point) => point.peak_memory_bytes).filter((size) => size !== null);
-      this.showsCap = cap !== null && sizes.length > 0 && isNear(cap, sizes);
+      this.showsCap = isNear(cap, sizes);
       for (const note of section.querySelectorAll("[data-cap]")) note.hidden = (note.dataset.cap === "near") !== this.showsCap;
       this.front = new Set(this.group.cap_curve.map((step) => step.rank));
       this.charts = {};
@@ -190,13 +167,7 @@
       range.selectNodeContents(command);
       getSelection().removeAllRanges();
       getSelection().addRange(range);
-      try {
-        await navigator.clipboard.writeText(command.textContent);
-        button.textContent = "Copied";
-      } catch {
-        button.textContent = "Selected"; // files that were opened from a disk may have no clipboard
-      }
-      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+      await copied(command.textContent, button);
     }
 
     fillTable() {
@@ -280,7 +251,7 @@
             y: this.axis(`peak memory of a rank (${this.memoryUnit[1]})`, sizes),
           },
         },
-        plugins: [this.labels(marked)],
+        plugins: [names(color, () => marked.map(([point, text]) => ({ ...this.place(point), text })))],
       };
     }
 
@@ -296,45 +267,9 @@
       return values.reduce((a, b) => Math.max(a, b)) > 12 * Math.max(1, values.reduce((a, b) => Math.min(a, b)));
     }
 
-    // Names of marked points, drawn beside them.
-    labels(marked) {
-      const question = this;
-      return {
-        id: "labels",
-        afterDatasetsDraw(chart) {
-          const { ctx, scales, chartArea } = chart;
-          ctx.save();
-          ctx.font = `600 ${Chart.defaults.font.size}px ${Chart.defaults.font.family}`;
-          ctx.textBaseline = "bottom";
-          for (const [point, label] of marked) {
-            const at = question.place(point);
-            const x = scales.x.getPixelForValue(at.x);
-            const y = scales.y.getPixelForValue(at.y);
-            const { width } = ctx.measureText(label);
-            const isRight = x + 14 + width > chartArea.right;
-            ctx.textAlign = "left";
-            const left = Math.max(chartArea.left + 2, Math.min(isRight ? x - 10 - width : x + 10, chartArea.right - width - 2));
-            const top = Math.max(chartArea.top + 16, y - 7);
-            ctx.lineWidth = 4;
-            ctx.strokeStyle = color("page");
-            ctx.strokeText(label, left, top);
-            ctx.fillStyle = color("ink");
-            ctx.fillText(label, left, top);
-          }
-          ctx.restore();
-        },
-      };
-    }
-
     axis(text, values) {
       const isWide = this.isWide(values);
-      return {
-        type: isWide ? "logarithmic" : "linear",
-        title: { display: true, text: isWide ? `${text}, logarithmic` : text, color: color("ink") },
-        grid: { color: color("grid") }, border: { color: color("line") },
-        ticks: { color: color("muted"), includeBounds: false, callback: (value) => (isWide && !/^[125]/.test(String(Number(value).toExponential())) ? "" : String(Number(Number(value).toPrecision(6)))) },
-        ...(isWide ? {} : { beginAtZero: false }),
-      };
+      return axis(color, text, isWide ? { isWide } : { beginAtZero: false });
     }
 
     options(rankOf) {
@@ -436,15 +371,11 @@
           data: [Math.min(...ys), Math.max(...ys)].map((y) => ({ x: cap / size, y })),
         });
       }
-      const axis = (text) => ({
-        type: "linear", title: { display: true, text, color: color("ink") }, grid: { color: color("grid") },
-        ticks: { color: color("muted"), includeBounds: false },
-      });
       return {
         type: "line", data: { datasets: sets },
         options: {
           ...this.options((item) => item.raw.rank),
-          scales: { x: { ...axis(`memory cap (${unit})`), min: 0, max: end.x }, y: { ...axis(`wall time (${timeUnit})`), grace: "5%" } },
+          scales: { x: axis(color, `memory cap (${unit})`, { min: 0, max: end.x }), y: axis(color, `wall time (${timeUnit})`, { grace: "5%" }) },
         },
       };
     }
@@ -480,8 +411,7 @@
       };
     }
   }
-  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
-  Chart.defaults.font.size = 12;
+  lookFor(false);
   // ---- the optimum against a numeric axis: a line for each combination of the other axes
   function axisPlot(canvas) {
     const study = report.axis_studies[Number(canvas.dataset.axes)];
@@ -507,9 +437,6 @@
       }));
     }
     const isWide = Math.min(...values(x)) > 0 && Math.max(...values(x)) >= 8 * Math.min(...values(x));
-    const axis = (text) => ({
-      title: { display: true, text, color: color("ink") }, grid: { color: color("grid") }, ticks: { color: color("muted") },
-    });
     // The strategy at the first point of a line and wherever it changes, where there is room for it.
     const labels = {
       id: "strategies",
@@ -541,8 +468,8 @@
       options: {
         animation: false, responsive: true, maintainAspectRatio: false,
         scales: {
-          x: { ...axis(study.axes[x]), type: isWide ? "logarithmic" : "linear", grace: "4%" },
-          y: { ...axis(`wall time of the optimum (${unit})`), grace: "12%" },
+          x: { ...axis(color, study.axes[x]), type: isWide ? "logarithmic" : "linear", grace: "4%" },
+          y: axis(color, `wall time of the optimum (${unit})`, { grace: "12%" }),
         },
         plugins: {
           legend: { position: "bottom", onClick: null, display: sets.length > 1, labels: { color: color("ink"), usePointStyle: true, pointStyle: "line" } },
@@ -584,15 +511,13 @@
       opened.push(details);
     }
     questions.forEach((question) => { if (!question.section.querySelector("details.points.screen")) question.fillTable(); });
-    Chart.defaults.devicePixelRatio = 3;
-    Chart.defaults.font.size = 11;
+    lookFor(true);
     redraw();
   });
   addEventListener("afterprint", () => {
     root.classList.remove("light", "printing");
     for (const details of opened.splice(0)) details.open = false;
-    Chart.defaults.devicePixelRatio = undefined;
-    Chart.defaults.font.size = 12;
+    lookFor(false);
     redraw();
   });
 })();
