@@ -199,13 +199,14 @@ def test_no_window_is_too_narrow(browser: Chromium, lab_page: Path, width: int) 
 
 
 def test_a_dark_window_has_dark_plots(browser: Chromium, lab_page: Path) -> None:
+    browser.prefer(prefers_color_scheme="light")
     browser.open(lab_page)
     color = "Chart.getChart(document.querySelector('canvas')).options.scales.x.title.color"
     light = browser.evaluate(color)
     browser.prefer(prefers_color_scheme="dark")
-    assert browser.evaluate(color) != light
+    browser.until(f"{color} !== {light!r}")
     browser.prefer(prefers_color_scheme="light")
-    assert browser.evaluate(color) == light
+    browser.until(f"{color} === {light!r}")
 
 
 def test_odd_studies_have_no_error_either(browser: Chromium, tmp_path: Path) -> None:
