@@ -38,7 +38,10 @@ class Multilevel(Partitioner):
 
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Make `limits.restarts` partitions (by size: 2 to 300), a quarter of them from nothing."""
-        task = Task(problem, self.name, limits.time_limit_s)
+        return self.solve(Task(problem, self.name, limits.time_limit_s), limits)
+
+    def solve(self, task: Task, limits: Limits) -> Partition:
+        """Do the same for a task that has begun."""
         labels = multilevel(task.merged, limits, task.seconds)
         if not len(labels):
             raise infeasible(task.merged, proven=False)

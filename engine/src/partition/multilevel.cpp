@@ -89,8 +89,12 @@ struct Member {
 
 class Multilevel {
 public:
-    Multilevel(const Problem& problem, std::uint64_t seed)
-        : problem_(problem), finest_(cut_graph(problem)), devices_(nearest_first(problem)), random_(seed) {
+    Multilevel(const Problem& problem, std::uint64_t seed, const std::function<bool()>& expired)
+        : problem_(problem),
+          expired_(expired),
+          finest_(cut_graph(problem)),
+          devices_(nearest_first(problem)),
+          random_(seed) {
         heaviest_ = 1.5 * problem.total_weight() /
                     static_cast<double>(std::max(kCoarseNodes, kCoarseNodesPerDevice * problem.devices));
     }
@@ -121,13 +125,13 @@ public:
         Member member;
         member.labels = kept.empty() ? bisected(*graph, problem_, devices_, random_) : kept.front();
         if (kept.empty()) exchange_devices(*graph, problem_, member.labels);
-        member.feasible = refine(*graph, problem_, member.labels, loose && !maps.empty(), random_);
+        member.feasible = refine(*graph, problem_, member.labels, loose && !maps.empty(), random_, expired_);
         for (std::size_t level = maps.size(); level-- > 0;) {
             Labels fine(maps[level].size());
             for (std::size_t v = 0; v < fine.size(); ++v) fine[v] = member.labels[maps[level][v]];
             member.labels = std::move(fine);
             member.feasible = refine(level > 0 ? graphs[level - 1] : finest_, problem_, member.labels,
-                                     loose && level > 0, random_);
+                                     loose && level > 0, random_, expired_);
         }
         exchange_devices(finest_, problem_, member.labels);
         member.cost = cut_cost(finest_, problem_, member.labels);
@@ -151,7 +155,7 @@ public:
         const CutGraph coarse =
             contracted(finest_, segment, *std::max_element(segment.begin(), segment.end()) + 1);
         Labels dealt = bisected(coarse, problem_, devices_, random_);
-        refine(coarse, problem_, dealt, true, random_);
+        refine(coarse, problem_, dealt, true, random_, expired_);
         Labels labels(finest_.nodes);
         for (std::size_t v = 0; v < labels.size(); ++v) {
             labels[v] = finest_.pinned[v] >= 0 ? finest_.pinned[v] : dealt[segment[v]];
@@ -161,7 +165,7 @@ public:
 
     Member improve(Labels labels) {
         Member member{std::move(labels), kInfinite, false};
-        member.feasible = refine(finest_, problem_, member.labels, false, random_);
+        member.feasible = refine(finest_, problem_, member.labels, false, random_, expired_);
         member.cost = cut_cost(finest_, problem_, member.labels);
         return member;
     }
@@ -176,6 +180,7 @@ private:
     }
 
     const Problem& problem_;
+    const std::function<bool()>& expired_;
     CutGraph finest_;
     std::vector<std::uint32_t> devices_;
     Random random_;
@@ -239,7 +244,7 @@ void evolve(const Problem& problem, Multilevel& levels, const Effort& effort,
 
 SearchResult multilevel_cut(const Problem& problem, const Effort& effort,
                             const std::function<bool()>& expired) {
-    Multilevel levels(problem, effort.seed);
+    Multilevel levels(problem, effort.seed, expired);
     SearchResult result;
     // Populations become alike: after some cycles a new one finds more than a longer life does.
     Effort left = effort;
