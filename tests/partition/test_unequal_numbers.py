@@ -70,7 +70,7 @@ def _cost(problem: PartitionProblem, labels: Sequence[int]) -> Fraction:
     if problem.objective == "process_mapping":
         return sum((size * distance[a][b] for size, (a, b) in zip(sizes, ends, strict=True)), Fraction(0))
     if problem.objective == "sharding_cost":
-        off = [load - sum(weights) / count for load in _sums(weights, labels, count)]
+        off = [load - sum(weights, Fraction(0)) / count for load in _sums(weights, labels, count)]
         return sum((x * x for x in off), Fraction(0)) + sum((distance[a][b] for a, b in ends), Fraction(0))
     if problem.objective == "pipeline_bottleneck":
         busy = [load / speed for load, speed in zip(_sums(weights, labels, count), speeds, strict=True)]
