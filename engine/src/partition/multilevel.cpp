@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kPopulation = 8;
 constexpr int kStartsPerPopulation = 10;
 constexpr int kSplitsPerCycle = 6, kMostLastSplits = 40;
+constexpr std::size_t kLarge = 20'000;  ///< nodes from which a cycle has one split only
 
 bool keeps_sharding(const Problem& problem, const Labels& labels) {
     if (problem.objective != Objective::kShardingCost) return true;
@@ -56,7 +57,7 @@ void evolve(const Problem& problem, CutCycles& levels, const Effort& effort,
         const Member& better = population[swapped ? second : first];
         const Member& other = population[swapped ? first : second];
         Member child = levels.cycle(&better, first == second ? nullptr : &other);
-        levels.split_anew(child, kSplitsPerCycle);
+        levels.split_anew(child, problem.nodes < kLarge ? kSplitsPerCycle : 1);
         add(population, std::move(child));
     }
     Member& best = *std::min_element(population.begin(), population.end(),
