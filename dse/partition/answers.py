@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from dse._engine import PARTITION_SLACK
 from dse.partition.bounds import furthest_way, lower_bound, rounding_of_squares
 from dse.partition.capacity import require_capacity
 from dse.partition.cut_bounds import cut_bound
@@ -13,8 +14,6 @@ from dse.partition.objectives import evaluate
 from dse.partition.problem import Partition, PartitionProblem
 from dse.partition.validation import validate
 
-# Costs that differ by a smaller part are the same: sums in different orders do not agree to the last bit.
-_SAME = 1e-9
 _NO_LIMIT_S = 1e9
 
 
@@ -61,22 +60,22 @@ class Task:
         return Partition(labels, cost, bound, optimal, self.partitioner, seconds, tuple(notes))
 
     def _seconds_for_bound(self) -> float:
-        """Return what the search has left of its time, and at least a tenth of it."""
+        """Return what the search has left of its time, and at least a tenth of it, or of a second."""
         if self.time_limit_s is None:
             return _NO_LIMIT_S
-        return max(self.time_limit_s / 10, self.time_limit_s - self.seconds)
+        return max(min(self.time_limit_s, 1.0) / 10, self.time_limit_s - self.seconds)
 
 
 def same_cost(problem: PartitionProblem, bound: float) -> float:
-    """Return by how much a cost may be above a bound and be the same.
+    """Return by how much a cost may be above a bound and be the same: sums in other orders differ.
 
     Squared weights may be so large that a billionth of them is more than all distances: of `sharding_cost`
     it is rounding, and a billionth of a distance.
     """
-    part = _SAME * bound + 1e-300
+    part = PARTITION_SLACK * bound + 1e-300
     if problem.objective != "sharding_cost":
         return part
-    return min(part, rounding_of_squares(problem) + _SAME * furthest_way(problem) + 1e-300)
+    return min(part, rounding_of_squares(problem) + PARTITION_SLACK * furthest_way(problem) + 1e-300)
 
 
 def gap(partition: Partition) -> float | None:

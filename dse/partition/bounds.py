@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dse._engine import PARTITION_SLACK
 from dse.partition import links
 from dse.partition.objectives.latency import ways_to_the_end
 from dse.partition.problem import PartitionProblem
@@ -133,7 +134,7 @@ def _mapping_bound(problem: PartitionProblem) -> float:
     """
     count = problem.devices.count
     limit = (1 + problem.imbalance) / count
-    needed = int(np.ceil(1 / limit * (1 - 1e-9)))
+    needed = int(np.ceil(1 / limit * (1 - PARTITION_SLACK)))
     cuts = needed - _components(problem)
     sizes = links.carried(problem.graph, 1.0)
     kept = sorted(size for (u, v), size in zip(problem.graph.edges, sizes, strict=True) if u != v)

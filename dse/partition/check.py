@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dse._engine import PARTITION_SLACK
 from dse.errors import InputError
 from dse.partition.objectives import evaluate
 from dse.partition.problem import Partition, PartitionProblem
 from dse.partition.validation import validate
-
-_ROUNDING = 1e-9
 
 
 def check(problem: PartitionProblem, partition: Partition) -> float:
@@ -19,7 +18,7 @@ def check(problem: PartitionProblem, partition: Partition) -> float:
     """
     validate(problem)
     cost = evaluate(problem, partition.labels)
-    slack = _ROUNDING * max(1.0, abs(cost))
+    slack = PARTITION_SLACK * abs(cost)
     if abs(cost - partition.cost) > slack:
         raise InputError(f"cost={partition.cost:.17g}: the labels cost {cost:.17g}")
     if partition.bound is not None and partition.bound > cost + slack:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
+from dse._engine import PARTITION_SLACK
 from dse.errors import InputError
 from dse.partition.graph import ModelGraph
 from dse.partition.problem import PartitionProblem
-
-# Sums in different orders differ in the last bits.
-_SLACK = 1 + 1e-9
 
 
 class InfeasiblePartition(InputError):  # noqa: N818 (what is found, not only an error)
@@ -49,8 +47,11 @@ def sums(values: Sequence[float], labels: Sequence[int], devices: int) -> list[f
 
 
 def fits(need: float, capacity: float) -> bool:
-    """Return whether a sum keeps a limit, up to rounding."""
-    return need <= capacity * _SLACK
+    """Return whether a sum keeps a limit, up to a billionth: sums in other orders differ in the last bits.
+
+    The engine's searches ask the same with the same slack.
+    """
+    return need <= capacity * (1 + PARTITION_SLACK)
 
 
 def weight_limit(problem: PartitionProblem) -> float:

@@ -19,10 +19,11 @@ _MOST = 60_000
 EFFORT = 25_000
 # Distances between devices that are told apart; each is a relaxation of its own.
 _LEVELS = 6
+_NO_LIMIT_S = 1e9
 _ROUNDING = 1e-12
 
 
-def cut_bound(merged: Merged, upper: float, effort: int = EFFORT, seconds: float = 1e9) -> float:
+def cut_bound(merged: Merged, upper: float, effort: int = EFFORT, seconds: float = _NO_LIMIT_S) -> float:
     """Return a cost that no partition is below, given one of cost `upper`; 0 where there is nothing to say.
 
     A device's nodes fall into connected pieces that are no heavier than the device may be, and the least cut
@@ -34,7 +35,7 @@ def cut_bound(merged: Merged, upper: float, effort: int = EFFORT, seconds: float
         return 0.0
     if problem.devices.count < 2 or not 0 < upper < np.inf:
         return 0.0
-    search = _Search(merged, effort, seconds)
+    search = _Search(merged, effort, time.perf_counter() + seconds)
     if problem.objective == "process_mapping":
         return search.over_levels(weight_limit(problem), upper)
     if problem.objective == "sharding_cost":
@@ -47,10 +48,10 @@ def cut_bound(merged: Merged, upper: float, effort: int = EFFORT, seconds: float
 class _Search:
     """Asks the engine for the least cut of a merged problem."""
 
-    def __init__(self, merged: Merged, effort: int, seconds: float) -> None:
+    def __init__(self, merged: Merged, effort: int, end: float) -> None:
         self.merged = merged
         self.effort = effort
-        self.seconds = seconds
+        self.end = end
         self.sizes = edge_arrays(merged.problem)[3]
 
     def least_cut(self, cost: Any, limit: float, upper: float) -> float:
@@ -58,7 +59,8 @@ class _Search:
         if limit >= sum(self.merged.problem.graph.node_weights) or upper <= 0:
             return 0.0
         arrays = self.merged.arrays
-        _, bound, _ = arrays.least_cut_into_pieces(cost, limit, upper, self.effort, self.seconds)
+        left = min(max(0.0, self.end - time.perf_counter()), _NO_LIMIT_S)
+        _, bound, _ = arrays.least_cut_into_pieces(cost, limit, upper, self.effort, left)
         return float(bound) * (1 - _ROUNDING)
 
     def over_levels(self, limit: float, upper: float) -> float:
@@ -67,9 +69,8 @@ class _Search:
         What crosses from a group of devices that are nearer to each other than t to another one goes at least
         t; a group holds no more than its devices together.
         """
-        total, end = 0.0, time.perf_counter() + self.seconds
+        total = 0.0
         for gain, devices in _levels(self.merged.problem):
-            self.seconds = max(0.0, end - time.perf_counter())
             total += gain * self.least_cut(self.sizes, limit * devices, (upper - total) / gain)
         return total
 

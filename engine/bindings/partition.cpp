@@ -27,14 +27,19 @@ std::vector<T> vector_of(const Column<T>& column) {
     return {column.data(), column.data() + column.size()};
 }
 
+/// Arrays of nodes, edges, links between devices, and devices, one argument each. Not named Edges and so on,
+/// which are types of the engine.
+using NodeColumns = std::tuple<Column<double>, Column<double>, Column<std::int32_t>, Column<std::uint32_t>,
+                               Column<std::uint32_t>>;
+using EdgeColumns =
+    std::tuple<Column<std::uint32_t>, Column<std::uint32_t>, Column<std::uint32_t>, Column<double>>;
+using LinkColumns = std::tuple<Column<double>, Column<double>, Column<double>>;
+using DeviceColumns = std::tuple<Column<double>, Column<double>>;
+
 /// All columns have been made and checked in Python.
-Problem problem_of(std::uint32_t objective, bool free_order,
-                   const std::tuple<Column<double>, Column<double>, Column<std::int32_t>,
-                                    Column<std::uint32_t>, Column<std::uint32_t>>& nodes,
-                   const std::tuple<Column<std::uint32_t>, Column<std::uint32_t>, Column<std::uint32_t>,
-                                    Column<double>>& edges,
-                   const std::tuple<Column<double>, Column<double>, Column<double>>& links,
-                   const std::tuple<Column<double>, Column<double>>& devices, double weight_limit) {
+Problem problem_of(std::uint32_t objective, bool free_order, const NodeColumns& nodes,
+                   const EdgeColumns& edges, const LinkColumns& links, const DeviceColumns& devices,
+                   double weight_limit) {
     Problem problem;
     problem.objective = static_cast<Objective>(objective);
     problem.free_order = free_order;
@@ -90,21 +95,17 @@ Answer answer_of(Result result) {
     return {to_numpy(std::move(result.labels)), result.cost, result.bound, result.complete};
 }
 
+/// A search until the time is over, without the GIL.
+template <typename Search>
+auto until(double seconds, Search search) {
+    return without_gil([&] { return search(Expiry(seconds)); });
+}
+
 void bind(nb::module_& m) {
+    m.attr("PARTITION_SLACK") = kSlack;
     nb::class_<Problem>(m, "PartitionArrays")
-        .def(
-            "__init__",
-            [](Problem* self, std::uint32_t objective, bool free_order,
-               const std::tuple<Column<double>, Column<double>, Column<std::int32_t>, Column<std::uint32_t>,
-                                Column<std::uint32_t>>& nodes,
-               const std::tuple<Column<std::uint32_t>, Column<std::uint32_t>, Column<std::uint32_t>,
-                                Column<double>>& edges,
-               const std::tuple<Column<double>, Column<double>, Column<double>>& links,
-               const std::tuple<Column<double>, Column<double>>& devices, double weight_limit) {
-                new (self)
-                    Problem(problem_of(objective, free_order, nodes, edges, links, devices, weight_limit));
-            },
-            "objective"_a, "free_order"_a, "nodes"_a, "edges"_a, "links"_a, "devices"_a, "weight_limit"_a)
+        .def(nb::new_(&problem_of), "objective"_a, "free_order"_a, "nodes"_a, "edges"_a, "links"_a,
+             "devices"_a, "weight_limit"_a)
         .def_prop_ro("order_states", &order_states)
         .def_prop_ro(
             "interchangeable", [](const Problem& problem) { return to_numpy(interchangeable(problem)); },
@@ -112,23 +113,25 @@ void bind(nb::module_& m) {
         .def(
             "branch_and_bound",
             [](const Problem& problem, double upper, double seconds) {
-                return answer_of(
-                    without_gil([&] { return branch_and_bound(problem, upper, Expiry(seconds)); }));
+                return answer_of(until(
+                    seconds, [&](const auto& expired) { return branch_and_bound(problem, upper, expired); }));
             },
             "upper"_a, "seconds"_a)
         .def(
             "ideals_bottleneck",
             [](const Problem& problem, double lower, double upper, std::size_t most_states, double seconds) {
-                return answer_of(without_gil(
-                    [&] { return ideals_bottleneck(problem, lower, upper, most_states, Expiry(seconds)); }));
+                return answer_of(until(seconds, [&](const auto& expired) {
+                    return ideals_bottleneck(problem, lower, upper, most_states, expired);
+                }));
             },
             "lower"_a, "upper"_a, "most_states"_a, "seconds"_a)
         .def_prop_ro("has_no_limits", &has_no_limits)
         .def(
             "least_mapping",
             [](const Problem& problem, double most_work, double seconds) {
-                return to_numpy(
-                    without_gil([&] { return least_mapping(problem, most_work, Expiry(seconds)); }));
+                return to_numpy(until(seconds, [&](const auto& expired) {
+                    return least_mapping(problem, most_work, expired);
+                }));
             },
             "most_work"_a, "seconds"_a)
         .def(
@@ -136,23 +139,23 @@ void bind(nb::module_& m) {
             [](const Problem& problem, std::uint64_t seed, int starts, int cycles,
                const Column<std::int32_t>& known, double seconds) {
                 const Effort effort{seed, starts, cycles, vector_of(known)};
-                return answer_of(without_gil([&] { return multilevel(problem, effort, Expiry(seconds)); }));
+                return answer_of(until(
+                    seconds, [&](const auto& expired) { return multilevel(problem, effort, expired); }));
             },
             "seed"_a, "starts"_a, "cycles"_a, "known"_a, "seconds"_a)
         .def(
             "chain_bottleneck",
             [](const Problem& problem, double upper, double seconds) {
-                return answer_of(
-                    without_gil([&] { return chain_bottleneck(problem, upper, Expiry(seconds)); }));
+                return answer_of(until(
+                    seconds, [&](const auto& expired) { return chain_bottleneck(problem, upper, expired); }));
             },
             "upper"_a, "seconds"_a)
         .def(
             "least_cut_into_pieces",
             [](const Problem& problem, const Column<double>& cost, double limit, double upper,
                std::size_t effort, double seconds) {
-                PiecesResult result = without_gil([&] {
-                    return least_cut_into_pieces(problem, vector_of(cost), limit, upper, effort,
-                                                 Expiry(seconds));
+                PiecesResult result = until(seconds, [&](const auto& expired) {
+                    return least_cut_into_pieces(problem, vector_of(cost), limit, upper, effort, expired);
                 });
                 return std::make_tuple(to_numpy(std::move(result.piece)), result.bound, result.complete);
             },

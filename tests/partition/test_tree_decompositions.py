@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from dse.partition.answers import Task
 from dse.partition.check import check
 from dse.partition.constraints import InfeasiblePartition
 from dse.partition.devices import Devices
@@ -14,7 +15,7 @@ from dse.partition.graph import ModelGraph
 from dse.partition.merged import merged
 from dse.partition.partitioner import Limits
 from dse.partition.partitioners import partitioner_named
-from dse.partition.partitioners.exact import mapping_without_limits
+from dse.partition.partitioners.exact import without_limits
 from dse.partition.problem import PartitionProblem
 from dse.testing.partition_problems import random_problem
 
@@ -42,7 +43,7 @@ def test_it_is_enumeration_on_random_problems() -> None:
             small = merged(problem)
         except InfeasiblePartition:
             continue
-        labels = small.expand(mapping_without_limits(small))
+        labels = small.expand(tuple(small.arrays.least_mapping(3e8, 1e9)))
         expected = partitioner_named("enumerate").partition(problem, Limits())
         found = partitioner_named("exact").partition(problem, Limits())
         assert (found.labels, found.optimal) == (labels, True), seed
@@ -110,4 +111,24 @@ def _least_of_a_tree(problem: PartitionProblem) -> float:
 def test_a_wide_graph_is_refused() -> None:
     edges = tuple((u, v) for u in range(40) for v in range(u + 1, 40))
     problem = PartitionProblem(ModelGraph((1.0,) * 40, edges), Devices(4), "process_mapping", imbalance=3.0)
-    assert mapping_without_limits(merged(problem)) == ()
+    assert without_limits(Task(problem, "exact"), 60.0) is None
+
+
+def test_the_default_tries_a_tree_decomposition_once_and_in_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = []
+
+    def too_wide(_: Task, seconds: float) -> None:
+        limits.append(seconds)
+
+    for module in ("automatic", "exact"):
+        monkeypatch.setattr(f"dse.partition.partitioners.{module}.without_limits", too_wide)
+    graph = ModelGraph((1.0,) * 3, ((0, 1), (1, 2)))
+    problem = PartitionProblem(graph, Devices(2), "process_mapping", {0: 0, 2: 1}, imbalance=1.0)
+    assert partitioner_named("auto").partition(problem, Limits(time_limit_s=7.0)).cost == 1.0
+    assert limits == [7.0]
+
+
+def test_without_time_there_is_no_mapping() -> None:
+    graph = ModelGraph((1.0,) * 3, ((0, 1), (1, 2)))
+    problem = PartitionProblem(graph, Devices(2), "process_mapping", {0: 0, 2: 1}, imbalance=1.0)
+    assert without_limits(Task(problem, "exact"), 0.0) is None

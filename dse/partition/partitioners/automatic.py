@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from dse.partition.answers import Task
 from dse.partition.partitioner import Limits, Partitioner
 from dse.partition.partitioners.chains import chain_order, row_order
-from dse.partition.partitioners.exact import Exact, mapping_without_limits, over_ideals
+from dse.partition.partitioners.exact import Exact, over_ideals, without_limits
 from dse.partition.partitioners.multilevel import Multilevel
 from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
 
@@ -25,17 +26,23 @@ class Auto(Partitioner):
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Choose by structure and size; the first note is the reason."""
         task = Task(problem, self.name, limits.time_limit_s)
+        found = without_limits(task, math.inf if limits.time_limit_s is None else limits.time_limit_s)
+        if found:
+            return _named("exact", "a tree decomposition is narrow and no limit couples nodes", found)
         chosen, reason = self._choose(task)
-        if limits.time_limit_s is None and chosen.name == "exact":
-            limits = dataclasses.replace(limits, time_limit_s=_SECONDS)
-        answer = chosen.partition(problem, limits)
-        note = f"{chosen.name}: {reason}"
-        if chosen.name == "multilevel" and not answer.optimal:
-            answer = _by_ideals(task, answer, limits)
-        return dataclasses.replace(answer, partitioner=chosen.name, notes=(note, *answer.notes))
+        if isinstance(chosen, Multilevel):
+            answer = chosen.solve(task, limits)
+            if not answer.optimal:
+                answer = _by_ideals(task, answer, limits)
+        else:
+            if limits.time_limit_s is None:
+                limits = dataclasses.replace(limits, time_limit_s=_SECONDS)
+            task.time_limit_s = limits.time_limit_s
+            answer = chosen.solve(task, limits)
+        return _named(chosen.name, reason, answer)
 
     @staticmethod
-    def _choose(task: Task) -> tuple[Partitioner, str]:
+    def _choose(task: Task) -> tuple[Exact | Multilevel, str]:
         problem = task.merged.problem
         nodes = problem.graph.nodes
         if problem.objective == "pipeline_bottleneck" and chain_order(problem.graph, task.merged.order):
@@ -44,11 +51,14 @@ class Auto(Partitioner):
             return Multilevel(), f"too many orders of {problem.devices.count} unequal devices for a proof"
         if problem.objective == "sharding_cost" and row_order(problem.graph) and nodes <= 3000:
             return Exact(), "the graph is a path"
-        if task.merged.arrays.has_no_limits and mapping_without_limits(task.merged):
-            return Exact(), "a tree decomposition is narrow and no limit couples nodes"
         if nodes <= _SMALL:
             return Exact(), f"{nodes} nodes are few enough for branch and bound"
         return Multilevel(), f"{nodes} nodes are many: a search for a good partition first"
+
+
+def _named(partitioner: str, reason: str, answer: Partition) -> Partition:
+    notes = (f"{partitioner}: {reason}", *answer.notes)
+    return dataclasses.replace(answer, partitioner=partitioner, notes=notes)
 
 
 def _by_ideals(task: Task, known: Partition, limits: Limits) -> Partition:

@@ -9,10 +9,10 @@ from dse.partition.answers import Task, same_cost
 from dse.partition.bounds import lower_bound
 from dse.partition.capacity import infeasible
 from dse.partition.cut_bounds import EFFORT, cut_bound
-from dse.partition.merged import Merged
 from dse.partition.objectives import COSTS
 from dse.partition.partitioner import Limits, Partitioner
 from dse.partition.partitioners.chains import chain_order, row_order, sharding_of_a_row
+from dse.partition.partitioners.multilevel import multilevel
 from dse.partition.partitioners.start import start_of
 from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
 
@@ -28,12 +28,22 @@ _IDEAL_BYTES = 2e8
 _MOST_IDEAL_NODES = 10_000
 # Pairs of devices times nodes and edges: what each stage would receive from each.
 _MOST_PAIRS = 2e8
+_NO_LIMIT_S = 1e9
 
 
-def mapping_without_limits(merged: Merged, seconds: float = math.inf) -> tuple[int, ...]:
-    """Return the best labels where no limit can be reached, by a tree decomposition; nothing if too wide."""
-    found = merged.arrays.least_mapping(_MOST_WORK, max(0.0, min(seconds, 1e9)))
-    return tuple(int(device) for device in found)
+def without_limits(task: Task, seconds: float) -> Partition | None:
+    """Return the best mapping where no limit can be reached, by a tree decomposition; None if too wide.
+
+    It takes half of what is left of `seconds` at most.
+    """
+    if not task.merged.arrays.has_no_limits:
+        return None
+    half = min(max(0.0, seconds - task.seconds) / 2, _NO_LIMIT_S)
+    labels = tuple(int(device) for device in task.merged.arrays.least_mapping(_MOST_WORK, half))
+    if not labels:
+        return None
+    cost = COSTS[task.problem.objective](task.merged.problem, labels)
+    return task.answer(labels, cost, ("tree decomposition: no limit couples nodes without edges",))
 
 
 def over_ideals(
@@ -48,7 +58,9 @@ def over_ideals(
     upper = cost(problem, best) if len(best) else sum(problem.graph.node_weights)
     lower = max(known_bound, lower_bound(problem))
     most = min(_MOST_IDEALS, int(_IDEAL_BYTES / problem.graph.nodes))
-    found, _, bound, _ = task.merged.arrays.ideals_bottleneck(lower, upper, most, max(0.0, min(seconds, 1e9)))
+    found, _, bound, _ = task.merged.arrays.ideals_bottleneck(
+        lower, upper, most, max(0.0, min(seconds, _NO_LIMIT_S))
+    )
     labels = tuple(int(device) for device in found)
     if labels and (not len(best) or cost(problem, labels) < upper):
         return labels, bound
@@ -78,18 +90,17 @@ class Exact(Partitioner):
         """Search to the end, or to the time limit."""
         task = Task(problem, self.name, limits.time_limit_s)
         seconds = math.inf if limits.time_limit_s is None else limits.time_limit_s
+        return without_limits(task, seconds) or self.solve(task, limits)
+
+    def solve(self, task: Task, limits: Limits) -> Partition:
+        """Do the same for a task that has begun and whose limits couple nodes, or that is too wide."""
+        problem = task.problem
+        seconds = math.inf if limits.time_limit_s is None else limits.time_limit_s
         if problem.objective == "pipeline_bottleneck":
             order = chain_order(task.merged.problem.graph, task.merged.order)
             if order and (not problem.free_order or task.merged.arrays.order_states <= _MOST_ORDERS):
                 return self._chain(task, seconds)
         labels: tuple[int, ...] = ()
-        if task.merged.arrays.has_no_limits:
-            labels = mapping_without_limits(task.merged, seconds - task.seconds)
-            if labels:
-                cost = COSTS[problem.objective](task.merged.problem, labels)
-                return task.answer(
-                    labels, cost, ("tree decomposition: no limit couples nodes without edges",)
-                )
         if problem.objective == "sharding_cost":
             row = row_order(task.merged.problem.graph)
             if row:
@@ -101,12 +112,14 @@ class Exact(Partitioner):
         return self._search(task, labels, limits, seconds)
 
     def _chain(self, task: Task, seconds: float) -> Partition:
-        found, _, bound, complete = task.merged.arrays.chain_bottleneck(math.inf, min(seconds, 1e9))
+        found, _, bound, complete = task.merged.arrays.chain_bottleneck(
+            math.inf, min(max(0.0, seconds - task.seconds), _NO_LIMIT_S)
+        )
         labels = tuple(int(device) for device in found)
         if not labels:
             if complete:
                 raise infeasible(task.merged, proven=True)
-            labels = start_of(task.merged, Limits(time_limit_s=1.0))
+            labels = multilevel(task.merged, Limits(time_limit_s=0.1))
             if not labels:
                 raise infeasible(task.merged, proven=False)
         return task.answer(labels, bound, ("chain: bisection over reachable prefixes",))
@@ -117,7 +130,7 @@ class Exact(Partitioner):
         best, effort = 0.0, EFFORT
         most = EFFORT if task.problem.objective == "pipeline_bottleneck" else _MOST_EFFORT
         while effort <= most and task.seconds < seconds / 3:
-            left = min(seconds / 3 - task.seconds, 1e9)
+            left = min(seconds / 3 - task.seconds, _NO_LIMIT_S)
             found = cut_bound(task.merged, upper, effort, left)
             if found <= best or upper <= found + same_cost(task.merged.problem, found):
                 return max(best, found)
@@ -126,7 +139,7 @@ class Exact(Partitioner):
 
     def _search(self, task: Task, labels: tuple[int, ...], limits: Limits, seconds: float) -> Partition:
         problem = task.merged.problem
-        known = start_of(task.merged, limits)
+        known = start_of(task.merged, limits, task.seconds)
         candidates = [found for found in (labels, known) if len(found)]
         costs = [COSTS[problem.objective](problem, found) for found in candidates]
         upper = min(costs, default=math.inf)
@@ -136,12 +149,12 @@ class Exact(Partitioner):
         known_bound = self._cut_bound(task, upper, seconds)
         if upper <= known_bound + same_cost(problem, known_bound):
             return task.answer(best, known_bound, ("proven by the least cut into pieces",))
-        left = min(max(0.0, seconds - task.seconds), 1e9)
+        left = min(max(0.0, seconds - task.seconds), _NO_LIMIT_S)
         best, known_bound = over_ideals(task, best, known_bound, left / 2)
         upper = COSTS[problem.objective](problem, best) if len(best) else math.inf
         if upper <= known_bound + same_cost(problem, known_bound):
             return task.answer(best, known_bound, ("branch and bound over ideals",))
-        left = min(max(0.0, seconds - task.seconds), 1e9)
+        left = min(max(0.0, seconds - task.seconds), _NO_LIMIT_S)
         if problem.graph.nodes > _MOST_NODES:
             if not len(best):
                 raise infeasible(task.merged, proven=False)

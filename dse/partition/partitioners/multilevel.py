@@ -14,9 +14,9 @@ from dse.partition.partitioner import Limits, Partitioner
 from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
 
 # Nodes and edges that all cycles of a run together may pass through, about; and what is left of them for
-# graphs of any size.
-_WORK = 4_800_000
-_LEAST, _MOST = 2, 300
+# graphs of any size. Graphs of a few thousand get more: their cycles are over in milliseconds.
+_WORK, _WORK_OF_SMALL = 4_800_000, 1_200_000
+_LEAST, _MOST, _MOST_OF_SMALL = 2, 300, 600
 # Where no start keeps the limits, a search for the first partition that does.
 _RESCUE_NODES = 3000
 _RESCUE_S = 5.0
@@ -37,8 +37,11 @@ class Multilevel(Partitioner):
     objectives = OBJECTIVES
 
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
-        """Make `limits.restarts` partitions (by size: 2 to 300), a quarter of them from nothing."""
-        task = Task(problem, self.name, limits.time_limit_s)
+        """Make `limits.restarts` partitions (by size: 2 to 600), a quarter of them from nothing."""
+        return self.solve(Task(problem, self.name, limits.time_limit_s), limits)
+
+    def solve(self, task: Task, limits: Limits) -> Partition:
+        """Do the same for a task that has begun."""
         labels = multilevel(task.merged, limits, task.seconds)
         if not len(labels):
             raise infeasible(task.merged, proven=False)
@@ -50,7 +53,9 @@ def multilevel(
 ) -> tuple[int, ...]:
     """Return labels of the merged problem, `known` or better ones, or nothing if none was found."""
     size = merged.problem.graph.nodes + len(merged.problem.graph.edges)
-    cycles = limits.restarts or max(_LEAST, min(_MOST, _WORK // size))
+    cycles = limits.restarts or max(
+        _LEAST, min(_MOST, _WORK // size), min(_MOST_OF_SMALL, _WORK_OF_SMALL // size)
+    )
     starts = max(1, cycles // 4)
     left = math.inf if limits.time_limit_s is None else max(0.0, limits.time_limit_s - passed_s)
     labels, *_ = merged.arrays.multilevel(

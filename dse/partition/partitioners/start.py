@@ -13,11 +13,11 @@ _FEW = 10_000
 _RESTARTS = 40
 
 
-def start_of(merged: Merged, limits: Limits) -> tuple[int, ...]:
-    """Return labels, or nothing if none was found or none is needed."""
+def start_of(merged: Merged, limits: Limits, passed_s: float = 0.0) -> tuple[int, ...]:
+    """Return labels, or nothing if none was found or none is needed; takes a third of the time left."""
     if merged.problem.devices.count ** min(merged.problem.graph.nodes, 64) <= _FEW:
         return ()
-    third = None if limits.time_limit_s is None else limits.time_limit_s / 3
+    third = None if limits.time_limit_s is None else max(0.0, limits.time_limit_s - passed_s) / 3
     return multilevel(
         merged, dataclasses.replace(limits, time_limit_s=third, restarts=limits.restarts or _RESTARTS)
     )

@@ -1,6 +1,7 @@
 // Chains: nodes in one row, edges between neighbours only.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "partition/problem.hpp"
@@ -17,7 +18,9 @@ struct ChainResult {
 /// The least `pipeline_bottleneck` of a chain in `problem.order`, for stages in the order of the devices or,
 /// with `free_order`, any order. `upper` is the cost of a known partition, or infinite. Bisection over the
 /// cost; whether a cost can be kept is answered by the set of prefixes that the devices so far can finish.
-ChainResult chain_bottleneck(const Problem& problem, double upper, const std::function<bool()>& expired);
+/// Where neither time nor `most_probes` allow any answer, stages in order get one that only keeps the limits.
+ChainResult chain_bottleneck(const Problem& problem, double upper, const std::function<bool()>& expired,
+                             std::size_t most_probes = SIZE_MAX);
 
 /// States of `free_order`: products of (devices of a kind + 1). Beyond `kMostOrders` none is searched.
 inline constexpr std::size_t kMostOrders = std::size_t{1} << 16;

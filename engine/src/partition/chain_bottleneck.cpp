@@ -10,13 +10,13 @@ namespace dse::partition {
 
 namespace {
 
-constexpr double kTight = 1e-12;  ///< of a cost: what is nearer is the same
+constexpr double kTight = 1e-12;  ///< of a cost: what is nearer is the same, up to rounding
 
 double cost_of(const Problem& problem, const Chain& chain, const Pieces& pieces) {
     double worst = 0;
     for (std::size_t k = 0; k < pieces.size(); ++k) {
         const Piece& piece = pieces[k];
-        double busy = (chain.sum(piece.end) - chain.sum(piece.begin)) / problem.speed[piece.device];
+        double busy = chain.sum(piece.begin, piece.end) / problem.speed[piece.device];
         if (k + 1 < pieces.size()) busy += chain.transfer(pieces[k + 1].device, piece.device, piece.begin);
         worst = std::max(worst, busy);
     }
@@ -45,7 +45,7 @@ double most(const Problem& problem, const Chain& chain) {
             per_byte = std::max(per_byte, problem.per_byte(a, b));
         }
     const double transfer = chain.most_messages() * delay + chain.most_bytes() * per_byte;
-    return chain.sum(problem.nodes) / slowest + transfer;
+    return chain.total() / slowest + transfer;
 }
 
 }  // namespace
@@ -61,24 +61,27 @@ std::size_t order_states(const Problem& problem) {
     return states;
 }
 
-ChainResult chain_bottleneck(const Problem& problem, double upper, const std::function<bool()>& expired) {
+ChainResult chain_bottleneck(const Problem& problem, double upper, const std::function<bool()>& expired,
+                             std::size_t most_probes) {
     const Chain chain(problem);
     const std::unique_ptr<Probe> probe =
         problem.free_order ? probe_any_order(problem, chain) : probe_fixed_order(problem, chain);
     const double fastest = *std::max_element(problem.speed.begin(), problem.speed.end());
     const double heaviest = *std::max_element(problem.weight.begin(), problem.weight.end());
     ChainResult result;
-    result.bound = std::max(chain.sum(problem.nodes) / problem.total_speed(), heaviest / fastest);
+    result.bound = std::max(chain.total() / problem.total_speed(), heaviest / fastest);
     double step = 0.01;
     double next = result.bound;
     const double end = std::min(upper, most(problem, chain));
-    while (!expired()) {
-        if (const std::optional<Pieces> pieces = probe->within(next)) {
+    for (std::size_t probes = 0; probes < most_probes && !expired(); ++probes) {
+        if (const std::optional<Pieces> pieces = probe->within(next * (1 + kTight), expired)) {
             if (!keep(problem, chain, *pieces, result)) {
                 result.complete = true;  // what lies between is rounding
                 result.bound = result.cost;
                 return result;
             }
+        } else if (expired()) {
+            break;
         } else if (result.labels.empty() && next >= end) {
             result.bound = next;
             result.complete = true;  // nothing within the limits, or nothing better than `upper`
@@ -97,6 +100,10 @@ ChainResult chain_bottleneck(const Problem& problem, double upper, const std::fu
             return result;
         }
         next = result.bound + gap / 2;
+    }
+    if (result.labels.empty() && !problem.free_order) {
+        const auto any = probe->within(end * (1 + kTight), [] { return false; });
+        if (any) keep(problem, chain, *any, result);
     }
     return result;
 }

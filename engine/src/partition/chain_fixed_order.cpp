@@ -25,14 +25,14 @@ public:
         }
     }
 
-    std::optional<Pieces> within(double cost) override {
+    std::optional<Pieces> within(double cost, const std::function<bool()>& expired) override {
         reached_.assign(problem_.devices, {});
         std::vector<std::pair<std::size_t, Positions>> sources;  // last device that works, positions
         sources.emplace_back(0, Positions{0});
         for (std::size_t k = 0; k < problem_.devices; ++k) {
             const std::size_t low = chain_.first_within(cost, speeds_after_[k]);
             drop_before(sources, low);
-            if (sources.empty()) return std::nullopt;
+            if (sources.empty() || expired()) return std::nullopt;
             for (const auto& [last, positions] : sources)
                 for (const std::uint32_t i : positions)
                     cover_.add(i, chain_.furthest(i, k, cost - chain_.transfer(last, k, i)));

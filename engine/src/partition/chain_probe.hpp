@@ -1,6 +1,7 @@
 // Whether devices can share a chain within a cost: what the bisection of chain_bottleneck asks.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -18,7 +19,8 @@ using Pieces = std::vector<Piece>;  ///< from the last to the first
 class Probe {
 public:
     virtual ~Probe() = default;
-    virtual std::optional<Pieces> within(double cost) = 0;
+    /// Nothing says nothing once `expired`.
+    virtual std::optional<Pieces> within(double cost, const std::function<bool()>& expired) = 0;
 };
 
 /// Devices in their own order; some may stay empty.

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "partition/chain.hpp"
+#include "partition/prefix_sums.hpp"
 
 namespace dse::partition {
 
@@ -8,7 +9,7 @@ namespace {
 
 /// Limit of |load - mean| in a partition of cost `upper`; without one in pieces that are cut at even sums,
 /// which exist only if nothing is pinned and memory has no limits.
-double most_off_the_mean(const Problem& problem, const std::vector<double>& sum, double upper, double mean) {
+double most_off_the_mean(const Problem& problem, const PrefixSums& sum, double upper, double mean) {
     const bool is_free =
         std::all_of(problem.pinned.begin(), problem.pinned.end(), [](std::int32_t pin) { return pin < 0; }) &&
         std::all_of(problem.capacity.begin(), problem.capacity.end(),
@@ -23,10 +24,11 @@ double most_off_the_mean(const Problem& problem, const std::vector<double>& sum,
         const double target = mean * static_cast<double>(k);
         std::size_t end = begin + 1;
         while (end < n - (problem.devices - k) &&
-               std::abs(sum[end + 1] - target) <= std::abs(sum[end] - target))
+               std::abs(sum.between(0, end + 1) - target) <= std::abs(sum.between(0, end) - target))
             ++end;
         if (k == problem.devices) end = n;
-        squares += (sum[end] - sum[begin] - mean) * (sum[end] - sum[begin] - mean);
+        const double off = sum.between(begin, end) - mean;
+        squares += off * off;
         begin = end;
     }
     const double cuts = furthest * static_cast<double>(problem.edges.size());
@@ -40,11 +42,12 @@ ChainResult contiguous_sharding(const Problem& problem, const std::vector<std::u
     const std::size_t n = problem.nodes, pieces = devices.size();
     const double mean = problem.total_weight() / static_cast<double>(problem.devices);
     std::vector<std::uint32_t> place(n);
-    std::vector<double> sum(n + 1, 0.0), bytes(n + 1, 0.0), forward(n + 1, 0.0), backward(n + 1, 0.0);
+    PrefixSums sum(n), bytes(n);
+    std::vector<double> forward(n + 1, 0.0), backward(n + 1, 0.0);
     for (std::uint32_t k = 0; k < n; ++k) {
         place[problem.order[k]] = k;
-        sum[k + 1] = sum[k] + problem.weight[problem.order[k]];
-        bytes[k + 1] = bytes[k] + problem.memory[problem.order[k]];
+        sum.add(problem.weight[problem.order[k]]);
+        bytes.add(problem.memory[problem.order[k]]);
     }
     for (const Edge& edge : problem.edges) {
         const std::uint32_t from = place[edge.from], to = place[edge.to];
@@ -62,9 +65,9 @@ ChainResult contiguous_sharding(const Problem& problem, const std::vector<std::u
             const double before = cost[k - 1][i] + forward[i] * here + backward[i] * back;
             if (!(before <= upper * (1 + kSlack))) continue;
             for (std::size_t j = i + 1; j <= n; ++j) {
-                const double load = sum[j] - sum[i];
+                const double load = sum.between(i, j);
                 const std::int32_t pin = problem.pinned[problem.order[j - 1]];
-                if (load > mean + reach || !fits(bytes[j] - bytes[i], problem.capacity[device])) break;
+                if (load > mean + reach || !fits(bytes.between(i, j), problem.capacity[device])) break;
                 if (pin >= 0 && pin != static_cast<std::int32_t>(device)) break;
                 if (load < mean - reach) continue;
                 const double total = before + (load - mean) * (load - mean);

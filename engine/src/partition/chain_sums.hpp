@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "partition/prefix_sums.hpp"
 #include "partition/problem.hpp"
 
 namespace dse::partition {
@@ -17,8 +18,8 @@ class Chain {
 public:
     explicit Chain(const Problem& problem)
         : problem_(problem),
-          sum_(problem.nodes + 1, 0.0),
-          memory_(problem.nodes + 1, 0.0),
+          sum_(problem.nodes),
+          memory_(problem.nodes),
           messages_(problem.nodes + 1, 0.0),
           bytes_(problem.nodes + 1, 0.0),
           pin_(problem.nodes + 1),
@@ -27,8 +28,8 @@ public:
         std::vector<std::uint32_t> place(n);
         for (std::uint32_t k = 0; k < n; ++k) {
             place[problem.order[k]] = k;
-            sum_[k + 1] = sum_[k] + problem.weight[problem.order[k]];
-            memory_[k + 1] = memory_[k] + problem.memory[problem.order[k]];
+            sum_.add(problem.weight[problem.order[k]]);
+            memory_.add(problem.memory[problem.order[k]]);
         }
         std::vector<bool> seen(problem.tensors, false);
         for (const Edge& edge : problem.edges) {
@@ -51,7 +52,9 @@ public:
     }
 
     std::size_t size() const { return problem_.nodes; }
-    double sum(std::size_t i) const { return sum_[i]; }
+    /// Of the nodes from position i on, those before j.
+    double sum(std::size_t i, std::size_t j) const { return sum_.between(i, j); }
+    double total() const { return sum_.total(); }
 
     double most_messages() const { return *std::max_element(messages_.begin(), messages_.end()); }
     double most_bytes() const { return *std::max_element(bytes_.begin(), bytes_.end()); }
@@ -65,9 +68,9 @@ public:
     /// The furthest end of a piece from i on a device with `time_ns` for its work; i if none.
     std::size_t furthest(std::size_t i, std::size_t device, double time_ns) const {
         if (time_ns < 0) return i;
-        std::size_t end = last_within(sum_, i, sum_[i] + time_ns * problem_.speed[device]);
+        std::size_t end = sum_.last_within(i, time_ns * problem_.speed[device]);
         if (problem_.capacity[device] < kInfinite)
-            end = std::min(end, last_within(memory_, i, memory_[i] + problem_.capacity[device]));
+            end = std::min(end, memory_.last_within(i, most_within(problem_.capacity[device])));
         const std::uint32_t pin = pin_[i];
         if (pin == size()) return end;
         const bool own = problem_.pinned[problem_.order[pin]] == static_cast<std::int32_t>(device);
@@ -76,8 +79,7 @@ public:
 
     /// The first position from which devices of these speeds together can do the rest.
     std::size_t first_within(double cost, double speeds) const {
-        const double done = sum_.back() - cost * speeds * (1 + kSlack);
-        return static_cast<std::size_t>(std::lower_bound(sum_.begin(), sum_.end(), done) - sum_.begin());
+        return sum_.first_with_rest(cost * speeds * (1 + kSlack));
     }
 
     /// No cut costs anything: only the furthest position matters.
@@ -89,16 +91,9 @@ public:
     }
 
 private:
-    static constexpr double kRounding = 4e-16;  // of a sum
-
-    static std::size_t last_within(const std::vector<double>& sums, std::size_t i, double limit) {
-        limit += kRounding * sums.back();
-        const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(i);
-        return i + static_cast<std::size_t>(std::upper_bound(begin, sums.end(), limit) - begin) - 1;
-    }
-
     const Problem& problem_;
-    std::vector<double> sum_, memory_, messages_, bytes_;
+    PrefixSums sum_, memory_;
+    std::vector<double> messages_, bytes_;
     std::vector<std::uint32_t> pin_, other_pin_;  ///< the next pinned node, and the next with another pin
 };
 

@@ -1,6 +1,7 @@
 // The graph of the cut objectives at one level of coarsening, and partitions of it.
 #pragma once
 
+#include <functional>
 #include <random>
 
 #include "partition/problem.hpp"
@@ -43,8 +44,9 @@ Labels split_in_a_row(const CutGraph& graph, const Problem& problem,
 
 /// Moves nodes between devices as long as the cost falls, with hill climbing inside a pass; brings loads
 /// within their limits first. `loose` lets a load pass its limit by half the heaviest node, for levels that
-/// are too coarse to be balanced. Returns whether all limits are kept.
-bool refine(const CutGraph& graph, const Problem& problem, Labels& labels, bool loose, Random& random);
+/// are too coarse to be balanced. Once `expired` it only sees to the limits. Returns whether all are kept.
+bool refine(const CutGraph& graph, const Problem& problem, Labels& labels, bool loose, Random& random,
+            const std::function<bool()>& expired);
 
 double cut_cost(const CutGraph& graph, const Problem& problem, const Labels& labels);
 

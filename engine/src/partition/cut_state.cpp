@@ -106,7 +106,7 @@ public:
           to_placed_(problem.nodes * problem.devices, 0.0),
           later_(problem.nodes),
           mean_(problem.total_weight() / static_cast<double>(problem.devices)),
-          left_(problem.total_weight()),
+          rest_(rests(problem, sequence_)),
           sharding_(problem.objective == Objective::kShardingCost),
           ones_(problem.devices, 1.0) {
         for (std::size_t v = 0; v < problem.nodes; ++v)
@@ -129,7 +129,7 @@ public:
         for (std::size_t v = 0; v < problem_.nodes; ++v) {
             if (label_[v] >= 0) continue;
             const double* costs = to_placed_.data() + v * problem_.devices;
-            total += std::max(0.0, *std::min_element(costs, costs + problem_.devices));
+            total += *std::min_element(costs, costs + problem_.devices);
         }
         return sharding_ ? total + imbalance(left) : total;
     }
@@ -154,15 +154,20 @@ protected:
     void placed(std::uint32_t node, std::uint32_t device) override {
         cuts_before_.push_back(cut_);
         cut_ += to_placed_[node * problem_.devices + device];
-        left_ -= problem_.weight[node];
-        add_to_neighbours(node, device, 1);
+        add_to_neighbours(node, device);
     }
 
-    void removed(std::uint32_t node, std::uint32_t device) override {
+    void removed(std::uint32_t node, std::uint32_t /*device*/) override {
         cut_ = cuts_before_.back();
         cuts_before_.pop_back();
-        left_ += problem_.weight[node];
-        add_to_neighbours(node, device, -1);
+        for (auto next = neighbours_[node].rbegin(); next != neighbours_[node].rend(); ++next) {
+            ++later_[next->node];
+            if (label_[next->node] >= 0) continue;
+            double* costs = to_placed_.data() + next->node * problem_.devices;
+            std::copy(costs_before_.end() - static_cast<std::ptrdiff_t>(problem_.devices),
+                      costs_before_.end(), costs);
+            costs_before_.resize(costs_before_.size() - problem_.devices);
+        }
     }
 
 private:
@@ -173,14 +178,15 @@ private:
         key.append(bytes, sizeof(T));
     }
 
-    void add_to_neighbours(std::uint32_t node, std::uint32_t device, int sign) {
+    /// What was is kept, so that removing restores the bits: a sum less what was added to it is another.
+    void add_to_neighbours(std::uint32_t node, std::uint32_t device) {
         for (const Neighbour& next : neighbours_[node]) {
-            later_[next.node] -= static_cast<std::uint32_t>(sign);
+            --later_[next.node];
             if (label_[next.node] >= 0) continue;
             double* costs = to_placed_.data() + next.node * problem_.devices;
+            costs_before_.insert(costs_before_.end(), costs, costs + problem_.devices);
             for (std::size_t b = 0; b < problem_.devices; ++b)
-                costs[b] +=
-                    sign * (next.out * problem_.distance(device, b) + next.in * problem_.distance(b, device));
+                costs[b] += next.out * problem_.distance(device, b) + next.in * problem_.distance(b, device);
         }
     }
 
@@ -194,7 +200,7 @@ private:
     }
 
     void fill(std::vector<double>& load, std::size_t left) const {
-        const double level = fill_level(load, ones_, std::max(0.0, left_));
+        const double level = fill_level(load, ones_, rest_[placed_]);
         const double unit = problem_.weight[0];
         if (!equal_ || unit <= 0) {
             for (double& total : load) total = std::max(total, level);
@@ -214,9 +220,10 @@ private:
     std::vector<std::uint32_t> sequence_;
     std::vector<double> to_placed_;     ///< of a node on a device, to its neighbours that are placed
     std::vector<std::uint32_t> later_;  ///< neighbours to be placed
-    std::vector<double> cuts_before_;
+    std::vector<double> cuts_before_, costs_before_;
     double cut_ = 0;
-    double mean_, left_;
+    double mean_;
+    std::vector<double> rest_;
     bool sharding_, equal_ = false, has_capacity_ = false;
     std::vector<double> ones_;
 };

@@ -61,8 +61,9 @@ public:
         std::vector<std::vector<std::uint32_t>> best(problem_.nodes);
         for (std::size_t k = 0; k < order_.nodes.size(); ++k) {
             if (expired()) return {};
-            best[k] = eliminate(order_.nodes[k], order_.around[k]);
+            best[k] = eliminate(order_.nodes[k], order_.around[k], expired);
         }
+        if (expired()) return {};  // the last one may not be done
         Labels labels(problem_.nodes, 0);
         for (std::size_t k = order_.nodes.size(); k-- > 0;) {
             std::size_t at = 0, stride = 1;
@@ -93,7 +94,8 @@ private:
     }
 
     /// The best device of v for all devices of the nodes around it, whose table is added.
-    std::vector<std::uint32_t> eliminate(std::uint32_t v, const std::vector<std::uint32_t>& around) {
+    std::vector<std::uint32_t> eliminate(std::uint32_t v, const std::vector<std::uint32_t>& around,
+                                         const std::function<bool()>& expired) {
         std::vector<Table> tables = std::move(tables_[v]);
         std::vector<std::size_t> digit(around.size(), 0), base(tables.size(), 0), step(tables.size(), 0);
         std::vector<std::vector<std::size_t>> stride(tables.size(),
@@ -112,6 +114,7 @@ private:
         Table left{around, {}};
         std::vector<std::uint32_t> best;
         while (true) {
+            if ((best.size() & 4095U) == 4095 && expired()) return {};
             const auto [cost, device] = least(v, tables, base, step);
             left.cost.push_back(cost);
             best.push_back(device);

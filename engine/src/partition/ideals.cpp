@@ -15,13 +15,13 @@ constexpr double kBelow = kSlack / 4;
 
 IdealsResult ideals_bottleneck(const Problem& problem, double lower, double upper, std::size_t most_states,
                                const std::function<bool()>& expired) {
-    IdealsProbe probe(problem);
+    IdealsProbe probe(problem, expired);
     IdealsResult result;
     result.bound = lower;
     double high = upper, tried = upper * (1 - kBelow);
     bool is_known = true;  // nothing between `high` and the least cost found was left open
     for (int count = 0; count < kMostProbes && result.bound < high * (1 - kBelow) && !expired(); ++count) {
-        const ProbeResult found = probe.run(tried, most_states, expired);
+        const ProbeResult found = probe.run(tried, most_states);
         if (!found.labels.empty()) {
             result.labels = found.labels;
             result.cost = high = found.cost;

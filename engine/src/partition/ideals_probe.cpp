@@ -4,58 +4,82 @@
 
 namespace dse::partition {
 
-IdealsProbe::IdealsProbe(const Problem& problem)
+IdealsProbe::IdealsProbe(const Problem& problem, const std::function<bool()>& expired)
     : problem_(problem),
+      expired_(expired),
       edges_(problem),
+      is_first_(problem.edges.size(), false),
+      is_first_out_(problem.edges.size(), false),
       heir_weight_(problem.nodes, 0.0),
+      receive_(problem.devices, std::vector<double>(problem.tensors, 0.0)),
+      is_cheap_(problem.devices, std::vector<bool>(problem.nodes, true)),
       total_(problem.total_weight()),
       in_ideal_(problem.nodes, 0),
       in_before_(problem.nodes, 0),
       missing_(problem.nodes, 0),
       arrived_(problem.tensors, 0) {
-    std::vector<std::uint32_t> seen(problem.nodes, UINT32_MAX), stack;
-    for (std::uint32_t v = 0; v < problem.nodes; ++v) {
+    mark_first_edges();
+    weigh_heirs();
+    find_receive_times();
+    find_cheap_nodes();
+}
+
+void IdealsProbe::mark_first_edges() {
+    std::vector<std::uint32_t> last(problem_.tensors, UINT32_MAX);
+    for (std::uint32_t v = 0; v < problem_.nodes; ++v)
+        for (std::uint32_t k = edges_.in_start[v]; k < edges_.in_start[v + 1]; ++k) {
+            const std::uint32_t tensor = problem_.edges[edges_.in[k]].tensor;
+            is_first_[edges_.in[k]] = last[tensor] != v;
+            is_first_out_[edges_.in[k]] = last[tensor] == UINT32_MAX;
+            last[tensor] = v;
+        }
+}
+
+void IdealsProbe::weigh_heirs() {
+    std::vector<std::uint32_t> seen(problem_.nodes, UINT32_MAX), stack;
+    for (std::uint32_t v = 0; v < problem_.nodes && !expired_(); ++v) {
         stack.assign(1, v);
         seen[v] = v;
         while (!stack.empty()) {
             const std::uint32_t u = stack.back();
             stack.pop_back();
-            heir_weight_[v] += problem.weight[u];
+            heir_weight_[v] += problem_.weight[u];
             for (std::uint32_t k = edges_.out_start[u]; k < edges_.out_start[u + 1]; ++k) {
-                const std::uint32_t next = problem.edges[edges_.out[k]].to;
+                const std::uint32_t next = problem_.edges[edges_.out[k]].to;
                 if (seen[next] == v) continue;
                 seen[next] = v;
                 stack.push_back(next);
             }
         }
     }
-    receive_.assign(problem.devices, std::vector<double>(problem.tensors, 0.0));
-    for (std::size_t b = 1; b < problem.devices; ++b)
-        for (const Edge& edge : problem.edges) {
-            double least = kInfinite;
-            for (std::size_t a = 0; a < b; ++a) least = std::min(least, problem.transfer(a, b, edge.bytes));
-            receive_[b][edge.tensor] = least;
-        }
-    is_cheap_.assign(problem.devices, std::vector<bool>(problem.nodes, true));
-    for (std::size_t stage = 0; stage < problem.devices; ++stage)
-        for (std::uint32_t v = 0; v < problem.nodes; ++v)
-            for (std::size_t b = stage + 1; b < problem.devices && is_cheap_[stage][v]; ++b) {
-                double sent = 0;
-                std::vector<std::uint32_t> tensors;
-                for (std::uint32_t k = edges_.out_start[v]; k < edges_.out_start[v + 1]; ++k) {
-                    const std::uint32_t tensor = problem.edges[edges_.out[k]].tensor;
-                    if (std::find(tensors.begin(), tensors.end(), tensor) != tensors.end()) continue;
-                    tensors.push_back(tensor);
-                    sent += receive_[b][tensor];
-                }
-                if (sent > problem.weight[v] / problem.speed[b]) is_cheap_[stage][v] = false;
-            }
 }
 
-ProbeResult IdealsProbe::run(double cost, std::size_t most_states, const std::function<bool()>& expired) {
+void IdealsProbe::find_receive_times() {
+    for (std::size_t b = 1; b < problem_.devices && !expired_(); ++b)
+        for (std::size_t i = 0; i < problem_.edges.size(); ++i) {
+            if (!is_first_out_[i]) continue;
+            const Edge& edge = problem_.edges[i];
+            double least = kInfinite;
+            for (std::size_t a = 0; a < b; ++a) least = std::min(least, problem_.transfer(a, b, edge.bytes));
+            receive_[b][edge.tensor] = least;
+        }
+}
+
+void IdealsProbe::find_cheap_nodes() {
+    for (std::size_t b = problem_.devices; b-- > 1 && !expired_();) {
+        is_cheap_[b - 1] = is_cheap_[b];  // what is cheap has to be cheaper than all later stages receive it
+        for (std::uint32_t v = 0; v < problem_.nodes; ++v) {
+            double sent = 0;
+            for (std::uint32_t k = edges_.out_start[v]; k < edges_.out_start[v + 1]; ++k)
+                if (is_first_out_[edges_.out[k]]) sent += receive_[b][problem_.edges[edges_.out[k]].tensor];
+            if (sent > problem_.weight[v] / problem_.speed[b]) is_cheap_[b - 1][v] = false;
+        }
+    }
+}
+
+ProbeResult IdealsProbe::run(double cost, std::size_t most_states) {
     cost_ = cost;
     most_states_ = most_states;
-    expired_ = &expired;
     is_cut_short_ = is_found_ = false;
     layers_.assign(1, {});
     layers_[0].push_back({std::string(problem_.nodes, '\0'), 0, 0, 0});
@@ -113,19 +137,18 @@ void IdealsProbe::decide(std::size_t next) {
         is_cut_short_ = true;
         return;
     }
-    if ((++steps_ & 1023U) == 0 && (*expired_)()) is_cut_short_ = true;
-    if (is_cut_short_ && (*expired_)()) return;
+    if ((++steps_ & 1023U) == 0 && expired_()) is_cut_short_ = true;
+    if (is_cut_short_ && expired_()) return;
     if (next == now_.ready.size()) return finish();
     const std::uint32_t v = now_.ready[next];
     if (can_take(v)) {
-        const std::size_t ready = now_.ready.size();
-        const double receive = now_.receive;
+        const Taken before{now_.ready.size(), now_.load, now_.memory, now_.receive};
         take(v);
         now_.is_taken.resize(now_.ready.size(), false);
         now_.is_taken[next] = true;
         decide(next + 1);
         now_.is_taken[next] = false;
-        give_back(v, ready, receive);
+        give_back(v, before);
     }
     leave(v, next);
 }
@@ -143,11 +166,8 @@ double IdealsProbe::received(std::uint32_t node) const {
     double total = 0;
     for (std::uint32_t k = edges_.in_start[node]; k < edges_.in_start[node + 1]; ++k) {
         const Edge& edge = problem_.edges[edges_.in[k]];
-        if (!in_before_[edge.from] || arrived_[edge.tensor] > 0) continue;
-        bool is_first = true;  // of two edges of one tensor to this node
-        for (std::uint32_t j = edges_.in_start[node]; j < k && is_first; ++j)
-            is_first = problem_.edges[edges_.in[j]].tensor != edge.tensor;
-        if (is_first) total += receive_[stage_][edge.tensor];
+        if (!is_first_[edges_.in[k]] || !in_before_[edge.from] || arrived_[edge.tensor] > 0) continue;
+        total += receive_[stage_][edge.tensor];
     }
     return total;
 }
@@ -175,12 +195,12 @@ void IdealsProbe::take(std::uint32_t node) {
     }
 }
 
-void IdealsProbe::give_back(std::uint32_t node, std::size_t ready, double receive) {
-    now_.ready.resize(ready);
-    now_.is_taken.resize(ready);
-    now_.receive = receive;
-    now_.load -= problem_.weight[node];
-    now_.memory -= problem_.memory[node];
+void IdealsProbe::give_back(std::uint32_t node, const Taken& before) {
+    now_.ready.resize(before.ready);
+    now_.is_taken.resize(before.ready);
+    now_.receive = before.receive;
+    now_.load = before.load;
+    now_.memory = before.memory;
     in_ideal_[node] = 0;
     for (std::uint32_t k = edges_.in_start[node]; k < edges_.in_start[node + 1]; ++k) {
         const Edge& edge = problem_.edges[edges_.in[k]];

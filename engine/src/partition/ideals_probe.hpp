@@ -16,10 +16,11 @@ struct ProbeResult {
 
 class IdealsProbe {
 public:
-    explicit IdealsProbe(const Problem& problem);
+    /// Is of no use if `expired` said so meanwhile.
+    IdealsProbe(const Problem& problem, const std::function<bool()>& expired);
 
     /// Looks for stages that each take at most `cost`.
-    ProbeResult run(double cost, std::size_t most_states, const std::function<bool()>& expired);
+    ProbeResult run(double cost, std::size_t most_states);
 
 private:
     struct Ideal {
@@ -32,6 +33,16 @@ private:
         std::vector<bool> is_taken;  ///< of `ready`
         double load = 0, memory = 0, receive = 0;
     };
+    /// Of a stage before a node was taken: giving it back restores the bits.
+    struct Taken {
+        std::size_t ready = 0;
+        double load = 0, memory = 0, receive = 0;
+    };
+
+    void mark_first_edges();
+    void weigh_heirs();
+    void find_receive_times();
+    void find_cheap_nodes();
 
     void open(const Ideal& ideal);
     void decide(std::size_t next);
@@ -39,13 +50,16 @@ private:
     bool can_take(std::uint32_t node) const;
     double received(std::uint32_t node) const;
     void take(std::uint32_t node);
-    void give_back(std::uint32_t node, std::size_t ready, double receive);
+    void give_back(std::uint32_t node, const Taken& before);
     bool is_best_left(std::uint32_t node) const;
     void finish();
     Labels labels_of(std::size_t last) const;
 
     const Problem& problem_;
+    const std::function<bool()>& expired_;
     Incidence edges_;
+    std::vector<bool> is_first_;                ///< of edges: of those of one tensor to one node
+    std::vector<bool> is_first_out_;            ///< of edges: of those of one tensor
     std::vector<double> heir_weight_;           ///< of a node and all that need it
     std::vector<std::vector<double>> receive_;  ///< by stage and tensor, from the nearest sender
     std::vector<std::vector<bool>> is_cheap_;   ///< by stage: no later one would rather receive than compute
@@ -55,7 +69,6 @@ private:
     std::uint32_t stage_ = 0;
     std::size_t most_states_ = 0;
     bool is_cut_short_ = false, is_found_ = false;
-    const std::function<bool()>* expired_ = nullptr;
     std::size_t steps_ = 0;
     std::uint32_t from_ = 0;
     double from_mass_ = 0, from_worst_ = 0;

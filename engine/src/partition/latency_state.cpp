@@ -13,7 +13,7 @@ public:
           finish_(problem.nodes, 0.0),
           free_(problem.devices, 0.0),
           tail_(problem.nodes, 0.0),
-          left_(problem.total_weight()) {
+          rest_(rests(problem, problem.order)) {
         const double fastest = *std::max_element(problem.speed.begin(), problem.speed.end());
         for (auto node = problem.order.rbegin(); node != problem.order.rend(); ++node)
             for (std::uint32_t k = edges_.out_start[*node]; k < edges_.out_start[*node + 1]; ++k) {
@@ -27,7 +27,7 @@ public:
 
     double bound() const override {
         if (placed_ == problem_.nodes) return *std::max_element(free_.begin(), free_.end());
-        return std::max(bounds_.back(), fill_level(free_, problem_.speed, std::max(0.0, left_)));
+        return std::max(bounds_.back(), fill_level(free_, problem_.speed, rest_[placed_]));
     }
 
 protected:
@@ -41,14 +41,12 @@ protected:
         }
         free_[device] = finish_[node] = start + problem_.weight[node] / problem_.speed[device];
         bounds_.push_back(std::max(bounds_.back(), finish_[node] + tail_[node]));
-        left_ -= problem_.weight[node];
     }
 
-    void removed(std::uint32_t node, std::uint32_t device) override {
+    void removed(std::uint32_t /*node*/, std::uint32_t device) override {
         free_[device] = free_before_.back();
         free_before_.pop_back();
         bounds_.pop_back();
-        left_ += problem_.weight[node];
     }
 
 private:
@@ -56,7 +54,7 @@ private:
     std::vector<double> finish_, free_, free_before_, bounds_;
     std::vector<double> tail_;  ///< the least time from a node's finish to the end
     double critical_ = 0;
-    double left_;
+    std::vector<double> rest_;
 };
 
 }  // namespace

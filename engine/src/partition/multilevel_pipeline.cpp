@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kCoarseStageNodes = 3000;
 constexpr std::size_t kMostStageLevels = 12;
 constexpr std::size_t kSmallChain = 4000;
+constexpr std::size_t kMostChainProbes = 60;
 constexpr std::size_t kMostStagePasses = 30, kLeastStagePasses = 3;
 constexpr std::size_t kStageSteps = 100'000;  ///< nodes that the passes at a level look at, about
 
@@ -153,10 +154,8 @@ Problem chain_of(const Problem& problem, const std::vector<std::uint32_t>& order
 Labels stages_of(const Problem& problem, const std::vector<std::uint32_t>& order,
                  const std::vector<std::uint32_t>& position, const std::function<bool()>& expired) {
     const bool small = problem.nodes <= kSmallChain && problem.devices <= 128;
-    int probes = 0;
-    const auto enough = [&] { return ++probes > 60 || (probes > 1 && expired()); };
     const Problem chain = chain_of(problem, order, position, small);
-    ChainResult found = chain_bottleneck(chain, kInfinite, enough);
+    ChainResult found = chain_bottleneck(chain, kInfinite, expired, kMostChainProbes);
     std::vector<std::uint32_t> device_at(problem.devices);
     for (std::uint32_t d = 0; d < problem.devices; ++d) device_at[position[d]] = d;
     for (std::int32_t& label : found.labels)

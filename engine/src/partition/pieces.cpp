@@ -56,7 +56,7 @@ PiecesResult least_cut_into_pieces(const Problem& problem, const std::vector<dou
         CostedGraph other = graph;
         SweepResult found = there_and_back(graph, plan, expired);
         if (found.bound < plan.upper && !found.is_exact) {
-            plan.order = narrow_order(other);
+            plan.order = narrow_order(other, expired);
             const SweepResult none;
             SweepResult narrow = plan.order.empty() ? none : there_and_back(other, plan, expired);
             if (narrow.bound > found.bound || narrow.is_exact) {

@@ -12,7 +12,7 @@ constexpr std::size_t kMostOpen = 200;
 
 }  // namespace
 
-std::vector<std::uint32_t> narrow_order(const CostedGraph& graph) {
+std::vector<std::uint32_t> narrow_order(const CostedGraph& graph, const std::function<bool()>& expired) {
     const std::size_t nodes = graph.weight.size();
     const auto counts = [&](const CostedGraph::End& end) { return graph.use[end.edge] != EdgeUse::kCounted; };
     std::vector<std::uint32_t> left(nodes, 0) /* edges to nodes to come */, starts(nodes), slots, order;
@@ -35,7 +35,7 @@ std::vector<std::uint32_t> narrow_order(const CostedGraph& graph) {
     };
     std::size_t start = 0;
     while (order.size() < nodes) {
-        if (slots.size() > kMostOpen) return {};
+        if (slots.size() > kMostOpen || expired()) return {};
         while (is_placed[starts[start]]) ++start;
         std::uint32_t best = starts[start];
         std::pair<int, double> best_merit{INT32_MAX, 0.0};

@@ -45,10 +45,13 @@ bool dominates(const PieceState& a, const PieceState& b, const std::vector<doubl
     return paid <= budget;
 }
 
-void drop_dominated(std::vector<PieceState>& states, const std::vector<double>& pending) {
+void drop_dominated(std::vector<PieceState>& states, const std::vector<double>& pending,
+                    const std::function<bool()>& expired) {
     std::vector<PieceState> kept;
     kept.reserve(states.size());
+    std::size_t looked_at = 0;
     for (const PieceState& state : states) {
+        if ((++looked_at & 1023U) == 0 && expired()) return;
         const std::size_t count = std::min(kept.size(), kCompared);
         bool is_worse = false;
         for (std::size_t k = 0; k < count && !is_worse; ++k) is_worse = dominates(kept[k], state, pending);
@@ -117,7 +120,7 @@ void replace_tail(std::vector<PieceState>& states, std::size_t slots, double hea
 }  // namespace
 
 bool reduce(std::vector<PieceState>& states, const std::vector<double>& pending, double heavy,
-            std::size_t most) {
+            std::size_t most, const std::function<bool()>& expired) {
     double least = kInfinite, all = 0;
     for (const PieceState& state : states) least = std::min(least, state.cost);
     for (const double cost : pending) all += cost;
@@ -130,7 +133,7 @@ bool reduce(std::vector<PieceState>& states, const std::vector<double>& pending,
         if (order != 0) return order < 0;
         return a.weight < b.weight;
     });
-    drop_dominated(states, pending);
+    drop_dominated(states, pending, expired);
     if (states.size() <= most) return false;
     replace_tail(states, pending.size(), heavy, most);
     return true;

@@ -9,11 +9,15 @@ namespace {
 /// Placed neighbours of a node of which all sets are tried.
 constexpr std::size_t kMostNear = 10;
 
+/// States that are made before some are dropped: memory is for so many.
+constexpr std::size_t kMostGrown = 1U << 16;
+
 class Sweep {
 public:
-    Sweep(CostedGraph& graph, const SweepPlan& plan)
+    Sweep(CostedGraph& graph, const SweepPlan& plan, const std::function<bool()>& expired)
         : graph_(graph),
           plan_(plan),
+          expired_(expired),
           limit_(plan.limit * (1 + kSlack)),
           rank_(plan.order.size()),
           is_placed_(plan.order.size(), false),
@@ -25,15 +29,15 @@ public:
         for (std::uint32_t k = 0; k < rank_.size(); ++k) rank_[plan.order[k]] = k;
     }
 
-    SweepResult run(const std::function<bool()>& expired) {
+    SweepResult run() {
         SweepResult result;
         result.least = {0.0};
         for (const std::uint32_t v : plan_.order) {
-            if (expired()) {  // what is placed costs that much
+            if (!expired_()) place(v);
+            if (expired_()) {  // what was placed before costs that much
                 result.bound = result.least.back();
                 return result;
             }
-            place(v);
             if (states_.empty()) {  // nothing is below the upper bound
                 result.bound = plan_.upper;
                 return result;
@@ -83,8 +87,15 @@ private:
         placed_weight_ += graph_.weight[v];
         ++placed_;
         std::vector<PieceState> grown;
-        for (std::uint32_t k = 0; k < states_.size(); ++k) extend(k, v, to_slot, grown);
         steps_.push_back({v, slots_, {}});
+        for (std::uint32_t k = 0; k < states_.size(); ++k) {
+            if ((k & 31U) == 0 && expired_()) return;
+            extend(k, v, to_slot, grown);
+            if (grown.size() < kMostGrown) continue;
+            slots_.push_back(v);
+            thin(grown);
+            slots_.pop_back();
+        }
         slots_.push_back(v);
         states_ = std::move(grown);
         settle();
@@ -140,12 +151,16 @@ private:
     void settle() {
         forget();
         while (slots_.size() > kMostSlots) skip_furthest();
+        if (!states_.empty()) thin(states_);
+    }
+
+    void thin(std::vector<PieceState>& states) {
         std::vector<double> pending;
         for (const std::uint32_t slot : slots_) pending.push_back(pending_of(slot));
         double least = kInfinite;
-        for (const PieceState& state : states_) least = std::min(least, state.cost);
+        for (const PieceState& state : states) least = std::min(least, state.cost);
         const double heavy = placed_weight_ > 0 ? least / placed_weight_ : 0.0;
-        if (!states_.empty() && reduce(states_, pending, heavy, plan_.most_states)) is_exact_ = false;
+        if (reduce(states, pending, heavy, plan_.most_states, expired_)) is_exact_ = false;
     }
 
     double pending_of(std::uint32_t node) const {
@@ -221,6 +236,7 @@ private:
 
     CostedGraph& graph_;
     const SweepPlan& plan_;
+    const std::function<bool()>& expired_;
     double limit_;
     bool is_exact_ = true;
     std::vector<std::uint32_t> rank_;
@@ -236,7 +252,7 @@ private:
 }  // namespace
 
 SweepResult sweep_pieces(CostedGraph& graph, const SweepPlan& plan, const std::function<bool()>& expired) {
-    return Sweep(graph, plan).run(expired);
+    return Sweep(graph, plan, expired).run();
 }
 
 }  // namespace dse::partition

@@ -47,16 +47,17 @@ struct SweepResult {
     Labels piece;               ///< of each node, where exact
 };
 
-/// An order that keeps few nodes with neighbours to come, by edges not counted yet; empty if there is none.
-std::vector<std::uint32_t> narrow_order(const CostedGraph& graph);
+/// An order that keeps few nodes with neighbours to come, by edges not counted yet; empty if there is none,
+/// or no time.
+std::vector<std::uint32_t> narrow_order(const CostedGraph& graph, const std::function<bool()>& expired);
 
 /// Counts open edges but for those that it skips, and marks them.
 SweepResult sweep_pieces(CostedGraph& graph, const SweepPlan& plan, const std::function<bool()>& expired);
 
 /// Drops states that another is as good as in any continuation; keeps at most `most`, replacing some by one
 /// that is no worse. `pending[s]` is the cost of edges from slot s to nodes to come, `heavy` what weight of
-/// one more piece is worth. Returns whether states were replaced.
+/// one more piece is worth. Returns whether states were replaced; without time some that could go may stay.
 bool reduce(std::vector<PieceState>& states, const std::vector<double>& pending, double heavy,
-            std::size_t most);
+            std::size_t most, const std::function<bool()>& expired);
 
 }  // namespace dse::partition

@@ -17,7 +17,7 @@ public:
           arrived_(static_cast<std::size_t>(problem.tensors) * problem.devices, 0),
           arcs_(problem.devices * problem.devices, 0),
           latest_(problem.nodes, static_cast<std::int32_t>(problem.devices) - 1),
-          left_(problem.total_weight()) {
+          rest_(rests(problem, problem.order)) {
         if (problem.free_order) return;
         for (auto node = problem.order.rbegin(); node != problem.order.rend(); ++node) {
             std::int32_t& latest = latest_[*node];
@@ -49,13 +49,12 @@ public:
         if (placed_ == problem_.nodes) return worst;
         if (!problem_.free_order && problem_.devices <= kFewDevices)
             return std::max(worst, suffix_bound(busy));
-        return std::max(worst, fill_level(busy, problem_.speed, std::max(0.0, left_)));
+        return std::max(worst, fill_level(busy, problem_.speed, rest_[placed_]));
     }
 
 protected:
     void placed(std::uint32_t node, std::uint32_t device) override {
         receive_before_.push_back(receive_[device]);
-        left_ -= problem_.weight[node];
         for (std::uint32_t k = edges_.in_start[node]; k < edges_.in_start[node + 1]; ++k) {
             const Edge& edge = problem_.edges[edges_.in[k]];
             const auto from = static_cast<std::uint32_t>(label_[edge.from]);
@@ -69,7 +68,6 @@ protected:
     void removed(std::uint32_t node, std::uint32_t device) override {
         receive_[device] = receive_before_.back();
         receive_before_.pop_back();
-        left_ += problem_.weight[node];
         for (std::uint32_t k = edges_.in_start[node]; k < edges_.in_start[node + 1]; ++k) {
             const Edge& edge = problem_.edges[edges_.in[k]];
             const auto from = static_cast<std::uint32_t>(label_[edge.from]);
@@ -124,7 +122,7 @@ private:
     std::vector<std::uint32_t> arrived_;  ///< edges of a tensor that cross to a device
     std::vector<std::uint32_t> arcs_;     ///< cut edges between two devices
     std::vector<std::int32_t> latest_;    ///< no stage after it, for pins further down
-    double left_;
+    std::vector<double> rest_;
 };
 
 }  // namespace

@@ -17,7 +17,8 @@ inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// A sum counts as within a limit, or not below a cost, up to rounding.
 inline constexpr double kSlack = 1e-9;
-inline bool fits(double need, double capacity) { return need <= capacity * (1 + kSlack); }
+inline double most_within(double capacity) { return capacity * (1 + kSlack); }
+inline bool fits(double need, double capacity) { return need <= most_within(capacity); }
 
 struct Edge {
     std::uint32_t from = 0;

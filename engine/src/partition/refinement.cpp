@@ -22,11 +22,13 @@ struct Target {
 
 class Refinement {
 public:
-    Refinement(const CutGraph& graph, const Problem& problem, Labels& labels, bool loose, Random& random)
+    Refinement(const CutGraph& graph, const Problem& problem, Labels& labels, bool loose, Random& random,
+               const std::function<bool()>& expired)
         : graph_(graph),
           problem_(problem),
           labels_(labels),
           random_(random),
+          expired_(expired),
           load_(problem.devices, 0.0),
           memory_(problem.devices, 0.0),
           size_(problem.devices, 0),
@@ -36,12 +38,7 @@ public:
           sharding_(problem.objective == Objective::kShardingCost),
           limit_(problem.weight_limit) {
         if (loose) limit_ += *std::max_element(graph.weight.begin(), graph.weight.end()) / 2;
-        for (std::size_t v = 0; v < graph.nodes; ++v) {
-            const auto a = static_cast<std::size_t>(labels[v]);
-            load_[a] += graph.weight[v];
-            memory_[a] += graph.memory[v];
-            ++size_[a];
-        }
+        count();
         if (problem.devices > 1) {
             alike_ = problem.distance(0, 1);
             for (std::size_t a = 0; a < problem.devices; ++a)
@@ -52,19 +49,33 @@ public:
 
     bool run() {
         fill_empty();
-        bool feasible = rebalance();
+        const bool feasible = rebalance();
         if (problem_.devices < 2) return feasible;
         GainBuckets queue(graph_.nodes);
-        for (int round = 0; round < kMostPasses; ++round) {
+        for (int round = 0; round < kMostPasses && !expired_(); ++round) {
             for (int pass = 0; pass < kMostPasses && climb(queue); ++pass) {
             }
             const bool local = graph_.nodes <= kMostLocal && climb_locally(queue);
             if (!local && !(feasible && has_full_devices() && eject())) break;
         }
-        return feasible;
+        count();
+        return rebalance();
     }
 
 private:
+    /// Anew, since sums that are added to and taken from often drift.
+    void count() {
+        std::fill(load_.begin(), load_.end(), 0.0);
+        std::fill(memory_.begin(), memory_.end(), 0.0);
+        std::fill(size_.begin(), size_.end(), std::size_t{0});
+        for (std::size_t v = 0; v < graph_.nodes; ++v) {
+            const std::size_t a = at(labels_[v]);
+            load_[a] += graph_.weight[v];
+            memory_[a] += graph_.memory[v];
+            ++size_[a];
+        }
+    }
+
     bool fits_on(std::size_t v, std::size_t b) const {
         return fits(load_[b] + graph_.weight[v], limit_ + beyond_) &&
                fits(memory_[b] + graph_.memory[v], problem_.capacity[b]);
@@ -226,6 +237,7 @@ private:
         double saved = 0;
         for (const std::uint32_t v : boundary) {
             if (locked_[v]) continue;
+            if (expired_()) break;
             const Target target = best_target(v, false);
             if (target.device < 0) continue;
             queue.put(static_cast<std::int32_t>(v), target.gain);
@@ -246,7 +258,10 @@ private:
         std::shuffle(boundary.begin(), boundary.end(), random_);
         beyond_ = *std::max_element(graph_.weight.begin(), graph_.weight.end());
         bool saved = false;
-        for (const std::uint32_t v : boundary) saved = eject_from(v) || saved;
+        for (const std::uint32_t v : boundary) {
+            if (expired_()) break;
+            saved = eject_from(v) || saved;
+        }
         beyond_ = 0;
         return saved;
     }
@@ -302,6 +317,7 @@ private:
                 queue.put(popped, target.gain);
                 continue;
             }
+            if ((moves.size() & 15U) == 15 && expired_()) break;
             moves.emplace_back(static_cast<std::uint32_t>(v), labels_[v]);
             move(v, at(target.device));
             if (sharding_) find_lightest();
@@ -328,6 +344,7 @@ private:
     const Problem& problem_;
     Labels& labels_;
     Random& random_;
+    const std::function<bool()>& expired_;
     std::vector<double> load_, memory_;
     std::vector<std::size_t> size_;
     std::vector<double> out_, in_;
@@ -341,8 +358,9 @@ private:
 
 }  // namespace
 
-bool refine(const CutGraph& graph, const Problem& problem, Labels& labels, bool loose, Random& random) {
-    return Refinement(graph, problem, labels, loose, random).run();
+bool refine(const CutGraph& graph, const Problem& problem, Labels& labels, bool loose, Random& random,
+            const std::function<bool()>& expired) {
+    return Refinement(graph, problem, labels, loose, random, expired).run();
 }
 
 double cut_cost(const CutGraph& graph, const Problem& problem, const Labels& labels) {

@@ -16,6 +16,12 @@ bool SearchState::allows(std::uint32_t node, std::uint32_t device) const {
            fits(load_[device] + problem_.weight[node], problem_.weight_limit);
 }
 
+std::vector<double> SearchState::rests(const Problem& problem, const std::vector<std::uint32_t>& order) {
+    std::vector<double> rest(order.size() + 1, 0.0);
+    for (std::size_t k = order.size(); k-- > 0;) rest[k] = rest[k + 1] + problem.weight[order[k]];
+    return rest;
+}
+
 void SearchState::place(std::uint32_t node, std::uint32_t device) {
     before_.emplace_back(load_[device], memory_[device]);
     label_[node] = static_cast<std::int32_t>(device);
@@ -40,6 +46,7 @@ namespace {
 
 /// States remembered; more would take the memory of the machine.
 constexpr std::size_t kMostRemembered = 1U << 21;
+constexpr std::size_t kWorkPerLook = 1U << 16;
 
 class Search {
 public:
@@ -51,7 +58,7 @@ public:
     SearchResult run() {
         const double root = state_.bound();
         open_ = kInfinite;
-        if (!hopeless(root)) extend(0);
+        if (!hopeless(root)) extend(0, root);
         result_.complete = !stopped_;
         result_.bound = std::max(root, std::min(open_, result_.cost));
         return std::move(result_);
@@ -87,7 +94,16 @@ private:
         return true;
     }
 
-    void extend(std::size_t depth) {
+    /// The clock is looked at by work, since a bound of a large problem takes long.
+    bool is_late() {
+        work_ += problem_.nodes * problem_.devices;
+        if (work_ < kWorkPerLook) return false;
+        work_ = 0;
+        return expired_();
+    }
+
+    /// `here` is the bound of what is placed.
+    void extend(std::size_t depth, double here) {
         if (depth == problem_.nodes) {
             const double cost = state_.bound();
             if (cost < result_.cost) {
@@ -96,11 +112,16 @@ private:
             }
             return;
         }
-        if ((++result_.visited & 255U) == 0 && expired_()) stopped_ = true;
+        ++result_.visited;
         const std::uint32_t node = state_.sequence()[depth];
         std::vector<std::pair<double, std::uint32_t>> children;
         for (std::uint32_t device = 0; device < problem_.devices; ++device) {
             if (!is_first_of_its_kind(device) || !state_.allows(node, device)) continue;
+            if (stopped_ || is_late()) {
+                stopped_ = true;
+                open_ = std::min(open_, here);
+                return;
+            }
             state_.place(node, device);
             const double bound = state_.bound();
             state_.remove(node);
@@ -114,7 +135,7 @@ private:
                 break;
             }
             state_.place(node, device);
-            if (depth + 1 == problem_.nodes || !is_known()) extend(depth + 1);
+            if (depth + 1 == problem_.nodes || !is_known()) extend(depth + 1, bound);
             state_.remove(node);
         }
     }
@@ -126,6 +147,7 @@ private:
     std::unordered_map<std::string, double> seen_;
     SearchResult result_;
     double open_ = kInfinite, slack_ = 0;
+    std::size_t work_ = 0;
     bool stopped_ = false;
 };
 

@@ -26,15 +26,22 @@ StageMoves::StageMoves(const Problem& problem, const Incidence& edges, Labels la
       memory_(problem.devices, 0.0),
       on_(problem.tensors) {
     for (std::uint32_t d = 0; d < problem.devices; ++d) device_at_[position_[d]] = d;
-    for (std::size_t v = 0; v < problem.nodes; ++v) {
+    count();
+}
+
+void StageMoves::count() {
+    std::fill(busy_.begin(), busy_.end(), 0.0);
+    std::fill(memory_.begin(), memory_.end(), 0.0);
+    for (auto& consumers : on_) consumers.clear();
+    for (std::size_t v = 0; v < problem_.nodes; ++v) {
         const auto d = static_cast<std::size_t>(labels_[v]);
-        busy_[d] += problem.weight[v] / problem.speed[d];
-        memory_[d] += problem.memory[v];
+        busy_[d] += problem_.weight[v] / problem_.speed[d];
+        memory_[d] += problem_.memory[v];
     }
-    for (const Edge& edge : problem.edges) {
+    for (const Edge& edge : problem_.edges) {
         const auto a = static_cast<std::uint32_t>(labels_[edge.from]);
         const auto b = static_cast<std::uint32_t>(labels_[edge.to]);
-        if (consumers(edge.tensor, b)++ == 0) busy_[b] += problem.transfer(a, b, edge.bytes);
+        if (consumers(edge.tensor, b)++ == 0) busy_[b] += problem_.transfer(a, b, edge.bytes);
     }
 }
 
@@ -154,6 +161,7 @@ bool StageMoves::pass(std::mt19937_64& random) {
                 device_at_[target] != static_cast<std::uint32_t>(labels_[v]))
                 moved = try_move(v, device_at_[target]) || moved;
     }
+    if (moved) count();
     return moved;
 }
 

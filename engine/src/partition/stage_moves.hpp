@@ -22,6 +22,8 @@ public:
     bool pass(std::mt19937_64& random);
 
 private:
+    /// Busy times and memory anew: what is added and taken away often drifts.
+    void count();
     /// Changes of busy times if `node` moved to device b, summed by device in `changes_`.
     void weigh(std::uint32_t node, std::uint32_t b);
     void apply(std::uint32_t node, std::uint32_t b);
