@@ -173,3 +173,11 @@ def test_beams_seek_plans_that_are_little_better_than_the_best() -> None:
     assert result.bound_ms is not None
     assert result.cost.cost_ms == pytest.approx(5929.329472962388, rel=1e-9)
     assert result.cost.cost_ms <= result.bound_ms * 1.001
+
+
+def test_beams_near_a_plan_run_once() -> None:
+    problem = large_problem(hosts_per_type=1, layers=8, gbs=16, hidden=4096)
+    result = AnytimePlanner().plan(problem, "strict", Limits(keep=1))
+    assert result.cost is not None
+    assert result.cost.cost_ms == pytest.approx(357.7773229038067, rel=1e-9)
+    assert result.plans == 1063
