@@ -89,9 +89,7 @@ private:
     /// Beams leave out small groups where many GPUs meet few layers, if types allow it.
     void set_unit() {
         std::uint32_t unit = std::bit_floor(std::max(1U, problem_->gpus() / (4 * problem_->layers())));
-        std::vector<std::uint32_t> owned(problem_->types.size(), 0);
-        for (const Host& host : problem_->hosts) owned[host.type] += host.gpus;
-        for (const std::uint32_t count : owned)
+        for (const std::uint32_t count : problem_->gpus_of_types())
             while (count % unit != 0) unit /= 2;
         unit_ = unit;
     }
@@ -165,7 +163,7 @@ private:
             relaxed_.push_back(
                 std::make_unique<RelaxedStages>(*problem_, ranks_, places, tables_, batches, scratch_));
             Box box = relaxed_.back()->root(root_ms_);
-            relaxed_.back()->raise(box, root_ms_, kRounds);
+            if (!stopped()) relaxed_.back()->raise(box, root_ms_, kRounds);
             push(std::move(box));
         }
     }
@@ -243,7 +241,7 @@ private:
                 high = std::max(high, box.period_high);
             }
         std::vector<Box> bands;
-        for (double from = low; from < high; from *= kBand) {
+        for (double from = low; from < high && !stopped(); from *= kBand) {
             Box band = target;
             band.period_low = from;
             band.period_high = from * kBand;
@@ -283,8 +281,7 @@ private:
 
     /// The price of the GPUs before each start of a group.
     std::vector<double> owed_ms(const Ranks& ranks, const std::vector<double>& multipliers) const {
-        std::vector<double> owned(problem_->types.size(), 0.0);
-        for (const Host& host : problem_->hosts) owned[host.type] += host.gpus;
+        const std::vector<std::uint32_t> owned = problem_->gpus_of_types();
         std::vector<double> owed{0.0};
         double sum = 0;
         for (std::uint32_t rank = 0; rank < ranks.gpus(); ++rank) {

@@ -8,8 +8,9 @@ namespace dse::planner::exact {
 
 namespace {
 
-constexpr double kPrecision = 1e-4;  // of prices: what is left to gain, relative to the target
-constexpr double kShare = 0.05;      // and relative to what the bound is short of it
+constexpr double kPrecision = 1e-4;      // of prices: what is left to gain, relative to the target
+constexpr double kShare = 0.05;          // and relative to what the bound is short of it
+constexpr double kHighestPrice = 1e300;  // ms; covers at higher ones could overflow
 
 }  // namespace
 
@@ -180,6 +181,7 @@ void RelaxedStages::add_use(const std::vector<double>& price, std::vector<double
                 ++first;
             if (first < end) break;
         }
+        if (table == tables()) return;  // rounding hid it: prices do without, bounds do not need it
         const std::uint32_t cell = cell_of_[first * (layers_ + 1) + end];
         const double ms = least(table, next, first, end);
         bool found = false;
@@ -199,14 +201,22 @@ void RelaxedStages::add_use(const std::vector<double>& price, std::vector<double
     }
 }
 
-double RelaxedStages::value(const std::vector<double>& multipliers, std::vector<double>& excess) {
+std::vector<double> RelaxedStages::prices(const std::vector<double>& multipliers) const {
     std::vector<double> price(uses_.size(), 0.0);
     for (std::size_t kind = 0; kind < uses_.size(); ++kind)
         for (std::size_t type = 0; type < multipliers.size(); ++type)
             price[kind] += multipliers[type] * uses_[kind][type];
+    return price;
+}
+
+double RelaxedStages::value(const std::vector<double>& multipliers, std::vector<double>& excess) {
+    std::fill(excess.begin(), excess.end(), -1.0);
+    const std::vector<double> price = prices(multipliers);
+    // What is no number is never the least, and would prove that there is no plan.
+    for (const double ms : price)
+        if (!(std::abs(ms) < kHighestPrice)) return -kInfinite;
     set_least(price);
     set_before();
-    std::fill(excess.begin(), excess.end(), -1.0);
     double total = before(0, types())[layers_];
     if (total == kInfinite) return kInfinite;
     add_use(price, excess);
@@ -215,9 +225,9 @@ double RelaxedStages::value(const std::vector<double>& multipliers, std::vector<
 }
 
 Completion RelaxedStages::completion(const Box& box) {
-    std::vector<double> excess(types());
     fold(box);
-    value(box.multipliers, excess);
+    set_least(prices(box.multipliers));
+    set_before();
     return {most_, std::size_t{layers_} + 1, types(), before_};
 }
 
@@ -235,6 +245,7 @@ void RelaxedStages::raise(Box& box, double target_ms, std::uint32_t rounds) {
     double best = -kInfinite;
     for (std::uint32_t round = 0; round < rounds; ++round) {
         const double bound = fixed + value(center, excess);
+        if (bound == -kInfinite) break;
         if (bound > best) {
             best = bound;
             box.multipliers = center;
