@@ -180,4 +180,4 @@ def test_beams_near_a_plan_run_once() -> None:
     result = AnytimePlanner().plan(problem, "strict", Limits(keep=1))
     assert result.cost is not None
     assert result.cost.cost_ms == pytest.approx(357.7773229038067, rel=1e-9)
-    assert result.plans == 1063
+    assert result.plans == 1020

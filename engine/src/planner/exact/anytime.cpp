@@ -75,7 +75,9 @@ public:
 private:
     bool stopped() const { return limits_->stop && limits_->stop(); }
     double best_ms() const { return plans_.empty() ? kInfinite : plans_.front().cost_ms; }
-    double goal_ms() const { return best_ms() / (1 + limits_->gap); }
+    double goal_ms() const {  // costs are negative where gaps are
+        return best_ms() < 0 ? best_ms() * (1 + limits_->gap) : best_ms() / (1 + limits_->gap);
+    }
     bool closed() const { return bound_ms() >= goal_ms(); }
     void report() const {
         if (limits_->progress) limits_->progress(best_ms(), bound_ms());
