@@ -49,7 +49,6 @@ SEARCH_KEYS = {
     "shard_optimizer": "strict: optimizer states are sharded over dp (default false)",
     "time_limit": "seconds after which the best so far is the answer (default: none)",
     "gap": "anytime: the share by which the best plan may be above the bound at the end (default 0.001)",
-    "threads": "accepted for scripts: every search has one thread, and no result depends on it (default 1)",
 }
 OUTPUT_KEYS = {
     "top": "how many of the cheapest plans are told (default 10)",
@@ -87,6 +86,7 @@ def asked_of(
     Raises:
         InputError: a wrong key or file, one without effect, or too few.
     """
+    from dse.planner.choice import planner_for
     from dse.planner.planners import planner_named
 
     groups = {name: [word for word in overrides if _group(word) == name] for name in GROUPS}
@@ -112,8 +112,6 @@ def asked_of(
         )
     if cost_model == "strict" and "first_profile" in values:
         notes = (*notes, "first_profile has no effect under cost=strict: every stage has its own times")
-    if limits.threads > 1:
-        notes = (*notes, f"threads={limits.threads} has no effect: every search runs in one thread")
     problem = PlanProblem(
         cluster,
         profiles,
@@ -124,6 +122,12 @@ def asked_of(
         vocabulary=model.output_dim if model else whole(values, "vocabulary", 51200),
         **options,
     )
+    if "gap" in values and planner == "auto" and planner_for(planner, problem, cost_model).name == "exact":
+        notes = (
+            *notes,
+            f"gap={values['gap']} has no effect: planner=auto chose exact, which ends when its plan is "
+            "proven optimal; write planner=anytime for a search that ends earlier",
+        )
     model_name = model.name if model else profiles.source
     return Asked(problem, planner, cost_model, limits, name, model_name, accelerators, notes)
 
@@ -147,7 +151,7 @@ def _limits(values: Mapping[str, str]) -> Limits:
     if time_limit_s == 0:
         raise InputError("time_limit is 0; it must be a number of seconds above 0")
     gap = _number(values, "gap", 0.0, below=1.0) if "gap" in values else None
-    return Limits(time_limit_s, whole(values, "top", 10), whole(values, "threads", 1), gap)
+    return Limits(time_limit_s, whole(values, "top", 10), gap)
 
 
 def _group(word: str) -> str:
