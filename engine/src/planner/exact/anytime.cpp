@@ -30,7 +30,7 @@ constexpr std::size_t kTargets = 2;  // numbers of micro-batches per turn
 constexpr std::size_t kBands = 6;    // of the longest stage time, per turn and target
 constexpr double kBand = 1.03;       // beams seek plans whose longest stage time is in a band of this ratio
 
-constexpr std::size_t kKeptCells = 1'000'000;  // ranges of layers, over all options that are kept
+constexpr std::size_t kKeptCells = 100'000;  // ranges of layers, over all options that are kept
 
 /// Of the longest stage time of the plan that is polished.
 constexpr double kPolished[] = {1.0, 0.98, 0.96, 1.02};
