@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 def plan(argv: Sequence[str]) -> int:
     """Search, print and write; the exit code is 1 where there is no plan."""
-    from dse.planner.arguments import whole
     from dse.planner.files import check_target, json_text, stages_csv, write_document, yaml_text
     from dse.planner.output import result_text
     from dse.planner.records import document, result_to_plain
     from dse.planner.simulated import simulated, simulated_lines
+    from dse.planner.values import whole
 
     arguments = parse_arguments(argv, KEYS, OPTIONS, groups=GROUPS, example="cluster=a100_v100")
     form = format_of(arguments)

@@ -74,7 +74,7 @@ def sweep(argv: Sequence[str]) -> int:
 
 def _executor(values: Mapping[str, str]) -> Any:
     from dse.executors.settings import ExecutorSchema, executor_settings
-    from dse.planner.arguments import whole
+    from dse.planner.values import whole
 
     name = values.get("executor", "local")
     check_choice("executor", name, ("local", "ray"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from dse.planner.clusters import named_cluster
 from dse.planner.planner import Limits
 from dse.planner.problem import PlanProblem
 from dse.planner.profiles import ProfileSet
+from dse.planner.values import flag, listed, number, whole
 from dse.settings import check_choice
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ SEARCH_KEYS = {
     "shard_optimizer": "strict: optimizer states are sharded over dp (default false)",
     "time_limit": "seconds after which the best so far is the answer (default: none)",
     "gap": "anytime: the share by which the best plan may be above the bound at the end (default 0.001)",
-    "threads": "accepted for scripts: every search has one thread, and no result depends on it (default 1)",
 }
 OUTPUT_KEYS = {
     "top": "how many of the cheapest plans are told (default 10)",
@@ -62,7 +61,6 @@ GROUPS = ("cluster", "model")
 COSTS = ("profiles", "model", "calibrated")
 COST_MODELS = ("compat", "strict")
 WALKS = ("metis", "metis-strat")
-_MOST = 2**20
 
 
 @dataclass(frozen=True)
@@ -87,6 +85,7 @@ def asked_of(
     Raises:
         InputError: a wrong key or file, one without effect, or too few.
     """
+    from dse.planner.choice import planner_for
     from dse.planner.planners import planner_named
 
     groups = {name: [word for word in overrides if _group(word) == name] for name in GROUPS}
@@ -112,8 +111,6 @@ def asked_of(
         )
     if cost_model == "strict" and "first_profile" in values:
         notes = (*notes, "first_profile has no effect under cost=strict: every stage has its own times")
-    if limits.threads > 1:
-        notes = (*notes, f"threads={limits.threads} has no effect: every search runs in one thread")
     problem = PlanProblem(
         cluster,
         profiles,
@@ -124,6 +121,12 @@ def asked_of(
         vocabulary=model.output_dim if model else whole(values, "vocabulary", 51200),
         **options,
     )
+    if "gap" in values and planner == "auto" and planner_for(planner, problem, cost_model).name == "exact":
+        notes = (
+            *notes,
+            f"gap={values['gap']} has no effect: planner=auto chose exact, which ends when its plan is "
+            "proven optimal; write planner=anytime for a search that ends earlier",
+        )
     model_name = model.name if model else profiles.source
     return Asked(problem, planner, cost_model, limits, name, model_name, accelerators, notes)
 
@@ -136,18 +139,18 @@ def _options(values: Mapping[str, str]) -> dict[str, Any]:
         "max_batch": whole(values, "max_batch", 128),
         "group_scale": whole(values, "group_scale", 1, least=0),
         "permutation_limit": whole(values, "permutation_limit", 128),
-        "allow_mixed_stages": _flag(values, "allow_mixed_stages", True),
-        "memory_reserve": _number(values, "memory_reserve", 0.1, below=1.0),
-        "shard_optimizer": _flag(values, "shard_optimizer", False),
+        "allow_mixed_stages": flag(values, "allow_mixed_stages", True),
+        "memory_reserve": number(values, "memory_reserve", 0.1, below=1.0),
+        "shard_optimizer": flag(values, "shard_optimizer", False),
     }
 
 
 def _limits(values: Mapping[str, str]) -> Limits:
-    time_limit_s = _number(values, "time_limit", 0.0, below=1e9) if "time_limit" in values else None
+    time_limit_s = number(values, "time_limit", 0.0, below=1e9) if "time_limit" in values else None
     if time_limit_s == 0:
         raise InputError("time_limit is 0; it must be a number of seconds above 0")
-    gap = _number(values, "gap", 0.0, below=1.0) if "gap" in values else None
-    return Limits(time_limit_s, whole(values, "top", 10), whole(values, "threads", 1), gap)
+    gap = number(values, "gap", 0.0, below=1.0) if "gap" in values else None
+    return Limits(time_limit_s, whole(values, "top", 10), gap)
 
 
 def _group(word: str) -> str:
@@ -241,7 +244,7 @@ def _prices(values: Mapping[str, str], cluster: MixedCluster) -> Mapping[str, fl
         check_choice("prices", type_, cluster.types)
         if type_ in found:
             raise InputError(f"prices has {type_} twice; write one price for each type")
-        found[type_] = _number({f"prices of {type_}": text}, f"prices of {type_}", 0.0, below=1e9)
+        found[type_] = number({f"prices of {type_}": text}, f"prices of {type_}", 0.0, below=1e9)
     for type_ in cluster.types:
         if type_ not in found:
             raise InputError(f"prices has no {type_}; write a price for each of {', '.join(cluster.types)}")
@@ -314,49 +317,3 @@ def _measured(values: Mapping[str, str], cost_model: str) -> ProfileSet:
 
     folders = [Path(name).expanduser() for name in listed("profiles", values["profiles"])]
     return read_profiles(folders, values.get("first_profile"), compat=cost_model == "compat")
-
-
-def listed(key: str, text: str) -> list[str]:
-    """Return the entries of `[a,b]`, `a,b` or `a`.
-
-    Raises:
-        InputError: none, an empty one, or one twice.
-    """
-    found = [entry.strip() for entry in text.removeprefix("[").removesuffix("]").split(",")]
-    if text.startswith("[") != text.endswith("]"):
-        raise InputError(f"{key} is '{text}', which lacks a bracket; write {key}=[a,b]")
-    if not all(found) or len(set(found)) < len(found):
-        raise InputError(f"{key} is '{text}'; a list has different entries, as in {key}=[a,b], none empty")
-    return found
-
-
-def whole(values: Mapping[str, str], key: str, default: int, least: int = 1) -> int:
-    """Return the whole number of a key.
-
-    Raises:
-        InputError: it is none, or out of range.
-    """
-    text = values.get(key)
-    if text is None:
-        return default
-    if not text.isascii() or not text.isdecimal() or not least <= int(text) <= _MOST:
-        raise InputError(f"{key} is '{text}'; it must be a whole number from {least} to {_MOST}")
-    return int(text)
-
-
-def _number(values: Mapping[str, str], key: str, default: float, below: float) -> float:
-    if key not in values:
-        return default
-    try:
-        found = float(values[key])
-    except ValueError:
-        found = math.nan
-    if not 0 <= found < below:
-        raise InputError(f"{key} is '{values[key]}'; it must be a number of at least 0 and below {below:g}")
-    return found
-
-
-def _flag(values: Mapping[str, str], key: str, default: bool) -> bool:
-    text = values.get(key, str(default).lower())
-    check_choice(key, text, ("true", "false"))
-    return text == "true"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dse.planner.output import aligned, defect_lines, layers_text, nothing_text, types_text
+from dse.planner.output import aligned, defect_lines, layers_text, nothing_text, proof_text, types_text
 from dse.planner.why import batches_text
 from dse.texts import printable
 
@@ -18,19 +18,13 @@ def explained_text(data: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     if found["best"] is None:
         return nothing_text(data)
     cost_ms = found["cost_ms"]
-    lines = [f"{found['best']}: {cost_ms:.6g} ms per step under {data['cost_model']}{_gap_text(data)}"]
+    lines = [f"{found['best']}: {cost_ms:.6g} ms per step under {data['cost_model']}; {proof_text(data)}"]
     lines += [*defect_lines(found), ""]
     lines += [f"- {printable(sentence)}" for sentence in found["reasons"]]
     lines += ["", *_stage_lines(found["stages"]), "", *_move_lines(found)]
     lines += ["", *_other_lines(found)]
     lines += ["", *_simulation_lines(found["simulation"], cost_ms)]
     return "\n".join(lines).rstrip()
-
-
-def _gap_text(data: Mapping[str, Any]) -> str:
-    if data["optimal"]:
-        return ", proven optimal"
-    return "" if data["gap"] is None else f", at most {100 * data['gap']:.2f} % above any plan"
 
 
 def _stage_lines(stages: list[Mapping[str, Any]]) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dse.errors import InputError
 from dse.files import make_folder
-from dse.planner.arguments import whole
+from dse.planner.values import whole
 
 PROFILES = {
     "layers": "layers of the model, embedding and head included",

@@ -50,7 +50,7 @@ def result_text(data: Mapping[str, Any], cluster_name: str, model_name: str) -> 
     if best is None:
         return "\n".join([*lines, nothing_text(data), *_infeasible(data)])
     lines += [
-        f"{_ms(best['cost_ms'])} per step; {_verdict(data)}",
+        f"{_ms(best['cost_ms'])} per step; {proof_text(data)}",
         f"types in the order {', '.join(best['types'])}, {batches_text(best['batches'])}",
         *defect_lines(best),
         "",
@@ -151,10 +151,11 @@ def _searched(data: Mapping[str, Any]) -> str:
     return f"{count}{data['plans']} {what} in {format_duration_ns(data['seconds'] * 1e9)}"
 
 
-def _verdict(data: Mapping[str, Any]) -> str:
+def proof_text(data: Mapping[str, Any]) -> str:
+    """Return how far the best plan can be from the optimum."""
     if data["optimal"]:
         return "proven optimal"
-    if data["bound_ms"] is None:
+    if not data["bound_ms"]:  # 0 is where a limit came before any bound
         return "no bound is known"
     gap = "" if data["gap"] is None else f", at most {100 * data['gap']:.2f} % above the optimum"
     return f"no plan is below {_ms(data['bound_ms'])}{gap}"

@@ -12,7 +12,7 @@ from dse.planner.problem import PlanProblem
 
 @dataclass(frozen=True)
 class Limits:
-    """How far a planner may go: wall time in seconds (None: to the end), plans kept, threads.
+    """How far a planner may go: wall time in seconds (None: to the end), plans kept.
 
     `gap` is how far the best plan may be above the bound, as a share of it, for `anytime` to end; None: its
     own default.
@@ -20,7 +20,6 @@ class Limits:
 
     time_limit_s: float | None = None
     keep: int = 10
-    threads: int = 1
     gap: float | None = None
 
 

@@ -22,7 +22,7 @@ class Case:
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that the plan depends on; not of names, prices and threads."""
+        """A hash of all that the plan depends on; not of names and prices."""
         asked = self.asked
         problem = problem_to_dict(asked.problem)
         del problem["cluster"]["price_per_hour"], problem["profiles"]["source"]

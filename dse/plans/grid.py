@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dse.errors import InputError
 from dse.models import ModelSpec
-from dse.planner.arguments import asked_of, listed
+from dse.planner.arguments import asked_of
+from dse.planner.values import listed
 from dse.plans.case import Case
 
 AXES = ("cluster", "model", "gbs", "planner", "cost", "memory_reserve", "allow_mixed_stages", "max_tp")

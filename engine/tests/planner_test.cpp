@@ -2,9 +2,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "planner/exact/anytime.hpp"
+#include "planner/exact/relaxed.hpp"
 #include "planner/groups.hpp"
 #include "planner/layer_partitioner.hpp"
 #include "planner/rebalance.hpp"
@@ -132,6 +136,37 @@ void test_a_missing_profile_is_named() {
           }).starts_with("the walk takes hosts of one size, but one has 2 GPUs and another 1"));
 }
 
+/// The bound of a box whose prices begin at some number.
+double bound_at(double price) {
+    const Problem problem = small_problem(100);
+    std::vector<std::unique_ptr<exact::Ranks>> ranks;
+    ranks.push_back(std::make_unique<exact::Ranks>(problem, std::vector<std::uint32_t>{0}));
+    exact::LayerTables tables(problem);
+    std::vector<double> scratch;
+    exact::RelaxedStages relaxed(problem, ranks, exact::best_places(problem, ranks), tables, 1, scratch);
+    exact::Box box = relaxed.root(100);
+    box.multipliers = {price};
+    relaxed.raise(box, 100, 1);
+    return box.bound_ms;
+}
+
+void test_prices_that_are_no_numbers_prove_nothing() {
+    CHECK(bound_at(0) == 3 + 0.5 + 0.25);  // three layers on four GPUs, the gap and the batch generator
+    for (const double price : {std::numeric_limits<double>::quiet_NaN(), exact::kInfinite, 1.7e308})
+        CHECK(bound_at(price) == 0);
+}
+
+void test_a_stopped_search_proves_no_bound_but_has_a_plan() {
+    const Problem problem = small_problem(100);
+    exact::AnytimeLimits limits;
+    limits.stop = [] { return true; };
+    const exact::AnytimeResult found = exact::search_anytime(problem, {{0}}, limits);
+    CHECK(found.stopped);
+    CHECK(found.plans.size() == 1);
+    CHECK(found.boxes.size() == 3);  // 4, 2 and 1 micro-batches
+    CHECK(found.bound_ms == 0);
+}
+
 }  // namespace
 
 int main() try {
@@ -141,6 +176,8 @@ int main() try {
     test_the_rest_of_a_batch_goes_to_the_largest_fractions();
     test_a_walk_counts_and_ranks();
     test_a_missing_profile_is_named();
+    test_prices_that_are_no_numbers_prove_nothing();
+    test_a_stopped_search_proves_no_bound_but_has_a_plan();
     std::printf("%d failures\n", failures);
     return failures == 0 ? 0 : 1;
 } catch (const std::exception& error) {

@@ -150,10 +150,17 @@ def test_nothing_is_drawn_where_no_plan_fits(run: Run, inputs: Path, tmp_path: P
     assert not file.exists()
 
 
-def test_labels_are_not_called_boxes_and_threads_are_said_to_do_nothing(run: Run, inputs: Path) -> None:
-    out = run(*keys(inputs), FIRST, "planner=anytime", "cost=compat", "threads=2")
+def test_labels_are_not_called_boxes(run: Run, inputs: Path) -> None:
+    out = run(*keys(inputs), FIRST, "planner=anytime", "cost=compat")
     assert re.search(r"planner anytime, cost model compat: \d+ labels in", out)
-    assert "threads=2 has no effect" in run.notes  # type: ignore[attr-defined]
+
+
+def test_a_gap_beside_the_exact_planner_of_auto_is_said_to_do_nothing(run: Run, inputs: Path) -> None:
+    run(*keys(inputs), "gap=0.01")
+    note = "gap=0.01 has no effect: planner=auto chose exact, which ends when its plan is proven optimal"
+    assert note in run.notes  # type: ignore[attr-defined]
+    run(*keys(inputs), "planner=anytime", "gap=0.01")
+    assert "has no effect" not in run.notes  # type: ignore[attr-defined]
 
 
 def test_what_enumerate_prices_is_not_called_labels(run: Run, inputs: Path, tmp_path: Path) -> None:
@@ -208,7 +215,7 @@ def printed(arguments: Sequence[str], seed: str, folder: Path) -> bytes:
     return b"\n".join(line for line in done.stdout.splitlines() if b'"seconds"' not in line)
 
 
-def test_bytes_depend_on_no_hash_seed_file_order_or_threads(inputs: Path, tmp_path: Path) -> None:
+def test_bytes_depend_on_no_hash_seed_or_file_order(inputs: Path, tmp_path: Path) -> None:
     shuffled = tmp_path / "profiles"
     shuffled.mkdir()
     for file in sorted((inputs / "profiles").iterdir(), key=lambda file: file.name[::-1]):
@@ -217,4 +224,4 @@ def test_bytes_depend_on_no_hash_seed_file_order_or_threads(inputs: Path, tmp_pa
         asked = [key for key in keys(inputs) if not key.startswith("profiles=")]
         asked += [f"planner={planner}", "cost=compat", FIRST]
         one = printed([*asked, f"profiles={inputs / 'profiles'}"], "1", tmp_path)
-        assert printed([*asked, f"profiles={shuffled}", "threads=2"], "2", tmp_path) == one
+        assert printed([*asked, f"profiles={shuffled}"], "2", tmp_path) == one

@@ -158,6 +158,7 @@ def test_layers_that_do_not_match_are_refused(inputs: Path, tmp_path: Path) -> N
             ("cluster=a100_v100", "model=tiny", "planner=exact", "gap=0.01"),
             "gap=0.01 has no effect with planner=exact and cost=strict; it is a key of planner=anytime",
         ),
+        (("cluster=a100_v100", "model=tiny", "threads=2"), "unknown key threads"),
         (("cluster=a100_v100", "model=tiny", "gap=1"), "gap is '1'; it must be a number of at least 0 and"),
         (("explain",), "FILE is missing; write dse plan explain FILE"),
         (("report", "x.json"), "write dse plan report FILE -o FILE.html"),

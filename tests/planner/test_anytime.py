@@ -163,3 +163,21 @@ def test_a_bound_knows_that_hosts_may_be_linked_faster_than_gpus_inside() -> Non
     assert optimum.cost.cost_ms == pytest.approx(49.86870912)
     assert found.bound_ms is not None
     assert found.bound_ms <= 49.86870912
+
+
+def test_beams_seek_plans_that_are_little_better_than_the_best() -> None:
+    """What a band of stage times makes a label look worse than it is does not end it."""
+    problem = large_problem(hosts_per_type=1, layers=20, gbs=128, hidden=5120, mixed=False)
+    result = AnytimePlanner().plan(problem, "strict", Limits(keep=1))
+    assert result.cost is not None
+    assert result.bound_ms is not None
+    assert result.cost.cost_ms == pytest.approx(5929.329472962388, rel=1e-9)
+    assert result.cost.cost_ms <= result.bound_ms * 1.001
+
+
+def test_beams_near_a_plan_run_once() -> None:
+    problem = large_problem(hosts_per_type=1, layers=8, gbs=16, hidden=4096)
+    result = AnytimePlanner().plan(problem, "strict", Limits(keep=1))
+    assert result.cost is not None
+    assert result.cost.cost_ms == pytest.approx(357.7773229038067, rel=1e-9)
+    assert result.plans == 1020

@@ -31,6 +31,8 @@ from dse.planner.planners.anytime import AnytimePlanner
 from dse.planner.planners.enumerate import EnumeratePlanner
 from dse.planner.planners.exact import ExactPlanner
 from dse.planner.problem import PlanProblem
+from dse.planner.proofs.duals import covers
+from dse.planner.proofs.relaxed import Region
 
 SEEDS = st.integers(0, 10**9)
 KINDS = st.sampled_from(["compat", "strict", "dual"])
@@ -203,3 +205,38 @@ def test_a_second_best_plan_of_an_enumeration_is_not_certified() -> None:
     for block in certificate["blocks"]:
         block["bound_ms"] = cost.cost_ms
     assert any("but a plan of the block costs" in line for line in check_plan(resealed(document)).lines)
+
+
+def strained(seed: int) -> PlanProblem:
+    """Return a small problem with links down to 1e-9 GB/s, or with gaps far below 0."""
+    problem, random = small_problem(seed, compat=False), Random(seed)
+    hosts = tuple(
+        replace(host, intra_gbps=random.choice([1e-6, 1e-9, 25.0]), inter_gbps=random.choice([1e-7, 25.0]))
+        for host in problem.cluster.hosts
+    )
+    if seed % 2:
+        return replace(problem, cluster=replace(problem.cluster, hosts=hosts))
+    gaps = {
+        key: replace(profile, gap_ms=random.uniform(-30, 0))
+        for key, profile in problem.profiles.profiles.items()
+    }
+    return replace(problem, profiles=replace(problem.profiles, profiles=gaps))
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS, st.sampled_from([ExactPlanner, AnytimePlanner]))
+@example(12, AnytimePlanner)  # a bound of 0 is none where costs can be below
+@example(20, ExactPlanner)
+def test_certificates_are_accepted_whatever_the_links_and_gaps(seed: int, planner: type[Planner]) -> None:
+    problem = strained(seed)
+    result = planner().plan(problem, "strict", Limits(keep=1, time_limit_s=5))
+    if result.certificate is not None:
+        assert check_plan(document_of(problem, result)).lines == ()
+
+
+def test_thousands_of_boxes_in_a_row_are_no_recursion() -> None:
+    boxes = [Region(float(i), float(i + 1), 0.0, 1.0) for i in range(3000)]
+    assert covers(boxes, Region(0.0, 3000.0, 0.0, 1.0))
+    assert not covers(boxes, Region(0.0, 3000.1, 0.0, 1.0))
+    assert not covers(boxes[:1700] + boxes[1701:], Region(0.0, 3000.0, 0.0, 1.0))
+    assert not covers([], Region(0.0, 1.0, 0.0, 1.0))

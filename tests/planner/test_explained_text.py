@@ -52,7 +52,7 @@ def test_a_proof_is_said_as_a_proof() -> None:
     first, *_ = explained_text(DATA, found).splitlines()
     assert first == "4 as 4x1: 100 ms per step under strict, at most 1.23 % above any plan"
     first, *_ = explained_text({**DATA, "optimal": True, "gap": 0.0}, found).splitlines()
-    assert first == "4 as 4x1: 100 ms per step under strict, proven optimal"
+    assert first == "4 as 4x1: 100 ms per step under strict; proven optimal"
 
 
 def test_layers_of_stages_are_in_short() -> None:

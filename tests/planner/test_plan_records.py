@@ -13,8 +13,8 @@ from dse.errors import InputError
 from dse.planner.cluster import Host, MixedCluster
 from dse.planner.costs import price
 from dse.planner.files import SUFFIXES, check_target, entries_csv, json_text, read_document, write_document
-from dse.planner.output import result_text
-from dse.planner.pages.page import Cell, host_rows
+from dse.planner.output import proof_text, result_text
+from dse.planner.pages.page import Cell, host_rows, render_page
 from dse.planner.plan import ClusterPlan, PlanResult
 from dse.planner.problem import PlanProblem
 from dse.planner.profiles import Profile, ProfileKey, ProfileSet
@@ -189,3 +189,13 @@ def test_targets_that_cannot_be_written_are_refused(name: str, message: str, tmp
     with pytest.raises(InputError) as caught:
         check_target(tmp_path / name)
     assert message in str(caught.value)
+
+
+def test_a_page_and_a_table_say_the_proof_in_the_same_words() -> None:
+    open_ = {**DATA, "optimal": False, "bound_ms": 80.0, "gap": 0.25}
+    assert proof_text(open_) == "no plan is below 80 ms, at most 25.00 % above the optimum"
+    assert proof_text({**open_, "bound_ms": -8.0, "gap": None}) == "no plan is below -8 ms"
+    for bound_ms in (None, 0.0):
+        assert proof_text({**open_, "bound_ms": bound_ms, "gap": None}) == "no bound is known"
+    assert proof_text({**open_, "optimal": True}) == "proven optimal"
+    assert "no plan is below 80 ms, at most 25.00 % above the optimum" in render_page(open_)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dse.pages import page_style, template_environment
 from dse.planner.cluster import Host
-from dse.planner.output import layers_text, nothing_text
+from dse.planner.output import layers_text, nothing_text, proof_text
 from dse.planner.why import batches_text, groups_text, parts_ms, period_ms, reasons
 from dse.texts import counted
 
@@ -82,16 +82,6 @@ def colour(index: int) -> Colour:
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     ground = "#" + "".join(f"{round(255 * channel):02x}" for channel in (red, green, blue))
     return Colour(ground, "#000000" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "#ffffff")
-
-
-def proof_text(data: Mapping[str, Any]) -> str:
-    """Return how far the best plan can be from the optimum."""
-    if data["optimal"]:
-        return "proven optimal"
-    if data["bound_ms"] is None:
-        return "no bound is known"
-    gap = "" if data["gap"] is None else f": at most {100 * data['gap']:.2f} % above the optimum"
-    return f"no plan is below {data['bound_ms']:.7g} ms{gap}"
 
 
 def _figures(best: Mapping[str, Any], periods: Sequence[float]) -> list[tuple[str, str, str]]:

@@ -10,9 +10,9 @@ from dse.planner.problem import PlanProblem
 from dse.planner.proofs.prefixes import cheaper_plan
 from dse.planner.proofs.stages import StageTables
 from dse.planner.proofs.suffixes import SuffixBounds
+from dse.planner.proofs.tolerance import above, below
 from dse.planner.space import least_group, micro_batches, most_stages, plans_by_stages, sequences
 
-SLACK = 1e-9
 OUTCOMES = ("empty", "pruned", "searched", "open")
 COUNTS = ("plans", "labels", "dominated", "pruned")
 
@@ -73,11 +73,11 @@ def _check_bounds(certificate: Mapping[str, Any]) -> list[str]:
             lines.append(f"{place}: more labels dropped than there were")
         if (bound is None) != (outcome == "empty"):
             lines.append(f"{place}.bound_ms: {bound}, but the block is {outcome}")
-        if bound is not None and outcome in ("pruned", "searched") and bound < best * (1 - SLACK):
+        if bound is not None and outcome in ("pruned", "searched") and bound < below(best):
             lines.append(f"{place}.bound_ms: {bound}, below the best plan, so the block was to be searched")
         if bound is not None:
             least = min(least, bound)
-    if not least * (1 - SLACK) <= certificate["bound_ms"] <= least * (1 + SLACK):
+    if not below(least) <= certificate["bound_ms"] <= above(least):
         lines.append(f"certificate.bound_ms: {certificate['bound_ms']}, the blocks prove {least}")
     return lines
 
@@ -97,7 +97,7 @@ def _prove(problem: PlanProblem, cost_model: str, certificate: Mapping[str, Any]
         if (types, batches) not in tables:
             tables = {(types, batches): StageTables(problem, cost_model, types, batches)}
         bounds = SuffixBounds(tables[types, batches], unit, stages)
-        claimed = float("inf") if block["bound_ms"] is None else block["bound_ms"] * (1 - SLACK)
+        claimed = float("inf") if block["bound_ms"] is None else below(block["bound_ms"])
         if bounds.root_ms() >= claimed:
             continue
         if block["outcome"] != "searched":

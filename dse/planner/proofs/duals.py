@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from dse.planner.problem import PlanProblem
-from dse.planner.proofs.relaxed import SLACK, BestPlaces, Region, RelaxedWays
+from dse.planner.proofs.relaxed import BestPlaces, Region, RelaxedWays
+from dse.planner.proofs.tolerance import above, below
 from dse.planner.space import micro_batches
 
 
@@ -21,7 +22,7 @@ def check_duals(problem: PlanProblem, cost_model: str, certificate: Mapping[str,
     bound = min(certificate["best_ms"], *claims)
     if certificate["bound_ms"] != bound:
         lines.append(f"certificate.bound_ms: {certificate['bound_ms']}, the boxes prove {bound}")
-    if not certificate["root_ms"] >= certificate["best_ms"] * (1 - SLACK):
+    if not certificate["root_ms"] >= below(certificate["best_ms"]):
         lines.append(f"certificate.root_ms: {certificate['root_ms']}, must be at least best_ms")
     places = BestPlaces(problem)
     allowed = micro_batches(problem)
@@ -39,7 +40,7 @@ def check_duals(problem: PlanProblem, cost_model: str, certificate: Mapping[str,
             )
         for (i, box), region in zip(mine, regions, strict=True):
             proven = ways.bound_ms(region, np.asarray(box["multipliers"], dtype=float))
-            if not claims[i] <= proven * (1 + SLACK):
+            if not claims[i] <= above(proven):
                 lines.append(
                     f"certificate.boxes[{i}].bound_ms: {box['bound_ms']}, only {proven} can be proven"
                 )
@@ -48,25 +49,39 @@ def check_duals(problem: PlanProblem, cost_model: str, certificate: Mapping[str,
 
 def covers(regions: list[Region], whole: Region) -> bool:
     """Whether regions, which came from halving one, cover it."""
-    if not regions:
-        return False
-    if any(
-        mine.period_low <= whole.period_low
-        and mine.tail_low <= whole.tail_low
-        and mine.period_high >= whole.period_high * (1 - SLACK)
-        and mine.tail_high >= whole.tail_high * (1 - SLACK)
-        for mine in regions
-    ):
-        return True
+    open_parts = [(regions, whole)]
+    while open_parts:
+        inside, part = open_parts.pop()
+        if any(_contains(region, part) for region in inside):
+            continue
+        halves = _halves(inside, part)
+        if halves is None:
+            return False
+        open_parts += halves
+    return True
+
+
+def _contains(region: Region, part: Region) -> bool:
+    return (
+        region.period_low <= part.period_low
+        and region.tail_low <= part.tail_low
+        and region.period_high >= below(part.period_high)
+        and region.tail_high >= below(part.tail_high)
+    )
+
+
+def _halves(regions: list[Region], part: Region) -> list[tuple[list[Region], Region]] | None:
+    """Return two parts and the regions in each, by a cut that goes through no region; None: there is none.
+
+    Cuts in the middle come first, so that halves are halved again few times.
+    """
     for low, high in (("period_low", "period_high"), ("tail_low", "tail_high")):
-        bottom, top = getattr(whole, low), getattr(whole, high)
-        for cut in sorted({getattr(region, low) for region in regions}):
-            if not bottom < cut < top:
-                continue
-            below = [region for region in regions if getattr(region, high) <= cut]
-            above = [region for region in regions if getattr(region, low) >= cut]
-            if len(below) + len(above) == len(regions):
-                return covers(below, whole._replace(**{high: cut})) and covers(
-                    above, whole._replace(**{low: cut})
-                )
-    return False
+        bottom, top = getattr(part, low), getattr(part, high)
+        cuts = sorted({cut for region in regions if bottom < (cut := getattr(region, low)) < top})
+        middle = len(cuts) // 2
+        for _, cut in sorted((abs(i - middle), cut) for i, cut in enumerate(cuts)):
+            lower = [region for region in regions if getattr(region, high) <= cut]
+            upper = [region for region in regions if getattr(region, low) >= cut]
+            if len(lower) + len(upper) == len(regions):
+                return [(lower, part._replace(**{high: cut})), (upper, part._replace(**{low: cut}))]
+    return None

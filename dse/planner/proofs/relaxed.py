@@ -12,9 +12,9 @@ from dse.planner.costs.rule import Placement
 from dse.planner.costs.strict import StrictRule, link_gbps, reduction_gbps
 from dse.planner.problem import PlanProblem
 from dse.planner.proofs.stages import Matrix, StageTables
+from dse.planner.proofs.tolerance import above
 from dse.planner.space import sequences
 
-SLACK = 1e-9
 BYTES_PER_MS = 1e6
 
 
@@ -131,9 +131,7 @@ class RelaxedWays:
         A stage with k stages after it has k + 1 micro-batches in flight, at most all; one before a stage of
         another type sends over the best link between types.
         """
-        fits = (self._period <= region.period_high * (1 + SLACK)) & (
-            self._tail <= region.tail_high * (1 + SLACK)
-        )
+        fits = (self._period <= above(region.period_high)) & (self._tail <= above(region.tail_high))
         ways, places = np.nonzero(fits & np.isfinite(self._sum) & (self._flying >= 1))
         fee = self._use @ multipliers
         least = np.full((len(self._type), self._most + 1, len(self._rows)), np.inf)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.errors import InputError
-from dse.planner.arguments import Asked, listed
+from dse.planner.arguments import Asked
 from dse.planner.cluster import MixedCluster
 from dse.planner.plan import PlanResult
 from dse.planner.questions.failures import replan
@@ -26,6 +26,7 @@ from dse.planner.questions.text import (
     subset_entry,
     subsets_text,
 )
+from dse.planner.values import listed
 from dse.settings import check_choice
 
 KEPT_FOR_FAILURES = 200

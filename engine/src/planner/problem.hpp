@@ -103,6 +103,11 @@ struct Problem {
         for (const Host& host : hosts) sum += host.gpus;
         return sum;
     }
+    std::vector<std::uint32_t> gpus_of_types() const {
+        std::vector<std::uint32_t> counts(types.size(), 0);
+        for (const Host& host : hosts) counts[host.type] += host.gpus;
+        return counts;
+    }
     std::uint32_t layers() const { return profiles.layers; }
 };
 

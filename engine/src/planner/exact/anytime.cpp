@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -28,6 +29,8 @@ constexpr std::size_t kSequencesPerTurn = 4;
 constexpr std::size_t kTargets = 2;  // numbers of micro-batches per turn
 constexpr std::size_t kBands = 6;    // of the longest stage time, per turn and target
 constexpr double kBand = 1.03;       // beams seek plans whose longest stage time is in a band of this ratio
+
+constexpr std::size_t kKeptCells = 100'000;  // ranges of layers, over all options that are kept
 
 /// Of the longest stage time of the plan that is polished.
 constexpr double kPolished[] = {1.0, 0.98, 0.96, 1.02};
@@ -72,7 +75,9 @@ public:
 private:
     bool stopped() const { return limits_->stop && limits_->stop(); }
     double best_ms() const { return plans_.empty() ? kInfinite : plans_.front().cost_ms; }
-    double goal_ms() const { return best_ms() / (1 + limits_->gap); }
+    double goal_ms() const {  // costs are negative where gaps are
+        return best_ms() < 0 ? best_ms() * (1 + limits_->gap) : best_ms() / (1 + limits_->gap);
+    }
     bool closed() const { return bound_ms() >= goal_ms(); }
     void report() const {
         if (limits_->progress) limits_->progress(best_ms(), bound_ms());
@@ -86,9 +91,7 @@ private:
     /// Beams leave out small groups where many GPUs meet few layers, if types allow it.
     void set_unit() {
         std::uint32_t unit = std::bit_floor(std::max(1U, problem_->gpus() / (4 * problem_->layers())));
-        std::vector<std::uint32_t> owned(problem_->types.size(), 0);
-        for (const Host& host : problem_->hosts) owned[host.type] += host.gpus;
-        for (const std::uint32_t count : owned)
+        for (const std::uint32_t count : problem_->gpus_of_types())
             while (count % unit != 0) unit /= 2;
         unit_ = unit;
     }
@@ -117,7 +120,7 @@ private:
 
     void run_beam(std::size_t order, std::uint64_t batches, std::uint32_t width, std::uint32_t unit,
                   double period_ms, double tail_ms) {
-        StageOptions options(*problem_, CostModel::strict, *ranks_[order], tables_, batches);
+        StageOptions& options = options_of(order, batches);
         // A limit does not end the first beams: there is to be a plan to keep.
         const bool first = plans_.empty() && beams_ < batches_.size();
         BeamLimits limits;
@@ -127,6 +130,17 @@ private:
         limits.tail_ms = tail_ms;
         if (!first) limits.stop = limits_->stop;
         take(beam(*problem_, options, ranks_[order]->sequence(), limits));
+    }
+
+    /// Options are kept for the next beam, as long as they do not take too much memory.
+    StageOptions& options_of(std::size_t order, std::uint64_t batches) {
+        const std::size_t cells = (problem_->layers() + std::size_t{1}) * (problem_->layers() + 1);
+        const auto known = options_.find({order, batches});
+        if (known != options_.end()) return known->second;
+        if ((options_.size() + 1) * cells > kKeptCells) options_.clear();
+        return options_
+            .try_emplace({order, batches}, *problem_, CostModel::strict, *ranks_[order], tables_, batches)
+            .first->second;
     }
 
     void take(FoundPlan plan) {
@@ -151,7 +165,7 @@ private:
             relaxed_.push_back(
                 std::make_unique<RelaxedStages>(*problem_, ranks_, places, tables_, batches, scratch_));
             Box box = relaxed_.back()->root(root_ms_);
-            relaxed_.back()->raise(box, root_ms_, kRounds);
+            if (!stopped()) relaxed_.back()->raise(box, root_ms_, kRounds);
             push(std::move(box));
         }
     }
@@ -229,7 +243,7 @@ private:
                 high = std::max(high, box.period_high);
             }
         std::vector<Box> bands;
-        for (double from = low; from < high; from *= kBand) {
+        for (double from = low; from < high && !stopped(); from *= kBand) {
             Box band = target;
             band.period_low = from;
             band.period_high = from * kBand;
@@ -250,7 +264,7 @@ private:
 
     void run_beam(std::size_t order, const Box& around, std::uint32_t width, const Completion& completion,
                   bool inside) {
-        StageOptions options(*problem_, CostModel::strict, *ranks_[order], tables_, around.batches);
+        StageOptions& options = options_of(order, around.batches);
         BeamLimits limits;
         limits.width = width;
         limits.unit = unit_;
@@ -269,8 +283,7 @@ private:
 
     /// The price of the GPUs before each start of a group.
     std::vector<double> owed_ms(const Ranks& ranks, const std::vector<double>& multipliers) const {
-        std::vector<double> owned(problem_->types.size(), 0.0);
-        for (const Host& host : problem_->hosts) owned[host.type] += host.gpus;
+        const std::vector<std::uint32_t> owned = problem_->gpus_of_types();
         std::vector<double> owed{0.0};
         double sum = 0;
         for (std::uint32_t rank = 0; rank < ranks.gpus(); ++rank) {
@@ -283,14 +296,14 @@ private:
     /// Beams among the groups of the best plan, their halves and their pairs, as long as they find better
     /// ones.
     void polish() {
-        for (double before = kInfinite; best_ms() < before && !closed() && !stopped();) {
-            before = best_ms();
+        while (best_ms() < polished_ms_ && !closed() && !stopped()) {
+            polished_ms_ = best_ms();
             const FoundPlan plan = plans_.front();
             const auto same = [&](const std::unique_ptr<Ranks>& order) {
                 return order->sequence() == plan.sequence;
             };
-            const Ranks& ranks = **std::find_if(ranks_.begin(), ranks_.end(), same);
-            StageOptions options(*problem_, CostModel::strict, ranks, tables_, plan.batches);
+            const auto order = std::find_if(ranks_.begin(), ranks_.end(), same) - ranks_.begin();
+            StageOptions& options = options_of(static_cast<std::size_t>(order), plan.batches);
             const auto [period_ms, tail_ms] = longest_of(*problem_, plan, options);
             const auto groups = groups_near(plan);
             for (const double slack : kPolished) {
@@ -298,6 +311,7 @@ private:
                 limits.width = kPolishedWidth;
                 limits.period_ms = period_ms * slack;
                 limits.tail_ms = tail_ms;
+                limits.incumbent_ms = best_ms();
                 limits.stop = limits_->stop;
                 limits.groups = &groups;
                 if (!stopped()) take(beam(*problem_, options, plan.sequence, limits));
@@ -356,12 +370,14 @@ private:
     std::vector<std::unique_ptr<Ranks>> ranks_;
     std::vector<std::uint64_t> batches_;
     std::vector<std::unique_ptr<RelaxedStages>> relaxed_;
-    std::vector<double> scratch_;  ///< of the relaxed stages
+    std::vector<double> scratch_;                                            ///< of the relaxed stages
+    std::map<std::pair<std::size_t, std::uint64_t>, StageOptions> options_;  ///< by order and micro-batches
     std::uint32_t unit_ = 1;
     double sample_ms_ = 0;
     double root_ms_ = kInfinite;
     std::vector<FoundPlan> plans_;
     std::vector<Box> boxes_;
+    double polished_ms_ = kInfinite;  ///< the best plan when beams last were among its groups
     std::uint64_t beams_ = 0;
 };
 

@@ -85,57 +85,64 @@ private:
         const std::uint64_t flying = std::min<std::uint64_t>(options_->batches(), after.count + 1);
         if (way.table->most_flying[at] < flying) return false;
         const double ms = way.table->execution_ms[at] + link;
-        const double table_tail = way.table->tail_ms(at);
+        const double tail = way.table->tail_ms(at);
+        const bool in_band = !limits_->owed_ms.empty();
+        if (in_band && (ms > limits_->period_ms || tail > limits_->tail_ms)) return false;
         BeamLabel label{after.sum + ms + (last ? way.gap_ms : 0.0),
                         std::max(after.longest, ms),
-                        std::max(after.tail, table_tail),
+                        std::max(after.tail, tail),
                         0,
                         parent,
                         way.gpus,
                         way.tp,
                         end,
                         after.count + 1};
-        const bool done = start == 0;
-        label.score = further_ * std::max(label.longest, done ? 0.0 : limits_->period_ms) + label.sum +
-                      std::max(label.tail, done ? 0.0 : limits_->tail_ms) + generators_;
-        if (!(label.score < best_ms_)) return label.longest > ms;
-        if (limits_->completion != nullptr && !done) {
-            const double missing = limits_->completion->at(label.count, leading_, first);
-            label.score += missing;
-            if (missing == kInfinite) return true;
-        }
-        if (!limits_->owed_ms.empty()) {
-            if (ms > limits_->period_ms) return false;
-            if (table_tail > limits_->tail_ms) return true;
-            const double bound =
-                label.score - limits_->owed_ms[start / limits_->unit] + label.tail -
-                std::max(label.tail, done ? 0.0 : limits_->tail_ms) -
-                further_ * (limits_->period_ms - std::max(label.longest, limits_->least_period_ms));
-            if (!done && !(bound < best_ms_)) return true;
-        }
         if (start == 0) {
-            best_ms_ = label.score;
-            best_ = static_cast<std::int32_t>(labels_.size());
-            labels_.push_back(label);
+            label.score = cost_ms(label, 0, 0);
+            if (label.score < best_ms_) finish(label);
             return true;
         }
-        std::vector<std::int32_t>& kept = cell(start, first);
-        const auto score_of = [&](std::int32_t id) { return labels_[static_cast<std::size_t>(id)].score; };
-        if (kept.size() >= limits_->width && label.score >= score_of(kept.back())) return true;
-        const auto place = std::find_if(kept.begin(), kept.end(),
-                                        [&](std::int32_t id) { return label.score < score_of(id); });
-        if (kept.size() >= limits_->width) {
-            const std::int32_t reused = kept.back();  // nothing follows a label before its start is done
-            kept.pop_back();
-            labels_[static_cast<std::size_t>(reused)] = label;
-            kept.insert(std::find_if(kept.begin(), kept.end(),
-                                     [&](std::int32_t id) { return label.score < score_of(id); }),
-                        reused);
-            return true;
+        const double least_ms = cost_ms(label, limits_->least_period_ms, 0);
+        if (!(least_ms < best_ms_)) return false;
+        label.score = cost_ms(label, limits_->period_ms, limits_->tail_ms);
+        if (limits_->completion != nullptr) {
+            const double missing_ms = limits_->completion->at(label.count, leading_, first);
+            if (missing_ms == kInfinite) return true;
+            const double owed_ms = limits_->owed_ms.empty() ? 0.0 : limits_->owed_ms[start / limits_->unit];
+            if (in_band && !(least_ms + missing_ms - owed_ms < best_ms_)) return true;
+            label.score += missing_ms;
         }
-        kept.insert(place, static_cast<std::int32_t>(labels_.size()));
-        labels_.push_back(label);
+        keep(cell(start, first), label);
         return true;
+    }
+
+    /// Of the stages of a suffix, in a plan whose longest stage time and tail are at least those given.
+    double cost_ms(const BeamLabel& label, double period_ms, double tail_ms) const {
+        return further_ * std::max(label.longest, period_ms) + label.sum + std::max(label.tail, tail_ms) +
+               generators_;
+    }
+
+    void finish(const BeamLabel& label) {
+        best_ms_ = label.score;
+        best_ = static_cast<std::int32_t>(labels_.size());
+        labels_.push_back(label);
+    }
+
+    /// Among the best of a cell, of equal ones the first.
+    void keep(std::vector<std::int32_t>& kept, const BeamLabel& label) {
+        const auto score_of = [&](std::int32_t id) { return labels_[static_cast<std::size_t>(id)].score; };
+        auto id = static_cast<std::int32_t>(labels_.size());
+        if (kept.size() < limits_->width) {
+            labels_.push_back(label);
+        } else {
+            if (label.score >= score_of(kept.back())) return;
+            id = kept.back();  // nothing follows a label before its start is done
+            kept.pop_back();
+            labels_[static_cast<std::size_t>(id)] = label;
+        }
+        kept.insert(std::find_if(kept.begin(), kept.end(),
+                                 [&](std::int32_t other) { return label.score < score_of(other); }),
+                    id);
     }
 
     std::uint32_t gpus_;

@@ -35,7 +35,8 @@ public:
     /// Nothing at or above it is worth a label.
     double threshold_ms() const {
         if (plans_.empty()) return kInfinite;
-        double threshold = plans_.front().cost_ms * (1.0 + limits_->within);
+        const double best = plans_.front().cost_ms;  // negative where gaps are
+        double threshold = best < 0 ? best * (1.0 - limits_->within) : best * (1.0 + limits_->within);
         if (limits_->within > 0 && plans_.size() >= limits_->keep)
             threshold = std::min(threshold, plans_[limits_->keep - 1].cost_ms);
         return threshold;

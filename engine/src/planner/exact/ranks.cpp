@@ -76,11 +76,12 @@ double Ranks::strict_link_gbps(std::uint32_t start, std::uint32_t count) const {
 
 double Ranks::fastest_link_gbps(std::uint32_t start, std::uint32_t count) const {
     // Hosts may be linked faster than GPUs inside one: then the next group does best to leave the host.
-    const std::uint32_t end = static_cast<std::uint32_t>(host_of_.size());
+    const std::uint32_t end = gpus();
     std::uint32_t leaving = start + count;
     while (leaving < end && host_of_[leaving] == host_of_[start]) ++leaving;
     const double near = strict_link_gbps(start, count + 1);
-    return leaving < end ? std::max(near, strict_link_gbps(start, leaving - start + 1)) : near;
+    const bool can_leave = leaving > start + count && leaving < end;
+    return can_leave ? std::max(near, strict_link_gbps(start, leaving - start + 1)) : near;
 }
 
 double Ranks::strict_reduction_gbps(std::uint32_t start, std::uint32_t count, std::uint32_t tp) const {

@@ -54,9 +54,8 @@ RelaxedStages::RelaxedStages(const Problem& problem, const std::vector<std::uniq
     : layers_(problem.layers()),
       batches_(batches),
       most_(static_cast<std::uint32_t>(std::min<std::uint64_t>(batches, problem.layers()))),
-      budget_(problem.types.size(), 0.0),
       least_(&scratch) {
-    for (const Host& host : problem.hosts) budget_[host.type] += host.gpus;
+    for (const std::uint32_t count : problem.gpus_of_types()) budget_.push_back(count);
     for (const std::unique_ptr<Ranks>& order : ranks) {
         const StageOptions options(problem, CostModel::strict, *order, tables, batches);
         generators_ms_ =
@@ -186,6 +185,7 @@ Box RelaxedStages::root(double best_ms) const {
     box.period_high = room / static_cast<double>(batches_);
     box.tail_high = room;
     box.multipliers.assign(budget_.size(), 0.0);
+    box.bound_ms = std::min(0.0, least_gap_ms_);
     return box;
 }
 

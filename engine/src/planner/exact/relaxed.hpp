@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -34,7 +33,7 @@ struct BestPlaces {
 
 BestPlaces best_places(const Problem& problem, const std::vector<std::unique_ptr<Ranks>>& ranks);
 
-/// At the prices of a box: what the stages before a suffix cost at least.
+/// At the prices of a box: what the stages before a suffix cost at least (its cost to go).
 struct Completion {
     std::uint32_t most = 0;  ///< suffixes of more stages count as such of `most`
     std::size_t width = 0;   ///< layers + 1
@@ -102,8 +101,11 @@ private:
     std::uint32_t kind_of(const std::vector<double>& use);
     void fold(const Box& box);
     void keep_steps(std::vector<Step>& steps);
-    /// The value of the relaxation; `excess` is use over budget, relative, per type.
+    /// The value of the relaxation, or minus infinity at prices that prove nothing; `excess` (a subgradient)
+    /// is use over budget, relative, per type.
     double value(const std::vector<double>& multipliers, std::vector<double>& excess);
+    /// Per kind, in ms.
+    std::vector<double> prices(const std::vector<double>& multipliers) const;
     void set_least(const std::vector<double>& price);
     void set_before();
     void set_tables();

@@ -10,11 +10,17 @@ namespace {
 
 constexpr double kPrecision = 1e-4;  // of prices: what is left to gain, relative to the target
 constexpr double kShare = 0.05;      // and relative to what the bound is short of it
+/// What a box allows is as much longer, for the checker adds up otherwise and allows half as much.
+constexpr double kEdge = 2e-9;
+constexpr double kRounding = 1e-12;      // of the prices in a sum that they cancel in
+constexpr double kHighestPrice = 1e300;  // ms; covers at higher ones could overflow
 
 }  // namespace
 
 void RelaxedStages::fold(const Box& box) {
     const std::size_t width = layers_ + 1;
+    const double period_high = box.period_high * (1 + kEdge);
+    const double tail_high = box.tail_high * (1 + kEdge);
     for (std::vector<Step>& steps : steps_) steps.clear();
     const auto add = [&](std::size_t list, std::size_t cell, std::uint16_t flying, double ms) {
         steps_[list].push_back(
@@ -24,21 +30,21 @@ void RelaxedStages::fold(const Box& box) {
         for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
             const std::size_t at = cells_[cell];
             const double ms = way.execution_ms[at];
-            if (way.most_flying[cell] == 0 || ms > box.period_high) continue;
-            if (way.tail_per_byte * way.tail_bytes[at] > box.tail_high) continue;
+            if (way.most_flying[cell] == 0 || ms > period_high) continue;
+            if (way.tail_per_byte * way.tail_bytes[at] > tail_high) continue;
             if (at % width == layers_) {
                 add(2 * way.kind, cell, way.most_flying[cell], ms + way.gap_ms);
                 continue;
             }
             const double sent[] = {ms + way.within_ms, ms + way.across_ms};
             for (std::size_t across = 0; across < 2; ++across)
-                if (sent[across] <= box.period_high && sent[across] < kInfinite)
+                if (sent[across] <= period_high && sent[across] < kInfinite)
                     add(2 * way.kind + across, cell, way.most_flying[cell], sent[across]);
         }
     for (const MixedWay& way : mixed_)
         for (std::size_t cell = 0; cell < cells_.size(); ++cell)
-            if (way.most_flying[cell] > 0 && way.period_ms[cell] <= box.period_high &&
-                way.tail_ms[cell] <= box.tail_high && way.sum_ms[cell] < kInfinite)
+            if (way.most_flying[cell] > 0 && way.period_ms[cell] <= period_high &&
+                way.tail_ms[cell] <= tail_high && way.sum_ms[cell] < kInfinite)
                 add(2 * way.kind, cell, way.most_flying[cell], way.sum_ms[cell]);
     longest_ = 0;
     for (std::vector<Step>& steps : steps_) keep_steps(steps);
@@ -180,6 +186,7 @@ void RelaxedStages::add_use(const std::vector<double>& price, std::vector<double
                 ++first;
             if (first < end) break;
         }
+        if (table == tables()) return;  // rounding hid it: prices do without, bounds do not need it
         const std::uint32_t cell = cell_of_[first * (layers_ + 1) + end];
         const double ms = least(table, next, first, end);
         bool found = false;
@@ -199,25 +206,33 @@ void RelaxedStages::add_use(const std::vector<double>& price, std::vector<double
     }
 }
 
-double RelaxedStages::value(const std::vector<double>& multipliers, std::vector<double>& excess) {
+std::vector<double> RelaxedStages::prices(const std::vector<double>& multipliers) const {
     std::vector<double> price(uses_.size(), 0.0);
     for (std::size_t kind = 0; kind < uses_.size(); ++kind)
         for (std::size_t type = 0; type < multipliers.size(); ++type)
             price[kind] += multipliers[type] * uses_[kind][type];
+    return price;
+}
+
+double RelaxedStages::value(const std::vector<double>& multipliers, std::vector<double>& excess) {
+    std::fill(excess.begin(), excess.end(), -1.0);
+    const std::vector<double> price = prices(multipliers);
+    // What is no number is never the least, and would prove that there is no plan.
+    for (const double ms : price)
+        if (!(std::abs(ms) < kHighestPrice)) return -kInfinite;
     set_least(price);
     set_before();
-    std::fill(excess.begin(), excess.end(), -1.0);
     double total = before(0, types())[layers_];
     if (total == kInfinite) return kInfinite;
     add_use(price, excess);
-    for (const double multiplier : multipliers) total -= multiplier;
+    for (const double multiplier : multipliers) total -= multiplier + kRounding * std::abs(multiplier);
     return total;
 }
 
 Completion RelaxedStages::completion(const Box& box) {
-    std::vector<double> excess(types());
     fold(box);
-    value(box.multipliers, excess);
+    set_least(prices(box.multipliers));
+    set_before();
     return {most_, std::size_t{layers_} + 1, types(), before_};
 }
 
@@ -235,6 +250,7 @@ void RelaxedStages::raise(Box& box, double target_ms, std::uint32_t rounds) {
     double best = -kInfinite;
     for (std::uint32_t round = 0; round < rounds; ++round) {
         const double bound = fixed + value(center, excess);
+        if (bound == -kInfinite) break;
         if (bound > best) {
             best = bound;
             box.multipliers = center;
