@@ -44,13 +44,14 @@ def explanation(stages: list[dict[str, Any]], moves: int = 0, effect_ms: float =
     }
 
 
-DATA = {"cost_model": "strict", "optimal": False, "gap": 0.0123}
+DATA = {"cost_model": "strict", "optimal": False, "gap": 0.0123, "bound_ms": 98.7}
 
 
 def test_a_proof_is_said_as_a_proof() -> None:
     found = explanation([stage(0, [0, 4], True)])
     first, *_ = explained_text(DATA, found).splitlines()
-    assert first == "4 as 4x1: 100 ms per step under strict, at most 1.23 % above any plan"
+    gap = "no plan is below 98.7 ms, at most 1.23 % above the optimum"
+    assert first == f"4 as 4x1: 100 ms per step under strict; {gap}"
     first, *_ = explained_text({**DATA, "optimal": True, "gap": 0.0}, found).splitlines()
     assert first == "4 as 4x1: 100 ms per step under strict; proven optimal"
 
