@@ -150,7 +150,8 @@ def test_commands_handle_signals_before_they_load_anything(verb: str, tmp_path: 
     modules = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if "|" in line]
     ours = [name for name in modules if name.split(".")[0] in ("dse", "numpy", "yaml", "hydra", "omegaconf")]
     assert ours[:3] == ["dse.start", "dse.signals", "dse"]
-    assert modules[modules.index("runpy") + 1 :][:2] == ["__future__", "dse.start"]
+    # An editable installation has loaded __future__ before.
+    assert modules[modules.index("runpy") + 1 : modules.index("dse.start")] in ([], ["__future__"])
 
 
 def running(arguments: Sequence[str], folder: Path, **options: object) -> subprocess.Popen[str]:

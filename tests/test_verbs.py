@@ -77,6 +77,7 @@ def test_help_has_a_line_per_verb_and_imports_none(tmp_path: Path) -> None:
         "dse.cli",
         "dse.errors",
         "dse.signals",
+        "dse.start",
         "dse.suggestions",
         "dse.texts",
         "dse.units",
@@ -114,13 +115,12 @@ def test_the_console_script_is_called_dse(tmp_path: Path) -> None:
     program = """
 import sys
 sys.argv = ["/some/where/bin/dse", "best", "--help"]
-from dse.__main__ import main
+import dse
 from dse import signals
-assert not signals.is_guarded()
-try:
-    main()
-finally:
-    assert signals.is_guarded()
+assert signals.is_guarded()
+assert {name for name in sys.modules if name.startswith("dse.")} == {"dse.start", "dse.signals"}
+from dse.__main__ import main
+main()
 """
     line = [sys.executable, "-c", program]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
