@@ -100,7 +100,7 @@ def test_axes_of_model_and_system_span_a_table_and_a_failed_setting_is_said() ->
     assert [setting.values for setting in study.settings][-2:] == [(1024, 100.0), (1024, 200.0)]
     text = render_axes(study)
     assert "  seq_len=1024 bandwidth_gbps=200: no point is ok\n" in text
-    assert text.endswith("\n7 points: 6 ok, 1 deadlock")
+    assert text.endswith("\n7 points: 6 ok, 1 deadlock (see system.issue_order in docs/simulator.md)")
 
 
 def test_one_setting_or_other_names_are_no_axis_study() -> None:
