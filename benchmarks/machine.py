@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import dse._engine as engine
-from dse.executors.local import usable_cores
+from dse.machine import usable_cores
 
 
 def machine_facts() -> dict[str, str | int]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from benchmarks.cases import Case, Cases
 from benchmarks.measure import BenchmarkError
 from dse.config import compose_config
-from dse.executors import Executor, LocalExecutor, RayExecutor, usable_cores
+from dse.executors import Executor, LocalExecutor, RayExecutor
+from dse.machine import usable_cores
 from dse.points import DesignPoint, Scenario, evaluate
 from dse.strategies import Strategy
 
