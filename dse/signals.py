@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-INTERRUPTED = "interrupted"
+from dse.start import INTERRUPTED as INTERRUPTED
 
 _SAME_S = 1.0  # a terminal and a wrapper may both pass on one Ctrl-C; a later one means: now
 

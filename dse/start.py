@@ -9,6 +9,8 @@ import _signal  # type: ignore[import-not-found,unused-ignore]  # `signal` itsel
 import os
 import sys
 
+INTERRUPTED = "interrupted"
+
 
 def is_command() -> bool:
     """Whether this process is `dse` or `python -m dse.<verb>`, of which nothing else is loaded yet."""
@@ -21,7 +23,7 @@ def is_command() -> bool:
 
 
 def _end(number: int, _frame: object) -> None:
-    os.write(2, b"interrupted\n")
+    os.write(2, f"{INTERRUPTED}\n".encode())
     os._exit(128 + number)
 
 

@@ -12,7 +12,7 @@ from dse.models import ModelSpec
 from dse.models.traces import untraceable
 from dse.points import Scenario
 from dse.points.inputs import model_json, system_json
-from dse.systems import SystemSpec, algorithm_of
+from dse.systems import SystemSpec, is_synthesized
 
 _GRAPH_FILES = ("file", "routes")
 MOST_NPUS = 512
@@ -64,10 +64,7 @@ def _system_problem(system: SystemSpec) -> str:
                 "choose another topology, or write dse sweep"
             )
     algorithms = [
-        name
-        for names in vars(system.collectives).values()
-        for name in names
-        if algorithm_of(name)[0].lower().endswith("synthesized")
+        name for names in vars(system.collectives).values() for name in names if is_synthesized(name)
     ]
     if algorithms:
         return (

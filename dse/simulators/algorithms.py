@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dse.systems import OVER_ALL_NPUS, PER_DIMENSION, SystemSpec, algorithm_of
+from dse.systems import OVER_ALL_NPUS, PER_DIMENSION, SystemSpec, algorithm_of, is_synthesized
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
@@ -25,4 +25,4 @@ def synthesizer_of(names: Sequence[str]) -> str | None:
 def uses_synthesis(system: SystemSpec) -> bool:
     """Whether some collective of a system is synthesised."""
     lists = (getattr(system.collectives, name) for name in COLLECTIVES)
-    return any(algorithm_of(name)[0] in (PER_DIMENSION, OVER_ALL_NPUS) for names in lists for name in names)
+    return any(is_synthesized(name) for names in lists for name in names)

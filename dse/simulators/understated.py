@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from dse.models import ModelSpec
 from dse.strategies import GROUPED, Strategy
-from dse.systems import OVER_ALL_NPUS, PER_DIMENSION, Dimension, SystemSpec, algorithm_of, read_graph
+from dse.systems import Dimension, SystemSpec, is_synthesized, read_graph
 
 _BYTES_PER_NS = 2**30 / 1e9  # of a network GB/s
 
@@ -90,8 +90,7 @@ def _has_logical_ring(system: SystemSpec) -> bool:
 def _all_synthesized(system: SystemSpec) -> bool:
     """Whether groups have schedules, which count every link, instead of rings."""
     lists = dataclasses.astuple(system.collectives)
-    made = (PER_DIMENSION, OVER_ALL_NPUS)
-    return all(any(algorithm_of(name)[0] in made for name in names) for names in lists)
+    return all(any(map(is_synthesized, names)) for names in lists)
 
 
 def _slowest(dimension: Dimension) -> _Links:

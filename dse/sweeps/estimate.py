@@ -72,12 +72,13 @@ class Kind:
 
 def of_feasible(kind: Kind) -> Kind:
     """Return a kind without infeasible points, which take no time, by their share of its probes."""
-    probes = [point for point in kind.probes if _is_feasible(point)]
+    probes = [point for point in kind.probes if can_run(point)]
     count = round(kind.count * len(probes) / len(kind.probes))
     return replace(kind, probes=probes, count=count)
 
 
-def _is_feasible(point: DesignPoint) -> bool:
+def can_run(point: DesignPoint) -> bool:
+    """Say whether a point is feasible, so that it takes time to simulate."""
     on = point.scenario
     return on.is_predicted or is_feasible(on.model, point.strategy, on.resolved_divisibility)
 
@@ -133,6 +134,34 @@ def estimate(
     None if it took longer than the seconds it got; `clock` is the time of the wall.
     """
     kinds = sorted(map(of_feasible, kinds), key=lambda kind: (kind.units, kind.slow_ranks))
+    seconds, given_up = _tried(kinds, probes, measure, clock)
+    may_be_slow = [number for number, kind in enumerate(kinds) if kind.slow_ranks > 1]
+    slow = sum(given_up[number] for number in may_be_slow)
+    tried = slow + sum(len(seconds[number]) for number in may_be_slow)
+    total = Costs()
+    per_unit = 0.0
+    for kind, known, gave_up in zip(kinds, seconds, given_up, strict=True):
+        if known:
+            per_unit = sum(known) / len(known) / kind.units
+        total.add(kind, known, per_unit, gave_up=bool(gave_up) and kind.slow_ranks == 1)
+        if slow and kind.slow_ranks > 1:
+            total.add_slow(kind, per_unit, slow, tried)
+    points = sum(kind.count for kind in kinds) * share
+    used = max(1.0, min(cores, points))
+    # No number of cores makes the slowest kind of point shorter.
+    low, likely, high = (
+        max(seconds * share / used, total.slowest) for seconds in (total.low, total.likely, total.high)
+    )
+    return Estimate(low, likely, high, total.extrapolated)
+
+
+def _tried(
+    kinds: list[Kind],
+    probes: int,
+    measure: Callable[[DesignPoint, float], float | None],
+    clock: Callable[[], float],
+) -> tuple[list[list[float]], list[int]]:
+    """Return the CPU seconds of the points tried of each kind, and how many of each were given up."""
     until = clock() + BUDGET_S
     seconds: list[list[float]] = [[] for _ in kinds]
     given_up = [0] * len(kinds)
@@ -156,24 +185,7 @@ def estimate(
                 wall_per_unit = max(wall_per_unit, (clock() - began) / kind.units)
     if len(seconds[0]) > 1:
         del seconds[0][0]  # the first point of all pays for what is loaded once
-    may_be_slow = [number for number, kind in enumerate(kinds) if kind.slow_ranks > 1]
-    slow = sum(given_up[number] for number in may_be_slow)
-    tried = slow + sum(len(seconds[number]) for number in may_be_slow)
-    total = Costs()
-    per_unit = 0.0
-    for kind, known, gave_up in zip(kinds, seconds, given_up, strict=True):
-        if known:
-            per_unit = sum(known) / len(known) / kind.units
-        total.add(kind, known, per_unit, gave_up=bool(gave_up) and kind.slow_ranks == 1)
-        if slow and kind.slow_ranks > 1:
-            total.add_slow(kind, per_unit, slow, tried)
-    points = sum(kind.count for kind in kinds) * share
-    used = max(1.0, min(cores, points))
-    # No number of cores makes the slowest kind of point shorter.
-    low, likely, high = (
-        max(seconds * share / used, total.slowest) for seconds in (total.low, total.likely, total.high)
-    )
-    return Estimate(low, likely, high, total.extrapolated)
+    return seconds, given_up
 
 
 @dataclass

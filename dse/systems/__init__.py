@@ -1,6 +1,6 @@
 """A training system: NPUs, network, collective algorithms; ASTRA-sim's configuration files in and out."""
 
-from dse.systems.algorithms import OVER_ALL_NPUS, PER_DIMENSION, algorithm_of
+from dse.systems.algorithms import OVER_ALL_NPUS, PER_DIMENSION, algorithm_of, is_synthesized
 from dse.systems.astrasim import read_system, write_system
 from dse.systems.graph import Graph, StaticRoute, read_graph, read_routes
 from dse.systems.spec import (
@@ -28,6 +28,7 @@ __all__ = [
     "StaticRoute",
     "SystemSpec",
     "algorithm_of",
+    "is_synthesized",
     "read_graph",
     "read_routes",
     "read_system",

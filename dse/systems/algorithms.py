@@ -16,6 +16,11 @@ def algorithm_of(name: str) -> tuple[str, str | None]:
     return name, None
 
 
+def is_synthesized(name: str) -> bool:
+    """Whether schedules are made for a collective with this algorithm."""
+    return algorithm_of(name)[0] in (PER_DIMENSION, OVER_ALL_NPUS)
+
+
 def synthesizer_problem(name: str) -> str:
     """Say what is wrong with the synthesizer that a name chooses; nothing if it is known, or not chosen."""
     algorithm, synthesizer = algorithm_of(name)

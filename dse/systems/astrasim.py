@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from dse.errors import InputError
 from dse.files import make_folder, read_bytes, write_atomically
-from dse.systems.algorithms import OVER_ALL_NPUS, PER_DIMENSION, algorithm_of
+from dse.systems.algorithms import is_synthesized
 from dse.systems.spec import CollectiveAlgorithms, Dimension, RemoteMemory, SystemSpec
 from dse.systems.validation import COLLECTIVES, INERT_KEYS, InvalidSystem
 
@@ -140,7 +140,7 @@ def write_system(spec: SystemSpec, folder: Path) -> None:
             "the order of the ids; write system.issue_order=reference"
         )
     for key, names in vars(spec.collectives).items():
-        made = [name for name in names if algorithm_of(name)[0] in (PER_DIMENSION, OVER_ALL_NPUS)]
+        made = [name for name in names if is_synthesized(name)]
         if made:
             raise InputError(
                 f"system.collectives.{key} has '{made[0]}', which ASTRA-sim does not know; choose its own "
