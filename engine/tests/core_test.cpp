@@ -23,6 +23,7 @@
 #include "simulator/event_queue.hpp"
 #include "simulator/simulator.hpp"
 #include "tests/check.hpp"
+#include "workload/numbers.hpp"
 
 namespace {
 
@@ -310,10 +311,30 @@ void test_checkpoints() {
     }));
 }
 
+/// The short cut against the text that it stands for, at its borders and at random.
+void test_leading_integers(int count) {
+    CHECK(leading_integer(0.0) == 0);
+    CHECK(leading_integer(0.1) == 0);
+    CHECK(leading_integer(1e-5) == 1);  // "1e-05"
+    CHECK(leading_integer(9999999999999998.0) == 9999999999999998);
+    CHECK(leading_integer(1e16) == 1);
+    CHECK(leading_integer(4294967296.5) == 4294967296);
+    for (const double border : {1e-4, 1.0, 4503599627370496.0, 9007199254740992.0, 1e16}) {
+        for (const double value : {std::nextafter(border, 0.0), border, std::nextafter(border, 1e300)}) {
+            CHECK(leading_integer(value) == leading_integer(decimal_text(value)));
+        }
+    }
+    for (int i = 0; i < count; ++i) {
+        const double value = std::ldexp(static_cast<double>(generator()), static_cast<int>(below(80)) - 50);
+        CHECK(leading_integer(value) == leading_integer(decimal_text(value)));
+    }
+}
+
 }  // namespace
 
 int main() try {
     test_end_of_time();
+    test_leading_integers(100'000);
     test_checkpoints();
     test_flat_map<CrowdedKey>(40, 50'000);
     test_flat_map<MixedKey>(2'000, 100'000);

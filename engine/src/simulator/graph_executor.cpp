@@ -121,12 +121,9 @@ void GraphExecutor::push_ready(Rank& rank, std::uint32_t node, Slot slot) {
     std::push_heap(heap.begin(), heap.end(), std::greater<>());
 }
 
-/// The node that a slot would run next, kNil if it is busy or none may be issued.
-std::uint32_t GraphExecutor::next_of(const Rank& rank, std::size_t slot) {
-    if (rank.busy[slot] || rank.ready[slot].empty()) return kNil;
-    const std::uint32_t first = rank.ready[slot].front();
-    if (slot != kCommSlot || rank.sequence == nullptr) return first;
-    return first == rank.next_turn ? (*rank.sequence)[first] : kNil;
+/// The node of a turn of a planned rank, kNil before it is due.
+std::uint32_t GraphExecutor::in_turn(const Rank& rank, std::uint32_t turn) {
+    return turn == rank.next_turn ? (*rank.sequence)[turn] : kNil;
 }
 
 /// The reference looks at what a skipped node made ready only after the next completion, if there is one; in
@@ -145,7 +142,9 @@ bool GraphExecutor::issue_ready(std::uint32_t r) {
         std::size_t best = kSlotCount;
         std::uint32_t node = kNil;
         for (std::size_t slot = 0; slot < kSlotCount; ++slot) {
-            const std::uint32_t next = next_of(rank, slot);
+            if (rank.busy[slot] || rank.ready[slot].empty()) continue;
+            std::uint32_t next = rank.ready[slot].front();
+            if (slot == kCommSlot && rank.sequence != nullptr) next = in_turn(rank, next);
             if (next >= node) continue;
             best = slot;
             node = next;

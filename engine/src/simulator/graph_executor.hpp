@@ -103,7 +103,7 @@ private:
     static Slot slot_of(const workload::Node& node);
     ActivityClass class_of(const workload::Node& node) const;
     static void push_ready(Rank& rank, std::uint32_t node, Slot slot);
-    static std::uint32_t next_of(const Rank& rank, std::size_t slot);
+    static std::uint32_t in_turn(const Rank& rank, std::uint32_t turn);
     void issue_pass(std::uint32_t rank);
     bool issue_ready(std::uint32_t rank);
     void issue(std::uint32_t rank, std::uint32_t node);

@@ -193,4 +193,9 @@ std::uint64_t leading_integer(std::string_view text) {
     return value;
 }
 
+std::uint64_t leading_integer(double value) {
+    if (value >= 1e-4 && value < 1e16) return static_cast<std::uint64_t>(value);
+    return leading_integer(decimal_text(value));
+}
+
 }  // namespace dse::workload

@@ -23,4 +23,7 @@ std::string decimal_text(double value);
 /// The integer before any other character of a size text: what the memory tracker reads.
 std::uint64_t leading_integer(std::string_view text);
 
+/// The same of the text of `value`, which has an exponent, and so another integer, outside 1e-4 to 1e16.
+std::uint64_t leading_integer(double value);
+
 }  // namespace dse::workload

@@ -22,12 +22,18 @@ struct NodePlaces {
 
 class StageBuilder {
 public:
-    StageBuilder(const ModelGraph& model, StageGraph& graph, const Checkpoint& checkpoint)
-        : model_(model), graph_(graph), checkpoint_(checkpoint) {
-        position_.reserve(graph.members.size());
+    /// `own_position` is room for an entry per operator of the model.
+    StageBuilder(const ModelGraph& model, StageGraph& graph, std::vector<std::uint32_t>& own_position,
+                 const Checkpoint& checkpoint)
+        : model_(model), graph_(graph), checkpoint_(checkpoint), own_position_(own_position) {
         for (std::uint32_t i = 0; i < graph.members.size(); ++i) {
             checkpoint.every(i);
-            position_.emplace(graph.members[i].op, i);
+            const StageMember& member = graph.members[i];
+            if (member.shadow) {
+                shadow_position_.emplace(member.op, i);
+            } else {
+                own_position_[static_cast<std::size_t>(member.op)] = i;
+            }
         }
     }
 
@@ -49,6 +55,12 @@ public:
 private:
     const Operator& op_at(std::uint32_t position) const {
         return model_.operators()[static_cast<std::size_t>(graph_.members[position].op)];
+    }
+
+    std::uint32_t position_of(std::int32_t op) const {
+        const auto index = static_cast<std::size_t>(op);
+        if (model_.operators()[index].stage == graph_.stage) return own_position_[index];
+        return shadow_position_.at(op);
     }
 
     std::uint32_t add_node(Role role, std::uint32_t position, std::uint32_t number,
@@ -93,7 +105,7 @@ private:
         if (places.last1 != kNone) return places.last1;
         const Operator& op = op_at(position);
         const bool follows = op.kind == OperatorKind::kAlias || op.kind == OperatorKind::kSideResult;
-        return follows ? output_node(position_.at(op.operand1)) : kNone;
+        return follows ? output_node(position_of(op.operand1)) : kNone;
     }
 
     bool is_dropped(std::uint32_t position) const {
@@ -137,7 +149,7 @@ private:
             graph_.data_deps.push_back(self - 1);
             return;
         }
-        const std::uint32_t source = output_node(position_.at(operand));
+        const std::uint32_t source = output_node(position_of(operand));
         if (source != kNone) graph_.data_deps.push_back(source);
     }
 
@@ -154,7 +166,7 @@ private:
         std::array<std::uint32_t, 2> dropped = {kNone, kNone};
         const auto add_producer = [&](std::int32_t operand, std::uint32_t chain, std::uint32_t& late) {
             if (operand < 0 || chain != kNone) return;
-            const std::uint32_t position = position_.at(operand);
+            const std::uint32_t position = position_of(operand);
             if (is_dropped(position)) {
                 late = position;
             } else {
@@ -172,7 +184,7 @@ private:
     }
 
     void add_control(std::int32_t op) {
-        const std::uint32_t node = output_node(position_.at(op));
+        const std::uint32_t node = output_node(position_of(op));
         if (node != kNone) graph_.control_deps.push_back(node);
     }
 
@@ -199,7 +211,8 @@ private:
     const ModelGraph& model_;
     StageGraph& graph_;
     const Checkpoint& checkpoint_;
-    std::unordered_map<std::int32_t, std::uint32_t> position_;
+    std::vector<std::uint32_t>& own_position_;
+    std::unordered_map<std::int32_t, std::uint32_t> shadow_position_;
     std::vector<NodePlaces> places_;
 };
 
@@ -242,9 +255,10 @@ StageGraphs build_stage_graphs(const ModelGraph& model, const Checkpoint& checkp
             result.pairs.push_back({member.op, from, stage});
         }
     }
+    std::vector<std::uint32_t> own_position(model.operators().size());
     for (StageGraph& graph : result.stages) {
         checkpoint();
-        StageBuilder(model, graph, checkpoint).build(sent[graph.stage], received[graph.stage]);
+        StageBuilder(model, graph, own_position, checkpoint).build(sent[graph.stage], received[graph.stage]);
     }
     return result;
 }

@@ -207,7 +207,7 @@ Trace Transformer::flatten_stage(std::uint32_t position, const Checkpoint& check
     for (std::size_t i = 0; i < graph.members.size(); ++i) {
         checkpoint.every(i);
         const double size = op(graph.members[i].op).shape->result_size;
-        if (size != last_size) last_bytes = leading_integer(decimal_text(size));
+        if (size != last_size) last_bytes = leading_integer(size);
         last_size = size;
         tensor_bytes[i] = last_bytes;
     }
