@@ -9,6 +9,7 @@ from dse import start as _start
 
 if _start.is_command():  # before anything else is loaded; importing dse as a library changes nothing
     _start.answer_signals()
+    _start.spare_collections()
 
     from dse.signals import guard as _guard
 

@@ -124,10 +124,12 @@ run(main)
     assert (done.returncode, done.stdout, done.stderr) == (130, "still here\n", "interrupted; slowly\n")
 
 
-def test_importing_dse_leaves_signals_alone() -> None:
+def test_importing_dse_leaves_signals_and_garbage_alone() -> None:
     program = """
-import signal, sys
+import gc, signal, sys
+threshold = gc.get_threshold()
 import dse, dse.sweep, dse.cli
+assert gc.get_threshold() == threshold
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 assert sys.unraisablehook is sys.__unraisablehook__
@@ -152,6 +154,23 @@ def test_commands_handle_signals_before_they_load_anything(verb: str, tmp_path: 
     assert ours[:3] == ["dse.start", "dse.signals", "dse"]
     # An editable installation has loaded __future__ before.
     assert modules[modules.index("runpy") + 1 : modules.index("dse.start")] in ([], ["__future__"])
+
+
+def test_a_short_command_collects_hardly_any_garbage(tmp_path: Path) -> None:
+    """Without a threshold of its own, more than 100 times."""
+    say = (
+        "import gc, os\n"
+        "gc.callbacks.append(lambda phase, info: os.write(2, b'+') if phase == 'start' else None)\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(say, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "dse.point", "strategy.dp=64"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.count("+") < 10
 
 
 def running(arguments: Sequence[str], folder: Path, **options: object) -> subprocess.Popen[str]:
