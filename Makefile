@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 STAMP := $(VENV)/.installed
 PIP := PATH="$(abspath $(BIN)):$$PATH" PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(abspath $(BIN))/python -m pip install --progress-bar off --no-compile
-ENGINE := $(shell find engine -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
+ENGINE := $(shell find engine -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name '*.cmake')
 SYSTEM ?= system1
 MODEL ?= llama70b
 JOBS ?= 2
@@ -25,18 +25,21 @@ $(BIN)/python:
 	@echo 'creating the environment $(VENV)'
 	@$(PYTHON) -m venv $(VENV)
 
-# What a sweep needs, by hashes, and the engine; Python compiles modules when they are imported first, which saves
-# 100 MB and a fifth of the time. Says what pip and the compiler are doing meanwhile.
+# What a sweep needs, by hashes, and the engine without the solvers of plans and partitions, unless they are there;
+# Python compiles modules when they are imported first, which saves 100 MB and a fifth of the time. Says what pip and
+# the compiler are doing meanwhile.
 $(BASE): $(BIN)/python pyproject.toml requirements/base.lock $(ENGINE)
 	@echo 'installing dse and what a sweep needs:'
 	@$(BIN)/python engine/install_progress.py $(VENV)/install.log sh -c ' \
 		$(PIP) --verbose --require-hashes -r requirements/base.lock \
-		&& $(PIP) --verbose --no-deps --no-build-isolation --editable .'
+		&& $(PIP) --verbose --no-deps --no-build-isolation --editable . \
+			--config-settings=cmake.define.DSE_SOLVERS=$(if $(wildcard $(STAMP)),ON,OFF)'
 	@touch $@
 
 $(STAMP): $(BASE) requirements/dev.lock
-	@echo 'installing what tests, lint and builds of the engine need'
+	@echo 'installing the solvers of plans and partitions, and what tests, lint and builds of the engine need'
 	@$(PIP) --quiet --require-hashes -r requirements/dev.lock
+	@$(BIN)/python -c 'import dse._solvers' 2> /dev/null || $(PIP) --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 install: $(STAMP)  ## make the virtual environment and build the engine
@@ -135,8 +138,9 @@ format: $(STAMP)  ## put all sources into shape
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(ENGINE))
 
-stubs: $(STAMP)  ## write dse/_engine.pyi from the compiled module
+stubs: $(STAMP)  ## write dse/_engine.pyi and dse/_solvers.pyi from the compiled modules
 	$(BIN)/python -m nanobind.stubgen -q -m dse._engine -o dse/_engine.pyi
+	$(BIN)/python -m nanobind.stubgen -q -m dse._solvers -o dse/_solvers.pyi
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-annotate --no-header \
 	--no-emit-index-url pyproject.toml

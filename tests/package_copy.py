@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import dse._engine
+import dse._solvers
 
 ROOT = Path(__file__).parents[1]
 # An editable installation puts a finder before the path; without it the package of the path is found.
@@ -21,10 +22,9 @@ sys.meta_path = [finder for finder in sys.meta_path if type(finder).__name__ != 
 def copy_package(folder: Path) -> Path:
     """Copy the package, its configuration and its compiled engine into a folder."""
     for part in ("dse", "conf"):
-        shutil.copytree(
-            ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "_engine*.so")
-        )
-    shutil.copy(dse._engine.__file__, folder / "dse")
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "_*.so"))
+    for module in (dse._engine, dse._solvers):
+        shutil.copy(module.__file__, folder / "dse")
     (folder / "sitecustomize.py").write_text(WITHOUT_EDITABLE)
     return folder
 

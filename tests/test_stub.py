@@ -1,4 +1,4 @@
-"""dse/_engine.pyi says what the compiled module has: what type checkers see is what runs."""
+"""The .pyi files say what the compiled modules have: what type checkers see is what runs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-STUB = Path(__file__).parents[1] / "dse" / "_engine.pyi"
+PACKAGE = Path(__file__).parents[1] / "dse"
 
 
-def test_the_stub_is_that_of_the_compiled_module(tmp_path: Path) -> None:
+@pytest.mark.parametrize("module", ["_engine", "_solvers"])
+def test_the_stub_is_that_of_the_compiled_module(module: str, tmp_path: Path) -> None:
     pytest.importorskip("nanobind.stubgen", reason="nanobind is not installed: pip install -e '.[dev]'")
-    made = tmp_path / "_engine.pyi"
-    line = [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "dse._engine", "-o", str(made)]
+    made = tmp_path / f"{module}.pyi"
+    line = [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", f"dse.{module}", "-o", str(made)]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert made.read_text() == STUB.read_text(), "make stubs"
+    assert made.read_text() == (PACKAGE / f"{module}.pyi").read_text(), "make stubs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from dse._engine import PARTITION_SLACK
+from dse._solvers import PARTITION_SLACK
 from dse.partition.bounds import furthest_way, lower_bound, rounding_of_squares
 from dse.partition.capacity import require_capacity
 from dse.partition.cut_bounds import cut_bound

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dse._engine import PARTITION_SLACK
+from dse._solvers import PARTITION_SLACK
 from dse.partition import links
 from dse.partition.objectives.latency import ways_to_the_end
 from dse.partition.problem import PartitionProblem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dse._engine import PARTITION_SLACK
+from dse._solvers import PARTITION_SLACK
 from dse.errors import InputError
 from dse.partition.objectives import evaluate
 from dse.partition.problem import Partition, PartitionProblem

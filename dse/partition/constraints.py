@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from dse._engine import PARTITION_SLACK
+from dse._solvers import PARTITION_SLACK
 from dse.errors import InputError
 from dse.partition.graph import ModelGraph
 from dse.partition.problem import PartitionProblem

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dse._engine import PartitionArrays
+from dse._solvers import PartitionArrays
 from dse.partition import links
 from dse.partition.constraints import (
     InfeasiblePartition,

@@ -13,7 +13,7 @@ from dse.planner.profiles import Profile, ProfileKey, ProfileSet
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dse._engine import PlanningProblem
+    from dse._solvers import PlanningProblem
     from dse.planner.problem import PlanProblem
 
 MIB_PER_GIB = 1024
@@ -39,7 +39,7 @@ def engine_problem(problem: PlanProblem) -> PlanningProblem:
         InputError: a number that cannot be, a type order that is not that of the hosts' types, a type
             without memory, or without the profile that gives the layer weights.
     """
-    from dse._engine import PlanningProblem
+    from dse._solvers import PlanningProblem
 
     _check_numbers(problem)
     _check_types(problem)

@@ -9,7 +9,7 @@ from dse.planner.native import engine_problem
 from dse.planner.plan import ClusterPlan, PlanCost, StageCost
 
 if TYPE_CHECKING:
-    from dse._engine import WalkResult
+    from dse._solvers import WalkResult
     from dse.planner.problem import PlanProblem
 
 
@@ -28,7 +28,8 @@ def walk(
         InputError: the walk cannot start with this cluster, or a profile is missing.
         SimulationTimeout: the walk took longer than the limit.
     """
-    from dse._engine import Cancellation, walk_plans
+    from dse._engine import Cancellation
+    from dse._solvers import walk_plans
 
     cancellation = None
     if time_limit_s is not None:

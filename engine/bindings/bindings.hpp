@@ -1,4 +1,4 @@
-// What the files of the Python module share.
+// What the files of the Python modules share.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,6 +10,8 @@ auto without_gil(Work work) {
     return work();
 }
 
+/// Makes the engine's errors those of dse.errors; for each module.
+void bind_errors();
 void bind_cancellation(nanobind::module_& m);
 void bind_traces(nanobind::module_& m);
 void bind_costs(nanobind::module_& m);
@@ -21,8 +23,4 @@ void bind_synthesis_replay(nanobind::module_& m);
 void bind_synthesis_search(nanobind::module_& m);
 void bind_synthesis_fixed(nanobind::module_& m);
 void bind_synthesis_bounds(nanobind::module_& m);
-void bind_planner(nanobind::module_& m);
-void bind_planner_exact(nanobind::module_& m);
-void bind_planner_walk(nanobind::module_& m);
-void bind_partition(nanobind::module_& m);
 void bind_explorer(nanobind::module_& m);

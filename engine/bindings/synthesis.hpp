@@ -1,26 +1,8 @@
-// Arrays of problems and schedules between numpy and the engine.
+// Arrays of schedules between numpy and the engine.
 #pragma once
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
-#include <cstdint>
-#include <utility>
-#include <vector>
-
+#include "bindings/columns.hpp"
 #include "collectives/synthesis/problem.hpp"
-
-/// A column of an array from Python, contiguous, in the CPU's memory.
-template <typename T>
-using Column = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
-
-/// A numpy array that owns `values`.
-template <typename T>
-nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>> to_numpy(std::vector<T> values) {
-    auto* owned = new std::vector<T>(std::move(values));
-    const nanobind::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return {owned->data(), {owned->size()}, owner};
-}
 
 /// Sends as numpy arrays: link (int32), chunk (int32), start in ps (int64).
 nanobind::tuple to_numpy(const dse::synthesis::Sends& sends);

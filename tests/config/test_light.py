@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
-HEAVY = ("dse._engine", "hydra", "numpy", "omegaconf", "optuna", "pandas", "pyarrow", "ray")
+import pytest
+
+HEAVY = ("dse._engine", "dse._solvers", "hydra", "numpy", "omegaconf", "optuna", "pandas", "pyarrow", "ray")
 
 
 def test_the_configuration_loads_neither_the_engine_nor_arrow() -> None:
@@ -14,11 +17,48 @@ def test_the_configuration_loads_neither_the_engine_nor_arrow() -> None:
     assert done.stdout == "[]\n"
 
 
+WITHOUT_SOLVERS = """
+import runpy, sys
+sys.modules["dse._solvers"] = None
+runpy.run_module("dse", run_name="__main__")
+"""
+
+
+def without_solvers(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-c", WITHOUT_SOLVERS, *command.split()]
+    return subprocess.run(line, capture_output=True, text=True, check=False, cwd=folder)
+
+
+def test_a_sweep_its_answers_points_and_schedules_need_no_solvers(tmp_path: Path) -> None:
+    for command in (
+        "sweep system=dgx16 model=tiny results_dir=. study=s",
+        "best s",
+        "explain s",
+        "report s -o s.html",
+        "point system=dgx16 model=tiny strategy.dp=16",
+        "synthesize system=torus_4x4 collective=all_gather",
+    ):
+        done = without_solvers(command, tmp_path)
+        assert (done.returncode, done.stderr) == (0, ""), command
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "plan cluster=a100_v100 model=megatron_1.7b gbs=128",
+        "partition model=tiny devices=torus_4x4 objective=pipeline_bottleneck",
+    ],
+)
+def test_what_needs_the_solvers_says_so_without_them(command: str, tmp_path: Path) -> None:
+    done = without_solvers(command, tmp_path)
+    expected = "error: the solvers of plans and partitions are not built here; write make install\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
+
+
 def test_every_name_of_a_lazy_package_is_there() -> None:
     """The names that type checkers see are those that are loaded when they are asked for."""
     import ast
     import importlib
-    from pathlib import Path
 
     for name in ("dse.executors", "dse.search", "dse.simulators", "dse.workloads"):
         package = importlib.import_module(name)

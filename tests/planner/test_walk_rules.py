@@ -13,7 +13,7 @@ import walk_oracle as oracle
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from dse._engine import device_groups, partition_layers, rebalanced_shares, split_batch
+from dse._solvers import device_groups, partition_layers, rebalanced_shares, split_batch
 from dse.errors import InputError
 from dse.planner.arithmetic import plain_sum
 from dse.planner.cluster import Host, MixedCluster

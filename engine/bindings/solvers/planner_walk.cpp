@@ -4,7 +4,8 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
-#include "bindings/planner.hpp"
+#include "bindings/solvers/planner.hpp"
+#include "bindings/solvers/solvers.hpp"
 #include "planner/groups.hpp"
 #include "planner/layer_partitioner.hpp"
 #include "planner/rebalance.hpp"

@@ -7,7 +7,8 @@
 #include <tuple>
 
 #include "bindings/bindings.hpp"
-#include "bindings/synthesis.hpp"
+#include "bindings/columns.hpp"
+#include "bindings/solvers/solvers.hpp"
 #include "partition/chain.hpp"
 #include "partition/elimination.hpp"
 #include "partition/ideals.hpp"

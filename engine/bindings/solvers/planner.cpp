@@ -1,10 +1,11 @@
 // Planning problems for Python.
-#include "bindings/planner.hpp"
+#include "bindings/solvers/planner.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings/bindings.hpp"
+#include "bindings/solvers/solvers.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

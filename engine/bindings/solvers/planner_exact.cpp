@@ -11,7 +11,8 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
-#include "bindings/planner.hpp"
+#include "bindings/solvers/planner.hpp"
+#include "bindings/solvers/solvers.hpp"
 #include "core/error.hpp"
 #include "planner/exact/anytime.hpp"
 #include "planner/exact/search.hpp"

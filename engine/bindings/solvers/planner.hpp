@@ -1,8 +1,8 @@
 // Problems of planning between numpy and the engine.
 #pragma once
 
-#include "bindings/synthesis.hpp"
+#include "bindings/columns.hpp"
 #include "planner/problem.hpp"
 
-// The module compiles as one source, where synthesis has a Problem too.
+// The module compiles as one source, where partitions have a Problem too.
 using PlanningProblem = dse::planner::Problem;

@@ -1,0 +1,9 @@
+// What the module dse._solvers is made of.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+void bind_planner(nanobind::module_& m);
+void bind_planner_exact(nanobind::module_& m);
+void bind_planner_walk(nanobind::module_& m);
+void bind_partition(nanobind::module_& m);

@@ -1,0 +1,82 @@
+# The Python modules, for pip: dse._engine, which a sweep needs, and dse._solvers, of plans and partitions.
+option(DSE_SOLVERS "Build dse._solvers" ON)
+
+# Most of a compiler's time goes into the same headers and templates again, so rooms that share them are one file each:
+# what a point runs, what synthesises, what plans, what partitions. Builds of the tests do without, so a missing #include
+# is found.
+set(room_of_core core)  # alone, so that the solvers link none of the points
+set(room_of_synthesis synthesis)
+set(room_of_planner planner)
+set(room_of_exact planner)
+set(room_of_partition partition)
+foreach(source ${DSE_ENGINE_SOURCES})
+  get_filename_component(folder ${source} DIRECTORY)
+  get_filename_component(folder ${folder} NAME)
+  set(room points)
+  if(DEFINED room_of_${folder})
+    set(room ${room_of_${folder}})
+  endif()
+  set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room})
+  if(folder MATCHES "^(config|explorer)$")
+    list(APPEND cold ${source})
+  elseif(room MATCHES "^(planner|partition)$")
+    list(APPEND solvers ${source})
+  endif()
+endforeach()
+set_source_files_properties(  # these speak of operators with the same short names
+  src/workload/attention_table.cpp src/workload/block_tables.cpp src/workload/feed_forward_table.cpp
+  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+list(REMOVE_ITEM DSE_ENGINE_SOURCES ${cold} ${solvers})
+set_target_properties(dse_engine PROPERTIES SOURCES "${DSE_ENGINE_SOURCES}" UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+target_precompile_headers(dse_engine PRIVATE
+  <algorithm> <array> <cstdint> <functional> <map> <memory> <optional> <span> <string> <string_view> <utility> <vector>)
+# GCC lets a large file grow by less than half: too little to inline what a small file of each source would.
+set(inlining $<$<CXX_COMPILER_ID:GNU>:--param=inline-unit-growth=200>)
+target_compile_options(dse_engine PRIVATE ${inlining})
+
+# What runs once per command, readers of files and requests, and the glue to Python are compiled with -O1: a third less
+# to do for the compiler. No loop over points, events or candidates is in them. Builds without optimisation stay so:
+# files that are optimised cannot read headers that were precompiled without.
+set(cold_level "")
+if(CMAKE_BUILD_TYPE STREQUAL Release AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O[23]")
+  set(cold_level -O1)
+endif()
+add_library(dse_engine_cold OBJECT ${cold})
+target_include_directories(dse_engine_cold PRIVATE src .)
+target_compile_options(dse_engine_cold PRIVATE ${DSE_EXACT} ${DSE_WARNINGS} ${cold_level})
+set_target_properties(dse_engine_cold PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+target_precompile_headers(dse_engine_cold REUSE_FROM dse_engine)
+
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module ${SKBUILD_SABI_COMPONENT})
+find_package(nanobind CONFIG REQUIRED)
+# A module of Python from bindings and libraries.
+function(add_python_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 module "" "" "BINDINGS;LIBRARIES")
+  nanobind_add_module(${name} NB_STATIC STABLE_ABI NOMINSIZE
+    ${module_BINDINGS} bindings/checkpoints.cpp bindings/errors.cpp)
+  # The compiler's own garbage collector does not help one file that is read once.
+  target_compile_options(${name} PRIVATE
+    ${cold_level} $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1000000>)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  target_link_libraries(${name} PRIVATE ${module_LIBRARIES})
+  install(TARGETS ${name} LIBRARY DESTINATION dse)
+endfunction()
+
+file(GLOB bindings CONFIGURE_DEPENDS bindings/*.cpp)
+list(FILTER bindings EXCLUDE REGEX "(checkpoints|errors)\\.cpp$")
+add_python_module(_engine BINDINGS ${bindings} LIBRARIES dse_engine dse_engine_cold)
+if(DSE_SOLVERS)
+  add_library(dse_solvers STATIC ${solvers})
+  target_compile_options(dse_solvers PRIVATE ${DSE_WARNINGS} ${inlining})
+  set_target_properties(dse_solvers PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  target_precompile_headers(dse_solvers REUSE_FROM dse_engine)
+  target_link_libraries(dse_solvers PUBLIC dse_engine)
+  file(GLOB bindings CONFIGURE_DEPENDS bindings/solvers/*.cpp)
+  add_python_module(_solvers BINDINGS ${bindings} LIBRARIES dse_solvers)
+endif()
+foreach(library nanobind-static nanobind-static-abi3)
+  if(TARGET ${library})
+    set_target_properties(${library} PROPERTIES SOURCES ${NB_DIR}/src/nb_combined.cpp)
+    target_compile_options(${library} PRIVATE ${cold_level})
+  endif()
+endforeach()
