@@ -103,6 +103,18 @@ def test_variance_has_figures_critical_links_and_fixed_algorithms_with_the_same_
     assert found(tmp_path, *line)["variance"] == data
 
 
+def test_the_page_draws_the_draws(tmp_path: Path) -> None:
+    """A line for the schedule and each of its three best fixed algorithms; rows as in the summary."""
+    data = found(tmp_path, TORUS, "variance=cv=0.3,draws=200", "-o", "varying")["variance"]
+    page = (tmp_path / "varying" / "index.html").read_text(encoding="utf-8")
+    assert page.count("<polyline") == 4
+    assert page.count('<th scope="row">fixed algorithm: ') == 2 * len(data["fixed_algorithms"])
+    first = data["critical_links"][0]
+    assert f'<th scope="row">{first["src"]} → {first["dst"]}</th>' in page
+    found(tmp_path, TORUS, "-o", "steady")
+    assert "<polyline" not in (tmp_path / "steady" / "index.html").read_text(encoding="utf-8")
+
+
 def test_stragglers_slow_the_tail(tmp_path: Path) -> None:
     line = "variance=straggler_share=0.01,straggler_slowdown=4,draws=300"
     data = found(tmp_path, RING, line)["variance"]

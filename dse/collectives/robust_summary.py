@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dse.networks import LinkGraph
 
 MOST_CRITICAL = 10
+PERCENTS = (0, 1, *range(5, 100, 5), 99, 100)
+"""Of which `percentiles_ps` are the times."""
 _MOST_SHOWN = 6
 Rows = list[tuple[str, str]]
 
@@ -81,6 +83,7 @@ def variance_summary(
         "draws": draws.count,
         "seed": seed,
         **figures_summary(found),
+        "percentiles_ps": found.percentiles_ps(PERCENTS),
         "critical_links": [
             {
                 "src": int(graph.sources[link]),
@@ -91,7 +94,10 @@ def variance_summary(
             for link in order.tolist()
             if found.critical_share[link] > 0
         ],
-        "fixed_algorithms": {name: figures_summary(each) for name, each in fixed.items()},
+        "fixed_algorithms": {
+            name: {**figures_summary(each), "percentiles_ps": each.percentiles_ps(PERCENTS)}
+            for name, each in fixed.items()
+        },
     }
 
 

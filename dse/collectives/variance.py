@@ -101,6 +101,13 @@ class Spread:
             "slowdown": float(times.mean()) / self.nominal_ps if self.nominal_ps else 1.0,
         }
 
+    def percentiles_ps(self, percents: Sequence[int]) -> list[int]:
+        """Return per per cent the least time that so many draws do not exceed; 0: the least of all."""
+        import numpy as np
+
+        times = np.sort(self.times_ps)
+        return [round(_percentile(times, percent)) if percent else int(times[0]) for percent in percents]
+
 
 def _percentile(times: NDArray[np.int64], percent: int) -> float:
     """The least time that so many per cent of the draws do not exceed."""

@@ -66,6 +66,7 @@ def test_figures_are_those_of_the_sorted_times() -> None:
     assert found.figures["p99"] == times[197]
     assert found.figures["worst"] == times[199]
     assert found.figures["cvar95"] == times[190:].mean()
+    assert found.percentiles_ps((0, 1, 50, 95, 100)) == times[[0, 1, 99, 189, 199]].tolist()
 
 
 def test_fixed_algorithms_meet_the_same_links() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.collectives.pages.layout import layout
+from dse.collectives.pages.spread import HEIGHT, WIDTH, spread_plot
 from dse.collectives.pages.ways_back import arrivals, critical_path
 from dse.collectives.schedule import Schedule
 from dse.collectives.settings import Network
@@ -37,6 +38,9 @@ def render_page(schedule: Schedule, network: Network, summary: dict[str, Any]) -
         summary=summary,
         is_animated="sends" in data,
         fixed=sorted(summary["fixed_algorithms"].items(), key=lambda item: item[1]),
+        spread=spread_plot(summary["variance"]) if "variance" in summary else None,
+        spread_width=WIDTH,
+        spread_height=HEIGHT,
         critical=_critical(schedule, data["critical"]),
         style=page_style(TEMPLATES / "schedule.css"),
         programs=[inlined(NUMBERS), inlined(TEMPLATES / "schedule.js")],
