@@ -111,3 +111,21 @@ def _peaks(table: pa.Table) -> pa.ChunkedArray:
 def _titles(found: Sequence[Group], untracked: Sequence[bool]) -> str:
     titles = [group.title for group, blind in zip(found, untracked, strict=True) if blind]
     return f" for {', '.join(titles)}"
+
+
+def under(limit: int | None) -> str:
+    """Say which cap, if any."""
+    return "without a memory cap" if limit is None else f"under {format_bytes(limit)} ({limit} bytes)"
+
+
+def nothing_fits(points: pa.Table, limit: int | None) -> str:
+    """Say why a list of points is empty."""
+    import pyarrow.compute as pc
+
+    smallest = pc.min(points["peak_memory_bytes"]).as_py()
+    if limit is None or smallest is None:
+        return "no point is ok"
+    return (
+        f"nothing fits under {format_bytes(limit)}: the smallest peak memory is "
+        f"{format_bytes(smallest)} ({smallest} bytes)"
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dse.answers.caps import Cap, apply_cap, fitting_rows
+from dse.answers.caps import Cap, apply_cap, fitting_rows, nothing_fits, under
 from dse.answers.conventions import mfu_conventions
 from dse.answers.curves import cap_curve, pareto_front
 from dse.answers.distinct import distinct_points
@@ -102,11 +102,11 @@ def answers_of(snapshot: Snapshot, table: pa.Table, question: Question, cap: Cap
             for values, rows in entries:
                 title = _title(group, question, values)
                 labelled = [(f"  {number}", row) for number, row in enumerate(rows, 1)]
-                caption = f"the {f'{len(rows)} ' if len(rows) > 1 else ''}fastest {_under(limit)}"
+                caption = f"the {f'{len(rows)} ' if len(rows) > 1 else ''}fastest {under(limit)}"
                 _add_rows(answers, title, f"{title}\n{caption}\n\n", labelled, variants, limit, question)
             if not entries:
                 heading = f"{group.title}\n\n" if points.num_rows else ""
-                text = f"{heading}{_nothing(points, limit)}"
+                text = f"{heading}{nothing_fits(points, limit)}"
                 answers.add(group.title, text, {"memory_cap_bytes": limit, "points": []}, [])
             continue
         for values, indices in split_by(points, question.by) if question.by else [((), None)]:
@@ -132,7 +132,7 @@ def _add_curve(
 ) -> None:
     table = fitting_rows(group.table, limit)
     if limit is not None:
-        heading = f"{group.title}\nthe points {_under(limit)}\n\n"
+        heading = f"{group.title}\nthe points {under(limit)}\n\n"
     if question.caps:
         steps = cap_curve(table, whole=snapshot.rows)
         labelled = [(f"  from {format_bytes(step.memory_cap_bytes)}", step.row) for step in steps]
@@ -141,7 +141,7 @@ def _add_curve(
         front = pareto_front(table, costs=costs, whole=snapshot.rows)
         labelled = [(f"  {number}", row) for number, row in enumerate(front, 1)]
     if not labelled:
-        answers.add(group.title, f"{heading}{_nothing(group.table, limit)}", {"points": []}, [])
+        answers.add(group.title, f"{heading}{nothing_fits(group.table, limit)}", {"points": []}, [])
         return
     _add_rows(answers, group.title, heading, labelled, variants, limit, question)
 
@@ -210,7 +210,7 @@ def best_of(
     each, omitted, fields = _best_of_each(group, memory_cap_bytes, whole)
     if each:
         labelled = [("  best" if fits else "  does not fit", row) for row, fits in each]
-        lines = [f"the best of each variant {_under(memory_cap_bytes)}"]
+        lines = [f"the best of each variant {under(memory_cap_bytes)}"]
         lines += ["", render_rows(labelled, variants, exact=exact)]
         if omitted:
             lines.append(f"  ... and {omitted} more: --top 1 --by {','.join(fields)} has all")
@@ -285,20 +285,3 @@ def _title(group: Group, question: Question, values: Sequence[Any]) -> str:
 def _plain(value: Any) -> Any:
     """A number of NumPy as one of Python."""
     return value.item() if hasattr(value, "item") else value
-
-
-def _under(limit: int | None) -> str:
-    return "without a memory cap" if limit is None else f"under {format_bytes(limit)} ({limit} bytes)"
-
-
-def _nothing(points: pa.Table, limit: int | None) -> str:
-    """Why a list of points is empty."""
-    import pyarrow.compute as pc
-
-    smallest = pc.min(points["peak_memory_bytes"]).as_py()
-    if limit is None or smallest is None:
-        return "no point is ok"
-    return (
-        f"nothing fits under {format_bytes(limit)}: the smallest peak memory is "
-        f"{format_bytes(smallest)} ({smallest} bytes)"
-    )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.accelerators import Accelerator
-from dse.config.grammar import parse_problem
 from dse.config.messages import one_line
+from dse.config.overrides import as_axis, choices_of, parsed_overrides
 from dse.config.own_files import GROUPS, add_choice, add_model, is_path
 from dse.config.schema import ConfigSchema
 from dse.config.settings import Config, study_name, to_config
@@ -29,8 +28,6 @@ from dse.workloads.settings import WORKLOADS
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-_PLAIN = (str, int, float, bool, list, dict, type(None))
-_MAX_LISTED = 1000
 _GROUPS_AS_AXES = ("model", "system")
 _MODEL_FILE = "model.file"  # chooses a model as model=PATH.json does, whatever the file is called
 
@@ -43,10 +40,10 @@ def compose_configs(
     Raises:
         InputError: as `compose_config`.
     """
-    parsed = _parsed(overrides)
+    parsed = parsed_overrides(overrides)
     if command:
         refuse_unused(parsed, command)
-    choices = [_choices(override) for override in parsed]
+    choices = [choices_of(override) for override in parsed]
     return [
         compose_config(combination, command=command, folder=folder)
         for combination in itertools.product(*choices)
@@ -65,12 +62,12 @@ def compose_config(overrides: Sequence[str], *, command: str = "", folder: Path 
     Raises:
         InputError: in one line, the key, what was got and what is allowed.
     """
-    parsed = _parsed(overrides)
+    parsed = parsed_overrides(overrides)
     for override in parsed:
         if override.is_sweep_override():
             raise InputError(
                 f"override '{override.input_line}' lists several values: add -m for one sweep each; "
-                f"one study over all of them is an axis, {_as_axis(override)}"
+                f"one study over all of them is an axis, {as_axis(override)}"
             )
     if command:
         refuse_unused(parsed, command)
@@ -82,7 +79,7 @@ def compose_config(overrides: Sequence[str], *, command: str = "", folder: Path 
     source = _Source(parsed, folder)
     values, resolved = source.composed()
     if command == "sweep" and (space := _space_of(source, values, chosen)):
-        source = _Source([*parsed, *_parsed(space)], folder)
+        source = _Source([*parsed, *parsed_overrides(space)], folder)
         values, resolved = source.composed()
     variants: dict[str, list[ConfigSchema]] = {}
     for group in _GROUPS_AS_AXES:
@@ -195,66 +192,6 @@ class _Source:
         self._files[f"model/{choice}"] = file
         self._models.append(model)
         return choice
-
-
-def _choices(override: Override) -> list[str]:
-    from hydra.core.override_parser.types import ChoiceSweep, RangeSweep
-
-    if not override.is_sweep_override():
-        return [str(override.input_line)]
-    values = override.value()
-    if not isinstance(values, ChoiceSweep | RangeSweep) or (
-        isinstance(values, ChoiceSweep) and not all(isinstance(entry, _PLAIN) for entry in values.list)
-    ):
-        raise InputError(
-            f"override '{override.input_line}' is no list of values; write KEY=A,B,C or KEY=range(1,9)"
-        )
-    return [f"{override.get_key_element()}={value}" for value in _listed(override)]
-
-
-def _listed(override: Override) -> list[str]:
-    from hydra.errors import HydraException
-
-    try:
-        values = list(itertools.islice(override.sweep_string_iterator(), _MAX_LISTED + 1))
-    except (HydraException, NotImplementedError, ValueError, ArithmeticError):  # glob(*), a step of 0
-        values = []
-    if not 0 < len(values) <= _MAX_LISTED:
-        raise InputError(f"override '{override.input_line}' must list 1 to {_MAX_LISTED} values, as A,B,C")
-    return values
-
-
-def _as_axis(override: Override) -> str:
-    key = override.key_or_group
-    try:
-        values = ",".join(_listed(override))
-    except InputError:
-        values = "…"
-    return f"space.axes={{{key}:[{values}]}}"
-
-
-def _parsed(overrides: Sequence[str]) -> list[Override]:
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
-
-    parsed: list[Override] = []
-    for override in overrides:
-        try:
-            parsed += OverridesParser.create().parse_overrides([override])
-        except HydraException as error:
-            raise InputError(parse_problem(error, override)) from None
-        key = parsed[-1].key_or_group
-        if not key or "@" in override.partition("=")[0]:
-            raise InputError(f"override '{override}' names no key; write key=value, such as model.d_ff=1024")
-        if key in ("hydra.searchpath", "hydra/searchpath"):
-            raise InputError(f"unknown key {key}; for a folder of your own write --config-dir DIR")
-        if parsed[-1].is_delete():
-            raise InputError(f"override '{override}': {key} cannot be removed; write {key}=VALUE")
-        if key in GROUPS and not override.startswith(key):
-            raise InputError(f"override '{override}': {key} needs no +; write {override.lstrip('+')}")
-        if re.match(r"hydra\b", key):
-            raise InputError(f"unknown key {key}; of Hydra only the grammar of overrides is used")
-    return parsed
 
 
 def _with_installed(compose: Callable[[], Any]) -> Any:

@@ -1,4 +1,7 @@
-"""What each family of models calls its sizes in a Hugging Face configuration, and what it always has."""
+"""What each family of models calls its sizes in a Hugging Face configuration, and what it always has.
+
+One file, because a new family is written by reading its neighbours.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dse.plan.questions import answer
 from dse.plan.search import plan
 from dse.plan.shared import OPTIONS
 from dse.plan.sweep import sweep
-from dse.planner.arguments import CLUSTER_KEYS, COST_KEYS, KEYS, OUTPUT_KEYS, SEARCH_KEYS
+from dse.planner.keys import CLUSTER_KEYS, COST_KEYS, KEYS, OUTPUT_KEYS, SEARCH_KEYS
 from dse.signals import putting_away
 from dse.suggestions import did_you_mean
 

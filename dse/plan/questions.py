@@ -9,7 +9,7 @@ from dse.cli import print_notes
 from dse.collectives.arguments import parse_arguments
 from dse.errors import InputError
 from dse.plan.shared import OPTIONS, asked_for, format_of, progress_bar, stoppable, target_of
-from dse.planner.arguments import GROUPS, KEYS, OUTPUT_KEYS
+from dse.planner.keys import GROUPS, KEYS, OUTPUT_KEYS
 from dse.planner.questions.keys import QUESTIONS
 
 

@@ -11,7 +11,7 @@ from dse.cli import print_notes
 from dse.collectives.arguments import Arguments, parse_arguments
 from dse.errors import InputError
 from dse.plan.shared import OPTIONS, asked_for, configuration, format_of, stoppable, target_of
-from dse.planner.arguments import GROUPS, KEYS
+from dse.planner.keys import GROUPS, KEYS
 
 if TYPE_CHECKING:
     from dse.planner.arguments import Asked

@@ -10,7 +10,7 @@ from dse.cli import print_notes
 from dse.collectives.arguments import parse_arguments
 from dse.errors import InputError
 from dse.plan.shared import configuration, format_of, model_of, progress_bar
-from dse.planner.arguments import GROUPS, KEYS, OUTPUT_KEYS
+from dse.planner.keys import GROUPS, KEYS, OUTPUT_KEYS
 from dse.settings import check_choice
 from dse.signals import putting_away
 

@@ -1,4 +1,4 @@
-"""Keys of `dse plan`, and what they ask: a problem, a planner, a cost model and limits."""
+"""What the keys of `dse plan` ask: a problem, a planner, a cost model and limits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dse.errors import InputError
 from dse.planner.cluster import MixedCluster
 from dse.planner.clusters import named_cluster
+from dse.planner.keys import COST_MODELS, COSTS, GROUPS, WALKS
 from dse.planner.planner import Limits
 from dse.planner.problem import PlanProblem
 from dse.planner.profiles import ProfileSet
@@ -18,49 +19,6 @@ from dse.settings import check_choice
 
 if TYPE_CHECKING:
     from dse.models import ModelSpec
-
-CLUSTER_KEYS = {
-    "cluster": "a file of conf/cluster such as a100_v100, or mine.yaml; cluster.KEY=VALUE changes it",
-    "hostfile": "instead: lines 'ADDRESS slots=GPUS', as Metis has them; with clusterfile",
-    "clusterfile": "JSON: type, memory (GiB) and bandwidths (GB/s) of every address",
-    "type_order": "GPU types, each once, such as [A100,V100] (default: as hosts name them first)",
-    "prices": "of a GPU and hour by type, such as [A100:2.0,V100:0.9] (default: those of cluster)",
-}
-COST_KEYS = {
-    "model": "a file of conf/model such as llama3_8b; model.KEY=VALUE changes it",
-    "profiles": "folders of measured layer profiles, such as DIR or [DIR,DIR]",
-    "costs": "times are from: profiles, model (predicted) or calibrated (predictions scaled to profiles)",
-    "first_profile": "compat: the file whose optimizer and batch generator times and weights count for all",
-    "num_layers": "layers with embedding and head; profiles must have as many",
-    "hidden_size": "of profiles (default 4096); of a model: model.d_model",
-    "sequence_length": "of profiles (default 1024); of a model: model.seq_len",
-    "vocabulary": "of profiles (default 51200); of a model: model.output_dim",
-}
-SEARCH_KEYS = {
-    "gbs": "sequences of a step (default: those of the model, or 128)",
-    "planner": "auto (default), exact, anytime, enumerate, metis or metis-strat",
-    "cost": "strict (default), or compat: what Metis computes (default of metis and metis-strat)",
-    "max_tp": "largest tensor degree (default 128)",
-    "max_batch": "largest micro-batch of a replica (default 128)",
-    "group_scale": "compat: factor on the least GPUs of a stage (default 1)",
-    "permutation_limit": "of metis: units that a list of groups is merged to (default 128)",
-    "allow_mixed_stages": "whether a stage may have GPUs of several types (default true)",
-    "memory_reserve": "strict: share of each GPU's memory left free (default 0.1)",
-    "shard_optimizer": "strict: optimizer states are sharded over dp (default false)",
-    "time_limit": "seconds after which the best so far is the answer (default: none)",
-    "gap": "anytime: the share by which the best plan may be above the bound at the end (default 0.001)",
-}
-OUTPUT_KEYS = {
-    "top": "how many of the cheapest plans are told (default 10)",
-    "simulate": "how many of these the engine simulates and puts in the order of their steps (default 0)",
-    "timeline": "draw a simulated step of the best plan into FILE.json or FILE.json.gz, for Perfetto",
-    "format": "table (default), json, yaml or csv",
-}
-KEYS = {**CLUSTER_KEYS, **COST_KEYS, **SEARCH_KEYS, **OUTPUT_KEYS}
-GROUPS = ("cluster", "model")
-COSTS = ("profiles", "model", "calibrated")
-COST_MODELS = ("compat", "strict")
-WALKS = ("metis", "metis-strat")
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,7 @@ def report_data(
     """Return the report of a study, under a cap if there is one; the others as in `Cap`.
 
     Keys: title, memory_cap_bytes, notes, point_fields, overview, groups, axis_studies (`axes_against`),
-    omitted_groups, sweeps. The best points are evaluated again, for their breakdowns and the sensitivity; the
-    same study gives the same data.
+    omitted_groups, sweeps. The best points are evaluated again, for breakdowns and the sensitivity.
 
     Raises:
         InputError: the folder is not a readable study, or a cap is asked for and memory is tracked nowhere.
