@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from dse.config import Config
     from dse.systems import SystemSpec
 
-_NO_SOLVERS = "the solvers of plans and partitions are not built here; write make install"
-
 
 def called_as(verb: str) -> str:
     """Return how a command was called, as its usage shows it: `dse best`, or `python -m dse.best`."""
@@ -154,11 +152,6 @@ def _exit_code(main: Callable[[Sequence[str]], int]) -> int:
     except DseError as error:
         signals.end_if_signalled()
         print("error:", printable(" ".join(str(error).split())), file=sys.stderr)
-        return 2
-    except ModuleNotFoundError as error:
-        if error.name != "dse._solvers":
-            raise
-        print(f"error: {_NO_SOLVERS}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         signals.end_if_signalled()

@@ -26,20 +26,6 @@ def test_a_user_error_is_one_line_on_stderr_and_exit_code_2(capsys: pytest.Captu
     assert captured.out == ""
 
 
-def test_missing_solvers_are_one_line_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _exit_code(ModuleNotFoundError("No module named 'dse._solvers'", name="dse._solvers")) == 2
-    expected = "error: the solvers of plans and partitions are not built here; write make install\n"
-    assert capsys.readouterr().err == expected
-
-
-def test_a_module_of_others_that_is_missing_stays_a_traceback() -> None:
-    def main(_arguments: Sequence[str]) -> int:
-        raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
-
-    with pytest.raises(ModuleNotFoundError):
-        run(main)
-
-
 def test_an_interrupt_exits_with_130() -> None:
     assert _exit_code(KeyboardInterrupt()) == 130
 

@@ -106,12 +106,12 @@ class Spread:
         import numpy as np
 
         times = np.sort(self.times_ps)
-        return [round(_percentile(times, percent)) if percent else int(times[0]) for percent in percents]
+        return [round(_percentile(times, percent)) for percent in percents]
 
 
 def _percentile(times: NDArray[np.int64], percent: int) -> float:
     """The least time that so many per cent of the draws do not exceed."""
-    return float(times[-(-len(times) * percent // 100) - 1])
+    return float(times[max(0, -(-len(times) * percent // 100) - 1)])
 
 
 def spread(schedule: Schedule, variance: Variance, draws: int, seed: int = 0) -> Spread:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from dse._solvers import PARTITION_SLACK
 from dse.partition.bounds import furthest_way, lower_bound, rounding_of_squares
 from dse.partition.capacity import require_capacity
 from dse.partition.cut_bounds import cut_bound
@@ -13,6 +12,7 @@ from dse.partition.merged import Merged, merged
 from dse.partition.objectives import evaluate
 from dse.partition.problem import Partition, PartitionProblem
 from dse.partition.validation import validate
+from dse.solvers import PARTITION_SLACK
 
 _NO_LIMIT_S = 1e9
 

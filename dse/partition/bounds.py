@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dse._solvers import PARTITION_SLACK
 from dse.partition import links
 from dse.partition.objectives.latency import ways_to_the_end
 from dse.partition.problem import PartitionProblem
+from dse.solvers import PARTITION_SLACK
 
 # What rounding may take from a sum, so that a bound is never above the optimum.
 _ROUNDING = 1e-12

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dse._solvers import PARTITION_SLACK
 from dse.errors import InputError
 from dse.partition.objectives import evaluate
 from dse.partition.problem import Partition, PartitionProblem
 from dse.partition.validation import validate
+from dse.solvers import PARTITION_SLACK
 
 
 def check(problem: PartitionProblem, partition: Partition) -> float:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from dse._solvers import PARTITION_SLACK
 from dse.errors import InputError
 from dse.partition.graph import ModelGraph
 from dse.partition.problem import PartitionProblem
+from dse.solvers import PARTITION_SLACK
 
 
 class InfeasiblePartition(InputError):  # noqa: N818 (what is found, not only an error)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from dse._solvers import PartitionArrays
 from dse.partition import links
 from dse.partition.constraints import (
     InfeasiblePartition,
@@ -22,6 +21,7 @@ from dse.partition.constraints import (
 from dse.partition.graph import ModelGraph
 from dse.partition.objectives.latency import execution_order
 from dse.partition.problem import OBJECTIVES, PartitionProblem
+from dse.solvers import PartitionArrays
 
 
 @dataclass(frozen=True)

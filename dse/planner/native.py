@@ -13,8 +13,8 @@ from dse.planner.profiles import Profile, ProfileKey, ProfileSet
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dse._solvers import PlanningProblem
     from dse.planner.problem import PlanProblem
+    from dse.solvers import PlanningProblem
 
 MIB_PER_GIB = 1024
 
@@ -39,7 +39,7 @@ def engine_problem(problem: PlanProblem) -> PlanningProblem:
         InputError: a number that cannot be, a type order that is not that of the hosts' types, a type
             without memory, or without the profile that gives the layer weights.
     """
-    from dse._solvers import PlanningProblem
+    from dse.solvers import PlanningProblem
 
     _check_numbers(problem)
     _check_types(problem)

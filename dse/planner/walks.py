@@ -9,8 +9,8 @@ from dse.planner.native import engine_problem
 from dse.planner.plan import ClusterPlan, PlanCost, StageCost
 
 if TYPE_CHECKING:
-    from dse._solvers import WalkResult
     from dse.planner.problem import PlanProblem
+    from dse.solvers import WalkResult
 
 
 def walk(
@@ -29,7 +29,7 @@ def walk(
         SimulationTimeout: the walk took longer than the limit.
     """
     from dse._engine import Cancellation
-    from dse._solvers import walk_plans
+    from dse.solvers import walk_plans
 
     cancellation = None
     if time_limit_s is not None:

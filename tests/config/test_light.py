@@ -55,6 +55,20 @@ def test_what_needs_the_solvers_says_so_without_them(command: str, tmp_path: Pat
     assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
 
 
+@pytest.mark.parametrize(
+    ("missing", "error"), [("dse._solvers", "InputError"), ("dse._engine", "ImportError")]
+)
+def test_only_solvers_that_are_left_out_are_the_users_matter(missing: str, error: str) -> None:
+    """The solvers import the engine, whose absence is a broken installation."""
+    code = (
+        f"import sys; sys.modules['{missing}'] = None\n"
+        "try: import dse.partition.check\n"
+        "except Exception as error: print(type(error).__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{error}\n"
+
+
 def test_every_name_of_a_lazy_package_is_there() -> None:
     """The names that type checkers see are those that are loaded when they are asked for."""
     import ast

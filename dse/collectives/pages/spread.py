@@ -21,10 +21,11 @@ class Line(NamedTuple):
 
 
 class SpreadPlot(NamedTuple):
-    """Lines, and ticks of the axis of time: their places, and what they stand for in ps."""
+    """Lines, and ticks of both axes: their places, and what they stand for in ps and in per cent."""
 
     lines: list[Line]
     ticks: list[tuple[float, int]]
+    levels: list[tuple[float, int]]
 
 
 def spread_plot(variance: Mapping[str, Any]) -> SpreadPlot:
@@ -42,21 +43,22 @@ def spread_plot(variance: Mapping[str, Any]) -> SpreadPlot:
         Line(
             name,
             " ".join(
-                f"{place(time)},{height(percent)}" for time, percent in zip(times, PERCENTS, strict=True)
+                f"{place(time)},{_height(percent)}" for time, percent in zip(times, PERCENTS, strict=True)
             ),
         )
         for name, times in shown.items()
     ]
-    return SpreadPlot(lines, [(place(tick), tick) for tick in _ticks(first, last)])
+    ticks = [(place(tick), tick) for tick in _ticks(first, last)]
+    return SpreadPlot(lines, ticks, [(_height(percent), percent) for percent in (0, 25, 50, 75, 100)])
 
 
-def height(percent: int) -> float:
-    """Return where a share of the draws stands, from the top."""
+def _height(percent: int) -> float:
+    """Where a share of the draws stands, from the top."""
     return round(HEIGHT * (1 - percent / 100), 1)
 
 
 def _ticks(first: int, last: int) -> list[int]:
-    """Return at most `_TICKS` round times of a range."""
+    """At most `_TICKS` round times of a range."""
     least = (last - first) / _TICKS
     power = 10 ** max(0, math.floor(math.log10(max(least, 1))))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)

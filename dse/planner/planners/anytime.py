@@ -56,7 +56,7 @@ def plan_in_time(
     name: str, problem: PlanProblem, limits: Limits, on_progress: Callable[[str], None] | None
 ) -> PlanResult:
     """Search a strict problem in the time that there is."""
-    from dse._solvers import search_plans_in_time
+    from dse.solvers import search_plans_in_time
 
     started = perf_counter()
     rule = rule_named(problem, "strict")

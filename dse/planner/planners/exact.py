@@ -120,7 +120,7 @@ def search_labels(
     problem: PlanProblem, cost_model: str, keep: int, time_limit_s: float | None
 ) -> LabelSearch:
     """Search all type sequences."""
-    from dse._solvers import search_plans_exactly
+    from dse.solvers import search_plans_exactly
 
     found = search_plans_exactly(
         engine_problem(problem),
