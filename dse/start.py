@@ -37,7 +37,7 @@ def answer_signals() -> None:
 
 
 def spare_collections() -> None:
-    """Collect garbage rarely: a twentieth of the time of a short command."""
+    """Collect garbage rarely: 5 to 10 % of the time of a short command."""
     import gc  # in the interpreter, but it would count as loaded before all else
 
     gc.set_threshold(_OBJECTS_PER_COLLECTION, 10, 10)
