@@ -25,7 +25,7 @@ $(BIN)/python:
 	@echo 'creating the environment $(VENV)'
 	@$(PYTHON) -m venv $(VENV)
 
-# What a sweep needs, by hashes, and the engine without the solvers of plans and partitions, unless they are there;
+# What a sweep needs, by hashes, and the engine without the solvers of schedules, plans, partitions, unless they are there;
 # Python compiles modules when they are imported first, which saves 100 MB and a fifth of the time. Says what pip and
 # the compiler are doing meanwhile.
 $(BASE): $(BIN)/python pyproject.toml requirements/base.lock $(ENGINE)
@@ -37,7 +37,7 @@ $(BASE): $(BIN)/python pyproject.toml requirements/base.lock $(ENGINE)
 	@touch $@
 
 $(STAMP): $(BASE) requirements/dev.lock
-	@echo 'installing the solvers of plans and partitions, and what tests, lint and builds of the engine need'
+	@echo 'installing the solvers of schedules, plans and partitions, and what tests, lint and builds of the engine need'
 	@$(PIP) --quiet --require-hashes -r requirements/dev.lock
 	@$(BIN)/python -c 'import dse._solvers' 2> /dev/null || $(PIP) --quiet --no-deps --no-build-isolation --editable .
 	@touch $@

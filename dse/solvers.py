@@ -1,4 +1,4 @@
-"""The native solvers of plans and partitions, imported from here because `make sweep` leaves them out.
+"""The native solvers of schedules, plans and partitions, imported from here: `make sweep` leaves them out.
 
 Raises:
     InputError: they are not built.
@@ -10,11 +10,24 @@ from dse.errors import InputError
 
 try:
     from dse._solvers import PARTITION_SLACK as PARTITION_SLACK
+    from dse._solvers import CollectiveProblem as CollectiveProblem
     from dse._solvers import PartitionArrays as PartitionArrays
     from dse._solvers import PlanningProblem as PlanningProblem
+    from dse._solvers import RouteSearch as RouteSearch
+    from dse._solvers import TimedLinks as TimedLinks
+    from dse._solvers import TreeSearch as TreeSearch
     from dse._solvers import WalkResult as WalkResult
+    from dse._solvers import deliveries_needed as deliveries_needed
+    from dse._solvers import entry_bounds as entry_bounds
+    from dse._solvers import justified_starts as justified_starts
+    from dse._solvers import play_messages as play_messages
+    from dse._solvers import search_beam as search_beam
+    from dse._solvers import search_improve as search_improve
     from dse._solvers import search_plans_exactly as search_plans_exactly
     from dse._solvers import search_plans_in_time as search_plans_in_time
+    from dse._solvers import search_restarts as search_restarts
     from dse._solvers import walk_plans as walk_plans
 except ModuleNotFoundError as error:
-    raise InputError("the solvers of plans and partitions are not built here; write make install") from error
+    raise InputError(
+        "the solvers of schedules, plans and partitions are not built; write make install"
+    ) from error

@@ -1,4 +1,5 @@
-# The Python modules, for pip: dse._engine, which a sweep needs, and dse._solvers, of plans and partitions.
+# The Python modules, for pip: dse._engine, which a sweep needs, and dse._solvers, which synthesises schedules of
+# collectives, plans and partitions.
 option(DSE_SOLVERS "Build dse._solvers" ON)
 
 # Most of a compiler's time goes into the same headers and templates again, so rooms that share them are one file each:
@@ -13,13 +14,13 @@ foreach(source ${DSE_ENGINE_SOURCES})
   get_filename_component(folder ${source} DIRECTORY)
   get_filename_component(folder ${folder} NAME)
   set(room points)
-  if(DEFINED room_of_${folder})
+  if(DEFINED room_of_${folder} AND NOT source MATCHES "/synthesis/replay.cpp$")  # schedules that are there run in points
     set(room ${room_of_${folder}})
   endif()
   set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room})
   if(folder MATCHES "^(config|explorer)$")
     list(APPEND cold ${source})
-  elseif(room MATCHES "^(planner|partition)$")
+  elseif(room MATCHES "^(synthesis|planner|partition)$")
     list(APPEND solvers ${source})
   endif()
 endforeach()

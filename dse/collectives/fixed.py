@@ -207,12 +207,12 @@ def _messages(problem: Problem, trees: list[Tree]) -> tuple[NDArray[np.int32], .
 
 def _play(problem: Problem, trees: list[Tree]) -> Schedule | None:
     """Return the schedule of an algorithm, None if it has too many sends."""
-    from dse import _engine
+    from dse import solvers
 
     chunk, source, destination, after = _messages(problem, trees)
     if len(chunk) > MOST_SENDS:
         return None
-    played = _engine.play_messages(problem.native, chunk, source, destination, after, MOST_SENDS)
+    played = solvers.play_messages(problem.native, chunk, source, destination, after, MOST_SENDS)
     return None if played is None else Schedule.of(problem, *played)
 
 

@@ -129,11 +129,11 @@ def _copies(
     """Columns of sends that copy each chunk from its root, where it is from `ready_ps` on."""
     import numpy as np
 
-    from dse import _engine
+    from dse import solvers
 
     chunks = np.arange(problem.collective.chunks, dtype=np.int32)
     state = halves(problem)[1].native.resumed((roots, chunks), ready_ps, free_from_ps)
-    columns, _ = _engine.search_restarts(
+    columns, _ = solvers.search_restarts(
         state, numbered(_VARIANTS), seed, len(_VARIANTS), enough_ps, None, lambda *_: None
     )
     link, chunk, start_ps = columns

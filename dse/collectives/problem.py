@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dse import _engine
+    from dse import solvers
 
 MIRRORED = {"reduce_scatter": "all_gather", "reduce": "broadcast", "gather": "scatter"}
 
@@ -82,13 +82,13 @@ class Problem:
         return replace(self, graph=self.graph.transposed, collective=collective)
 
     @cached_property
-    def native(self) -> _engine.CollectiveProblem:
+    def native(self) -> solvers.CollectiveProblem:
         """The problem as the engine's searches take it; only of collectives that do not reduce."""
-        from dse import _engine
+        from dse import solvers
 
         graph, collective = self.graph, self.collective
         wants = None if collective.everyone_wants_all else collective.wants()
-        return _engine.CollectiveProblem(
+        return solvers.CollectiveProblem(
             graph.npus,
             graph.nodes,
             (graph.sources, graph.destinations),

@@ -66,12 +66,12 @@ def in_sequence(problem: Problem, first: Schedule, second: Schedule) -> Schedule
 
 def without_waste(schedule: Schedule) -> Schedule:
     """Return the sends that bring a chunk first to where it is wanted or sent on; only without sums."""
-    from dse import _engine
+    from dse import solvers
 
     if isinstance(schedule, SymmetricSchedule):
         return schedule  # a tree from each NPU, not to be listed here
 
-    needed = _engine.deliveries_needed(
+    needed = solvers.deliveries_needed(
         schedule.problem.native, schedule.link, schedule.chunk, schedule.start_ps
     )
     kept = needed.astype(bool)
@@ -93,10 +93,10 @@ def tightened(schedule: Schedule, rounds: int = 0, seed: int = 0, enough_ps: int
     the same (`replay.compacted` is for schedules of anyone, whose partial sums may be exchanged).
     With `rounds` the order on the links may change too, by moving all sends late and early in turn.
     """
-    from dse import _engine
+    from dse import solvers
 
     graph, problem = schedule.problem.graph, schedule.problem
-    start = _engine.justified_starts(
+    start = solvers.justified_starts(
         graph.sources,
         graph.destinations,
         problem.arrival_ps,

@@ -195,7 +195,7 @@ def _filled(part: Schedule, after: Problem, failure: Failure, effort: Effort) ->
     """Return a part of a schedule and what else brings everyone what it wants, over links that work."""
     import numpy as np
 
-    from dse import _engine
+    from dse import solvers
 
     there = holdings_after(part, failure)
     broken = without_dead(after, failure)
@@ -206,7 +206,7 @@ def _filled(part: Schedule, after: Problem, failure: Failure, effort: Effort) ->
     )
     variants = _SPREADING if is_spread_by_wants(broken) else _RELAYING
     with limited(effort) as cancellation:
-        (link, chunk, start), _ = _engine.search_restarts(
+        (link, chunk, start), _ = solvers.search_restarts(
             resumed, numbered(variants), effort.seed, effort.trials, effort.enough_ps, cancellation, None
         )
     numbers: NDArray[np.int32] = np.flatnonzero(~failure.links).astype(np.int32)

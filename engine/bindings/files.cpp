@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bindings/bindings.hpp"
-#include "bindings/synthesis.hpp"
+#include "bindings/columns.hpp"
 #include "collectives/registry.hpp"
 #include "config/algorithm_rules.hpp"
 #include "config/csv_graph.hpp"

@@ -1,4 +1,4 @@
-// The Python module dse._engine: errors, traces, costs, simulation, networks, files, synthesis, the explorer.
+// The Python module dse._engine: errors, traces, costs, simulation, networks, files, replays, the explorer.
 #include <nanobind/nanobind.h>
 
 #include "bindings/bindings.hpp"
@@ -14,10 +14,6 @@ NB_MODULE(_engine, m) {
     bind_simulation(m);
     bind_network(m);
     bind_files(m);
-    bind_synthesis(m);
     bind_synthesis_replay(m);
-    bind_synthesis_search(m);
-    bind_synthesis_fixed(m);
-    bind_synthesis_bounds(m);
     bind_explorer(m);
 }

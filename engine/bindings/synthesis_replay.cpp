@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "bindings/bindings.hpp"
-#include "bindings/synthesis.hpp"
+#include "bindings/columns.hpp"
 #include "collectives/synthesis/replay.hpp"
 
 namespace nb = nanobind;

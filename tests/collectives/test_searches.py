@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dse import _engine
+from dse import _solvers
 from dse.cancellation import Cancellation
 from dse.collectives.collective import Collective
 from dse.collectives.problem import LinkModel, Problem
@@ -59,7 +59,7 @@ def test_every_rule_makes_valid_schedules(
     problem = Problem(
         graph, Collective("all_gather", graph.npus, k), Fraction(MIB), LinkModel(occupancy=occupancy)
     )
-    columns, _ = _engine.search_restarts(problem.native, numbered(((approach, rule),)), 5, 2, 0, None, None)
+    columns, _ = _solvers.search_restarts(problem.native, numbered(((approach, rule),)), 5, 2, 0, None, None)
     assert faults(problem, columns) == []
 
 
@@ -76,10 +76,10 @@ def test_searches_go_on_from_chunks_that_come_late_and_links_that_are_not_free(
     native = problem.native.resumed((nodes, chunks), at, free)
     late = dict(zip(zip(nodes.tolist(), chunks.tolist(), strict=True), at.tolist(), strict=True))
     for variant in (("forward", "oldest"), ("arrival", "needed"), ("routes", "oldest")):
-        columns, _ = _engine.search_restarts(native, numbered((variant,)), 0, 1, 0, None, None)
+        columns, _ = _solvers.search_restarts(native, numbered((variant,)), 0, 1, 0, None, None)
         assert faults(problem, columns, dict(late)) == []
         assert all(columns[2] >= free[columns[0]])
-        better, _ = _engine.search_improve(native, *columns, 0, 20, 0, None, None)
+        better, _ = _solvers.search_improve(native, *columns, 0, 20, 0, None, None)
         assert faults(problem, better, dict(late)) == []
         assert all(better[2] >= free[better[0]])
 

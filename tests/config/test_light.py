@@ -29,14 +29,13 @@ def without_solvers(command: str, folder: Path) -> subprocess.CompletedProcess[s
     return subprocess.run(line, capture_output=True, text=True, check=False, cwd=folder)
 
 
-def test_a_sweep_its_answers_points_and_schedules_need_no_solvers(tmp_path: Path) -> None:
+def test_a_sweep_its_answers_and_points_need_no_solvers(tmp_path: Path) -> None:
     for command in (
         "sweep system=dgx16 model=tiny results_dir=. study=s",
         "best s",
         "explain s",
         "report s -o s.html",
         "point system=dgx16 model=tiny strategy.dp=16",
-        "synthesize system=torus_4x4 collective=all_gather",
     ):
         done = without_solvers(command, tmp_path)
         assert (done.returncode, done.stderr) == (0, ""), command
@@ -45,13 +44,15 @@ def test_a_sweep_its_answers_points_and_schedules_need_no_solvers(tmp_path: Path
 @pytest.mark.parametrize(
     "command",
     [
+        "synthesize system=torus_4x4 collective=all_gather",
+        "sweep system=torus_4x4 model=tiny system.collectives.all_gather=[synthesized] results_dir=. study=s",
         "plan cluster=a100_v100 model=megatron_1.7b gbs=128",
         "partition model=tiny devices=torus_4x4 objective=pipeline_bottleneck",
     ],
 )
 def test_what_needs_the_solvers_says_so_without_them(command: str, tmp_path: Path) -> None:
     done = without_solvers(command, tmp_path)
-    expected = "error: the solvers of plans and partitions are not built here; write make install\n"
+    expected = "error: the solvers of schedules, plans and partitions are not built; write make install\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
 
 

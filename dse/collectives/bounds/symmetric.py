@@ -87,7 +87,7 @@ def _of_boxes(
     """The bounds of chunks from outside `outer` that are wanted by all nodes of `inner`."""
     import numpy as np
 
-    from dse._engine import entry_bounds
+    from dse.solvers import entry_bounds
 
     collective = view.problem.collective
     times = view.problem.times_of_kinds[group.kind_of]
@@ -137,7 +137,7 @@ def _part_cuts(view: View, group: Translations, cut: Strongest) -> Iterator[Boun
     """Cuts into the nodes whose digit in one dimension is below some number."""
     import numpy as np
 
-    from dse._engine import entry_bounds
+    from dse.solvers import entry_bounds
 
     times = view.problem.times_of_kinds[group.kind_of]
     nodes, k = prod(group.sizes), view.problem.collective.chunks_per_npu

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dse import _engine
+    from dse import solvers
     from dse.networks.translations import Translations
 
 
@@ -37,14 +37,14 @@ class View:
         return self.problem.graph.translations
 
     @cached_property
-    def links(self) -> _engine.TimedLinks:
+    def links(self) -> solvers.TimedLinks:
         """The links as the engine has them."""
-        from dse import _engine
+        from dse import solvers
 
         graph = self.problem.graph
         ends = (graph.sources, graph.destinations)
         times = (self.problem.arrival_ps, self.problem.held_ps)
-        return _engine.TimedLinks(graph.npus, graph.nodes, ends, times, self.own)
+        return solvers.TimedLinks(graph.npus, graph.nodes, ends, times, self.own)
 
     @cached_property
     def own(self) -> int:

@@ -169,7 +169,7 @@ class Auto(Synthesizer):
 
 def _improve(problem: Problem, best: _Best, start: Schedule) -> None:
     """Free parts of the best schedule and solve them again."""
-    from dse import _engine
+    from dse import solvers
 
     steps = best.effort.trials * steps_of_a_trial((start.link, start.chunk, start.start_ps))
     rounds = max(1, min(_MOST_ROUNDS, _MOVES // (steps * max(1, len(start)))))
@@ -179,7 +179,7 @@ def _improve(problem: Problem, best: _Best, start: Schedule) -> None:
         if found.time_ps <= effort.enough_ps or (number and best.is_late):
             break
         with contextlib.suppress(InputError), limited(effort) as cancellation:
-            columns, _ = _engine.search_improve(
+            columns, _ = solvers.search_improve(
                 problem.native,
                 found.link,
                 found.chunk,

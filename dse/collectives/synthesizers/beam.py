@@ -35,10 +35,10 @@ class Beam(Synthesizer):
 
     def synthesize(self, problem: Problem, effort: Effort) -> Synthesis:
         """Return the best schedule found; see Synthesizer.synthesize."""
-        from dse import _engine
+        from dse import solvers
 
         with limited(effort) as cancellation:
-            columns, trials = _engine.search_beam(
+            columns, trials = solvers.search_beam(
                 problem.native,
                 self.beams,
                 get_args(Fitness).index(self.fitness),

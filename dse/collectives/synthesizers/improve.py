@@ -21,10 +21,10 @@ class Improve(Synthesizer):
 
     def synthesize(self, problem: Problem, effort: Effort) -> Synthesis:
         """Return the best schedule found; see Synthesizer.synthesize."""
-        from dse import _engine
+        from dse import solvers
 
         with limited(effort) as cancellation:
-            start, runs = _engine.search_restarts(
+            start, runs = solvers.search_restarts(
                 problem.native,
                 numbered(variants_for(problem)),
                 effort.seed,
@@ -33,7 +33,7 @@ class Improve(Synthesizer):
                 cancellation,
                 reporter(effort),
             )
-            columns, _ = _engine.search_improve(
+            columns, _ = solvers.search_improve(
                 problem.native,
                 *start,
                 effort.seed,

@@ -60,10 +60,10 @@ def search_variants(
     problem: Problem, effort: Effort, synthesizer: str, variants: tuple[Variant, ...]
 ) -> Synthesis:
     """Return the best of the runs of some variants; see Synthesizer.synthesize."""
-    from dse import _engine
+    from dse import solvers
 
     with limited(effort) as cancellation:
-        columns, trials = _engine.search_restarts(
+        columns, trials = solvers.search_restarts(
             problem.native,
             numbered(variants),
             effort.seed,

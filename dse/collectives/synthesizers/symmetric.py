@@ -12,7 +12,7 @@ from dse.errors import InputError
 from dse.networks.translations import Translations
 
 if TYPE_CHECKING:
-    from dse import _engine
+    from dse import solvers
 
 # A trial is as many runs as look at so many pairs of a chunk's place and a generator.
 PAIRS_PER_TRIAL = 10_000_000
@@ -62,11 +62,11 @@ class Symmetric(Synthesizer):
 _NOTHING = (1 << 63) - 1
 
 
-def _search_of(problem: Problem, group: Translations, seed: int) -> _engine.TreeSearch | _engine.RouteSearch:
-    from dse import _engine
+def _search_of(problem: Problem, group: Translations, seed: int) -> solvers.TreeSearch | solvers.RouteSearch:
+    from dse import solvers
 
     times = problem.times_of_kinds[group.kind_of]
-    search = _engine.RouteSearch if problem.collective.name == "all_to_all" else _engine.TreeSearch
+    search = solvers.RouteSearch if problem.collective.name == "all_to_all" else solvers.TreeSearch
     return search(
         problem.graph.npus,
         problem.graph.destinations[group.link_of].ravel(),
@@ -76,7 +76,7 @@ def _search_of(problem: Problem, group: Translations, seed: int) -> _engine.Tree
     )
 
 
-def _base_of(search: _engine.TreeSearch | _engine.RouteSearch, problem: Problem) -> BaseSends:
+def _base_of(search: solvers.TreeSearch | solvers.RouteSearch, problem: Problem) -> BaseSends:
     """The best sends with the numbers of the chunks of NPU 0."""
     generator, node, number, start_ps = search.sends()
     npus, k = problem.graph.npus, problem.collective.chunks_per_npu
@@ -85,7 +85,7 @@ def _base_of(search: _engine.TreeSearch | _engine.RouteSearch, problem: Problem)
     return BaseSends(generator, node, number % k * (npus * npus) + number // k + 1, start_ps)
 
 
-def _run(search: _engine.TreeSearch | _engine.RouteSearch, problem: Problem, effort: Effort) -> int:
+def _run(search: solvers.TreeSearch | solvers.RouteSearch, problem: Problem, effort: Effort) -> int:
     """Make runs until the effort is spent; return the trials."""
     pairs = problem.collective.chunks_per_npu * len(problem.graph)
     if problem.collective.name == "all_to_all":

@@ -1,13 +1,17 @@
-// The Python module dse._solvers: plans for mixed clusters and partitions of model graphs.
+// The Python module dse._solvers: schedules of collectives, plans for mixed clusters, partitions.
 #include <nanobind/nanobind.h>
 
 #include "bindings/bindings.hpp"
 #include "bindings/solvers/solvers.hpp"
 
 NB_MODULE(_solvers, m) {
-    m.doc() = "The native solvers: plans for mixed clusters and partitions of model graphs.";
+    m.doc() = "The native solvers: schedules of collectives, plans for mixed clusters and partitions.";
     nanobind::module_::import_("dse._engine");  // has Cancellation
     bind_errors();
+    bind_synthesis(m);
+    bind_synthesis_search(m);
+    bind_synthesis_fixed(m);
+    bind_synthesis_bounds(m);
     bind_planner(m);
     bind_planner_exact(m);
     bind_planner_walk(m);

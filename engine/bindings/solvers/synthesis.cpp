@@ -1,5 +1,5 @@
 // Searches for schedules of collectives, for Python.
-#include "bindings/synthesis.hpp"
+#include "bindings/solvers/synthesis.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

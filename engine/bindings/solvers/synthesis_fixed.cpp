@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "bindings/bindings.hpp"
-#include "bindings/synthesis.hpp"
+#include "bindings/solvers/synthesis.hpp"
 #include "collectives/synthesis/compact.hpp"
 #include "collectives/synthesis/fixed.hpp"
 

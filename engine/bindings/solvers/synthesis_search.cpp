@@ -6,7 +6,7 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
-#include "bindings/synthesis.hpp"
+#include "bindings/solvers/synthesis.hpp"
 #include "collectives/synthesis/beam.hpp"
 #include "collectives/synthesis/improve.hpp"
 #include "collectives/synthesis/restarts.hpp"

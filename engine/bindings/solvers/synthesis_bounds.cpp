@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "bindings/bindings.hpp"
-#include "bindings/synthesis.hpp"
+#include "bindings/solvers/synthesis.hpp"
 #include "collectives/synthesis/bounds.hpp"
 #include "collectives/synthesis/symmetric.hpp"
 #include "collectives/synthesis/symmetric_routes.hpp"
