@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from dse.errors import InputError
 from dse.simulators import NativeSimulator
 from dse.systems import read_system
 from dse.validation import Case, check_standalone, load_cases
+from dse.validation.archives import unpack
 from dse.validation.cli_cases import BINARIES
 from dse.validation.folders import simulator_options
 from dse.workloads import read_groups
@@ -109,8 +109,7 @@ def test_case_folders_print_the_recorded_figures(binaries: Path) -> None:
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
     """The recorded case folders, by how they end; do not change them."""
     folder = tmp_path_factory.mktemp("cases")
-    with tarfile.open(GOLDEN / "graphs.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+    unpack(GOLDEN / "graphs.tar.gz", folder)
     by_status: dict[str, list[Path]] = {"ok": [], "deadlock": []}
     for notes in sorted(folder.rglob("case.json")):
         content = json.loads(notes.read_text())

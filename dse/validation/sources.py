@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from dse.errors import InputError
 from dse.signals import putting_away
+from dse.validation.archives import unpack
 from dse.validation.cases import Case
 from dse.validation.collectives import collective_case
 from dse.validation.folders import folder_case, is_case_folder, missing_of_case
@@ -31,7 +31,7 @@ def load_cases(path: Path) -> Iterator[list[Case]]:
         yield _folder_cases(path)
     elif path.name.endswith((".tar.gz", ".tgz")):
         with putting_away(), tempfile.TemporaryDirectory(prefix="dse-cases-") as folder:
-            _unpack(path, Path(folder))
+            unpack(path, Path(folder))
             yield _folder_cases(Path(folder), path)
     elif path.suffix == ".jsonl":
         yield list(_json_cases(path))
@@ -87,11 +87,3 @@ def _folder_cases(folder: Path, shown: Path | None = None) -> list[Case]:
                 f"{' and no '.join(missing_of_case(path))}; complete the case, or move it elsewhere"
             )
     return [folder_case(case, str(case.relative_to(folder))) for case in cases]
-
-
-def _unpack(path: Path, folder: Path) -> None:
-    try:
-        with tarfile.open(path) as archive:
-            archive.extractall(folder, filter="data")
-    except (OSError, tarfile.TarError, EOFError) as error:
-        raise InputError(f"{path}: cannot be unpacked: {error}") from None
