@@ -8,6 +8,7 @@ from math import gcd
 
 from dse.collectives.bounds.basic import all_sends_bound, distance_bound, node_bounds
 from dse.collectives.bounds.bound import NEVER, NONE, Bound
+from dse.collectives.bounds.crossings import crossings_bound
 from dse.collectives.bounds.needs import BACKWARDS
 from dse.collectives.bounds.sets import MOST_NODES_OF_ALL_SETS, sets_of
 from dse.collectives.bounds.symmetric import symmetric_bounds
@@ -19,7 +20,8 @@ __all__ = ["Bound", "best_bound", "lower_bounds"]
 
 
 def lower_bounds(problem: Problem) -> tuple[Bound, ...]:
-    """Return the strongest bound of each name: ingress, egress, distance, all_sends, cut and entry_window.
+    """Return the strongest bound of each name: ingress, egress, distance, all_sends, crossings, cut and
+    entry_window.
 
     A name is missing where it says nothing. Reduce-scatter and reduce are judged as the all-gather and the
     broadcast that they are backwards: what a full sum is made of is a tree of messages, each contribution
@@ -50,6 +52,7 @@ def _all_bounds(problem: Problem) -> Iterator[Bound]:
     yield from nodes
     yield from distance_bound(view)
     yield from all_sends_bound(view)
+    yield from crossings_bound(view)
     if view.group is not None and problem.graph.nodes > MOST_NODES_OF_ALL_SETS:
         yield from symmetric_bounds(view, view.group)
         return

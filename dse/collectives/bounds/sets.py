@@ -42,22 +42,30 @@ def _all_sets(nodes: int) -> Iterator[NDArray[np.bool_]]:
         yield (number >> np.arange(nodes) & 1).astype(np.bool_)
 
 
-def _clusters(view: View) -> Iterator[NDArray[np.bool_]]:
-    """What links of up to a time join, from the fastest on."""
+def joined_parts(view: View) -> Iterator[NDArray[np.int64]]:
+    """The part of each node where links of up to a time join nodes, from the fastest on, while there are several."""
     import numpy as np
 
     speeds = np.unique(view.problem.times_of_kinds[:, 0])
     chosen = speeds[np.unique(np.linspace(0, len(speeds) - 1, MOST_SPEEDS).astype(np.int64))]
-    before = np.arange(view.problem.graph.nodes)
     for speed in chosen:
-        of_set = view.links.joined_by(int(speed))
-        if (of_set == of_set[0]).all():
+        part = view.links.joined_by(int(speed)).astype(np.int64)
+        if (part == part[0]).all():
             return
+        yield part
+
+
+def _clusters(view: View) -> Iterator[NDArray[np.bool_]]:
+    """Each part that grew as slower links joined more."""
+    import numpy as np
+
+    before = np.arange(view.problem.graph.nodes)
+    for of_set in joined_parts(view):
         sizes = np.bincount(of_set, minlength=len(of_set))
         grown = np.unique(of_set[of_set != before])
         for number in grown[sizes[grown] > 1]:
             yield of_set == number
-        before = of_set.astype(np.int64)
+        before = of_set
 
 
 def _balls(view: View, center: int) -> Iterator[NDArray[np.bool_]]:
