@@ -26,6 +26,7 @@ try:
     from dse._solvers import search_plans_exactly as search_plans_exactly
     from dse._solvers import search_plans_in_time as search_plans_in_time
     from dse._solvers import search_restarts as search_restarts
+    from dse._solvers import search_sums as search_sums
     from dse._solvers import walk_plans as walk_plans
 except ModuleNotFoundError as error:
     raise InputError(

@@ -1,4 +1,4 @@
-"""All-reduces whose halves share the links: each half is made again around the other, in turn."""
+"""All-reduces whose halves share the links: a half is made again around the other, or chunks of both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dse.collectives.problem import Problem
 from dse.collectives.reductions import halves, tightened
 from dse.collectives.schedule import Schedule
 from dse.collectives.synthesizers.base import Effort
-from dse.collectives.synthesizers.searches import Variant, numbered
+from dse.collectives.synthesizers.searches import Variant, limited, numbered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +25,10 @@ _SENDS = 1_000_000
 _MOST_ROUNDS = 60
 _PATIENCE = 20  # rounds without gain
 _FRESH_STARTS = 4
+# Gaps of links looked at while chunks are freed, a second or two.
+_GAPS = 10_000_000
+_GAPS_PER_LINK = 16  # of a step: of some chunks, for sums more than once
+_FEWEST_STEPS, _MOST_STEPS = 50, 2000
 
 
 def best_overlapped(start: Schedule, effort: Effort) -> Schedule:
@@ -53,7 +57,38 @@ def best_overlapped(start: Schedule, effort: Effort) -> Schedule:
         for number in range(_FRESH_STARTS):
             if not is_over():
                 improve(_fresh(start.problem, effort.seed * _FRESH_STARTS + number))
+    for schedule in (best, None):
+        if not is_over():
+            left_s = None if ends is None else max(0.0, ends - time.monotonic())
+            found = _chunks_made_again(best.problem, schedule, replace(effort, time_limit_s=left_s))
+            if found is not None and found.time_ps < best.time_ps:
+                best = found
     return best
+
+
+def _chunks_made_again(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
+    """Return an all-reduce of which chunks were freed, sums and copies, and put into the gaps again.
+
+    From `start`, whose sums go up trees, or from nothing. None: switches relay, or there are too many links.
+    """
+    import numpy as np
+
+    from dse import solvers
+
+    chunks = problem.collective.chunks
+    steps = min(_MOST_STEPS, _GAPS // (_GAPS_PER_LINK * max(1, len(problem.graph))))
+    made = chunks if start is None else 0
+    if problem.graph.nodes > problem.graph.npus or steps - made < _FEWEST_STEPS:
+        return None
+    nothing = np.empty(0, dtype=np.int32)
+    columns = (nothing, nothing, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8))
+    if start is not None:
+        columns = (start.link, start.chunk, start.start_ps, start.reduce.astype(np.uint8))
+    with limited(effort) as cancellation:
+        (link, chunk, start_ps), sums, _ = solvers.search_sums(
+            halves(problem)[1].native, *columns, effort.seed, steps, effort.enough_ps, cancellation
+        )
+    return tightened(Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums))
 
 
 def overlapped(

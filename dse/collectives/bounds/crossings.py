@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def crossings_bound(view: View) -> Iterator[Bound]:
     """The strongest over parts that links of up to a time join; nothing for other collectives."""
     collective = view.problem.collective
-    if collective.name != "all_reduce":
+    if collective.name != "all_reduce" or not len(view.problem.graph):
         return
     strongest, found = Strongest("crossings"), None
     for part in joined_parts(view):
@@ -33,7 +33,9 @@ def crossings_bound(view: View) -> Iterator[Bound]:
         need = 2 * (parts - 1) * collective.chunks
         time = _deliveries_ps(view, crosses, need)
         if parts > 1 and strongest.raised_to(time):
-            text = f"{need} messages are needed between {parts} clusters of NPUs on {int(crosses.sum())} links"
+            text = (
+                f"{need} messages are needed between {parts} clusters of NPUs on {int(crosses.sum())} links"
+            )
             found = Bound("crossings", time, (), text)
     if found is not None:
         yield found

@@ -43,7 +43,7 @@ def _all_sets(nodes: int) -> Iterator[NDArray[np.bool_]]:
 
 
 def joined_parts(view: View) -> Iterator[NDArray[np.int64]]:
-    """The part of each node where links of up to a time join nodes, from the fastest on, while there are several."""
+    """The part of each node where links of up to a time join nodes, from the fastest on, if several."""
     import numpy as np
 
     speeds = np.unique(view.problem.times_of_kinds[:, 0])

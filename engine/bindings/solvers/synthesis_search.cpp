@@ -1,8 +1,10 @@
 // The searches for schedules, for Python.
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <tuple>
 
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
@@ -10,6 +12,7 @@
 #include "collectives/synthesis/beam.hpp"
 #include "collectives/synthesis/improve.hpp"
 #include "collectives/synthesis/restarts.hpp"
+#include "collectives/synthesis/sums.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -127,4 +130,22 @@ void bind_synthesis_search(nb::module_& m) {
         },
         "problem"_a, "beams"_a, "fitness"_a, "temperature"_a, "seed"_a, "trials"_a, "enough_ps"_a,
         "cancellation"_a.none(), "report"_a.none());
+    m.def(
+        "search_sums",
+        [](const Problem& problem, const Column<std::int32_t>& link, const Column<std::int32_t>& chunk,
+           const Column<std::int64_t>& start_ps, const Column<std::uint8_t>& reduce, std::uint64_t seed,
+           std::uint32_t trials, Picoseconds enough_ps, const dse::Cancellation* cancellation) {
+            const Sends sends = sends_of(link, chunk, start_ps);
+            const std::vector<std::uint8_t> sums(reduce.data(), reduce.data() + reduce.size());
+            const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
+            FoundSums found;
+            {
+                const nb::gil_scoped_release release;
+                found = improve_sums(problem, sends, sums, {seed, trials, enough_ps, {}}, checkpoint);
+            }
+            return std::tuple(to_python({to_columns(found.sends), found.trials}).first, found.sums,
+                              found.trials);
+        },
+        "problem"_a, "link"_a, "chunk"_a, "start_ps"_a, "reduce"_a, "seed"_a, "trials"_a, "enough_ps"_a,
+        "cancellation"_a.none());
 }

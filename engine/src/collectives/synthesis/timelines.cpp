@@ -13,7 +13,7 @@ constexpr std::uint32_t kNoLink = ~std::uint32_t{0};
 }  // namespace
 
 Timelines::Timelines(const Problem& problem, const Sends& sends)
-    : problem_(problem), slots_(problem.links.size()), trees_(problem.chunks), held_(problem.chunks) {
+    : problem_(problem), slots_(problem.links), trees_(problem.chunks), held_(problem.chunks) {
     for (const Holding& held : problem.holdings) held_[held.chunk].push_back(held);
     if (!problem.everyone_wants_all) wants_.resize(problem.chunks);
     for (const Want& want : problem.wants) wants_[want.chunk].push_back(want.node);
@@ -23,20 +23,15 @@ Timelines::Timelines(const Problem& problem, const Sends& sends)
     seen_.assign(problem.nodes, 0);
     needed_.assign(problem.nodes, 0);
     fixed_.assign(problem.nodes, 0);
-    for (const Send& send : sends.sends) {
-        slots_[send.link].push_back({send.start, send.chunk});
-        trees_[send.chunk].push_back(send);
-    }
-    for (std::vector<Slot>& slots : slots_)
-        std::sort(slots.begin(), slots.end(), [](const Slot& a, const Slot& b) { return a.start < b.start; });
+    for (const Send& send : sends.sends) add(send);
 }
 
 std::pair<Picoseconds, std::uint32_t> Timelines::last_arrivals() const {
     Picoseconds last = 0;
     std::uint32_t count = 0;
-    for (std::size_t l = 0; l < slots_.size(); ++l) {
-        if (slots_[l].empty()) continue;
-        const Picoseconds at = slots_[l].back().start + problem_.links[l].arrival;
+    for (std::uint32_t l = 0; l < problem_.links.size(); ++l) {
+        if (slots_.on(l).empty()) continue;
+        const Picoseconds at = slots_.on(l).back().start + problem_.links[l].arrival;
         if (at > last) count = 0;
         last = std::max(last, at);
         count += at == last;
@@ -55,32 +50,25 @@ Sends Timelines::sends() const {
 std::vector<Send> Timelines::latest() const {
     const Picoseconds last = last_arrivals().first;
     std::vector<Send> found;
-    for (std::uint32_t l = 0; l < slots_.size(); ++l)
-        if (!slots_[l].empty() && slots_[l].back().start + problem_.links[l].arrival == last)
-            found.push_back({l, slots_[l].back().chunk, slots_[l].back().start});
+    for (std::uint32_t l = 0; l < problem_.links.size(); ++l)
+        if (!slots_.on(l).empty() && slots_.on(l).back().start + problem_.links[l].arrival == last)
+            found.push_back({l, slots_.on(l).back().chunk, slots_.on(l).back().start});
     return found;
 }
 
 std::vector<std::uint32_t> Timelines::chunks_on(std::uint32_t link) const {
     std::vector<std::uint32_t> chunks;
-    for (const Slot& slot : slots_[link]) chunks.push_back(slot.chunk);
+    for (const LinkSlots::Slot& slot : slots_.on(link)) chunks.push_back(slot.chunk);
     return chunks;
 }
 
 void Timelines::add(const Send& send) {
-    std::vector<Slot>& slots = slots_[send.link];
-    const auto place = std::upper_bound(slots.begin(), slots.end(), send.start,
-                                        [](Picoseconds at, const Slot& slot) { return at < slot.start; });
-    slots.insert(place, {send.start, send.chunk});
+    slots_.add(send);
     trees_[send.chunk].push_back(send);
 }
 
 void Timelines::take(const Send& send) {
-    std::vector<Slot>& slots = slots_[send.link];
-    auto slot = std::lower_bound(slots.begin(), slots.end(), send.start,
-                                 [](const Slot& a, Picoseconds at) { return a.start < at; });
-    while (slot->chunk != send.chunk) ++slot;
-    slots.erase(slot);
+    slots_.take(send);
     std::vector<Send>& tree = trees_[send.chunk];
     const auto found =
         std::find_if(tree.begin(), tree.end(), [&](const Send& s) { return s.link == send.link; });
@@ -121,14 +109,8 @@ void Timelines::undo() {
 
 /// The earliest start on a link, not before `from`.
 Picoseconds Timelines::gap(std::uint32_t link, Picoseconds from) const {
-    const std::vector<Slot>& slots = slots_[link];
-    const Picoseconds held = problem_.links[link].held;
-    Picoseconds start = problem_.free_from.empty() ? from : std::max(from, problem_.free_from[link]);
-    auto next = std::lower_bound(slots.begin(), slots.end(), start,
-                                 [](const Slot& slot, Picoseconds at) { return slot.start < at; });
-    if (next != slots.begin()) start = std::max(start, std::prev(next)->start + held);
-    for (; next != slots.end() && next->start < start + held; ++next) start = next->start + held;
-    return start;
+    return slots_.earliest(link,
+                           problem_.free_from.empty() ? from : std::max(from, problem_.free_from[link]));
 }
 
 void Timelines::offer(std::uint32_t node, Picoseconds at, std::uint32_t by) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/synthesis/link_slots.hpp"
 #include "collectives/synthesis/problem.hpp"
 
 namespace dse::synthesis {
@@ -44,10 +45,6 @@ public:
     void keep() { changes_.clear(); }
 
 private:
-    struct Slot {
-        Picoseconds start;
-        std::uint32_t chunk;
-    };
     struct Change {
         Send send;
         bool is_insertion;
@@ -59,7 +56,7 @@ private:
     void offer(std::uint32_t node, Picoseconds at, std::uint32_t by);
 
     const Problem& problem_;
-    std::vector<std::vector<Slot>> slots_;           ///< per link, by start
+    LinkSlots slots_;
     std::vector<std::vector<Send>> trees_;           ///< per chunk
     std::vector<std::vector<Holding>> held_;         ///< per chunk
     std::vector<std::vector<std::uint32_t>> wants_;  ///< per chunk; empty if everyone wants all
