@@ -23,4 +23,5 @@ void bind_synthesis_replay(nanobind::module_& m);
 void bind_synthesis_search(nanobind::module_& m);
 void bind_synthesis_fixed(nanobind::module_& m);
 void bind_synthesis_bounds(nanobind::module_& m);
+void bind_synthesis_trees(nanobind::module_& m);
 void bind_explorer(nanobind::module_& m);

@@ -19,5 +19,6 @@ NB_MODULE(_engine, m) {
     bind_synthesis_search(m);
     bind_synthesis_fixed(m);
     bind_synthesis_bounds(m);
+    bind_synthesis_trees(m);
     bind_explorer(m);
 }

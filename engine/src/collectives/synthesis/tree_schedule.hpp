@@ -1,0 +1,14 @@
+// The order of sends along given trees, where every link is needed almost all the time.
+#pragma once
+
+#include "collectives/synthesis/routes.hpp"
+
+namespace dse::synthesis {
+
+/// Sends along routes. Where chunks wait for a link, that goes first which feeds, one hop on, the link to
+/// which most has still to come, or, if that is more, which has the longest way left. Otherwise as
+/// schedule_routes, which knows ways only.
+Sends schedule_trees(const Problem& problem, const Routes& routes, Picoseconds limit,
+                     const Checkpoint& checkpoint);
+
+}  // namespace dse::synthesis
