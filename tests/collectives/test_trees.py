@@ -33,7 +33,7 @@ SPREADING = st.sampled_from(["all_gather", "broadcast"])
 
 
 def problem_on(graph: LinkGraph, name: str = "all_gather", k: int = 1, occupancy: str = "total") -> Problem:
-    model = LinkModel(occupancy=occupancy)
+    model = LinkModel(occupancy="total" if occupancy == "total" else "bandwidth")
     return Problem(graph, Collective(name, graph.npus, k), Fraction(MIB), model)
 
 

@@ -50,7 +50,8 @@ struct PackedTree {
 /// Trees from every root to all sinks, as many copies as it has, within the capacities. They exist if each
 /// set of nodes lets in what is outside of it (Edmonds 1973); found one track at a time, for many copies at
 /// once (Bérczi and Frank 2010): a track is taken as often as no set gets too little for what is left. The
-/// track that arrives first is tried first; `noise` changes that.
+/// track that arrives first is tried first; `noise` changes that. Time: about a flow per track of a tree, and
+/// one per track that has no room.
 ///
 /// Nothing if some set lets in too little.
 std::optional<std::vector<PackedTree>> pack_trees(TrackGraph graph, double noise, Random& random,

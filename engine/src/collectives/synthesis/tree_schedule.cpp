@@ -9,13 +9,14 @@ namespace dse::synthesis {
 
 namespace {
 
-constexpr std::size_t kMostLookedAt = 64;
+constexpr std::size_t kMostLookedAt = 256;
 
 class TreeScheduler {
 public:
-    TreeScheduler(const Problem& problem, const Routes& routes)
+    TreeScheduler(const Problem& problem, const Routes& routes, const Turns* turns)
         : problem_(problem),
           routes_(routes),
+          turns_(turns),
           waiting_(problem.links.size()),
           to_come_(problem.links.size(), 0) {
         free_at_ = problem.free_from;
@@ -84,6 +85,7 @@ private:
 
     Picoseconds urgency_of(std::uint32_t hop) const {
         Picoseconds most = left_[hop];
+        if (turns_ != nullptr) return most - (*turns_)[routes_[hop].chunk];
         for (std::uint32_t i = child_begin_[hop]; i < child_begin_[hop + 1]; ++i)
             most = std::max(most, left_[children_[i]] + to_come_[routes_[children_[i]].link]);
         return most;
@@ -91,7 +93,7 @@ private:
 
     std::uint32_t take_first(std::vector<std::uint32_t>& waiting) {
         std::size_t best = 0;
-        Picoseconds most = -1;
+        Picoseconds most = -kNever;
         for (std::size_t i = 0; i < std::min(waiting.size(), kMostLookedAt); ++i) {
             const Picoseconds urgency = urgency_of(waiting[i]);
             if (urgency > most) {
@@ -107,6 +109,7 @@ private:
 
     const Problem& problem_;
     const Routes& routes_;
+    const Turns* turns_;
     std::vector<std::vector<std::uint32_t>> waiting_;  ///< per link: hops
     std::vector<Picoseconds> to_come_;  ///< per link: for how long what is not there yet will hold it
     std::vector<Picoseconds> left_, free_at_;
@@ -117,9 +120,9 @@ private:
 
 }  // namespace
 
-Sends schedule_trees(const Problem& problem, const Routes& routes, Picoseconds limit,
+Sends schedule_trees(const Problem& problem, const Routes& routes, const Turns* turns, Picoseconds limit,
                      const Checkpoint& checkpoint) {
-    return TreeScheduler(problem, routes).run(limit, checkpoint);
+    return TreeScheduler(problem, routes, turns).run(limit, checkpoint);
 }
 
 }  // namespace dse::synthesis

@@ -60,41 +60,46 @@ std::vector<std::uint32_t> first_ways(const Problem& problem, std::uint32_t root
     return tree;
 }
 
-/// Each tree carries as many chunks of its root as it has copies; trees take turns.
-Routes routes_along(const Problem& problem, const std::vector<LinkTree>& trees) {
+struct Dealt {
+    Routes routes;
+    Turns turns;
+};
+
+/// Each tree carries as many chunks of its root as it has copies, spread evenly over `time`.
+Dealt dealt_to(const Problem& problem, const std::vector<LinkTree>& trees, Picoseconds time) {
     std::vector<std::vector<std::uint32_t>> chunks(problem.nodes);
     for (const Holding& held : problem.holdings) chunks[held.node].push_back(held.chunk);
-    std::vector<Amount> left;
-    for (const LinkTree& tree : trees) left.push_back(tree.copies);
-    std::vector<std::uint32_t> dealt(problem.nodes, 0), hop_to(problem.nodes);
-    Routes routes;
-    for (bool any = true; any;) {
-        any = false;
-        for (std::size_t t = 0; t < trees.size(); ++t) {
-            if (left[t] == 0) continue;
-            any |= --left[t] > 0;
-            const LinkTree& tree = trees[t];
-            const std::uint32_t chunk = chunks[tree.root][dealt[tree.root]++];
+    std::vector<std::uint32_t> hop_to(problem.nodes);
+    Dealt dealt;
+    dealt.turns.assign(problem.chunks, 0);
+    for (const LinkTree& tree : trees) {
+        for (Amount i = 0; i < tree.copies; ++i) {
+            const std::uint32_t chunk = chunks[tree.root].back();
+            chunks[tree.root].pop_back();
+            dealt.turns[chunk] = (time / tree.copies) * i + time / tree.copies / 2;
             hop_to[tree.root] = kHeld;
             for (const std::uint32_t l : tree.links) {
                 const Link& link = problem.links[l];
                 const std::uint32_t before = hop_to[link.from];
-                hop_to[link.to] = static_cast<std::uint32_t>(routes.size());
-                routes.push_back({l, chunk, before, 0});
+                hop_to[link.to] = static_cast<std::uint32_t>(dealt.routes.size());
+                dealt.routes.push_back({l, chunk, before, 0});
             }
         }
     }
-    return routes;
+    return dealt;
 }
 
-/// The better of two orders.
-Sends sends_along(const Problem& problem, const std::vector<LinkTree>& trees, Picoseconds limit,
-                  Random& random, const Checkpoint& checkpoint) {
-    const Routes routes = routes_along(problem, trees);
-    Sends fed = schedule_trees(problem, routes, limit, checkpoint);
-    const Picoseconds to_beat = std::min(limit, fed.time);
-    Sends longest_first = schedule_routes(problem, routes, 0, random, to_beat, checkpoint);
-    return longest_first.time < to_beat ? longest_first : fed;
+/// The best of three orders.
+Sends sends_along(const Problem& problem, const Dealt& dealt, Picoseconds limit, Random& random,
+                  const Checkpoint& checkpoint) {
+    Sends best = schedule_trees(problem, dealt.routes, nullptr, limit, checkpoint);
+    for (const bool in_turns : {true, false}) {
+        const Picoseconds to_beat = std::min(limit, best.time);
+        Sends other = in_turns ? schedule_trees(problem, dealt.routes, &dealt.turns, to_beat, checkpoint)
+                               : schedule_routes(problem, dealt.routes, 0, random, to_beat, checkpoint);
+        if (other.time < to_beat) best = std::move(other);
+    }
+    return best;
 }
 
 FlowBound flow_bound_of(const Problem& problem, const Checkpoint& checkpoint) {
@@ -150,7 +155,7 @@ TreesFound search_trees(const Problem& problem, const Effort& effort, const Chec
                 "topology: no trees were found that pass by its switches; take another "
                 "synthesizer, such as synthesizer=restarts");
         if (!trees) return std::nullopt;
-        Sends sends = sends_along(problem, *trees, limit, random, checkpoint);
+        Sends sends = sends_along(problem, dealt_to(problem, *trees, time), limit, random, checkpoint);
         if (sends.time >= limit) return std::nullopt;
         result.packed_for = time;
         result.trees = static_cast<std::uint32_t>(trees->size());
