@@ -2,6 +2,7 @@
 #include "collectives/synthesis/tree_schedule.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "collectives/synthesis/calendar.hpp"
 
@@ -9,7 +10,7 @@ namespace dse::synthesis {
 
 namespace {
 
-constexpr std::size_t kMostLookedAt = 256;
+constexpr std::size_t kMostLookedAt = 64;
 
 class TreeScheduler {
 public:
@@ -56,6 +57,8 @@ public:
     }
 
 private:
+    using Waiting = std::pair<Picoseconds, std::uint32_t>;  // urgency by turns, hop
+
     void measure_ways() {
         left_.assign(routes_.size(), 0);
         for (std::size_t h = routes_.size(); h-- > 0;) {
@@ -80,29 +83,34 @@ private:
     void join(std::uint32_t hop) {
         const std::uint32_t link = routes_[hop].link;
         to_come_[link] -= problem_.links[link].held;
-        waiting_[link].push_back(hop);
+        std::vector<Waiting>& waiting = waiting_[link];
+        waiting.emplace_back(turns_ == nullptr ? 0 : left_[hop] - (*turns_)[routes_[hop].chunk], hop);
+        if (turns_ != nullptr) std::push_heap(waiting.begin(), waiting.end());
     }
 
     Picoseconds urgency_of(std::uint32_t hop) const {
         Picoseconds most = left_[hop];
-        if (turns_ != nullptr) return most - (*turns_)[routes_[hop].chunk];
         for (std::uint32_t i = child_begin_[hop]; i < child_begin_[hop + 1]; ++i)
             most = std::max(most, left_[children_[i]] + to_come_[routes_[children_[i]].link]);
         return most;
     }
 
-    std::uint32_t take_first(std::vector<std::uint32_t>& waiting) {
-        std::size_t best = 0;
-        Picoseconds most = -kNever;
-        for (std::size_t i = 0; i < std::min(waiting.size(), kMostLookedAt); ++i) {
-            const Picoseconds urgency = urgency_of(waiting[i]);
-            if (urgency > most) {
+    std::uint32_t take_first(std::vector<Waiting>& waiting) const {
+        if (turns_ != nullptr) {
+            std::pop_heap(waiting.begin(), waiting.end());
+        } else {
+            // What is urgent changes with what comes to other links.
+            std::size_t best = 0;
+            Picoseconds most = -1;
+            for (std::size_t i = 0; i < std::min(waiting.size(), kMostLookedAt); ++i) {
+                const Picoseconds urgency = urgency_of(waiting[i].second);
+                if (urgency <= most) continue;
                 most = urgency;
                 best = i;
             }
+            std::swap(waiting[best], waiting.back());
         }
-        const std::uint32_t hop = waiting[best];
-        waiting[best] = waiting.back();
+        const std::uint32_t hop = waiting.back().second;
         waiting.pop_back();
         return hop;
     }
@@ -110,7 +118,7 @@ private:
     const Problem& problem_;
     const Routes& routes_;
     const Turns* turns_;
-    std::vector<std::vector<std::uint32_t>> waiting_;  ///< per link: hops
+    std::vector<std::vector<Waiting>> waiting_;  ///< per link
     std::vector<Picoseconds> to_come_;  ///< per link: for how long what is not there yet will hold it
     std::vector<Picoseconds> left_, free_at_;
     std::vector<std::uint32_t> child_begin_, children_;
