@@ -19,6 +19,7 @@ try:
     from dse._solvers import WalkResult as WalkResult
     from dse._solvers import deliveries_needed as deliveries_needed
     from dse._solvers import entry_bounds as entry_bounds
+    from dse._solvers import flow_time as flow_time
     from dse._solvers import justified_starts as justified_starts
     from dse._solvers import play_messages as play_messages
     from dse._solvers import search_beam as search_beam
@@ -27,6 +28,8 @@ try:
     from dse._solvers import search_plans_in_time as search_plans_in_time
     from dse._solvers import search_restarts as search_restarts
     from dse._solvers import search_sums as search_sums
+    from dse._solvers import search_trees as search_trees
+    from dse._solvers import short_set as short_set
     from dse._solvers import walk_plans as walk_plans
 except ModuleNotFoundError as error:
     raise InputError(

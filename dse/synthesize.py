@@ -25,6 +25,7 @@ from dse.signals import putting_away
 
 if TYPE_CHECKING:
     from dse.collectives.problem import Problem
+    from dse.collectives.splits import Split
 
 KEYS = {**NETWORK_KEYS, **PROBLEM_KEYS, **SEARCH_KEYS, **ROBUST_KEYS, **OUTPUT_KEYS}
 # Each with whether a value follows.
@@ -86,6 +87,7 @@ def _synthesize(arguments: Arguments) -> int:
     from dse.collectives.runs import ProgressBar, stoppable
     from dse.collectives.search_settings import effort_of, synthesizer_of
     from dse.collectives.settings import network_of, problem_of
+    from dse.collectives.splits import best_split, is_asked, problem_of_split
     from dse.collectives.summary import summary, summary_text
     from dse.collectives.synthesis import synthesize
     from dse.collectives.ways import require_ways
@@ -97,7 +99,11 @@ def _synthesize(arguments: Arguments) -> int:
     synthesizer, effort = synthesizer_of(values), effort_of(values)
     overrides = arguments.overrides
     network = network_of(values, (lambda: system_from_overrides(overrides)) if overrides else None)
-    problem, size = problem_of(network, values, may_stay_base=True)
+    is_split = is_asked(values)
+    if is_split:
+        problem, size = problem_of_split(network, values, 1)
+    else:
+        problem, size = problem_of(network, values, may_stay_base=True)
     require_ways(problem)
     _check_listed(problem, values)
     failure, draws = failure_of(problem, values), draws_of(values)
@@ -108,8 +114,14 @@ def _synthesize(arguments: Arguments) -> int:
     effort = replace(effort, cancellation=cancellation)
     bar = ProgressBar(problem, effort)
 
+    split: list[Split] = []
+
     def work() -> Robust:
-        result = synthesize(problem, synthesizer, bar.attached(effort))
+        if is_split:
+            split.append(best_split(network, values, synthesizer, bar.attached(effort)))
+            result = split[0].result
+        else:
+            result = synthesize(problem, synthesizer, bar.attached(effort))
         if cancellation.is_cancelled:
             return Robust(result)
         try:
@@ -121,8 +133,12 @@ def _synthesize(arguments: Arguments) -> int:
         found, was_cancelled = stoppable(work, cancellation)
     finally:
         bar.close()
-    result = found.result
+    result, rows = found.result, list(found.rows)
+    size = split[0].size if split else size
     data = {**summary(result, network, size), "checked": checked(result.schedule), **found.data}
+    if split:
+        data["split"] = split[0].data()
+        rows.insert(0, split[0].row())
     notes = [f"interrupted after {result.trials} runs: this is the best so far"] if was_cancelled else []
     if was_cancelled and (failure or draws) and not found.data:
         notes.append("what fails or varies was not looked at")
@@ -130,7 +146,7 @@ def _synthesize(arguments: Arguments) -> int:
         notes.append(f"operation_bytes does not divide: {size.padding_bytes} bytes of padding are sent too")
     if "--verbose" in arguments.options:
         notes.append(result.why)
-    _print(data, values.get("format", "table"), summary_text(data, found.rows))
+    _print(data, values.get("format", "table"), summary_text(data, rows))
     if folder is not None:
         write_folder(folder, result.schedule, network, data, exports)
         write_repaired(folder, found.repaired, data.get("failures", {}))

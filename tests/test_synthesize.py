@@ -146,6 +146,29 @@ def test_sizes_that_do_not_divide_are_rounded_up_and_reported(ring: Path) -> Non
     assert done.err == "note: operation_bytes does not divide: 3 bytes of padding are sent too\n"
 
 
+def test_the_number_of_chunks_is_chosen_by_the_time_of_all(tmp_path: Path) -> None:
+    """A broadcast over a line of four: few chunks fill it slowly, many pay the latency often."""
+    line = "\n".join(
+        ["4", HEADER, *(f"{a},{b},500,50" for i in range(3) for a, b in ((i, i + 1), (i + 1, i)))]
+    )
+    (tmp_path / "line.csv").write_text(f"{line}\n")
+    keys = ("topology=line.csv", "collective=broadcast", "operation_bytes=1MiB", "trials=2")
+    found = json.loads(
+        run_ok("synthesize", *keys, "chunks_per_npu=auto", "format=json", "-o", "out", cwd=tmp_path).out
+    )
+    # k chunks take k + 2 steps of 500 ns and 1 MiB / k at 50 bytes a ns, so that 8 beat 4 and 16.
+    times = {int(k): time_ps for k, time_ps in found["split"]["times_ps"].items()}
+    assert times[4] == 6 * (500_000 + 5_242_880)
+    assert times[8] == found["time_ps"] == 10 * (500_000 + 2_621_440)
+    assert found["split"]["chunks_per_npu"] == found["chunks_per_npu"] == 8
+    assert "no schedule takes less" in found["split"]["left_out"]["64"]
+    assert run_ok("schedule", "out", cwd=tmp_path)
+    for k in (4, 16):
+        one = json.loads(run_ok("synthesize", *keys, f"chunks_per_npu={k}", "format=json", cwd=tmp_path).out)
+        assert one["time_ps"] > found["time_ps"]
+        assert "split" not in one
+
+
 def test_own_conditions_are_read_from_json(ring: Path) -> None:
     own = ring.parent / "own.json"
     conditions = {"preconditions": {"0": [0, 1]}, "postconditions": {"2": [0], "1": [1]}}
@@ -177,6 +200,22 @@ def test_own_conditions_are_read_from_json(ring: Path) -> None:
             "chunks_per_npu is 1000000000, which makes 4000000000",
         ),
         (("topology=ring.csv", "chunks_per_npu=0"), "chunks_per_npu is '0'; it must be a whole number, 1 to"),
+        (
+            ("topology=ring.csv", "chunks_per_npu=auto"),
+            "chunks_per_npu is 'auto', which cuts the bytes of the operation; write operation_bytes=BYTES",
+        ),
+        (
+            ("topology=ring.csv", "chunks_per_npu=auto", "chunk_bytes=1", "operation_bytes=4"),
+            "chunk_bytes=1 has no effect with operation",
+        ),
+        (
+            ("topology=ring.csv", "chunks_per_npu=auto", "collective=own.json"),
+            "chunks_per_npu=auto has no effect with a collective of your own",
+        ),
+        (
+            ("topology=ring.csv", "collective=scatter", "synthesizer=trees"),
+            "synthesizer is trees, but not every NPU gets all chunks of scatter",
+        ),
         (("topology=ring.csv", "chunk_bytes=0"), "chunk_bytes is '0'; it must be a number of bytes above 0"),
         (("topology=ring.csv", "chunk_bytes=1e9"), "chunk_bytes is '1e9'; it must be a number of bytes"),
         (

@@ -172,8 +172,8 @@ def test_what_cannot_be_asked_is_one_line(arguments: tuple[str, ...], message: s
     assert message in refused(RING, *arguments)
 
 
-def test_trees_are_no_synthesizer() -> None:
-    assert "synthesizer is 'trees'; allowed are auto" in refused(RING, "synthesizer=trees")
+def test_an_unknown_synthesizer_is_refused() -> None:
+    assert "synthesizer is 'forest'; allowed are auto" in refused(RING, "synthesizer=forest")
 
 
 def test_a_torus_of_more_than_2_to_the_28_deliveries_is_solved_by_symmetry_and_stays_a_base(

@@ -19,7 +19,8 @@ PROBLEM_KEYS = {
     "collective": "all_gather (default), broadcast, scatter, gather, all_to_all, reduce, reduce_scatter, "
     "all_reduce, or a JSON file of pre- and postconditions",
     "root": "of broadcast, scatter, gather, reduce (default 0); scatter_3 says it too",
-    "chunks_per_npu": "chunks that an NPU has at first; of broadcast and reduce: in all (default 1)",
+    "chunks_per_npu": "chunks that an NPU has at first; of broadcast and reduce: in all (default 1); "
+    "auto cuts operation_bytes into as many as take least time",
     "chunk_bytes": "bytes of a chunk (default 1048576)",
     "operation_bytes": "instead: bytes of the operation as a training simulator means it; rounded up",
     "gb": "a GB/s is 1e9 (default) or gib = 2^30 bytes per second (default of a system)",
@@ -27,7 +28,7 @@ PROBLEM_KEYS = {
     "clock": "times are floored to ps (default) or ns",
 }
 SEARCH_KEYS = {
-    "synthesizer": "auto (default), greedy, arrival, restarts, beam, exact, symmetric, improve",
+    "synthesizer": "auto (default), greedy, arrival, restarts, beam, exact, symmetric, improve, trees",
     "trials": "runs of a search at most (default 20)",
     "time_limit_s": "seconds after which the best so far is the answer (default: none)",
     "seed": "of everything random (default 0)",

@@ -96,19 +96,17 @@ def synthesize(
     if made.proven_ps > strongest and problem.collective.name != "all_reduce":
         bounds = (*bounds, Bound("search", made.proven_ps, (), made.proof))
     cpu_s = time.process_time() - started
-    played = fixed_algorithms(problem, dimensions) if compare else None
-    return Result(
-        made.schedule,
-        made.synthesizer,
-        made.why,
-        made.trials,
-        effort.seed,
-        cpu_s,
-        bounds,
-        barrier_ps,
-        {name: schedule.time_ps for name, schedule in played.schedules.items()} if played else {},
-        played.left_out if played else {},
+    result = Result(
+        made.schedule, made.synthesizer, made.why, made.trials, effort.seed, cpu_s, bounds, barrier_ps
     )
+    return with_fixed(result, dimensions) if compare else result
+
+
+def with_fixed(result: Result, dimensions: tuple[int, ...] | None = None) -> Result:
+    """Return a result with the times of the fixed algorithms on its links; see `synthesize`."""
+    played = fixed_algorithms(result.schedule.problem, dimensions)
+    times_ps = {name: schedule.time_ps for name, schedule in played.schedules.items()}
+    return replace(result, fixed=times_ps, left_out=played.left_out)
 
 
 def made_by(problem: Problem, maker: Synthesizer, effort: Effort) -> tuple[Synthesis, int | None]:

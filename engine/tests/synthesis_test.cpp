@@ -1,4 +1,5 @@
-// Searches for schedules: runs in rounds are those of the event loop, to the last send.
+// Searches for schedules: runs in rounds are those of the event loop, to the last send; trees are packed into
+// flows.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -6,6 +7,7 @@
 
 #include "collectives/synthesis/greedy.hpp"
 #include "collectives/synthesis/rounds.hpp"
+#include "collectives/synthesis/trees.hpp"
 #include "core/error.hpp"
 #include "tests/check.hpp"
 
@@ -112,11 +114,42 @@ void test_only_what_is_alike_goes_in_rounds() {
     CHECK(!changed([](Problem& it) { it.npus = 4; }));  // the fifth node is a switch
 }
 
+/// By the time of flows there are trees for all chunks, a tick before there are none.
+void test_trees_are_packed_into_what_flows_take() {
+    const dse::Checkpoint never;
+    int packed = 0;
+    for (std::uint32_t seed = 0; seed < 200; ++seed) {
+        Random random(seed);
+        const Problem problem = all_gather(random, 2 + random.below(8), 1 + random.below(6), false);
+        const std::vector<Picoseconds> at_once(problem.nodes, 0);
+        const Supply supply = tracks_of(problem, 0).supply;
+        const FlowBound bound =
+            least_time_of_flows(problem.nodes, problem.links, at_once, at_once, supply, 0, never);
+        if (bound.time == kNever) continue;
+        const auto trees = link_trees(problem, bound.time, 0.3, random, never);
+        CHECK(trees.has_value());
+        CHECK(!link_trees(problem, bound.time - 1, 0.3, random, never));
+        if (!trees) continue;
+        ++packed;
+        Amount copies = 0;
+        std::vector<Amount> load(problem.links.size(), 0);
+        for (const LinkTree& tree : *trees) {
+            CHECK(tree.links.size() == problem.npus - 1);
+            copies += tree.copies;
+            for (const std::uint32_t link : tree.links) load[link] += tree.copies;
+        }
+        CHECK(copies == problem.chunks);
+        for (const Amount sends : load) CHECK(sends <= bound.time / kRound);
+    }
+    CHECK(packed > 100);
+}
+
 }  // namespace
 
 int main() try {
     test_rounds_are_the_event_loop();
     test_only_what_is_alike_goes_in_rounds();
+    test_trees_are_packed_into_what_flows_take();
     std::printf("%d failures\n", failures);
     return failures == 0 ? 0 : 1;
 } catch (const std::exception& error) {

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import gcd
+from typing import TYPE_CHECKING
 
 from dse.collectives.bounds.basic import all_sends_bound, distance_bound, node_bounds
 from dse.collectives.bounds.bound import NEVER, NONE, Bound
 from dse.collectives.bounds.crossings import crossings_bound
+from dse.collectives.bounds.flows import flow_bound
 from dse.collectives.bounds.needs import BACKWARDS
 from dse.collectives.bounds.sets import MOST_NODES_OF_ALL_SETS, sets_of
 from dse.collectives.bounds.symmetric import symmetric_bounds
@@ -16,13 +18,17 @@ from dse.collectives.bounds.view import View
 from dse.collectives.bounds.windows import set_bounds
 from dse.collectives.problem import MIRRORED, Problem
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 __all__ = ["Bound", "best_bound", "lower_bounds"]
 
 
 def lower_bounds(problem: Problem) -> tuple[Bound, ...]:
-    """Return the strongest bound of each name: ingress, egress, distance, all_sends, crossings, cut and
-    entry_window.
+    """Return the strongest bound of each name.
 
+    Names are ingress, egress, distance, all_sends, crossings, max_flow, cut and entry_window.
     A name is missing where it says nothing. Reduce-scatter and reduce are judged as the all-gather and the
     broadcast that they are backwards: what a full sum is made of is a tree of messages, each contribution
     once, which run backwards brings a chunk from the sum's place to every contributor.
@@ -49,22 +55,38 @@ def best_bound(problem: Problem) -> Bound:
 def _all_bounds(problem: Problem) -> Iterator[Bound]:
     view = View(problem)
     nodes = list(node_bounds(view))
-    yield from nodes
-    yield from distance_bound(view)
-    yield from all_sends_bound(view)
-    yield from crossings_bound(view)
+    simple = [*nodes, *distance_bound(view), *all_sends_bound(view), *crossings_bound(view)]
+    yield from simple
+    known_ps = max((bound.time_ps for bound in simple if bound.time_ps < NEVER), default=0)
+    flows = list(flow_bound(view, known_ps))
+    yield from flows
     if view.group is not None and problem.graph.nodes > MOST_NODES_OF_ALL_SETS:
         yield from symmetric_bounds(view, view.group)
+        if flows:
+            yield from set_bounds(view, _masks(view, flows))
         return
     centers = [bound.nodes[0] for bound in nodes]
-    yield from _bounds_of_sets(view, centers[:1])
+    yield from _bounds_of_sets(view, centers[:1], flows)
     if problem.collective.name in BACKWARDS:
-        yield from map(_turned, _bounds_of_sets(View(_backwards(problem)), centers[1:]))
+        back = View(_backwards(problem))
+        flows = list(flow_bound(back, known_ps))
+        yield from map(_turned, flows)
+        yield from map(_turned, _bounds_of_sets(back, centers[1:], flows))
 
 
-def _bounds_of_sets(view: View, centers: Iterable[int]) -> Iterator[Bound]:
+def _bounds_of_sets(view: View, centers: Iterable[int], flows: Iterable[Bound]) -> Iterator[Bound]:
+    """Bounds of sets round centers; those that flows found are looked at with all others."""
+    found = list(_masks(view, flows))
     for center in centers:
-        yield from set_bounds(view, sets_of(view, center))
+        yield from set_bounds(view, (*found, *sets_of(view, center)))
+
+
+def _masks(view: View, flows: Iterable[Bound]) -> Iterator[NDArray[np.bool_]]:
+    import numpy as np
+
+    numbers = np.arange(view.problem.graph.nodes)
+    for bound in flows:
+        yield np.isin(numbers, bound.nodes)
 
 
 def _turned(bound: Bound) -> Bound:

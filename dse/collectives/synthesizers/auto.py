@@ -27,6 +27,10 @@ _SECONDS_EXACT = 10.0
 # Of large neighbourhoods, each of the steps of all trials; and the sends times steps of them, a second.
 _MOST_ROUNDS = 10
 _MOVES = 20_000_000
+# Trees are packed where the holders have so many chunks each, as their depth counts once, not per chunk;
+# a packing costs about a flow for each pair of NPUs, which looks at every link.
+_CHUNKS_FOR_TREES = 4
+_LINKS_OF_PACKINGS = 200_000_000
 
 
 @dataclass
@@ -67,13 +71,14 @@ class _Best:
         mark = "" if is_better else ", no better"
         self.story += f"{'; ' if self.story else ''}{words}: {schedule.time_ps} ps{mark}"
 
-    def run(self, name: str, problem: Problem, words: str) -> None:
+    def run(self, name: str, problem: Problem, words: str, trials: int | None = None) -> None:
         """Run a synthesizer where it applies, if nothing is good enough yet."""
         maker = make_synthesizer(name)
         if self.is_enough or maker.obstacle(problem):
             return
+        effort = replace(self.effort, time_limit_s=self.time_left(), trials=trials or self.effort.trials)
         try:
-            made = maker.synthesize(problem, replace(self.effort, time_limit_s=self.time_left()))
+            made = maker.synthesize(problem, effort)
         except InputError:
             if self.schedule is None:
                 raise
@@ -115,8 +120,9 @@ class Auto(Synthesizer):
     """Runs what fits a problem, the cheapest first, until a bound is met; keeps the best and says why.
 
     Symmetric trees where the links have translations, restarts of the greedy searches, the fixed algorithms,
-    an improvement of large neighbourhoods, and an exact search where the problem is small. Without a time
-    limit that ends after ten seconds, all else after so many trials.
+    an improvement of large neighbourhoods, trees packed for the best bandwidth where there are many chunks,
+    and an exact search where the problem is small. Without a time limit that ends after ten seconds, all else
+    after so many trials.
     """
 
     name = "auto"
@@ -133,6 +139,8 @@ class Auto(Synthesizer):
             self._try_fixed(problem, best)
         places = problem.graph.npus * problem.collective.chunks
         if places <= _MOST_PLACES_IMPROVED and best.schedule is not None and not best.is_enough:
+            _improve(problem, best, best.schedule)
+        if _pack_trees(problem, best) and places <= _MOST_PLACES_IMPROVED and best.schedule is not None:
             _improve(problem, best, best.schedule)
         if places <= _MOST_PLACES_EXACT:
             best.run_exact(problem)
@@ -165,6 +173,20 @@ class Auto(Synthesizer):
             else:
                 schedule = tightened(without_waste(schedule))
             best.take(schedule, f"fixed {name}", f"the best fixed algorithm, {name}")
+
+
+def _pack_trees(problem: Problem, best: _Best) -> bool:
+    """Pack trees where there are so many chunks that the bandwidth of links counts more than the depth.
+
+    Return whether they are the best so far, but may be better.
+    """
+    each, graph = problem.collective.chunks_per_npu, problem.graph
+    trials = min(best.effort.trials, _LINKS_OF_PACKINGS // max(1, graph.npus**2 * len(graph)))
+    if each >= _CHUNKS_FOR_TREES and trials:
+        whose = "the root has" if problem.collective.name == "broadcast" else "each NPU has"
+        words = f"trees packed for the best bandwidth, {trials} packings, as {whose} {each} chunks"
+        best.run("trees", problem, words, trials)
+    return best.synthesizer == "trees" and not best.is_enough
 
 
 def _improve(problem: Problem, best: _Best, start: Schedule) -> None:

@@ -17,6 +17,7 @@ SYNTHESIZERS = Choices(
         "beam": f"{_HOME}.beam:Beam",
         "exact": f"{_HOME}.exact:Exact",
         "symmetric": f"{_HOME}.symmetric:Symmetric",
+        "trees": f"{_HOME}.trees:Trees",
         "improve": f"{_HOME}.improve:Improve",
     },
 )

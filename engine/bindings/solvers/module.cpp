@@ -12,6 +12,7 @@ NB_MODULE(_solvers, m) {
     bind_synthesis_search(m);
     bind_synthesis_fixed(m);
     bind_synthesis_bounds(m);
+    bind_synthesis_trees(m);
     bind_planner(m);
     bind_planner_exact(m);
     bind_planner_walk(m);

@@ -11,3 +11,4 @@ void bind_synthesis(nanobind::module_& m);
 void bind_synthesis_search(nanobind::module_& m);
 void bind_synthesis_fixed(nanobind::module_& m);
 void bind_synthesis_bounds(nanobind::module_& m);
+void bind_synthesis_trees(nanobind::module_& m);

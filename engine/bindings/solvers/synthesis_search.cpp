@@ -13,6 +13,7 @@
 #include "collectives/synthesis/improve.hpp"
 #include "collectives/synthesis/restarts.hpp"
 #include "collectives/synthesis/sums.hpp"
+#include "collectives/synthesis/trees.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -148,4 +149,17 @@ void bind_synthesis_search(nb::module_& m) {
         },
         "problem"_a, "link"_a, "chunk"_a, "start_ps"_a, "reduce"_a, "seed"_a, "trials"_a, "enough_ps"_a,
         "cancellation"_a.none());
+    m.def(
+        "search_trees",
+        [](const Problem& problem, std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,
+           const dse::Cancellation* cancellation, const nb::object& report) {
+            TreesFound trees;
+            auto [columns, runs] = found_by(seed, trials, enough_ps, cancellation, report,
+                                            [&](const Effort& effort, const dse::Checkpoint& checkpoint) {
+                                                trees = search_trees(problem, effort, checkpoint);
+                                                return std::move(trees.found);
+                                            });
+            return std::tuple(columns, runs, trees.flow_time, trees.packed_for, trees.trees);
+        },
+        "problem"_a, "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none(), "report"_a.none());
 }

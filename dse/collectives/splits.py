@@ -1,0 +1,128 @@
+"""Into how many chunks a collective of given bytes is best cut: each number tried, the least time wins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dse.collectives.bounds import best_bound
+from dse.collectives.problem import Problem
+from dse.collectives.settings import Network, Size, Values, problem_of
+from dse.collectives.synthesis import Result, synthesize, with_fixed
+from dse.collectives.synthesizers.base import Effort, Synthesizer
+from dse.errors import InputError
+from dse.units import format_duration_ns
+
+AUTO = "auto"
+NUMBERS = (1, 2, 4, 8, 16, 32, 64)
+# More chunks in all than these take minutes a number.
+MOST_DELIVERIES = 2_000_000
+
+
+@dataclass(frozen=True)
+class Split:
+    """The best result of all numbers of chunks an NPU, its sizes, the times, and why a number has none."""
+
+    result: Result
+    size: Size
+    times_ps: Mapping[int, int]
+    left_out: Mapping[int, str] = field(default_factory=dict)
+
+    def data(self) -> dict[str, Any]:
+        """Return the object `split` of a summary."""
+        return {
+            "chunks_per_npu": self.result.schedule.problem.collective.chunks_per_npu,
+            "times_ps": {str(number): time_ps for number, time_ps in self.times_ps.items()},
+            "left_out": {str(number): why for number, why in self.left_out.items()},
+        }
+
+    def row(self) -> tuple[str, str]:
+        """Return the row of a table."""
+        best = self.result.schedule.problem.collective.chunks_per_npu
+        times = ", ".join(
+            f"{number}: {format_duration_ns(time_ps / 1000)}" for number, time_ps in self.times_ps.items()
+        )
+        return "split", f"{best} chunks an NPU, of {times}"
+
+
+def is_asked(values: Values) -> bool:
+    """Whether the number of chunks is to be chosen.
+
+    Raises:
+        InputError: it is, but the bytes to be cut are not given.
+    """
+    if values.get("chunks_per_npu") != AUTO or values.get("collective", "").endswith(".json"):
+        return False
+    if "operation_bytes" not in values:
+        raise InputError(
+            "chunks_per_npu is 'auto', which cuts the bytes of the operation; write operation_bytes=BYTES "
+            "too, or a number of chunks"
+        )
+    return True
+
+
+def problem_of_split(network: Network, values: Values, chunks_per_npu: int) -> tuple[Problem, Size]:
+    """Return the problem with a number of chunks in place of `auto`; see problem_of."""
+    return problem_of(network, {**values, "chunks_per_npu": str(chunks_per_npu)})
+
+
+def best_split(
+    network: Network,
+    values: Values,
+    synthesizer: Synthesizer,
+    effort: Effort,
+) -> Split:
+    """Synthesize with each number of `NUMBERS` and return the fastest; of equal ones the fewest chunks.
+
+    A number is left out if its bound is no less than the best time so far, or if it has too many or too
+    small chunks. Of a time limit each number gets its share of what is left.
+
+    Raises:
+        InputError: the synthesizer cannot take the problem, or there is no way for a chunk.
+    """
+    ends = None if effort.time_limit_s is None else time.monotonic() + effort.time_limit_s
+    best: tuple[Result, Size] | None = None
+    times_ps: dict[int, int] = {}
+    left_out: dict[int, str] = {}
+    cpu_s, trials = 0.0, 0
+    for place, number in enumerate(NUMBERS):
+        if best is not None and effort.cancellation is not None and effort.cancellation.is_cancelled:
+            left_out[number] = "interrupted"
+            continue
+        try:
+            problem, size = problem_of_split(network, values, number)
+        except InputError as error:
+            if best is None:
+                raise
+            left_out[number] = str(error)
+            continue
+        why = _obstacle(problem, size, best[0].time_ps if best else None)
+        if why:
+            left_out[number] = why
+            continue
+        left_s = None if ends is None else max(0.1, (ends - time.monotonic()) / (len(NUMBERS) - place))
+        result = synthesize(problem, synthesizer, replace(effort, time_limit_s=left_s), compare=False)
+        cpu_s, trials = cpu_s + result.cpu_s, trials + result.trials
+        times_ps[number] = result.time_ps
+        if best is None or result.time_ps < best[0].time_ps:
+            best = result, size
+    assert best is not None
+    result = replace(best[0], cpu_s=cpu_s, trials=trials)
+    return Split(with_fixed(result), best[1], times_ps, left_out)
+
+
+def _obstacle(problem: Problem, size: Size, best_ps: int | None) -> str:
+    """Why a number of chunks need not be tried; nothing for the first."""
+    if best_ps is None:
+        return ""
+    deliveries = problem.collective.chunks * problem.graph.npus
+    if deliveries > MOST_DELIVERIES:
+        return f"{deliveries} deliveries are more than {MOST_DELIVERIES}"
+    if size.chunk_bytes == 1 and size.padding_bytes:
+        return "chunks of less than a byte"
+    bound_ps = best_bound(problem).time_ps
+    if bound_ps >= best_ps:
+        return f"no schedule takes less than {bound_ps} ps"
+    return ""
