@@ -157,7 +157,7 @@ def test_layers_that_do_not_match_are_refused(inputs: Path, tmp_path: Path) -> N
         ),
         (
             ("cluster=four_generations_4k", "model=tiny", "simulate=2"),
-            "simulate=2: plans of 4,096 GPUs cannot be simulated: a graph of 4096 NPUs and 5637 devices is too",
+            "simulate=2: plans of 4,096 GPUs cannot be simulated: a graph of 4096 NPUs and 5637 devices",
         ),
         (("grow", "cluster=a100_v100", "model=tiny", "timeline=x.json"), "unknown key timeline"),
         (("fail", "cluster=a100_v100", "model=tiny", "prices=[A100:1]"), "unknown key prices"),
