@@ -1,4 +1,4 @@
-"""Proven lower bounds on the latency of a forward pass: ways through the graph, work, and cuts that are forced."""
+"""Proven lower bounds on the latency of a forward pass: ways, work, and cuts that are forced."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class _Ways:
         """Return what the work of any nodes takes at most, with what is before and after, at such a speed."""
         if len(self._weights) > _MOST_NODES:
             return float(self._weights.sum()) / speed
-        return jackson_ns(self._start, self._weights / speed, self._after)
+        return jackson_ns(self._start.tolist(), (self._weights / speed).tolist(), self._after.tolist())
 
 
 def _forbidden(problem: PartitionProblem) -> Any:
