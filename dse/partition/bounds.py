@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from dse.partition import links
-from dse.partition.objectives.latency import ways_to_the_end
+from dse.partition.latency_bounds import latency_bound
 from dse.partition.problem import PartitionProblem
 from dse.solvers import PARTITION_SLACK
 
 # What rounding may take from a sum, so that a bound is never above the optimum.
 _ROUNDING = 1e-12
+# Of sums along ways and of interrupted work, which are many.
+_LATENCY_ROUNDING = 1e-11
 
 
 def lower_bound(problem: PartitionProblem) -> float:
@@ -157,9 +159,8 @@ def _busiest_bound(problem: PartitionProblem) -> float:
 
 
 def _latency_bound(problem: PartitionProblem) -> float:
-    """Nodes of a path run one after the other, at best on the fastest device."""
-    path = max(ways_to_the_end(problem.graph)) / max(links.speeds(problem.devices))
-    return max(path, _busiest_bound(problem)) * (1 - _ROUNDING)
+    found = max(latency_bound(problem, _components(problem)), _busiest_bound(problem))
+    return found * (1 - _LATENCY_ROUNDING)
 
 
 _BOUNDS: dict[str, Callable[[PartitionProblem], float]] = {

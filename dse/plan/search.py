@@ -42,6 +42,11 @@ def plan(argv: Sequence[str]) -> int:
         raise InputError(
             f"simulate={most} has no effect with format=csv, which has the stages of the best plan"
         )
+    if most or timeline is not None:
+        from dse.planner.simulation.network import require_network
+
+        key = "timeline" if timeline is not None else f"simulate={most}"
+        require_network(asked.problem, key)
 
     def work(solve: Any) -> tuple[PlanResult, Any]:
         result = solve(asked.problem)

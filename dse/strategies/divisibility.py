@@ -18,6 +18,9 @@ class InfeasibleStrategy(InputError):  # noqa: N818 (a status of results, not on
     """No workload exists for this model and strategy; a sweep makes it a row of status `infeasible`."""
 
 
+_PLANS = "; for a cluster of several types of GPUs, dse plan finds stages that differ"
+
+
 def check(model: ModelSpec, strategy: Strategy) -> None:
     """Refuse what is refused under every `workload.divisibility` (workload specification, section 1).
 
@@ -33,7 +36,7 @@ def check(model: ModelSpec, strategy: Strategy) -> None:
         raise InfeasibleStrategy(
             f"{', '.join([f'strategy.{name}={getattr(strategy, name)}' for name in beyond])}: only the "
             "predictor knows that: use the system of a cluster, such as system=dgx_h100, and "
-            "model.fidelity=realistic"
+            f"model.fidelity=realistic{_PLANS if 'stages' in beyond else ''}"
         )
     if model.resolved_repairs.contiguous_stages and strategy.pp > model.num_layers:
         raise InfeasibleStrategy(

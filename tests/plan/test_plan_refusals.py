@@ -151,6 +151,14 @@ def test_layers_that_do_not_match_are_refused(inputs: Path, tmp_path: Path) -> N
         ),
         (("cluster=a100_v100", "model=tiny", "timeline=x.txt"), "it must end in .json or .json.gz"),
         (("cluster=a100_v100", "model=tiny", "timeline=none/x.json"), "the folder none does not exist"),
+        (
+            ("cluster=four_generations_4k", "model=tiny", "timeline=x.json"),
+            "timeline: plans of 4,096 GPUs cannot be simulated: a graph of 4096 NPUs and 5637 devices is too",
+        ),
+        (
+            ("cluster=four_generations_4k", "model=tiny", "simulate=2"),
+            "simulate=2: plans of 4,096 GPUs cannot be simulated: a graph of 4096 NPUs and 5637 devices",
+        ),
         (("grow", "cluster=a100_v100", "model=tiny", "timeline=x.json"), "unknown key timeline"),
         (("fail", "cluster=a100_v100", "model=tiny", "prices=[A100:1]"), "unknown key prices"),
         (("sweep", "study=x", "cluster=a100_v100", "model=tiny", "timeline=x.json"), "unknown key timeline"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +26,10 @@ from dse.planner.planners.anytime import AnytimePlanner
 from dse.planner.planners.exact import ExactPlanner
 from dse.planner.problem import PlanProblem
 from dse.planner.profiles import Profile, ProfileKey, ProfileSet
-from dse.planner.proofs.relaxed import BestPlaces, Region, RelaxedWays
+from dse.planner.proofs.places import BestPlaces
+from dse.planner.proofs.relaxed import RelaxedWays
+from dse.planner.proofs.steps import Region
+from dse.planner.proofs.ways import RelaxedWay, WayMaker
 from dse.planner.reasons import UNPROVEN
 
 
@@ -75,7 +80,9 @@ def test_a_cluster_of_32_gpus_is_planned_with_a_proof() -> None:
     assert check_plan(plan_document(problem, result.best, result.cost, result.certificate)).lines == ()
 
 
-def test_bounds_count_micro_batches_in_flight_and_sending_between_types() -> None:
+def test_bounds_count_micro_batches_in_flight_and_sending_between_types(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     problem = large_problem(hosts_per_type=1, layers=32, gbs=64, hidden=8192, mixed=False)
     result = AnytimePlanner().plan(problem, "strict", Limits(keep=1, gap=0.01))
     assert result.certificate is not None
@@ -85,12 +92,24 @@ def test_bounds_count_micro_batches_in_flight_and_sending_between_types() -> Non
     ways = RelaxedWays(problem, BestPlaces(problem), box["batches"])
     assert result.bound_ms == pytest.approx(13184.577600, rel=1e-9)
     assert ways.bound_ms(region, prices) == pytest.approx(13184.577600, rel=1e-9)
-    ways._flying = np.where(ways._flying >= 1, ways._most, 0)
+    with monkeypatch.context() as changed:
+        changed.setattr(WayMaker, "ways", any_number_in_flight(WayMaker.ways))
+        ways = RelaxedWays(problem, BestPlaces(problem), box["batches"])
     assert ways.bound_ms(region, prices) == pytest.approx(13181.507460, rel=1e-9)
     places = BestPlaces(problem)
     places.across_gbps = dict(places.within_gbps)
     ways = RelaxedWays(problem, places, box["batches"])
     assert ways.bound_ms(region, prices) == pytest.approx(13174.904256, rel=1e-9)
+
+
+def any_number_in_flight(ways: Callable[[WayMaker], Any]) -> Callable[[WayMaker], Any]:
+    """Return the ways with room for as many micro-batches as there are, where one fits."""
+
+    def changed(maker: WayMaker) -> tuple[list[RelaxedWay], list[int]]:
+        made, kinds = ways(maker)
+        return [way._replace(in_flight=np.where(way.in_flight >= 1, np.inf, 0)) for way in made], kinds
+
+    return changed
 
 
 def test_a_wider_gap_ends_the_search_earlier() -> None:

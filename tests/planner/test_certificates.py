@@ -32,7 +32,7 @@ from dse.planner.planners.enumerate import EnumeratePlanner
 from dse.planner.planners.exact import ExactPlanner
 from dse.planner.problem import PlanProblem
 from dse.planner.proofs.duals import covers
-from dse.planner.proofs.relaxed import Region
+from dse.planner.proofs.steps import Region
 
 SEEDS = st.integers(0, 10**9)
 KINDS = st.sampled_from(["compat", "strict", "dual"])

@@ -22,9 +22,8 @@ _MOST_ORDERS = 1 << 16
 _MOST_EFFORT = 64 * EFFORT
 # Sums of a dynamic program over a tree decomposition; seconds, and gigabytes at most.
 _MOST_WORK = 3e8
-# Ideals of a stage, and bytes of all of them: a byte a node.
+# Ideals of a stage; the engine keeps fewer where all of them would need too much memory.
 _MOST_IDEALS = 50_000
-_IDEAL_BYTES = 2e8
 _MOST_IDEAL_NODES = 10_000
 # Pairs of devices times nodes and edges: what each stage would receive from each.
 _MOST_PAIRS = 2e8
@@ -57,9 +56,8 @@ def over_ideals(
     cost = COSTS[problem.objective]
     upper = cost(problem, best) if len(best) else sum(problem.graph.node_weights)
     lower = max(known_bound, lower_bound(problem))
-    most = min(_MOST_IDEALS, int(_IDEAL_BYTES / problem.graph.nodes))
     found, _, bound, _ = task.merged.arrays.ideals_bottleneck(
-        lower, upper, most, max(0.0, min(seconds, _NO_LIMIT_S))
+        lower, upper, _MOST_IDEALS, max(0.0, min(seconds, _NO_LIMIT_S))
     )
     labels = tuple(int(device) for device in found)
     if labels and (not len(best) or cost(problem, labels) < upper):

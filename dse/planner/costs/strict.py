@@ -55,6 +55,8 @@ class StrictRule(PricingRule):
         }
         self._stage_bytes: dict[tuple[int, int], float] = {}
         self._replicas: dict[tuple[object, ...], list[tuple[str, tuple[int, ...]]]] = {}
+        self._link_gbps: dict[tuple[tuple[str, ...], int, int], float] = {}
+        self._reduction_gbps: dict[tuple[tuple[str, ...], int, int, int], float] = {}
 
     def check_shape(self, plan: ClusterPlan) -> None:
         """Also: every layer is in a stage, every stage has one, and all stages are priced."""
@@ -98,13 +100,17 @@ class StrictRule(PricingRule):
         """The hidden states of the largest share, forward and backward."""
         problem, largest = self.problem, max(sum(parts) for _, parts in self.replicas(at))
         sent = float(largest * problem.sequence * problem.hidden * problem.bytes_per_element)
-        gbps = link_gbps(problem, self.ranks(at.types), at.start, at.gpus + at.following)
-        return 2 * sent / (gbps * BYTES_PER_MS)
+        key = (at.types, at.start, at.gpus + at.following)
+        if key not in self._link_gbps:
+            self._link_gbps[key] = link_gbps(problem, self.ranks(at.types), *key[1:])
+        return 2 * sent / (self._link_gbps[key] * BYTES_PER_MS)
 
     def reduction_ms_per_byte(self, at: Placement) -> float:
         """Of a ring over dp > 1 replicas, on the slowest of the groups."""
-        gbps = reduction_gbps(self.problem, self.ranks(at.types), at.start, at.gpus, at.tp)
-        return 2 * (at.dp - 1) / (at.dp * (gbps * BYTES_PER_MS))
+        key = (at.types, at.start, at.gpus, at.tp)
+        if key not in self._reduction_gbps:
+            self._reduction_gbps[key] = reduction_gbps(self.problem, self.ranks(at.types), *key[1:])
+        return 2 * (at.dp - 1) / (at.dp * (self._reduction_gbps[key] * BYTES_PER_MS))
 
     def gap_ms(self, at: Placement) -> float:
         """The gap of the last stage's slowest working replica, once a micro-batch."""
@@ -226,7 +232,7 @@ def link_gbps(problem: PlanProblem, ranks: Ranks, start: int, gpus: int) -> floa
     touched = [ranks.hosts[host] for host in ranks.hosts_in(range(start, start + gpus))]
     if len(touched) == 1:
         return touched[0].intra_gbps
-    return min(_uplink_gbps(problem, touched, host) for host in touched)
+    return min(_uplinks_gbps(problem, touched))
 
 
 def reduction_gbps(problem: PlanProblem, ranks: Ranks, start: int, gpus: int, tp: int) -> float:
@@ -245,12 +251,14 @@ def reduction_gbps(problem: PlanProblem, ranks: Ranks, start: int, gpus: int, tp
         if len(hosts) == 1:
             slowest.append(hosts[0].intra_gbps)
         else:
-            slowest.append(min(_uplink_gbps(problem, hosts, ranks.hosts[h]) / crossing[h] for h in touched))
+            uplinks = zip(_uplinks_gbps(problem, hosts), touched, strict=True)
+            slowest.append(min(gbps / crossing[host] for gbps, host in uplinks))
     return min(slowest)
 
 
-def _uplink_gbps(problem: PlanProblem, touched: list[Host], host: Host) -> float:
+def _uplinks_gbps(problem: PlanProblem, touched: list[Host]) -> list[float]:
+    """What each of several hosts has to the others: its uplink, or what is between islands if they differ."""
     between = problem.cluster.between_islands_gbps
-    if between is not None and len({other.island for other in touched}) > 1:
-        return min(host.inter_gbps, between)
-    return host.inter_gbps
+    if between is not None and len({host.island for host in touched}) > 1:
+        return [min(host.inter_gbps, between) for host in touched]
+    return [host.inter_gbps for host in touched]

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from dse.planner.problem import PlanProblem
-from dse.planner.proofs.relaxed import BestPlaces, Region, RelaxedWays
+from dse.planner.proofs.places import BestPlaces
+from dse.planner.proofs.relaxed import RelaxedWays
+from dse.planner.proofs.steps import Region
 from dse.planner.proofs.tolerance import above, below
 from dse.planner.space import micro_batches
 

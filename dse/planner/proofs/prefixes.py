@@ -46,7 +46,7 @@ def _cheaper(
     }
     for left in range(count, 0, -1):
         after: dict[Cell, list[Prefix]] = {}
-        flying = min(batches, left)
+        in_flight = min(batches, left)
         for (start, first, size), prefixes in cells.items():
             following = start + size
             sums = bounds.sum_ms[left - 1].get(following)
@@ -55,7 +55,7 @@ def _cheaper(
             longest = bounds.longest_ms[left - 1][following]
             for way in tables.at(start, size):
                 for end in range(first + 1, layers + 1):
-                    if sums[end] == float("inf") or way.flying[first, end] < flying:
+                    if sums[end] == float("inf") or way.in_flight[first, end] < in_flight:
                         continue
                     execution = float(way.execution_ms[first, end])
                     for prefix in prefixes:

@@ -1,128 +1,32 @@
-"""The relaxed problem of the checker: stages at their best places, and covers of layers at prices of GPUs."""
+"""The relaxed problem of the checker: covers of layers by stages at their best places, at prices of GPUs."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from dse.planner.costs import Infeasible
-from dse.planner.costs.ranks import Ranks
-from dse.planner.costs.rule import Placement
-from dse.planner.costs.strict import StrictRule, link_gbps, reduction_gbps
 from dse.planner.problem import PlanProblem
-from dse.planner.proofs.stages import Matrix, StageTables
-from dse.planner.proofs.tolerance import above
-from dse.planner.space import sequences
-
-BYTES_PER_MS = 1e6
-
-
-class Region(NamedTuple):
-    """Longest stage time, and largest update and reduction."""
-
-    period_low: float
-    period_high: float
-    tail_low: float
-    tail_high: float
-
-
-class RelaxedWay(NamedTuple):
-    """A way to use GPUs at the best place, by [first, end]; `use` is a share of all GPUs per type.
-
-    `flying` is how many micro-batches in flight fit. `links_ms` are what sending to a stage of the same
-    type and of another takes, each at the best place, infinite where there is none.
-    """
-
-    use: Matrix
-    period_ms: Matrix
-    sum_ms: Matrix
-    tail_ms: Matrix
-    flying: Matrix
-    links_ms: tuple[float, float] | None = None
-
-
-class BestPlaces:
-    """The fastest links and reductions of aligned groups of one type, over all sequences and places."""
-
-    def __init__(self, problem: PlanProblem) -> None:
-        self.rule = StrictRule(problem)
-        self.within_gbps: dict[tuple[str, int], float] = {}
-        """To a stage of the same type; `across_gbps`: of another; 0: there is none."""
-        self.across_gbps: dict[tuple[str, int], float] = {}
-        self.reduction_gbps: dict[tuple[str, int, int], float] = {}
-        degrees = sorted({key.tp for key in problem.profiles.profiles})
-        seen = set()
-        for types in sequences(problem):
-            ranks, gpus = self.rule.ranks(types), problem.cluster.gpus
-            begin = {type_: ranks.types.index(type_) for type_ in types}
-            size = 1
-            while size <= gpus:
-                for start in range(0, gpus - size + 1, size):
-                    type_ = ranks.types[start]
-                    if ranks.types[start + size - 1] != type_:
-                        continue
-                    for best in (self.within_gbps, self.across_gbps):
-                        best.setdefault((type_, size), 0.0)
-                    if start + size < gpus:
-                        same = ranks.types[start + size] == type_
-                        best = self.within_gbps if same else self.across_gbps
-                        gbps = _fastest_link_gbps(problem, ranks, start, size)
-                        best[type_, size] = max(gbps, best[type_, size])
-                    place = (type_, start - begin[type_], size)
-                    if place in seen:
-                        continue
-                    seen.add(place)
-                    for tp in degrees:
-                        if tp < size:
-                            gbps = reduction_gbps(problem, ranks, start, size, tp)
-                            key = (type_, size, tp)
-                            self.reduction_gbps[key] = max(gbps, self.reduction_gbps.get(key, 0.0))
-                size *= 2
-
-
-def _fastest_link_gbps(problem: PlanProblem, ranks: Ranks, start: int, size: int) -> float:
-    """Return the fastest link to a stage that begins right after, of any size.
-
-    Hosts may be linked faster than GPUs inside one: then the next stage does best to leave the host.
-    """
-    here = ranks.host_of[start]
-    leaving = next(
-        (rank for rank in range(start + size, problem.cluster.gpus) if ranks.host_of[rank] != here), None
-    )
-    near = link_gbps(problem, ranks, start, size + 1)
-    return near if leaving is None else max(near, link_gbps(problem, ranks, start, leaving - start + 1))
+from dse.planner.proofs.places import BestPlaces
+from dse.planner.proofs.stages import Matrix
+from dse.planner.proofs.steps import Region, Steps
+from dse.planner.proofs.ways import WayMaker
 
 
 class RelaxedWays:
     """All ways to run a stage with a number of micro-batches, relaxed."""
 
     def __init__(self, problem: PlanProblem, places: BestPlaces, batches: int) -> None:
-        self._problem, self._batches = problem, batches
-        self._rule = places.rule
-        layers = problem.layers
-        self._rows, self._columns = np.triu_indices(layers + 1, 1)
-        self._last = self._columns == layers
-        ways = [*self._pure(places), *(self._mixed() if problem.allow_mixed_stages else [])]
-        ways, kinds = self._before_their_next(ways)
-        flat = [(way.use, *(matrix[self._rows, self._columns] for matrix in way[1:5])) for way in ways]
-        size = len(self._rows)
-        self._use = np.array([way[0] for way in flat]).reshape(len(flat), len(problem.type_order))
-        self._period, self._sum, self._tail, flying = (
-            np.array([way[i] for way in flat]).reshape(len(flat), size) for i in (1, 2, 3, 4)
-        )
-        self._kind = np.array(kinds, dtype=int)
+        self._batches, self._layers = batches, problem.layers
+        ways, kinds = WayMaker(problem, places, batches).ways()
         self._types = types = len(problem.type_order)
         self._type = np.array([*range(types), *range(types), types])
-        self._most = min(batches, layers)
-        self._flying = np.minimum(flying, self._most).astype(int)
-        self._generators = batches * min(self._rule.batch_generator_ms(type_) for type_ in problem.type_order)
+        self._most = min(batches, problem.layers)
+        self._use = np.array([way.use for way in ways]).reshape(len(ways), types)
+        self._steps = Steps(ways, kinds, problem.layers, self._most)
+        self._generators = batches * min(places.rule.batch_generator_ms(each) for each in problem.type_order)
 
     def root(self, best_ms: float) -> Region:
         """Return the region of all plans that cost at most `best_ms`."""
-        usable = np.isfinite(self._sum) & self._last
-        least = float((self._sum[usable] - self._period[usable]).min(initial=0.0))
-        room = best_ms - least
+        room = best_ms - self._steps.least_gap_ms
         return Region(0.0, room / self._batches, 0.0, room)
 
     def bound_ms(self, region: Region, multipliers: Matrix) -> float:
@@ -131,24 +35,37 @@ class RelaxedWays:
         A stage with k stages after it has k + 1 micro-batches in flight, at most all; one before a stage of
         another type sends over the best link between types.
         """
-        fits = (self._period <= above(region.period_high)) & (self._tail <= above(region.tail_high))
-        ways, places = np.nonzero(fits & np.isfinite(self._sum) & (self._flying >= 1))
-        fee = self._use @ multipliers
-        least = np.full((len(self._type), self._most + 1, len(self._rows)), np.inf)
-        np.minimum.at(
-            least,
-            (self._kind[ways], self._flying[ways, places], places),
-            self._sum[ways, places] + fee[ways],
-        )
-        least = np.minimum.accumulate(least[:, ::-1], axis=1)[:, ::-1]  # what fits more fits fewer
-        before = self._repeated(self._edges(least[:, self._most]))
-        for flying in range(self._most, 1, -1):
-            cheapest = (self._edges(least[:, flying]) + before[self._type, :, None]).min(axis=1)
-            before = self._before(cheapest)
+        before = np.full((self._types + 1, self._layers + 1), np.inf)
+        before[:, 0] = 0.0
+        cover = np.inf
+        for in_flight, least in self._steps.levels(region, self._use @ multipliers, len(self._type)):
+            if in_flight == self._most:
+                self._repeat(least, before)
+            if in_flight == 1:
+                cover = float(self._one_more(least, before, self._layers, self._layers + 1).min())
+                break
+            # So many stages less one follow, each with a layer at least.
+            ends = self._layers - in_flight + 2
+            before[:, :ends] = self._before(self._one_more(least, before, 0, ends))
             before[:, 0] = 0.0
-        cover = (self._edges(least[:, 1])[:, :, -1] + before[self._type]).min()
         fixed = (self._batches - 1) * region.period_low + region.tail_low + self._generators
-        return fixed + float(cover) - float(multipliers.sum())
+        return fixed + cover - float(multipliers.sum())
+
+    def _one_more(self, least: Matrix, before: Matrix, first_end: int, ends: int) -> Matrix:
+        """Return by kind the cheapest covers of [0, end) whose last stage is of that kind.
+
+        `least` is by kind, layers less one, and end; ends are those of [first_end, ends).
+        """
+        types, longest = self._types, least.shape[1]
+        padded = np.concatenate([np.full((types + 1, longest), np.inf), before], axis=1)
+        by_type, by_end = padded.strides
+        shape = (types + 1, longest, ends - first_end)
+        origin = padded[:, longest + first_end - 1 :]
+        starts = np.lib.stride_tricks.as_strided(origin, shape, (by_type, -by_end, by_end))
+        covers = least[:, :, first_end:ends]
+        pure = (covers[: 2 * types].reshape(2, types, *shape[1:]) + starts[:types]).min(axis=2)
+        mixed = (covers[2 * types] + starts[types]).min(axis=0)
+        return np.concatenate([pure.reshape(2 * types, -1), mixed[None, :]])
 
     def _before(self, cheapest: Matrix) -> Matrix:
         """Return the cheapest stages before one of each type, and before any."""
@@ -158,134 +75,10 @@ class RelaxedWays:
             rows.append(cheapest[allowed].min(axis=0))
         return np.array([*rows, cheapest.min(axis=0)])
 
-    def _edges(self, least: Matrix) -> Matrix:
-        """Return times per kind as [first, end]."""
-        layers = self._problem.layers
-        edges = np.full((len(least), layers + 1, layers + 1), np.inf)
-        edges[:, self._rows, self._columns] = least
-        return edges
+    def _repeat(self, least: Matrix, before: Matrix) -> None:
+        """Put the cheapest covers of [0, end) by any number of stages with these times into `before`.
 
-    def _repeated(self, edges: Matrix) -> Matrix:
-        """Return the cheapest covers of [0, end) by any number of stages with these times."""
-        before = np.full((self._types + 1, edges.shape[1]), np.inf)
-        before[:, 0] = 0.0
-        for end in range(1, edges.shape[1]):
-            cheapest = (before[self._type, :end] + edges[:, :end, end]).min(axis=1)
-            before[:, end] = self._before(cheapest[:, None])[:, 0]
-        return before
-
-    def _before_their_next(self, ways: list[RelaxedWay]) -> tuple[list[RelaxedWay], list[int]]:
-        """Return ways with what they send, and the kind of each: its type, and whether the next has it too.
-
-        Those of one type are there twice: before a stage of the type or at the end of all, and before another
-        type. Those of several types are of the last kind, and send what they send at least.
+        As many stages follow as micro-batches may be in flight.
         """
-        types = len(self._problem.type_order)
-        found, kinds = [], []
-        for way in ways:
-            if way.links_ms is None:
-                found.append(way)
-                kinds.append(2 * types)
-                continue
-            for across, link_ms in enumerate(way.links_ms):
-                period, total = way.period_ms.copy(), way.sum_ms.copy()
-                for matrix in (period, total):
-                    matrix[:, :-1] += link_ms
-                    if across:
-                        matrix[:, -1] = np.inf
-                found.append(way._replace(period_ms=period, sum_ms=total))
-                kinds.append(int(np.flatnonzero(way.use)[0]) + across * types)
-        return found, kinds
-
-    def _pure(self, places: BestPlaces) -> list[RelaxedWay]:
-        problem, ways = self._problem, []
-        order = {type_: i for i, type_ in enumerate(problem.type_order)}
-        for (type_, gpus), within in places.within_gbps.items():
-            use = np.zeros(len(order))
-            use[order[type_]] = gpus / problem.cluster.gpus_of(type_)
-            types = (type_, *(other for other in problem.type_order if other != type_))
-            tables = StageTables(problem, "strict", types, self._batches)
-            tp = 1
-            while tp <= min(gpus, problem.max_tp):
-                dp = gpus // tp
-                batch = problem.gbs // (dp * self._batches)
-                if 1 <= batch <= problem.max_batch and problem.gbs % (dp * self._batches) == 0:
-                    reduction = places.reduction_gbps.get((type_, gpus, tp), 0.0)
-                    way = self._way(
-                        tables,
-                        Placement(types, 0, gpus, dp, tp, self._batches, (0, 1), 0, 0),
-                        batch,
-                        (within, places.across_gbps[type_, gpus]),
-                        reduction,
-                        use,
-                    )
-                    if way is not None:
-                        ways.append(way)
-                tp *= 2
-        return ways
-
-    def _way(
-        self,
-        tables: StageTables,
-        place: Placement,
-        batch: int,
-        gbps: tuple[float, float],
-        reduction: float,
-        use: Matrix,
-    ) -> RelaxedWay | None:
-        problem = self._problem
-        try:
-            execution, gap, flying = tables.pure_execution(place, batch)
-            optimizer = self._rule.optimizer_ms(place.types[0], place.tp)
-        except Infeasible:
-            return None
-        per_byte = optimizer / float(sum(problem.profiles.parameters_bytes))
-        if place.dp > 1:
-            per_byte += 2 * (place.dp - 1) / (place.dp * reduction * BYTES_PER_MS) / place.tp
-        sent = 2.0 * batch * problem.sequence * problem.hidden * problem.bytes_per_element
-        within, across = (sent / (each * BYTES_PER_MS) if each else np.inf for each in gbps)
-        total = execution.copy()
-        total[:, -1] += gap
-        tail = per_byte * tables.parameters
-        return RelaxedWay(use, execution, total, tail, flying, (within, across))
-
-    def _mixed(self) -> list[RelaxedWay]:
-        problem = self._problem
-        found: dict[tuple[float, ...], RelaxedWay] = {}
-        for types in sequences(problem):
-            tables = StageTables(problem, "strict", types, self._batches)
-            ranks, gpus, size = tables.ranks, problem.cluster.gpus, 2
-            while size <= gpus:
-                for start in range(0, gpus - size + 1, size):
-                    if len(ranks.types_in(start, size)) < 2:
-                        continue
-                    inside = ranks.types[start : start + size]
-                    use = tuple(inside.count(t) / problem.cluster.gpus_of(t) for t in problem.type_order)
-                    for terms in tables.at(start, size):
-                        links = [link for link, _ in terms.link_ms.values()]
-                        period = _at_its_end(terms.execution_ms, start == 0, start + size == gpus)
-                        period[:, :-1] += min(links, default=np.inf)
-                        total = period.copy()
-                        total[:, -1] += terms.gap_ms
-                        # Its own times say where it can be: those of others, merged, are elsewhere too.
-                        tail = np.where(np.isfinite(period), terms.update_ms, np.inf)
-                        flying = np.where(np.isfinite(period), terms.flying, 0.0)
-                        old = found.get(use)
-                        if old is not None:
-                            period = np.minimum(period, old.period_ms)
-                            total = np.minimum(total, old.sum_ms)
-                            tail = np.minimum(tail, old.tail_ms)
-                            flying = np.maximum(flying, old.flying)
-                        found[use] = RelaxedWay(np.array(use), period, total, tail, flying)
-                size *= 2
-        return list(found.values())
-
-
-def _at_its_end(execution_ms: Matrix, first: bool, last: bool) -> Matrix:
-    """Return the times that remain for a group that is the first of all, the last, or both."""
-    kept = execution_ms.copy()
-    if first:
-        kept[1:, :] = np.inf
-    if last:
-        kept[:, :-1] = np.inf
-    return kept
+        for end in range(1, self._layers - self._most + 1):
+            before[:, end] = self._before(self._one_more(least, before, end, end + 1))[:, 0]

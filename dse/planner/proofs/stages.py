@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dse.planner.costs import Infeasible, rule_named
 from dse.planner.costs.compat import MEMORY_FACTOR, MIB_PER_GIB, CompatRule
-from dse.planner.costs.rule import MIB, Placement
+from dse.planner.costs.rule import MIB, Placement, PricingRule
 from dse.planner.costs.shares import slices
 from dse.planner.costs.strict import OPTIMIZER_BYTES, WEIGHT_AND_GRADIENT_BYTES, StrictRule
 from dse.planner.problem import PlanProblem
@@ -25,7 +25,7 @@ SLACK = 1e-9  # of a capacity: running sums round otherwise than the rule; more 
 class StageTerms:
     """Terms of one way to use a group, [first layer, layer after the last].
 
-    `execution_ms` is infinite where not even one micro-batch fits; `flying` is how many do. Under strict
+    `execution_ms` is infinite where not even one micro-batch fits; `in_flight` is how many do. Under strict
     `update_ms` is update and reduction, `reduction_ms` 0.
     """
 
@@ -34,7 +34,7 @@ class StageTerms:
     execution_ms: Matrix
     update_ms: Matrix
     reduction_ms: Matrix
-    flying: Matrix
+    in_flight: Matrix
     gap_ms: float
     link_ms: dict[int, tuple[float, float]]
     """By GPUs of the next stage: of any cut, and of the one before the last layer."""
@@ -43,10 +43,18 @@ class StageTerms:
 class StageTables:
     """Tables of one type sequence and number of micro-batches."""
 
-    def __init__(self, problem: PlanProblem, cost_model: str, types: tuple[str, ...], batches: int) -> None:
+    def __init__(
+        self,
+        problem: PlanProblem,
+        cost_model: str,
+        types: tuple[str, ...],
+        batches: int,
+        rule: PricingRule | None = None,
+    ) -> None:
+        """`rule` is the cost model's, with what it remembers of links; without, a new one."""
         self.problem, self.types, self.batches = problem, types, batches
         self.cost_model = cost_model
-        self.rule = rule_named(problem, cost_model)
+        self.rule = rule or rule_named(problem, cost_model)
         self.ranks = self.rule.ranks(types)
         self._sums: dict[tuple[str, ProfileKey], Matrix] = {}
         self._made: dict[tuple[int, int], list[StageTerms]] = {}
@@ -67,22 +75,22 @@ class StageTables:
         place = Placement(self.types, start, gpus, gpus // tp, tp, self.batches, (last - 1, last), 0, 0)
         try:
             if isinstance(self.rule, CompatRule):
-                execution, flying, update, reduction = self._compat(self.rule, place)
+                execution, in_flight, update, reduction = self._compat(self.rule, place)
             else:
                 assert isinstance(self.rule, StrictRule)
-                execution, flying, update, reduction = self._strict(self.rule, place)
+                execution, in_flight, update, reduction = self._strict(self.rule, place)
         except Infeasible:
             return None
         try:
             gap = self.rule.gap_ms(place)
         except Infeasible:
             gap = np.inf
-        execution = np.where((flying >= 1) & self._ordered, execution, np.inf)
+        execution = np.where((in_flight >= 1) & self._ordered, execution, np.inf)
         links, following = {}, 1
         while start + gpus + following <= self.problem.cluster.gpus:
             links[following] = self._links(place, following)
             following *= 2
-        return StageTerms(gpus, tp, execution, update, reduction, flying, gap, links)
+        return StageTerms(gpus, tp, execution, update, reduction, in_flight, gap, links)
 
     def _links(self, place: Placement, following: int) -> tuple[float, float]:
         """The rule's link of a first layer alone, and of the layer before the last."""
@@ -111,7 +119,7 @@ class StageTables:
             MIB_PER_GIB * problem.cluster.memory_gib[type_]
             for type_ in self.ranks.types[place.start : place.start + place.gpus]
         )
-        flying = np.where(demand <= capacity * (1 + SLACK), np.inf, 0.0)
+        in_flight = np.where(demand <= capacity * (1 + SLACK), np.inf, 0.0)
         counts = np.arange(layers + 1)[None, :] - np.arange(layers + 1)[:, None]
         update = rule.optimizer_total_ms / tp * (counts / layers)
         parameters = problem.profiles.parameters_bytes
@@ -122,7 +130,7 @@ class StageTables:
         total[:, -1] += parameters[-1] / tp
         middle[:, -1] -= 1
         total = total + parameters[min(1, layers - 1)] / tp * middle
-        return execution, flying, update, rule.reduction_ms_per_byte(place) * total
+        return execution, in_flight, update, rule.reduction_ms_per_byte(place) * total
 
     def _strict(self, rule: StrictRule, place: Placement) -> tuple[Matrix, Matrix, Matrix, Matrix]:
         dp, tp = place.dp, place.tp
@@ -130,17 +138,19 @@ class StageTables:
         execution = np.zeros_like(self.parameters)
         for type_, parts in kinds:
             execution = np.maximum(execution, self._added(self._ms, type_, tp, parts))
-        flying = self._flying(rule, place, kinds)
+        in_flight = self._in_flight(rule, place, kinds)
         update = max(rule.optimizer_ms(type_, tp) for type_ in self.ranks.types_in(place.start, place.gpus))
         terms = update * (self.parameters / self.parameters[0, -1])
         if dp > 1:
             terms = terms + rule.reduction_ms_per_byte(place) * (self.parameters / tp)
-        return execution, flying, terms, np.zeros_like(terms)
+        return execution, in_flight, terms, np.zeros_like(terms)
 
-    def _flying(self, rule: StrictRule, place: Placement, kinds: set[tuple[str, tuple[int, ...]]]) -> Matrix:
+    def _in_flight(
+        self, rule: StrictRule, place: Placement, kinds: set[tuple[str, tuple[int, ...]]]
+    ) -> Matrix:
         """How many micro-batches fit in flight on every GPU."""
         problem, dp, tp = self.problem, place.dp, place.tp
-        flying = np.full_like(self.parameters, np.inf)
+        in_flight = np.full_like(self.parameters, np.inf)
         count = self.parameters / problem.bytes_per_element / tp
         for type_, parts in kinds:
             capacity = rule.capacity_bytes(type_) * (1 + SLACK)
@@ -161,8 +171,8 @@ class StageTables:
                     fixed = fixed - OPTIMIZER_BYTES * (1 - 1 / dp) * count
             with np.errstate(divide="ignore", invalid="ignore"):
                 room = np.where(each > 0, (capacity - fixed) / each, np.where(fixed <= capacity, np.inf, 0.0))
-            flying = np.minimum(flying, np.floor(room + SLACK))
-        return flying
+            in_flight = np.minimum(in_flight, np.floor(room + SLACK))
+        return in_flight
 
     def _added(
         self, table: Callable[[str, int, int], Matrix], type_: str, tp: int, parts: tuple[int, ...]
@@ -180,9 +190,9 @@ class StageTables:
         """
         assert isinstance(self.rule, StrictRule)
         type_, tp = place.types[0], place.tp
-        flying = self._flying(self.rule, place, {(type_, (batch,))})
-        execution = np.where((flying >= 1) & self._ordered, self._ms(type_, tp, batch), np.inf)
-        return execution, self.batches * self.rule.profile(type_, tp, batch).gap_ms, flying
+        in_flight = self._in_flight(self.rule, place, {(type_, (batch,))})
+        execution = np.where((in_flight >= 1) & self._ordered, self._ms(type_, tp, batch), np.inf)
+        return execution, self.batches * self.rule.profile(type_, tp, batch).gap_ms, in_flight
 
     def _slowest(self, kinds: set[tuple[str, int]], tp: int) -> Matrix:
         slowest = np.zeros_like(self.parameters)

@@ -25,7 +25,7 @@ class SuffixBounds:
         for count in range(1, max(stages) + 1):
             sums: dict[int, Matrix] = {}
             longest: dict[int, Matrix] = {}
-            flying = min(tables.batches, count)
+            in_flight = min(tables.batches, count)
             for after, behind in self.sum_ms[-1].items():
                 size = unit
                 while size <= after:
@@ -34,9 +34,9 @@ class SuffixBounds:
                     reachable = start >= (min(stages) - count) * unit
                     ways = tables.at(start, size) if aligned and reachable else []
                     if ways:
-                        key = (start, size, flying)
+                        key = (start, size, in_flight)
                         if key not in least:
-                            least[key] = least_terms(tables, ways, flying, after == gpus)
+                            least[key] = least_terms(tables, ways, in_flight, after == gpus)
                         total, most = least[key]
                         total = (total + behind[None, :]).min(axis=1)
                         most = np.maximum(most, self.longest_ms[-1][after][None, :]).min(axis=1)
@@ -59,12 +59,12 @@ class SuffixBounds:
 
 
 def least_terms(
-    tables: StageTables, ways: list[StageTerms], flying: int, last: bool
+    tables: StageTables, ways: list[StageTerms], in_flight: int, last: bool
 ) -> tuple[Matrix, Matrix]:
     """Return the least time added to the sum, and to the maximum, over ways, [first, end]."""
     total = most = np.full_like(ways[0].execution_ms, np.inf)
     for way in ways:
-        execution = np.where(way.flying >= flying, way.execution_ms, np.inf)
+        execution = np.where(way.in_flight >= in_flight, way.execution_ms, np.inf)
         if last:
             total = np.minimum(total, execution + way.gap_ms)
             if np.isfinite(way.gap_ms):

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 
 from dse import _engine
 from dse.cancellation import current_cancellation
+from dse.errors import InputError
 from dse.planner.costs.ranks import Ranks
+from dse.planner.problem import PlanProblem
 from dse.workloads.nodes import TRACE_TFLOPS
 
 RING_DELAY_NS = 10
@@ -47,6 +49,22 @@ def engine_network(
     config.roofline = True
     config.track_memory = False
     return config
+
+
+def require_network(problem: PlanProblem, asked: str) -> None:
+    """Raise InputError where the cluster is too large for a simulation, which all plans of it are then.
+
+    `asked` is the key that wants one.
+    """
+    try:
+        engine_network(
+            Ranks(problem.cluster, problem.type_order),
+            problem.cluster.between_islands_gbps,
+            is_contended=True,
+        )
+    except InputError as why:
+        gpus = problem.cluster.gpus
+        raise InputError(f"{asked}: plans of {gpus:,} GPUs cannot be simulated: {why}") from None
 
 
 def npus_of(ranks: Ranks) -> int:

@@ -37,10 +37,51 @@ using EdgeColumns =
 using LinkColumns = std::tuple<Column<double>, Column<double>, Column<double>>;
 using DeviceColumns = std::tuple<Column<double>, Column<double>>;
 
-/// All columns have been made and checked in Python.
+/// Callers of the engine alone would read beyond the end of an array.
+template <typename T>
+void require_size(const char* name, const Column<T>& column, std::size_t size) {
+    if (column.size() == size) return;
+    throw nb::value_error((std::string(name) + " has " + std::to_string(column.size()) +
+                           " numbers, must have " + std::to_string(size))
+                              .c_str());
+}
+
+template <typename T>
+void require_below(const char* name, const Column<T>& column, std::size_t end, bool may_be_negative = false) {
+    for (std::size_t i = 0; i < column.size(); ++i) {
+        if (may_be_negative && column(i) < T{}) continue;
+        if (static_cast<std::uint64_t>(column(i)) < end) continue;
+        throw nb::value_error((std::string(name) + "[" + std::to_string(i) + "] is " +
+                               std::to_string(column(i)) + ", must be below " + std::to_string(end))
+                                  .c_str());
+    }
+}
+
+/// What cannot be used as an index, or is missing, is refused; all else has been checked in Python.
 Problem problem_of(std::uint32_t objective, bool free_order, const NodeColumns& nodes,
                    const EdgeColumns& edges, const LinkColumns& links, const DeviceColumns& devices,
                    double weight_limit) {
+    const std::size_t count = std::get<0>(nodes).size(), devices_count = std::get<0>(devices).size();
+    if (objective > static_cast<std::uint32_t>(Objective::kLatency))
+        throw nb::value_error("objective must be 0 to 3");
+    require_size("memory", std::get<1>(nodes), count);
+    require_size("pinned", std::get<2>(nodes), count);
+    require_size("order", std::get<3>(nodes), count);
+    require_size("leader", std::get<4>(nodes), count);
+    require_below("pinned", std::get<2>(nodes), devices_count, true);
+    require_below("order", std::get<3>(nodes), count);
+    require_below("leader", std::get<4>(nodes), count);
+    require_size("capacity", std::get<1>(devices), devices_count);
+    require_size("distance", std::get<0>(links), devices_count * devices_count);
+    require_size("latency", std::get<1>(links), devices_count * devices_count);
+    require_size("per_byte", std::get<2>(links), devices_count * devices_count);
+    const std::size_t ends = std::get<0>(edges).size();
+    require_size("to", std::get<1>(edges), ends);
+    require_size("tensor", std::get<2>(edges), ends);
+    require_size("bytes", std::get<3>(edges), ends);
+    require_below("from", std::get<0>(edges), count);
+    require_below("to", std::get<1>(edges), count);
+    require_below("tensor", std::get<2>(edges), std::max<std::size_t>(1, ends));
     Problem problem;
     problem.objective = static_cast<Objective>(objective);
     problem.free_order = free_order;
@@ -139,6 +180,8 @@ void bind(nb::module_& m) {
             "multilevel",
             [](const Problem& problem, std::uint64_t seed, int starts, int cycles,
                const Column<std::int32_t>& known, double seconds) {
+                if (known.size() != 0) require_size("known", known, problem.nodes);
+                require_below("known", known, problem.devices);
                 const Effort effort{seed, starts, cycles, vector_of(known)};
                 return answer_of(until(
                     seconds, [&](const auto& expired) { return multilevel(problem, effort, expired); }));
@@ -155,6 +198,7 @@ void bind(nb::module_& m) {
             "least_cut_into_pieces",
             [](const Problem& problem, const Column<double>& cost, double limit, double upper,
                std::size_t effort, double seconds) {
+                require_size("cost", cost, problem.edges.size());
                 PiecesResult result = until(seconds, [&](const auto& expired) {
                     return least_cut_into_pieces(problem, vector_of(cost), limit, upper, effort, expired);
                 });
@@ -164,6 +208,8 @@ void bind(nb::module_& m) {
         .def(
             "contiguous_sharding",
             [](const Problem& problem, const Column<std::uint32_t>& devices, double upper) {
+                require_size("devices", devices, problem.devices);
+                require_below("devices", devices, problem.devices);
                 return answer_of(contiguous_sharding(problem, vector_of(devices), upper));
             },
             "devices"_a, "upper"_a);

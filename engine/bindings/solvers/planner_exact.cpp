@@ -138,8 +138,8 @@ auto search_in_time(const PlanningProblem& problem, const std::vector<std::vecto
     });
     std::vector<BoxTuple> leaves;
     for (const exact::Box& box : result.boxes)
-        leaves.emplace_back(box.batches, box.period_low, box.period_high, box.tail_low, box.tail_high,
-                            box.multipliers, box.bound_ms);
+        leaves.emplace_back(box.batches, box.period_low_ms, box.period_high_ms, box.tail_low_ms,
+                            box.tail_high_ms, box.multipliers, box.bound_ms);
     return std::make_tuple(plan_tuples(result.plans), std::move(leaves), result.root_ms, result.bound_ms,
                            result.beams, result.stopped, stop.interrupted());
 }

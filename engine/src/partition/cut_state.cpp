@@ -3,6 +3,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "partition/pieces_sweep.hpp"
 #include "partition/search_state.hpp"
 
 namespace dse::partition {
@@ -11,6 +12,9 @@ namespace {
 
 /// A wider frontier leaves few states that are equal.
 constexpr std::size_t kNarrow = 6;
+
+/// Of the sweep that says what nodes to come cost at least.
+constexpr std::size_t kPieceStates = 300;
 
 struct Neighbour {
     std::uint32_t node;
@@ -97,14 +101,43 @@ private:
     std::size_t width_ = 0;
 };
 
+/// Nodes that are not placed and have neighbours that are: a list from which the last one taken is put back
+/// first.
+class Reached {
+public:
+    explicit Reached(std::size_t nodes)
+        : end_(static_cast<std::uint32_t>(nodes)), next_(nodes + 1, end_), before_(nodes + 1, end_) {}
+
+    std::uint32_t first() const { return next_[end_]; }
+    std::uint32_t after(std::uint32_t v) const { return next_[v]; }
+    std::uint32_t end() const { return end_; }
+    void add(std::uint32_t v) {
+        next_[v] = end_;
+        before_[v] = before_[end_];
+        put_back(v);
+    }
+    void remove(std::uint32_t v) {
+        next_[before_[v]] = next_[v];
+        before_[next_[v]] = before_[v];
+    }
+    void put_back(std::uint32_t v) { next_[before_[v]] = before_[next_[v]] = v; }
+
+private:
+    std::uint32_t end_;
+    std::vector<std::uint32_t> next_, before_;
+};
+
 class CutState : public SearchState {
 public:
-    explicit CutState(const Problem& problem)
+    CutState(const Problem& problem, double upper, const std::function<bool()>& expired)
         : SearchState(problem),
           neighbours_(neighbours_of(problem)),
           sequence_(Sequence(problem, neighbours_).best()),
           to_placed_(problem.nodes * problem.devices, 0.0),
           later_(problem.nodes),
+          earlier_(problem.nodes, 0),
+          reached_(problem.nodes),
+          cuts_to_come_(problem.nodes + 1, 0.0),
           mean_(problem.total_weight() / static_cast<double>(problem.devices)),
           rest_(rests(problem, sequence_)),
           sharding_(problem.objective == Objective::kShardingCost),
@@ -115,6 +148,7 @@ public:
                              [&](double weight) { return weight == problem.weight[0]; });
         has_capacity_ = std::any_of(problem.capacity.begin(), problem.capacity.end(),
                                     [](double bytes) { return bytes < kInfinite; });
+        find_cuts_to_come(upper, expired);
     }
 
     const std::vector<std::uint32_t>& sequence() const override { return sequence_; }
@@ -125,10 +159,9 @@ public:
             const auto empty = static_cast<std::size_t>(std::count(used_.begin(), used_.end(), 0U));
             if (empty > left) return kInfinite;
         }
-        double total = cut_;
-        for (std::size_t v = 0; v < problem_.nodes; ++v) {
-            if (label_[v] >= 0) continue;
-            const double* costs = to_placed_.data() + v * problem_.devices;
+        double total = cut_ + cuts_to_come_[placed_];
+        for (std::uint32_t v = reached_.first(); v != reached_.end(); v = reached_.after(v)) {
+            const double* costs = to_placed_.data() + std::size_t{v} * problem_.devices;
             total += *std::min_element(costs, costs + problem_.devices);
         }
         return sharding_ ? total + imbalance(left) : total;
@@ -154,6 +187,7 @@ protected:
     void placed(std::uint32_t node, std::uint32_t device) override {
         cuts_before_.push_back(cut_);
         cut_ += to_placed_[node * problem_.devices + device];
+        if (earlier_[node] > 0) reached_.remove(node);
         add_to_neighbours(node, device);
     }
 
@@ -162,12 +196,15 @@ protected:
         cuts_before_.pop_back();
         for (auto next = neighbours_[node].rbegin(); next != neighbours_[node].rend(); ++next) {
             ++later_[next->node];
+            --earlier_[next->node];
             if (label_[next->node] >= 0) continue;
+            if (earlier_[next->node] == 0) reached_.remove(next->node);
             double* costs = to_placed_.data() + next->node * problem_.devices;
             std::copy(costs_before_.end() - static_cast<std::ptrdiff_t>(problem_.devices),
                       costs_before_.end(), costs);
             costs_before_.resize(costs_before_.size() - problem_.devices);
         }
+        if (earlier_[node] > 0) reached_.put_back(node);
     }
 
 private:
@@ -178,10 +215,46 @@ private:
         key.append(bytes, sizeof(T));
     }
 
+    /// The least cut of the nodes from each place of the sequence on, into pieces that a device may hold, at
+    /// the shortest distance. Only partitions that cost less than `upper` matter.
+    void find_cuts_to_come(double upper, const std::function<bool()>& expired) {
+        SweepPlan plan;
+        plan.limit = problem_.weight_limit;
+        const auto devices = static_cast<double>(problem_.devices);
+        if (sharding_ && upper < kInfinite)  // the others share what one device is off the mean
+            plan.limit = (mean_ + std::sqrt(upper * (devices - 1) / devices)) * (1 + kSlack);
+        if (!(plan.limit < problem_.total_weight())) return;
+        double shortest = kInfinite;
+        for (std::size_t a = 0; a < problem_.devices; ++a)
+            for (std::size_t b = 0; b < problem_.devices; ++b)
+                if (a != b) shortest = std::min(shortest, problem_.distance(a, b));
+        CostedGraph graph;
+        graph.weight = problem_.weight;
+        graph.ends.resize(problem_.nodes);
+        for (std::uint32_t v = 0; v < problem_.nodes; ++v)
+            for (const Neighbour& next : neighbours_[v]) {
+                const double cost = shortest * (next.out + next.in);
+                if (next.node < v || !(cost > 0)) continue;
+                const auto edge = static_cast<std::uint32_t>(graph.cost.size());
+                graph.cost.push_back(cost);
+                graph.ends[v].push_back({next.node, edge});
+                graph.ends[next.node].push_back({v, edge});
+            }
+        graph.use.assign(graph.cost.size(), EdgeUse::kOpen);
+        plan.order.assign(sequence_.rbegin(), sequence_.rend());
+        plan.most_states = kPieceStates;
+        const SweepResult found = sweep_pieces(graph, plan, expired);
+        for (std::size_t placed = 0; placed <= problem_.nodes; ++placed) {
+            const std::size_t to_come = std::min(problem_.nodes - placed, found.least.size() - 1);
+            cuts_to_come_[placed] = found.least[to_come] * (1 - kSlack / 10);
+        }
+    }
+
     /// What was is kept, so that removing restores the bits: a sum less what was added to it is another.
     void add_to_neighbours(std::uint32_t node, std::uint32_t device) {
         for (const Neighbour& next : neighbours_[node]) {
             --later_[next.node];
+            if (earlier_[next.node]++ == 0 && label_[next.node] < 0) reached_.add(next.node);
             if (label_[next.node] >= 0) continue;
             double* costs = to_placed_.data() + next.node * problem_.devices;
             costs_before_.insert(costs_before_.end(), costs, costs + problem_.devices);
@@ -218,8 +291,10 @@ private:
 
     Neighbours neighbours_;
     std::vector<std::uint32_t> sequence_;
-    std::vector<double> to_placed_;     ///< of a node on a device, to its neighbours that are placed
-    std::vector<std::uint32_t> later_;  ///< neighbours to be placed
+    std::vector<double> to_placed_;  ///< of a node on a device, to its neighbours that are placed
+    std::vector<std::uint32_t> later_, earlier_;  ///< neighbours to be placed, and those placed
+    Reached reached_;
+    std::vector<double> cuts_to_come_;  ///< by nodes placed: at least, between nodes to come
     std::vector<double> cuts_before_, costs_before_;
     double cut_ = 0;
     double mean_;
@@ -230,6 +305,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<SearchState> cut_state(const Problem& problem) { return std::make_unique<CutState>(problem); }
+std::unique_ptr<SearchState> cut_state(const Problem& problem, double upper,
+                                       const std::function<bool()>& expired) {
+    return std::make_unique<CutState>(problem, upper, expired);
+}
 
 }  // namespace dse::partition

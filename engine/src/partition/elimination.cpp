@@ -20,7 +20,8 @@ struct Order {
     double work = 0;
 };
 
-Order least_degree_order(const Problem& problem, double most_work) {
+/// Without time it ends early, and its work says that there is none.
+Order least_degree_order(const Problem& problem, double most_work, const std::function<bool()>& expired) {
     std::vector<std::set<std::uint32_t>> near(problem.nodes);
     for (const Edge& edge : problem.edges) {
         near[edge.from].insert(edge.to);
@@ -30,6 +31,7 @@ Order least_degree_order(const Problem& problem, double most_work) {
     for (std::uint32_t v = 0; v < problem.nodes; ++v) by_degree.emplace(near[v].size(), v);
     Order order;
     while (!by_degree.empty() && order.work <= most_work) {
+        if ((order.nodes.size() & 1023U) == 1023 && expired()) order.work = kInfinite;
         const std::uint32_t v = by_degree.begin()->second;
         by_degree.erase(by_degree.begin());
         order.nodes.push_back(v);
@@ -52,13 +54,18 @@ Order least_degree_order(const Problem& problem, double most_work) {
 class Elimination {
 public:
     Elimination(const Problem& problem, Order order)
-        : problem_(problem), order_(std::move(order)), place_(problem.nodes), tables_(problem.nodes) {
+        : problem_(problem),
+          order_(std::move(order)),
+          place_(problem.nodes),
+          tables_(problem.nodes),
+          edges_(problem.nodes) {
         for (std::uint32_t k = 0; k < order_.nodes.size(); ++k) place_[order_.nodes[k]] = k;
-        for (const Edge& edge : problem.edges) add(edge_table(edge));
+        for (std::uint32_t i = 0; i < problem.edges.size(); ++i)
+            edges_[first_of({problem.edges[i].from, problem.edges[i].to})].push_back(i);
     }
 
     Labels run(const std::function<bool()>& expired) {
-        std::vector<std::vector<std::uint32_t>> best(problem_.nodes);
+        std::vector<std::vector<std::uint16_t>> best(problem_.nodes);
         for (std::size_t k = 0; k < order_.nodes.size(); ++k) {
             if (expired()) return {};
             best[k] = eliminate(order_.nodes[k], order_.around[k], expired);
@@ -77,26 +84,44 @@ public:
     }
 
 private:
-    Table edge_table(const Edge& edge) const {
-        Table table{{edge.from, edge.to}, {}};
-        for (std::size_t b = 0; b < problem_.devices; ++b)
-            for (std::size_t a = 0; a < problem_.devices; ++a)
-                table.cost.push_back(edge.bytes * problem_.distance(a, b));
+    /// Of all edges between v and a node that is eliminated later.
+    Table edge_table(std::uint32_t v, std::uint32_t other) const {
+        Table table{{v, other}, std::vector<double>(problem_.devices * problem_.devices, 0.0)};
+        for (const std::uint32_t i : edges_[v]) {
+            const Edge& edge = problem_.edges[i];
+            if (edge.from != other && edge.to != other) continue;
+            for (std::size_t b = 0; b < problem_.devices; ++b)
+                for (std::size_t a = 0; a < problem_.devices; ++a)
+                    table.cost[b * problem_.devices + a] +=
+                        edge.bytes * (edge.from == v ? problem_.distance(a, b) : problem_.distance(b, a));
+        }
         return table;
     }
 
+    std::uint32_t first_of(const std::vector<std::uint32_t>& nodes) const {
+        return *std::min_element(nodes.begin(), nodes.end(),
+                                 [&](std::uint32_t a, std::uint32_t b) { return place_[a] < place_[b]; });
+    }
+
     /// A table waits for the first of its nodes to be eliminated.
-    void add(Table table) {
-        std::uint32_t first = table.nodes.front();
-        for (const std::uint32_t v : table.nodes)
-            if (place_[v] < place_[first]) first = v;
-        tables_[first].push_back(std::move(table));
+    void add(Table table) { tables_[first_of(table.nodes)].push_back(std::move(table)); }
+
+    /// Those that wait for v; of its edges they are made now, since those of all edges need much memory.
+    std::vector<Table> tables_of(std::uint32_t v) {
+        std::vector<Table> tables = std::move(tables_[v]);
+        std::vector<std::uint32_t> others;
+        for (const std::uint32_t i : edges_[v])
+            others.push_back(problem_.edges[i].from == v ? problem_.edges[i].to : problem_.edges[i].from);
+        std::sort(others.begin(), others.end());
+        others.erase(std::unique(others.begin(), others.end()), others.end());
+        for (const std::uint32_t other : others) tables.push_back(edge_table(v, other));
+        return tables;
     }
 
     /// The best device of v for all devices of the nodes around it, whose table is added.
-    std::vector<std::uint32_t> eliminate(std::uint32_t v, const std::vector<std::uint32_t>& around,
+    std::vector<std::uint16_t> eliminate(std::uint32_t v, const std::vector<std::uint32_t>& around,
                                          const std::function<bool()>& expired) {
-        std::vector<Table> tables = std::move(tables_[v]);
+        const std::vector<Table> tables = tables_of(v);
         std::vector<std::size_t> digit(around.size(), 0), base(tables.size(), 0), step(tables.size(), 0);
         std::vector<std::vector<std::size_t>> stride(tables.size(),
                                                      std::vector<std::size_t>(around.size(), 0));
@@ -112,12 +137,12 @@ private:
             }
         }
         Table left{around, {}};
-        std::vector<std::uint32_t> best;
+        std::vector<std::uint16_t> best;
         while (true) {
             if ((best.size() & 4095U) == 4095 && expired()) return {};
             const auto [cost, device] = least(v, tables, base, step);
             left.cost.push_back(cost);
-            best.push_back(device);
+            best.push_back(static_cast<std::uint16_t>(device));
             std::size_t d = 0;
             for (; d < around.size(); ++d) {  // the next combination
                 const std::size_t back = ++digit[d] < problem_.devices ? 0 : problem_.devices;
@@ -149,7 +174,8 @@ private:
     const Problem& problem_;
     Order order_;
     std::vector<std::uint32_t> place_;
-    std::vector<std::vector<Table>> tables_;  ///< by the node that is eliminated first
+    std::vector<std::vector<Table>> tables_;         ///< by the node that is eliminated first
+    std::vector<std::vector<std::uint32_t>> edges_;  ///< indices, the same
 };
 
 }  // namespace
@@ -165,7 +191,7 @@ bool has_no_limits(const Problem& problem) {
 
 Labels least_mapping(const Problem& problem, double most_work, const std::function<bool()>& expired) {
     if (problem.devices == 1) return Labels(problem.nodes, 0);
-    Order order = least_degree_order(problem, most_work);
+    Order order = least_degree_order(problem, most_work, expired);
     if (order.work > most_work) return {};
     return Elimination(problem, std::move(order)).run(expired);
 }

@@ -4,6 +4,14 @@
 
 namespace dse::partition {
 
+namespace {
+
+/// Of the ideals of all stages; those of a stage are there up to three times while it is searched.
+constexpr std::size_t kMostBytes = 400'000'000;
+constexpr std::size_t kBytesBeside = 64;  // of a text, and of a place in a set
+
+}  // namespace
+
 IdealsProbe::IdealsProbe(const Problem& problem, const std::function<bool()>& expired)
     : problem_(problem),
       expired_(expired),
@@ -79,15 +87,16 @@ void IdealsProbe::find_cheap_nodes() {
 
 ProbeResult IdealsProbe::run(double cost, std::size_t most_states) {
     cost_ = cost;
-    most_states_ = most_states;
     is_cut_short_ = is_found_ = false;
+    std::size_t room = kMostBytes / (sizeof(Ideal) + problem_.nodes / 8 + kBytesBeside);
     layers_.assign(1, {});
-    layers_[0].push_back({std::string(problem_.nodes, '\0'), 0, 0, 0});
+    layers_[0].push_back({std::string((problem_.nodes + 7) / 8, '\0'), 0, 0, 0});
     double later = problem_.total_speed();
     for (stage_ = 0; stage_ < problem_.devices; ++stage_) {
         later -= problem_.speed[stage_];
         need_ = total_ - cost * std::max(0.0, later) - kSlack * total_;
         if (stage_ + 1 == problem_.devices) need_ = total_ * (1 - kSlack);
+        most_states_ = std::min(most_states, std::max<std::size_t>(1, room / 3));
         grown_.clear();
         std::unordered_set<std::string> seen;
         std::vector<Ideal> kept;
@@ -103,6 +112,7 @@ ProbeResult IdealsProbe::run(double cost, std::size_t most_states) {
             if (kept.size() >= most_states_) is_cut_short_ = true;
             if (is_found_ || is_cut_short_) break;
         }
+        room -= std::min(room, kept.size());
         layers_.push_back(std::move(kept));
         if (is_found_ || layers_.back().empty()) break;
     }
@@ -122,7 +132,7 @@ void IdealsProbe::open(const Ideal& ideal) {
     now_ = {};
     std::fill(arrived_.begin(), arrived_.end(), 0U);
     for (std::uint32_t v = 0; v < problem_.nodes; ++v) {
-        in_ideal_[v] = in_before_[v] = ideal.bits[v];
+        in_ideal_[v] = in_before_[v] = ideal.has(v);
         missing_[v] = 0;
     }
     for (const Edge& edge : problem_.edges) missing_[edge.to] += !in_ideal_[edge.from];
@@ -225,8 +235,10 @@ void IdealsProbe::finish() {
         if (!now_.is_taken[k] && !is_best_left(now_.ready[k])) return;
     is_found_ = std::all_of(in_ideal_.begin(), in_ideal_.end(), [](char in) { return in != 0; });
     const double busy = now_.load / problem_.speed[stage_] + now_.receive;
-    grown_.push_back(
-        {std::string(in_ideal_.begin(), in_ideal_.end()), from_, mass, std::max(from_worst_, busy)});
+    std::string bits((problem_.nodes + 7) / 8, '\0');
+    for (std::size_t v = 0; v < problem_.nodes; ++v)
+        if (in_ideal_[v]) bits[v / 8] = static_cast<char>(bits[v / 8] | 1 << v % 8);
+    grown_.push_back({std::move(bits), from_, mass, std::max(from_worst_, busy)});
 }
 
 Labels IdealsProbe::labels_of(std::size_t last) const {
@@ -236,7 +248,7 @@ Labels IdealsProbe::labels_of(std::size_t last) const {
         const Ideal& ideal = layers_[stage][at];
         const Ideal& before = layers_[stage - 1][ideal.parent];
         for (std::size_t v = 0; v < problem_.nodes; ++v)
-            if (ideal.bits[v] && !before.bits[v]) labels[v] = static_cast<std::int32_t>(stage - 1);
+            if (ideal.has(v) && !before.has(v)) labels[v] = static_cast<std::int32_t>(stage - 1);
         at = ideal.parent;
     }
     return labels;

@@ -24,9 +24,10 @@ public:
 
 private:
     struct Ideal {
-        std::string bits;  ///< of nodes by their place in the order
+        std::string bits;  ///< of nodes, eight a byte
         std::uint32_t parent = 0;
         double mass = 0, worst = 0;
+        bool has(std::size_t v) const { return (bits[v / 8] >> v % 8 & 1) != 0; }
     };
     struct Stage {
         std::vector<std::uint32_t> ready;

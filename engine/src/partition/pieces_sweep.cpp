@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "partition/open_edges.hpp"
+
 namespace dse::partition {
 
 namespace {
@@ -21,12 +23,11 @@ public:
           limit_(plan.limit * (1 + kSlack)),
           rank_(plan.order.size()),
           is_placed_(plan.order.size(), false),
-          open_(plan.order.size(), 0) {
+          open_(graph, rank_) {
         for (EdgeUse& use : graph.use)
             if (use == EdgeUse::kSkipped) use = EdgeUse::kOpen;
-        for (std::size_t v = 0; v < open_.size(); ++v)
-            for (const CostedGraph::End& end : graph.ends[v]) open_[v] += is_open(end);
         for (std::uint32_t k = 0; k < rank_.size(); ++k) rank_[plan.order[k]] = k;
+        open_.begin();
     }
 
     SweepResult run() {
@@ -63,8 +64,7 @@ private:
 
     void use(const CostedGraph::End& end, std::uint32_t v, EdgeUse how) {
         graph_.use[end.edge] = how;
-        --open_[v];
-        --open_[end.node];
+        open_.close(end, v);
         is_exact_ = is_exact_ && how == EdgeUse::kCounted;
     }
 
@@ -156,27 +156,18 @@ private:
 
     void thin(std::vector<PieceState>& states) {
         std::vector<double> pending;
-        for (const std::uint32_t slot : slots_) pending.push_back(pending_of(slot));
+        for (const std::uint32_t slot : slots_) pending.push_back(open_.cost_of(slot));
         double least = kInfinite;
         for (const PieceState& state : states) least = std::min(least, state.cost);
         const double heavy = placed_weight_ > 0 ? least / placed_weight_ : 0.0;
         if (reduce(states, pending, heavy, plan_.most_states, expired_)) is_exact_ = false;
     }
 
-    double pending_of(std::uint32_t node) const {
-        double total = 0;
-        for (const CostedGraph::End& end : graph_.ends[node])
-            if (is_open(end)) total += graph_.cost[end.edge];
-        return total;
-    }
-
     /// Leaves the edges to come of the node that is needed last to the next sweep.
     void skip_furthest() {
         std::uint32_t furthest = slots_.front(), at = 0;
         for (const std::uint32_t slot : slots_) {
-            std::uint32_t needed = UINT32_MAX;
-            for (const CostedGraph::End& end : graph_.ends[slot])
-                if (is_open(end)) needed = std::min(needed, rank_[end.node]);
+            const std::uint32_t needed = open_.next_rank(slot);
             if (needed < at) continue;
             at = needed;
             furthest = slot;
@@ -190,7 +181,7 @@ private:
     void forget() {
         std::vector<std::uint32_t> kept;
         for (std::uint32_t s = 0; s < slots_.size(); ++s)
-            if (open_[slots_[s]] > 0) kept.push_back(s);
+            if (open_.count(slots_[s]) > 0) kept.push_back(s);
         for (PieceState& state : states_) {
             PieceState after;
             after.cost = state.cost;
@@ -241,7 +232,7 @@ private:
     bool is_exact_ = true;
     std::vector<std::uint32_t> rank_;
     std::vector<bool> is_placed_;
-    std::vector<std::uint32_t> open_;   ///< open edges of each node
+    OpenEdges open_;
     std::vector<std::uint32_t> slots_;  ///< nodes placed with neighbours to come
     std::size_t placed_ = 0;
     double placed_weight_ = 0;

@@ -2,6 +2,7 @@
 
 #include "partition/cut_graph.hpp"
 #include "partition/gain_buckets.hpp"
+#include "partition/hubs.hpp"
 
 namespace dse::partition {
 
@@ -35,6 +36,7 @@ public:
           out_(problem.devices, 0.0),
           in_(problem.devices, 0.0),
           is_touched_(problem.devices, 0),
+          hubs_(graph, problem.devices),
           sharding_(problem.objective == Objective::kShardingCost),
           limit_(problem.weight_limit) {
         if (loose) limit_ += *std::max_element(graph.weight.begin(), graph.weight.end()) / 2;
@@ -74,6 +76,7 @@ private:
             memory_[a] += graph_.memory[v];
             ++size_[a];
         }
+        hubs_.count(labels_);
     }
 
     bool fits_on(std::size_t v, std::size_t b) const {
@@ -92,6 +95,16 @@ private:
             is_touched_[b] = 0;
         }
         touched_.clear();
+        if (const Hub* hub = hubs_.find(static_cast<std::uint32_t>(v))) {
+            for (std::uint32_t b = 0; b < problem_.devices; ++b) {
+                if (hub->neighbours[b] == 0) continue;
+                is_touched_[b] = 1;
+                touched_.push_back(b);
+                out_[b] = hub->out[b];
+                in_[b] = hub->in[b];
+            }
+            return;
+        }
         for (std::uint32_t k = graph_.start[v]; k < graph_.start[v + 1]; ++k) {
             const auto b = static_cast<std::uint32_t>(labels_[graph_.neighbour[k]]);
             if (!is_touched_[b]) {
@@ -146,6 +159,7 @@ private:
         --size_[a];
         ++size_[b];
         labels_[v] = static_cast<std::int32_t>(b);
+        hubs_.moved(static_cast<std::uint32_t>(v), a, b);
     }
 
     bool is_boundary(std::size_t v) const {
@@ -350,6 +364,7 @@ private:
     std::vector<double> out_, in_;
     std::vector<char> is_touched_, locked_;
     std::vector<std::uint32_t> touched_;
+    Hubs hubs_;
     bool sharding_, are_alike_ = true;
     double alike_ = 0, limit_;
     double beyond_ = 0;  ///< by how much a load may pass its limit for the time being

@@ -60,7 +60,8 @@ public:
         open_ = kInfinite;
         if (!hopeless(root)) extend(0, root);
         result_.complete = !stopped_;
-        result_.bound = std::max(root, std::min(open_, result_.cost));
+        // Bounds are of partitions that cost less than the one known.
+        result_.bound = std::min(std::max(root, open_), result_.cost);
         return std::move(result_);
     }
 
@@ -163,7 +164,7 @@ SearchResult branch_and_bound(const Problem& problem, double upper, const std::f
             state = latency_state(problem);
             break;
         default:
-            state = cut_state(problem);
+            state = cut_state(problem, upper, expired);
     }
     return Search(problem, *state, upper, expired).run();
 }

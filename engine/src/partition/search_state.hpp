@@ -1,6 +1,7 @@
 // A partial assignment under an objective: what it costs at least, and how a node is added and removed.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -50,7 +51,9 @@ protected:
     std::vector<std::pair<double, double>> before_;  ///< load and memory, so that removing restores the bits
 };
 
-std::unique_ptr<SearchState> cut_state(const Problem& problem);
+/// For partitions that cost less than `upper`; what it looks for at first ends when `expired`.
+std::unique_ptr<SearchState> cut_state(const Problem& problem, double upper,
+                                       const std::function<bool()>& expired);
 std::unique_ptr<SearchState> pipeline_state(const Problem& problem);
 std::unique_ptr<SearchState> latency_state(const Problem& problem);
 

@@ -8,10 +8,10 @@ namespace dse::planner::exact {
 namespace {
 
 struct BeamLabel {
-    double sum = 0;
-    double longest = 0;
-    double tail = 0;  ///< largest update and reduction
-    double score = 0;
+    double sum_ms = 0;
+    double longest_ms = 0;
+    double tail_ms = 0;  ///< largest update and reduction
+    double score_ms = 0;
     std::int32_t parent = -1;
     std::uint32_t gpus = 0;
     std::uint32_t tp = 0;
@@ -82,15 +82,15 @@ private:
     bool extend(const BeamLabel& after, std::int32_t parent, std::uint32_t first, std::uint32_t start,
                 std::uint32_t end, const StageOption& way, double link, bool last) {
         const std::size_t at = std::size_t{first} * (layers_ + 1) + end;
-        const std::uint64_t flying = std::min<std::uint64_t>(options_->batches(), after.count + 1);
-        if (way.table->most_flying[at] < flying) return false;
+        const std::uint64_t in_flight = std::min<std::uint64_t>(options_->batches(), after.count + 1);
+        if (way.table->most_in_flight[at] < in_flight) return false;
         const double ms = way.table->execution_ms[at] + link;
         const double tail = way.table->tail_ms(at);
         const bool in_band = !limits_->owed_ms.empty();
         if (in_band && (ms > limits_->period_ms || tail > limits_->tail_ms)) return false;
-        BeamLabel label{after.sum + ms + (last ? way.gap_ms : 0.0),
-                        std::max(after.longest, ms),
-                        std::max(after.tail, tail),
+        BeamLabel label{after.sum_ms + ms + (last ? way.gap_ms : 0.0),
+                        std::max(after.longest_ms, ms),
+                        std::max(after.tail_ms, tail),
                         0,
                         parent,
                         way.gpus,
@@ -98,19 +98,19 @@ private:
                         end,
                         after.count + 1};
         if (start == 0) {
-            label.score = cost_ms(label, 0, 0);
-            if (label.score < best_ms_) finish(label);
+            label.score_ms = cost_ms(label, 0, 0);
+            if (label.score_ms < best_ms_) finish(label);
             return true;
         }
         const double least_ms = cost_ms(label, limits_->least_period_ms, 0);
         if (!(least_ms < best_ms_)) return false;
-        label.score = cost_ms(label, limits_->period_ms, limits_->tail_ms);
+        label.score_ms = cost_ms(label, limits_->period_ms, limits_->tail_ms);
         if (limits_->completion != nullptr) {
             const double missing_ms = limits_->completion->at(label.count, leading_, first);
             if (missing_ms == kInfinite) return true;
             const double owed_ms = limits_->owed_ms.empty() ? 0.0 : limits_->owed_ms[start / limits_->unit];
             if (in_band && !(least_ms + missing_ms - owed_ms < best_ms_)) return true;
-            label.score += missing_ms;
+            label.score_ms += missing_ms;
         }
         keep(cell(start, first), label);
         return true;
@@ -118,30 +118,30 @@ private:
 
     /// Of the stages of a suffix, in a plan whose longest stage time and tail are at least those given.
     double cost_ms(const BeamLabel& label, double period_ms, double tail_ms) const {
-        return further_ * std::max(label.longest, period_ms) + label.sum + std::max(label.tail, tail_ms) +
-               generators_;
+        return further_ * std::max(label.longest_ms, period_ms) + label.sum_ms +
+               std::max(label.tail_ms, tail_ms) + generators_;
     }
 
     void finish(const BeamLabel& label) {
-        best_ms_ = label.score;
+        best_ms_ = label.score_ms;
         best_ = static_cast<std::int32_t>(labels_.size());
         labels_.push_back(label);
     }
 
     /// Among the best of a cell, of equal ones the first.
     void keep(std::vector<std::int32_t>& kept, const BeamLabel& label) {
-        const auto score_of = [&](std::int32_t id) { return labels_[static_cast<std::size_t>(id)].score; };
+        const auto score_of = [&](std::int32_t id) { return labels_[static_cast<std::size_t>(id)].score_ms; };
         auto id = static_cast<std::int32_t>(labels_.size());
         if (kept.size() < limits_->width) {
             labels_.push_back(label);
         } else {
-            if (label.score >= score_of(kept.back())) return;
+            if (label.score_ms >= score_of(kept.back())) return;
             id = kept.back();  // nothing follows a label before its start is done
             kept.pop_back();
             labels_[static_cast<std::size_t>(id)] = label;
         }
         kept.insert(std::find_if(kept.begin(), kept.end(),
-                                 [&](std::int32_t other) { return label.score < score_of(other); }),
+                                 [&](std::int32_t other) { return label.score_ms < score_of(other); }),
                     id);
     }
 

@@ -101,14 +101,14 @@ private:
     void extend(const Label after, std::int32_t parent, const Cell& from, std::uint32_t start,
                 const StageOption& way, double link, double inside, std::vector<Cell>& cells) {
         const double threshold = best_->threshold_ms();
-        const auto flying = std::min<std::uint64_t>(options_->batches(), suffix_);
+        const auto in_flight = std::min<std::uint64_t>(options_->batches(), suffix_);
         const double* sums_before = before_->sums_ms(suffix_, start);
         const double* longest_before = before_->longest_ms(suffix_, start);
         const StageTable& table = *way.table;
         const bool compat = model_ == CostModel::compat;
         for (std::uint32_t layer = 0; layer < from.layer; ++layer) {
             const std::size_t at = std::size_t{layer} * (layers_ + 1) + from.layer;
-            if (sums_before[layer] == kInfinite || table.most_flying[at] < flying) continue;
+            if (sums_before[layer] == kInfinite || table.most_in_flight[at] < in_flight) continue;
             const double ms = table.execution_ms[at];
             Label label{after.sum + (ms + link),
                         std::max(after.longest, ms + inside),

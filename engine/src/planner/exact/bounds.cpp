@@ -97,7 +97,7 @@ void PrefixBounds::pass(CostModel model, StageOptions& options, const std::funct
                 const StageTable& table = *way.table;
                 for (std::uint32_t a = first; a <= final; ++a)
                     for (std::size_t at = a * width + (last ? layers_ : a + 1); at <= a * width + end; ++at) {
-                        if (table.most_flying[at] == 0) continue;
+                        if (table.most_in_flight[at] == 0) continue;
                         const double ms = table.execution_ms[at];
                         least_sum[at] = std::min(least_sum[at], ms + extra);
                         least_max[at] = std::min(least_max[at], ms + inside);

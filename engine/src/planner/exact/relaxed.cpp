@@ -132,7 +132,7 @@ void RelaxedStages::add_pure(const Problem& problem, const BestPlaces& places, L
                 ways_.push_back({kind, terms.execution_ms, tables.parameters_bytes(), terms.tail_per_byte,
                                  sending_ms(places.within_gbps[type][log2_gpus]),
                                  sending_ms(places.across_gbps[type][log2_gpus]), terms.gap_ms,
-                                 terms.most_flying});
+                                 terms.most_in_flight});
             }
         }
 }
@@ -162,14 +162,14 @@ void RelaxedStages::add_mixed(const Problem& problem, const std::vector<std::uni
                 for (const StageOption& way : ways)
                     for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
                         const std::size_t at = cells_[cell];
-                        if (way.table->most_flying[at] == 0) continue;
+                        if (way.table->most_in_flight[at] == 0) continue;
                         const bool last = at % width == layers_;
                         const double ms = way.table->execution_ms[at] + (last ? 0.0 : way.least_link_ms);
                         const double sum = ms + (last ? way.gap_ms : 0.0);
                         mixed.period_ms[cell] = std::min(mixed.period_ms[cell], ms);
                         mixed.sum_ms[cell] = std::min(mixed.sum_ms[cell], sum);
-                        mixed.most_flying[cell] =
-                            std::max(mixed.most_flying[cell], way.table->most_flying[at]);
+                        mixed.most_in_flight[cell] =
+                            std::max(mixed.most_in_flight[cell], way.table->most_in_flight[at]);
                         mixed.tail_ms[cell] = std::min(mixed.tail_ms[cell], way.table->tail_ms(at));
                     }
                 for (const StageOption& way : ways)
@@ -182,8 +182,8 @@ Box RelaxedStages::root(double best_ms) const {
     Box box;
     box.batches = batches_;
     const double room = best_ms - std::min(0.0, least_gap_ms_);  // gaps can be negative
-    box.period_high = room / static_cast<double>(batches_);
-    box.tail_high = room;
+    box.period_high_ms = room / static_cast<double>(batches_);
+    box.tail_high_ms = room;
     box.multipliers.assign(budget_.size(), 0.0);
     box.bound_ms = std::min(0.0, least_gap_ms_);
     return box;

@@ -15,8 +15,8 @@ namespace dse::planner::exact {
 /// Plans whose longest stage time, and largest update and reduction, are in a box.
 struct Box {
     std::uint64_t batches = 0;
-    double period_low = 0, period_high = 0;
-    double tail_low = 0, tail_high = 0;
+    double period_low_ms = 0, period_high_ms = 0;
+    double tail_low_ms = 0, tail_high_ms = 0;
     std::vector<double> multipliers;  ///< ms per type: the price of all of its GPUs
     double bound_ms = 0;
 };
@@ -74,7 +74,7 @@ private:
         double within_ms = 0;  ///< sending to a stage of the same type, and of another
         double across_ms = 0;
         double gap_ms = 0;
-        std::vector<std::uint16_t> most_flying;  ///< by cell
+        std::vector<std::uint16_t> most_in_flight;  ///< by cell
     };
     /// A mixed group: least time, least tail and least memory of all ways, each for itself.
     struct MixedWay {
@@ -82,15 +82,15 @@ private:
         std::vector<double> period_ms;  ///< execution and link
         std::vector<double> sum_ms;     ///< and the gap, of the last stage
         std::vector<double> tail_ms;
-        std::vector<std::uint16_t> most_flying;
+        std::vector<std::uint16_t> most_in_flight;
     };
     std::size_t table_of(std::size_t list) const {
         return type_of_use_[list / 2] + (type_of_use_[list / 2] < types() ? list % 2 * types() : types());
     }
-    /// A time of a cell that up to `flying` micro-batches in flight allow.
+    /// A time of a cell that up to `in_flight` micro-batches in flight allow.
     struct Step {
         std::uint32_t cell = 0;
-        std::uint32_t flying = 0;
+        std::uint32_t in_flight = 0;
         double ms = 0;
     };
 
@@ -126,9 +126,9 @@ private:
         if (next == types() || table == 2 * types()) return true;
         return (table < types()) == (type_of(table) == next);
     }
-    double least(std::size_t table, std::uint32_t flying, std::uint32_t first, std::uint32_t end) const {
-        return (
-            *least_)[(table * (most_ + 1) + flying) * cells_.size() + cell_of_[first * (layers_ + 1) + end]];
+    double least(std::size_t table, std::uint32_t in_flight, std::uint32_t first, std::uint32_t end) const {
+        return (*least_)[(table * (most_ + 1) + in_flight) * cells_.size() +
+                         cell_of_[first * (layers_ + 1) + end]];
     }
     /// `next` is the type of the stage after, or the number of types for any.
     double* before(std::uint32_t stages, std::size_t next) {
@@ -157,7 +157,7 @@ private:
     std::vector<std::vector<Step>> steps_;
     std::uint32_t longest_ = 0;     ///< layers of a stage that the box allows
     std::size_t active_ = 0;        ///< cells with so many layers or fewer
-    std::vector<double>* least_;    ///< shared: [table][flying][cell]: least time and price
+    std::vector<double>* least_;    ///< shared: [table][in_flight][cell]: least time and price
     std::vector<double> before_;    ///< [stages after][type after][end]: least time and price of [0, end)
     std::vector<double> cheapest_;  ///< scratch: [table][end]
 };

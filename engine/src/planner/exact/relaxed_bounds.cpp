@@ -19,33 +19,33 @@ constexpr double kHighestPrice = 1e300;  // ms; covers at higher ones could over
 
 void RelaxedStages::fold(const Box& box) {
     const std::size_t width = layers_ + 1;
-    const double period_high = box.period_high * (1 + kEdge);
-    const double tail_high = box.tail_high * (1 + kEdge);
+    const double period_high_ms = box.period_high_ms * (1 + kEdge);
+    const double tail_high_ms = box.tail_high_ms * (1 + kEdge);
     for (std::vector<Step>& steps : steps_) steps.clear();
-    const auto add = [&](std::size_t list, std::size_t cell, std::uint16_t flying, double ms) {
+    const auto add = [&](std::size_t list, std::size_t cell, std::uint16_t in_flight, double ms) {
         steps_[list].push_back(
-            {static_cast<std::uint32_t>(cell), std::min<std::uint32_t>(flying, most_), ms});
+            {static_cast<std::uint32_t>(cell), std::min<std::uint32_t>(in_flight, most_), ms});
     };
     for (const Way& way : ways_)
         for (std::size_t cell = 0; cell < cells_.size(); ++cell) {
             const std::size_t at = cells_[cell];
             const double ms = way.execution_ms[at];
-            if (way.most_flying[cell] == 0 || ms > period_high) continue;
-            if (way.tail_per_byte * way.tail_bytes[at] > tail_high) continue;
+            if (way.most_in_flight[cell] == 0 || ms > period_high_ms) continue;
+            if (way.tail_per_byte * way.tail_bytes[at] > tail_high_ms) continue;
             if (at % width == layers_) {
-                add(2 * way.kind, cell, way.most_flying[cell], ms + way.gap_ms);
+                add(2 * way.kind, cell, way.most_in_flight[cell], ms + way.gap_ms);
                 continue;
             }
             const double sent[] = {ms + way.within_ms, ms + way.across_ms};
             for (std::size_t across = 0; across < 2; ++across)
-                if (sent[across] <= period_high && sent[across] < kInfinite)
-                    add(2 * way.kind + across, cell, way.most_flying[cell], sent[across]);
+                if (sent[across] <= period_high_ms && sent[across] < kInfinite)
+                    add(2 * way.kind + across, cell, way.most_in_flight[cell], sent[across]);
         }
     for (const MixedWay& way : mixed_)
         for (std::size_t cell = 0; cell < cells_.size(); ++cell)
-            if (way.most_flying[cell] > 0 && way.period_ms[cell] <= period_high &&
-                way.tail_ms[cell] <= tail_high && way.sum_ms[cell] < kInfinite)
-                add(2 * way.kind, cell, way.most_flying[cell], way.sum_ms[cell]);
+            if (way.most_in_flight[cell] > 0 && way.period_ms[cell] <= period_high_ms &&
+                way.tail_ms[cell] <= tail_high_ms && way.sum_ms[cell] < kInfinite)
+                add(2 * way.kind, cell, way.most_in_flight[cell], way.sum_ms[cell]);
     longest_ = 0;
     for (std::vector<Step>& steps : steps_) keep_steps(steps);
     active_ = 0;
@@ -57,11 +57,12 @@ void RelaxedStages::fold(const Box& box) {
 void RelaxedStages::keep_steps(std::vector<Step>& steps) {
     std::sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
         if (a.cell != b.cell) return a.cell < b.cell;
-        return a.ms != b.ms ? a.ms < b.ms : a.flying > b.flying;
+        return a.ms != b.ms ? a.ms < b.ms : a.in_flight > b.in_flight;
     });
     std::size_t kept = 0;
     for (const Step& step : steps) {
-        if (kept > 0 && steps[kept - 1].cell == step.cell && steps[kept - 1].flying >= step.flying) continue;
+        if (kept > 0 && steps[kept - 1].cell == step.cell && steps[kept - 1].in_flight >= step.in_flight)
+            continue;
         steps[kept++] = step;
         const std::uint32_t at = cells_[step.cell];
         longest_ = std::max(longest_, at % (layers_ + 1) - at / (layers_ + 1));
@@ -78,12 +79,12 @@ void RelaxedStages::set_least(const std::vector<double>& price) {
         std::fill_n(found + row * cells, active_, kInfinite);
     for (std::size_t list = 0; list < steps_.size(); ++list)
         for (const Step& step : steps_[list]) {
-            double& least = found[table_of(list) * table + step.flying * cells + step.cell];
+            double& least = found[table_of(list) * table + step.in_flight * cells + step.cell];
             least = std::min(least, step.ms + price[list / 2]);
         }
     for (std::size_t number = 0; number < tables(); ++number)
-        for (std::size_t flying = most_; flying-- > 1;) {
-            double* fewer = found + number * table + flying * cells;
+        for (std::size_t in_flight = most_; in_flight-- > 1;) {
+            double* fewer = found + number * table + in_flight * cells;
             const double* more = fewer + cells;
             for (std::size_t cell = 0; cell < active_; ++cell)
                 fewer[cell] = more[cell] < fewer[cell] ? more[cell] : fewer[cell];
@@ -196,7 +197,7 @@ void RelaxedStages::add_use(const std::vector<double>& price, std::vector<double
             auto step = std::lower_bound(steps.begin(), steps.end(), cell,
                                          [](const Step& a, std::uint32_t b) { return a.cell < b; });
             for (; step != steps.end() && step->cell == cell && !found; ++step)
-                found = step->flying >= next && step->ms + price[list / 2] == ms;
+                found = step->in_flight >= next && step->ms + price[list / 2] == ms;
             if (!found) continue;
             for (std::size_t i = 0; i < excess.size(); ++i) excess[i] += uses_[list / 2][i];
         }
@@ -238,7 +239,8 @@ Completion RelaxedStages::completion(const Box& box) {
 
 void RelaxedStages::raise(Box& box, double target_ms, std::uint32_t rounds) {
     fold(box);
-    const double fixed = static_cast<double>(batches_ - 1) * box.period_low + box.tail_low + generators_ms_;
+    const double fixed =
+        static_cast<double>(batches_ - 1) * box.period_low_ms + box.tail_low_ms + generators_ms_;
     const std::size_t n = std::max<std::size_t>(2, types());  // a dimension more does no harm to one type
     const auto dimensions = static_cast<double>(n);
     const double radius = (box.bound_ms > 0 ? 0.3 : 2.0) * target_ms;

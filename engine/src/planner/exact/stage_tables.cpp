@@ -126,7 +126,7 @@ bool StageOptions::fill_compat(StageTable& table, const Shape& shape) {
     table.reduction_ms_per_byte = 2.0 * (dp - 1) / (dp * (shape.reduction_gbps * kMib));
     table.share = shared_->share_of_layers();
     table.bytes = shared_->alike_bytes(shape.log2_tp);
-    table.most_flying.assign(std::size_t{layers_ + 1} * (layers_ + 1), 0);
+    table.most_in_flight.assign(std::size_t{layers_ + 1} * (layers_ + 1), 0);
     for (std::uint32_t first = 0; first <= shape.last_first; ++first)
         for (std::uint32_t end = std::max(first + 1, shape.first_end); end <= layers_; ++end) {
             const std::size_t at = std::size_t{first} * (layers_ + 1) + end;
@@ -138,7 +138,7 @@ bool StageOptions::fill_compat(StageTable& table, const Shape& shape) {
                 for (const double* part : parts) demand += kMemoryFactor * part[at];
                 fits = capacity - demand >= 0;
             }
-            if (fits) table.most_flying[at] = kAnyNumber;
+            if (fits) table.most_in_flight[at] = kAnyNumber;
         }
     return true;
 }

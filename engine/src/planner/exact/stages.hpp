@@ -19,9 +19,9 @@ inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// Terms of a stage by layers [first, end), at first * (layers + 1) + end. Where none is in flight that fits,
 /// the other terms mean nothing.
 struct StageTable {
-    const double* execution_ms = nullptr;    ///< null: such a stage cannot be
-    std::vector<std::uint16_t> most_flying;  ///< micro-batches in flight that fit; 0: none
-    double optimizer_ms = 0;                 ///< of the whole model
+    const double* execution_ms = nullptr;       ///< null: such a stage cannot be
+    std::vector<std::uint16_t> most_in_flight;  ///< micro-batches in flight that fit; 0: none
+    double optimizer_ms = 0;                    ///< of the whole model
     double reduction_ms_per_byte = 0;
     const double* share = nullptr;  ///< of the model
     const double* bytes = nullptr;  ///< that a GPU reduces
@@ -53,8 +53,8 @@ struct RelaxedTerms {
     const double* execution_ms = nullptr;  ///< null: there is no such stage
     double sent_bytes = 0;
     double gap_ms = 0;
-    double tail_per_byte = 0;                ///< update and reduction, per byte of the stage's parameters
-    std::vector<std::uint16_t> most_flying;  ///< as in a table, by cell: a position in tables
+    double tail_per_byte = 0;                   ///< update and reduction, per byte of the stage's parameters
+    std::vector<std::uint16_t> most_in_flight;  ///< as in a table, by cell: a position in tables
 };
 
 /// Makes the options of one type sequence and one number of micro-batches when they are asked for.
@@ -129,8 +129,9 @@ private:
     void fill_strict(StageTable& table, const Shape& shape, const std::vector<Replica>& replicas);
     MemoryTerms memory_terms(const Replica& replica, const Shape& shape);
     double strict_bytes(const MemoryTerms& terms, const Shape& shape, std::size_t at,
-                        std::uint64_t flying) const;
-    std::uint16_t most_flying(std::span<const MemoryTerms> memory, const Shape& shape, std::size_t at) const;
+                        std::uint64_t in_flight) const;
+    std::uint16_t most_in_flight(std::span<const MemoryTerms> memory, const Shape& shape,
+                                 std::size_t at) const;
     double optimizer_ms(std::uint32_t type, std::uint32_t log2_tp) const;
     const Links& links_of(std::uint32_t start, std::uint32_t gpus);
     void set_links(StageOption& option, const Shape& shape, const Links& links,

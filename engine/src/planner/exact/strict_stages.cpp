@@ -34,7 +34,7 @@ StageOptions::MemoryTerms StageOptions::memory_terms(const Replica& replica, con
 }
 
 double StageOptions::strict_bytes(const MemoryTerms& terms, const Shape& shape, std::size_t at,
-                                  std::uint64_t flying) const {
+                                  std::uint64_t in_flight) const {
     const Options& options = problem_->options;
     const auto tp = static_cast<double>(shape.tp);
     const auto dp = static_cast<double>(shape.dp);
@@ -43,10 +43,10 @@ double StageOptions::strict_bytes(const MemoryTerms& terms, const Shape& shape, 
         const double optimizer = options.shard_optimizer ? 12.0 / dp : 12.0;
         double activations = 0;
         for (const double* part : terms.parts) activations += part[at];
-        return parameters * (4.0 + optimizer) + static_cast<double>(flying) * (activations * kMib);
+        return parameters * (4.0 + optimizer) + static_cast<double>(in_flight) * (activations * kMib);
     }
     double total = terms.total[at];
-    const std::uint64_t samples = terms.share * flying;
+    const std::uint64_t samples = terms.share * in_flight;
     if (samples > terms.batch) {
         double sample = total / static_cast<double>(terms.batch);
         if (terms.low_total != nullptr && terms.high_total != nullptr)
@@ -68,21 +68,21 @@ void StageOptions::fill_strict(StageTable& table, const Shape& shape, const std:
     table.reduction_ms_per_byte = per_byte;
     table.share = shared_->share_of_bytes();
     table.bytes = shared_->split_bytes(shape.log2_tp);
-    table.most_flying.assign(std::size_t{layers_ + 1} * (layers_ + 1), 0);
+    table.most_in_flight.assign(std::size_t{layers_ + 1} * (layers_ + 1), 0);
     std::vector<MemoryTerms> memory;
     for (const Replica& replica : replicas) memory.push_back(memory_terms(replica, shape));
     for (std::uint32_t first = 0; first <= shape.last_first; ++first)
         for (std::uint32_t end = std::max(first + 1, shape.first_end); end <= layers_; ++end) {
             const std::size_t at = std::size_t{first} * (layers_ + 1) + end;
-            table.most_flying[at] = most_flying(memory, shape, at);
+            table.most_in_flight[at] = most_in_flight(memory, shape, at);
         }
 }
 
-std::uint16_t StageOptions::most_flying(std::span<const MemoryTerms> memory, const Shape& shape,
-                                        std::size_t at) const {
-    const auto fits = [&](std::uint64_t flying) {
+std::uint16_t StageOptions::most_in_flight(std::span<const MemoryTerms> memory, const Shape& shape,
+                                           std::size_t at) const {
+    const auto fits = [&](std::uint64_t in_flight) {
         return std::all_of(memory.begin(), memory.end(), [&](const MemoryTerms& terms) {
-            return strict_bytes(terms, shape, at, flying) <= terms.capacity;
+            return strict_bytes(terms, shape, at, in_flight) <= terms.capacity;
         });
     };
     if (!fits(1)) return 0;
@@ -121,7 +121,8 @@ RelaxedTerms StageOptions::relaxed(std::uint32_t type, std::uint32_t gpus, std::
             2.0 * (dp - 1) / (dp * (reduction_gbps * kBytesPerMs)) / static_cast<double>(tp);
     }
     const MemoryTerms memory = memory_terms({type, batch, {entry}}, shape);
-    for (const std::uint32_t at : cells) terms.most_flying.push_back(most_flying({&memory, 1}, shape, at));
+    for (const std::uint32_t at : cells)
+        terms.most_in_flight.push_back(most_in_flight({&memory, 1}, shape, at));
     return terms;
 }
 
