@@ -76,26 +76,30 @@ def _lab_points(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _synthesis(axes: Axes, rows: Sequence[Row]) -> None:
-    """CPU time of a search against NPUs, a curve a series, and TACOS's recorded runs."""
-    series = dict.fromkeys(str(row["series"]) for row in rows if row["series"])
-    for name, color in zip(series, (_BLUE, _GREEN), strict=False):
+    """CPU time of a search against NPUs: a curve a series, a colour a network, and TACOS's recorded runs."""
+    colors = {"mesh": _BLUE, "torus": _GREEN, "hypercube": _ORANGE}
+    for name in dict.fromkeys(str(row["series"]) for row in rows if row["series"]):
         mine = [row for row in rows if row["series"] == name]
         axes.plot(
             [_get(row, "npus") for row in mine],
             [_get(row, "units") for row in mine],
-            "o-",
-            color=color,
+            "o-" if "plain" in name else "s--",
+            color=colors[name.split()[0]],
             ms=4,
             label=name,
         )
-    recorded = [row for row in rows if row["tacos_units"] is not None]
+    recorded = {str(row["name"]): row for row in rows if row["tacos_units"] is not None}
     axes.plot(
-        [_get(row, "npus") for row in recorded],
-        [_get(row, "tacos_units") for row in recorded],
+        [_get(row, "npus") for row in recorded.values()],
+        [_get(row, "tacos_units") for row in recorded.values()],
         "x",
-        color=_ORANGE,
+        color=_GREY,
         label="TACOS, recorded",
     )
+    for name in ("torus 32x32", "hypercube 2^10"):
+        if name in recorded:
+            place = _get(recorded[name], "npus"), _get(recorded[name], "tacos_units")
+            axes.annotate(name, place, xytext=(6, -3), textcoords="offset points", fontsize=7, color=_GREY)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("NPUs")

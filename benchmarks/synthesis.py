@@ -29,7 +29,7 @@ def synthesis(cases: Cases, repeats: int) -> Iterator[Row]:
     """Median CPU seconds of the search alone, and in units of the loop that runs right after each."""
     recorded = tacos_figures()
     for case in cases.synthesised:
-        cost = in_fresh_process(synthesis_cost, case, repeats)
+        cost = in_fresh_process(synthesis_cost, case, case.repeats(repeats))
         yield _row(case, cost, recorded.get(case.name))
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import NamedTuple
+
+_OFTEN = 4096  # NPUs of the largest network whose search is repeated
 
 
 class Axis(NamedTuple):
@@ -34,6 +37,10 @@ class Synthesised:
         """How many runs at most: of the greedy search one, which recorded figures are of too."""
         return 1 if self.synthesizer == "greedy" else 20
 
+    def repeats(self, asked: int) -> int:
+        """How often it is measured: what takes long, once."""
+        return 1 if prod(axis.size for axis in self.axes) > _OFTEN else asked
+
 
 def full() -> list[Synthesised]:
     """All of them; recorded ones by plain search and, where the links allow it, by symmetry."""
@@ -41,7 +48,7 @@ def full() -> list[Synthesised]:
     makers = (*plain, "symmetric")
     found = [Synthesised("mesh 32x32", _grid("line", 32, 32), maker) for maker in plain]
     found += [Synthesised("torus 32x32", _grid("ring", 32, 32), maker) for maker in makers]
-    found += [Synthesised("hypercube 2^10", [Axis("ring", 2)] * 10, maker) for maker in makers]
+    found += [Synthesised("hypercube 2^10", _cube(10), maker) for maker in makers]
     found += [Synthesised("mesh 16x16, 4 chunks per NPU", _grid("line", 16, 16), maker, 4) for maker in plain]
     rows, columns = Axis("line", 24), Axis("line", 24, "500", "75")
     found += [Synthesised("mesh 24x24, rows 50 and columns 75 GB/s", [rows, columns], it) for it in plain]
@@ -49,10 +56,21 @@ def full() -> list[Synthesised]:
         found += [
             Synthesised(f"ring 4 x clique 8 x switch {last}", rfs(4, 8, last), maker) for maker in makers
         ]
+    return found + growing()
+
+
+def growing() -> list[Synthesised]:
+    """Those that curves are drawn through: to some 10,000 NPUs by a plain run, to a million by symmetry."""
+    found = []
     for side in (16, 24, 32, 48, 64, 100):
-        found.append(_of_series("line", "mesh by plain search", "restarts", side, side))
-    for sizes in ((32, 32), (100, 100), (200, 200), (500, 500), (1000, 1000)):
-        found.append(_of_series("ring", "torus by symmetry", "symmetric", *sizes))
+        found.append(_of_series("mesh by plain search", "greedy", _grid("line", side, side)))
+        found.append(_of_series("torus by plain search", "greedy", _grid("ring", side, side)))
+    for power in (8, 9, 10, 11, 12, 13):
+        found.append(_of_series("hypercube by plain search", "greedy", _cube(power)))
+    for side in (32, 100, 200, 500, 1000):
+        found.append(_of_series("torus by symmetry", "symmetric", _grid("ring", side, side)))
+    for power in (10, 13, 16, 18, 20):
+        found.append(_of_series("hypercube by symmetry", "symmetric", _cube(power)))
     return found
 
 
@@ -60,7 +78,7 @@ def quick() -> list[Synthesised]:
     """Small ones, to test the program."""
     return [
         Synthesised("torus 4x4", _grid("ring", 4, 4), "symmetric", series="torus by symmetry"),
-        Synthesised("mesh 4x4", _grid("line", 4, 4), "restarts", series="mesh by plain search"),
+        Synthesised("mesh 4x4", _grid("line", 4, 4), "greedy", series="mesh by plain search"),
     ]
 
 
@@ -77,8 +95,11 @@ def _grid(shape: str, *sizes: int) -> list[Axis]:
     return [Axis(shape, size) for size in sizes]
 
 
-def _of_series(shape: str, series: str, synthesizer: str, *sizes: int) -> Synthesised:
+def _cube(power: int) -> list[Axis]:
+    return [Axis("ring", 2)] * power
+
+
+def _of_series(series: str, synthesizer: str, axes: list[Axis]) -> Synthesised:
     kind = series.split()[0]
-    return Synthesised(
-        f"{kind} {'x'.join(map(str, sizes))}, series", _grid(shape, *sizes), synthesizer, series=series
-    )
+    size = f"2^{len(axes)}" if kind == "hypercube" else "x".join(str(axis.size) for axis in axes)
+    return Synthesised(f"{kind} {size}, series", axes, synthesizer, series=series)

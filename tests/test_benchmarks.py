@@ -108,6 +108,16 @@ def test_a_study_is_swept_resumed_and_asked(results: Path) -> None:
     assert all(row["points"] == 2 * 336 and row["peak_bytes"] > 2**20 for row in rows)
 
 
+def test_growing_networks_are_synthesised_and_drawn(results: Path) -> None:
+    pytest.importorskip("matplotlib")
+    rows = pq.read_table(results / "synthesis.parquet").to_pylist()
+    assert {(row["series"], row["npus"], row["sends"], row["gap_pct"]) for row in rows} == {
+        ("torus by symmetry", 16, 240, 0.0),
+        ("mesh by plain search", 16, 240, 0.0),
+    }
+    assert (results / "synthesis.png").stat().st_size > 10_000
+
+
 def test_walks_over_plans_are_counted_and_compared(results: Path) -> None:
     rows = [
         row for row in pq.read_table(results / "planning.parquet").to_pylist() if row["count"] is not None
