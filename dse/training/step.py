@@ -56,7 +56,8 @@ class Timer:
     def links(self, axis: str) -> Links:
         """The links of the groups of an axis."""
         if axis not in self._links:
-            self._links[axis] = Links.of(self.groups[axis], self.cluster)
+            algorithm = self.cluster.algorithms.of(axis)
+            self._links[axis] = Links.of(self.groups[axis], self.cluster, algorithm)
         return self._links[axis]
 
     @cached_property
