@@ -98,11 +98,12 @@ _SHOWN = {
 
 
 def write_parquet(path: Path, rows: Sequence[Row], facts: dict[str, str | int], command: str) -> None:
-    """Write rows; the schema's metadata has `machine` (JSON) and `command`."""
+    """Write rows, with the columns of any of them; the metadata has `machine` (JSON) and `command`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.Table.from_pylist(list(rows))
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    table = pa.Table.from_pylist([{column: row.get(column) for column in columns} for row in rows])
     table = table.replace_schema_metadata({"machine": json.dumps(facts), "command": command})
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, path, compression="zstd")
@@ -186,6 +187,7 @@ def summary(results: Mapping[str, Sequence[Row]]) -> str:
             *_scaleout_lines(results),
             *_synthesis_lines(results),
             *_planning_lines(results),
+            *_structure_lines(results),
             *_wasm_lines(results),
             *_page_lines(results),
         ]
@@ -205,6 +207,16 @@ def _planning_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
         f"  (target {_number(row, 'target_s') * 1e3:,.0f} ms)"
         for row in results.get("planning", ())
         if row["target_s"] is not None
+    ]
+
+
+def _structure_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
+    return [
+        f"{row['name']}: {_number(row, 'closed_equal'):,.0f} equal, "
+        f"{_number(row, 'preconditions_hold'):,.0f} must be, largest difference "
+        f"{_number(row, 'largest_difference_pct'):.2g} %"
+        for row in results.get("structure", ())
+        if row.get("closed_equal") is not None
     ]
 
 

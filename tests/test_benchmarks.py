@@ -129,6 +129,19 @@ def test_walks_over_plans_are_counted_and_compared(results: Path) -> None:
     assert all(row["ratio"] > 0 and row["best_ms"] == 1795.4520359635353 for row in rows)
 
 
+def test_agreements_of_steps_with_the_engine_are_stored(results: Path) -> None:
+    """They come after rows that have no such columns."""
+    rows = pq.read_table(results / "structure.parquet").to_pylist()
+    found = {row["name"]: row for row in rows if row["closed_equal"] is not None}
+    random_steps, predicted = (
+        next(row for name, row in found.items() if f"{what} steps" in name)
+        for what in ("random", "predicted")
+    )
+    assert 0 < random_steps["preconditions_hold"] <= random_steps["closed_equal"]
+    assert 0 < predicted["preconditions_hold"] == predicted["closed_equal"] == predicted["slot_equal"]
+    assert predicted["largest_difference_pct"] < 2e-4
+
+
 def test_optima_are_searched_exactly_with_and_without_mixed_stages(results: Path) -> None:
     rows = pq.read_table(results / "planning.parquet").to_pylist()
     exact = [row for row in rows if row["planner"] == "exact"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dse.accelerators.accelerator import Accelerator
+from dse.accelerators.algorithms import DEFAULT_ALGORITHMS, GroupAlgorithms
 from dse.errors import InputError
 
 _POSITIVE = (
@@ -26,13 +27,15 @@ class Tier:
 
     `npus` NPUs are joined by this tier and those below it. `bandwidth_gbps` is what one NPU can send into it,
     in 10^9 bytes per second and direction (NICs that NPUs share are divided among them, a tier with
-    oversubscription is slower by that factor). `latency_us` is that of one message.
+    oversubscription is slower by that factor). `latency_us` is that of one message. `in_switch_efficiency`
+    is the share of the bandwidth at which its switches sum what NPUs send; None: they do not.
     """
 
     name: str
     npus: int
     bandwidth_gbps: float
     latency_us: float
+    in_switch_efficiency: float | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class TierSpec:
     fast an NPU sends into it: `bandwidth_gbps` (10^9 bytes per second and direction), or `nics_per_node` NICs
     of `nic_gbit_per_s` (10^9 bits per second and direction), which the NPUs of a node share; without, it is
     that of the tier below. `oversubscription` divides it. `latency_us` is that of one message.
+    `in_switch_efficiency` is the share of that rate at which switches sum: bytes of an all-reduce / time /
+    what an NPU sends into the tier, for large messages. None: the switches do not.
     """
 
     name: str
@@ -52,6 +57,7 @@ class TierSpec:
     nics_per_node: int | None = None
     nic_gbit_per_s: float | None = None
     oversubscription: float = 1.0
+    in_switch_efficiency: float | None = None
 
     def __post_init__(self) -> None:
         """Check every field; messages name the key below the tier."""
@@ -71,11 +77,17 @@ class TierSpec:
             raise InputError(
                 f"tier {self.name}: oversubscription is {self.oversubscription}; it must be at least 1"
             )
+        share = self.in_switch_efficiency
+        if share is not None and not 0 < share <= 1:
+            raise InputError(
+                f"tier {self.name}: in_switch_efficiency is {share}; it must be above 0 and at most 1, or "
+                "null for switches that reduce nothing"
+            )
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Equal accelerators; `tiers` from the inside, the last one joins all.
+    """Equal accelerators; `tiers` from the inside, the last one joins all. `algorithms` are those of groups.
 
     The last unit of the last tier but one may be filled in part: 16,384 NPUs in pods of 3,072.
 
@@ -86,6 +98,7 @@ class Cluster:
     name: str
     accelerator: Accelerator
     tiers: tuple[Tier, ...]
+    algorithms: GroupAlgorithms = DEFAULT_ALGORITHMS
 
     def __post_init__(self) -> None:
         """Check that the tiers nest."""
@@ -111,9 +124,14 @@ class Cluster:
 
 
 def cluster(
-    name: str, accelerator: Accelerator, nodes: int, npus_per_node: int, tiers: Sequence[TierSpec]
+    name: str,
+    accelerator: Accelerator,
+    nodes: int,
+    npus_per_node: int,
+    tiers: Sequence[TierSpec],
+    algorithms: GroupAlgorithms = DEFAULT_ALGORITHMS,
 ) -> Cluster:
-    """Return `nodes` nodes of `npus_per_node` accelerators behind tiers.
+    """Return `nodes` nodes of `npus_per_node` accelerators behind tiers, with algorithms of collectives.
 
     Tiers that would join no more than those below are left out: a single node has only its own.
 
@@ -149,12 +167,14 @@ def cluster(
             )
         if found and found[-1].npus >= total:
             break
-        found.append(Tier(spec.name, min(joined, total), bandwidth_gbps, spec.latency_us))
+        found.append(
+            Tier(spec.name, min(joined, total), bandwidth_gbps, spec.latency_us, spec.in_switch_efficiency)
+        )
     if found[-1].npus < total:
         raise InputError(
             f"cluster {name} has {total} NPUs, but its last tier, {found[-1].name}, joins {found[-1].npus}"
         )
-    return Cluster(name, accelerator, tuple(found))
+    return Cluster(name, accelerator, tuple(found), algorithms)
 
 
 def _bandwidth_gbps(spec: TierSpec, npus_per_node: int, below: float | None) -> float | None:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from dse.explain.breakdown import Breakdown, breakdown
 from dse.explain.memory import MemoryAtPeak, memory
 from dse.simulators import Recording
+from dse.training.collectives_used import GroupCollective
 
 
 @dataclass(frozen=True)
 class Explanation:
     """The wall time of the rank that finishes last, and the memory of the rank with the largest peak.
 
-    `memory` is None where memory is not tracked; `notes` say what a prediction rests on.
+    `memory` is None where memory is not tracked; `notes` say what a prediction rests on, `collectives` which
+    algorithm its groups use.
     """
 
     label: str
     time: Breakdown
     memory: MemoryAtPeak | None
     notes: tuple[str, ...] = ()
+    collectives: tuple[GroupCollective, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data: label, wall_time_ns, breakdown, overlapped, memory."""
@@ -28,6 +31,7 @@ class Explanation:
             "label": self.label,
             **self.time.to_json(),
             "memory": None if self.memory is None else self.memory.to_json(),
+            **({"collectives": [asdict(one) for one in self.collectives]} if self.collectives else {}),
             **({"notes": list(self.notes)} if self.notes else {}),
         }
 

@@ -6,7 +6,8 @@ from dse.explain.breakdown import PARTS, Breakdown
 from dse.explain.explanation import Explanation
 from dse.explain.memory import CATEGORIES, MemoryAtPeak
 from dse.points import DesignPoint, prediction_of
-from dse.points.predicted import parts_ns, wall_time_ns
+from dse.points.predicted import parts_ns, prediction_inputs, wall_time_ns
+from dse.training.collectives_used import collectives_used
 
 PREDICTED_PARTS = {
     "matrix_products": "products with weights, in the forward and backward pass, and recomputed ones",
@@ -53,4 +54,5 @@ def explain_prediction(point: DesignPoint) -> Explanation:
         time=Breakdown(None, wall_time_ns(prediction), parts_ns(prediction), {}),
         memory=MemoryAtPeak(None, prediction.peak_memory_bytes, None, None, None, memory, ()),
         notes=tuple(prediction.notes),
+        collectives=collectives_used(*prediction_inputs(point)),
     )

@@ -10,7 +10,8 @@ from dse.explain.comparison import Comparison, Difference
 from dse.explain.explanation import Explanation
 from dse.explain.memory import MemoryAtPeak
 from dse.explain.predicted import CATEGORY_MEANINGS, MEANINGS
-from dse.units import format_bytes
+from dse.training.collectives_used import GroupCollective
+from dse.units import format_bytes, format_duration_ns
 
 
 def render(explanation: Explanation, *, items: int = 10) -> str:
@@ -19,6 +20,9 @@ def render(explanation: Explanation, *, items: int = 10) -> str:
     lines += _time_lines(explanation.time)
     if explanation.memory is not None:
         lines += ["", *_memory_lines(explanation.memory, items)]
+    if explanation.collectives:
+        lines += ["", "collectives, alone and before anything hides them:"]
+        lines += [f"  {_collective(one)}" for one in explanation.collectives]
     if explanation.notes:
         lines += ["", *(f"note: {note}" for note in explanation.notes)]
     return "\n".join(lines)
@@ -35,6 +39,11 @@ def render_comparison(comparison: Comparison) -> str:
     if comparison.peak is not None:
         lines += ["", *_difference_lines([comparison.peak, *comparison.categories], "")]
     return "\n".join(lines)
+
+
+def _collective(one: GroupCollective) -> str:
+    size, seconds = format_bytes(round(one.size_bytes)), format_duration_ns(round(one.seconds * 1e9))
+    return f"{one.axis:<10}{one.ranks:>6} ranks  {one.collective} of {size}: {one.algorithm}, {seconds}"
 
 
 def _time_lines(time: Breakdown) -> Iterable[str]:

@@ -53,12 +53,22 @@ def cluster_of(row: MeasuredRow, assumed: list[str]) -> Cluster:
         in_node = min(sharing, row.gpus)
         if row.gpus_per_node is None and row.gpus > sharing:
             assumed.append(f"nodes of {sharing} GPUs")
-    tiers = [Tier(inside.name, in_node, inside.bandwidth_gbps, inside.latency_us)]
+    tiers = [
+        Tier(inside.name, in_node, inside.bandwidth_gbps, inside.latency_us, inside.in_switch_efficiency)
+    ]
     if row.gpus > in_node:
         stated = nic_gbps_of(row.hardware, sharing)
         if stated is None:
             assumed.append(f"NICs of {between.bandwidth_gbps * 8:g} Gb/s per GPU")
-        tiers.append(Tier(between.name, row.gpus, stated or between.bandwidth_gbps, between.latency_us))
+        tiers.append(
+            Tier(
+                between.name,
+                row.gpus,
+                stated or between.bandwidth_gbps,
+                between.latency_us,
+                between.in_switch_efficiency,
+            )
+        )
     return Cluster(row.hardware or chip.name, chip, tuple(tiers))
 
 

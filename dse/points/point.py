@@ -12,7 +12,7 @@ from typing import Protocol
 from dse.models import ModelSpec
 from dse.points.inputs import canonical_json, model_json, result_version, system_json
 from dse.points.predicted import is_feasible as is_feasible_prediction
-from dse.points.predicted import refuse_idle_settings
+from dse.points.predicted import refuse_idle_settings, refuse_predicted_settings
 from dse.simulators import NativeSimulator, Simulator, SimulatorSettings, make_simulator
 from dse.strategies import AXES, Divisibility, Strategy, is_feasible, resolved_divisibility
 from dse.studies.lookup import KEY_DIGITS
@@ -87,8 +87,11 @@ class Scenario:
 
     @functools.cached_property
     def is_checked(self) -> bool:
-        """Always true: the first time, settings without effect on predictions are refused."""
-        refuse_idle_settings(self)
+        """Always true: the first time, settings are refused that a prediction, or a simulation, has not."""
+        if self.is_predicted:
+            refuse_idle_settings(self)
+        else:
+            refuse_predicted_settings(self)
         return True
 
     @property
@@ -114,6 +117,7 @@ class DesignPoint:
         """Whether a workload exists and fills the system; other points are rows with a reason."""
         on = self.scenario
         fills = self.strategy.npus == on.system.npus
+        assert on.is_checked
         if on.is_predicted:
             return fills and is_feasible_prediction(self)
         return fills and is_feasible(on.model, self.strategy, on.resolved_divisibility)

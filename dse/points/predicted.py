@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dse.accelerators.algorithms import DEFAULT_ALGORITHMS
 from dse.errors import InputError
 from dse.models import REPAIRS, ModelSpec
 from dse.strategies import InfeasibleStrategy
+from dse.systems.clusters import fields_of_cluster
 from dse.training.plan import Plan
 from dse.training.prediction import PARTS, Prediction
 from dse.training.strategies import plan_of
@@ -59,10 +61,26 @@ def refuse_idle_settings(scenario: Scenario) -> None:
     idle += ["workload.divisibility"] if scenario.divisibility is not None else []
     idle += [f"system.{key}" for key in ("faults", "deratings", "npu_types") if getattr(system, key)]
     idle += ["system.network_model"] if system.network_model != "congestion_unaware" else []
+    idle += ["system.collectives"] if system.collectives != fields_of_cluster(system)["collectives"] else []
     if idle:
         raise InputError(
             f"{', '.join(idle)} changes no prediction, and {model.name} on {system.name} is predicted "
             "(a cluster under model.fidelity=realistic): leave it out, or write model.fidelity=stage"
+            + ("; predictions have system.group_algorithms" if "system.collectives" in idle else "")
+        )
+
+
+def refuse_predicted_settings(scenario: Scenario) -> None:
+    """Refuse what only predictions have, where an engine simulates traces.
+
+    Raises:
+        InputError: names the key.
+    """
+    system = scenario.system
+    if system.group_algorithms != DEFAULT_ALGORITHMS:
+        raise InputError(
+            f"system.group_algorithms changes predictions only, and {scenario.model.name} on {system.name} "
+            "is simulated: leave it out, or write model.fidelity=realistic; the engine has system.collectives"
         )
 
 

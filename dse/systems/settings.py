@@ -125,6 +125,23 @@ class TierSchema:
     nics_per_node: int | None = key("NICs that the NPUs of a node share, instead of `bandwidth_gbps`", None)
     nic_gbit_per_s: float | None = key("10⁹ bits per second and direction of a NIC", None)
     oversubscription: float = key("divides the bandwidth, at least 1", 1.0)
+    in_switch_efficiency: float | None = key(
+        "share of the bandwidth at which its switches sum what NPUs send, see "
+        "[clusters.md](clusters.md#algorithms-of-collectives); null: they do not",
+        None,
+    )
+
+
+@dataclass
+class GroupAlgorithmsSchema:
+    """Algorithms of predicted collectives: see `dse.accelerators.GroupAlgorithms`."""
+
+    tp: str = key(
+        "auto, ring, tree, hierarchical, in_switch: collectives of tensor parallelism in predictions, see "
+        "[clusters.md](clusters.md#algorithms-of-collectives)",
+        "auto",
+    )
+    dp: str = key("the same of gradients and sharded weights", "auto")
 
 
 @dataclass
@@ -177,6 +194,7 @@ class SystemSchema:
     nodes: int | None = key("number of nodes of a cluster", None)
     npus_per_node: int | None = key("accelerators of a node of a cluster", None)
     tiers: list[TierSchema] = field(default_factory=list)
+    group_algorithms: GroupAlgorithmsSchema = field(default_factory=GroupAlgorithmsSchema)
 
 
 def complete_types(values: dict[str, Any]) -> None:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
-from dse.accelerators import Accelerator, Cluster, TierSpec, cluster
+from dse.accelerators import (
+    DEFAULT_ALGORITHMS,
+    Accelerator,
+    Cluster,
+    GroupAlgorithms,
+    TierSpec,
+    cluster,
+)
 from dse.systems.validation import validate
 
 DEFAULT_MEMORY_BYTES = 80 * 10**9
@@ -129,6 +136,7 @@ class SystemSpec:
 
     A cluster also has its `accelerator`, `nodes`, `npus_per_node` and `tiers`; network, peak performance and
     memory bandwidth follow from these (`dse.systems.clusters`), and `replaced` keeps them so.
+    `group_algorithms` are those of collectives where steps are predicted; the engine has `collectives`.
 
     Raises:
         InvalidSystem: an InputError that names the key as a user writes it, such as
@@ -166,6 +174,7 @@ class SystemSpec:
     nodes: int | None = None
     npus_per_node: int | None = None
     tiers: tuple[TierSpec, ...] = ()
+    group_algorithms: GroupAlgorithms = DEFAULT_ALGORITHMS
 
     SOURCES: ClassVar[tuple[str, ...]] = ("accelerator", "nodes", "npus_per_node", "tiers", "npu_types")
     """Fields from which others follow: changes of these come first."""
@@ -186,7 +195,9 @@ class SystemSpec:
             return None
         assert self.nodes is not None
         assert self.npus_per_node is not None
-        return cluster(self.name, self.accelerator, self.nodes, self.npus_per_node, self.tiers)
+        return cluster(
+            self.name, self.accelerator, self.nodes, self.npus_per_node, self.tiers, self.group_algorithms
+        )
 
     @property
     def memory_bytes(self) -> int:

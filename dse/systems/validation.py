@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from dse.accelerators.algorithms import DEFAULT_ALGORITHMS
 from dse.errors import InputError
 from dse.files import excerpt
 from dse.suggestions import did_you_mean
@@ -242,6 +243,7 @@ def _check_cluster(system: SystemSpec) -> None:
     if system.accelerator is None:
         given = next((key for key, value in described.items() if value is not None), None)
         given = given or ("tiers" if system.tiers else None)
+        given = given or ("group_algorithms" if system.group_algorithms != DEFAULT_ALGORITHMS else None)
         if given is not None:
             raise InvalidSystem(
                 given,
@@ -259,6 +261,15 @@ def _check_cluster(system: SystemSpec) -> None:
         raise InvalidSystem(
             "network", f"has {system.npus} NPUs, but nodes x npus_per_node are {npus}; change these instead"
         )
+    if all(tier.in_switch_efficiency is None for tier in system.tiers):
+        for kind in ("tp", "dp"):
+            if system.group_algorithms.of(kind) == "in_switch":
+                raise InvalidSystem(
+                    f"group_algorithms.{kind}",
+                    f"is in_switch, but no switches of {system.name} sum: give "
+                    "system.tiers.N.in_switch_efficiency of those that do, or choose auto, ring, tree or "
+                    "hierarchical",
+                )
 
 
 def _choice(path: str, value: object, allowed: tuple[str, ...]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dse.accelerators.algorithms import DEFAULT_ALGORITHMS
 from dse.accelerators.cluster import Cluster
 from dse.errors import InputError
 from dse.models import ModelSpec
 from dse.strategies.divisibility import InfeasibleStrategy
 from dse.training.groups import groups_of
 from dse.training.kernels import PRECISION_BITS
+from dse.training.legs import legs_of
 from dse.training.plan import ORDER, STAGES, Plan
 from dse.training.schedules import SCHEDULES, schedule_named
 
@@ -52,6 +54,9 @@ def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
         raise InfeasibleStrategy(problem)
     if plan.order != ORDER:  # which can be placed whenever degrees pass the checks above
         _check_order(plan)
+    if cluster.algorithms != DEFAULT_ALGORITHMS:
+        for axis, group in groups_of(plan).items():
+            legs_of(group, cluster, cluster.algorithms.of(axis))
 
 
 def _at_least_one(plan: Plan, name: str) -> None:

@@ -1,19 +1,20 @@
-"""How long collectives of a step take: rings and trees with latency and bandwidth terms."""
+"""How long collectives of a step take: rings, trees, tier by tier, in switches; latency and bandwidth."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from dse.accelerators.cluster import Cluster
 from dse.accelerators.placement import Group, ring_bandwidth_gbps, span
+from dse.training.legs import BETWEEN_NODES, Leg, legs_of
 
 FIXED_S = 22e-6
 """Launch and synchronisation of a collective of any size: 22 to 25 us measured on A100 and B200 NVLink."""
 
 _GATHER = 0.9  # all-gather and reduce-scatter reach .67 where all-reduce reaches .74 (B200, nccl-tests)
 _EXCHANGE = 0.8  # all-to-all .60
-_BETWEEN_NODES = 0.92  # of the line rate of NICs: InfiniBand and RoCE with GPUDirect
 
 
 @dataclass(frozen=True)
@@ -21,55 +22,90 @@ class Links:
     """The links of a communicator group.
 
     `bandwidth` is that of a ring through it, `exchange_bandwidth` what each rank sends to all others at once,
-    in bytes per second; `latency_s` that of a hop.
+    in bytes per second; `latency_s` that of a hop. `algorithm` is one of `dse.accelerators.algorithms`,
+    `legs` the tiers of those that go tier by tier.
     """
 
     size: int
     bandwidth: float
     latency_s: float
     exchange_bandwidth: float
+    algorithm: str = "auto"
+    legs: tuple[Leg, ...] = ()
 
     @classmethod
-    def of(cls, group: Group, cluster: Cluster) -> Links:
-        """Return the links of an axis's groups."""
+    def of(cls, group: Group, cluster: Cluster, algorithm: str = "auto") -> Links:
+        """Return the links of an axis's groups.
+
+        Raises:
+            InfeasibleStrategy: the groups cannot have that algorithm (`legs_of`).
+        """
         reached = cluster.accelerator.efficiency.links
         spans = span(group, cluster)
         first = cluster.tiers[0]
         inner = first.bandwidth_gbps * 1e9 * reached
         bandwidth = ring_bandwidth_gbps(group, cluster) * 1e9
         crosses = any(part.senders for part in spans[1:])
-        bandwidth = min(inner, bandwidth * _BETWEEN_NODES) if crosses else inner
+        bandwidth = min(inner, bandwidth * BETWEEN_NODES) if crosses else inner
         used = [tier for tier, part in zip(cluster.tiers, spans, strict=True) if part.senders]
         latency = max([tier.latency_us for tier in used], default=0.0)
         # Of a rank's bytes those for its node pass NVLink; those that leave a unit, the rank's own NIC.
         shares = [(spans[0].members - 1) / inner]
         for below, tier in zip(spans, cluster.tiers[1:], strict=False):
-            shares.append((group.size - below.fewest) / (tier.bandwidth_gbps * 1e9 * _BETWEEN_NODES))
+            shares.append((group.size - below.fewest) / (tier.bandwidth_gbps * 1e9 * BETWEEN_NODES))
         slowest = max(shares)
         exchange = group.size / slowest if slowest else bandwidth
-        return cls(group.size, bandwidth, latency * 1e-6, exchange)
+        legs = legs_of(group, cluster, algorithm)
+        return cls(group.size, bandwidth, latency * 1e-6, exchange, algorithm, legs)
 
     def all_reduce_s(self, size_bytes: float) -> float:
-        """The faster of ring and tree.
+        """By the algorithm of the group; `auto` is the faster of ring and tree.
 
         A ring moves 2 (p - 1) / p of the bytes in 2 (p - 1) steps (Patarasuk and Yuan 2009); a double binary
-        tree the bytes twice, in 2 log2 p steps (Sanders et al. 2009).
+        tree the bytes twice, in 2 log2 p steps (Sanders et al. 2009). Tier by tier, bytes are scattered
+        inside a unit, summed across by ranks of the same place, and gathered inside (Cho et al. 2019).
+        Switches take each byte once from each rank, and give it back once, summed (Graham et al. 2016).
         """
         if self.size == 1 or not size_bytes:
             return 0.0
-        moved = 2 * size_bytes / self.bandwidth
-        ring = (self.size - 1) / self.size * moved + 2 * (self.size - 1) * self.latency_s
-        tree = moved + 2 * math.log2(self.size) * self.latency_s
-        return FIXED_S + min(ring, tree)
+        if self.algorithm == "hierarchical":
+            *lower, top = self._stages
+            held = size_bytes
+            total = 0.0
+            for one in lower:
+                total += 2 * one.gather_s(held)
+                held /= one.size
+            return total + top.all_reduce_s(held)
+        if self.algorithm == "in_switch":
+            return FIXED_S + self._hops_s(2) + self._slowest_s(size_bytes, scattered=False)
+        ring, tree = self._ring_and_tree_s(size_bytes)
+        return FIXED_S + {"ring": ring, "tree": tree}.get(self.algorithm, min(ring, tree))
 
     def gather_s(self, size_bytes: float) -> float:
-        """All-gather or reduce-scatter of `size_bytes`: (p - 1) / p of them pass every link of the ring."""
+        """All-gather or reduce-scatter of `size_bytes`: (p - 1) / p of them pass every link of the ring.
+
+        With trees and in switches no fewer: each rank must get, or give away, all but its own share.
+        """
         if self.size == 1 or not size_bytes:
             return 0.0
+        if self.algorithm == "hierarchical":
+            total, held = 0.0, size_bytes
+            for one in self._stages:
+                total += one.gather_s(held)
+                held /= one.size
+            return total
+        if self.algorithm == "in_switch":
+            return FIXED_S + self._hops_s(1) + self._slowest_s(size_bytes, scattered=True)
         moved = (self.size - 1) / self.size * size_bytes / (self.bandwidth * _GATHER)
-        return (
-            FIXED_S + moved + min((self.size - 1) * self.latency_s, 2 * math.log2(self.size) * self.latency_s)
-        )
+        ring, tree = (self.size - 1) * self.latency_s, 2 * math.log2(self.size) * self.latency_s
+        return FIXED_S + moved + {"ring": ring, "tree": tree}.get(self.algorithm, min(ring, tree))
+
+    def used(self, size_bytes: float) -> str:
+        """The algorithm of an all-reduce: of `auto` the faster one."""
+        if self.algorithm != "auto":
+            return self.algorithm
+        ring, tree = self._ring_and_tree_s(size_bytes)
+        return "ring" if ring <= tree else "tree"
 
     def exchange_s(self, size_bytes: float) -> float:
         """All-to-all of `size_bytes` a rank, a p-th of them for each.
@@ -84,3 +120,30 @@ class Links:
     def send_s(self, size_bytes: float) -> float:
         """A message to the next rank of the group."""
         return 0.5 * FIXED_S + self.latency_s + size_bytes / self.bandwidth
+
+    def _ring_and_tree_s(self, size_bytes: float) -> tuple[float, float]:
+        moved = 2 * size_bytes / self.bandwidth
+        ring = (self.size - 1) / self.size * moved + 2 * (self.size - 1) * self.latency_s
+        return ring, moved + 2 * math.log2(self.size) * self.latency_s
+
+    @cached_property
+    def _stages(self) -> tuple[Links, ...]:
+        """A collective of its own on each tier, the faster of ring and tree."""
+        return tuple(Links(leg.size, leg.bandwidth, leg.latency_s, leg.bandwidth) for leg in self.legs)
+
+    def _hops_s(self, passes: int) -> float:
+        """`passes` messages on each tier, on the last a single one: its switches turn the bytes around."""
+        below = sum(leg.latency_s for leg in self.legs[:-1])
+        return passes * below + self.legs[-1].latency_s
+
+    def _slowest_s(self, size_bytes: float, *, scattered: bool) -> float:
+        """Time on the slowest tier, through which pieces follow each other."""
+        held, slowest = size_bytes, 0.0
+        for leg in self.legs:
+            if scattered:
+                seconds = (leg.size - 1) / leg.size * held / (leg.bandwidth * _GATHER)
+            else:
+                seconds = held / leg.summing_bandwidth
+            slowest = max(slowest, seconds)
+            held /= leg.size
+        return slowest

@@ -131,7 +131,14 @@ class _Step:
         )
 
     def _notes(self) -> tuple[str, ...]:
-        return (self.cluster.accelerator.calibration,) if self.cluster.accelerator.calibration else ()
+        found = [self.cluster.accelerator.calibration] if self.cluster.accelerator.calibration else []
+        for axis, kind in (("tp", "tp"), ("dp_cp", "dp")):
+            chosen = self.cluster.algorithms.of(kind)
+            if chosen in ("hierarchical", "in_switch") and self.groups[axis].size > 1:
+                found.append(
+                    f"collectives of {kind} are {chosen}: their formula was compared with no measured step"
+                )
+        return tuple(found)
 
     def _pipelines(self) -> tuple[PipelineTimes, PipelineTimes]:
         """Without the time of messages, and with it."""

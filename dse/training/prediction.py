@@ -18,7 +18,7 @@ PARTS = (
     "dp",
     "optimizer",
 )
-PREDICTION_VERSION = 4
+PREDICTION_VERSION = 5
 """Raised whenever a prediction of the same inputs may change: stored ones are then made anew."""
 
 MEMORY_CATEGORIES = (

@@ -56,7 +56,8 @@ class Timer:
     def links(self, axis: str) -> Links:
         """The links of the groups of an axis."""
         if axis not in self._links:
-            self._links[axis] = Links.of(self.groups[axis], self.cluster)
+            algorithm = self.cluster.algorithms.of(axis)
+            self._links[axis] = Links.of(self.groups[axis], self.cluster, algorithm)
         return self._links[axis]
 
     @cached_property
@@ -99,7 +100,7 @@ class Timer:
         local, plan = self.local, self.local.plan
         kernels = layer(local, kind)
         forward = kernels_s(kernels.forward, self.rates)
-        backward = kernels_s(kernels.backward, self.rates)
+        backward = kernels_s(reversed(kernels.backward), self.rates)
         self._communicate(forward, backward, kind)
         if is_recomputed and plan.recompute == "full":
             backward = backward.plus(forward)
@@ -193,7 +194,10 @@ class Timer:
         """Embedding or head: over tp, features or logits are summed."""
         local, plan = self.local, self.local.plan
         kernels = head(local) if is_head else embedding(local)
-        forward, backward = kernels_s(kernels.forward, self.rates), kernels_s(kernels.backward, self.rates)
+        forward, backward = (
+            kernels_s(kernels.forward, self.rates),
+            kernels_s(reversed(kernels.backward), self.rates),
+        )
         if plan.tp > 1:
             links = self.links("tp")
             size = 2 * local.tokens * local.model.d_model

@@ -72,19 +72,27 @@ class Parts(dict[str, float]):
 def kernels_s(kernels: Iterable[Kernel], rates: Rates) -> Parts:
     """Return the time of kernels that run one after the other.
 
-    A kernel takes what its operations or its bytes take, whichever is longer, and a launch on the device. A
-    pass takes at least what the CPU needs to launch them all.
+    A kernel takes what its operations or its bytes take, whichever is longer, and a launch on the device. It
+    begins when the one before it has ended and the CPU has launched it; the CPU launches one after the other,
+    with no lead when the pass begins, and the next pass waits until it has launched all of this one.
     """
     found = Parts()
     count = 0
+    launched = ended = 0.0  # the next kernel's launch, and the last one's end, from the start of the pass
     for kernel in kernels:
         seconds = kernel.bytes_ / rates.memory
         if kernel.operations:
             seconds = max(seconds, kernel.operations / _rate(kernel, rates))
         found.add(kernel.part, seconds * kernel.repeats)
         count += kernel.repeats
+        # Of equal kernels in a row, all wait for the first launch, or each for its own.
+        each = seconds + rates.launch_s
+        ended = max(ended, launched) + each * kernel.repeats
+        launched += (kernel.repeats - 1) * rates.floor_s
+        ended = max(ended, launched + each)
+        launched += rates.floor_s
     found.add("launches", count * rates.launch_s)
-    waiting = count * rates.floor_s - found.total_s
+    waiting = max(ended, launched) - found.total_s
     if waiting > 0:
         found.add("launches", waiting)
     return found

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dse
+from dse.accelerators import GroupAlgorithms
 from dse.config import compose_config
 from dse.errors import InputError
 from dse.points import DesignPoint, Scenario, evaluate, inputs
@@ -83,6 +84,7 @@ def changed_points() -> Iterator[tuple[str, DesignPoint]]:
         "nodes": {"nodes": 4},
         "npus_per_node": {"npus_per_node": 4},
         "tiers": {"tiers": (dataclasses.replace(cluster.tiers[0], latency_us=3.0), cluster.tiers[1])},
+        "group_algorithms": {"group_algorithms": GroupAlgorithms(dp="hierarchical")},
         "": {},
     }
     for name, change in clusters.items():

@@ -10,7 +10,7 @@ import pytest
 from predicted_points import predicted_point, predicted_scenario
 
 from dse.errors import InputError
-from dse.explain import explain_prediction
+from dse.explain import explain_prediction, render
 from dse.models.flops import training_flops
 from dse.points import evaluate, point_of_row, prediction_of, record_point
 from dse.points.predicted import COMPUTE_PARTS, parts_ns, wall_time_ns
@@ -151,6 +151,8 @@ def test_a_cluster_without_realistic_fidelity_is_simulated() -> None:
         ("workload.divisibility=strict", "workload.divisibility"),
         ("system.deratings=[{npu:0,compute_factor:0.5}]", "system.deratings"),
         ("system.network_model=congestion_aware", "system.network_model"),
+        ("system.collectives.all_gather=[synthesized]", "system.collectives"),
+        ("system.collectives.all_reduce=[direct,ring]", "system.collectives"),
     ],
 )
 def test_settings_of_traces_and_engine_are_refused(override: str, key: str) -> None:
@@ -158,6 +160,29 @@ def test_settings_of_traces_and_engine_are_refused(override: str, key: str) -> N
         InputError, match=f"{key} changes no prediction, and llama70b on dgx_h100 is predicted"
     ):
         evaluate(predicted_point(PIPELINED, override))
+
+
+def test_algorithms_of_predictions_are_refused_where_an_engine_simulates() -> None:
+    chosen = ("model.fidelity=stage", "model.num_layers=2", "system.group_algorithms.tp=in_switch")
+    with pytest.raises(InputError, match=r"system\.group_algorithms changes predictions only, and llama70b"):
+        evaluate(predicted_point(Strategy(dp=4, tp=4), *chosen))
+
+
+def test_switches_that_sum_make_tensor_parallelism_cheaper() -> None:
+    """Between points of one study only the algorithm differs, so their keys do too."""
+    plain, chosen = (
+        predicted_point(Strategy(dp=2, tp=8), *more)
+        for more in ((), ("system.group_algorithms.tp=in_switch",))
+    )
+    before, after = evaluate(plain), evaluate(chosen)
+    assert before.wall_time_ns is not None
+    assert after.wall_time_ns is not None
+    assert after.wall_time_ns < before.wall_time_ns
+    assert plain.key != chosen.key
+    assert evaluate(point_of_row(after)) == after
+    text = render(explain_prediction(chosen))
+    assert "  tp             8 ranks  all-reduce of 33.55 MB: in_switch, " in text
+    assert explain_prediction(chosen).to_json()["collectives"][0]["algorithm"] == "in_switch"
 
 
 def test_nothing_is_recorded_of_a_prediction() -> None:

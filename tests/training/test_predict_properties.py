@@ -75,6 +75,32 @@ def test_a_pass_of_small_kernels_takes_what_the_cpu_needs_to_launch_them() -> No
     assert kernels_s([Kernel("memory", 12, 0, 1.0)], rates).total_s == pytest.approx(840e-6)
 
 
+def test_large_kernels_do_not_hide_launches_that_come_before_them() -> None:
+    """70 us : 3 kernels of 5 us, one of 1 ms; in the other order its time hides their launches."""
+    rates = Rates.of(CHIP, launch_us=70.0, attention_factor=1.0)
+    small, large = Kernel("memory", 3, 0, 0.0), Kernel("memory", 1, 0, 5e8)
+    assert kernels_s([small, large], rates).total_s == pytest.approx(210e-6 + 1005e-6)
+    assert kernels_s([large, small], rates).total_s == pytest.approx(1005e-6 + 15e-6)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.floats(0, 1e8)), min_size=1, max_size=12),
+    st.floats(1.0, 200.0),
+)
+def test_a_pass_is_what_launching_and_running_each_kernel_gives(
+    made: list[tuple[int, float]], launch_us: float
+) -> None:
+    """Kernel by kernel: it begins when it is launched and the one before has ended."""
+    rates = Rates.of(CHIP, launch_us=launch_us, attention_factor=1.0)
+    launched = ended = 0.0
+    for repeats, size in made:
+        for _ in range(repeats):
+            ended = max(launched, ended) + size / rates.memory + rates.launch_s
+            launched += rates.floor_s
+    found = kernels_s([Kernel("memory", repeats, 0, size) for repeats, size in made], rates)
+    assert found.total_s == pytest.approx(max(launched, ended), rel=1e-9)
+
+
 @st.composite
 def plans(draw: st.DrawFn) -> tuple[Plan, int]:
     """A plan that runs, and its NPUs."""

@@ -1,0 +1,59 @@
+"""What each tier of a cluster contributes to a collective that goes tier by tier."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dse.accelerators.cluster import Cluster
+from dse.accelerators.placement import Group, span
+from dse.strategies.divisibility import InfeasibleStrategy
+
+BETWEEN_NODES = 0.92
+"""Of the line rate of NICs: InfiniBand and RoCE with GPUDirect."""
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A tier that joins `size` units of a group (tier 0: ranks); all NPUs of a unit send at once.
+
+    `bandwidth` is what each reaches, in bytes per second; `summing_bandwidth` the bytes of an all-reduce per
+    second where its switches sum, 0 where they do not. `latency_s` is that of one message.
+    """
+
+    size: int
+    bandwidth: float
+    latency_s: float
+    summing_bandwidth: float
+
+
+def legs_of(group: Group, cluster: Cluster, algorithm: str) -> tuple[Leg, ...]:
+    """Return the tiers that join an axis's groups, from the inside; none for rings and trees.
+
+    Raises:
+        InfeasibleStrategy: units have different numbers of a group's ranks, or switches have to sum that do
+            not.
+    """
+    if group.size == 1 or algorithm not in ("hierarchical", "in_switch"):
+        return ()
+    spans = span(group, cluster)
+    joins = [part.joins for part in spans]
+    if math.prod(joins) != group.size or any(part.members != part.fewest for part in spans):
+        raise InfeasibleStrategy(
+            f"collectives of {group.size} ranks are {algorithm} (system.group_algorithms), but parts of the "
+            "cluster have different numbers of them: choose auto, ring or tree"
+        )
+    legs = []
+    for index, tier in enumerate(cluster.tiers):
+        if joins[index] == 1:
+            continue
+        share = tier.in_switch_efficiency
+        if share is None and algorithm == "in_switch":
+            raise InfeasibleStrategy(
+                f"collectives of {group.size} ranks are in_switch (system.group_algorithms), but pass "
+                f"{tier.name}, whose switches do not sum: its in_switch_efficiency is null"
+            )
+        rate = tier.bandwidth_gbps * 1e9
+        reached = cluster.accelerator.efficiency.links if index == 0 else BETWEEN_NODES
+        legs.append(Leg(joins[index], rate * reached, tier.latency_us * 1e-6, rate * (share or 0.0)))
+    return tuple(legs)
