@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 STAMP := $(VENV)/.installed
 PIP := PATH="$(abspath $(BIN)):$$PATH" PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(abspath $(BIN))/python -m pip install --progress-bar off --no-compile
+MODULES = --config-settings=cmake.define.DSE_SOLVERS=$1 --config-settings=cmake.define.DSE_EXPLORER=$1
 ENGINE := $(shell find engine -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name '*.cmake')
 SYSTEM ?= system1
 MODEL ?= llama70b
@@ -25,7 +26,7 @@ $(BIN)/python:
 	@echo 'creating the environment $(VENV)'
 	@$(PYTHON) -m venv $(VENV)
 
-# What a sweep needs, by hashes, and the engine without the solvers of schedules, plans, partitions, unless they are there;
+# What a sweep needs, by hashes, and the engine; solvers, and the engine of pages that tests use, only if they are there already.
 # Python compiles modules when they are imported first, which saves 100 MB and a fifth of the time. Says what pip and
 # the compiler are doing meanwhile.
 $(BASE): $(BIN)/python pyproject.toml requirements/base.lock $(ENGINE)
@@ -33,13 +34,14 @@ $(BASE): $(BIN)/python pyproject.toml requirements/base.lock $(ENGINE)
 	@$(BIN)/python engine/install_progress.py $(VENV)/install.log sh -c ' \
 		$(PIP) --verbose --require-hashes -r requirements/base.lock \
 		&& $(PIP) --verbose --no-deps --no-build-isolation --editable . \
-			--config-settings=cmake.define.DSE_SOLVERS=$(if $(wildcard $(STAMP)),ON,OFF)'
+			$(call MODULES,$(if $(wildcard $(STAMP)),ON,OFF))'
 	@touch $@
 
 $(STAMP): $(BASE) requirements/dev.lock
 	@echo 'installing the solvers of schedules, plans and partitions, and what tests, lint and builds of the engine need'
 	@$(PIP) --quiet --require-hashes -r requirements/dev.lock
-	@$(BIN)/python -c 'import dse._solvers' 2> /dev/null || $(PIP) --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -c 'import dse._explorer, dse._solvers' 2> /dev/null || \
+		$(PIP) --quiet --no-deps --no-build-isolation --editable . $(call MODULES,ON)
 	@touch $@
 
 install: $(STAMP)  ## make the virtual environment and build the engine
@@ -138,9 +140,10 @@ format: $(STAMP)  ## put all sources into shape
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(ENGINE))
 
-stubs: $(STAMP)  ## write dse/_engine.pyi and dse/_solvers.pyi from the compiled modules
+stubs: $(STAMP)  ## write dse/_*.pyi from the compiled modules
 	$(BIN)/python -m nanobind.stubgen -q -m dse._engine -o dse/_engine.pyi
 	$(BIN)/python -m nanobind.stubgen -q -m dse._solvers -o dse/_solvers.pyi
+	$(BIN)/python -m nanobind.stubgen -q -m dse._explorer -o dse/_explorer.pyi
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-annotate --no-header \
 	--no-emit-index-url pyproject.toml

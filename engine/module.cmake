@@ -1,6 +1,7 @@
-# The Python modules, for pip: dse._engine, which a sweep needs, and dse._solvers, which synthesises schedules of
-# collectives, plans and partitions.
+# The Python modules, for pip: dse._engine, which a sweep needs, dse._solvers, which synthesises schedules of
+# collectives, plans and partitions, and dse._explorer, the engine of pages for tests.
 option(DSE_SOLVERS "Build dse._solvers" ON)
+option(DSE_EXPLORER "Build dse._explorer" OFF)
 
 # Most of a compiler's time goes into the same headers and templates again, so rooms that share them are one file each:
 # what a point runs, what synthesises, what plans, what partitions. Builds of the tests do without, so a missing #include
@@ -18,8 +19,10 @@ foreach(source ${DSE_ENGINE_SOURCES})
     set(room ${room_of_${folder}})
   endif()
   set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room})
-  if(folder MATCHES "^(config|explorer)$")
+  if(folder STREQUAL "config")
     list(APPEND cold ${source})
+  elseif(folder STREQUAL "explorer")
+    list(APPEND pages ${source})
   elseif(room MATCHES "^(synthesis|planner|partition)$")
     list(APPEND solvers ${source})
   endif()
@@ -27,7 +30,7 @@ endforeach()
 set_source_files_properties(  # these speak of operators with the same short names
   src/workload/attention_table.cpp src/workload/block_tables.cpp src/workload/feed_forward_table.cpp
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-list(REMOVE_ITEM DSE_ENGINE_SOURCES ${cold} ${solvers})
+list(REMOVE_ITEM DSE_ENGINE_SOURCES ${cold} ${pages} ${solvers})
 set_target_properties(dse_engine PROPERTIES SOURCES "${DSE_ENGINE_SOURCES}" UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 target_precompile_headers(dse_engine PRIVATE
   <algorithm> <array> <cstdint> <functional> <map> <memory> <optional> <span> <string> <string_view> <utility> <vector>)
@@ -42,11 +45,14 @@ set(cold_level "")
 if(CMAKE_BUILD_TYPE STREQUAL Release AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O[23]")
   set(cold_level -O1)
 endif()
-add_library(dse_engine_cold OBJECT ${cold})
-target_include_directories(dse_engine_cold PRIVATE src .)
-target_compile_options(dse_engine_cold PRIVATE ${DSE_EXACT} ${DSE_WARNINGS} ${cold_level})
-set_target_properties(dse_engine_cold PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
-target_precompile_headers(dse_engine_cold REUSE_FROM dse_engine)
+function(add_cold_library name)
+  add_library(${name} OBJECT ${ARGN})
+  target_include_directories(${name} PRIVATE src .)
+  target_compile_options(${name} PRIVATE ${DSE_EXACT} ${DSE_WARNINGS} ${cold_level})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  target_precompile_headers(${name} REUSE_FROM dse_engine)
+endfunction()
+add_cold_library(dse_engine_cold ${cold})
 
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module ${SKBUILD_SABI_COMPONENT})
 find_package(nanobind CONFIG REQUIRED)
@@ -74,6 +80,10 @@ if(DSE_SOLVERS)
   target_link_libraries(dse_solvers PUBLIC dse_engine)
   file(GLOB bindings CONFIGURE_DEPENDS bindings/solvers/*.cpp)
   add_python_module(_solvers BINDINGS ${bindings} LIBRARIES dse_solvers)
+endif()
+if(DSE_EXPLORER)
+  add_cold_library(dse_explorer ${pages})
+  add_python_module(_explorer BINDINGS bindings/explorer/module.cpp LIBRARIES dse_explorer dse_engine dse_engine_cold)
 endif()
 foreach(library nanobind-static nanobind-static-abi3)
   if(TARGET ${library})

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import dse._engine
+import dse._explorer
 import dse._solvers
 
 ROOT = Path(__file__).parents[1]
@@ -23,7 +24,7 @@ def copy_package(folder: Path) -> Path:
     """Copy the package, its configuration and its compiled engine into a folder."""
     for part in ("dse", "conf"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "_*.so"))
-    for module in (dse._engine, dse._solvers):
+    for module in (dse._engine, dse._explorer, dse._solvers):
         shutil.copy(module.__file__, folder / "dse")
     (folder / "sitecustomize.py").write_text(WITHOUT_EDITABLE)
     return folder

@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "dse"
 
 
-@pytest.mark.parametrize("module", ["_engine", "_solvers"])
+@pytest.mark.parametrize("module", ["_engine", "_explorer", "_solvers"])
 def test_the_stub_is_that_of_the_compiled_module(module: str, tmp_path: Path) -> None:
     pytest.importorskip("nanobind.stubgen", reason="nanobind is not installed: pip install -e '.[dev]'")
     made = tmp_path / f"{module}.pyi"

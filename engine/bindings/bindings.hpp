@@ -19,4 +19,3 @@ void bind_simulation(nanobind::module_& m);
 void bind_network(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
 void bind_synthesis_replay(nanobind::module_& m);
-void bind_explorer(nanobind::module_& m);

@@ -1,4 +1,4 @@
-// The Python module dse._engine: errors, traces, costs, simulation, networks, files, replays, the explorer.
+// The Python module dse._engine: errors, traces, costs, simulation, networks, files, replays.
 #include <nanobind/nanobind.h>
 
 #include "bindings/bindings.hpp"
@@ -15,5 +15,4 @@ NB_MODULE(_engine, m) {
     bind_network(m);
     bind_files(m);
     bind_synthesis_replay(m);
-    bind_explorer(m);
 }

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from points.result_points import MODELS, STRATEGIES, SYSTEMS
 from simulators.random_points import Point, seeded_points
 
-from dse import _engine
+from dse import _explorer
 from dse.config import compose_config
 from dse.points import DesignPoint, Scenario, evaluate, scenario_of
 from dse.points.inputs import model_json, system_json
@@ -92,7 +92,7 @@ def expected(group: Group) -> list[dict[str, Any]]:
 def found(group: Group) -> list[dict[str, Any]]:
     """The same from the engine's reading of JSON."""
     rows = []
-    for figures, reason in _engine.explorer_rows(request(group)):
+    for figures, reason in _explorer.explorer_rows(request(group)):
         assert len(figures) == 17
         values = {
             name: None if math.isnan(value) else value

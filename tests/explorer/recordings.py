@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from dse import _engine
+from dse import _explorer
 from dse.points import DesignPoint, evaluate, record_point
 from dse.points.inputs import model_json, system_json
 from dse.simulators import RankRecording, RecordedGroup, Recording
@@ -54,5 +54,5 @@ def engine_recording(point: DesignPoint) -> dict[str, Any]:
         "strategies": [{name: getattr(strategy, name) for name in _OF_ROW[:6]}],
         "method": "auto",
     }
-    recording: dict[str, Any] = json.loads(_engine.explorer_recording(json.dumps(request), 0))
+    recording: dict[str, Any] = json.loads(_explorer.explorer_recording(json.dumps(request), 0))
     return recording

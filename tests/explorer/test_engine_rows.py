@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from simulators.random_points import extreme_point, points, random_point, small_point
 from small_points import small_scenarios
 
-from dse import _engine
+from dse import _explorer
 from dse.errors import DseError, InputError
 from dse.models import ModelSpec
 from dse.points import DesignPoint, Scenario, record_point
@@ -212,21 +212,21 @@ def changed(changes: dict[str, Any]) -> str:
 def test_bad_input_is_refused_with_what_is_allowed(case: str) -> None:
     changes, message = BAD[case]
     with pytest.raises(InputError) as caught:
-        _engine.explorer_rows(changed(changes))
+        _explorer.explorer_rows(changed(changes))
     assert str(caught.value).startswith(message)
 
 
 def test_what_is_no_request_is_refused() -> None:
     for text in ("", "[]", "{}", '{"model": 1}', '{"model": {}, "system": {}}', "\x00"):
         with pytest.raises(InputError):
-            _engine.explorer_rows(text)
+            _explorer.explorer_rows(text)
 
 
 def test_predictions_are_refused() -> None:
     data = json.loads(changed({"model.fidelity": "realistic"}))
     data["system"]["accelerator"] = {"name": "a"}
     with pytest.raises(InputError, match="which is predicted; predictions are not made in a page"):
-        _engine.explorer_rows(json.dumps(data))
+        _explorer.explorer_rows(json.dumps(data))
 
 
 def test_what_younger_versions_leave_out_has_its_default() -> None:
@@ -238,7 +238,7 @@ def test_what_younger_versions_leave_out_has_its_default() -> None:
     for key in ("faults", "deratings", "inert", "network_model", "injection_scale", "endpoint_delay_ns"):
         del data["system"][key]
     del data["divisibility"], data["method"]
-    assert _engine.explorer_rows(json.dumps(data)) == _engine.explorer_rows(request(group))
+    assert _explorer.explorer_rows(json.dumps(data)) == _explorer.explorer_rows(request(group))
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_what_younger_versions_leave_out_has_its_default() -> None:
 def test_a_recording_is_that_of_the_package(strategy: Strategy, fidelity: str) -> None:
     scenario = Scenario("recorded", replace(MODEL, fidelity=fidelity), SYSTEM, "stage")
     text = json.dumps({**scenario_json(scenario), "strategies": strategies_json([strategy])})
-    got = json.loads(_engine.explorer_recording(text, 0))
+    got = json.loads(_explorer.explorer_recording(text, 0))
     want = record_point(DesignPoint(scenario, strategy), decisive_only=True)
     assert sorted(each["rank"] for each in got["ranks"]) == sorted(each.rank for each in want.ranks)
     for each in got["ranks"]:
@@ -277,4 +277,4 @@ def test_a_recording_is_that_of_the_package(strategy: Strategy, fidelity: str) -
 
 def test_an_infeasible_point_has_an_empty_recording() -> None:
     text = request(Group(Scenario("none", MODEL, SYSTEM), [Strategy(16)]))
-    assert json.loads(_engine.explorer_recording(text, 0)) == {"ranks": [], "groups": []}
+    assert json.loads(_explorer.explorer_recording(text, 0)) == {"ranks": [], "groups": []}
