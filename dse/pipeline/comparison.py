@@ -79,8 +79,8 @@ class Compared:
     def text(self) -> str:
         """The same for people."""
         lines = [
-            f"{self.plan.model}: {self.plan.schedule}, {self.processes} processes, {self.plan.micro_batches} "
-            f"micro-batches of {self.plan.micro_batch}, {self.plan.steps} steps",
+            f"{self.plan.model}: {self.plan.schedule}, {counted(self.processes, 'process', 'processes')}, "
+            f"{self.plan.micro_batches} micro-batches of {self.plan.micro_batch}, {self.plan.steps} steps",
             f"losses {'equal' if self.is_equal else 'DIFFER FROM'} those of one process: largest relative "
             f"difference {self.difference:.2g}, tolerance {TOLERANCE:g}",
             f"first loss {self.losses[0]:.6f}, last {self.losses[-1]:.6f}",
