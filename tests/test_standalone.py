@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -47,7 +49,10 @@ class Done(NamedTuple):
 @pytest.fixture(scope="session")
 def binaries() -> Path:
     """The folder of the simulators, as `make build-astrasim` leaves it."""
-    if shutil.which("cmake") is None or shutil.which("c++") is None:
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    # Another CMake than that of `make` would compile everything again.
+    cmake = shutil.which("cmake", path=beside)
+    if cmake is None or shutil.which("c++") is None:
         pytest.skip("cmake or a C++ compiler is missing; `make build-astrasim` needs both")
     import fcntl
 
@@ -56,8 +61,8 @@ def binaries() -> Path:
     with (build / ".standalone.lock").open("w") as lock:  # the workers of pytest-xdist build it once
         fcntl.flock(lock, fcntl.LOCK_EX)
         for command in (
-            ["cmake", "-S", ROOT / "engine", "-B", build, "-DCMAKE_BUILD_TYPE=Release"],
-            ["cmake", "--build", build, "--parallel", "2", "--target", *BINARIES.values()],
+            [cmake, "-S", ROOT / "engine", "-B", build, "-DCMAKE_BUILD_TYPE=Release"],
+            [cmake, "--build", build, "--parallel", "2", "--target", *BINARIES.values()],
         ):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stdout + done.stderr
