@@ -31,39 +31,78 @@ _GAPS_PER_LINK = 16  # of a step: of some chunks, for sums more than once
 _FEWEST_STEPS, _MOST_STEPS = 50, 2000
 
 
-def best_overlapped(start: Schedule, effort: Effort) -> Schedule:
-    """Return the fastest all-reduce that overlaps its halves, from `start` and from new ones."""
-    if start.time_ps <= effort.enough_ps:
-        return start
-    ends = None if effort.time_limit_s is None else time.monotonic() + effort.time_limit_s
-    best = tightened(start)
+class Overlaps:
+    """Searches for one all-reduce with overlapped halves, with one seed: from several starts and nothing.
 
-    def is_over() -> bool:
-        cancelled = effort.cancellation is not None and effort.cancellation.is_cancelled
-        met = best.time_ps <= effort.enough_ps
-        return met or cancelled or (ends is not None and time.monotonic() >= ends)
+    What does not depend on the start is made once, and what a time limit has cut short is made again.
+    """
 
-    def improve(start: Schedule) -> None:
-        nonlocal best
-        rounds = min(_MOST_ROUNDS, _SENDS // max(1, len(start)))
-        if rounds < 2:
-            return
-        found = overlapped(start, rounds, effort.seed, is_over, effort.enough_ps)
-        if found.time_ps < best.time_ps:
-            best = found
+    def __init__(self) -> None:
+        self._fresh: dict[int, Schedule] = {}
+        self._made_again: list[tuple[Schedule | None, Schedule | None]] = []
 
-    improve(best)
-    if len(start) * _FRESH_STARTS <= _SENDS // 2:
-        for number in range(_FRESH_STARTS):
+    def best(self, start: Schedule, effort: Effort) -> Schedule:
+        """Return the fastest all-reduce that overlaps its halves, from `start` and from new ones."""
+        if start.time_ps <= effort.enough_ps:
+            return start
+        ends = None if effort.time_limit_s is None else time.monotonic() + effort.time_limit_s
+        best = tightened(start)
+
+        def is_late() -> bool:
+            cancelled = effort.cancellation is not None and effort.cancellation.is_cancelled
+            return cancelled or (ends is not None and time.monotonic() >= ends)
+
+        def is_over() -> bool:
+            return best.time_ps <= effort.enough_ps or is_late()
+
+        best = _faster(best, _improved(best, effort, is_over))
+        if len(start) * _FRESH_STARTS <= _SENDS // 2:
+            for number in range(_FRESH_STARTS):
+                if not is_over():
+                    best = _faster(best, self._from_nothing(start.problem, number, effort, is_over, is_late))
+        for freed in (best, None):
             if not is_over():
-                improve(_fresh(start.problem, effort.seed * _FRESH_STARTS + number))
-    for schedule in (best, None):
-        if not is_over():
-            left_s = None if ends is None else max(0.0, ends - time.monotonic())
-            found = _chunks_made_again(best.problem, schedule, replace(effort, time_limit_s=left_s))
-            if found is not None and found.time_ps < best.time_ps:
-                best = found
-    return best
+                left_s = None if ends is None else max(0.0, ends - time.monotonic())
+                limited_effort = replace(effort, time_limit_s=left_s)
+                best = _faster(best, self._chunks_again(best.problem, freed, limited_effort, is_late))
+        return best
+
+    def _from_nothing(
+        self,
+        problem: Problem,
+        number: int,
+        effort: Effort,
+        is_over: Callable[[], bool],
+        is_late: Callable[[], bool],
+    ) -> Schedule:
+        if number in self._fresh:
+            return self._fresh[number]
+        made = _fresh(problem, effort.seed * _FRESH_STARTS + number)
+        found = _improved(made, effort, is_over)
+        if not is_late():
+            self._fresh[number] = found
+        return found
+
+    def _chunks_again(
+        self, problem: Problem, start: Schedule | None, effort: Effort, is_late: Callable[[], bool]
+    ) -> Schedule | None:
+        for known, found in self._made_again:
+            if known is start:
+                return found
+        found = _chunks_made_again(problem, start, effort)
+        if not is_late():
+            self._made_again.append((start, found))
+        return found
+
+
+def _faster(best: Schedule, other: Schedule | None) -> Schedule:
+    return best if other is None or other.time_ps >= best.time_ps else other
+
+
+def _improved(start: Schedule, effort: Effort, is_over: Callable[[], bool]) -> Schedule:
+    """Return `start` with its halves made again around each other for about a second."""
+    rounds = min(_MOST_ROUNDS, _SENDS // max(1, len(start)))
+    return overlapped(start, rounds, effort.seed, is_over, effort.enough_ps) if rounds >= 2 else start
 
 
 def _chunks_made_again(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
