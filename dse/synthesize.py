@@ -87,7 +87,7 @@ def _synthesize(arguments: Arguments) -> int:
     from dse.collectives.runs import ProgressBar, stoppable
     from dse.collectives.search_settings import effort_of, synthesizer_of
     from dse.collectives.settings import network_of, problem_of
-    from dse.collectives.splits import best_split, is_asked, problem_of_split
+    from dse.collectives.splits import best_split, cutting_of
     from dse.collectives.summary import summary, summary_text
     from dse.collectives.synthesis import synthesize
     from dse.collectives.ways import require_ways
@@ -99,9 +99,9 @@ def _synthesize(arguments: Arguments) -> int:
     synthesizer, effort = synthesizer_of(values), effort_of(values)
     overrides = arguments.overrides
     network = network_of(values, (lambda: system_from_overrides(overrides)) if overrides else None)
-    is_split = is_asked(values)
-    if is_split:
-        problem, size = problem_of_split(network, values, 1)
+    cutting = cutting_of(network, values)
+    if cutting is not None:
+        problem, size = cutting.problem(1)
     else:
         problem, size = problem_of(network, values, may_stay_base=True)
     require_ways(problem)
@@ -117,8 +117,8 @@ def _synthesize(arguments: Arguments) -> int:
     split: list[Split] = []
 
     def work() -> Robust:
-        if is_split:
-            split.append(best_split(network, values, synthesizer, bar.attached(effort)))
+        if cutting is not None:
+            split.append(best_split(cutting, synthesizer, bar.attached(effort)))
             result = split[0].result
         else:
             result = synthesize(problem, synthesizer, bar.attached(effort))

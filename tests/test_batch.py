@@ -11,6 +11,7 @@ from commands import run_dse, run_ok
 from dse.syntheses.grid import combinations, entries
 
 TORUS = "torus__dim=[2,3]__alpha=500__beta=50"
+LINE = "grid__dim=[4]__alpha=500__beta=50"
 QUICK = ("synthesizer=restarts", "trials=2", "threads=1")
 
 
@@ -46,6 +47,24 @@ def test_a_second_call_computes_what_is_new_and_prints_all_that_was_asked_for(tm
     assert all(row["time_ps"] >= row["bound_ps"] for row in rows)
 
 
+def test_the_number_of_chunks_is_chosen_beside_given_ones(tmp_path: Path) -> None:
+    """A broadcast over a line of four: k chunks take k + 2 steps of 500 ns and 1 MiB / k at 50 bytes a ns."""
+    keys = (f"topology={LINE}", "collective=broadcast", "study=s", "synthesizer=restarts", "trials=2")
+    asked = (*keys, "operation_bytes=1MiB", "chunks_per_npu=[4,auto]", "threads=2", "format=json")
+    rows = json.loads(run_ok("batch", *asked, cwd=tmp_path).out)
+    given, chosen = sorted(rows, key=lambda row: int(row["chunks_per_npu"]))
+    assert (given["chunks_per_npu"], given["time_ps"], given["split"]) == (4, 6 * 5_742_880, None)
+    assert (chosen["chunks_per_npu"], chosen["chunk_bytes"], chosen["time_ps"]) == (8, "131072", 31_214_400)
+    split = json.loads(chosen["split"])
+    assert split["operation_bytes"] == 1 << 20
+    assert (split["times_ps"]["4"], split["times_ps"]["8"]) == (6 * 5_742_880, 31_214_400)
+    again = run_ok("batch", *asked, cwd=tmp_path)
+    assert "note: 0 of 2 were computed" in again.err
+    assert json.loads(again.out) == rows
+    more = (*keys, "operation_bytes=[1MiB,1048577]", "chunks_per_npu=auto")
+    assert "note: 1 of 2 were computed" in run_ok("batch", *more, cwd=tmp_path).err
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -54,6 +73,10 @@ def test_a_second_call_computes_what_is_new_and_prints_all_that_was_asked_for(tm
         (("study=s", f"topology=[{TORUS},{TORUS}]"), "a list has different entries"),
         (("study=s", f"topology={TORUS}", "workers=2"), "workers=2 has no effect on executor=local"),
         (("study=s", f"topology={TORUS}", "num_beams=2"), "unknown key num_beams"),
+        (
+            ("study=s", f"topology={TORUS}", "chunks_per_npu=[2,auto]", "chunk_bytes=1MiB"),
+            "chunks_per_npu is 'auto', which cuts the bytes of the operation; write operation_bytes=BYTES",
+        ),
         (("study=s", f"topology={TORUS}", "system.peak_tflops=1"), "has no effect without a system"),
         (
             ("study=s", f"topology={TORUS}", "synthesizer=beam_shortest"),

@@ -7,16 +7,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dse.collectives.orbits import families, search_sums
 from dse.collectives.problem import Problem
 from dse.collectives.reductions import halves, tightened
 from dse.collectives.schedule import Schedule
 from dse.collectives.synthesizers.base import Effort
-from dse.collectives.synthesizers.searches import Variant, limited, numbered
+from dse.collectives.synthesizers.searches import Variant, numbered
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_Search = Callable[[Problem, Schedule | None, Effort], Schedule | None]
 _VARIANTS: tuple[Variant, ...] = (("arrival", "oldest"), ("arrival", "needed"), ("arrival", "random"))
 
 
@@ -29,41 +31,87 @@ _FRESH_STARTS = 4
 _GAPS = 10_000_000
 _GAPS_PER_LINK = 16  # of a step: of some chunks, for sums more than once
 _FEWEST_STEPS, _MOST_STEPS = 50, 2000
+_GAPS_OF_ORBITS, _MOST_STEPS_OF_ORBITS = 4_000_000, 1000
 
 
-def best_overlapped(start: Schedule, effort: Effort) -> Schedule:
-    """Return the fastest all-reduce that overlaps its halves, from `start` and from new ones."""
-    if start.time_ps <= effort.enough_ps:
-        return start
-    ends = None if effort.time_limit_s is None else time.monotonic() + effort.time_limit_s
-    best = tightened(start)
+class Overlaps:
+    """Searches for one all-reduce with overlapped halves, with one seed: from several starts and nothing.
 
-    def is_over() -> bool:
-        cancelled = effort.cancellation is not None and effort.cancellation.is_cancelled
-        met = best.time_ps <= effort.enough_ps
-        return met or cancelled or (ends is not None and time.monotonic() >= ends)
+    What does not depend on the start is made once, and what a time limit has cut short is made again.
+    """
 
-    def improve(start: Schedule) -> None:
-        nonlocal best
-        rounds = min(_MOST_ROUNDS, _SENDS // max(1, len(start)))
-        if rounds < 2:
-            return
-        found = overlapped(start, rounds, effort.seed, is_over, effort.enough_ps)
-        if found.time_ps < best.time_ps:
-            best = found
+    def __init__(self) -> None:
+        self._fresh: dict[int, Schedule] = {}
+        self._searched: list[tuple[_Search, Schedule | None, Schedule | None]] = []
 
-    improve(best)
-    if len(start) * _FRESH_STARTS <= _SENDS // 2:
-        for number in range(_FRESH_STARTS):
-            if not is_over():
-                improve(_fresh(start.problem, effort.seed * _FRESH_STARTS + number))
-    for schedule in (best, None):
-        if not is_over():
-            left_s = None if ends is None else max(0.0, ends - time.monotonic())
-            found = _chunks_made_again(best.problem, schedule, replace(effort, time_limit_s=left_s))
-            if found is not None and found.time_ps < best.time_ps:
-                best = found
-    return best
+    def best(self, start: Schedule, effort: Effort) -> Schedule:
+        """Return the fastest all-reduce that overlaps its halves, from `start` and from new ones."""
+        if start.time_ps <= effort.enough_ps:
+            return start
+        ends = None if effort.time_limit_s is None else time.monotonic() + effort.time_limit_s
+        best = tightened(start)
+
+        def is_late() -> bool:
+            cancelled = effort.cancellation is not None and effort.cancellation.is_cancelled
+            return cancelled or (ends is not None and time.monotonic() >= ends)
+
+        def is_over() -> bool:
+            return best.time_ps <= effort.enough_ps or is_late()
+
+        best = _faster(best, _improved(best, effort, is_over))
+        if len(start) * _FRESH_STARTS <= _SENDS // 2:
+            for number in range(_FRESH_STARTS):
+                if not is_over():
+                    best = _faster(best, self._from_nothing(start.problem, number, effort, is_over, is_late))
+        for search in (_translations_kept, _chunks_made_again):
+            for first in (start if search is _translations_kept else best, None):
+                if not is_over():
+                    left_s = None if ends is None else max(0.0, ends - time.monotonic())
+                    limited_effort = replace(effort, time_limit_s=left_s)
+                    best = _faster(best, self._once(search, best.problem, first, limited_effort, is_late))
+        return best
+
+    def _from_nothing(
+        self,
+        problem: Problem,
+        number: int,
+        effort: Effort,
+        is_over: Callable[[], bool],
+        is_late: Callable[[], bool],
+    ) -> Schedule:
+        if number in self._fresh:
+            return self._fresh[number]
+        made = _fresh(problem, effort.seed * _FRESH_STARTS + number)
+        found = _improved(made, effort, is_over)
+        if not is_late():
+            self._fresh[number] = found
+        return found
+
+    def _once(
+        self,
+        search: _Search,
+        problem: Problem,
+        start: Schedule | None,
+        effort: Effort,
+        is_late: Callable[[], bool],
+    ) -> Schedule | None:
+        for known, first, found in self._searched:
+            if known is search and first is start:
+                return found
+        found = search(problem, start, effort)
+        if not is_late():
+            self._searched.append((search, start, found))
+        return found
+
+
+def _faster(best: Schedule, other: Schedule | None) -> Schedule:
+    return best if other is None or other.time_ps >= best.time_ps else other
+
+
+def _improved(start: Schedule, effort: Effort, is_over: Callable[[], bool]) -> Schedule:
+    """Return `start` with its halves made again around each other for about a second."""
+    rounds = min(_MOST_ROUNDS, _SENDS // max(1, len(start)))
+    return overlapped(start, rounds, effort.seed, is_over, effort.enough_ps) if rounds >= 2 else start
 
 
 def _chunks_made_again(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
@@ -71,24 +119,35 @@ def _chunks_made_again(problem: Problem, start: Schedule | None, effort: Effort)
 
     From `start`, whose sums go up trees, or from nothing. None: switches relay, or there are too many links.
     """
-    import numpy as np
-
-    from dse import solvers
-
-    chunks = problem.collective.chunks
-    steps = min(_MOST_STEPS, _GAPS // (_GAPS_PER_LINK * max(1, len(problem.graph))))
-    made = chunks if start is None else 0
+    steps = _steps(problem, _GAPS, _MOST_STEPS)
+    made = problem.collective.chunks if start is None else 0
     if problem.graph.nodes > problem.graph.npus or steps - made < _FEWEST_STEPS:
         return None
-    nothing = np.empty(0, dtype=np.int32)
-    columns = (nothing, nothing, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8))
-    if start is not None:
-        columns = (start.link, start.chunk, start.start_ps, start.reduce.astype(np.uint8))
-    with limited(effort) as cancellation:
-        (link, chunk, start_ps), sums, _ = solvers.search_sums(
-            halves(problem)[1].native, *columns, effort.seed, steps, effort.enough_ps, cancellation
-        )
-    return tightened(Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums))
+    return tightened(search_sums(problem, start, effort, steps))
+
+
+def _translations_kept(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
+    """Return the fastest of the all-reduces that some translations keep, made as those of chunks freed.
+
+    None: they do not keep `start`, there are no translations, or too many links.
+    """
+    steps = _steps(problem, _GAPS_OF_ORBITS, _MOST_STEPS_OF_ORBITS)
+    if steps < _FEWEST_STEPS:
+        return None
+    best, begins = None, time.monotonic()
+    for orbits in families(problem):
+        spent_s = time.monotonic() - begins
+        if effort.time_limit_s is not None and spent_s >= effort.time_limit_s:
+            break
+        left_s = None if effort.time_limit_s is None else effort.time_limit_s - spent_s
+        found = orbits.search(start, replace(effort, time_limit_s=left_s), steps)
+        if found is not None and (best is None or found.time_ps < best.time_ps):
+            best = found
+    return best and tightened(best)
+
+
+def _steps(problem: Problem, gaps: int, most: int) -> int:
+    return min(most, gaps // (_GAPS_PER_LINK * max(1, len(problem.graph))))
 
 
 def overlapped(

@@ -21,6 +21,19 @@ NUMBERS = (1, 2, 4, 8, 16, 32, 64)
 MOST_DELIVERIES = 2_000_000
 
 
+@dataclass(frozen=True, eq=False)
+class Cutting:
+    """What is to be cut: the keys that ask for it on a network, and the bytes of the operation."""
+
+    network: Network
+    values: Values
+    operation_bytes: int
+
+    def problem(self, chunks_per_npu: int) -> tuple[Problem, Size]:
+        """Return the problem with a number of chunks in place of `auto`; see problem_of."""
+        return problem_of(self.network, {**self.values, "chunks_per_npu": str(chunks_per_npu)})
+
+
 @dataclass(frozen=True)
 class Split:
     """The best result of all numbers of chunks an NPU, its sizes, the times, and why a number has none."""
@@ -47,33 +60,25 @@ class Split:
         return "split", f"{best} chunks an NPU, of {times}"
 
 
-def is_asked(values: Values) -> bool:
-    """Whether the number of chunks is to be chosen.
+def cutting_of(network: Network, values: Values) -> Cutting | None:
+    """Return what is to be cut, None where the number of chunks is not to be chosen.
 
     Raises:
-        InputError: it is, but the bytes to be cut are not given.
+        InputError: it is, but the bytes to be cut are not given, or wrong.
     """
     if values.get("chunks_per_npu") != AUTO or values.get("collective", "").endswith(".json"):
-        return False
+        return None
     if "operation_bytes" not in values:
         raise InputError(
             "chunks_per_npu is 'auto', which cuts the bytes of the operation; write operation_bytes=BYTES "
             "too, or a number of chunks"
         )
-    return True
+    _, size = problem_of(network, {**values, "chunks_per_npu": "1"})
+    assert size.operation_bytes is not None
+    return Cutting(network, values, size.operation_bytes)
 
 
-def problem_of_split(network: Network, values: Values, chunks_per_npu: int) -> tuple[Problem, Size]:
-    """Return the problem with a number of chunks in place of `auto`; see problem_of."""
-    return problem_of(network, {**values, "chunks_per_npu": str(chunks_per_npu)})
-
-
-def best_split(
-    network: Network,
-    values: Values,
-    synthesizer: Synthesizer,
-    effort: Effort,
-) -> Split:
+def best_split(cutting: Cutting, synthesizer: str | Synthesizer, effort: Effort) -> Split:
     """Synthesize with each number of `NUMBERS` and return the fastest; of equal ones the fewest chunks.
 
     A number is left out if its bound is no less than the best time so far, or if it has too many or too
@@ -92,7 +97,7 @@ def best_split(
             left_out[number] = "interrupted"
             continue
         try:
-            problem, size = problem_of_split(network, values, number)
+            problem, size = cutting.problem(number)
         except InputError as error:
             if best is None:
                 raise

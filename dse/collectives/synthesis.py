@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from dse.collectives.bounds import Bound, best_bound, lower_bounds
 from dse.collectives.fixed import fixed_algorithms
-from dse.collectives.overlap import best_overlapped
+from dse.collectives.overlap import Overlaps
 from dse.collectives.problem import MIRRORED, Problem
 from dse.collectives.reductions import halves, in_sequence, turned_links, without_waste
 from dse.collectives.schedule import Schedule
@@ -147,13 +147,15 @@ def _all_reduce(problem: Problem, maker: Synthesizer, effort: Effort) -> tuple[S
         on_turned = Schedule.of(first.mirrored, turned[tidy.link], tidy.chunk, tidy.start_ps)
         scattered = replace(gathered, schedule=on_turned.mirrored(first))
     barrier = in_sequence(problem, scattered.schedule, tidy)
-    best = best_overlapped(barrier, replace(effort, time_limit_s=share))
+    overlaps = Overlaps()
+    best = overlaps.best(barrier, replace(effort, time_limit_s=share))
     trials = gathered.trials + (scattered.trials if turned is None else 0)
     effort.report(Progress(best.time_ps, trials))
     made = Synthesis(best, gathered.synthesizer, trials, why=f"halves overlapped; {gathered.why}")
     whole = None
     if best.time_ps > effort.enough_ps:
-        whole = maker.whole_all_reduce(problem, replace(effort, time_limit_s=share), best)
+        limited = replace(effort, time_limit_s=share)
+        whole = maker.whole_all_reduce(problem, limited, best, overlaps.best)
     return (replace(whole, trials=trials + whole.trials) if whole else made), barrier.time_ps
 
 

@@ -6,8 +6,10 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
 from dse.collectives import Problem
+from dse.collectives.splits import Cutting
 from dse.collectives.synthesizers import Effort
 
 VERSION = 1
@@ -16,7 +18,10 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A problem on the `topology` of this name, and the search; with a time limit, results depend on load."""
+    """A problem on the `topology` of this name, and the search; with a time limit, results depend on load.
+
+    `cutting`: the problem is that of one chunk an NPU, and the search chooses how many there are.
+    """
 
     topology: str
     problem: Problem
@@ -24,6 +29,7 @@ class Case:
     seed: int = 0
     trials: int = Effort.trials
     time_limit_s: float | None = None
+    cutting: Cutting | None = None
 
     @property
     def effort(self) -> Effort:
@@ -34,7 +40,7 @@ class Case:
     def key(self) -> str:
         """A hash of all that the schedule depends on; not of the topology's name."""
         problem = self.problem
-        inputs = {
+        inputs: dict[str, Any] = {
             "version": VERSION,
             "graph": problem.graph.digest,
             "collective": asdict(problem.collective),
@@ -42,4 +48,6 @@ class Case:
             "model": problem.model._asdict(),
             "search": [self.synthesizer, self.seed, self.trials, self.time_limit_s],
         }
+        if self.cutting is not None:
+            inputs["cut"] = self.cutting.operation_bytes
         return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()

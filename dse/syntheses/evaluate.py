@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
+from dse.collectives.problem import Problem
+from dse.collectives.splits import best_split
 from dse.collectives.synthesis import Result, synthesize
 from dse.errors import InputError
 from dse.syntheses.case import Case
@@ -12,11 +16,16 @@ from dse.syntheses.record import FAILED, OK, SynthesisRow
 
 def evaluate(case: Case) -> SynthesisRow:
     """Synthesise a case; a problem without a schedule gives a row of status `failed`."""
+    times_ps: Mapping[int, int] = {}
     try:
-        result = synthesize(case.problem, case.synthesizer, case.effort)
+        if case.cutting is None:
+            result = synthesize(case.problem, case.synthesizer, case.effort)
+        else:
+            split = best_split(case.cutting, case.synthesizer, case.effort)
+            result, times_ps = split.result, split.times_ps
     except InputError as error:
-        return _row(case, FAILED, str(error), {})
-    return _row(case, OK, "", _found(result))
+        return _row(case, case.problem, FAILED, str(error), {}, times_ps)
+    return _row(case, result.schedule.problem, OK, "", _found(result), times_ps)
 
 
 def _found(result: Result) -> dict[str, Any]:
@@ -43,8 +52,17 @@ _FIGURES = (
 )
 
 
-def _row(case: Case, status: str, reason: str, figures: dict[str, Any]) -> SynthesisRow:
-    problem = case.problem
+def _row(
+    case: Case,
+    problem: Problem,
+    status: str,
+    reason: str,
+    figures: dict[str, Any],
+    times_ps: Mapping[int, int],
+) -> SynthesisRow:
+    split = None
+    if case.cutting is not None:
+        split = json.dumps({"operation_bytes": case.cutting.operation_bytes, "times_ps": dict(times_ps)})
     figures = dict.fromkeys(_FIGURES) | figures
     return SynthesisRow(
         topology=case.topology,
@@ -62,5 +80,6 @@ def _row(case: Case, status: str, reason: str, figures: dict[str, Any]) -> Synth
         status=status,
         reason=reason,
         key=case.key,
+        split=split,
         **figures,
     )

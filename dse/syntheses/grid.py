@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dse.collectives.search_settings import effort_of, name_of
 from dse.collectives.settings import Network, network_of, problem_of
+from dse.collectives.splits import cutting_of
 from dse.collectives.ways import require_ways
 from dse.errors import InputError
 from dse.syntheses.case import Case
@@ -66,7 +67,8 @@ def cases(
             place = (name, *(chosen.get(key, "") for key in _NETWORK))
             if place not in networks:
                 networks[place] = network_of(chosen, system)
-            problem, _ = problem_of(networks[place], chosen)
+            cutting = cutting_of(networks[place], chosen)
+            problem, _ = cutting.problem(1) if cutting else problem_of(networks[place], chosen)
             require_ways(problem)
             effort = effort_of(chosen)
             yield Case(
@@ -76,4 +78,5 @@ def cases(
                 effort.seed,
                 effort.trials,
                 effort.time_limit_s,
+                cutting,
             )

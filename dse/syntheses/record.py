@@ -45,6 +45,14 @@ class SynthesisRow:
     sends: Annotated[int | None, count("sends of the schedule", least=0)]
     cpu_s: Annotated[float | None, seconds("CPU time of the search and its bounds", least=0)]
     key: Annotated[str, text("a hash of all that the schedule depends on")]
+    split: Annotated[
+        str | None,
+        repeated_text(
+            "where the number of chunks was chosen: operation_bytes and times_ps, as JSON; else null",
+            since=2,
+            json_texts=(),
+        ),
+    ] = None
 
 
 SYNTHESES = RecordType(

@@ -19,6 +19,7 @@ from dse.collectives.synthesis import synthesize
 from dse.collectives.synthesizers.base import Effort
 from dse.networks import LinkGraph
 
+NO_ORBITS = np.empty(0, np.int32)
 NOTHING = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.uint8))
 
 
@@ -28,7 +29,9 @@ def freed(problem: Problem, start: Schedule | None, seed: int, steps: int, enoug
     if start is not None:
         columns = (start.link, start.chunk, start.start_ps, start.reduce.astype(np.uint8))
     native = halves(problem)[1].native
-    (link, chunk, start_ps), sums, _ = _solvers.search_sums(native, *columns, seed, steps, enough_ps, None)
+    (link, chunk, start_ps), sums, _ = _solvers.search_sums(
+        native, *columns, NO_ORBITS, NO_ORBITS, seed, steps, enough_ps, None
+    )
     return Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums)
 
 

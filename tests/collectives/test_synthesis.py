@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedules import MIB, random_graph, ring, torus
 
-from dse.collectives import COLLECTIVES, Collective, LinkModel, Problem, Schedule
+from dse.collectives import COLLECTIVES, Collective, LinkModel, Problem, Schedule, overlap
 from dse.collectives.checker import check
-from dse.collectives.overlap import turned
+from dse.collectives.fixed import fixed_algorithms
+from dse.collectives.overlap import Overlaps, turned
 from dse.collectives.reductions import halves, in_sequence, tightened, turned_links, without_waste
 from dse.collectives.synthesis import synthesize
 from dse.collectives.synthesizers.base import Effort, Progress
@@ -68,6 +69,43 @@ def test_an_overlapped_all_reduce_is_faster_where_links_differ() -> None:
     assert check(result.schedule).is_valid
     assert result.time_ps < 0.9 * result.barrier_ps
     assert result.fixed["hier_up"] == 675_088_640
+
+
+def test_an_all_reduce_starts_from_nothing_once_for_all_that_it_overlaps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The two halves and the best fixed algorithm: the second search has the fresh starts of the first."""
+    seeds, freed = [], []
+    fresh, again = overlap._fresh, overlap._chunks_made_again
+
+    def counted_fresh(problem: Problem, seed: int) -> Schedule:
+        seeds.append(seed)
+        return fresh(problem, seed)
+
+    def counted_again(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
+        freed.append(start)
+        return again(problem, start, effort)
+
+    monkeypatch.setattr(overlap, "_fresh", counted_fresh)
+    monkeypatch.setattr(overlap, "_chunks_made_again", counted_again)
+    problem = Problem(random_graph(11, 12, seed=1), Collective("all_reduce", 11), MIB)
+    fixed = fixed_algorithms(problem).schedules
+    starts = [fixed[name] for name in sorted(fixed, key=lambda name: fixed[name].time_ps)[:2]]
+
+    shared = Overlaps()
+    once = [shared.best(start, Effort(seed=3)) for start in starts]
+    assert seeds == [12, 13, 14, 15]
+    assert freed.count(None) == 1
+    apart = [Overlaps().best(start, Effort(seed=3)) for start in starts]
+    assert len(seeds) == 12
+
+    assert [each.time_ps for each in once] == [each.time_ps for each in apart]
+    for one, other in zip(once, apart, strict=True):
+        assert np.array_equal(one.link, other.link)
+        assert np.array_equal(one.start_ps, other.start_ps)
+    seeds.clear()
+    synthesize(problem, "auto", Effort(seed=3, trials=4), compare=False)
+    assert seeds == [12, 13, 14, 15]
 
 
 def test_an_all_reduce_run_backwards_is_one_on_turned_links() -> None:

@@ -7,12 +7,11 @@ import time
 from dataclasses import dataclass, replace
 
 from dse.collectives.fixed import MOST_SENDS, fixed_algorithms
-from dse.collectives.overlap import best_overlapped
 from dse.collectives.problem import Problem
 from dse.collectives.reductions import tightened, without_waste
 from dse.collectives.schedule import Schedule
 from dse.collectives.symmetric import SymmetricSchedule
-from dse.collectives.synthesizers.base import Effort, Synthesis, Synthesizer
+from dse.collectives.synthesizers.base import Effort, Overlap, Synthesis, Synthesizer
 from dse.collectives.synthesizers.exact import Exact
 from dse.collectives.synthesizers.improve import steps_of_a_trial
 from dse.collectives.synthesizers.registry import make_synthesizer
@@ -136,7 +135,7 @@ class Auto(Synthesizer):
             return best.synthesis(best.schedule)
         best.run("restarts", problem, f"restarts of greedy searches, {effort.trials} runs")
         if not best.is_enough:
-            self._try_fixed(problem, best)
+            self._try_fixed(problem, best, None)
         places = problem.graph.npus * problem.collective.chunks
         if places <= _MOST_PLACES_IMPROVED and best.schedule is not None and not best.is_enough:
             _improve(problem, best, best.schedule)
@@ -148,28 +147,30 @@ class Auto(Synthesizer):
             raise InputError("no synthesizer has a schedule for this problem")
         return best.synthesis(best.schedule)
 
-    def whole_all_reduce(self, problem: Problem, effort: Effort, best: Schedule) -> Synthesis | None:
+    def whole_all_reduce(
+        self, problem: Problem, effort: Effort, best: Schedule, overlap: Overlap
+    ) -> Synthesis | None:
         """Return the best of two halves, the fixed algorithms, and an exact search of a small problem."""
         ends = None if effort.time_limit_s is None else time.monotonic() + effort.time_limit_s
         found = _Best(effort, ends)
         found.take(best, "auto", "two halves overlapped")
         if not found.is_enough:
-            self._try_fixed(problem, found)
+            self._try_fixed(problem, found, overlap)
         if problem.graph.npus * problem.collective.chunks <= _MOST_SUMS_EXACT:
             found.run_exact(problem)
         return found.synthesis(found.schedule or best)
 
     @staticmethod
-    def _try_fixed(problem: Problem, best: _Best) -> None:
-        """Take the fastest fixed algorithm too, where playing them is cheap."""
+    def _try_fixed(problem: Problem, best: _Best, overlap: Overlap | None) -> None:
+        """Take the fastest fixed algorithm too, where playing them is cheap; `overlap`: of an all-reduce."""
         if problem.graph.npus * problem.collective.chunks > MOST_SENDS:
             return
         schedules = fixed_algorithms(problem).schedules
         name = min(schedules, key=lambda name: schedules[name].time_ps, default=None)
         if name is not None:
             schedule = schedules[name]
-            if problem.collective.is_reducing:
-                schedule = best_overlapped(schedule, replace(best.effort, time_limit_s=best.time_left()))
+            if overlap is not None:
+                schedule = overlap(schedule, replace(best.effort, time_limit_s=best.time_left()))
             else:
                 schedule = tightened(without_waste(schedule))
             best.take(schedule, f"fixed {name}", f"the best fixed algorithm, {name}")

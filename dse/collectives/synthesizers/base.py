@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from dse.cancellation import Cancellation
 from dse.collectives.problem import Problem
@@ -54,6 +54,7 @@ class Synthesis:
 
 
 DEFAULT_EFFORT = Effort()
+Overlap: TypeAlias = Callable[[Schedule, Effort], Schedule]
 
 
 class Synthesizer(ABC):
@@ -78,9 +79,11 @@ class Synthesizer(ABC):
         problem: Problem,  # noqa: ARG002 (for those that override it)
         effort: Effort,  # noqa: ARG002
         best: Schedule,  # noqa: ARG002
+        overlap: Overlap,  # noqa: ARG002
     ) -> Synthesis | None:
         """Return what is known of an all-reduce taken whole; `best` is made of its two halves, overlapped.
 
+        `overlap` makes the halves of another schedule around each other.
         The schedule returned is `best` or a faster one; None: this synthesizer only makes halves.
         """
         return None

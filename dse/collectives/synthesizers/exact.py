@@ -11,7 +11,7 @@ from math import gcd
 from dse.collectives.problem import Problem
 from dse.collectives.reductions import tightened, without_waste
 from dse.collectives.schedule import Schedule
-from dse.collectives.synthesizers.base import Effort, Progress, Synthesis, Synthesizer
+from dse.collectives.synthesizers.base import Effort, Overlap, Progress, Synthesis, Synthesizer
 from dse.collectives.synthesizers.milp import load_highspy
 from dse.collectives.synthesizers.time_indexed import Grid, Places, Timed, timed, windows
 from dse.collectives.synthesizers.tree_sums import timed_all_reduce
@@ -162,7 +162,13 @@ class Exact(Synthesizer):
         _run(search, lambda grid, steps: timed(grid, places, steps), size)
         return _synthesis(search, trials)
 
-    def whole_all_reduce(self, problem: Problem, effort: Effort, best: Schedule) -> Synthesis | None:
+    def whole_all_reduce(
+        self,
+        problem: Problem,
+        effort: Effort,
+        best: Schedule,
+        overlap: Overlap | None = None,  # noqa: ARG002 (sums and copies are one program)
+    ) -> Synthesis | None:
         """Return an optimal all-reduce by trees if the time suffices; see Synthesizer.whole_all_reduce."""
         chunks = problem.collective.chunks
         if problem.graph.nodes > problem.graph.npus:

@@ -134,21 +134,24 @@ void bind_synthesis_search(nb::module_& m) {
     m.def(
         "search_sums",
         [](const Problem& problem, const Column<std::int32_t>& link, const Column<std::int32_t>& chunk,
-           const Column<std::int64_t>& start_ps, const Column<std::uint8_t>& reduce, std::uint64_t seed,
+           const Column<std::int64_t>& start_ps, const Column<std::uint8_t>& reduce,
+           const Column<std::int32_t>& lanes, const Column<std::int32_t>& made, std::uint64_t seed,
            std::uint32_t trials, Picoseconds enough_ps, const dse::Cancellation* cancellation) {
             const Sends sends = sends_of(link, chunk, start_ps);
+            const Orbits orbits{{lanes.data(), lanes.data() + lanes.size()},
+                                {made.data(), made.data() + made.size()}};
             const std::vector<std::uint8_t> sums(reduce.data(), reduce.data() + reduce.size());
             const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
             FoundSums found;
             {
                 const nb::gil_scoped_release release;
-                found = improve_sums(problem, sends, sums, {seed, trials, enough_ps, {}}, checkpoint);
+                found = improve_sums(problem, sends, sums, orbits, {seed, trials, enough_ps, {}}, checkpoint);
             }
             return std::tuple(to_python({to_columns(found.sends), found.trials}).first, found.sums,
                               found.trials);
         },
-        "problem"_a, "link"_a, "chunk"_a, "start_ps"_a, "reduce"_a, "seed"_a, "trials"_a, "enough_ps"_a,
-        "cancellation"_a.none());
+        "problem"_a, "link"_a, "chunk"_a, "start_ps"_a, "reduce"_a, "lanes"_a, "made"_a, "seed"_a, "trials"_a,
+        "enough_ps"_a, "cancellation"_a.none());
     m.def(
         "search_trees",
         [](const Problem& problem, std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,

@@ -14,9 +14,10 @@ constexpr int kFewDelays = 8;
 
 }  // namespace
 
-SumTimelines::SumTimelines(const Problem& problem, std::vector<SumTrees> trees)
+SumTimelines::SumTimelines(const Problem& problem, std::vector<SumTrees> trees,
+                           std::vector<std::uint32_t> lanes)
     : problem_(problem),
-      slots_(problem.links),
+      slots_(problem.links, std::move(lanes)),
       trees_(problem.chunks),
       key_(problem.nodes),
       at_(problem.nodes),
@@ -42,8 +43,8 @@ std::vector<Send> SumTimelines::latest() const {
 }
 
 void SumTimelines::remove(std::uint32_t chunk) {
-    for (const Send& send : trees_[chunk].sums) slots_.take(send);
-    for (const Send& send : trees_[chunk].copies) slots_.take(send);
+    take(trees_[chunk].sums);
+    take(trees_[chunk].copies);
     trees_[chunk].sums.clear();
     trees_[chunk].copies.clear();
 }
@@ -61,8 +62,10 @@ bool SumTimelines::insert(std::uint32_t chunk, std::uint32_t root, double thrift
     for (int delays = 0;; ++delays) {
         // What lacks before 0 is added behind; gaps may make it more than that, but not behind the last send.
         const Picoseconds first = sums_until(chunk, root, thrift, full, trees.sums);
-        if (trees.sums.size() + 1 != problem_.npus) return false;
-        if (first >= 0) break;
+        const bool is_complete = trees.sums.size() + 1 == problem_.npus;
+        if (is_complete && first >= 0) break;
+        take(trees.sums);
+        if (!is_complete) return false;
         full += delays < kFewDelays ? -first : std::max(-first, full / 16);
         if (full >= limit) return false;
     }
@@ -70,19 +73,22 @@ bool SumTimelines::insert(std::uint32_t chunk, std::uint32_t root, double thrift
     for (const Send& send : trees.sums) {
         const Link& link = problem_.links[send.link];
         if (link.to == root) there = std::max(there, send.start + link.arrival);
-        slots_.add(send);
     }
     if (!copies_from(chunk, root, thrift, there, limit, trees.copies)) {
-        for (const Send& send : trees.sums) slots_.take(send);
+        take(trees.sums);
+        take(trees.copies);
         return false;
     }
-    for (const Send& send : trees.copies) slots_.add(send);
     trees_[chunk] = std::move(trees);
     return true;
 }
 
-/// Sends that bring every contribution to the root by `until`, each as late as what it is added to allows;
-/// returns the first start, which may be below 0.
+void SumTimelines::take(const std::vector<Send>& sends) {
+    for (const Send& send : sends) slots_.take(send);
+}
+
+/// Sends that bring every contribution to the root by `until`, each as late as what it is added to allows,
+/// and takes their slots; returns the first start, which may be below 0.
 Picoseconds SumTimelines::sums_until(std::uint32_t chunk, std::uint32_t root, double thrift,
                                      Picoseconds until, std::vector<Send>& sums) {
     sums.clear();
@@ -90,19 +96,34 @@ Picoseconds SumTimelines::sums_until(std::uint32_t chunk, std::uint32_t root, do
     Picoseconds first = until;
     for (std::uint32_t node = next(); node != kNoNode; node = next()) {
         if (by_[node] != kNoneBefore) {
-            sums.push_back({by_[node], chunk, start_[node]});
+            const std::uint32_t by = by_[node];
+            if (slots_.latest(by, at_[problem_.links[by].to]) != start_[node]) {
+                // Another send of this tree has taken the slot, in the same lane.
+                seen_[node] = 0;
+                for (std::uint32_t i = problem_.out_of.begin[node]; i < problem_.out_of.begin[node + 1]; ++i)
+                    if (done_[problem_.links[problem_.out_of.links[i]].to] == epoch_)
+                        offer_sum(problem_.out_of.links[i], thrift);
+                continue;
+            }
+            sums.push_back({by, chunk, start_[node]});
+            slots_.add(sums.back());
             first = std::min(first, start_[node]);
         }
+        join(node);
         for (std::uint32_t i = problem_.into.begin[node]; i < problem_.into.begin[node + 1]; ++i) {
             const std::uint32_t l = problem_.into.links[i];
-            const Link& link = problem_.links[l];
-            if (done_[link.from] == epoch_) continue;
-            const Picoseconds start = slots_.latest(l, at_[node]);
-            const double key = static_cast<double>(-start) + thrift * static_cast<double>(link.held);
-            offer(link.from, start, key, l, start);
+            if (done_[problem_.links[l].from] != epoch_) offer_sum(l, thrift);
         }
     }
     return first;
+}
+
+/// The source of a link could send its sum to the node at the end, which is in the tree.
+void SumTimelines::offer_sum(std::uint32_t l, double thrift) {
+    const Link& link = problem_.links[l];
+    const Picoseconds start = slots_.latest(l, at_[link.to]);
+    const double key = static_cast<double>(-start) + thrift * static_cast<double>(link.held);
+    offer(link.from, start, key, l, start);
 }
 
 bool SumTimelines::copies_from(std::uint32_t chunk, std::uint32_t root, double thrift, Picoseconds from,
@@ -110,18 +131,34 @@ bool SumTimelines::copies_from(std::uint32_t chunk, std::uint32_t root, double t
     begin(root, from);
     for (std::uint32_t node = next(); node != kNoNode; node = next()) {
         if (at_[node] >= limit) return false;
-        if (by_[node] != kNoneBefore) copies.push_back({by_[node], chunk, start_[node]});
+        if (by_[node] != kNoneBefore) {
+            const std::uint32_t by = by_[node];
+            if (slots_.earliest(by, at_[problem_.links[by].from]) != start_[node]) {
+                seen_[node] = 0;
+                for (std::uint32_t i = problem_.into.begin[node]; i < problem_.into.begin[node + 1]; ++i)
+                    if (done_[problem_.links[problem_.into.links[i]].from] == epoch_)
+                        offer_copy(problem_.into.links[i], thrift);
+                continue;
+            }
+            copies.push_back({by, chunk, start_[node]});
+            slots_.add(copies.back());
+        }
+        join(node);
         for (std::uint32_t i = problem_.out_of.begin[node]; i < problem_.out_of.begin[node + 1]; ++i) {
             const std::uint32_t l = problem_.out_of.links[i];
-            const Link& link = problem_.links[l];
-            if (done_[link.to] == epoch_) continue;
-            const Picoseconds start = slots_.earliest(l, at_[node]);
-            const Picoseconds at = start + link.arrival;
-            const double key = static_cast<double>(at) + thrift * static_cast<double>(link.held);
-            offer(link.to, at, key, l, start);
+            if (done_[problem_.links[l].to] != epoch_) offer_copy(l, thrift);
         }
     }
     return copies.size() + 1 == problem_.npus;
+}
+
+/// The source of a link, which is in the tree, could send a copy to the node at the end.
+void SumTimelines::offer_copy(std::uint32_t l, double thrift) {
+    const Link& link = problem_.links[l];
+    const Picoseconds start = slots_.earliest(l, at_[link.from]);
+    const Picoseconds at = start + link.arrival;
+    const double key = static_cast<double>(at) + thrift * static_cast<double>(link.held);
+    offer(link.to, at, key, l, start);
 }
 
 void SumTimelines::begin(std::uint32_t root, Picoseconds at) {
@@ -142,15 +179,13 @@ void SumTimelines::offer(std::uint32_t node, Picoseconds at, double key, std::ui
     std::push_heap(heap_.begin(), heap_.end());
 }
 
-/// The node that joins the tree, the one of the least key; none if all that can be reached have.
+/// The node outside the tree of the least key; none if all that can be reached are in it.
 std::uint32_t SumTimelines::next() {
     while (!heap_.empty()) {
         const Candidate best = heap_.front();
         std::pop_heap(heap_.begin(), heap_.end());
         heap_.pop_back();
-        if (done_[best.node] == epoch_) continue;
-        done_[best.node] = epoch_;
-        return best.node;
+        if (done_[best.node] != epoch_ && best.key == key_[best.node]) return best.node;
     }
     return kNoNode;
 }

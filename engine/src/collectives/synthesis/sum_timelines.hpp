@@ -17,10 +17,13 @@ struct SumTrees {
 };
 
 /// What is sent on each link when, of all chunks. All nodes are NPUs. Keeps a reference to the problem.
+///
+/// With `lanes` (per link) the chunks stand for their translations: what one sends on a link, another sends
+/// on another link of that lane, so two sends of one chunk in a lane must not meet either.
 class SumTimelines {
 public:
     /// Of each chunk the trees, which may be empty.
-    SumTimelines(const Problem& problem, std::vector<SumTrees> trees);
+    SumTimelines(const Problem& problem, std::vector<SumTrees> trees, std::vector<std::uint32_t> lanes = {});
 
     const std::vector<SumTrees>& trees() const { return trees_; }
 
@@ -52,9 +55,13 @@ private:
                            std::vector<Send>& sums);
     bool copies_from(std::uint32_t chunk, std::uint32_t root, double thrift, Picoseconds from,
                      Picoseconds limit, std::vector<Send>& copies);
+    void offer_sum(std::uint32_t link, double thrift);
+    void offer_copy(std::uint32_t link, double thrift);
+    void take(const std::vector<Send>& sends);
     void begin(std::uint32_t root, Picoseconds at);
     void offer(std::uint32_t node, Picoseconds at, double key, std::uint32_t by, Picoseconds start);
     std::uint32_t next();
+    void join(std::uint32_t node) { done_[node] = epoch_; }
 
     const Problem& problem_;
     LinkSlots slots_;

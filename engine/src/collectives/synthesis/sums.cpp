@@ -43,8 +43,8 @@ std::vector<SumTrees> trees_of(const Problem& problem, const Sends& sends,
 
 class SumImprover {
 public:
-    SumImprover(const Problem& problem, std::vector<SumTrees> trees, std::uint64_t seed)
-        : problem_(problem), seed_(seed) {
+    SumImprover(const Problem& problem, const Orbits& orbits, std::vector<SumTrees> trees, std::uint64_t seed)
+        : problem_(problem), orbits_(orbits), seed_(seed) {
         adopt(std::move(trees));
     }
 
@@ -93,8 +93,17 @@ public:
     }
 
 private:
-    /// Takes over trees whose sends start as early as their order on the links allows.
     void adopt(std::vector<SumTrees> trees) {
+        if (orbits_.lanes.empty()) compact(trees);
+        timelines_.emplace(problem_, std::move(trees), orbits_.lanes);
+        score_ = scored();
+        if (score_.first >= best_time_) return;
+        best_time_ = score_.first;
+        best_ = timelines_->trees();
+    }
+
+    /// Makes sends start as early as their order on the links allows.
+    void compact(std::vector<SumTrees>& trees) const {
         std::vector<Send> sends;
         for (const SumTrees& own : trees) {
             sends.insert(sends.end(), own.sums.begin(), own.sums.end());
@@ -107,11 +116,6 @@ private:
             for (Send& send : own.sums) send.start = starts[next++];
             for (Send& send : own.copies) send.start = starts[next++];
         }
-        timelines_.emplace(problem_, std::move(trees));
-        score_ = scored();
-        if (score_.first >= best_time_) return;
-        best_time_ = score_.first;
-        best_ = timelines_->trees();
     }
 
     Score scored() const {
@@ -131,11 +135,12 @@ private:
         const Send late = latest[random.below(static_cast<std::uint32_t>(latest.size()))];
         const auto same_link = timelines_->on(late.link);
         std::vector<std::uint32_t> chunks = {late.chunk};
-        const std::uint32_t count = 1 + random.below(std::min(problem_.chunks, kMostChunks));
+        const auto all = static_cast<std::uint32_t>(orbits_.chunks.size());
+        const std::uint32_t count = 1 + random.below(std::min(all, kMostChunks));
         while (chunks.size() < count)
             chunks.push_back(
                 random.below(2) == 0
-                    ? random.below(problem_.chunks)
+                    ? orbits_.chunks[random.below(all)]
                     : same_link[random.below(static_cast<std::uint32_t>(same_link.size()))].chunk);
         std::sort(chunks.begin(), chunks.end());
         chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
@@ -143,6 +148,7 @@ private:
     }
 
     const Problem& problem_;
+    const Orbits& orbits_;
     std::uint64_t seed_;
     std::optional<SumTimelines> timelines_;
     Score score_;
@@ -151,11 +157,10 @@ private:
 };
 
 /// Chunks put in one by one, in a random order, each with the root of its number.
-std::vector<SumTrees> first_trees(const Problem& problem, std::uint64_t seed) {
+std::vector<SumTrees> first_trees(const Problem& problem, const Orbits& orbits, std::uint64_t seed) {
     Random random(seed);
-    SumTimelines timelines(problem, std::vector<SumTrees>(problem.chunks));
-    std::vector<std::uint32_t> chunks(problem.chunks);
-    std::iota(chunks.begin(), chunks.end(), 0U);
+    SumTimelines timelines(problem, std::vector<SumTrees>(problem.chunks), orbits.lanes);
+    std::vector<std::uint32_t> chunks = orbits.chunks;
     random.shuffle(chunks);
     const double thrift = thrift_of(random);
     for (const std::uint32_t chunk : chunks)
@@ -167,12 +172,18 @@ std::vector<SumTrees> first_trees(const Problem& problem, std::uint64_t seed) {
 }  // namespace
 
 FoundSums improve_sums(const Problem& problem, const Sends& sends, const std::vector<std::uint8_t>& reduce,
-                       const Effort& effort, const Checkpoint& checkpoint) {
+                       const Orbits& orbits, const Effort& effort, const Checkpoint& checkpoint) {
+    Orbits made = orbits;
+    if (made.chunks.empty()) {
+        made.chunks.resize(problem.chunks);
+        std::iota(made.chunks.begin(), made.chunks.end(), 0U);
+    }
     SumImprover improver(
-        problem, sends.sends.empty() ? first_trees(problem, effort.seed) : trees_of(problem, sends, reduce),
+        problem, made,
+        sends.sends.empty() ? first_trees(problem, made, effort.seed) : trees_of(problem, sends, reduce),
         effort.seed);
     // From nothing a search first goes where it gets slower too; what is good already it only improves.
-    const double slack = sends.sends.empty() ? kSlack : 0.0;
+    const double slack = sends.sends.empty() || !orbits.lanes.empty() ? kSlack : 0.0;
     std::uint32_t trials = 0;
     try {
         while (trials < effort.trials && improver.time() > effort.enough) {
