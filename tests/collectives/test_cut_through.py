@@ -15,6 +15,7 @@ from link_graphs import MIB, faults, star
 
 from dse.collectives import COLLECTIVES, Collective, LinkModel, Problem, Schedule
 from dse.collectives.checker import check, check_sends
+from dse.collectives.curves import curve
 from dse.collectives.failures import Failure
 from dse.collectives.reductions import tightened
 from dse.collectives.repair import repair
@@ -242,7 +243,7 @@ def test_more_switches_lose_less_by_cutting_through() -> None:
     assert cut.fixed[cut.best_fixed] < stored.fixed[cut.best_fixed]
 
 
-def test_a_link_that_fails_at_the_start_is_repaired() -> None:
+def test_a_link_that_fails_at_the_start_is_repaired_and_what_would_be_wrong_is_refused() -> None:
     links = [(npu, 4 + side, 500, 50) for npu in range(4) for side in (0, 1)]
     graph = LinkGraph.of(4, 6, [*links, *((b, a, latency, w) for a, b, latency, w in links)])
     schedule = synthesize(problem_on(graph, "all_gather"), "restarts", QUICK, compare=False).schedule
@@ -254,6 +255,8 @@ def test_a_link_that_fails_at_the_start_is_repaired() -> None:
         repair(schedule, replace(failure, at_ps=10**6), QUICK)
     with pytest.raises(InputError, match="variance does not go with forwarding=cut_through"):
         spread(schedule, Variance(bandwidth_cv=0.1), 2)
+    with pytest.raises(InputError, match="known for forwarding=stored only"):
+        curve(schedule)
 
 
 @pytest.mark.parametrize(
