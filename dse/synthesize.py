@@ -106,7 +106,7 @@ def _synthesize(arguments: Arguments) -> int:
         problem, size = problem_of(network, values, may_stay_base=True)
     require_ways(problem)
     _check_listed(problem, values)
-    failure, draws = failure_of(problem, values), draws_of(values)
+    failure, draws = failure_of(problem, values), draws_of(problem, values)
     folder = _folder(arguments, f"synthesis-{problem.collective.name}-{network.name}")
     if folder is not None:
         check_folder(folder, "-o")

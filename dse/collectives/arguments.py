@@ -26,6 +26,8 @@ PROBLEM_KEYS = {
     "gb": "a GB/s is 1e9 (default) or gib = 2^30 bytes per second (default of a system)",
     "occupancy": "a link is held until arrival: total (default), or while bytes enter: bandwidth",
     "clock": "times are floored to ps (default) or ns",
+    "forwarding": "switches (npus, or switches=nodes) send a chunk on when all of it is there: stored "
+    "(default), or while it arrives: cut_through",
 }
 SEARCH_KEYS = {
     "synthesizer": "auto (default), greedy, arrival, restarts, beam, exact, symmetric, improve, trees",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dse.collectives.problem import Problem
@@ -56,6 +57,8 @@ class _Timed:
         graph, link = problem.graph, sends.links(problem.graph)
         times = np.array([_times_ps(problem, kind) for kind in range(len(graph.kinds))], dtype=np.int64)
         per_link = times.reshape(-1, 2)[graph.kind_of]
+        if problem.model.forwarding == "cut_through":
+            _cut_through(problem, per_link)
         per_send = per_link[link] if len(graph) else np.zeros((len(sends), 2), dtype=np.int64)
         return cls(sends, np.arange(len(sends)), link, per_send[:, 0], per_send[:, 1])
 
@@ -74,6 +77,20 @@ def _times_ps(problem: Problem, number: int) -> tuple[int, int]:
     latency, under = kind.latency_ns.numerator * 1000, kind.latency_ns.denominator
     arrival = (latency * below + serial * under) // (under * below * tick) * tick
     return arrival, arrival if model.occupancy == "total" else serial // (below * tick) * tick
+
+
+def _cut_through(problem: Problem, per_link: NDArray[np.int64]) -> None:
+    """Links at switches: the first byte can go on when it is there; bytes hold the link while they enter."""
+    import numpy as np
+
+    graph, model, size = problem.graph, problem.model, problem.chunk_bytes
+    per_ps = (10**9 if model.gb == "1e9" else 2**30) / Fraction(10**12)
+    tick = 1 if model.clock == "ps" else 1000
+    for link in np.flatnonzero(np.maximum(graph.sources, graph.destinations) >= graph.npus).tolist():
+        kind = graph.kinds[int(graph.kind_of[link])]
+        per_link[link, 1] = size / (kind.bandwidth_gbps * per_ps) // tick * tick
+        if graph.destinations[link] >= graph.npus:
+            per_link[link, 0] = kind.latency_ns * 1000 // tick * tick
 
 
 def _on_links(problem: Problem, timed: _Timed, found: Violations, slack_ps: int) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dse.collectives.replay import Replay
 from dse.collectives.schedule import Schedule
+from dse.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +66,14 @@ def curve(schedule: Schedule) -> Curve:
 
     Pieces are found by bisection: where two known ways take equally long, the longest way is a third one, or
     there is none between them.
+
+    Raises:
+        InputError: switches cut through, so that times are not those of kinds of links.
     """
+    if schedule.problem.cuts_through:
+        raise InputError(
+            "the time by size is known for forwarding=stored only; synthesise with that, as training steps do"
+        )
     ways = _Ways(schedule)
     low, high = ways.longest(Fraction(0)), ways.longest(_LARGEST_CHUNK)
     found = {low, high}

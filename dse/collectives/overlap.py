@@ -177,7 +177,7 @@ def turned(schedule: Schedule) -> Schedule:
     """Return an all-reduce by trees run backwards on turned links: copies become sums, and sums copies."""
     problem = schedule.problem
     other = replace(problem, graph=problem.graph.transposed)
-    starts = schedule.time_ps - schedule.end_ps
+    starts = schedule.backward_starts_ps
     return tightened(Schedule.of(other, schedule.link, schedule.chunk, starts, ~schedule.reduce))
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from dse.collectives.collective import Collective
+from dse.collectives.cut_through import check_cut_through
 from dse.networks import LinkGraph, LinkKind
 
 if TYPE_CHECKING:
@@ -24,19 +25,36 @@ class LinkModel(NamedTuple):
 
     `gb`: a GB/s is 10^9 or 2^30 bytes per second. `occupancy`: the link is held until the chunk has arrived
     (`total`), or while its bytes enter (`bandwidth`). `clock`: times are floored to ps or to whole ns.
+    `forwarding`: a switch sends a chunk on when all of it is there (`stored`), or while it arrives
+    (`cut_through`); then links at switches are held while bytes enter, whatever the occupancy.
     """
 
     gb: Literal["1e9", "gib"] = "1e9"
     occupancy: Literal["total", "bandwidth"] = "total"
     clock: Literal["ps", "ns"] = "ps"
+    forwarding: Literal["stored", "cut_through"] = "stored"
 
     def times_ps(self, kind: LinkKind, chunk_bytes: Fraction | int) -> tuple[int, int]:
         """After how many ps a chunk has arrived, and how long it holds the link; exact, floored once."""
+        serial_ps = self._serial_ps(kind, chunk_bytes)
+        arrival = self._floored(kind.latency_ns * 1000 + serial_ps)
+        return arrival, arrival if self.occupancy == "total" else self._floored(serial_ps)
+
+    def cut_times_ps(self, kind: LinkKind, chunk_bytes: Fraction | int) -> tuple[int, int]:
+        """After how many ps the first byte of a chunk has arrived, and for how long bytes enter the link."""
+        return self._floored(kind.latency_ns * 1000), self._floored(self._serial_ps(kind, chunk_bytes))
+
+    @property
+    def tick_ps(self) -> int:
+        """What times are whole multiples of."""
+        return 1 if self.clock == "ps" else 1000
+
+    def _serial_ps(self, kind: LinkKind, chunk_bytes: Fraction | int) -> Fraction:
         bytes_per_gb = 10**9 if self.gb == "1e9" else 2**30
-        serial_ps = Fraction(chunk_bytes) * 10**12 / (kind.bandwidth_gbps * bytes_per_gb)
-        tick_ps = 1 if self.clock == "ps" else 1000
-        arrival = int((kind.latency_ns * 1000 + serial_ps) / tick_ps) * tick_ps
-        return arrival, arrival if self.occupancy == "total" else int(serial_ps / tick_ps) * tick_ps
+        return Fraction(chunk_bytes) * 10**12 / (kind.bandwidth_gbps * bytes_per_gb)
+
+    def _floored(self, time_ps: Fraction) -> int:
+        return int(time_ps / self.tick_ps) * self.tick_ps
 
 
 DEFAULT_MODEL = LinkModel()
@@ -51,9 +69,26 @@ class Problem:
     chunk_bytes: Fraction
     model: LinkModel = DEFAULT_MODEL
 
+    def __post_init__(self) -> None:
+        """Refuse switches that cannot forward chunks while they arrive.
+
+        Raises:
+            InputError: as check_cut_through.
+        """
+        if self.cuts_through:
+            check_cut_through(self.graph, self.model.tick_ps)
+
+    @property
+    def cuts_through(self) -> bool:
+        """Whether switches forward chunks while they arrive."""
+        return self.model.forwarding == "cut_through"
+
     @cached_property
     def times_of_kinds(self) -> NDArray[np.int64]:
-        """Per kind of link after how many ps a chunk arrives, and how long it is held; shape (kinds, 2)."""
+        """Per kind of link after how many ps a chunk arrives, and how long it is held; shape (kinds, 2).
+
+        Links at switches that cut through differ; `distinct_times` has what occurs.
+        """
         import numpy as np
 
         times = [self.model.times_ps(kind, self.chunk_bytes) for kind in self.graph.kinds]
@@ -61,15 +96,50 @@ class Problem:
 
     @cached_property
     def arrival_ps(self) -> NDArray[np.int64]:
-        """Per link after how many ps a chunk has arrived."""
+        """Per link after how many ps a chunk can be sent on: it has arrived.
+
+        Where the link leads to a switch that cuts through, its first byte has.
+        """
+        import numpy as np
+
+        if not self.cuts_through:
+            return self.passed_ps
+        is_cut = self.graph.destinations >= self.graph.npus
+        return np.where(is_cut, self._cut_times_of_kinds[self.graph.kind_of, 0], self.passed_ps)
+
+    @cached_property
+    def passed_ps(self) -> NDArray[np.int64]:
+        """Per link after how many ps all of a chunk has arrived."""
         column: NDArray[np.int64] = self.times_of_kinds[self.graph.kind_of, 0]
         return column
 
     @cached_property
     def held_ps(self) -> NDArray[np.int64]:
         """Per link for how many ps a chunk holds it."""
+        import numpy as np
+
         column: NDArray[np.int64] = self.times_of_kinds[self.graph.kind_of, 1]
-        return column
+        if not self.cuts_through:
+            return column
+        graph = self.graph
+        is_cut = (graph.destinations >= graph.npus) | (graph.sources >= graph.npus)
+        return np.where(is_cut, self._cut_times_of_kinds[graph.kind_of, 1], column)
+
+    @cached_property
+    def distinct_times(self) -> NDArray[np.int64]:
+        """The pairs of arrival and hold that links have, in ps; shape (pairs, 2)."""
+        import numpy as np
+
+        if not self.cuts_through:
+            return self.times_of_kinds
+        return np.unique(np.stack([self.arrival_ps, self.held_ps], axis=1), axis=0)
+
+    @cached_property
+    def _cut_times_of_kinds(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        times = [self.model.cut_times_ps(kind, self.chunk_bytes) for kind in self.graph.kinds]
+        return np.array(times, dtype=np.int64).reshape(-1, 2)
 
     @cached_property
     def mirrored(self) -> Problem:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dse.collectives.bounds import best_bound
+from dse.collectives.cut_through import NO_LATER_FAILURE
 from dse.collectives.failures import (
     Failure,
     holdings_after,
@@ -71,13 +72,11 @@ def repair(schedule: Schedule, failure: Failure, effort: Effort = _DEFAULT) -> R
             an NPU that fails, or a failure after the start.
     """
     problem = schedule.problem
+    check_repairable(problem, failure)
     if not problem.collective.is_reducing:
         return _repair(schedule, failure, effort)
-    check_repairable(problem, failure)
     if problem.collective.name in MIRRORED:
-        backwards = Schedule.of(
-            problem.mirrored, schedule.link, schedule.chunk, schedule.time_ps - schedule.end_ps
-        )
+        backwards = Schedule.of(problem.mirrored, schedule.link, schedule.chunk, schedule.backward_starts_ps)
         found = _repair(backwards, failure, effort)
         repaired, anew = (made.mirrored(problem) for made in (found.repaired, found.anew))
         return replace(found, problem=problem, repaired=repaired, anew=anew)
@@ -85,11 +84,14 @@ def repair(schedule: Schedule, failure: Failure, effort: Effort = _DEFAULT) -> R
 
 
 def check_repairable(problem: Problem, failure: Failure) -> None:
-    """Refuse a failure after which sums would lack what an NPU contributes.
+    """Refuse a failure after which sums would lack what an NPU contributes, or that tears chunks in switches.
 
     Raises:
-        InputError: of a collective with sums, an NPU that fails, or a failure after the start.
+        InputError: of a collective with sums, an NPU that fails, or a failure after the start; any such
+            failure where switches cut through.
     """
+    if problem.cuts_through and failure.at_ps:
+        raise InputError(NO_LATER_FAILURE)
     if problem.collective.is_reducing and (failure.npus or failure.at_ps):
         raise InputError(
             f"{problem.collective.name} has sums to which every NPU contributes; it can be repaired after "

@@ -110,7 +110,7 @@ class Replay:
         if arrival_ps.ndim != 2 or len(arrival_ps) != rows_wanted or arrival_ps.dtype != np.int64:
             got = f"{arrival_ps.dtype} of shape {arrival_ps.shape}"
             raise ValueError(f"durations are {got}; int64 of shape ({rows_wanted}, draws) are needed")
-        if problem.model.occupancy == "total":
+        if problem.model.occupancy == "total" and not problem.cuts_through:
             return np.ascontiguousarray(arrival_ps), None
         if held_ps is None or held_ps.shape != arrival_ps.shape:
             raise ValueError("links are free again before the arrival: give `held_ps`, of the same shape")

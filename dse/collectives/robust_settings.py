@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
 
+from dse.collectives.cut_through import NO_VARIANCE
 from dse.collectives.failures import Failure, lost_at_start, problem_after, without_dead
 from dse.collectives.problem import Problem
 from dse.collectives.repair import check_repairable
@@ -73,11 +74,12 @@ def failure_of(problem: Problem, values: Mapping[str, str]) -> Failure | None:
     return failure
 
 
-def draws_of(values: Mapping[str, str]) -> Draws | None:
+def draws_of(problem: Problem, values: Mapping[str, str]) -> Draws | None:
     """Return how links vary, None if they do not.
 
     Raises:
-        InputError: a wrong part of `variance`, one without effect, or `select` without a variance.
+        InputError: a wrong part of `variance`, one without effect, `select` without a variance, or switches
+            that cut through.
     """
     if "variance" not in values:
         if "select" in values:
@@ -85,6 +87,8 @@ def draws_of(values: Mapping[str, str]) -> Draws | None:
                 f"select={values['select']} has no effect without a variance; write variance=cv=0.1 too"
             )
         return None
+    if problem.cuts_through:
+        raise InputError(NO_VARIANCE)
     parts = _parts(values["variance"])
     numbers: dict[str, Any] = {
         "bandwidth_cv" if key == "cv" else key: number(parts, key, above=False)

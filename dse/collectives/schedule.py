@@ -78,8 +78,14 @@ class Schedule:
         `problem.mirrored` is the problem of this schedule; no delivery of it may be redundant.
         """
         return Schedule.of(
-            problem, self.link, self.chunk, self.time_ps - self.end_ps, reduce=problem.collective.is_reducing
+            problem, self.link, self.chunk, self.backward_starts_ps, reduce=problem.collective.is_reducing
         )
+
+    @property
+    def backward_starts_ps(self) -> NDArray[np.int64]:
+        """When each send starts if time runs backwards on turned links: when all of it has arrived."""
+        column: NDArray[np.int64] = self.time_ps - self.start_ps - self.problem.passed_ps[self.link]
+        return column
 
 
 class _UnsortedSchedule(Schedule):

@@ -26,7 +26,12 @@ ROOTED = ("broadcast", "scatter", "gather", "reduce")
 DEFAULT_CHUNK_BYTES = 1 << 20
 MOST_DELIVERIES = 1 << 28
 _MOST_PS = 1 << 62
-_CHOICES = {"gb": ("1e9", "gib"), "occupancy": ("total", "bandwidth"), "clock": ("ps", "ns")}
+_CHOICES = {
+    "gb": ("1e9", "gib"),
+    "occupancy": ("total", "bandwidth"),
+    "clock": ("ps", "ns"),
+    "forwarding": ("stored", "cut_through"),
+}
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,8 @@ def _collective(data: dict[str, Any]) -> str:
 
 
 def _network(data: dict[str, Any]) -> str:
-    switches = f", {data['switches']} switches" if data["switches"] else ""
+    how = " that cut through" if data["forwarding"] == "cut_through" else ""
+    switches = f", {data['switches']} switches{how}" if data["switches"] else ""
     return f"{data['topology']}: {data['npus']} NPUs{switches}, {data['links']} links"
 
 

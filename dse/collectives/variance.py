@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from dse.collectives.cut_through import NO_VARIANCE
 from dse.collectives.problem import Problem
 from dse.collectives.replay import Replay
 from dse.collectives.schedule import Schedule
@@ -234,7 +235,9 @@ def _durations(
 
     problem = schedule.problem
     graph, model = problem.graph, problem.model
-    tick_ps = 1 if model.clock == "ps" else 1000
+    if problem.cuts_through:
+        raise InputError(NO_VARIANCE)
+    tick_ps = model.tick_ps
     per_gb = 10**9 if model.gb == "1e9" else 2**30
     latency, serial = (
         np.array(column)[graph.kind_of][:, None]

@@ -40,12 +40,15 @@ class Case:
     def key(self) -> str:
         """A hash of all that the schedule depends on; not of the topology's name."""
         problem = self.problem
+        model = problem.model._asdict()
+        if not problem.cuts_through:  # rows from before switches could cut through keep their keys
+            del model["forwarding"]
         inputs: dict[str, Any] = {
             "version": VERSION,
             "graph": problem.graph.digest,
             "collective": asdict(problem.collective),
             "chunk_bytes": str(problem.chunk_bytes),
-            "model": problem.model._asdict(),
+            "model": model,
             "search": [self.synthesizer, self.seed, self.trials, self.time_limit_s],
         }
         if self.cutting is not None:

@@ -53,6 +53,15 @@ class SynthesisRow:
             json_texts=(),
         ),
     ] = None
+    forwarding: Annotated[
+        str,
+        repeated_text(
+            "when a switch sends a chunk on: all of it is stored, or it cuts through",
+            since=2,
+            fill="stored",
+            allowed=("stored", "cut_through"),
+        ),
+    ] = "stored"
 
 
 SYNTHESES = RecordType(

@@ -38,7 +38,7 @@ def lower_bounds(problem: Problem) -> tuple[Bound, ...]:
     """
     if problem.collective.name in ("reduce", "reduce_scatter"):
         return tuple(map(_turned, lower_bounds(problem.mirrored)))
-    unit = max(1, gcd(*problem.times_of_kinds.ravel().tolist())) if len(problem.graph) else 1
+    unit = max(1, gcd(*problem.distinct_times.ravel().tolist())) if len(problem.graph) else 1
     strongest: dict[str, Bound] = {}
     for bound in _all_bounds(problem):
         rounded = replace(bound, time_ps=-(-bound.time_ps // unit) * unit)

@@ -46,7 +46,7 @@ def joined_parts(view: View) -> Iterator[NDArray[np.int64]]:
     """The part of each node where links of up to a time join nodes, from the fastest on, if several."""
     import numpy as np
 
-    speeds = np.unique(view.problem.times_of_kinds[:, 0])
+    speeds = np.unique(view.problem.distinct_times[:, 0])
     chosen = speeds[np.unique(np.linspace(0, len(speeds) - 1, MOST_SPEEDS).astype(np.int64))]
     for speed in chosen:
         part = view.links.joined_by(int(speed)).astype(np.int64)

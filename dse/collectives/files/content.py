@@ -57,7 +57,7 @@ def problem_of_json(data: dict[str, Any], graph: LinkGraph) -> Problem:
         for name in ("preconditions", "postconditions")
     }
     collective = Collective(data["collective"], data["npus"], data["chunks_per_npu"], data["root"], **pairs)
-    model = LinkModel(data["gb"], data["occupancy"], data["clock"])
+    model = LinkModel(data["gb"], data["occupancy"], data["clock"], data.get("forwarding", "stored"))
     return Problem(graph, collective, Fraction(data["chunk_bytes"]), model)
 
 

@@ -188,7 +188,7 @@ class Exact(Synthesizer):
 def _run(search: _Search, models: Models, size: Callable[[Grid, int], int]) -> None:
     """Search on the grid of all times if the program is small enough, on a coarser one otherwise."""
     problem, best_ps = search.problem, search.best.time_ps
-    unit_ps = gcd(*problem.times_of_kinds.ravel().tolist())
+    unit_ps = gcd(*problem.distinct_times.ravel().tolist())
     with contextlib.suppress(OverflowError):
         grid = Grid.of(problem, unit_ps, best_ps, "down")
         if size(grid, best_ps // unit_ps) <= _MOST_SENDS:
