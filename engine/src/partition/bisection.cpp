@@ -1,227 +1,122 @@
-#include <cmath>
-#include <numeric>
-#include <queue>
-
-#include "partition/cut_graph.hpp"
+// Partitions by bisection: halves of halves, on one level or each through levels of coarsening of its own.
+#include "partition/bisection.hpp"
 
 namespace dse::partition {
 
 namespace {
 
-constexpr int kTries = 10;
-constexpr int kPasses = 4;
+constexpr int kDeepTries = 2;          ///< halves from nothing, of which the best is kept
+constexpr int kDeepCycles = 2;         ///< times that they are coarsened again
+constexpr std::size_t kFewNodes = 60;  ///< that are split without coarsening
 
-/// Splits a set of nodes in two, over and over.
-class Bisection {
+/// Every split through levels of coarsening of its own: near the whole graph halves find the shapes that
+/// a graph coarse enough for all devices no longer has.
+class Halving {
 public:
-    Bisection(const CutGraph& graph, const Problem& problem, const std::vector<std::uint32_t>& devices,
-              Random& random)
-        : graph_(graph),
-          devices_(devices),
-          random_(random),
-          place_(problem.devices),
-          labels_(graph.nodes, 0),
-          member_(graph.nodes, 0),
-          side_(graph.nodes, 0),
-          gain_(graph.nodes, 0.0),
-          limit_(problem.weight_limit) {
-        for (std::size_t k = 0; k < devices.size(); ++k) place_[devices[k]] = k;
-    }
+    Halving(const Problem& problem, const std::vector<std::uint32_t>& devices, Random& random,
+            const std::function<bool()>& expired)
+        : problem_(problem), devices_(devices), random_(random), expired_(expired) {}
 
-    Labels run() {
-        std::vector<std::uint32_t> all(graph_.nodes);
+    Labels run(const CutGraph& graph) {
+        labels_.assign(graph.nodes, 0);
+        std::vector<std::uint32_t> all(graph.nodes);
         std::iota(all.begin(), all.end(), 0U);
-        split(all, 0, devices_.size());
+        split(graph, all, 0, devices_.size());
         return std::move(labels_);
     }
 
 private:
-    using Nodes = std::vector<std::uint32_t>;
-    using Entry = std::pair<double, std::uint32_t>;
+    using Sides = Bisection::Sides;
 
-    void split(const Nodes& nodes, std::size_t begin, std::size_t end) {
+    /// `nodes` are those of the graph in the first one.
+    void split(const CutGraph& graph, const std::vector<std::uint32_t>& nodes, std::size_t begin,
+               std::size_t end) {
         if (end - begin == 1 || nodes.empty()) {
             for (const std::uint32_t v : nodes) labels_[v] = static_cast<std::int32_t>(devices_[begin]);
             return;
         }
         const std::size_t middle = begin + (end - begin) / 2;
-        const std::vector<char> sides = best_sides(nodes, begin, middle, end);
-        Nodes half[2];
-        for (std::size_t k = 0; k < nodes.size(); ++k) half[sides[k] ? 1 : 0].push_back(nodes[k]);
-        split(half[0], begin, middle);
-        split(half[1], middle, end);
-    }
-
-    std::vector<char> best_sides(const Nodes& nodes, std::size_t begin, std::size_t middle, std::size_t end) {
-        ++stamp_;
-        total_ = 0;
-        double heaviest = 0;
-        for (const std::uint32_t v : nodes) {
-            member_[v] = stamp_;
-            total_ += graph_.weight[v];
-            heaviest = std::max(heaviest, graph_.weight[v]);
-        }
-        target_ = total_ * static_cast<double>(middle - begin) / static_cast<double>(end - begin);
-        slack_ = slack(end - begin, std::min(target_, total_ - target_), heaviest);
-        std::vector<char> best;
+        Sides best;
         double best_score = kInfinite;
-        for (int attempt = 0; attempt < kTries; ++attempt) {
-            grow(nodes, begin, middle, end);
-            for (int pass = 0; pass < kPasses && climb(nodes); ++pass) {
-            }
-            const double off = std::max(0.0, std::abs(left_ - target_) - slack_);
-            const double score = cut(nodes) + off / std::max(total_, 1e-300) * 1e6;
-            if (score >= best_score) continue;
+        for (int attempt = 0; attempt < kDeepTries && (attempt == 0 || !expired_()); ++attempt) {
+            Sides sides;
+            double score = cycle(graph, sides, begin, middle, end);
+            for (int again = 0; again < kDeepCycles && !expired_(); ++again)
+                score = cycle(graph, sides, begin, middle, end);
+            if (score >= best_score && !best.empty()) continue;
             best_score = score;
-            best.clear();
-            for (const std::uint32_t v : nodes) best.push_back(side_[v]);
+            best = std::move(sides);
         }
-        return best;
-    }
-
-    /// How far a half may be off its share: imbalance is spread evenly over the splits that follow.
-    double slack(std::size_t devices, double half, double heaviest) const {
-        const double share = total_ / static_cast<double>(devices);
-        if (limit_ == kInfinite) return std::max(0.01 * share, heaviest / 2);
-        const double splits = std::ceil(std::log2(static_cast<double>(devices)));
-        return std::max(0.0, std::pow(limit_ / std::max(share, 1e-300), 1 / splits) - 1) * half;
-    }
-
-    bool is_fixed(std::uint32_t v, std::size_t begin, std::size_t end) const {
-        if (graph_.pinned[v] < 0) return false;
-        const std::size_t place = place_[static_cast<std::size_t>(graph_.pinned[v])];
-        return place >= begin && place < end;
-    }
-
-    /// Side 0 grows from a random node by what is connected most; side 1 is the rest.
-    void grow(const Nodes& nodes, std::size_t begin, std::size_t middle, std::size_t end) {
-        fixed_.assign(nodes.size(), 0);
-        left_ = 0;
-        std::priority_queue<Entry> queue;
-        for (std::size_t k = 0; k < nodes.size(); ++k) {
-            const std::uint32_t v = nodes[k];
-            side_[v] = 1;
-            set_gain(v, true);
-            fixed_[k] = is_fixed(v, begin, end) ? 1 : 0;
-        }
-        for (std::size_t k = 0; k < nodes.size(); ++k)
-            if (fixed_[k] && is_fixed(nodes[k], begin, middle)) absorb(nodes[k], queue);
-        while (left_ < target_) {
-            std::uint32_t v = UINT32_MAX;
-            while (!queue.empty() && v == UINT32_MAX) {
-                const auto [gain, u] = queue.top();
-                queue.pop();
-                if (side_[u] == 1 && gain == gain_[u] && !is_fixed(u, middle, end)) v = u;
-            }
-            if (v == UINT32_MAX) {
-                v = any_right(nodes, middle, end);
-                if (v == UINT32_MAX) break;
-            }
-            if (left_ + graph_.weight[v] - target_ > target_ - left_ && left_ > 0) break;
-            absorb(v, queue);
+        for (const char side : {char{0}, char{1}}) {
+            std::vector<std::uint32_t> half;
+            for (std::uint32_t v = 0; v < graph.nodes; ++v)
+                if (best[v] == side) half.push_back(v);
+            const CutGraph inner = induced(graph, half);
+            for (std::uint32_t& v : half) v = nodes[v];
+            split(inner, half, side ? middle : begin, side ? end : middle);
         }
     }
 
-    std::uint32_t any_right(const Nodes& nodes, std::size_t middle, std::size_t end) {
-        const std::size_t first = random_() % nodes.size();
-        for (std::size_t k = 0; k < nodes.size(); ++k) {
-            const std::uint32_t v = nodes[(first + k) % nodes.size()];
-            if (side_[v] == 1 && !is_fixed(v, middle, end)) return v;
-        }
-        return UINT32_MAX;
-    }
-
-    void absorb(std::uint32_t v, std::priority_queue<Entry>& queue) {
-        side_[v] = 0;
-        left_ += graph_.weight[v];
-        for (std::uint32_t k = graph_.start[v]; k < graph_.start[v + 1]; ++k) {
-            const std::uint32_t u = graph_.neighbour[k];
-            if (member_[u] != stamp_ || side_[u] == 0) continue;
-            gain_[u] += 2 * (graph_.out[k] + graph_.in[k]);
-            queue.emplace(gain_[u], u);
-        }
-    }
-
-    double cut(const Nodes& nodes) const {
-        double total = 0;
-        for (const std::uint32_t v : nodes)
-            for (std::uint32_t k = graph_.start[v]; k < graph_.start[v + 1]; ++k)
-                if (member_[graph_.neighbour[k]] == stamp_ && side_[v] < side_[graph_.neighbour[k]])
-                    total += graph_.out[k] + graph_.in[k];
-        return total;
-    }
-
-    /// What moving v saves; `alone`: as if all others were on its side.
-    void set_gain(std::uint32_t v, bool alone = false) {
-        gain_[v] = 0;
-        for (std::uint32_t k = graph_.start[v]; k < graph_.start[v + 1]; ++k) {
-            const std::uint32_t u = graph_.neighbour[k];
-            if (member_[u] != stamp_) continue;
-            gain_[v] += (alone || side_[u] == side_[v] ? -1 : 1) * (graph_.out[k] + graph_.in[k]);
-        }
-    }
-
-    /// One pass of Fiduccia and Mattheyses; whether it has improved anything.
-    bool climb(const Nodes& nodes) {
-        std::priority_queue<Entry> queue;
-        std::vector<std::uint32_t> moved;
-        for (std::size_t k = 0; k < nodes.size(); ++k) {
-            set_gain(nodes[k]);
-            if (!fixed_[k]) queue.emplace(gain_[nodes[k]], nodes[k]);
-        }
-        std::vector<char> locked(nodes.size(), 0);
-        if (index_.size() < graph_.nodes) index_.resize(graph_.nodes);
-        for (std::uint32_t k = 0; k < nodes.size(); ++k) index_[nodes[k]] = k;
-        double sum = 0, best = 0, best_off = std::abs(left_ - target_);
-        std::size_t keep = 0;
-        while (!queue.empty() && moved.size() < keep + 100) {
-            const auto [gain, v] = queue.top();
-            queue.pop();
-            const std::uint32_t k = index_[v];
-            if (locked[k] || fixed_[k] || gain != gain_[v]) continue;
-            const double after = left_ + (side_[v] ? 1 : -1) * graph_.weight[v];
-            const double off = std::abs(after - target_);
-            if (off > slack_ && off > std::abs(left_ - target_)) continue;
-            left_ = after;
-            side_[v] = side_[v] ? 0 : 1;
-            sum += gain;
-            locked[k] = 1;
-            moved.push_back(v);
-            const bool better = (off <= slack_ && best_off <= slack_) ? sum > best + 1e-12 : off < best_off;
-            if (better) {
-                best = sum;
-                best_off = off;
-                keep = moved.size();
-            }
-            for (std::uint32_t e = graph_.start[v]; e < graph_.start[v + 1]; ++e) {
-                const std::uint32_t u = graph_.neighbour[e];
-                if (member_[u] != stamp_ || locked[index_[u]]) continue;
-                gain_[u] += (side_[u] == side_[v] ? -2 : 2) * (graph_.out[e] + graph_.in[e]);
-                queue.emplace(gain_[u], u);
+    /// Halves from nothing where there are none, else better ones; returns their score.
+    double cycle(const CutGraph& graph, Sides& sides, std::size_t begin, std::size_t middle,
+                 std::size_t end) const {
+        const bool has_sides = !sides.empty();
+        if (graph.nodes > kFewNodes) {
+            Labels kept(sides.begin(), sides.end());
+            std::vector<const Labels*> keep;
+            if (has_sides) keep.push_back(&kept);
+            const double total = std::accumulate(graph.weight.begin(), graph.weight.end(), 0.0);
+            std::vector<std::uint32_t> map;
+            const CutGraph coarse =
+                coarsened(graph, keep, 3 * total / static_cast<double>(kFewNodes), random_, map);
+            if (static_cast<double>(coarse.nodes) <= 0.97 * static_cast<double>(graph.nodes)) {
+                Sides above(has_sides ? coarse.nodes : 0);
+                if (has_sides)
+                    for (std::size_t v = 0; v < graph.nodes; ++v) above[map[v]] = sides[v];
+                cycle(coarse, above, begin, middle, end);
+                sides.resize(graph.nodes);
+                for (std::size_t v = 0; v < graph.nodes; ++v) sides[v] = above[map[v]];
             }
         }
-        for (std::size_t k = moved.size(); k-- > keep;) {
-            const std::uint32_t v = moved[k];
-            left_ += (side_[v] ? 1 : -1) * graph_.weight[v];
-            side_[v] = side_[v] ? 0 : 1;
-        }
-        return keep > 0;
+        Bisection bisection(graph, problem_, devices_, random_);
+        if (sides.empty()) sides = bisection.halves(begin, middle, end);
+        return bisection.improve(sides, begin, middle, end);
     }
 
-    const CutGraph& graph_;
+    static CutGraph induced(const CutGraph& graph, const std::vector<std::uint32_t>& nodes) {
+        CutGraph inner;
+        inner.nodes = nodes.size();
+        inner.start.assign(1, 0);
+        std::vector<std::uint32_t> index(graph.nodes, UINT32_MAX);
+        for (std::uint32_t k = 0; k < nodes.size(); ++k) index[nodes[k]] = k;
+        for (const std::uint32_t v : nodes) {
+            inner.weight.push_back(graph.weight[v]);
+            inner.memory.push_back(graph.memory[v]);
+            inner.pinned.push_back(graph.pinned[v]);
+            for (std::uint32_t k = graph.start[v]; k < graph.start[v + 1]; ++k) {
+                if (index[graph.neighbour[k]] == UINT32_MAX) continue;
+                inner.neighbour.push_back(index[graph.neighbour[k]]);
+                inner.out.push_back(graph.out[k]);
+                inner.in.push_back(graph.in[k]);
+            }
+            inner.start.push_back(static_cast<std::uint32_t>(inner.neighbour.size()));
+        }
+        return inner;
+    }
+
+    const Problem& problem_;
     const std::vector<std::uint32_t>& devices_;
     Random& random_;
-    std::vector<std::size_t> place_;
+    const std::function<bool()>& expired_;
     Labels labels_;
-    std::vector<std::uint32_t> member_;
-    std::vector<char> side_, fixed_;
-    std::vector<double> gain_;
-    std::vector<std::uint32_t> index_;
-    std::uint32_t stamp_ = 0;
-    double limit_, left_ = 0, target_ = 0, slack_ = 0, total_ = 0;
 };
 
 }  // namespace
+
+Labels halved(const CutGraph& graph, const Problem& problem, const std::vector<std::uint32_t>& devices,
+              Random& random, const std::function<bool()>& expired) {
+    return Halving(problem, devices, random, expired).run(graph);
+}
 
 Labels bisected(const CutGraph& graph, const Problem& problem, const std::vector<std::uint32_t>& devices,
                 Random& random) {

@@ -182,6 +182,12 @@ Member CutCycles::cycle(const Member* first, const Member* second) {
     return member;
 }
 
+Member CutCycles::halves() {
+    Labels labels = halved(finest_, problem_, devices_, random_, expired_);
+    exchange_devices(finest_, problem_, labels);
+    return improve(std::move(labels));
+}
+
 Member CutCycles::row(int kind) {
     if (finest_.nodes > kLongestRow || finest_.nodes < problem_.devices) return {};
     Labels labels = split_in_a_row(finest_, problem_, devices_, kind, random_);
@@ -244,7 +250,8 @@ void CutCycles::split_anew(Member& member, int times) {
 void CutCycles::split_anew(Member& member) {
     const Part part = part_of(finest_, problem_, member.labels, some_neighbours(member.labels));
     if (part.devices.size() < 2 || part.graph.nodes < 2 * part.devices.size()) return;
-    Member split = CutCycles(part.problem, part.graph, random_(), expired_).cycle(nullptr, nullptr);
+    CutCycles levels(part.problem, part.graph, random_(), expired_);
+    const Member split = random_() % 2 == 0 ? levels.halves() : levels.cycle(nullptr, nullptr);
     if (!split.feasible) return;
     Member now{member.labels, kInfinite, member.feasible};
     for (std::size_t k = 0; k < part.nodes.size(); ++k)

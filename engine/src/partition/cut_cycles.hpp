@@ -24,6 +24,9 @@ public:
     /// agree on stays and refinement decides the rest.
     Member cycle(const Member* first, const Member* second);
 
+    /// From the graph in two, each half in two and so on, every time coarsened anew.
+    Member halves();
+
     /// From contiguous pieces of a row: long graphs, as those of models are. No labels if there are none.
     Member row(int kind);
 

@@ -37,6 +37,10 @@ std::vector<std::uint32_t> row_segments(const CutGraph& graph, std::size_t count
 Labels bisected(const CutGraph& graph, const Problem& problem, const std::vector<std::uint32_t>& devices,
                 Random& random);
 
+/// The same, every split with levels of coarsening of its own; in less tries once `expired`.
+Labels halved(const CutGraph& graph, const Problem& problem, const std::vector<std::uint32_t>& devices,
+              Random& random, const std::function<bool()>& expired);
+
 /// A partition into contiguous pieces of a row of nodes: by index (kind 0), depth first (1), breadth first
 /// (2), breadth first from a far end (3). Labels are empty if no pieces keep the limit of weight.
 Labels split_in_a_row(const CutGraph& graph, const Problem& problem,

@@ -45,6 +45,7 @@ void evolve(const Problem& problem, CutCycles& levels, const Effort& effort,
     for (int start = 0; start < effort.starts; ++start) {
         if (start > 0 && expired()) break;
         add(population, levels.cycle(nullptr, nullptr));
+        if (problem.nodes < kLarge && start % 2 == 0 && !expired()) add(population, levels.halves());
         Member row = levels.row(start % 4);
         if (!row.labels.empty()) add(population, std::move(row));
         Member dealt = levels.segments(start % 4);
