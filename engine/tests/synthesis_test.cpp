@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/synthesis/any_rounds.hpp"
 #include "collectives/synthesis/greedy.hpp"
 #include "collectives/synthesis/node_order.hpp"
 #include "collectives/synthesis/rounds.hpp"
@@ -198,6 +199,61 @@ void test_neighbours_are_near_each_other() {
     CHECK(order.nodes.size() == names.size() && std::count(is_there.begin(), is_there.end(), 1) == 210);
 }
 
+/// Told by a slow walk through the rounds of a run: everyone gets all, from those that have it, once, over
+/// links that carry one chunk at a time; no link stays idle that could carry a chunk which its receiver lacks
+/// and does not get in the round.
+void check_rounds(const Problem& problem, const Columns& sends) {
+    std::vector<std::vector<std::uint8_t>> has_chunk(problem.nodes,
+                                                     std::vector<std::uint8_t>(problem.chunks, 0));
+    for (const Holding& held : problem.holdings) has_chunk[held.node][held.chunk] = 1;
+    for (Picoseconds now = 0; now < sends.time; now += kRound) {
+        auto after = has_chunk;
+        std::vector<std::uint8_t> is_used(problem.links.size(), 0);
+        for (std::size_t i = 0; i < sends.size; ++i) {
+            if (sends.start[i] != now) continue;
+            const Link& link = problem.links[sends.link[i]];
+            CHECK(has_chunk[link.from][sends.chunk[i]] && !after[link.to][sends.chunk[i]]);
+            CHECK(!is_used[sends.link[i]]);
+            is_used[sends.link[i]] = after[link.to][sends.chunk[i]] = 1;
+        }
+        for (std::size_t l = 0; l < problem.links.size(); ++l)
+            for (std::uint32_t c = 0; c < problem.chunks && !is_used[l]; ++c)
+                CHECK(!has_chunk[problem.links[l].from][c] || after[problem.links[l].to][c]);
+        has_chunk = after;
+    }
+    for (const auto& chunks : has_chunk) CHECK(std::count(chunks.begin(), chunks.end(), 0) == 0);
+}
+
+void test_rounds_of_any_chunks_leave_no_link_idle() {
+    const dse::Checkpoint never;
+    int complete = 0, given_up = 0, unreachable = 0;
+    for (std::uint32_t seed = 0; seed < 400; ++seed) {
+        Random random(seed);
+        const Problem problem = all_gather(random, 2 + random.below(seed % 10 == 0 ? 60 : 12),
+                                           1 + random.below(3), seed % 3 == 0);
+        if (problem.links.empty()) continue;
+        const Task task(problem);
+        GreedyOptions options;
+        options.rule = Rule::kRandom;
+        CHECK(goes_in_any_rounds(task, options));
+        try {
+            const GreedyRun run = run_any_rounds(task, options, Random(seed), never);
+            CHECK(run.is_complete && run.sends.size == task.wanted_deliveries);
+            check_rounds(problem, run.sends);
+            ++complete;
+            options.limit = run.sends.time + 1;
+            CHECK(run_any_rounds(task, options, Random(seed), never).is_complete);
+            if (run.sends.time == 0) continue;
+            options.limit = run.sends.time;
+            given_up += !run_any_rounds(task, options, Random(seed), never).is_complete;
+        } catch (const dse::InputError& error) {
+            CHECK(std::string(error.what()).find("topology: no way from NPU ") == 0);
+            ++unreachable;
+        }
+    }
+    CHECK(complete > 100 && given_up > 100 && unreachable > 10);
+}
+
 void test_only_what_is_alike_goes_in_rounds() {
     Random random(1);
     const Problem alike = all_gather(random, 5, 1, false);
@@ -260,6 +316,7 @@ int main() try {
     test_sweeps_know_many_chunks();
     test_what_has_nothing_to_send_does_not_sweep();
     test_neighbours_are_near_each_other();
+    test_rounds_of_any_chunks_leave_no_link_idle();
     test_only_what_is_alike_goes_in_rounds();
     test_trees_are_packed_into_what_flows_take();
     std::printf("%d failures\n", failures);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "collectives/synthesis/any_rounds.hpp"
 #include "collectives/synthesis/calendar.hpp"
 #include "collectives/synthesis/choice.hpp"
 #include "collectives/synthesis/flights.hpp"
@@ -260,6 +261,7 @@ GreedyRun run_greedy(const Task& task, const GreedyOptions& options, Random rand
         if (goes_in_sweeps(task, options)) return run_sweeps(task, options, random, checkpoint, kCacheBytes);
         return run_rounds(task, options, random, checkpoint);
     }
+    if (goes_in_any_rounds(task, options)) return run_any_rounds(task, options, random, checkpoint);
     return run_events(task, options, random, checkpoint);
 }
 
