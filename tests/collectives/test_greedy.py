@@ -87,3 +87,11 @@ def test_a_broadcast_enters_a_switch_once() -> None:
     problem = Problem(star(6), Collective("broadcast", 6), Fraction(MIB))
     schedule = Restarts().synthesize(problem, Effort()).schedule
     assert (len(schedule), schedule.time_ps) == (6, 2 * CHUNK_PS)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_hypercube_of_512_meets_its_bound_whatever_the_seed(seed: int) -> None:
+    cube = grid(*[2] * 9)
+    problem = Problem(cube, Collective("all_gather", 512), Fraction(MIB))
+    found = Greedy().synthesize(problem, Effort(seed=seed, trials=1)).schedule
+    assert found.time_ps == 57 * CHUNK_PS  # 511 chunks by 9 links

@@ -1,6 +1,7 @@
 // Sets of chunks per node or per link, a bit a chunk.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -15,6 +16,25 @@ inline bool has(const Word* row, std::uint32_t bit) {
 }
 inline void insert(Word* row, std::uint32_t bit) { row[bit / kWordBits] |= Word{1} << (bit % kWordBits); }
 inline void erase(Word* row, std::uint32_t bit) { row[bit / kWordBits] &= ~(Word{1} << (bit % kWordBits)); }
+
+/// The first of some places whose number is not in a row; `end` if there is none.
+template <typename Number>
+const Number* skip_members(const Number* place, const Number* end, const Word* row) {
+    constexpr std::uint32_t kStep = 8;  // so many without a branch that nobody can foresee
+    for (; end - place >= kStep; place += kStep) {
+        std::uint32_t members = 0;
+        for (std::uint32_t i = kStep; i-- > 0;) members = 2 * members + has(row, place[i]);
+        const std::uint32_t others = ~members & ((1U << kStep) - 1);
+        if (others != 0) return place + __builtin_ctz(others);
+    }
+    const auto left = static_cast<std::uint32_t>(end - place);
+    if (left == 0) return end;
+    std::uint32_t members = 0;
+    for (std::uint32_t i = kStep; i-- > 0;)  // the last one stands in for those behind it
+        members = 2 * members + has(row, place[std::min(i, left - 1)]);
+    const std::uint32_t others = ~members & ((1U << kStep) - 1);
+    return others != 0 ? place + __builtin_ctz(others) : end;
+}
 
 /// Rows of `bits` bits each.
 class BitRows {

@@ -17,7 +17,7 @@ constexpr std::size_t kLargePage = std::size_t{1} << 21;
 }  // namespace
 
 void* allocate_untouched(std::size_t bytes) {
-    const bool is_large = bytes >= 2 * kLargePage;
+    const bool is_large = bytes >= kLargePage;
     const std::size_t unit = is_large ? kLargePage : 64;
     const std::size_t rounded = (bytes / unit + 1) * unit;
     void* memory = std::aligned_alloc(unit, rounded);

@@ -4,18 +4,21 @@
 
 #include <algorithm>
 
+#include "collectives/synthesis/any_rounds.hpp"
 #include "collectives/synthesis/calendar.hpp"
 #include "collectives/synthesis/choice.hpp"
 #include "collectives/synthesis/flights.hpp"
 #include "collectives/synthesis/greedy_state.hpp"
 #include "collectives/synthesis/number_sorter.hpp"
 #include "collectives/synthesis/rounds.hpp"
+#include "collectives/synthesis/sweeps.hpp"
 
 namespace dse::synthesis {
 
 namespace {
 
-constexpr std::size_t kAhead = 16;  // so many links or flights are prepared
+constexpr std::size_t kCacheBytes = std::size_t{3} << 20;  // such as are near a core on most machines
+constexpr std::size_t kAhead = 16;                         // so many links or flights are prepared
 
 class Greedy {
 public:
@@ -65,6 +68,8 @@ private:
             state_.logs.shuffle(v, state_.random);
             for (; held != last; ++held) fly({kNone, v, held->chunk, held->at});
         }
+        if (goes_in_rounds(task_, options_))
+            random_of_node_ = randoms_of_nodes(state_.random, task_.problem->nodes);
         for (std::uint32_t l = 0; l < task_.links.size(); ++l) {
             if (options_.by_arrival)
                 schedule(l);
@@ -114,7 +119,8 @@ private:
     bool serve(std::uint32_t v, std::size_t i, std::size_t end, Picoseconds now) {
         picks_.clear();
         std::uint32_t taken = 0;
-        if (end - i > 1) state_.random.shuffle(ready_.data() + i, end - i);
+        Random& random = random_of_node_.empty() ? state_.random : random_of_node_[v];
+        if (end - i > 1) random.shuffle(ready_.data() + i, end - i);
         for (; i < end; ++i) {
             const std::uint32_t link = ready_[i];
             Pick pick{link, kNone, choice_.cursor(link)};
@@ -234,6 +240,7 @@ private:
     NumberSorter sorter_;
 
     std::uint64_t wanted_left_;
+    std::vector<Random> random_of_node_;  ///< where other ways to the same run may serve nodes in any order
     std::vector<Picoseconds> free_at_;
     std::vector<std::uint8_t> is_waiting_;  ///< per link: until its sender gets something
     std::vector<std::uint32_t> waiting_;    ///< per node: how many of its links wait
@@ -250,7 +257,11 @@ GreedyRun run_events(const Task& task, const GreedyOptions& options, Random rand
 
 GreedyRun run_greedy(const Task& task, const GreedyOptions& options, Random random,
                      const Checkpoint& checkpoint) {
-    if (goes_in_rounds(task, options)) return run_rounds(task, options, random, checkpoint);
+    if (goes_in_rounds(task, options)) {
+        if (goes_in_sweeps(task, options)) return run_sweeps(task, options, random, checkpoint, kCacheBytes);
+        return run_rounds(task, options, random, checkpoint);
+    }
+    if (goes_in_any_rounds(task, options)) return run_any_rounds(task, options, random, checkpoint);
     return run_events(task, options, random, checkpoint);
 }
 

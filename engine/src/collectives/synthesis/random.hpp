@@ -46,4 +46,13 @@ private:
     std::uint64_t state_;
 };
 
+/// Generators of their own for nodes, so that no node's numbers depend on how many another one draws.
+inline std::vector<Random> randoms_of_nodes(Random& random, std::size_t nodes) {
+    const std::uint64_t seed = random.next();
+    std::vector<Random> randoms;
+    randoms.reserve(nodes);
+    for (std::size_t v = 0; v < nodes; ++v) randoms.emplace_back(seed, v);
+    return randoms;
+}
+
 }  // namespace dse::synthesis

@@ -15,19 +15,6 @@ namespace {
 
 using Place = const std::uint32_t*;  // in a log
 
-/// The first of some places whose chunk is not taken; `end` if there is none.
-Place skip_taken(Place place, Place end, const Word* taken) {
-    constexpr std::uint32_t kStep = 8;  // so many without a branch that nobody can foresee
-    for (; end - place >= kStep; place += kStep) {
-        std::uint32_t closed = 0;
-        for (std::uint32_t i = kStep; i-- > 0;) closed = 2 * closed + has(taken, place[i]);
-        const std::uint32_t open = ~closed & ((1U << kStep) - 1);
-        if (open != 0) return place + __builtin_ctz(open);
-    }
-    while (place != end && has(taken, *place)) ++place;
-    return place;
-}
-
 template <bool kByArrival>
 class Rounds {
 public:
@@ -35,13 +22,12 @@ public:
         : task_(task),
           options_(options),
           checkpoint_(checkpoint),
-          random_(random),
           round_ps_(task.links[0].arrival),
           taken_(task.settled),
           lacks_(task.lacks),
           wanted_left_(task.wanted_deliveries),
           sends_(task.wanted_deliveries + task.holdings.size()) {
-        begin_logs();
+        begin_logs(random);
         std::uint32_t most_links = 0;
         for (const Link& link : task.links)
             lanes_.push_back({logs_[link.from].begin, link.from, Turn::kNext});
@@ -91,18 +77,19 @@ private:
         Place next_before;
     };
 
-    void begin_logs() {
+    void begin_logs(Random random) {
         std::uint32_t* next = &sends_.chunk[0];
         std::size_t sends = 0;
         for (std::uint32_t v = 0; v < lacks_.size(); ++v) {
             std::uint32_t* const begin = next;
             for (std::uint32_t i = task_.held_begin[v]; i < task_.held_begin[v + 1]; ++i)
                 *next++ = task_.holdings[i].chunk;
-            random_.shuffle(begin, static_cast<std::size_t>(next - begin));
+            random.shuffle(begin, static_cast<std::size_t>(next - begin));
             logs_.push_back({begin, next, next, next, sends});
             next += lacks_[v];
             sends += lacks_[v];
         }
+        random_ = randoms_of_nodes(random, lacks_.size());
     }
 
     /// Until all that is wanted is on its way; false if the limit is reached before.
@@ -146,7 +133,7 @@ private:
     /// Gives a chunk to as many as possible of the links into v whose turn it is; false if that is too late.
     bool serve(std::uint32_t v) {
         const std::size_t count = find_ready(v);
-        if (count > 1) random_.shuffle(ready_.data(), count);
+        if (count > 1) random_[v].shuffle(ready_.data(), count);
         Word* const taken = taken_[v];
         std::uint32_t left = lacks_[v];
         for (std::size_t i = 0; i < count; ++i) {
@@ -189,7 +176,7 @@ private:
 
     std::uint32_t choose(Lane& lane, const Word* taken) {
         const Place end = logs_[lane.from].visible;
-        lane.next = skip_taken(lane.next, end, taken);
+        lane.next = skip_members(lane.next, end, taken);
         return lane.next != end ? *lane.next : kNone;
     }
 
@@ -223,7 +210,7 @@ private:
     void schedule(std::uint32_t link, std::uint32_t v) {
         Lane& lane = lanes_[link];
         const Place end = logs_[lane.from].end;
-        lane.next = skip_taken(lane.next, end, taken_[v]);
+        lane.next = skip_members(lane.next, end, taken_[v]);
         lane.turn = lane.next != end ? Turn::kNext : lane.from < v ? Turn::kMissed : Turn::kWaits;
     }
 
@@ -264,7 +251,7 @@ private:
     const Task& task_;
     const GreedyOptions& options_;
     const Checkpoint& checkpoint_;
-    Random random_;
+    std::vector<Random> random_;  ///< per node, whatever the order in which nodes are served
     Picoseconds round_ps_;
     Picoseconds starts_ = 0;            ///< what is sent in this round
     BitRows taken_;                     ///< per node: chunks that it has, or that are claimed

@@ -1,0 +1,174 @@
+// In a round others see what a node had when it began. A link looks at words of what its sender has and its
+// receiver lacks, from any word and any bit on.
+#include "collectives/synthesis/any_rounds.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "collectives/synthesis/bits.hpp"
+#include "collectives/synthesis/greedy_state.hpp"
+#include "collectives/synthesis/rounds.hpp"
+
+namespace dse::synthesis {
+
+namespace {
+
+class AnyRounds {
+public:
+    AnyRounds(const Task& task, const GreedyOptions& options, Random random, const Checkpoint& checkpoint)
+        : task_(task),
+          options_(options),
+          checkpoint_(checkpoint),
+          random_(random),
+          round_ps_(task.links[0].arrival),
+          words_(static_cast<std::uint32_t>(task.settled.words())),
+          seen_(task.settled),
+          taken_(task.settled),
+          lacks_(task.lacks),
+          wanted_left_(task.wanted_deliveries),
+          sends_(task.wanted_deliveries),
+          has_gained_(lacks_.size(), 1),
+          is_in_vain_(task.links.size(), 0) {
+        std::size_t sends = 0;
+        for (std::uint32_t v = 0; v < lacks_.size(); ++v) {
+            next_send_.push_back(sends);
+            sends += lacks_[v];
+            if (lacks_[v] > 0) lacking_.push_back(v);
+        }
+    }
+
+    GreedyRun run() {
+        GreedyRun result;
+        result.is_complete = advance();
+        if (!result.is_complete) return result;
+        sends_.size = task_.wanted_deliveries;
+        result.sends = std::move(sends_);
+        return result;
+    }
+
+private:
+    /// Until all that is wanted is on its way; false if it cannot arrive before the limit.
+    bool advance() {
+        for (Picoseconds now = 0; wanted_left_ > 0; now += round_ps_) {
+            if (options_.limit - round_ps_ <= now) return false;
+            const std::uint64_t left = wanted_left_;
+            for (const std::uint32_t v : lacking_) {
+                serve(v, now);
+                checkpoint_();
+            }
+            if (wanted_left_ == left) throw_missing(task_, taken_, lacks_);
+            show_gains();
+            sends_.time = now + round_ps_;
+        }
+        return true;
+    }
+
+    /// What was got in the round is there for others.
+    void show_gains() {
+        std::fill(has_gained_.begin(), has_gained_.end(), std::uint8_t{0});
+        for (const std::uint32_t v : lacking_) {
+            has_gained_[v] = 1;
+            std::copy_n(taken_[v], words_, seen_[v]);
+        }
+        std::erase_if(lacking_, [&](std::uint32_t v) { return lacks_[v] == 0; });
+    }
+
+    /// Gives a chunk to as many as possible of the links into v, from any of them on.
+    void serve(std::uint32_t v, Picoseconds now) {
+        const std::uint32_t begin = task_.into[v], end = task_.into[v + 1];
+        if (begin == end) return;
+        const std::size_t first_send = next_send_[v];
+        const std::uint32_t first = begin + random_.below(end - begin);
+        for (std::uint32_t l = first; l < end && lacks_[v] > 0; ++l) try_link(l, v, first_send, now);
+        for (std::uint32_t l = begin; l < first && lacks_[v] > 0; ++l) try_link(l, v, first_send, now);
+    }
+
+    void try_link(std::uint32_t link, std::uint32_t v, std::size_t first_send, Picoseconds now) {
+        const std::uint32_t from = task_.links[link].from;
+        if (is_in_vain_[link]) {
+            if (!has_gained_[from]) return;
+            is_in_vain_[link] = 0;
+        }
+        std::uint32_t chunk = choose(from, v);
+        if (chunk == kNone) {
+            chunk = exchange(from, v, first_send);
+            if (chunk == kNone) {
+                is_in_vain_[link] = 1;
+                return;
+            }
+        }
+        const std::size_t send = next_send_[v]++;
+        sends_.chunk[send] = chunk;
+        sends_.link[send] = task_.number_of[link];
+        sends_.start[send] = now;
+        senders_.resize(std::max(senders_.size(), send - first_send + 1));
+        senders_[send - first_send] = from;
+        --lacks_[v];
+        --wanted_left_;
+    }
+
+    /// Any chunk that one node has and the other lacks, which then counts as taken.
+    std::uint32_t choose(std::uint32_t from, std::uint32_t v) {
+        const Word* const seen = seen_[from];
+        Word* const taken = taken_[v];
+        const std::uint64_t drawn = random_.next();
+        const auto first = static_cast<std::uint32_t>(((drawn >> 32) * words_) >> 32);
+        std::uint32_t w = first;
+        do {
+            const Word open = seen[w] & ~taken[w];
+            if (open != 0) {
+                const int turn = static_cast<int>(drawn % kWordBits);
+                const int bit =
+                    (std::countr_zero(std::rotr(open, turn)) + turn) % static_cast<int>(kWordBits);
+                taken[w] |= Word{1} << bit;
+                return w * kWordBits + static_cast<std::uint32_t>(bit);
+            }
+            if (++w == words_) w = 0;
+        } while (w != first);
+        return kNone;
+    }
+
+    /// The chunk of a send of this round whose link can carry another one instead.
+    std::uint32_t exchange(std::uint32_t from, std::uint32_t v, std::size_t first_send) {
+        for (std::size_t send = first_send; send < next_send_[v]; ++send) {
+            if (!has(seen_[from], sends_.chunk[send])) continue;
+            const std::uint32_t another = choose(senders_[send - first_send], v);
+            if (another != kNone) return std::exchange(sends_.chunk[send], another);
+        }
+        return kNone;
+    }
+
+    const Task& task_;
+    const GreedyOptions& options_;
+    const Checkpoint& checkpoint_;
+    Random random_;
+    Picoseconds round_ps_;
+    std::uint32_t words_;               ///< per node
+    BitRows seen_;                      ///< per node: chunks that it had when the round began
+    BitRows taken_;                     ///< and those that it gets
+    std::vector<std::uint32_t> lacks_;  ///< per node: how many are not taken
+    std::uint64_t wanted_left_;
+    Columns sends_;
+    std::vector<std::size_t> next_send_;    ///< per node
+    std::vector<std::uint32_t> lacking_;    ///< nodes
+    std::vector<std::uint8_t> has_gained_;  ///< per node: in the round before
+    std::vector<std::uint8_t> is_in_vain_;  ///< per link: until its sender gains something
+    std::vector<std::uint32_t> senders_;    ///< senders of what the node gets in this round
+};
+
+}  // namespace
+
+bool goes_in_any_rounds(const Task& task, const GreedyOptions& options) {
+    if (options.rule != Rule::kRandom || options.by_arrival || options.tells_last_arrivals) return false;
+    GreedyOptions oldest = options;
+    oldest.rule = Rule::kOldest;
+    return goes_in_rounds(task, oldest);
+}
+
+GreedyRun run_any_rounds(const Task& task, const GreedyOptions& options, Random random,
+                         const Checkpoint& checkpoint) {
+    return AnyRounds(task, options, random, checkpoint).run();
+}
+
+}  // namespace dse::synthesis
