@@ -25,7 +25,6 @@ from dse.training.layout import Chunk
 from dse.training.local import Local
 from dse.training.memory import layer_activations
 from dse.training.plan import Plan
-from dse.training.predict import ADAM_BYTES, SCALE_BYTES
 from dse.training.step import Timer
 
 _MB = 2**20
@@ -139,12 +138,13 @@ def _profile(model: ModelSpec, found: Accelerator, node: Host, tp: int, batch: i
     kept = {kind: layer_activations(local, kind)[0] / _MB for kind, _ in layer_kinds(model)}
     kinds = _kinds(model)
     logits_mb = _LOGITS_BYTES * local.tokens * model.output_dim / tp / _MB
+    framework = local.framework
     held = sum(parameter_bytes(model)) / PARAMETER_BYTES / tp
     return Profile(
         layer_ms=(ms(Chunk((), True, False)), *(by_kind[kind] for kind in kinds), ms(Chunk((), False, True))),
         layer_memory_mb=(0.0, *(kept[kind] for kind in kinds), logits_mb),
         gap_ms=0.0,
-        optimizer_ms=1000 * (ADAM_BYTES + SCALE_BYTES) * held / timer.rates.memory,
+        optimizer_ms=1000 * (framework.adam_bytes + framework.scale_bytes) * held / timer.rates.memory,
         batch_generator_ms=0.0,
     )
 

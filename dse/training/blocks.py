@@ -10,19 +10,31 @@ from dse.models.matrices import LayerKind, Matrix, matrices
 from dse.training.kernels import Kernel, Pass
 from dse.training.local import ROW_SPLIT, WHOLE, Local
 
+_FUSED_SOFTMAX = 4
+"""Megatron's kernel for mask and softmax takes score matrices by fours: sequences times heads of a rank."""
+
 
 def layer(local: Local, kind: LayerKind) -> Pass:
     """Kernels of one layer on one NPU for one micro-batch."""
     kernels = Pass()
     fused = _fused(matrices(local.model, kind))
+    blocks = local.tensor_blocks(kind)
+    if kind == "prediction":  # its projection is a block before attention
+        _enter(local, kernels)
+        _leave(local, kernels)
+        blocks -= 1
     _norm(local, kernels)
+    _enter(local, kernels)
     for matrix in fused:
         if matrix.part in ("attention", "projection") and matrix.name != "output":
             _product(local, kernels, matrix)
     _attention_core(local, kernels)
     _product(local, kernels, next(matrix for matrix in fused if matrix.name == "output"))
+    _leave(local, kernels)
     _residual(local, kernels)
     _norm(local, kernels)
+    if blocks > 1:
+        _enter(local, kernels)
     if any(matrix.part == "experts" for matrix in fused):
         _route(local, kernels)
     for matrix in fused:
@@ -30,6 +42,8 @@ def layer(local: Local, kind: LayerKind) -> Pass:
             _product(local, kernels, matrix)
             if matrix.name != "down" and matrix.part != "router":
                 _activation(local, kernels, matrix)
+    if blocks > 1:
+        _leave(local, kernels)
     _residual(local, kernels)
     return kernels
 
@@ -95,6 +109,22 @@ def _product(local: Local, kernels: Pass, matrix: Matrix) -> None:
     kernels.product(tokens, outputs, inputs, bits=bits, count=count, sums_bytes=_sums(local))
 
 
+def _enter(local: Local, kernels: Pass) -> None:
+    """The ranks of tensor parallelism meet before a block: back, gradients of its inputs are summed.
+
+    With sequence parallelism its inputs are gathered; back once more, for the gradients of weights, before
+    theirs are scattered (Korthikanti et al. 2022).
+    """
+    if local.plan.tp > 1:
+        kernels.meet(local.plan.sequence_parallel, 1 + local.plan.sequence_parallel)
+
+
+def _leave(local: Local, kernels: Pass) -> None:
+    """They meet after a block: its outputs are summed, or scattered and back their gradients gathered."""
+    if local.plan.tp > 1:
+        kernels.meet(1, local.plan.sequence_parallel)
+
+
 def _norm(local: Local, kernels: Pass) -> None:
     size = 2 * local.tokens * local.model.d_model * local.norm_share
     kernels.memory(2 * size, 3 * size)
@@ -156,7 +186,10 @@ def _unfused(local: Local, kernels: Pass, scores: float) -> None:
     transposed = 4 * local.tokens * (local.query_width + local.key_width + local.value_width)
     forward = Pass()
     forward.memory(transposed, transposed)
-    forward.memory(4 * matrix, 6 * matrix)  # mask and softmax
+    if local.plan.micro_batch * local.heads % _FUSED_SOFTMAX:
+        forward.memory(36 * matrix, 36 * matrix, 5)  # cast to fp32, scale, mask, softmax, cast back
+    else:
+        forward.memory(4 * matrix, 6 * matrix)  # mask and softmax in one
     if local.model.dropout:
         forward.memory(5 * matrix, 5 * matrix)
     core = [*products, *[kernel._replace(part="attention") for kernel in forward.forward]]

@@ -56,6 +56,16 @@ class Framework:
         if not 0 <= self.tp_overlap <= 1:
             raise InputError(f"framework.tp_overlap is {self.tp_overlap}; it must be from 0 to 1")
 
+    @property
+    def adam_bytes(self) -> float:
+        """Per parameter: gradient, master weight and two moments read; these three and 16 bit written."""
+        return 26.0 + self.gradient_bytes
+
+    @property
+    def scale_bytes(self) -> float:
+        """Per gradient: read for its norm, and half the time read and written to be scaled."""
+        return 2.0 * self.gradient_bytes
+
 
 @functools.cache
 def framework_named(name: str) -> Framework:

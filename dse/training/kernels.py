@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-Unit = Literal["products", "attention", "memory"]
+Unit = Literal["products", "attention", "memory", "meeting"]
 PRECISION_BITS = {"bf16": 16, "fp16": 16, "fp8": 8, "fp4": 4}
 
 
 class Kernel(NamedTuple):
     """`repeats` equal kernels of `operations` (a multiply-add is two) that move `bytes_` bytes each.
 
-    A matrix product has m x k times k x n elements of `bits` bits; other kernels have no shape. `part` is
-    where its time is told: matrix_products, attention or memory_bound.
+    A matrix product has m x k times k x n elements of `bits` bits; other kernels have no shape. A meeting is
+    a collective over tp; it has no bytes here, since all of a pass take the same time. `part` is where its
+    time is told: matrix_products, attention, memory_bound or tp.
     """
 
     unit: Unit
@@ -41,6 +42,12 @@ class Pass:
         """Add elementwise kernels that together move so many bytes in each direction."""
         self.forward.append(Kernel("memory", kernels, 0, forward_bytes / kernels))
         self.backward.append(Kernel("memory", kernels, 0, backward_bytes / kernels))
+
+    def meet(self, forward: int, backward: int) -> None:
+        """Add meetings of the ranks of tensor parallelism to each direction."""
+        for direction, count in ((self.forward, forward), (self.backward, backward)):
+            if count:
+                direction.append(Kernel("meeting", count, 0, 0, part="tp"))
 
     def product(
         self, m: float, n: float, k: float, *, bits: int, count: int = 1, sums_bytes: int = 2

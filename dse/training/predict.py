@@ -23,12 +23,6 @@ from dse.training.schedules import PipelineTimes, StageTimes, pipelines, schedul
 from dse.training.step import HOST_LINK, Passes, Timer
 from dse.training.timing import Parts
 
-ADAM_BYTES = 30.0
-"""Per parameter: gradient, master weight, two moments read; the last three and the 16-bit weight written."""
-
-SCALE_BYTES = 8.0
-"""Per gradient: read for its norm, read and written to be scaled, on average."""
-
 _FIRST_BUCKET = 0.05
 """Share of the gradients reduced after the last product: the last bucket has nothing to hide behind."""
 
@@ -241,10 +235,9 @@ class _Step:
         if plan.zero:
             own = weights.dense / self.groups["dp_cp"].size + weights.experts / self.groups["expert_dp"].size
         held = own if plan.zero >= 2 else weights.total
-        rates = self.timer.rates
-        if plan.offload == "optimizer":
-            return (ADAM_BYTES * own) / HOST_LINK + SCALE_BYTES * held / rates.memory
-        return (ADAM_BYTES * own + SCALE_BYTES * held) / rates.memory
+        rates, framework = self.timer.rates, self.local.framework
+        adam_s = framework.adam_bytes * own / (HOST_LINK if plan.offload == "optimizer" else rates.memory)
+        return adam_s + framework.scale_bytes * held / rates.memory
 
     def _memory(self, timed: PipelineTimes) -> dict[str, int]:
         """Categories of the fullest stage."""

@@ -99,9 +99,12 @@ class Timer:
     def _timed(self, kind: LayerKind, is_recomputed: bool) -> Passes:
         local, plan = self.local, self.local.plan
         kernels = layer(local, kind)
-        forward = kernels_s(kernels.forward, self.rates)
-        backward = kernels_s(reversed(kernels.backward), self.rates)
-        self._communicate(forward, backward, kind)
+        forward = kernels_s(kernels.forward, self.rates, self._meeting_s)
+        backward = kernels_s(reversed(kernels.backward), self.rates, self._meeting_s)
+        if plan.cp > 1:
+            self._exchange_context(forward, backward)
+        if local.has_experts(kind):
+            self._exchange_tokens(forward, backward)
         if is_recomputed and plan.recompute == "full":
             backward = backward.plus(forward)
         if is_recomputed and plan.recompute == "selective":
@@ -117,25 +120,15 @@ class Timer:
         )
         return Passes(forward, backward, products / 2 + backward.get("dp", 0.0))
 
-    def _communicate(self, forward: Parts, backward: Parts, kind: LayerKind) -> None:
-        """Add the collectives inside a layer, as far as nothing hides them."""
+    @cached_property
+    def _meeting_s(self) -> float:
+        """What nothing hides of a collective over tp before or after a block of a layer."""
         local, plan = self.local, self.local.plan
-        size = 2 * local.tokens * local.model.d_model
+        if plan.tp == 1:
+            return 0.0
+        size, links = 2 * local.tokens * local.model.d_model, self.links("tp")
         exposed = 1 - (local.framework.tp_overlap if plan.overlap_tp else 0.0)
-        if plan.tp > 1:
-            links, blocks = self.links("tp"), local.tensor_blocks(kind)
-            if plan.sequence_parallel:  # backwards, inputs are gathered again for the gradients of weights
-                one = links.gather_s(size)
-                forward.add("tp", exposed * blocks * 2 * one)
-                backward.add("tp", exposed * blocks * 3 * one)
-            else:
-                one = links.all_reduce_s(size)
-                forward.add("tp", exposed * blocks * one)
-                backward.add("tp", exposed * blocks * one)
-        if plan.cp > 1:
-            self._exchange_context(forward, backward)
-        if local.has_experts(kind):
-            self._exchange_tokens(forward, backward)
+        return exposed * (links.gather_s(size) if plan.sequence_parallel else links.all_reduce_s(size))
 
     def _exchange_context(self, forward: Parts, backward: Parts) -> None:
         """Keys and values meet: a ring hides behind attention, the others do not (Liu et al. 2023)."""

@@ -69,24 +69,24 @@ class Parts(dict[str, float]):
         return {part: self.get(part, 0.0) for part in PARTS}
 
 
-def kernels_s(kernels: Iterable[Kernel], rates: Rates) -> Parts:
+def kernels_s(kernels: Iterable[Kernel], rates: Rates, meeting_s: float = 0.0) -> Parts:
     """Return the time of kernels that run one after the other.
 
     A kernel takes what its operations or its bytes take, whichever is longer, and a launch on the device. It
     begins when the one before it has ended and the CPU has launched it; the CPU launches one after the other,
-    with no lead when the pass begins, and the next pass waits until it has launched all of this one.
+    with no lead when the pass begins, and the next pass waits until it has launched all of this one. A
+    meeting takes `meeting_s` and a launch of the CPU, as the kernels around it.
     """
     found = Parts()
     count = 0
     launched = ended = 0.0  # the next kernel's launch, and the last one's end, from the start of the pass
     for kernel in kernels:
-        seconds = kernel.bytes_ / rates.memory
-        if kernel.operations:
-            seconds = max(seconds, kernel.operations / _rate(kernel, rates))
+        each = seconds = meeting_s if kernel.unit == "meeting" else _seconds(kernel, rates)
         found.add(kernel.part, seconds * kernel.repeats)
-        count += kernel.repeats
+        if kernel.unit != "meeting":
+            count += kernel.repeats
+            each += rates.launch_s
         # Of equal kernels in a row, all wait for the first launch, or each for its own.
-        each = seconds + rates.launch_s
         ended = max(ended, launched) + each * kernel.repeats
         launched += (kernel.repeats - 1) * rates.floor_s
         ended = max(ended, launched + each)
@@ -96,6 +96,12 @@ def kernels_s(kernels: Iterable[Kernel], rates: Rates) -> Parts:
     if waiting > 0:
         found.add("launches", waiting)
     return found
+
+
+def _seconds(kernel: Kernel, rates: Rates) -> float:
+    """What operations or bytes take, whichever is longer."""
+    moved_s = kernel.bytes_ / rates.memory
+    return max(moved_s, kernel.operations / _rate(kernel, rates)) if kernel.operations else moved_s
 
 
 def _rate(kernel: Kernel, rates: Rates) -> float:

@@ -83,21 +83,36 @@ def test_large_kernels_do_not_hide_launches_that_come_before_them() -> None:
     assert kernels_s([large, small], rates).total_s == pytest.approx(1005e-6 + 15e-6)
 
 
+def test_collectives_pass_while_kernels_after_them_are_launched() -> None:
+    """A meeting of 100 us, launched first: 3 kernels of 5 us wait for launches of 70 us, not for it."""
+    rates = Rates.of(CHIP, launch_us=70.0, attention_factor=1.0)
+    meeting, small = Kernel("meeting", 1, 0, 0.0, part="tp"), Kernel("memory", 3, 0, 0.0)
+    found = kernels_s([meeting, small], rates, 100e-6)
+    assert found["tp"] == pytest.approx(100e-6)
+    assert found.total_s == pytest.approx(4 * 70e-6)
+    assert kernels_s([small, meeting], rates, 100e-6).total_s == pytest.approx(3 * 70e-6 + 100e-6)
+
+
 @given(
-    st.lists(st.tuples(st.integers(1, 5), st.floats(0, 1e8)), min_size=1, max_size=12),
+    st.lists(st.tuples(st.integers(1, 5), st.none() | st.floats(0, 1e8)), min_size=1, max_size=12),
     st.floats(1.0, 200.0),
 )
 def test_a_pass_is_what_launching_and_running_each_kernel_gives(
-    made: list[tuple[int, float]], launch_us: float
+    made: list[tuple[int, float | None]], launch_us: float
 ) -> None:
-    """Kernel by kernel: it begins when it is launched and the one before has ended."""
+    """Kernel by kernel: it begins when it is launched and the one before has ended; None is a meeting."""
     rates = Rates.of(CHIP, launch_us=launch_us, attention_factor=1.0)
     launched = ended = 0.0
     for repeats, size in made:
         for _ in range(repeats):
-            ended = max(launched, ended) + size / rates.memory + rates.launch_s
+            taken = 50e-6 if size is None else size / rates.memory + rates.launch_s
+            ended = max(launched, ended) + taken
             launched += rates.floor_s
-    found = kernels_s([Kernel("memory", repeats, 0, size) for repeats, size in made], rates)
+    kernels = [
+        Kernel("meeting", repeats, 0, 0.0, part="tp") if size is None else Kernel("memory", repeats, 0, size)
+        for repeats, size in made
+    ]
+    found = kernels_s(kernels, rates, 50e-6)
     assert found.total_s == pytest.approx(max(launched, ended), rel=1e-9)
 
 

@@ -11,6 +11,7 @@ import pytest
 from dse.accelerators import Accelerator, Cluster, Efficiency, Tier
 from dse.accelerators.placement import placement
 from dse.models import LatentAttention, MixtureOfExperts, ModelSpec
+from dse.training.blocks import layer
 from dse.training.collectives import FIXED_S, Links
 from dse.training.frameworks import framework_named
 from dse.training.layout import Chunk, stages
@@ -137,6 +138,45 @@ def test_offloaded_activations_are_those_that_are_kept() -> None:
         assert moved >= 8 * 2 * 16 * kept[recompute] / HOST_LINK
         assert (moved == pytest.approx(held, rel=1e-9)) == (recompute == "full")
     assert kept["full"] == 2 * 1024 * 2048 < kept["none"] / 10
+
+
+@pytest.mark.parametrize(("framework", "bytes_each"), [("megatron-core", 38), ("megatron-deepspeed", 32)])
+def test_an_optimizer_moves_gradients_in_the_precision_of_the_framework(
+    framework: str, bytes_each: int
+) -> None:
+    """12 bytes of states read and written, 2 of weights; gradients once for Adam, twice for their norm."""
+    plan = Plan(framework=framework, zero=0)
+    found = predict(DENSE, plan, cluster(1))
+    (weights,) = stage_weights(Local(DENSE, plan), stages(DENSE, plan)[0])
+    memory = CHIP.memory_bandwidth_gbps * 1e9 * CHIP.efficiency.memory
+    assert found.parts_s["optimizer"] == pytest.approx(bytes_each * weights.dense / memory, rel=1e-12)
+
+
+def test_scores_that_are_not_fours_take_kernels_one_by_one() -> None:
+    """Megatron fuses mask and softmax where sequences times heads of a rank are a multiple of 4: 4 more."""
+    kernels = {
+        size: layer(Local(DENSE, Plan(tp=8, micro_batch=size, attention="unfused")), "dense").forward
+        for size in (1, 2, 3)
+    }
+    count = {size: sum(one.repeats for one in found) for size, found in kernels.items()}
+    assert (count[1], count[3]) == (count[2] + 4, count[2] + 4)
+    scores = 2 * 1024 * 1024  # of 2 heads and one sequence: 36 bytes each instead of 4
+    moved = [
+        sum(one.repeats * one.bytes_ for one in kernels[size] if one.part == "attention") for size in (1, 2)
+    ]
+    assert moved[0] - moved[1] / 2 == pytest.approx(32 * scores, rel=1e-12)
+
+
+def test_the_ranks_of_tensor_parallelism_meet_around_each_block() -> None:
+    """An all-reduce after each of two blocks, back before; with sequence parallelism 4, and 6 back."""
+    for sequence_parallel, meetings in ((False, (2, 2)), (True, (4, 6))):
+        found = layer(Local(DENSE, Plan(tp=4, sequence_parallel=sequence_parallel)), "dense")
+        counts = [
+            sum(one.repeats for one in direction if one.unit == "meeting")
+            for direction in (found.forward, found.backward)
+        ]
+        assert tuple(counts) == meetings
+    assert not any(one.unit == "meeting" for one in layer(Local(DENSE, Plan()), "dense").forward)
 
 
 def test_prediction_layers_have_logits_of_their_own() -> None:
