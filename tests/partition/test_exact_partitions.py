@@ -124,12 +124,3 @@ def test_brute_force_stops_inside_the_assignments_of_many_devices() -> None:
     answer = partitioner_named("brute_force").partition(problem, Limits(time_limit_s=0.1))
     assert not answer.optimal
     assert check(problem, answer) == answer.cost
-
-
-def test_a_chain_of_ten_thousand_nodes_is_solved_on_512_devices() -> None:
-    weights = [1000.0 + (v * 7919) % 9973 for v in range(10_000)]
-    devices = Devices(512, speeds=tuple(0.5 + (d * 31 % 100) / 50 for d in range(512)))
-    answer = partitioner_named("exact").partition(_chain(weights, devices), Limits())
-    assert answer.optimal
-    assert max(answer.labels) < 512
-    assert list(answer.labels) == sorted(answer.labels)

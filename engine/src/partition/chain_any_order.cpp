@@ -34,10 +34,10 @@ public:
     std::optional<Pieces> within(double cost, const std::function<bool()>& expired) override {
         const std::size_t kinds = kinds_.size();
         reached_.assign(states_ * kinds, {});
-        if (chain_.first_within(cost, problem_.total_speed()) > 0) return std::nullopt;
+        if (chain_.first_with_rest(cost * problem_.total_speed()) > 0) return std::nullopt;
         for (std::size_t state = 1; state < states_; ++state) {
             if (expired()) return std::nullopt;
-            const std::size_t low = chain_.first_within(cost, speeds_left(state));
+            const std::size_t low = chain_.first_with_rest(cost * speeds_left(state));
             for (std::size_t kind = 0; kind < kinds; ++kind) {
                 if (used(state, kind) == 0) continue;
                 const std::size_t before = state - stride_[kind];

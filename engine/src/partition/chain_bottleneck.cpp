@@ -10,7 +10,8 @@ namespace dse::partition {
 
 namespace {
 
-constexpr double kTight = 1e-12;  ///< of a cost: what is nearer is the same, up to rounding
+constexpr double kFirstStep = 1e-3;  ///< of a cost
+constexpr double kTight = 1e-12;     ///< of a cost: what is nearer is the same, up to rounding
 
 double cost_of(const Problem& problem, const Chain& chain, const Pieces& pieces) {
     double worst = 0;
@@ -48,6 +49,23 @@ double most(const Problem& problem, const Chain& chain) {
     return chain.total() / slowest + transfer;
 }
 
+/// Steps up from the bound, ever faster, to a cost that a quick search reaches, and comes back by halves.
+/// What it finds spares the whole search the costs far above the least, where most can be reached.
+void begin_quickly(const Problem& problem, const Chain& chain, Probe& probe, double end,
+                   ChainResult& result) {
+    double low = std::max(result.bound, end * 1e-9);
+    for (double step = kFirstStep; result.labels.empty() && low < end; step *= 2) {
+        low = std::min(end, low * (1 + step));
+        if (const auto pieces = probe.quickly_within(low)) keep(problem, chain, *pieces, result);
+    }
+    low = result.bound;
+    while (!result.labels.empty() && result.cost - low > kFirstStep * low) {
+        const double middle = low + (result.cost - low) / 2;
+        const auto pieces = probe.quickly_within(middle);
+        if (!pieces || !keep(problem, chain, *pieces, result)) low = middle;
+    }
+}
+
 }  // namespace
 
 std::size_t order_states(const Problem& problem) {
@@ -70,9 +88,16 @@ ChainResult chain_bottleneck(const Problem& problem, double upper, const std::fu
     const double heaviest = *std::max_element(problem.weight.begin(), problem.weight.end());
     ChainResult result;
     result.bound = std::max(chain.total() / problem.total_speed(), heaviest / fastest);
-    double step = 0.01;
+    double step = kFirstStep;
     double next = result.bound;
     const double end = std::min(upper, most(problem, chain));
+    if (most_probes == SIZE_MAX && !problem.free_order) {
+        begin_quickly(problem, chain, *probe, end, result);
+        if (!result.labels.empty())
+            if (const auto pieces = probe->within(result.cost * (1 + kTight), expired))
+                keep(problem, chain, *pieces, result);
+        if (!result.labels.empty()) next = result.bound + (result.cost - result.bound) / 2;
+    }
     for (std::size_t probes = 0; probes < most_probes && !expired(); ++probes) {
         if (const std::optional<Pieces> pieces = probe->within(next * (1 + kTight), expired)) {
             if (!keep(problem, chain, *pieces, result)) {

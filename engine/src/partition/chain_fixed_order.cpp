@@ -13,9 +13,6 @@ class FixedOrder : public Probe {
 public:
     FixedOrder(const Problem& problem, const Chain& chain)
         : problem_(problem), chain_(chain), only_last_(chain.cuts_are_free()), cover_(chain.size()) {
-        speeds_after_.assign(problem.devices + 1, 0.0);
-        for (std::size_t k = problem.devices; k-- > 0;)
-            speeds_after_[k] = speeds_after_[k + 1] + problem.speed[k];
         for (std::size_t b = 0; b < problem.devices; ++b) {
             bool same = true;
             for (std::size_t a = 1; a < b; ++a)
@@ -26,32 +23,109 @@ public:
     }
 
     std::optional<Pieces> within(double cost, const std::function<bool()>& expired) override {
-        reached_.assign(problem_.devices, {});
-        std::vector<std::pair<std::size_t, Positions>> sources;  // last device that works, positions
-        sources.emplace_back(0, Positions{0});
-        for (std::size_t k = 0; k < problem_.devices; ++k) {
-            const std::size_t low = chain_.first_within(cost, speeds_after_[k]);
-            drop_before(sources, low);
-            if (sources.empty() || expired()) return std::nullopt;
-            for (const auto& [last, positions] : sources)
-                for (const std::uint32_t i : positions)
-                    cover_.add(i, chain_.furthest(i, k, cost - chain_.transfer(last, k, i)));
-            reached_[k] = cover_.take(chain_.first_within(cost, speeds_after_[k + 1]), only_last_);
-            if (!reached_[k].empty() && reached_[k].back() == chain_.size()) return trace(k, cost);
-            add(sources, k);
-        }
-        return std::nullopt;
+        const std::optional<std::size_t> last = run(cost, expired, SIZE_MAX);
+        if (!last) return std::nullopt;
+        Pieces pieces = trace(*last, cost);
+        if (!only_last_) find_useful(cost);
+        return pieces;
+    }
+
+    std::optional<Pieces> quickly_within(double cost) override {
+        const std::optional<std::size_t> last = run(cost, [] { return false; }, kFew);
+        return last ? std::optional(trace(*last, cost)) : std::nullopt;
     }
 
 private:
-    static void drop_before(std::vector<std::pair<std::size_t, Positions>>& sources, std::size_t low) {
+    using Sources = std::vector<std::pair<std::size_t, Positions>>;  ///< last device that works, positions
+
+    static constexpr std::size_t kFew = 16;  ///< ends of a device's piece that a quick search goes on from
+
+    /// Fills `reached_`, and returns the first device that can end the chain. Of what each can reach, the
+    /// furthest `most` positions count.
+    std::optional<std::size_t> run(double cost, const std::function<bool()>& expired, std::size_t most) {
+        reached_.assign(problem_.devices, {});
+        set_work(cost);
+        std::optional<std::size_t> done;  // the first device that can end the chain
+        Sources sources;
+        sources.emplace_back(0, Positions{0});
+        for (std::size_t k = 0; k < problem_.devices; ++k) {
+            drop_before(sources, first_from_[k]);
+            if (expired()) return std::nullopt;
+            if (sources.empty()) break;
+            reach(k, sources, cost);
+            if (reached_[k].size() > most)
+                reached_[k].erase(reached_[k].begin(), reached_[k].end() - static_cast<std::ptrdiff_t>(most));
+            if (!done && !reached_[k].empty() && reached_[k].back() == chain_.size()) done = k;
+            if (done && (only_last_ || most < SIZE_MAX)) break;
+            add(sources, k);
+        }
+        return done;
+    }
+
+    /// What can be done at most within a cost by the devices after k, k being the last that works, and from
+    /// where those from k on can do the rest: each that works must receive something first.
+    void set_work(double cost) {
+        const std::size_t devices = problem_.devices;
+        work_after_.assign(devices, 0.0);
+        first_from_.assign(devices, 0);
+        double most = 0;
+        for (std::size_t k = devices; k-- > 0;) {
+            for (std::size_t next = k + 1; next < devices; ++next) {
+                const double time_ns = cost - chain_.least_transfer(k, next);
+                const double work = time_ns * problem_.speed[next] + work_after_[next];
+                if (time_ns > 0) work_after_[k] = std::max(work_after_[k], work);
+            }
+            most = std::max(most, cost * problem_.speed[k] + work_after_[k]);
+            first_from_[k] = chain_.first_with_rest(most);
+        }
+    }
+
+    /// Sets where device k can end, as far as the devices after it can do the rest.
+    void reach(std::size_t k, const Sources& sources, double cost) {
+        const std::size_t low = chain_.first_with_rest(work_after_[k]);
+        for (const auto& [last, positions] : sources)
+            for (const std::uint32_t i : positions) {
+                const double time_ns = cost - chain_.transfer(last, k, i);
+                if (chain_.reaches(i, low, k, time_ns)) cover_.add(i, chain_.furthest(i, k, time_ns));
+            }
+        reached_[k] = cover_.take(low, only_last_);
+        if (cost <= useful_within_) keep_useful(k);
+    }
+
+    /// Of what is reached, notes that from which the end is reached. A lower cost needs no other.
+    void find_useful(double cost) {
+        useful_.assign(problem_.devices, {});
+        useful_within_ = cost;
+        for (std::size_t k = problem_.devices; k-- > 0;)
+            for (const std::uint32_t i : reached_[k])
+                if (i == chain_.size() || leads_on(k, i, cost)) useful_[k].push_back(i);
+    }
+
+    bool leads_on(std::size_t last, std::uint32_t i, double cost) const {
+        for (std::size_t k = last + 1; k < problem_.devices && i >= first_from_[k]; ++k) {
+            const auto next = std::upper_bound(useful_[k].begin(), useful_[k].end(), i);
+            if (next == useful_[k].end()) continue;
+            const double time_ns = cost - chain_.transfer(last, k, i);
+            if (chain_.reaches(i, *next, k, time_ns) && chain_.furthest(i, k, time_ns) >= *next) return true;
+        }
+        return false;
+    }
+
+    void keep_useful(std::size_t k) {
+        Positions both;
+        std::set_intersection(reached_[k].begin(), reached_[k].end(), useful_[k].begin(), useful_[k].end(),
+                              std::back_inserter(both));
+        reached_[k] = std::move(both);
+    }
+
+    static void drop_before(Sources& sources, std::size_t low) {
         for (auto& [last, positions] : sources)
             positions.erase(positions.begin(), std::lower_bound(positions.begin(), positions.end(), low));
         std::erase_if(sources, [](const auto& source) { return source.second.empty(); });
     }
 
     /// Where all senders are the same to a receiver, one set of positions is enough.
-    void add(std::vector<std::pair<std::size_t, Positions>>& sources, std::size_t device) {
+    void add(Sources& sources, std::size_t device) {
         if (reached_[device].empty()) return;
         if (!same_senders_ || sources.empty()) {
             sources.emplace_back(device, reached_[device]);
@@ -90,8 +164,10 @@ private:
     const Chain& chain_;
     bool only_last_, same_senders_ = true;
     Cover cover_;
-    std::vector<double> speeds_after_;
-    std::vector<Positions> reached_;
+    std::vector<double> work_after_;
+    std::vector<std::size_t> first_from_;
+    std::vector<Positions> reached_, useful_;
+    double useful_within_ = -1;  ///< the cost that `useful_` is of
 };
 
 }  // namespace

@@ -21,6 +21,8 @@ public:
     virtual ~Probe() = default;
     /// Nothing says nothing once `expired`.
     virtual std::optional<Pieces> within(double cost, const std::function<bool()>& expired) = 0;
+    /// The same by a search that is quick, and may find nothing where there is something.
+    virtual std::optional<Pieces> quickly_within(double) { return std::nullopt; }
 };
 
 /// Devices in their own order; some may stay empty.

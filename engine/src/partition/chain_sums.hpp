@@ -38,6 +38,10 @@ public:
             messages_[place[edge.to]] += 1;
             bytes_[place[edge.to]] += edge.bytes;
         }
+        if (n > 1) {
+            least_messages_ = *std::min_element(messages_.begin() + 1, messages_.end() - 1);
+            least_bytes_ = *std::min_element(bytes_.begin() + 1, bytes_.end() - 1);
+        }
         pin_[n] = other_pin_[n] = static_cast<std::uint32_t>(n);
         for (std::size_t k = n; k-- > 0;) {
             const std::int32_t pin = problem.pinned[problem.order[k]];
@@ -65,6 +69,11 @@ public:
         return messages_[i] * problem_.latency(a, b) + bytes_[i] * problem_.per_byte(a, b);
     }
 
+    /// Whether a piece from i on a device with `time_ns` for its work may end at or after `low`.
+    bool reaches(std::size_t i, std::size_t low, std::size_t device, double time_ns) const {
+        return low <= i || sum_.between(i, low) <= time_ns * problem_.speed[device];
+    }
+
     /// The furthest end of a piece from i on a device with `time_ns` for its work; i if none.
     std::size_t furthest(std::size_t i, std::size_t device, double time_ns) const {
         if (time_ns < 0) return i;
@@ -77,10 +86,13 @@ public:
         return std::min<std::size_t>(end, own ? other_pin_[pin] : pin);
     }
 
-    /// The first position from which devices of these speeds together can do the rest.
-    std::size_t first_within(double cost, double speeds) const {
-        return sum_.first_with_rest(cost * speeds * (1 + kSlack));
+    /// No less than this is brought across any cut.
+    double least_transfer(std::size_t a, std::size_t b) const {
+        return least_messages_ * problem_.latency(a, b) + least_bytes_ * problem_.per_byte(a, b);
     }
+
+    /// The first position from which no more than `work` is left.
+    std::size_t first_with_rest(double work) const { return sum_.first_with_rest(work * (1 + kSlack)); }
 
     /// No cut costs anything: only the furthest position matters.
     bool cuts_are_free() const {
@@ -93,7 +105,8 @@ public:
 private:
     const Problem& problem_;
     PrefixSums sum_, memory_;
-    std::vector<double> messages_, bytes_;
+    std::vector<double> messages_, bytes_;  ///< across the cut before each position
+    double least_messages_ = 0, least_bytes_ = 0;
     std::vector<std::uint32_t> pin_, other_pin_;  ///< the next pinned node, and the next with another pin
 };
 

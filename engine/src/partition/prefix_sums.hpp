@@ -32,7 +32,12 @@ public:
 
     /// The last j with `between(i, j)` of at most `limit`; i if none.
     std::size_t last_within(std::size_t i, double limit) const {
-        std::size_t low = i, high = sum_.size();  // low is within, high is not
+        std::size_t low = i, step = 1;  // low is within
+        while (low + step < sum_.size() && between(i, low + step) <= limit) {
+            low += step;
+            step *= 2;
+        }
+        std::size_t high = std::min(low + step, sum_.size());  // high is not
         while (high - low > 1) {
             const std::size_t middle = low + (high - low) / 2;
             (between(i, middle) <= limit ? low : high) = middle;
