@@ -67,7 +67,7 @@ def usage() -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Search, print the answer, write the folder; return the exit code.
+    """Search, write the folder, print the answer; return the exit code.
 
     Raises:
         InputError: a wrong key, value or file, or constraints that no partition keeps.
@@ -96,6 +96,12 @@ def _partition(arguments: Arguments) -> int:
     best = found[0]
     rows = device_rows(asked.problem, best.labels, is_time=asked.is_time)
     step, trace = _step(arguments, asked, best)
+    notes = [*asked.notes, *best.notes][:_SHOWN_NOTES]
+    if folder is not None:  # first, as who reads what is printed may stop at the first line
+        from dse.partition.output import write_folder
+
+        write_folder(folder, asked, found, rows, step, trace)
+        notes.append(f"stored in {folder}")
     if form == "json":
         _print_json([to_json(asked.problem, one) for one in found], step)
     elif form == "csv":
@@ -107,12 +113,6 @@ def _partition(arguments: Arguments) -> int:
         if step:
             print(f"\n{_step_text(step)}")
     sys.stdout.flush()
-    notes = [*asked.notes, *best.notes][:_SHOWN_NOTES]
-    if folder is not None:
-        from dse.partition.output import write_folder
-
-        write_folder(folder, asked, found, rows, step, trace)
-        notes.append(f"stored in {folder}")
     print_notes(notes)
     return 0
 

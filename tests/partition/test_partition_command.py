@@ -227,3 +227,16 @@ def test_memory_that_does_not_suffice_names_device_need_and_capacity(tmp_path: P
     path.write_text(json.dumps({**CHAIN, "memory_bytes": [5e9, 1e9, 1e9, 1e9]}))
     with pytest.raises(InputError, match=r"device .*5000000000.*4000000000"):
         main([f"graph={path}", "devices=2", "memory=4GB"])
+
+
+def test_who_stops_reading_still_gets_the_folder(
+    chain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Closed(io.StringIO):
+        def write(self, text: str, /) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr("sys.stdout", Closed())
+    with pytest.raises(BrokenPipeError):
+        main([f"graph={chain}", "devices=2", "-o", str(tmp_path / "answer")])
+    assert json.loads((tmp_path / "answer" / "partition.json").read_text())["optimal"]
