@@ -67,7 +67,7 @@ def usage() -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Search, write the folder, print the answer; return the exit code.
+    """Search, print the answer, write the folder; return the exit code.
 
     Raises:
         InputError: a wrong key, value or file, or constraints that no partition keeps.
@@ -81,7 +81,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _partition(arguments: Arguments) -> int:
     from dse.collectives.output import check_folder
-    from dse.partition.results import comparison_text, device_rows, text_of, to_json
+    from dse.partition.results import device_rows
     from dse.partition.settings import asked_problem
     from dse.settings import check_choice
 
@@ -97,24 +97,32 @@ def _partition(arguments: Arguments) -> int:
     rows = device_rows(asked.problem, best.labels, is_time=asked.is_time)
     step, trace = _step(arguments, asked, best)
     notes = [*asked.notes, *best.notes][:_SHOWN_NOTES]
-    if folder is not None:  # first, as who reads what is printed may stop at the first line
-        from dse.partition.output import write_folder
+    try:
+        _print(form, asked, found, rows, step)
+    finally:  # also for who stops reading at the first line
+        if folder is not None:
+            from dse.partition.output import write_folder
 
-        write_folder(folder, asked, found, rows, step, trace)
-        notes.append(f"stored in {folder}")
+            write_folder(folder, asked, found, rows, step, trace)
+            notes.append(f"stored in {folder}")
+    print_notes(notes)
+    return 0
+
+
+def _print(form: str, asked: Asked, found: Sequence[Partition], rows: Sequence[DeviceRow], step: Any) -> None:
+    from dse.partition.results import comparison_text, text_of, to_json
+
     if form == "json":
         _print_json([to_json(asked.problem, one) for one in found], step)
     elif form == "csv":
         _print_csv(rows)
     else:
-        print(text_of(asked.problem, best, rows))
+        print(text_of(asked.problem, found[0], rows))
         if len(found) > 1:
             print(f"\n{comparison_text(asked.problem, found)}")
         if step:
             print(f"\n{_step_text(step)}")
     sys.stdout.flush()
-    print_notes(notes)
-    return 0
 
 
 def _composed() -> Any:

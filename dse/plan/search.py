@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 def plan(argv: Sequence[str]) -> int:
     """Search, print and write; the exit code is 1 where there is no plan."""
-    from dse.planner.files import check_target, json_text, stages_csv, write_document, yaml_text
-    from dse.planner.output import result_text
-    from dse.planner.records import document, result_to_plain
-    from dse.planner.simulated import simulated, simulated_lines
+    from dse.planner.files import check_target, write_document
+    from dse.planner.records import document
+    from dse.planner.simulated import simulated
     from dse.planner.values import whole
 
     arguments = parse_arguments(argv, KEYS, OPTIONS, groups=GROUPS, example="cluster=a100_v100")
@@ -64,13 +63,30 @@ def plan(argv: Sequence[str]) -> int:
         **document(asked.problem, result, _provenance(argv, arguments, asked)),
         **({"simulation": simulation} if simulation else {}),
     }
+    notes = ["interrupted: this is the best so far"] if was_cancelled else []
+    notes += [*asked.notes, *refusals]
+    try:
+        _print(form, data, asked, result)
+    finally:  # also for who stops reading at the first line
+        if target is not None:
+            notes += [f"wrote {path}" for path in write_document(target, data)]
+        if timeline is not None:
+            notes.append(_drawn(asked, result, timeline))
+    print_notes(notes)
+    return 0 if result.best is not None else 1
+
+
+def _print(form: str, data: dict[str, Any], asked: Asked, result: PlanResult) -> None:
+    from dse.planner.files import json_text, stages_csv, yaml_text
+    from dse.planner.output import result_text
+    from dse.planner.records import result_to_plain
+    from dse.planner.simulated import simulated_lines
+
+    simulation = data.get("simulation")
     if form == "table":
         lines = simulated_lines(simulation) if simulation else []
-        print(
-            "\n".join(
-                [result_text(data, asked.cluster_name, asked.model_name), *([""] * bool(lines)), *lines]
-            )
-        )
+        table = result_text(data, asked.cluster_name, asked.model_name)
+        print("\n".join([table, *([""] * bool(lines)), *lines]))
     elif form == "csv":
         print(stages_csv(data), end="")
     else:
@@ -78,14 +94,6 @@ def plan(argv: Sequence[str]) -> int:
         plain |= {"simulation": simulation} if simulation else {}
         print(json_text(plain) if form == "json" else yaml_text(plain), end="\n" if form == "json" else "")
     sys.stdout.flush()
-    notes = ["interrupted: this is the best so far"] if was_cancelled else []
-    notes += [*asked.notes, *refusals]
-    if target is not None:
-        notes += [f"wrote {path}" for path in write_document(target, data)]
-    if timeline is not None:
-        notes.append(_drawn(asked, result, timeline))
-    print_notes(notes)
-    return 0 if result.best is not None else 1
 
 
 def _timeline_target(arguments: Arguments) -> Path | None:

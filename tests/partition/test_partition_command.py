@@ -234,7 +234,7 @@ def test_who_stops_reading_still_gets_the_folder(
 ) -> None:
     class Closed(io.StringIO):
         def write(self, text: str, /) -> int:
-            raise BrokenPipeError
+            raise BrokenPipeError(text)
 
     monkeypatch.setattr("sys.stdout", Closed())
     with pytest.raises(BrokenPipeError):

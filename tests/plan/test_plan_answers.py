@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import re
@@ -14,6 +15,8 @@ from typing import Any
 
 import pytest
 from plan_command import FIRST, Run, keys, refused
+
+from dse.plan.__main__ import main
 
 
 @pytest.mark.parametrize(("planner", "count", "plans"), [("metis", 612, 206), ("metis-strat", 562, 183)])
@@ -225,3 +228,16 @@ def test_bytes_depend_on_no_hash_seed_or_file_order(inputs: Path, tmp_path: Path
         asked += [f"planner={planner}", "cost=compat", FIRST]
         one = printed([*asked, f"profiles={inputs / 'profiles'}"], "1", tmp_path)
         assert printed([*asked, f"profiles={shuffled}"], "2", tmp_path) == one
+
+
+def test_who_stops_reading_still_gets_the_plan(
+    inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Closed(io.StringIO):
+        def write(self, text: str, /) -> int:
+            raise BrokenPipeError(text)
+
+    monkeypatch.setattr("sys.stdout", Closed())
+    with pytest.raises(BrokenPipeError):
+        main([*keys(inputs), "-o", str(tmp_path / "plan.json")])
+    assert json.loads((tmp_path / "plan.json").read_text())["best"]
