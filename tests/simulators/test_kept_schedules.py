@@ -42,6 +42,11 @@ def remade(name: str = "all_gather") -> Plain:
     return plain(schedules_for(name, grid()))
 
 
+def files(folder: Path) -> dict[str, tuple[int, int]]:
+    """The number of each file, which a rename changes, and when it was used."""
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
 def in_a_process(folder: str) -> Plain:
     """The same in a process of its own."""
     os.environ["DSE_CACHE"] = folder
@@ -87,9 +92,9 @@ def test_what_is_read_is_what_was_made(
 def test_rows_of_a_study_are_the_same_with_and_without(
     kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def rows(study: str, cache: str) -> list[object]:
+    def rows(study: str, cache: str, executor: str = "local") -> list[object]:
         monkeypatch.setenv("DSE_CACHE", cache)
-        run_ok("sweep", *TINY, *SYNTHESIZED, "study=" + study, "executor=local", cwd=tmp_path)
+        run_ok("sweep", *TINY, *SYNTHESIZED, f"study={study}", f"executor={executor}", cwd=tmp_path)
         made = StudyStore(tmp_path / "results" / study).rows()
         return [{**vars(row), "study": None} for row in made]
 
@@ -97,7 +102,14 @@ def test_rows_of_a_study_are_the_same_with_and_without(
 
     assert any(row["schedules"] for row in without)  # type: ignore[index]
     assert without == writes == reads
-    assert list(kept.iterdir())
+    before = files(kept)
+    assert without == rows("d", str(kept.parent), "ray")
+    after = files(kept)
+    assert before
+    assert {name: number for name, (number, _) in after.items()} == {
+        name: number for name, (number, _) in before.items()
+    }  # workers of Ray make none again, as that would be another file,
+    assert all(after[name][1] > used for name, (_, used) in before.items())  # but read all
 
 
 def test_another_synthesizer_or_graph_or_code_has_its_own(
