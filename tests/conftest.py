@@ -1,5 +1,6 @@
 """Puts this folder on the import path, so that every test finds what they share; what all tests need."""
 
+import os
 import signal
 
 from hypothesis import HealthCheck, settings
@@ -11,3 +12,6 @@ settings.load_profile("dse")
 # Started in the background of a script, a process ignores Ctrl-C, and so would all that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What a test makes it shall make itself, and leave nothing behind; tests of the cache name a folder.
+os.environ["DSE_CACHE"] = "off"

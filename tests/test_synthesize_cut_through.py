@@ -75,6 +75,11 @@ def test_studies_have_both_as_an_axis_and_rows_of_stored_chunks_keep_their_keys(
     assert rows["stored"]["time_ps"] == 4 * (SERIAL + 500_000)
     assert rows["cut_through"]["time_ps"] == 3 * SERIAL + 1_000_000
 
+    table = run_ok("batch", *keys, "forwarding=[stored,cut_through]", cwd=star.parent).out.splitlines()
+    place = table[0].index("forwarding")
+    assert {line[place:].split()[0] for line in table[1:]} == {"stored", "cut_through"}
+    assert "forwarding" not in run_ok("batch", *keys, cwd=star.parent).out
+
 
 @pytest.mark.parametrize(
     ("keys", "message"),

@@ -63,12 +63,17 @@ class Overlaps:
             for number in range(_FRESH_STARTS):
                 if not is_over():
                     best = _faster(best, self._from_nothing(start.problem, number, effort, is_over, is_late))
-        for search in (_translations_kept, _chunks_made_again):
-            for first in (start if search is _translations_kept else best, None):
-                if not is_over():
-                    left_s = None if ends is None else max(0.0, ends - time.monotonic())
-                    limited_effort = replace(effort, time_limit_s=left_s)
-                    best = _faster(best, self._once(search, best.problem, first, limited_effort, is_late))
+        searches: list[tuple[_Search, Callable[[], Schedule | None]]] = [
+            (_translations_kept, lambda: start),
+            (_translations_kept, lambda: None),
+            (_chunks_made_again, lambda: best),  # what the others have found
+            (_chunks_made_again, lambda: None),
+        ]
+        for search, first in searches:
+            if not is_over():
+                left_s = None if ends is None else max(0.0, ends - time.monotonic())
+                limited_effort = replace(effort, time_limit_s=left_s)
+                best = _faster(best, self._once(search, best.problem, first(), limited_effort, is_late))
         return best
 
     def _from_nothing(

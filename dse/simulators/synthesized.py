@@ -1,41 +1,22 @@
-"""Synthesised collectives in a simulation: whose schedules a system and a workload need, made once each."""
+"""Synthesised collectives in a simulation: what a system and a workload need, on which links."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dse.collectives import Collective, LinkModel, Problem
-from dse.collectives.curves import Curve, curve
-from dse.collectives.problem import MIRRORED
-from dse.collectives.reductions import halves
-from dse.collectives.replay import Replay
 from dse.collectives.ways import reached
 from dse.errors import InputError
 from dse.networks import LinkGraph, LinkKind
 from dse.simulators.algorithms import COLLECTIVES, names_for_engine, synthesizer_of
-from dse.strategies import InfeasibleStrategy
+from dse.simulators.made_schedules import schedules_for
 from dse.systems import OVER_ALL_NPUS, PER_DIMENSION, SystemSpec
 from dse.systems.links import link_graph
 
 if TYPE_CHECKING:
     from dse import _engine
-
-# As the congestion-aware simulation counts: 2^30 bytes, and links that are free when the bytes have entered.
-MODEL = LinkModel("gib", "bandwidth", "ps")
-# Chunk sizes that schedules are made for, and chunks a member: each message takes the fastest of them.
-_CHUNK_BYTES = (1 << 12, 1 << 22)
-_CHUNKS = (1, 4)
-_MOST_PLACES_CUT = 4096  # with more pairs of member and chunk, chunks are not cut further
-# Of these the better one; both take no longer than a few simulations, whatever the graph.
-_SYNTHESIZERS = ("symmetric", "restarts")
-_TRIALS = 20
-_MOST_REMEMBERED = 1024
-_one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -52,21 +33,6 @@ class Need:
     graph: LinkGraph
     devices: tuple[int, ...] = ()
     synthesizer: str | None = None
-
-
-@dataclass(frozen=True)
-class Made:
-    """Schedules for one collective on one graph, with the bound of each; and their form for the engine."""
-
-    curves: tuple[Curve, ...]
-    bounds_ps: tuple[int, ...]
-    native: _engine.SynthesizedCollective
-
-    @property
-    def gaps(self) -> list[float]:
-        """By what share each schedule exceeds its bound, at the size that it was made for."""
-        made = zip(self.curves, self.bounds_ps, strict=True)
-        return [each.schedule.time_ps / bound_ps - 1 if bound_ps else 0.0 for each, bound_ps in made]
 
 
 def add_schedules(config: _engine.SystemConfig, system: SystemSpec, workload: _engine.Workload) -> None:
@@ -218,77 +184,3 @@ def _induced(network: LinkGraph, devices: Sequence[int], members: int) -> LinkGr
 def _joins_all(graph: LinkGraph) -> bool:
     """Whether every NPU reaches every other one."""
     return all(bool(reached(each, [0])[: graph.npus].all()) for each in (graph, graph.transposed))
-
-
-class _Graph:
-    """A graph by its content, as a key."""
-
-    def __init__(self, graph: LinkGraph) -> None:
-        self.graph = graph
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Graph) and self.graph.digest == other.graph.digest
-
-    def __hash__(self) -> int:
-        return hash(self.graph.digest)
-
-
-def schedules_for(collective: str, graph: LinkGraph, synthesizer: str | None = None) -> Made:
-    """Return the schedules of a collective on a graph; made once in a process for equal graphs."""
-    with _one_at_a_time:  # threads of a sweep need the same ones
-        return _schedules_for(collective, _Graph(graph), synthesizer)
-
-
-@lru_cache(maxsize=_MOST_REMEMBERED)
-def _schedules_for(collective: str, key: _Graph, synthesizer: str | None) -> Made:
-    from dse import _engine
-
-    graph = key.graph
-    made: dict[tuple[int, bytes], tuple[Curve, int]] = {}
-    for chunks in _CHUNKS:
-        if chunks > 1 and graph.npus * graph.npus * chunks > _MOST_PLACES_CUT:
-            continue
-        for chunk_bytes in _CHUNK_BYTES:
-            problem = Problem(graph, Collective(collective, graph.npus, chunks), Fraction(chunk_bytes), MODEL)
-            found, bound_ps = _synthesized(problem, synthesizer)
-            order = (chunks, found.schedule.link.tobytes() + found.schedule.chunk.tobytes())
-            made.setdefault(order, (found, bound_ps))
-    curves = tuple(found for found, _ in made.values())
-    sources, destinations = graph.sources.tolist(), graph.destinations.tolist()
-    native = _engine.SynthesizedCollective(
-        graph.npus,
-        [
-            (
-                Replay(each.schedule).native,
-                sources,
-                destinations,
-                each.schedule.problem.collective.chunks_per_npu,
-                [(float(line.base_ps), float(line.ps_per_byte)) for line in each.lines],
-            )
-            for each in curves
-        ],
-    )
-    return Made(curves, tuple(bound_ps for _, bound_ps in made.values()), native)
-
-
-def _synthesized(problem: Problem, chosen: str | None) -> tuple[Curve, int]:
-    """The cost of the best schedule of a problem, and its lower bound."""
-    from dse.collectives.synthesis import synthesize
-    from dse.collectives.synthesizers.base import Effort
-    from dse.collectives.synthesizers.registry import make_synthesizer
-
-    solved = problem.mirrored if problem.collective.name in MIRRORED else problem
-    if problem.collective.name == "all_reduce":
-        solved = halves(problem)[1]
-    results = []
-    for maker in map(make_synthesizer, _SYNTHESIZERS if chosen is None else (chosen,)):
-        obstacle = maker.obstacle(solved)
-        if obstacle is None:
-            results.append(synthesize(problem, maker, Effort(trials=_TRIALS), compare=False))
-            if results[-1].is_optimal:
-                break
-        elif chosen is not None:
-            what = f"{problem.collective.name} among {problem.graph.npus} NPUs"
-            raise InfeasibleStrategy(f"{what} cannot be made by {chosen}: {obstacle}")
-    best = min(results, key=lambda result: result.time_ps)
-    return curve(best.schedule), best.bound_ps

@@ -20,12 +20,19 @@ _HEADER = (
     "best fixed",
     "ratio",
 )
+_ASKED = 4  # so many columns are of what was asked for; then comes how it is forwarded, if that differs
 
 
 def table_text(rows: Sequence[SynthesisRow]) -> str:
-    """Return a line per row below a header; `ratio` is how much longer the best fixed algorithm takes."""
-    lines = [_HEADER, *map(_cells, rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADER))]
+    """Return a line per row below a header; `ratio` is how much longer the best fixed algorithm takes.
+
+    Where some rows have switches that cut through, `forwarding` tells rows of both kinds apart.
+    """
+    lines: list[tuple[str, ...]] = [_HEADER, *map(_cells, rows)]
+    if any(row.forwarding != "stored" for row in rows):
+        forwarding = ("forwarding", *(row.forwarding for row in rows))
+        lines = [(*line[:_ASKED], cell, *line[_ASKED:]) for line, cell in zip(lines, forwarding, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines

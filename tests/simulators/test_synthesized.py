@@ -12,8 +12,9 @@ from dse import _engine
 from dse.collectives import LinkModel
 from dse.collectives.replay import Replay
 from dse.errors import InputError
+from dse.simulators.made_schedules import schedules_for
 from dse.simulators.native import NativeSimulator, native_system
-from dse.simulators.synthesized import group_graph, needs, quality_of_schedules, schedules_for
+from dse.simulators.synthesized import group_graph, needs, quality_of_schedules
 from dse.strategies import InfeasibleStrategy, Strategy
 from dse.systems import CollectiveAlgorithms, Dimension, LinkFault, SystemSpec, write_system
 from dse.systems.links import link_graph

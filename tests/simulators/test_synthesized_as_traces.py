@@ -14,7 +14,8 @@ import pytest
 
 from dse.collectives import Schedule
 from dse.collectives.files.steps import ordered_steps
-from dse.simulators.synthesized import needs, schedules_for
+from dse.simulators.made_schedules import schedules_for
+from dse.simulators.synthesized import needs
 from dse.strategies import Strategy
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.testing.builders import (

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from dse.collectives import Collective, Problem
@@ -82,3 +83,15 @@ def test_processes_find_what_one_process_finds(executor: str, tmp_path: Path) ->
     )
     run_cases(cases(), store, settings)
     assert [replace(row, cpu_s=None) for row in store.rows()] == [replace(row, cpu_s=None) for row in alone]
+
+
+def test_rows_of_the_first_version_are_those_of_switches_that_store(tmp_path: Path) -> None:
+    rows, _ = swept(tmp_path / "new", cases())
+    old = SYNTHESES.table(rows).drop_columns(["split", "forwarding"])
+    (tmp_path / "old").mkdir()
+    marks = {"schema_version": "1", "record": SYNTHESES.name}
+    pq.write_table(old.replace_schema_metadata(marks), tmp_path / "old" / f"part-{'0' * 32}.parquet")
+
+    read, computed = swept(tmp_path / "old", cases())
+    assert (read, computed) == (rows, 0)
+    assert {(row.forwarding, row.split) for row in read} == {("stored", None)}

@@ -1,0 +1,182 @@
+"""Schedules on disk, so that other processes need not make them again: by content, checked when read."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from dse.collectives.checker import check
+from dse.collectives.problem import Problem
+from dse.collectives.schedule import Schedule
+from dse.errors import InputError
+from dse.files import read_bytes, write_atomically
+
+VARIABLE = "DSE_CACHE"
+"""The variable of the environment that names the folder; `off`: nothing is kept."""
+
+MOST_BYTES = 1 << 30
+"""What the folder may take; the files that were used least lately go first."""
+
+_SUFFIX = ".schedules"
+_DIGEST_BYTES = 32
+_COLUMNS = ("link", "chunk", "start_ps", "reduce")
+# What makes schedules: in the package, and the modules of the engine.
+_SOURCES = (
+    "collectives",
+    "networks",
+    "simulators/made_schedules.py",
+    "simulators/kept_schedules.py",
+    "solvers.py",
+)
+_ENGINES = ("dse._engine", "dse._solvers")
+_DAMAGED = (ValueError, KeyError, IndexError, TypeError, EOFError, zipfile.BadZipFile, OSError, InputError)
+
+
+class Solved(NamedTuple):
+    """A schedule, and the lower bound on its time."""
+
+    schedule: Schedule
+    bound_ps: int
+
+
+def folder() -> Path | None:
+    """Where schedules are kept: `$DSE_CACHE`, or `dse` in the user's folder of caches; None: nowhere."""
+    chosen = os.environ.get(VARIABLE, "")
+    if chosen == "off":
+        return None
+    try:
+        if chosen:
+            return Path(chosen).expanduser().absolute() / "schedules"
+        caches = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        return (caches if caches.is_absolute() else Path.home() / ".cache") / "dse" / "schedules"
+    except RuntimeError:  # there is no home
+        return None
+
+
+def key_of(inputs: object) -> str:
+    """Return the name under which schedules are kept: a hash of what they are made from, and by what code."""
+    text = json.dumps([code_digest(), inputs], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def code_digest() -> str:
+    """A hash of all code that makes schedules, so that a changed search never meets older ones."""
+    import numpy as np
+
+    import dse
+    from dse import _engine
+
+    package = Path(dse.__file__).parent
+    text = hashlib.sha256(f"{_engine.RESULT_VERSION} numpy {np.__version__}".encode())
+    for source in _SOURCES:
+        place = package / source
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            text.update(f"\n{path.relative_to(package)}\n".encode() + path.read_bytes())
+    for name in _ENGINES:
+        module = importlib.util.find_spec(name)
+        assert module is not None
+        assert module.origin is not None
+        text.update(Path(module.origin).read_bytes())
+    return text.hexdigest()
+
+
+def read(key: str, problem_of: Callable[[int, int], Problem]) -> list[Solved] | None:
+    """Return what is kept under a key; None: nothing, or what is damaged or no valid schedule.
+
+    `problem_of` makes the problem of a number of chunks an NPU and a chunk's bytes.
+    """
+    place = folder()
+    if place is None:
+        return None
+    path = place / f"{key}{_SUFFIX}"
+    try:
+        found = list(_unpacked(key, read_bytes(path, MOST_BYTES), problem_of))
+    except _DAMAGED:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # so that it goes last
+    return found
+
+
+def write(key: str, solved: Sequence[Solved]) -> None:
+    """Keep schedules under a key, for all processes; where nothing can be written nothing is kept."""
+    place = folder()
+    if place is None:
+        return
+    data = _packed(key, solved)
+    if len(data) > MOST_BYTES:
+        return
+    with contextlib.suppress(OSError, InputError):
+        place.mkdir(parents=True, exist_ok=True)
+        write_atomically(place / f"{key}{_SUFFIX}", data)
+        _make_room(place)
+
+
+def _packed(key: str, solved: Sequence[Solved]) -> bytes:
+    import numpy as np
+
+    about = [
+        (
+            each.schedule.problem.collective.chunks_per_npu,
+            int(each.schedule.problem.chunk_bytes),
+            each.bound_ps,
+        )
+        for each in solved
+    ]
+    columns = {
+        f"{name}_{number}": getattr(each.schedule, name)
+        for number, each in enumerate(solved)
+        for name in _COLUMNS
+    }
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, about=np.array(about, dtype=np.int64), **columns)
+    return _digest(key, content.getvalue()) + content.getvalue()
+
+
+def _unpacked(key: str, data: bytes, problem_of: Callable[[int, int], Problem]) -> Iterator[Solved]:
+    """Yield the schedules of a file's content.
+
+    Raises:
+        ValueError, KeyError, …: it is cut, damaged, or has a schedule that does not solve its problem.
+    """
+    import numpy as np
+
+    digest, content = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
+    if digest != _digest(key, content):
+        raise ValueError("its content is not what was written")
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        for number, (chunks, chunk_bytes, bound_ps) in enumerate(arrays["about"].tolist()):
+            columns = [arrays[f"{name}_{number}"] for name in _COLUMNS]
+            schedule = Schedule(problem_of(chunks, chunk_bytes), *columns)
+            if not check(schedule, most=1).is_valid or schedule.time_ps < bound_ps:
+                raise ValueError("a schedule does not solve its problem")
+            yield Solved(schedule, bound_ps)
+
+
+def _digest(key: str, content: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + content).digest()
+
+
+def _make_room(place: Path) -> None:
+    """Remove what was used least lately, until the folder takes no more than it may."""
+    files = []
+    for entry in os.scandir(place):
+        with contextlib.suppress(FileNotFoundError):  # another process makes room too
+            status = entry.stat()
+            files.append((status.st_mtime_ns, status.st_size, entry.path))
+    taken = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files):
+        if taken <= MOST_BYTES:
+            break
+        Path(path).unlink(missing_ok=True)
+        taken -= size
