@@ -30,12 +30,16 @@ public:
           sends_(task.wanted_deliveries),
           has_gained_(lacks_.size(), 1),
           is_in_vain_(task.links.size(), 0) {
+        for (const Link& link : task.links) from_.push_back(link.from);
         std::size_t sends = 0;
+        std::uint32_t most_links = 0;
         for (std::uint32_t v = 0; v < lacks_.size(); ++v) {
+            most_links = std::max(most_links, task.into[v + 1] - task.into[v]);
             next_send_.push_back(sends);
             sends += lacks_[v];
             if (lacks_[v] > 0) lacking_.push_back(v);
         }
+        senders_.resize(most_links);
     }
 
     GreedyRun run() {
@@ -78,62 +82,71 @@ private:
     void serve(std::uint32_t v, Picoseconds now) {
         const std::uint32_t begin = task_.into[v], end = task_.into[v + 1];
         if (begin == end) return;
-        const std::size_t first_send = next_send_[v];
-        const std::uint32_t first = begin + random_.below(end - begin);
-        for (std::uint32_t l = first; l < end && lacks_[v] > 0; ++l) try_link(l, v, first_send, now);
-        for (std::uint32_t l = begin; l < first && lacks_[v] > 0; ++l) try_link(l, v, first_send, now);
+        Visit visit{random_, taken_[v], now, next_send_[v], next_send_[v], lacks_[v]};
+        const std::uint32_t first = begin + visit.random.below(end - begin);
+        for (std::uint32_t l = first; l < end && visit.lacks > 0; ++l) try_link(l, visit);
+        for (std::uint32_t l = begin; l < first && visit.lacks > 0; ++l) try_link(l, visit);
+        random_ = visit.random;
+        wanted_left_ -= lacks_[v] - visit.lacks;
+        lacks_[v] = visit.lacks;
+        next_send_[v] = visit.next_send;
     }
 
-    void try_link(std::uint32_t link, std::uint32_t v, std::size_t first_send, Picoseconds now) {
-        const std::uint32_t from = task_.links[link].from;
+    /// What changes while a node is served, apart from what others see: it stays in registers.
+    struct Visit {
+        Random random;
+        Word* taken;
+        Picoseconds now;
+        std::size_t first_send, next_send;
+        std::uint32_t lacks;
+    };
+
+    void try_link(std::uint32_t link, Visit& visit) {
+        const std::uint32_t from = from_[link];
         if (is_in_vain_[link]) {
             if (!has_gained_[from]) return;
             is_in_vain_[link] = 0;
         }
-        std::uint32_t chunk = choose(from, v);
-        if (chunk == kNone) {
-            chunk = exchange(from, v, first_send);
+        std::uint32_t chunk = choose(from, visit);
+        if (chunk == kNone) [[unlikely]] {
+            chunk = exchange(from, visit);
             if (chunk == kNone) {
                 is_in_vain_[link] = 1;
                 return;
             }
         }
-        const std::size_t send = next_send_[v]++;
+        const std::size_t send = visit.next_send++;
         sends_.chunk[send] = chunk;
         sends_.link[send] = task_.number_of[link];
-        sends_.start[send] = now;
-        senders_.resize(std::max(senders_.size(), send - first_send + 1));
-        senders_[send - first_send] = from;
-        --lacks_[v];
-        --wanted_left_;
+        sends_.start[send] = visit.now;
+        senders_[send - visit.first_send] = from;
+        --visit.lacks;
     }
 
     /// Any chunk that one node has and the other lacks, which then counts as taken.
-    std::uint32_t choose(std::uint32_t from, std::uint32_t v) {
+    std::uint32_t choose(std::uint32_t from, Visit& visit) const {
         const Word* const seen = seen_[from];
-        Word* const taken = taken_[v];
-        const std::uint64_t drawn = random_.next();
+        const std::uint64_t drawn = visit.random.next();
         const auto first = static_cast<std::uint32_t>(((drawn >> 32) * words_) >> 32);
         std::uint32_t w = first;
-        do {
-            const Word open = seen[w] & ~taken[w];
-            if (open != 0) {
-                const int turn = static_cast<int>(drawn % kWordBits);
-                const int bit =
-                    (std::countr_zero(std::rotr(open, turn)) + turn) % static_cast<int>(kWordBits);
-                taken[w] |= Word{1} << bit;
-                return w * kWordBits + static_cast<std::uint32_t>(bit);
-            }
+        Word open = seen[w] & ~visit.taken[w];
+        while (open == 0) [[unlikely]] {
             if (++w == words_) w = 0;
-        } while (w != first);
-        return kNone;
+            if (w == first) return kNone;
+            open = seen[w] & ~visit.taken[w];
+        }
+        const int turn = static_cast<int>(drawn % kWordBits);
+        const auto bit =
+            static_cast<std::uint32_t>(std::countr_zero(std::rotr(open, turn)) + turn) % kWordBits;
+        visit.taken[w] |= Word{1} << bit;
+        return w * kWordBits + bit;
     }
 
     /// The chunk of a send of this round whose link can carry another one instead.
-    std::uint32_t exchange(std::uint32_t from, std::uint32_t v, std::size_t first_send) {
-        for (std::size_t send = first_send; send < next_send_[v]; ++send) {
+    std::uint32_t exchange(std::uint32_t from, Visit& visit) {
+        for (std::size_t send = visit.first_send; send < visit.next_send; ++send) {
             if (!has(seen_[from], sends_.chunk[send])) continue;
-            const std::uint32_t another = choose(senders_[send - first_send], v);
+            const std::uint32_t another = choose(senders_[send - visit.first_send], visit);
             if (another != kNone) return std::exchange(sends_.chunk[send], another);
         }
         return kNone;
@@ -150,6 +163,7 @@ private:
     std::vector<std::uint32_t> lacks_;  ///< per node: how many are not taken
     std::uint64_t wanted_left_;
     Columns sends_;
+    std::vector<std::uint32_t> from_;       ///< per link
     std::vector<std::size_t> next_send_;    ///< per node
     std::vector<std::uint32_t> lacking_;    ///< nodes
     std::vector<std::uint8_t> has_gained_;  ///< per node: in the round before
