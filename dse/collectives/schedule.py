@@ -160,10 +160,6 @@ class _FoundSchedule(_UnsortedSchedule):
         size: int = self.__dict__["_size"]
         return size
 
-    def __reduce__(self) -> tuple[type[Schedule], tuple[object, ...]]:
-        """Be pickled as a schedule of columns."""
-        return Schedule, (self.problem, *self._sorted)
-
     @cached_property
     def sends(self) -> Sends:
         """All columns, in any order."""

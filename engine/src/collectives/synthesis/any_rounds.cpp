@@ -138,11 +138,11 @@ private:
         const auto first = static_cast<std::uint32_t>(((drawn >> 32) * words_) >> 32);
         std::uint32_t w = first;
         Word open = seen[w] & ~visit.taken[w];
-        while (open == 0) [[unlikely]] {
-                if (++w == words_) w = 0;
-                if (w == first) return kNone;
-                open = seen[w] & ~visit.taken[w];
-            }
+        while (open == 0) {
+            if (++w == words_) w = 0;
+            if (w == first) return kNone;
+            open = seen[w] & ~visit.taken[w];
+        }
         const int turn = static_cast<int>(drawn % kWordBits);
         const auto bit =
             static_cast<std::uint32_t>(std::countr_zero(std::rotr(open, turn)) + turn) % kWordBits;

@@ -4,6 +4,7 @@
 #include "collectives/synthesis/sweeps.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -56,6 +57,14 @@ private:
     static constexpr std::uint32_t kSlots = kMostRounds + 1;
     static constexpr std::uint32_t kAhead = 3;   // so many nodes are prepared
     static constexpr std::uint32_t kWindow = 4;  // so many chunks of a log are looked at without a branch
+
+    /// Masks of the first places of a window: behind the end of a log there is anything.
+    static constexpr auto kSeen = [] {
+        std::array<std::array<Chunk, kWindow>, kWindow + 1> masks{};
+        for (std::size_t seen = 0; seen <= kWindow; ++seen)
+            for (std::size_t i = 0; i < seen; ++i) masks[seen][i] = static_cast<Chunk>(~Chunk{0});
+        return masks;
+    }();
 
     struct Lane {
         Place next;          ///< what the link has not seen of its sender's log
@@ -250,8 +259,7 @@ private:
             const std::uint32_t seen = std::min(view.end - next, kWindow);
             Chunk window[kWindow];
             std::memcpy(window, log_ + next, sizeof window);
-            for (std::uint32_t i = 0; i < kWindow; ++i)  // behind the end there is anything
-                window[i] = static_cast<Chunk>(window[i] & -static_cast<int>(i < seen));
+            for (std::uint32_t i = 0; i < kWindow; ++i) window[i] &= kSeen[seen][i];
             std::memcpy(view.window, window, sizeof window);
             std::uint32_t members = 0;
             for (std::uint32_t i = kWindow; i-- > 0;) members = 2 * members + has(taken, window[i]);
