@@ -11,6 +11,7 @@ from dse.errors import InputError
 try:
     from dse._solvers import PARTITION_SLACK as PARTITION_SLACK
     from dse._solvers import CollectiveProblem as CollectiveProblem
+    from dse._solvers import FoundSends as FoundSends
     from dse._solvers import PartitionArrays as PartitionArrays
     from dse._solvers import PlanningProblem as PlanningProblem
     from dse._solvers import RouteSearch as RouteSearch
@@ -19,6 +20,7 @@ try:
     from dse._solvers import WalkResult as WalkResult
     from dse._solvers import deliveries_needed as deliveries_needed
     from dse._solvers import entry_bounds as entry_bounds
+    from dse._solvers import find_restarts as find_restarts
     from dse._solvers import flow_time as flow_time
     from dse._solvers import justified_starts as justified_starts
     from dse._solvers import play_messages as play_messages

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from dse.solvers import FoundSends
+
     Sends = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]
 
 
@@ -46,6 +48,11 @@ class Schedule:
 
         marks = np.broadcast_to(np.asarray(reduce, dtype=np.bool_), np.shape(link))
         return _UnsortedSchedule(problem, (link, chunk, start_ps, marks))
+
+    @classmethod
+    def found(cls, problem: Problem, found: FoundSends) -> Schedule:
+        """Return the schedule of what a search has found, whose columns are only made when asked for."""
+        return _FoundSchedule(problem, found)
 
     def __len__(self) -> int:
         """How many sends there are."""
@@ -91,11 +98,14 @@ class Schedule:
 class _UnsortedSchedule(Schedule):
     """A schedule whose columns are only sorted when one is first asked for: many are only weighed by time."""
 
-    sends: Sends
-
     def __init__(self, problem: Problem, sends: Sends) -> None:
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "sends", sends)
+
+    @cached_property
+    def sends(self) -> Sends:
+        """All columns, in any order; who has none at first overrides it."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
         """How many sends there are."""
@@ -134,6 +144,30 @@ class _UnsortedSchedule(Schedule):
     def reduce(self) -> NDArray[np.bool_]:
         """Whether each send adds to what the receiver has."""
         return self._sorted[3]
+
+
+class _FoundSchedule(_UnsortedSchedule):
+    """A schedule as the engine found it, in a few bytes a send until a column is asked for."""
+
+    def __init__(self, problem: Problem, found: FoundSends) -> None:
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "time_ps", found.time_ps)
+        object.__setattr__(self, "_size", len(found))
+        object.__setattr__(self, "_found", found)
+
+    def __len__(self) -> int:
+        """How many sends there are."""
+        size: int = self.__dict__["_size"]
+        return size
+
+    @cached_property
+    def sends(self) -> Sends:
+        """All columns, in any order."""
+        import numpy as np
+
+        found: FoundSends = self.__dict__.pop("_found")
+        link, chunk, start_ps = found.take_columns()
+        return link, chunk, start_ps, np.broadcast_to(np.bool_(False), np.shape(link))
 
 
 def last_arrival_ps(problem: Problem, link: NDArray[np.int32], start_ps: NDArray[np.int64]) -> int:

@@ -9,6 +9,7 @@
 #include "collectives/synthesis/any_rounds.hpp"
 #include "collectives/synthesis/greedy.hpp"
 #include "collectives/synthesis/node_order.hpp"
+#include "collectives/synthesis/round_logs.hpp"
 #include "collectives/synthesis/rounds.hpp"
 #include "collectives/synthesis/sweeps.hpp"
 #include "collectives/synthesis/trees.hpp"
@@ -40,7 +41,8 @@ Problem all_gather(Random& random, std::uint32_t nodes, std::uint32_t k, bool is
     return problem;
 }
 
-std::string text_of(const GreedyRun& run) {
+std::string text_of(GreedyRun run) {
+    run.sends.unpack();
     std::string text = run.is_complete ? "" : "given up; ";
     for (std::size_t i = 0; i < run.sends.size; ++i)
         text += std::to_string(run.sends.link[i]) + ":" + std::to_string(run.sends.chunk[i]) + "@" +
@@ -159,6 +161,32 @@ void test_sweeps_know_many_chunks() {
                outcome_of([&] { return run_rounds(task, {}, Random(3), never); }));
 }
 
+void check_rounds(const Problem& problem, const Columns& sends);
+
+void test_sweeps_know_many_links() {
+    const dse::Checkpoint never;
+    Problem problem;
+    problem.npus = problem.nodes = 300;  // more than 2^8 into a node
+    problem.chunks = 600;
+    problem.everyone_wants_all = true;
+    for (std::uint32_t u = 0; u < problem.nodes; ++u) {
+        for (std::uint32_t v = 0; v < problem.nodes; ++v)
+            if (u != v) problem.links.push_back({u, v, kRound, kRound});
+        for (std::uint32_t c = u; c < problem.chunks; c += problem.nodes)
+            problem.holdings.push_back({u, c, 0});
+    }
+    problem.index_links();
+    const Task task(problem);
+    CHECK(!is_narrow(task));
+    CHECK_TEXT(outcome_of([&] { return run_sweeps(task, {}, Random(3), never, 0); }),
+               outcome_of([&] { return run_rounds(task, {}, Random(3), never); }));
+    GreedyOptions options;
+    options.rule = Rule::kRandom;
+    GreedyRun run = run_any_rounds(task, options, Random(3), never);
+    run.sends.unpack();
+    check_rounds(problem, run.sends);
+}
+
 void test_what_has_nothing_to_send_does_not_sweep() {
     Random random(1);
     Problem problem = near_neighbours(random, 9, 1);
@@ -237,7 +265,8 @@ void test_rounds_of_any_chunks_leave_no_link_idle() {
         options.rule = Rule::kRandom;
         CHECK(goes_in_any_rounds(task, options));
         try {
-            const GreedyRun run = run_any_rounds(task, options, Random(seed), never);
+            GreedyRun run = run_any_rounds(task, options, Random(seed), never);
+            run.sends.unpack();
             CHECK(run.is_complete && run.sends.size == task.wanted_deliveries);
             check_rounds(problem, run.sends);
             ++complete;
@@ -314,6 +343,7 @@ int main() try {
     test_rounds_are_the_event_loop();
     test_sweeps_are_rounds();
     test_sweeps_know_many_chunks();
+    test_sweeps_know_many_links();
     test_what_has_nothing_to_send_does_not_sweep();
     test_neighbours_are_near_each_other();
     test_rounds_of_any_chunks_leave_no_link_idle();

@@ -13,6 +13,7 @@ from dse import _solvers
 from dse.cancellation import Cancellation
 from dse.collectives.collective import Collective
 from dse.collectives.problem import LinkModel, Problem
+from dse.collectives.schedule import Schedule
 from dse.collectives.synthesizers import Effort, Progress, Synthesizer
 from dse.collectives.synthesizers.arrival import Arrival
 from dse.collectives.synthesizers.beam import Beam
@@ -164,3 +165,16 @@ def test_switches_store_and_forward(search: Synthesizer) -> None:
     # Into the switch, and then two chunks to each NPU, one after the other.
     assert schedule.time_ps == 3 * 21471520
     assert len(schedule) == 9
+
+
+@pytest.mark.parametrize("rule", ["oldest", "random"])
+def test_schedules_found_know_their_time_and_size_before_their_columns(rule: Rule) -> None:
+    problem = all_gather(grid(4, 4), 2)
+    asked = numbered((("forward", rule),)), 5, 2, 0, None, None
+    columns, runs = _solvers.search_restarts(problem.native, *asked)
+    found, found_runs = _solvers.find_restarts(problem.native, *asked)
+    schedule, read = Schedule.found(problem, found), Schedule.of(problem, *columns)
+    assert (len(schedule), schedule.time_ps, found_runs) == (len(columns[0]), read.time_ps, runs)
+    for name in ("link", "chunk", "start_ps", "reduce"):
+        assert (getattr(schedule, name) == getattr(read, name)).all()
+    assert len(schedule) == len(schedule.link) == 16 * 15 * 2

@@ -63,7 +63,7 @@ def search_variants(
     from dse import solvers
 
     with limited(effort) as cancellation:
-        columns, trials = solvers.search_restarts(
+        found, trials = solvers.find_restarts(
             problem.native,
             numbered(variants),
             effort.seed,
@@ -72,7 +72,7 @@ def search_variants(
             cancellation,
             reporter(effort),
         )
-    return Synthesis(Schedule.of(problem, *columns), synthesizer, trials)
+    return Synthesis(Schedule.found(problem, found), synthesizer, trials)
 
 
 class GreedySearch(Synthesizer):

@@ -53,6 +53,7 @@ using SendColumns =
 
 /// Link, chunk and start of sends, and how many runs found them.
 std::pair<SendColumns, std::uint32_t> to_python(Found found) {
+    found.sends.unpack();
     const std::size_t size = found.sends.size;
     const auto column = [size]<typename T>(T* numbers) {
         const nb::capsule owner(numbers, release_untouched);
@@ -63,6 +64,13 @@ std::pair<SendColumns, std::uint32_t> to_python(Found found) {
                                        column(found.sends.start.release()));
     return {nb::borrow<SendColumns>(columns), found.trials};
 }
+
+/// What was found, as it was found: columns are only made of it when they are asked for.
+struct FoundSends {
+    Columns sends;
+
+    SendColumns take_columns() { return to_python({std::move(sends), 0}).first; }
+};
 
 /// Checked in Python: links and chunks are those of the problem.
 Sends sends_of(const Column<std::int32_t>& link, const Column<std::int32_t>& chunk,
@@ -77,22 +85,42 @@ Sends sends_of(const Column<std::int32_t>& link, const Column<std::int32_t>& chu
 
 /// Runs a search of an effort and a checkpoint without the GIL.
 template <typename Search>
+Found find(std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,
+           const dse::Cancellation* cancellation, const nb::object& report, const Search& search) {
+    const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
+    const Effort effort = effort_of(seed, trials, enough_ps, report);
+    const nb::gil_scoped_release release;
+    return search(effort, checkpoint);
+}
+
+/// The same, as columns.
+template <typename Search>
 std::pair<SendColumns, std::uint32_t> found_by(std::uint64_t seed, std::uint32_t trials,
                                                Picoseconds enough_ps, const dse::Cancellation* cancellation,
                                                const nb::object& report, const Search& search) {
-    const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
-    const Effort effort = effort_of(seed, trials, enough_ps, report);
-    Found found;
-    {
-        const nb::gil_scoped_release release;
-        found = search(effort, checkpoint);
-    }
-    return to_python(std::move(found));
+    return to_python(find(seed, trials, enough_ps, cancellation, report, search));
 }
 
 }  // namespace
 
 void bind_synthesis_search(nb::module_& m) {
+    nb::class_<FoundSends>(m, "FoundSends")
+        .def("__len__", [](const FoundSends& found) { return found.sends.size; })
+        .def_prop_ro("time_ps", [](const FoundSends& found) { return found.sends.time; })
+        .def("take_columns", &FoundSends::take_columns);
+    m.def(
+        "find_restarts",
+        [](const Problem& problem, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& variants,
+           std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,
+           const dse::Cancellation* cancellation, const nb::object& report) {
+            Found found = find(seed, trials, enough_ps, cancellation, report,
+                               [&](const Effort& effort, const dse::Checkpoint& checkpoint) {
+                                   return search_restarts(problem, variants_of(variants), effort, checkpoint);
+                               });
+            return std::pair(FoundSends{std::move(found.sends)}, found.trials);
+        },
+        "problem"_a, "variants"_a, "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none(),
+        "report"_a.none());
     m.def(
         "search_restarts",
         [](const Problem& problem, const std::vector<std::pair<std::uint32_t, std::uint32_t>>& variants,

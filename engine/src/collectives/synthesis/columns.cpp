@@ -30,6 +30,15 @@ void* allocate_untouched(std::size_t bytes) {
 
 void release_untouched(void* memory) noexcept { std::free(memory); }
 
+void Columns::unpack() {
+    if (!packed) return;
+    link = Numbers<std::uint32_t>(size);
+    chunk = Numbers<std::uint32_t>(size);
+    start = Numbers<Picoseconds>(size);
+    packed->unpack_into(*this);
+    packed.reset();
+}
+
 Columns to_columns(const Sends& sends) {
     Columns columns(sends.sends.size());
     for (const Send& send : sends.sends) {
@@ -41,7 +50,8 @@ Columns to_columns(const Sends& sends) {
     return columns;
 }
 
-Sends to_sends(const Columns& columns) {
+Sends to_sends(Columns columns) {
+    columns.unpack();
     Sends sends;
     sends.sends.reserve(columns.size);
     for (std::size_t i = 0; i < columns.size; ++i)

@@ -34,6 +34,17 @@ private:
     std::unique_ptr<T, Release> data_;
 };
 
+struct Columns;
+
+/// Sends in fewer bytes than columns take.
+class PackedSends {
+public:
+    virtual ~PackedSends() = default;
+
+    /// Makes the columns of them; `size` and `time` are there.
+    virtual void unpack_into(Columns& columns) const = 0;
+};
+
 struct Columns {
     Columns() = default;
     explicit Columns(std::size_t most) : link(most), chunk(most), start(most) {}
@@ -42,9 +53,14 @@ struct Columns {
     Numbers<std::uint32_t> link, chunk;
     Numbers<Picoseconds> start;
     Picoseconds time = 0;  ///< when the last has arrived
+    std::unique_ptr<PackedSends>
+        packed;  ///< if any, there are no columns yet: most schedules are only weighed
+
+    /// Makes the columns if there are none.
+    void unpack();
 };
 
 Columns to_columns(const Sends& sends);
-Sends to_sends(const Columns& columns);
+Sends to_sends(Columns columns);
 
 }  // namespace dse::synthesis

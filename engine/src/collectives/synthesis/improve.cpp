@@ -62,9 +62,9 @@ private:
                              kRules[random.below(4)]};
         const bool has_ways = !problem_.everyone_wants_all && random.below(2) == 0;
         Runner runner(later, {has_ways ? Variant{Approach::kRoutes, Rule::kOldest} : greedy}, seed_);
-        const auto solved = runner.run(number, score_.first + 1, checkpoint_);
+        auto solved = runner.run(number, score_.first + 1, checkpoint_);
         if (!solved) return;
-        const Sends added = to_sends(*solved);
+        const Sends added = to_sends(std::move(*solved));
         kept.sends.insert(kept.sends.end(), added.sends.begin(), added.sends.end());
         kept.time = std::max(kept.time, added.time);
         const Sends tidy = compacted(problem_, pruned(problem_, std::move(kept)));

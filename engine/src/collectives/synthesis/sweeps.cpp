@@ -4,20 +4,25 @@
 #include "collectives/synthesis/sweeps.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "collectives/synthesis/bits.hpp"
 #include "collectives/synthesis/greedy_state.hpp"
 #include "collectives/synthesis/node_order.hpp"
+#include "collectives/synthesis/round_logs.hpp"
 
 namespace dse::synthesis {
 
 namespace {
 
-/// Chunks as numbers of the given type, in logs that lie where the schedule has the chunks in the end.
-template <typename Chunk>
+constexpr std::uint64_t kMostPlaces = std::uint64_t{1} << 31;  // in logs
+
+/// Chunks and links into a node as numbers of the given types.
+template <typename Chunk, typename Number>
 class Sweeps {
 public:
     Sweeps(const Task& task, const GreedyOptions& options, Random random, const Checkpoint& checkpoint,
@@ -27,26 +32,39 @@ public:
           checkpoint_(checkpoint),
           round_ps_(task.links[0].arrival),
           taken_(task.settled),
-          wanted_left_(task.wanted_deliveries),
-          sends_(task.wanted_deliveries + task.holdings.size()) {
+          wanted_left_(task.wanted_deliveries) {
         order_nodes(cache_bytes);
+        logs_ = std::make_unique<RoundLogs<Chunk, Number>>(task, order_, true, kWindow);
+        log_ = &logs_->chunks[0];
         begin_nodes(random);
     }
 
     GreedyRun run() {
         GreedyRun result;
         result.is_complete = advance();
-        if (result.is_complete) result.sends = take_sends();
+        if (!result.is_complete) return result;
+        logs_->finish(round_ps_, true);
+        result.sends.size = task_.wanted_deliveries;
+        result.sends.time = static_cast<Picoseconds>(last_gain_) * round_ps_;
+        result.sends.packed = std::move(logs_);
         return result;
     }
 
 private:
-    using Place = const Chunk*;  // in a log
+    using Place = std::uint32_t;  // in the logs of all nodes
 
     static constexpr std::uint32_t kMostRounds = 15;  // in a sweep
     static constexpr std::uint32_t kSlots = kMostRounds + 1;
-    static constexpr std::uint32_t kAhead = 3;  // so many nodes are prepared
-    static constexpr std::uint32_t kPlaceBits = 32;
+    static constexpr std::uint32_t kAhead = 3;   // so many nodes are prepared
+    static constexpr std::uint32_t kWindow = 4;  // so many chunks of a log are looked at without a branch
+
+    /// Masks of the first places of a window: behind the end of a log there is anything.
+    static constexpr auto kSeen = [] {
+        std::array<std::array<Chunk, kWindow>, kWindow + 1> masks{};
+        for (std::size_t seen = 0; seen <= kWindow; ++seen)
+            for (std::size_t i = 0; i < seen; ++i) masks[seen][i] = static_cast<Chunk>(~Chunk{0});
+        return masks;
+    }();
 
     struct Lane {
         Place next;          ///< what the link has not seen of its sender's log
@@ -54,13 +72,20 @@ private:
     };
 
     struct Node {
-        Chunk* end;                ///< of its log: what it held, then what it got
-        std::uint64_t* next_send;  ///< round and link of what it gets next
+        Place end;  ///< of its log: what it held, then what it got
+        std::uint32_t lacks;
+        std::size_t next_send;
         Word* taken;
         Random random;
-        std::uint32_t lacks;
         std::uint32_t lane;  ///< the first of its lanes
         std::uint32_t lanes;
+    };
+
+    /// What a link may see as its receiver's turn comes.
+    struct View {
+        Place end;
+        std::uint32_t open;  ///< bits of chunks of the window that the receiver lacks
+        Chunk window[kWindow];
     };
 
     struct Pick {
@@ -91,24 +116,21 @@ private:
         const std::uint32_t nodes = task_.problem->nodes;
         std::vector<std::uint32_t> rank(nodes);
         for (std::uint32_t i = 0; i < nodes; ++i) rank[order_[i]] = i;
-        nodes_.resize(nodes, {nullptr, nullptr, nullptr, random, 0, 0, 0});
-        first_log_.resize(nodes);
-        std::size_t place = 0, sends = 0;
+        nodes_.resize(nodes, {0, 0, 0, nullptr, random, 0, 0});
+        std::vector<Place> first_place(nodes);
         for (std::uint32_t v = 0; v < nodes; ++v) {
             const std::uint32_t held = task_.held_begin[v + 1] - task_.held_begin[v];
-            place += held + task_.lacks[v];
-            // The log is the end of its place in the schedule: when it is spread, it moves away from itself.
-            Chunk* const log = reinterpret_cast<Chunk*>(&sends_.chunk[0] + place) - held - task_.lacks[v];
+            const std::size_t end = logs_->first_chunk(v);
+            Chunk* const log = log_ + end - held;
             for (std::uint32_t i = 0; i < held; ++i)
                 log[i] = static_cast<Chunk>(task_.holdings[task_.held_begin[v] + i].chunk);
             random.shuffle(log, held);
             Node& node = nodes_[rank[v]];
-            node.end = log + held;
-            node.next_send = reinterpret_cast<std::uint64_t*>(&sends_.start[sends]);
-            node.taken = taken_[v];
+            node.end = static_cast<Place>(end);
             node.lacks = task_.lacks[v];
-            first_log_[v] = log;
-            sends += task_.lacks[v];
+            node.next_send = logs_->first_send(v);
+            node.taken = taken_[v];
+            first_place[v] = node.end - held;
         }
         const std::vector<Random> randoms = randoms_of_nodes(random, nodes);
         std::uint32_t most_links = 0;
@@ -120,12 +142,12 @@ private:
             node.lanes = task_.into[v + 1] - task_.into[v];
             most_links = std::max(most_links, node.lanes);
             for (std::uint32_t l = task_.into[v]; l < task_.into[v + 1]; ++l)
-                lanes_.push_back({first_log_[task_.links[l].from], rank[task_.links[l].from]});
+                lanes_.push_back({first_place[task_.links[l].from], rank[task_.links[l].from]});
         }
         ends_.resize(std::size_t{nodes} * kSlots);
         for (std::uint32_t i = 0; i < nodes; ++i) ends_[slot(i, 0) + kSlots - 1] = nodes_[i].end;
         ready_.resize(most_links);
-        visible_.resize(most_links);
+        views_.resize(most_links);
         picks_.resize(most_links);
     }
 
@@ -144,13 +166,15 @@ private:
             const auto rounds =
                 static_cast<std::uint32_t>(std::min<std::uint64_t>(rounds_, most_rounds - first));
             last_gain_ = 0;
+            Number* counts[kMostRounds];
+            for (std::uint32_t j = 0; j < rounds; ++j) counts[j] = logs_->begin_round();
             const std::uint64_t steps = nodes + std::uint64_t{lag_} * (rounds - 1);
             for (std::uint64_t step = 0; step < steps; ++step) {
                 for (std::uint32_t j = 0; j < rounds && std::uint64_t{j} * lag_ <= step; ++j) {
                     const std::uint64_t rank = step - std::uint64_t{j} * lag_;
                     if (rank >= nodes) continue;
                     if (rank + kAhead < nodes) prepare(static_cast<std::uint32_t>(rank) + kAhead);
-                    serve(static_cast<std::uint32_t>(rank), first + j);
+                    counts[j][rank] = serve(static_cast<std::uint32_t>(rank), first + j);
                 }
                 checkpoint_();
             }
@@ -171,74 +195,111 @@ private:
     void prepare(std::uint32_t rank) const {
         const Node& node = nodes_[rank];
         if (node.lacks == 0) return;
-        __builtin_prefetch(node.end, 1);
-        __builtin_prefetch(node.next_send, 1);
-        for (std::uint32_t l = node.lane; l < node.lane + node.lanes; ++l) __builtin_prefetch(lanes_[l].next);
+        __builtin_prefetch(log_ + node.end, 1);
+        __builtin_prefetch(&logs_->links[node.next_send], 1);
+        for (std::uint32_t l = node.lane; l < node.lane + node.lanes; ++l)
+            __builtin_prefetch(log_ + lanes_[l].next);
     }
 
-    /// Gives a chunk to as many as possible of the links into a node.
-    void serve(std::uint32_t rank, std::uint64_t round) {
+    /// Gives a chunk to as many as possible of the links into a node; tells how many.
+    Number serve(std::uint32_t rank, std::uint64_t round) {
         Node& node = nodes_[rank];
-        if (node.lacks > 0) {
-            const std::size_t count = find_ready(node, round);
-            if (count > 1) node.random.shuffle(ready_.data(), count);
-            const std::uint32_t lacked = node.lacks;
-            for (std::size_t i = 0; i < count; ++i) {
-                Lane& lane = lanes_[node.lane + ready_[i]];
-                Pick pick{ready_[i], kNone, lane.next};
-                if (node.lacks > 0) {
-                    pick.chunk = choose(lane, visible_[ready_[i]], node.taken);
-                    if (pick.chunk == kNone && i > 0) exchange(pick, i, node);
+        std::uint32_t gains = 0;
+        const std::size_t count = node.lacks > 0 ? view_links(node, round) : 0;
+        if (count > 0) {
+            std::uint32_t* const ready = ready_.data();
+            node.random.shuffle(ready, count);
+            for (std::uint32_t i = 0; i < count; ++i) {
+                Lane& lane = lanes_[node.lane + ready[i]];
+                Pick pick{ready[i], kNone, lane.next};
+                if (gains < node.lacks) {
+                    const View& view = views_[ready[i]];
+                    pick.chunk = choose_in(lane, view, node.taken);
+                    // What another link took now, and this one could have carried, was open.
+                    const bool may_exchange = view.open != 0 || view.end - pick.next_before > kWindow;
+                    if (pick.chunk == kNone && may_exchange) exchange(pick, i, node);
                     if (pick.chunk != kNone) {
                         insert(node.taken, pick.chunk);
-                        --node.lacks;
+                        ++gains;
                     }
                 }
                 picks_[i] = pick;
             }
-            for (std::size_t i = 0; i < count; ++i) {
-                if (picks_[i].chunk == kNone) continue;
-                *node.end++ = static_cast<Chunk>(picks_[i].chunk);
-                *node.next_send++ = round << kPlaceBits | picks_[i].link;
+        }
+        if (gains > 0) {
+            Chunk* const chunks = log_ + node.end;
+            Number* const links = &logs_->links[node.next_send];
+            for (std::uint32_t i = 0, sent = 0; sent < gains; ++i) {
+                chunks[sent] = static_cast<Chunk>(picks_[i].chunk);
+                links[sent] = static_cast<Number>(picks_[i].link);
+                sent += picks_[i].chunk != kNone;
             }
-            if (node.lacks != lacked) {
-                wanted_left_ -= lacked - node.lacks;
-                last_gain_ = std::max(last_gain_, round + 1);
-            }
+            node.end += gains;
+            node.next_send += gains;
+            node.lacks -= gains;
+            wanted_left_ -= gains;
+            last_gain_ = std::max(last_gain_, round + 1);
         }
         ends_[slot(rank, round)] = node.end;
+        return static_cast<Number>(gains);
     }
 
-    /// The links into a node whose sender has something that they have not seen, or that have just carried
-    /// something.
-    std::size_t find_ready(const Node& node, std::uint64_t round) {
+    /// Finds the links into a node whose sender has something that they have not seen, or that have just
+    /// carried something; and what they see.
+    std::size_t view_links(const Node& node, std::uint64_t round) {
         std::size_t count = 0;
         const Lane* const lanes = &lanes_[node.lane];
+        const Word* const taken = node.taken;
         for (std::uint32_t l = 0; l < node.lanes; ++l) {
-            const Place end = ends_[slot(lanes[l].from, round + kSlots - 1)];
-            visible_[l] = end;
+            View& view = views_[l];
+            const Place next = lanes[l].next;
+            view.end = ends_[slot(lanes[l].from, round + kSlots - 1)];
             ready_[count] = l;
-            count += lanes[l].next != end;
+            count += next != view.end;
+            const std::uint32_t seen = std::min(view.end - next, kWindow);
+            Chunk window[kWindow];
+            std::memcpy(window, log_ + next, sizeof window);
+            for (std::uint32_t i = 0; i < kWindow; ++i) window[i] &= kSeen[seen][i];
+            std::memcpy(view.window, window, sizeof window);
+            std::uint32_t members = 0;
+            for (std::uint32_t i = kWindow; i-- > 0;) members = 2 * members + has(taken, window[i]);
+            view.open = ~members & ((1U << seen) - 1);
         }
         return count;
     }
 
     /// The oldest chunk that a link can carry; it stays the next one: the link is ready again.
-    static std::uint32_t choose(Lane& lane, Place end, const Word* taken) {
-        lane.next = skip_members(lane.next, end, taken);
-        return lane.next != end ? *lane.next : kNone;
+    std::uint32_t choose_in(Lane& lane, const View& view, const Word* taken) const {
+        for (std::uint32_t open = view.open; open != 0; open &= open - 1) {
+            const auto i = static_cast<std::uint32_t>(std::countr_zero(open));
+            if (has(taken, view.window[i])) continue;  // another link has taken it meanwhile
+            lane.next += i;
+            return view.window[i];
+        }
+        if (view.end - lane.next <= kWindow) {
+            lane.next = view.end;
+            return kNone;
+        }
+        lane.next += kWindow;
+        return choose(lane, view.end, taken);
+    }
+
+    /// The same without a view.
+    std::uint32_t choose(Lane& lane, Place end, const Word* taken) const {
+        lane.next = static_cast<Place>(skip_members<Chunk>(log_ + lane.next, log_ + end, taken) - log_);
+        return lane.next != end ? log_[lane.next] : kNone;
     }
 
     /// Takes over the chunk of one of the first `count` picks whose link can carry another one.
     void exchange(Pick& pick, std::size_t count, Node& node) {
-        const Place end = visible_[pick.link];
+        const Place end = views_[pick.link].end;
         for (std::size_t i = 0; i < count; ++i) {
             Pick& other = picks_[i];
             if (other.chunk == kNone ||
-                std::find(pick.next_before, end, static_cast<Chunk>(other.chunk)) == end)
+                std::find(log_ + pick.next_before, log_ + end, static_cast<Chunk>(other.chunk)) == log_ + end)
                 continue;
             Lane& lane = lanes_[node.lane + other.link];
-            const std::uint32_t another = choose(lane, visible_[other.link], node.taken);
+            const std::uint32_t another = choose(lane, views_[other.link].end, node.taken);
             if (another == kNone) {
                 --lane.next;  // what carries something is ready again, though it sees nothing
                 continue;
@@ -250,57 +311,23 @@ private:
         }
     }
 
-    Columns take_sends() {
-        std::size_t s = 0;
-        for (std::uint32_t v = 0; v < nodes_.size(); ++v) {
-            const std::size_t end = s + task_.lacks[v];
-            const std::uint32_t held = task_.held_begin[v + 1] - task_.held_begin[v];
-            const auto* from = reinterpret_cast<const unsigned char*>(first_log_[v] + held);
-            const std::size_t first = s;
-            for (; s < end; ++s, from += sizeof(Chunk)) {
-                Chunk chunk;
-                std::memcpy(&chunk, from, sizeof chunk);
-                const auto sent = static_cast<std::uint64_t>(sends_.start[s]);
-                sends_.chunk[s] = chunk;
-                sends_.link[s] = task_.number_of[task_.into[v] + static_cast<std::uint32_t>(sent)];
-                sends_.start[s] = static_cast<Picoseconds>(sent >> kPlaceBits) * round_ps_;
-            }
-            order_last_round(first, end);
-        }
-        sends_.size = s;
-        if (s > 0) sends_.time = static_cast<Picoseconds>(last_gain_) * round_ps_;
-        return std::move(sends_);
-    }
-
-    /// Sends that are on their way when all is sent are told by link.
-    void order_last_round(std::size_t first, std::size_t end) {
-        const Picoseconds last = static_cast<Picoseconds>(last_gain_ - 1) * round_ps_;
-        std::size_t begin = end;
-        while (begin > first && sends_.start[begin - 1] == last) --begin;
-        for (std::size_t i = begin; i < end; ++i)
-            for (std::size_t j = i; j > begin && sends_.link[j] < sends_.link[j - 1]; --j) {
-                std::swap(sends_.link[j], sends_.link[j - 1]);
-                std::swap(sends_.chunk[j], sends_.chunk[j - 1]);
-            }
-    }
-
     const Task& task_;
     const GreedyOptions& options_;
     const Checkpoint& checkpoint_;
     Picoseconds round_ps_;
     BitRows taken_;  ///< per node: chunks that it has, or that are claimed
     std::uint64_t wanted_left_;
-    Columns sends_;
     std::uint32_t rounds_ = 1;     ///< in a sweep
     std::uint32_t lag_ = 1;        ///< so many nodes a round is behind the one before it
     std::uint64_t last_gain_ = 0;  ///< the last round in which something was sent, from 1 on
     std::vector<std::uint32_t> order_;
-    std::vector<Chunk*> first_log_;  ///< per node: where its log begins
-    std::vector<Node> nodes_;        ///< by rank
-    std::vector<Place> ends_;        ///< by rank: the end of its log after each of the last rounds
-    std::vector<Lane> lanes_;        ///< by rank of the destination
+    std::unique_ptr<RoundLogs<Chunk, Number>> logs_;
+    Chunk* log_ = nullptr;     ///< of the first node; the others are behind it
+    std::vector<Node> nodes_;  ///< by rank
+    std::vector<Place> ends_;  ///< by rank: the end of its log after each of the last rounds
+    std::vector<Lane> lanes_;  ///< by rank of the destination
     std::vector<std::uint32_t> ready_;
-    std::vector<Place> visible_;  ///< per link into the node that is served: what it may see
+    std::vector<View> views_;  ///< per link into the node that is served
     std::vector<Pick> picks_;
 };
 
@@ -308,6 +335,7 @@ private:
 
 bool goes_in_sweeps(const Task& task, const GreedyOptions& options) {
     if (options.by_arrival || options.tells_last_arrivals) return false;
+    if (task.wanted_deliveries + task.holdings.size() > kMostPlaces) return false;
     return std::none_of(task.links.begin(), task.links.end(), [&](const Link& link) {
         return task.held_begin[link.from] == task.held_begin[link.from + 1];
     });
@@ -315,9 +343,9 @@ bool goes_in_sweeps(const Task& task, const GreedyOptions& options) {
 
 GreedyRun run_sweeps(const Task& task, const GreedyOptions& options, Random random,
                      const Checkpoint& checkpoint, std::size_t cache_bytes) {
-    if (task.problem->chunks <= std::uint32_t{1} << 16)
-        return Sweeps<std::uint16_t>(task, options, random, checkpoint, cache_bytes).run();
-    return Sweeps<std::uint32_t>(task, options, random, checkpoint, cache_bytes).run();
+    if (is_narrow(task))
+        return Sweeps<std::uint16_t, std::uint8_t>(task, options, random, checkpoint, cache_bytes).run();
+    return Sweeps<std::uint32_t, std::uint32_t>(task, options, random, checkpoint, cache_bytes).run();
 }
 
 }  // namespace dse::synthesis
