@@ -51,6 +51,12 @@ def parser() -> ArgumentParser:
         action="store_true",
         help="fit the constants again without each source, and say its error with those; takes minutes",
     )
+    parser.add_argument(
+        "--folds",
+        metavar="NAME",
+        help="with --cross-validate: leave out a source at a time (source), a fifth of the models (model) "
+        "or runs of up to 8, 64, 512 and more GPUs (scale)",
+    )
     add_output(parser, csv="a line for each row, with the parts of its step,")
     parser.add_argument("--page", metavar="FILE", type=Path, help="write a page with scatter plots (HTML)")
     return parser
@@ -67,6 +73,8 @@ def main(argv: Sequence[str]) -> int:
         raise InputError(f"--limit-s is {arguments.limit_s:g}; it must be above 0 and below 1e6 seconds")
     if arguments.worst < 0:
         raise InputError(f"--worst is {arguments.worst}; it must be 0 or more rows")
+    if arguments.folds is not None and not arguments.cross_validate:
+        raise InputError("--folds says what --cross-validate leaves out; give both")
     by = _columns(arguments.by)
     from dse.files import check_output, write_output
     from dse.measurements.output import csv_rows, render, to_json
@@ -76,7 +84,8 @@ def main(argv: Sequence[str]) -> int:
         if path is not None:
             check_output(path, option)
     rows = _rows(arguments.rows, arguments.accelerator)
-    found = _accuracy(rows, by, arguments.limit_s, cross_validate=arguments.cross_validate)
+    folds = (arguments.folds or "source") if arguments.cross_validate else ""
+    found = _accuracy(rows, by, arguments.limit_s, folds)
     print_notes(found.notes)
     if arguments.json:
         print_json([to_json(found)])
@@ -117,20 +126,21 @@ def _rows(paths: Sequence[Path], accelerators: Sequence[str]) -> list[MeasuredRo
     return rows
 
 
-def _accuracy(
-    rows: Sequence[MeasuredRow], by: Sequence[str], limit_s: float | None, *, cross_validate: bool
-) -> Accuracy:
+def _accuracy(rows: Sequence[MeasuredRow], by: Sequence[str], limit_s: float | None, folds: str) -> Accuracy:
     from dse.measurements.accuracy import accuracy
     from dse.measurements.comparison import compare
+    from dse.measurements.folds import fold_names
 
+    if folds:
+        fold_names((), folds)  # an unknown name is told before predictions are made
     compared = compare(rows, limit_s=limit_s)
-    if not cross_validate:
+    if not folds:
         return accuracy(compared, by)
     from dse.measurements.published import never_fitted
     from dse.measurements.subjects import left_out_errors
 
     shown_only = never_fitted()
-    return accuracy(compared, by, left_out_errors([row for row in rows if row.id not in shown_only]))
+    return accuracy(compared, by, left_out_errors([row for row in rows if row.id not in shown_only], folds))
 
 
 if __name__ == "__main__":

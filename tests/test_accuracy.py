@@ -88,6 +88,11 @@ def test_several_tables_are_one(folder: Path) -> None:
         (("runs.csv", "--limit-s", "0"), "--limit-s is 0; it must be above 0 and below 1e6 seconds"),
         (("runs.csv", "--limit-s", "soon"), "--limit-s is 'soon'; it must be a number"),
         (("runs.csv", "--worst", "-1"), "--worst is -1; it must be 0 or more rows"),
+        (("runs.csv", "--folds", "model"), "--folds says what --cross-validate leaves out; give both"),
+        (
+            ("runs.csv", "--cross-validate", "--folds", "modell"),
+            "--folds is 'modell'; allowed are source, model, scale; did you mean 'model'?",
+        ),
         (("runs.csv", "--by", "gpus,modl"), "--by 'modl' is no column; allowed are id, layers"),
         (("runs.csv", "--page", "nowhere/page.html"), "cannot write nowhere/page.html: the folder nowhere"),
         (("runs.csv", "--accelerator", "b20"), "accelerator is 'b20'; allowed are a100_40, a100_80"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dse.measurements.constants import BALANCE, Owner, Predict, Sample, Values, problem
 from dse.measurements.fitting import fit, left_out, tolerances, uncertainties
+from dse.measurements.folds import fold_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,18 +143,33 @@ def calibrate(
 
 
 def left_out_mape_pct(
-    steps: Sequence[Sample], starts: Values, predict: Predict | None = None, balance: float = BALANCE
+    steps: Sequence[Sample],
+    starts: Values,
+    predict: Predict | None = None,
+    balance: float = BALANCE,
+    folds: str = "source",
 ) -> dict[str, float]:
-    """Return for each source the mean absolute error with constants fitted to the others, in %.
+    """Return for each source the mean absolute error of rows with constants fitted to other folds, in %.
 
-    A constant on which only rows of the source depend has the value of `starts`.
+    A constant on which only rows of the fold depend has the value of `starts`. Folds are of `fold_names`.
     """
+    import numpy as np
+
     task = problem(steps, starts, predict, balance)
     found = fit(task)
-    by_source: dict[str, list[int]] = {}
-    for place, step in enumerate(steps):
-        by_source.setdefault(step.row.source, []).append(place)
-    return {source: _mape_pct(left_out(task, found, held)) for source, held in by_source.items()}
+    crossed = np.zeros(len(steps))
+    for held in _alike(fold_names([step.row for step in steps], folds)):
+        crossed[held] = left_out(task, found, held)
+    sources = [step.row.source for step in steps]
+    return {sources[places[0]]: _mape_pct(crossed[places]) for places in _alike(sources)}
+
+
+def _alike(names: Sequence[str]) -> list[list[int]]:
+    """The places of equal names."""
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    return list(places.values())
 
 
 def _folds(steps: Sequence[Sample]) -> tuple[list[list[int]], str]:

@@ -135,10 +135,10 @@ def shipped_problem(rows: Sequence[MeasuredRow]) -> tuple[list[Sample], Values, 
     return steps, present, starts, reasons
 
 
-def left_out_errors(rows: Sequence[MeasuredRow]) -> dict[str, float]:
-    """Return for each source the mean error in % with shipped constants fitted again without its rows."""
+def left_out_errors(rows: Sequence[MeasuredRow], folds: str = "source") -> dict[str, float]:
+    """Return for each source the mean error in % with shipped constants fitted again without a row's fold."""
     steps, _, starts, _ = shipped_problem(rows)
-    return left_out_mape_pct(steps, starts) if starts else {}
+    return left_out_mape_pct(steps, starts, folds=folds) if starts else {}
 
 
 def present_constants(owner: Owner) -> dict[str, float]:

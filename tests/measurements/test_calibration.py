@@ -13,6 +13,7 @@ from dse.errors import InputError
 from dse.measurements.calibration import calibrate, enough_rows, left_out_mape_pct
 from dse.measurements.cases import case_of
 from dse.measurements.constants import CONSTANTS, Owner, Sample, problem, samples, with_constants
+from dse.measurements.folds import fold_names
 from dse.measurements.owner_files import calibrated_text, with_keys
 from dse.measurements.published import DATA, fitted_rows, never_fitted, published_rows
 from dse.measurements.rows import MeasuredRow, read_rows
@@ -115,6 +116,29 @@ def test_a_source_left_out_is_predicted_by_the_others(steps: list[Sample]) -> No
     errors = left_out_mape_pct(mixed, {H100: {"matrix": 0.6, "attention": 0.3, "memory": 0.4}})
     assert errors["other"] == pytest.approx(100 / 3, abs=5)
     assert errors["MosaicML-LLMFoundry"] > 20
+
+
+def test_folds_are_sources_fifths_of_the_models_and_bands_of_gpus() -> None:
+    rows = fitted_rows()
+    assert fold_names(rows, "source") == [row.source for row in rows]
+    by_model = dict(zip(rows, fold_names(rows, "model"), strict=True))
+    assert set(by_model.values()) == {f"models {number}" for number in range(1, 6)}
+    shapes = {(row.layers, row.hidden, row.experts, row.ffn) for row in rows}
+    assert len({(r.layers, r.hidden, r.experts, r.ffn, name) for r, name in by_model.items()}) == len(shapes)
+    bands = fold_names([replace(rows[0], gpus=gpus) for gpus in (1, 8, 9, 64, 65, 512, 513)], "scale")
+    assert bands == ["1 to 8 GPUs"] * 2 + ["9 to 64 GPUs"] * 2 + ["65 to 512 GPUs"] * 2 + ["above 512 GPUs"]
+
+
+def test_a_scale_left_out_is_predicted_by_the_others(steps: list[Sample]) -> None:
+    """Runs on few GPUs took 1.5 times as long: those on many cannot know, though of the same source."""
+    few, many = steps[::2], steps[1::2]
+    mixed = [replace(s, row=replace(s.row, gpus=8, iter_s=1.5 * s.row.iter_s)) for s in few]
+    mixed += [replace(s, row=replace(s.row, gpus=512)) for s in many]
+    starts = {H100: {"matrix": 0.6, "attention": 0.3, "memory": 0.4}}
+    (error,) = left_out_mape_pct(mixed, starts, folds="scale").values()
+    assert error > 30
+    (known,) = left_out_mape_pct(mixed, starts, folds="model").values()
+    assert known < error
 
 
 def test_too_few_rows_are_refused() -> None:
