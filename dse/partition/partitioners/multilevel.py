@@ -17,6 +17,8 @@ from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
 # graphs of any size. Graphs of a few thousand get more: their cycles are over in milliseconds.
 _WORK, _WORK_OF_SMALL = 4_800_000, 1_200_000
 _LEAST, _MOST, _MOST_OF_SMALL = 2, 300, 600
+# Large graphs get less: their levels are refined until that brings little, in every cycle.
+_LARGE_NODES, _WORK_OF_LARGE = 20_000, 3_000_000
 # Where no start keeps the limits, a search for the first partition that does.
 _RESCUE_NODES = 3000
 _RESCUE_S = 5.0
@@ -53,8 +55,9 @@ def multilevel(
 ) -> tuple[int, ...]:
     """Return labels of the merged problem, `known` or better ones, or nothing if none was found."""
     size = merged.problem.graph.nodes + len(merged.problem.graph.edges)
+    work = _WORK if merged.problem.graph.nodes < _LARGE_NODES else _WORK_OF_LARGE
     cycles = limits.restarts or max(
-        _LEAST, min(_MOST, _WORK // size), min(_MOST_OF_SMALL, _WORK_OF_SMALL // size)
+        _LEAST, min(_MOST, work // size), min(_MOST_OF_SMALL, _WORK_OF_SMALL // size)
     )
     starts = max(1, cycles // 4)
     left = math.inf if limits.time_limit_s is None else max(0.0, limits.time_limit_s - passed_s)

@@ -12,6 +12,7 @@ constexpr std::size_t kCoarseNodes = 120;
 constexpr std::size_t kMostLevels = 40;
 constexpr std::size_t kLongestRow = 6000;
 constexpr std::size_t kSegments = 2;           ///< per device, at least
+constexpr double kMostLoaded = 1.5;            ///< times the mean, of segments that are worth refining
 constexpr std::size_t kFewest = 2, kMost = 4;  ///< devices that are split anew
 
 /// Devices in an order in which near ones are next to each other: each is the nearest to those before it.
@@ -165,7 +166,8 @@ Member CutCycles::cycle(const Member* first, const Member* second) {
         maps.push_back(std::move(map));
         graph = &graphs.back();
     }
-    const bool loose = random_() % 2 == 0;
+    const bool sharding = problem_.objective == Objective::kShardingCost;
+    const bool loose = random_() % (sharding ? 4 : 2) != 1 || (sharding && finest_.nodes >= kLarge);
     Member member;
     member.labels = kept.empty() ? bisected(*graph, problem_, devices_, random_) : kept.front();
     if (kept.empty()) exchange_devices(*graph, problem_, member.labels);
@@ -174,8 +176,9 @@ Member CutCycles::cycle(const Member* first, const Member* second) {
         Labels fine(maps[level].size());
         for (std::size_t v = 0; v < fine.size(); ++v) fine[v] = member.labels[maps[level][v]];
         member.labels = std::move(fine);
-        member.feasible = refine(level > 0 ? graphs[level - 1] : finest_, problem_, member.labels,
-                                 loose && level > 0, random_, expired_);
+        const CutGraph& finer = level > 0 ? graphs[level - 1] : finest_;
+        if (loose && level == 0 && sharding) refine(finer, problem_, member.labels, true, random_, expired_);
+        member.feasible = refine(finer, problem_, member.labels, loose && level > 0, random_, expired_);
     }
     exchange_devices(finest_, problem_, member.labels);
     member.cost = cut_cost(finest_, problem_, member.labels);
@@ -185,6 +188,8 @@ Member CutCycles::cycle(const Member* first, const Member* second) {
 Member CutCycles::halves() {
     Labels labels = halved(finest_, problem_, devices_, random_, expired_);
     exchange_devices(finest_, problem_, labels);
+    if (problem_.objective == Objective::kShardingCost)
+        refine(finest_, problem_, labels, true, random_, expired_);
     return improve(std::move(labels));
 }
 
@@ -194,7 +199,7 @@ Member CutCycles::row(int kind) {
     return labels.empty() ? Member{} : improve(std::move(labels));
 }
 
-Member CutCycles::segments(int kind) {
+Member CutCycles::segments(int kind, double most) {
     if (finest_.nodes < 2 * problem_.devices) return {};
     const std::size_t count = problem_.devices * (kSegments << (random_() % 4));
     const std::vector<std::uint32_t> segment =
@@ -207,7 +212,19 @@ Member CutCycles::segments(int kind) {
     for (std::size_t v = 0; v < labels.size(); ++v) {
         labels[v] = finest_.pinned[v] >= 0 ? finest_.pinned[v] : dealt[segment[v]];
     }
+    if (most < kInfinite && is_hopeless(labels, most)) return {};
+    if (problem_.objective == Objective::kShardingCost)
+        refine(finest_, problem_, labels, true, random_, expired_);
     return improve(std::move(labels));
+}
+
+bool CutCycles::is_hopeless(const Labels& labels, double most) const {
+    if (edge_cost(finest_, problem_, labels) > most) return true;
+    std::vector<double> load(problem_.devices, 0.0);
+    for (std::size_t v = 0; v < finest_.nodes; ++v)
+        load[static_cast<std::size_t>(labels[v])] += finest_.weight[v];
+    const double mean = problem_.total_weight() / static_cast<double>(problem_.devices);
+    return *std::max_element(load.begin(), load.end()) > kMostLoaded * std::min(mean, problem_.weight_limit);
 }
 
 Member CutCycles::improve(Labels labels) {

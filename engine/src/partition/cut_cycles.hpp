@@ -15,6 +15,8 @@ struct Member {
     }
 };
 
+constexpr std::size_t kLarge = 20'000;  ///< nodes from which a start or a cycle has to be cheap
+
 class CutCycles {
 public:
     CutCycles(const Problem& problem, CutGraph graph, std::uint64_t seed,
@@ -31,8 +33,8 @@ public:
     Member row(int kind);
 
     /// From segments of a row, dealt out as wholes: a few narrow places may divide a graph better than any
-    /// contiguous pieces do.
-    Member segments(int kind);
+    /// contiguous pieces do. No labels if they are hopeless beside a cost of `most`.
+    Member segments(int kind, double most);
 
     Member improve(Labels labels);
 
@@ -44,6 +46,7 @@ public:
 
 private:
     void split_anew(Member& member);
+    bool is_hopeless(const Labels& labels, double most) const;
     std::vector<std::uint32_t> some_neighbours(const Labels& labels);
 
     const Problem& problem_;

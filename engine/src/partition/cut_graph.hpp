@@ -52,6 +52,9 @@ Labels split_in_a_row(const CutGraph& graph, const Problem& problem,
 bool refine(const CutGraph& graph, const Problem& problem, Labels& labels, bool loose, Random& random,
             const std::function<bool()>& expired);
 
+/// Without the squares of `sharding_cost`.
+double edge_cost(const CutGraph& graph, const Problem& problem, const Labels& labels);
+
 double cut_cost(const CutGraph& graph, const Problem& problem, const Labels& labels);
 
 }  // namespace dse::partition

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kPopulation = 8;
 constexpr int kStartsPerPopulation = 10;
 constexpr int kSplitsPerCycle = 6, kMostLastSplits = 40;
-constexpr std::size_t kLarge = 20'000;  ///< nodes from which a cycle has one split only
+constexpr double kHopeless = 2;  ///< times the best cost, of a start in a large graph that is not refined
 
 bool keeps_sharding(const Problem& problem, const Labels& labels) {
     if (problem.objective != Objective::kShardingCost) return true;
@@ -37,6 +37,11 @@ void add(std::vector<Member>& population, Member member) {
     if (member.better_than(*worst)) *worst = std::move(member);
 }
 
+Member& best_of(std::vector<Member>& population) {
+    return *std::min_element(population.begin(), population.end(),
+                             [](const Member& a, const Member& b) { return a.better_than(b); });
+}
+
 /// One population from its own starts: `starts` partitions, then `cycles` combinations of two of them.
 void evolve(const Problem& problem, CutCycles& levels, const Effort& effort,
             const std::function<bool()>& expired, SearchResult& result) {
@@ -48,7 +53,8 @@ void evolve(const Problem& problem, CutCycles& levels, const Effort& effort,
         if (problem.nodes < kLarge && start % 2 == 0 && !expired()) add(population, levels.halves());
         Member row = levels.row(start % 4);
         if (!row.labels.empty()) add(population, std::move(row));
-        Member dealt = levels.segments(start % 4);
+        const bool choosy = problem.nodes >= kLarge && best_of(population).feasible;
+        Member dealt = levels.segments(start % 4, choosy ? kHopeless * best_of(population).cost : kInfinite);
         if (!dealt.labels.empty()) add(population, std::move(dealt));
     }
     for (int cycle = 0; cycle < effort.cycles && !expired(); ++cycle) {
@@ -61,8 +67,7 @@ void evolve(const Problem& problem, CutCycles& levels, const Effort& effort,
         levels.split_anew(child, problem.nodes < kLarge ? kSplitsPerCycle : 1);
         add(population, std::move(child));
     }
-    Member& best = *std::min_element(population.begin(), population.end(),
-                                     [](const Member& a, const Member& b) { return a.better_than(b); });
+    Member& best = best_of(population);
     levels.split_anew(best, std::min(kMostLastSplits, effort.cycles));
     for (Member& member : population) {
         if (!member.feasible || member.cost >= result.cost || !keeps_pins(problem, member.labels)) continue;

@@ -1,19 +1,22 @@
 #include <numeric>
 
+#include "partition/connections.hpp"
 #include "partition/cut_graph.hpp"
 #include "partition/gain_buckets.hpp"
-#include "partition/hubs.hpp"
 
 namespace dse::partition {
 
 namespace {
 
-constexpr int kMostPasses = 12;
-constexpr std::size_t kPatience = 250;  ///< moves of a pass without a new best
+constexpr int kMostPasses = 12;              ///< and one more for each of so many nodes,
+constexpr std::size_t kNodesPerPass = 2000;  ///< since a pass ends soon after its first moves at a loss
+constexpr std::size_t kMany = 20'000;        ///< nodes of a level that is left once a round,
+constexpr double kLittle = 1e-3;             ///< or a pass a tenth of it, saves no more of the cost
+constexpr std::size_t kPatience = 250;       ///< moves of a pass without a new best
 constexpr std::size_t kLocalPatience = 40;
-constexpr std::size_t kMostLocal = 20'000;  ///< nodes of a level that is climbed locally
 constexpr std::size_t kMostEjected = 2000;  ///< nodes of a level on which chains of moves are tried
 constexpr std::size_t kLongestChain = 6;
+constexpr double kLooseness = 0.03;
 constexpr std::size_t kFewTargets = 8;  ///< so many devices are all tried, neighbours or not
 
 struct Target {
@@ -33,10 +36,7 @@ public:
           load_(problem.devices, 0.0),
           memory_(problem.devices, 0.0),
           size_(problem.devices, 0),
-          out_(problem.devices, 0.0),
-          in_(problem.devices, 0.0),
-          is_touched_(problem.devices, 0),
-          hubs_(graph, problem.devices),
+          ties_(graph, problem.devices),
           sharding_(problem.objective == Objective::kShardingCost),
           limit_(problem.weight_limit) {
         if (loose) limit_ += *std::max_element(graph.weight.begin(), graph.weight.end()) / 2;
@@ -46,6 +46,7 @@ public:
             for (std::size_t a = 0; a < problem.devices; ++a)
                 for (std::size_t b = 0; b < problem.devices; ++b)
                     if (a != b && problem.distance(a, b) != alike_) are_alike_ = false;
+            if (sharding_ && loose) balance_ = relaxed();
         }
     }
 
@@ -54,11 +55,22 @@ public:
         const bool feasible = rebalance();
         if (problem_.devices < 2) return feasible;
         GainBuckets queue(graph_.nodes);
+        const int passes = kMostPasses + static_cast<int>(graph_.nodes / kNodesPerPass);
+        double left = graph_.nodes < kMany ? 0.0 : edge_cost(graph_, problem_, labels_);
         for (int round = 0; round < kMostPasses && !expired_(); ++round) {
-            for (int pass = 0; pass < kMostPasses && climb(queue); ++pass) {
+            double saved = 0;
+            for (int pass = 0; pass < passes; ++pass) {
+                const double now = climb(queue);
+                saved += now;
+                if (now <= 0 || (graph_.nodes >= kMany && now < kLittle / 10 * left)) break;
+                left -= now;
             }
-            const bool local = graph_.nodes <= kMostLocal && climb_locally(queue);
-            if (!local && !(feasible && has_full_devices() && eject())) break;
+            // On large levels relaxed squares are to bring a start for exact ones, no more.
+            const double local = graph_.nodes >= kMany && balance_ < 1 ? 0 : climb_locally(queue);
+            saved += local;
+            left -= local;
+            if (graph_.nodes >= kMany && saved < kLittle * left) break;
+            if (local <= 0 && !(feasible && has_full_devices() && eject())) break;
         }
         count();
         return rebalance();
@@ -76,7 +88,7 @@ private:
             memory_[a] += graph_.memory[v];
             ++size_[a];
         }
-        hubs_.count(labels_);
+        ties_.count(labels_);
     }
 
     bool fits_on(std::size_t v, std::size_t b) const {
@@ -88,64 +100,56 @@ private:
         return !fits(load_[a], limit_) || !fits(memory_[a], problem_.capacity[a]);
     }
 
-    /// Connections of v to each device, in `out_`, `in_` and `touched_`.
-    void connect(std::size_t v) {
-        for (const std::uint32_t b : touched_) {
-            out_[b] = in_[b] = 0;
-            is_touched_[b] = 0;
-        }
-        touched_.clear();
-        if (const Hub* hub = hubs_.find(static_cast<std::uint32_t>(v))) {
-            for (std::uint32_t b = 0; b < problem_.devices; ++b) {
-                if (hub->neighbours[b] == 0) continue;
-                is_touched_[b] = 1;
-                touched_.push_back(b);
-                out_[b] = hub->out[b];
-                in_[b] = hub->in[b];
-            }
-            return;
-        }
-        for (std::uint32_t k = graph_.start[v]; k < graph_.start[v + 1]; ++k) {
-            const auto b = static_cast<std::uint32_t>(labels_[graph_.neighbour[k]]);
-            if (!is_touched_[b]) {
-                is_touched_[b] = 1;
-                touched_.push_back(b);
-            }
-            out_[b] += graph_.out[k];
-            in_[b] += graph_.in[k];
-        }
+    /// Factor of the squares at which moving a node costs a few percent of what ties it: on coarse levels
+    /// squares of weights are so much larger than edges that no node would move.
+    double relaxed() const {
+        double ties = 0, squares = 0, distances = 0;
+        for (std::size_t k = 0; k < graph_.neighbour.size(); ++k) ties += graph_.out[k] + graph_.in[k];
+        for (const double weight : graph_.weight) squares += weight * weight;
+        for (std::size_t a = 0; a < problem_.devices; ++a)
+            for (std::size_t b = 0; b < problem_.devices; ++b)
+                distances += a == b ? 0.0 : problem_.distance(a, b);
+        const double pairs =
+            static_cast<double>(problem_.devices) * static_cast<double>(problem_.devices - 1);
+        return std::min(1.0, kLooseness * ties * distances / pairs / std::max(squares, 1e-300));
     }
 
-    /// What moving the node that is connected from a to b saves.
-    double gain(std::size_t v, std::size_t a, std::size_t b) const {
+    /// What moving v from a to b saves; `tie_a` and `tie_b` are what it exchanges with them.
+    double gain(std::size_t v, std::size_t a, std::size_t b, double tie_a, double tie_b) const {
         double saved = 0;
         if (are_alike_) {
-            saved = alike_ * (out_[b] + in_[b] - out_[a] - in_[a]);
+            saved = alike_ * (tie_b - tie_a);
         } else {
-            for (const std::uint32_t c : touched_)
-                saved += out_[c] * (problem_.distance(a, c) - problem_.distance(b, c)) +
-                         in_[c] * (problem_.distance(c, a) - problem_.distance(c, b));
+            for (const Connection& c : ties_.of(v))
+                saved += c.out * (problem_.distance(a, c.device) - problem_.distance(b, c.device)) +
+                         c.in * (problem_.distance(c.device, a) - problem_.distance(c.device, b));
         }
-        if (sharding_) saved += 2 * graph_.weight[v] * (load_[a] - load_[b] - graph_.weight[v]);
+        if (sharding_) saved += 2 * balance_ * graph_.weight[v] * (load_[a] - load_[b] - graph_.weight[v]);
         return saved;
+    }
+
+    double tie(std::size_t v, std::size_t device) const {
+        for (const Connection& c : ties_.of(v))
+            if (c.device == device) return c.out + c.in;
+        return 0;
     }
 
     Target best_target(std::size_t v, bool any_device) {
         Target best;
         const auto a = static_cast<std::size_t>(labels_[v]);
         if (graph_.pinned[v] >= 0 || (sharding_ && size_[a] == 1)) return best;
-        connect(v);
-        const auto consider = [&](std::size_t b) {
+        const double tie_a = tie(v, a);
+        const auto consider = [&](std::size_t b, double tie_b) {
             if (b == a || !fits_on(v, b)) return;
-            const double saved = gain(v, a, b);
+            const double saved = gain(v, a, b, tie_a, tie_b);
             if (saved > best.gain || (saved == best.gain && load_[b] < load_[at(best.device)]))
                 best = {static_cast<std::int32_t>(b), saved};
         };
+        for (const Connection& c : ties_.of(v)) consider(c.device, c.out + c.in);
         if (any_device || problem_.devices <= kFewTargets) {
-            for (std::size_t b = 0; b < problem_.devices; ++b) consider(b);
-        } else {
-            for (const std::uint32_t b : touched_) consider(b);
-            if (sharding_) consider(lightest_);
+            for (std::size_t b = 0; b < problem_.devices; ++b) consider(b, tie(v, b));
+        } else if (sharding_) {
+            consider(lightest_, tie(v, lightest_));
         }
         return best;
     }
@@ -159,13 +163,12 @@ private:
         --size_[a];
         ++size_[b];
         labels_[v] = static_cast<std::int32_t>(b);
-        hubs_.moved(static_cast<std::uint32_t>(v), a, b);
+        ties_.moved(v, a, b);
     }
 
     bool is_boundary(std::size_t v) const {
-        for (std::uint32_t k = graph_.start[v]; k < graph_.start[v + 1]; ++k)
-            if (labels_[graph_.neighbour[k]] != labels_[v]) return true;
-        return false;
+        const std::span<const Connection> ties = ties_.of(v);
+        return ties.size() > 1 || (ties.size() == 1 && ties[0].device != at(labels_[v]));
     }
 
     /// Every device has a node under `sharding_cost`: the largest piece gives its lightest one.
@@ -216,14 +219,15 @@ private:
         lightest_ = static_cast<std::size_t>(std::min_element(load_.begin(), load_.end()) - load_.begin());
     }
 
-    bool climb(GainBuckets& queue) {
+    double climb(GainBuckets& queue) {
         find_lightest();
         std::vector<std::pair<std::uint32_t, double>> first;
         double largest = 0;
         for (std::uint32_t v = 0; v < graph_.nodes; ++v) {
-            if (!sharding_ && !is_boundary(v)) continue;
+            const bool inside = !is_boundary(v);
+            if (inside && !sharding_) continue;
             const Target target = best_target(v, false);
-            if (target.device < 0) continue;
+            if (target.device < 0 || (inside && target.gain <= 0)) continue;
             first.emplace_back(v, target.gain);
             largest = std::max(largest, std::abs(target.gain));
         }
@@ -231,11 +235,11 @@ private:
         queue.reset(largest);
         for (const auto& [v, saved] : first) queue.put(static_cast<std::int32_t>(v), saved);
         locked_.assign(graph_.nodes, 0);
-        return follow(queue, kPatience) > 0;
+        return follow(queue, kPatience);
     }
 
     /// The same from one node of the boundary at a time, which finds what a pass over all of it walks past.
-    bool climb_locally(GainBuckets& queue) {
+    double climb_locally(GainBuckets& queue) {
         std::vector<std::uint32_t> boundary;
         double largest = 0;
         for (std::uint32_t v = 0; v < graph_.nodes; ++v) {
@@ -258,7 +262,7 @@ private:
             saved += follow(queue, kLocalPatience);
             queue.clear();
         }
-        return saved > 0;
+        return saved;
     }
 
     bool has_full_devices() const { return limit_ < kInfinite && graph_.nodes <= kMostEjected; }
@@ -361,11 +365,10 @@ private:
     const std::function<bool()>& expired_;
     std::vector<double> load_, memory_;
     std::vector<std::size_t> size_;
-    std::vector<double> out_, in_;
-    std::vector<char> is_touched_, locked_;
-    std::vector<std::uint32_t> touched_;
-    Hubs hubs_;
+    std::vector<char> locked_;
+    Connections ties_;
     bool sharding_, are_alike_ = true;
+    double balance_ = 1;  ///< factor of the squares of `sharding_cost`
     double alike_ = 0, limit_;
     double beyond_ = 0;  ///< by how much a load may pass its limit for the time being
     std::size_t lightest_ = 0;
@@ -378,18 +381,24 @@ bool refine(const CutGraph& graph, const Problem& problem, Labels& labels, bool 
     return Refinement(graph, problem, labels, loose, random, expired).run();
 }
 
-double cut_cost(const CutGraph& graph, const Problem& problem, const Labels& labels) {
+double edge_cost(const CutGraph& graph, const Problem& problem, const Labels& labels) {
     double total = 0;
-    std::vector<double> load(problem.devices, 0.0);
     for (std::size_t v = 0; v < graph.nodes; ++v) {
         const auto a = static_cast<std::size_t>(labels[v]);
-        load[a] += graph.weight[v];
         for (std::uint32_t k = graph.start[v]; k < graph.start[v + 1]; ++k) {
             const auto b = static_cast<std::size_t>(labels[graph.neighbour[k]]);
             if (a != b) total += graph.out[k] * problem.distance(a, b);
         }
     }
+    return total;
+}
+
+double cut_cost(const CutGraph& graph, const Problem& problem, const Labels& labels) {
+    double total = edge_cost(graph, problem, labels);
     if (problem.objective != Objective::kShardingCost) return total;
+    std::vector<double> load(problem.devices, 0.0);
+    for (std::size_t v = 0; v < graph.nodes; ++v)
+        load[static_cast<std::size_t>(labels[v])] += graph.weight[v];
     const double mean = std::accumulate(load.begin(), load.end(), 0.0) / static_cast<double>(problem.devices);
     for (const double weight : load) total += (weight - mean) * (weight - mean);
     return total;
