@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -47,12 +48,21 @@ class Schedule:
         import numpy as np
 
         marks = np.broadcast_to(np.asarray(reduce, dtype=np.bool_), np.shape(link))
-        return _UnsortedSchedule(problem, (link, chunk, start_ps, marks))
+        return _UnsortedSchedule(problem, len(link), lambda: (link, chunk, start_ps, marks))
 
     @classmethod
     def found(cls, problem: Problem, found: FoundSends) -> Schedule:
-        """Return the schedule of what a search has found, whose columns are only made when asked for."""
-        return _FoundSchedule(problem, found)
+        """Return the schedule of what the engine has found: few bytes a send until a column is asked for."""
+
+        def sends() -> Sends:
+            import numpy as np
+
+            link, chunk, start_ps = found.take_columns()
+            return link, chunk, start_ps, np.broadcast_to(np.bool_(False), np.shape(link))
+
+        schedule = _UnsortedSchedule(problem, len(found), sends)
+        object.__setattr__(schedule, "time_ps", found.time_ps)
+        return schedule
 
     def __len__(self) -> int:
         """How many sends there are."""
@@ -96,20 +106,23 @@ class Schedule:
 
 
 class _UnsortedSchedule(Schedule):
-    """A schedule whose columns are only sorted when one is first asked for: many are only weighed by time."""
+    """A schedule whose columns are made and sorted when one is first asked for: many are only weighed."""
 
-    def __init__(self, problem: Problem, sends: Sends) -> None:
+    def __init__(self, problem: Problem, size: int, make: Callable[[], Sends]) -> None:
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "sends", sends)
+        object.__setattr__(self, "_size", size)
+        object.__setattr__(self, "_make", make)
 
     @cached_property
     def sends(self) -> Sends:
-        """All columns, in any order; who has none at first overrides it."""
-        raise NotImplementedError
+        """All columns, in any order."""
+        make: Callable[[], Sends] = self.__dict__.pop("_make")
+        return make()
 
     def __len__(self) -> int:
         """How many sends there are."""
-        return len(self.sends[0])
+        size: int = self.__dict__["_size"]
+        return size
 
     @cached_property
     def time_ps(self) -> int:
@@ -144,30 +157,6 @@ class _UnsortedSchedule(Schedule):
     def reduce(self) -> NDArray[np.bool_]:
         """Whether each send adds to what the receiver has."""
         return self._sorted[3]
-
-
-class _FoundSchedule(_UnsortedSchedule):
-    """A schedule as the engine found it, in a few bytes a send until a column is asked for."""
-
-    def __init__(self, problem: Problem, found: FoundSends) -> None:
-        object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "time_ps", found.time_ps)
-        object.__setattr__(self, "_size", len(found))
-        object.__setattr__(self, "_found", found)
-
-    def __len__(self) -> int:
-        """How many sends there are."""
-        size: int = self.__dict__["_size"]
-        return size
-
-    @cached_property
-    def sends(self) -> Sends:
-        """All columns, in any order."""
-        import numpy as np
-
-        found: FoundSends = self.__dict__.pop("_found")
-        link, chunk, start_ps = found.take_columns()
-        return link, chunk, start_ps, np.broadcast_to(np.bool_(False), np.shape(link))
 
 
 def last_arrival_ps(problem: Problem, link: NDArray[np.int32], start_ps: NDArray[np.int64]) -> int:
