@@ -116,8 +116,10 @@ class _UnsortedSchedule(Schedule):
     @cached_property
     def sends(self) -> Sends:
         """All columns, in any order."""
-        make: Callable[[], Sends] = self.__dict__.pop("_make")
-        return make()
+        make: Callable[[], Sends] = self.__dict__["_make"]
+        made = make()
+        self.__dict__.pop("_make", None)  # what it holds is not kept
+        return made
 
     def __len__(self) -> int:
         """How many sends there are."""

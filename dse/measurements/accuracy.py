@@ -17,7 +17,7 @@ class SourceErrors:
     `mape_pct`, `median_pct`, `p90_pct` (linear between ranks) and `max_pct` are of the absolute error of the
     step time, `bias_pct` is the mean error with its sign: above 0, predictions are too slow. `parts_pct` are
     the mean shares of the predicted step. `left_out_mape_pct` is the mean absolute error with constants
-    that were fitted without this source.
+    that were fitted without the folds of its rows (`dse.measurements.folds`).
     """
 
     source: str
@@ -59,7 +59,7 @@ def accuracy(
 ) -> Accuracy:
     """Return the errors of compared rows, by the columns `by` too.
 
-    `left_out_mape_pct` are the errors of a cross-validation by source.
+    `left_out_mape_pct` are the errors of a cross-validation, by source.
     """
     left_out = left_out_mape_pct or {}
     sources = [errors(name, rows, left_out.get(name)) for name, rows in parted(compared, ["source"]).items()]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
 import io
 import json
+import lzma
 import os
+import stat
+import sys
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -28,7 +31,7 @@ MOST_BYTES = 1 << 30
 
 _SUFFIX = ".schedules"
 _DIGEST_BYTES = 32
-_COLUMNS = ("link", "chunk", "start_ps", "reduce")
+_COLUMNS = {"link": "int32", "chunk": "int32", "start_ps": "int64", "reduce": "bool"}
 # What makes schedules: in the package, and the modules of the engine.
 _SOURCES = (
     "collectives",
@@ -38,7 +41,10 @@ _SOURCES = (
     "solvers.py",
 )
 _ENGINES = ("dse._engine", "dse._solvers")
-_DAMAGED = (ValueError, KeyError, IndexError, TypeError, EOFError, zipfile.BadZipFile, OSError, InputError)
+_DAMAGED = (
+    *(ValueError, KeyError, IndexError, TypeError, OverflowError, EOFError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, InputError),
+)
 
 
 class Solved(NamedTuple):
@@ -70,10 +76,15 @@ def key_of(inputs: object) -> str:
 
 @cache
 def code_digest() -> str:
-    """A hash of all code that makes schedules, so that a changed search never meets older ones."""
+    """A hash of all code that makes schedules, so that a changed search never meets older ones.
+
+    Raises:
+        InputError: the solvers are not built.
+    """
     import numpy as np
 
     import dse
+    import dse.solvers
     from dse import _engine
 
     package = Path(dse.__file__).parent
@@ -83,17 +94,14 @@ def code_digest() -> str:
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             text.update(f"\n{path.relative_to(package)}\n".encode() + path.read_bytes())
     for name in _ENGINES:
-        module = importlib.util.find_spec(name)
-        assert module is not None
-        assert module.origin is not None
-        text.update(Path(module.origin).read_bytes())
+        text.update(Path(str(sys.modules[name].__file__)).read_bytes())
     return text.hexdigest()
 
 
 def read(key: str, problem_of: Callable[[int, int], Problem]) -> list[Solved] | None:
     """Return what is kept under a key; None: nothing, or what is damaged or no valid schedule.
 
-    `problem_of` makes the problem of a number of chunks an NPU and a chunk's bytes.
+    `problem_of` makes the problem of a number of chunks an NPU and a chunk's bytes, or raises ValueError.
     """
     place = folder()
     if place is None:
@@ -102,6 +110,8 @@ def read(key: str, problem_of: Callable[[int, int], Problem]) -> list[Solved] | 
     try:
         found = list(_unpacked(key, read_bytes(path, MOST_BYTES), problem_of))
     except _DAMAGED:
+        return None
+    if not found:
         return None
     with contextlib.suppress(OSError):
         os.utime(path)  # so that it goes last
@@ -157,8 +167,10 @@ def _unpacked(key: str, data: bytes, problem_of: Callable[[int, int], Problem]) 
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         for number, (chunks, chunk_bytes, bound_ps) in enumerate(arrays["about"].tolist()):
             columns = [arrays[f"{name}_{number}"] for name in _COLUMNS]
+            if [str(column.dtype) for column in columns] != list(_COLUMNS.values()):
+                raise ValueError("its columns are of other types")
             schedule = Schedule(problem_of(chunks, chunk_bytes), *columns)
-            if not check(schedule, most=1).is_valid or schedule.time_ps < bound_ps:
+            if not check(schedule, most=1).is_valid or not 0 <= bound_ps <= schedule.time_ps:
                 raise ValueError("a schedule does not solve its problem")
             yield Solved(schedule, bound_ps)
 
@@ -168,15 +180,17 @@ def _digest(key: str, content: bytes) -> bytes:
 
 
 def _make_room(place: Path) -> None:
-    """Remove what was used least lately, until the folder takes no more than it may."""
+    """Remove what was used least lately of the schedules, until they take no more than they may."""
     files = []
-    for entry in os.scandir(place):
-        with contextlib.suppress(FileNotFoundError):  # another process makes room too
-            status = entry.stat()
-            files.append((status.st_mtime_ns, status.st_size, entry.path))
+    for path in place.glob(f"*{_SUFFIX}"):
+        with contextlib.suppress(OSError):  # another process makes room too
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode):
+                files.append((status.st_mtime_ns, status.st_size, path))
     taken = sum(size for _, size, _ in files)
     for _, size, path in sorted(files):
         if taken <= MOST_BYTES:
             break
-        Path(path).unlink(missing_ok=True)
-        taken -= size
+        with contextlib.suppress(OSError):
+            path.unlink()
+            taken -= size

@@ -99,6 +99,8 @@ def _kept_or_made(collective: str, graph: LinkGraph, synthesizer: str | None) ->
         return _solved(collective, graph, synthesizer)
 
     def problem(chunks: int, chunk_bytes: int) -> Problem:
+        if chunks not in _CHUNKS or chunk_bytes not in _CHUNK_BYTES:
+            raise ValueError(f"{chunks} chunks of {chunk_bytes} bytes are not made here")
         return _problem(collective, graph, chunks, chunk_bytes)
 
     key = kept_schedules.key_of(

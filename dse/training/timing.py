@@ -19,7 +19,7 @@ class Rates:
     """What kernels reach, in operations and bytes per second.
 
     `launch_s` is what a kernel takes on the device at least, `floor_s` what its launch takes the CPU.
-    `waits` says whether the CPU launches nothing while ranks meet, as it does where collectives overlap.
+    `waits` says that the CPU launches nothing while ranks meet; where collectives overlap it goes on.
     """
 
     products: dict[int, float]

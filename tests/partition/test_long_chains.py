@@ -71,3 +71,12 @@ def test_a_chain_of_ten_thousand_nodes_is_solved_on_512_devices(per_byte: float)
         )
         assert unhindered.optimal
         assert unhindered.cost < answer.cost
+
+
+def test_a_chain_for_which_there_is_no_time_still_gets_an_answer() -> None:
+    """What keeps the limits is found at once, and none of the searches goes on behind it."""
+    problem = _chain(random.Random(2), 10_000, 512, 10.0)
+    answer = partitioner_named("exact").partition(problem, Limits(time_limit_s=1e-9))
+    assert answer.bound is not None
+    assert not answer.optimal
+    assert answer.bound < check(problem, answer) == answer.cost

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from commands import TINY, run_ok
 
+from dse.collectives.schedule import Schedule
 from dse.networks import LinkGraph
 from dse.networks.named import named_network
 from dse.simulators import kept_schedules, made_schedules
@@ -203,6 +204,43 @@ def test_what_was_used_least_lately_goes_first(kept: Path, monkeypatch: pytest.M
 
     assert not second.exists()
     assert sum(path.stat().st_size for path in kept.iterdir()) <= size + 1000
+
+
+def test_what_others_have_in_the_folder_stays(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (kept / "old.schedules").mkdir(parents=True)
+    (kept / "thesis.txt").write_text("years of work")
+    for path in kept.iterdir():
+        os.utime(path, (1, 1))
+    monkeypatch.setattr(kept_schedules, "MOST_BYTES", 20_000)
+    remade("all_gather")
+    remade("reduce_scatter")
+
+    files_of_ours = [path for path in kept.glob("*.schedules") if path.is_file()]
+    assert (kept / "thesis.txt").read_text() == "years of work"
+    assert (kept / "old.schedules").is_dir()
+    assert sum(path.stat().st_size for path in files_of_ours) <= 20_000
+
+
+def test_columns_of_other_types_and_no_schedules_at_all_are_not_used(kept: Path) -> None:
+    """Only who can write the folder makes such a file, whose checksum is right."""
+    solved = made_schedules._solved("all_gather", grid(), None)
+
+    def problem_of(chunks: int, chunk_bytes: int) -> object:
+        return made_schedules._problem("all_gather", grid(), chunks, chunk_bytes)
+
+    def complex_starts(one: kept_schedules.Solved) -> kept_schedules.Solved:
+        made = one.schedule
+        starts = made.start_ps.astype(complex)
+        changed = Schedule(made.problem, made.link, made.chunk, starts, made.reduce)  # type: ignore[arg-type]
+        return kept_schedules.Solved(changed, one.bound_ps)
+
+    kept_schedules.write("complex", list(map(complex_starts, solved)))
+    kept_schedules.write("below", [kept_schedules.Solved(one.schedule, -5) for one in solved])
+    kept_schedules.write("empty", [])
+
+    assert {path.stem for path in kept.iterdir()} == {"complex", "below", "empty"}
+    for key in ("complex", "below", "empty"):
+        assert kept_schedules.read(key, problem_of) is None  # type: ignore[arg-type]
 
 
 def test_reading_makes_a_file_the_latest(kept: Path) -> None:

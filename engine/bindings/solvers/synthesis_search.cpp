@@ -4,7 +4,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
@@ -69,7 +71,12 @@ std::pair<SendColumns, std::uint32_t> to_python(Found found) {
 struct FoundSends {
     Columns sends;
 
-    SendColumns take_columns() { return to_python({std::move(sends), 0}).first; }
+    SendColumns take_columns() {
+        if (std::exchange(is_taken, true)) throw std::logic_error("the columns were taken before");
+        return to_python({std::move(sends), 0}).first;
+    }
+
+    bool is_taken = false;
 };
 
 /// Checked in Python: links and chunks are those of the problem.
@@ -117,7 +124,7 @@ void bind_synthesis_search(nb::module_& m) {
                                [&](const Effort& effort, const dse::Checkpoint& checkpoint) {
                                    return search_restarts(problem, variants_of(variants), effort, checkpoint);
                                });
-            return std::pair(FoundSends{std::move(found.sends)}, found.trials);
+            return std::pair(FoundSends{.sends = std::move(found.sends)}, found.trials);
         },
         "problem"_a, "variants"_a, "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none(),
         "report"_a.none());

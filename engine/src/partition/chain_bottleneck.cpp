@@ -52,16 +52,16 @@ double most(const Problem& problem, const Chain& chain) {
 /// Steps up from the bound, ever faster, to a cost that a quick search reaches, and comes back by halves.
 /// What it finds spares the whole search the costs far above the least, where most can be reached.
 void begin_quickly(const Problem& problem, const Chain& chain, Probe& probe, double end,
-                   ChainResult& result) {
+                   const std::function<bool()>& expired, ChainResult& result) {
     double low = std::max(result.bound, end * 1e-9);
-    for (double step = kFirstStep; result.labels.empty() && low < end; step *= 2) {
+    for (double step = kFirstStep; result.labels.empty() && low < end && !expired(); step *= 2) {
         low = std::min(end, low * (1 + step));
-        if (const auto pieces = probe.quickly_within(low)) keep(problem, chain, *pieces, result);
+        if (const auto pieces = probe.quickly_within(low, expired)) keep(problem, chain, *pieces, result);
     }
     low = result.bound;
-    while (!result.labels.empty() && result.cost - low > kFirstStep * low) {
+    while (!result.labels.empty() && result.cost - low > kFirstStep * low && !expired()) {
         const double middle = low + (result.cost - low) / 2;
-        const auto pieces = probe.quickly_within(middle);
+        const auto pieces = probe.quickly_within(middle, expired);
         if (!pieces || !keep(problem, chain, *pieces, result)) low = middle;
     }
 }
@@ -92,7 +92,7 @@ ChainResult chain_bottleneck(const Problem& problem, double upper, const std::fu
     double next = result.bound;
     const double end = std::min(upper, most(problem, chain));
     if (most_probes == SIZE_MAX && !problem.free_order) {
-        begin_quickly(problem, chain, *probe, end, result);
+        begin_quickly(problem, chain, *probe, end, expired, result);
         if (!result.labels.empty())
             if (const auto pieces = probe->within(result.cost * (1 + kTight), expired))
                 keep(problem, chain, *pieces, result);
@@ -127,7 +127,7 @@ ChainResult chain_bottleneck(const Problem& problem, double upper, const std::fu
         next = result.bound + gap / 2;
     }
     if (result.labels.empty() && !problem.free_order) {
-        const auto any = probe->within(end * (1 + kTight), [] { return false; });
+        const auto any = probe->anyhow_within(end * (1 + kTight));
         if (any) keep(problem, chain, *any, result);
     }
     return result;

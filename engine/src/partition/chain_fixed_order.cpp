@@ -23,15 +23,20 @@ public:
     }
 
     std::optional<Pieces> within(double cost, const std::function<bool()>& expired) override {
-        const std::optional<std::size_t> last = run(cost, expired, SIZE_MAX);
+        const std::optional<std::size_t> last = run(cost, expired, SIZE_MAX, only_last_);
         if (!last) return std::nullopt;
         Pieces pieces = trace(*last, cost);
         if (!only_last_) find_useful(cost);
         return pieces;
     }
 
-    std::optional<Pieces> quickly_within(double cost) override {
-        const std::optional<std::size_t> last = run(cost, [] { return false; }, kFew);
+    std::optional<Pieces> quickly_within(double cost, const std::function<bool()>& expired) override {
+        const std::optional<std::size_t> last = run(cost, expired, kFew, true);
+        return last ? std::optional(trace(*last, cost)) : std::nullopt;
+    }
+
+    std::optional<Pieces> anyhow_within(double cost) override {
+        const std::optional<std::size_t> last = run(cost, [] { return false; }, SIZE_MAX, true);
         return last ? std::optional(trace(*last, cost)) : std::nullopt;
     }
 
@@ -40,9 +45,10 @@ private:
 
     static constexpr std::size_t kFew = 16;  ///< ends of a device's piece that a quick search goes on from
 
-    /// Fills `reached_`, and returns the first device that can end the chain. Of what each can reach, the
-    /// furthest `most` positions count.
-    std::optional<std::size_t> run(double cost, const std::function<bool()>& expired, std::size_t most) {
+    /// Fills `reached_`, no further than that if it `stops`, and returns the first device that can end the
+    /// chain. Of what each can reach, the furthest `most` positions count.
+    std::optional<std::size_t> run(double cost, const std::function<bool()>& expired, std::size_t most,
+                                   bool stops) {
         reached_.assign(problem_.devices, {});
         set_work(cost);
         std::optional<std::size_t> done;  // the first device that can end the chain
@@ -56,7 +62,7 @@ private:
             if (reached_[k].size() > most)
                 reached_[k].erase(reached_[k].begin(), reached_[k].end() - static_cast<std::ptrdiff_t>(most));
             if (!done && !reached_[k].empty() && reached_[k].back() == chain_.size()) done = k;
-            if (done && (only_last_ || most < SIZE_MAX)) break;
+            if (done && stops) break;
             add(sources, k);
         }
         return done;

@@ -22,7 +22,13 @@ public:
     /// Nothing says nothing once `expired`.
     virtual std::optional<Pieces> within(double cost, const std::function<bool()>& expired) = 0;
     /// The same by a search that is quick, and may find nothing where there is something.
-    virtual std::optional<Pieces> quickly_within(double) { return std::nullopt; }
+    virtual std::optional<Pieces> quickly_within(double, const std::function<bool()>&) {
+        return std::nullopt;
+    }
+    /// The same however long it takes, for once.
+    virtual std::optional<Pieces> anyhow_within(double cost) {
+        return within(cost, [] { return false; });
+    }
 };
 
 /// Devices in their own order; some may stay empty.
