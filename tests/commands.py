@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -38,6 +39,14 @@ RING16 = (
     "system.memory_bandwidth_gbps=1600",
 )
 _PREFIX = "[2025-04-01 12:00:00.000] "
+
+
+class ClosedOutput(io.StringIO):
+    """Standard output whose reader has gone, as behind `| head`."""
+
+    def write(self, text: str, /) -> int:
+        """Refuse, as a pipe without a reader does."""
+        raise BrokenPipeError(text)
 
 
 class Done(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from commands import ClosedOutput
 
 from dse.errors import InputError
 from dse.partition.__main__ import main
@@ -232,11 +233,7 @@ def test_memory_that_does_not_suffice_names_device_need_and_capacity(tmp_path: P
 def test_who_stops_reading_still_gets_the_folder(
     chain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Closed(io.StringIO):
-        def write(self, text: str, /) -> int:
-            raise BrokenPipeError(text)
-
-    monkeypatch.setattr("sys.stdout", Closed())
+    monkeypatch.setattr("sys.stdout", ClosedOutput())
     with pytest.raises(BrokenPipeError):
         main([f"graph={chain}", "devices=2", "-o", str(tmp_path / "answer")])
     assert json.loads((tmp_path / "answer" / "partition.json").read_text())["optimal"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import re
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import ClosedOutput
 from plan_command import FIRST, Run, keys, refused
 
 from dse.plan.__main__ import main
@@ -233,11 +233,7 @@ def test_bytes_depend_on_no_hash_seed_or_file_order(inputs: Path, tmp_path: Path
 def test_who_stops_reading_still_gets_the_plan(
     inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Closed(io.StringIO):
-        def write(self, text: str, /) -> int:
-            raise BrokenPipeError(text)
-
-    monkeypatch.setattr("sys.stdout", Closed())
+    monkeypatch.setattr("sys.stdout", ClosedOutput())
     with pytest.raises(BrokenPipeError):
         main([*keys(inputs), "-o", str(tmp_path / "plan.json")])
     assert json.loads((tmp_path / "plan.json").read_text())["best"]
