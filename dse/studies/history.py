@@ -116,7 +116,7 @@ def _plans(store: StudyStore[Any]) -> list[Path]:
 
 
 def _by_time(paths: Iterable[Path]) -> list[Path]:
-    """By the time in their names, to the second; within one by when they were written."""
+    """By the time in their names; those of one time by when they were written."""
     dated = []
     for path in paths:
         with contextlib.suppress(OSError):

@@ -18,9 +18,12 @@ PACKAGES = ("dse", "hydra-core", "numpy", "omegaconf", "optuna", "pandas", "pyar
 
 
 def sweep_name(now: datetime.datetime | None = None) -> str:
-    """Return a unique name that sorts by time, such as 20261121T143000Z-1f0c33ab."""
+    """Return a unique name that sorts by time, such as 20261121T143000.254817Z-1f0c33ab.
+
+    To the microsecond: of two sweeps in one second the later one has the later name.
+    """
     now = now or datetime.datetime.now(datetime.timezone.utc)
-    return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    return f"{now:%Y%m%dT%H%M%S.%fZ}-{secrets.token_hex(4)}"
 
 
 def provenance(command: Sequence[str], configuration: str, points: Mapping[str, int | None]) -> str:
