@@ -28,7 +28,8 @@ class Tier:
     `npus` NPUs are joined by this tier and those below it. `bandwidth_gbps` is what one NPU can send into it,
     in 10^9 bytes per second and direction (NICs that NPUs share are divided among them, a tier with
     oversubscription is slower by that factor). `latency_us` is that of one message. `in_switch_efficiency`
-    is the share of the bandwidth at which its switches sum what NPUs send; None: they do not.
+    is the share of the bandwidth at which its switches sum what NPUs send; None: they do not. `npus_per_nic`
+    NPUs next to each other share a NIC into it.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Tier:
     bandwidth_gbps: float
     latency_us: float
     in_switch_efficiency: float | None = None
+    npus_per_nic: int = 1
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,7 @@ def cluster(
     total = nodes * npus_per_node
     found: list[Tier] = []
     bandwidth_gbps: float | None = None
+    npus_per_nic = 1
     for index, spec in enumerate(tiers):
         is_last = index == len(tiers) - 1
         joined = spec.npus or (total if is_last and index else npus_per_node if not index else None)
@@ -167,8 +170,11 @@ def cluster(
             )
         if found and found[-1].npus >= total:
             break
+        if spec.nics_per_node is not None:
+            npus_per_nic = max(1, npus_per_node // spec.nics_per_node)
+        share = spec.in_switch_efficiency
         found.append(
-            Tier(spec.name, min(joined, total), bandwidth_gbps, spec.latency_us, spec.in_switch_efficiency)
+            Tier(spec.name, min(joined, total), bandwidth_gbps, spec.latency_us, share, npus_per_nic)
         )
     if found[-1].npus < total:
         raise InputError(

@@ -143,13 +143,30 @@ def ring_bandwidth_gbps(group: Group, cluster: Cluster) -> float:
     What the NPUs of a unit can send into a tier is divided among those that do (`Span.senders`): a group with
     all 8 NPUs of a node has their 8 NICs, 8 groups with one NPU each have one. Infinite for groups of one.
     """
-    slowest = math.inf
+    return min(ring_rates_gbps(group, cluster))
+
+
+def ring_rates_gbps(group: Group, cluster: Cluster) -> tuple[float, ...]:
+    """The same on the links of each tier; infinite where a tier has nothing to do."""
+    rates = []
     below = 1
     for tier, part in zip(cluster.tiers, span(group, cluster), strict=True):
-        if part.senders:
-            slowest = min(slowest, below * tier.bandwidth_gbps / part.senders)
+        rates.append(below * tier.bandwidth_gbps / part.senders if part.senders else math.inf)
         below = tier.npus
-    return slowest
+    return tuple(rates)
+
+
+def leaves_by_far_nic(group: Group, cluster: Cluster) -> bool:
+    """Whether rings through a group leave nodes by a NIC that is not next to the NPU that sends.
+
+    A ring enters and leaves a node by one NIC. Where NPUs share NICs, that takes two members next to the NIC,
+    or a single member in the node, which receives and sends; else what leaves passes the CPUs of the node.
+    """
+    sharing = cluster.tiers[1].npus_per_nic if len(cluster.tiers) > 1 else 1
+    if sharing == 1:
+        return False
+    at_nic, in_node = _spans(group, (sharing, cluster.npus_per_node))
+    return at_nic.members == 1 < in_node.members
 
 
 def _grid(axes: list[tuple[str, int]], ranks: int) -> dict[str, Group]:

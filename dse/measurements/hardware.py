@@ -67,9 +67,23 @@ def cluster_of(row: MeasuredRow, assumed: list[str]) -> Cluster:
                 stated or between.bandwidth_gbps,
                 between.latency_us,
                 between.in_switch_efficiency,
+                npus_per_nic_of(row.hardware, sharing) or between.npus_per_nic,
             )
         )
     return Cluster(row.hardware or chip.name, chip, tuple(tiers))
+
+
+def npus_per_nic_of(hardware: str, npus_per_node: int) -> int | None:
+    """How many NPUs share a NIC as a description says it, or None.
+
+    >>> npus_per_nic_of("512-GPU cluster, 4x HDR = 800 Gb/s a node", 8)
+    2
+    >>> npus_per_nic_of("Selene DGX A100 80GB, 8x200Gb/s HDR", 8)
+    1
+    >>> npus_per_nic_of("8x B200, 400 Gb/s a GPU", 8)
+    """
+    found = re.search(r"(\d+)\s*x\s*(?:[EHNX]DR|\d+(?:\.\d+)?\s*Gb)", hardware)
+    return max(1, npus_per_node // int(found[1])) if found and int(found[1]) else None
 
 
 def nic_gbps_of(hardware: str, npus_per_node: int) -> float | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dse.accelerators.cluster import Cluster
-from dse.accelerators.placement import Group, ring_bandwidth_gbps, span
-from dse.training.legs import BETWEEN_NODES, Leg, legs_of
+from dse.accelerators.placement import Group, leaves_by_far_nic, ring_rates_gbps, span
+from dse.training.legs import BETWEEN_NODES, THROUGH_CPUS, Leg, legs_of
 
 FIXED_S = 22e-6
 """Launch and synchronisation of a collective of any size: 22 to 25 us measured on A100 and B200 NVLink."""
@@ -44,9 +44,10 @@ class Links:
         spans = span(group, cluster)
         first = cluster.tiers[0]
         inner = first.bandwidth_gbps * 1e9 * reached
-        bandwidth = ring_bandwidth_gbps(group, cluster) * 1e9
-        crosses = any(part.senders for part in spans[1:])
-        bandwidth = min(inner, bandwidth * BETWEEN_NODES) if crosses else inner
+        between = [rate * 1e9 for rate in ring_rates_gbps(group, cluster)[1:] if rate < math.inf]
+        bandwidth = min([inner, *(rate * BETWEEN_NODES for rate in between)])
+        if between and leaves_by_far_nic(group, cluster):
+            bandwidth = min(bandwidth, between[0] * THROUGH_CPUS)
         used = [tier for tier, part in zip(cluster.tiers, spans, strict=True) if part.senders]
         latency = max([tier.latency_us for tier in used], default=0.0)
         # Of a rank's bytes those for its node pass NVLink; those that leave a unit, the rank's own NIC.

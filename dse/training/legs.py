@@ -12,6 +12,9 @@ from dse.strategies.divisibility import InfeasibleStrategy
 BETWEEN_NODES = 0.92
 """Of the line rate of NICs: InfiniBand and RoCE with GPUDirect."""
 
+THROUGH_CPUS = 1 / 3
+"""Of the same from an NPU that is not next to the NIC: 1 of 3 GB/s seen (github.com/NVIDIA/nccl, thread 687)."""
+
 
 @dataclass(frozen=True)
 class Leg:

@@ -51,12 +51,7 @@ class Timer:
         framework, accelerator = self.local.framework, self.cluster.accelerator
         has_8bit = "fp8" in accelerator.peak_tflops
         factor = framework.attention_factor_8bit if has_8bit else framework.attention_factor
-        return Rates.of(
-            accelerator,
-            launch_us=framework.launch_us,
-            attention_factor=factor,
-            waits=not self.local.plan.overlap_tp,
-        )
+        return Rates.of(accelerator, launch_us=framework.launch_us, attention_factor=factor)
 
     def links(self, axis: str) -> Links:
         """The links of the groups of an axis."""
