@@ -18,13 +18,15 @@ SPINE = TierSpec("spine", 8, oversubscription=4)
 def test_nics_are_shared_and_oversubscription_divides() -> None:
     assert cluster("c", H100, 32, 8, [NVLINK, NICS, SPINE]).tiers == (
         Tier("NVLink", 8, 450, 2),
-        Tier("leaf", 64, 25, 5),  # 4 x 400 Gb/s among 8
-        Tier("spine", 256, 6.25, 8),
+        Tier("leaf", 64, 25, 5, npus_per_nic=2),  # 4 x 400 Gb/s among 8
+        Tier("spine", 256, 6.25, 8, npus_per_nic=2),
     )
 
 
 def test_fewer_npus_of_a_node_have_more_of_its_nics() -> None:
-    assert cluster("c", H100, 16, 4, [NVLINK, NICS]).tiers[1].bandwidth_gbps == 50
+    leaf = cluster("c", H100, 16, 4, [NVLINK, NICS]).tiers[1]
+    assert (leaf.bandwidth_gbps, leaf.npus_per_nic) == (50, 1)
+    assert cluster("c", H100, 16, 2, [NVLINK, NICS]).tiers[1].npus_per_nic == 1
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from dse.accelerators.accelerator import Accelerator, Efficiency
 from dse.accelerators.cluster import Cluster, Tier
-from dse.accelerators.placement import Group, Span, placement, ring_bandwidth_gbps, span
+from dse.accelerators.placement import Group, Span, leaves_by_far_nic, placement, ring_bandwidth_gbps, span
 from dse.errors import InputError
 
 NPU = Accelerator("npu", {"bf16": 100.0}, 80 * 10**9, 2000.0, Efficiency(1, 1, 1, 1, 1, 0))
@@ -152,6 +153,30 @@ def test_a_spanning_group_shares_the_nics_of_a_node_with_the_other_groups() -> N
     assert ring_bandwidth_gbps(groups["dp"], cluster) == 8 * 50.0 / 4  # 4 groups share 8 NICs
     assert ring_bandwidth_gbps(groups["ep"], cluster) == 50.0  # 8 groups share 8 NICs
     assert ring_bandwidth_gbps(groups["pp"], cluster) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("degrees", "axis", "leaves_far"),
+    [
+        ({"dp": 32}, "dp", False),  # NPUs 0 and 1 are next to a NIC: in through one, out through the other
+        ({"tp": 2, "dp": 16}, "dp", True),  # 0, 2, 4, 6: no two of them are
+        ({"tp": 4, "dp": 8}, "dp", True),  # 0 and 4
+        ({"tp": 8, "dp": 4}, "dp", False),  # a single NPU of a node receives and sends
+        ({"tp": 4, "dp": 8}, "tp", False),
+        ({"tp": 4, "cp": 2, "dp": 4}, "dp_cp", True),
+        ({"cp": 2, "tp": 2, "dp": 8}, "dp_cp", True),
+        ({"tp": 2, "pp": 2, "dp": 8}, "pp", False),
+    ],
+)
+def test_rings_leave_by_a_far_nic_where_no_two_members_are_next_to_one(
+    degrees: dict[str, int], axis: str, leaves_far: bool
+) -> None:
+    group = placement("tp-cp-ep-dp-pp", degrees)[axis]
+    inside, between = of_units(8, 32).tiers
+    shared = Cluster("shared", NPU, (inside, replace(between, npus_per_nic=2)))
+    assert leaves_by_far_nic(group, shared) is leaves_far
+    assert not leaves_by_far_nic(group, of_units(8, 32))  # each NPU has a NIC
+    assert not leaves_by_far_nic(group, of_units(32))  # a single node
 
 
 def test_groups_that_straddle_nodes_show_their_most_and_their_fewest() -> None:

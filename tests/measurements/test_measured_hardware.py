@@ -8,7 +8,7 @@ import pytest
 
 from dse.accelerators.systems import cluster_of_conf
 from dse.config import compose_config
-from dse.measurements.hardware import cluster_of, nic_gbps_of
+from dse.measurements.hardware import cluster_of, nic_gbps_of, npus_per_nic_of
 from dse.measurements.rows import MeasuredRow
 
 ROW = MeasuredRow("a", 32, 4096, 32, 2048, "H100", 16, 64, 1.0, gpus_per_node=8)
@@ -75,3 +75,23 @@ def test_what_the_row_leaves_open_is_told() -> None:
 )
 def test_a_description_says_the_bandwidth_of_nics(hardware: str, expected: float | None) -> None:
     assert nic_gbps_of(hardware, 8) == expected
+
+
+@pytest.mark.parametrize(
+    ("hardware", "expected"),
+    [
+        ("Selene DGX A100 80GB, 8x200Gb/s HDR", 1),
+        ("512-GPU cluster, 4x HDR = 800 Gb/s a node", 2),
+        ("1 x 100 Gb/s", 8),
+        ("8x H100, 400 Gb/s a GPU", None),  # eight GPUs
+        ("0x HDR", None),
+    ],
+)
+def test_a_description_says_how_many_gpus_share_a_nic(hardware: str, expected: int | None) -> None:
+    assert npus_per_nic_of(hardware, 8) == expected
+
+
+def test_gpus_share_nics_as_the_row_or_the_usual_system_says() -> None:
+    shared = cluster_of(replace(ROW, hardware="4x HDR = 800 Gb/s a node"), [])
+    assert shared.tiers[1].npus_per_nic == 2
+    assert cluster_of(replace(ROW, hardware=""), []).tiers[1].npus_per_nic == 1

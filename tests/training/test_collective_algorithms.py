@@ -56,6 +56,31 @@ def test_three_tiers_each_pass_what_those_below_leave() -> None:
     assert found.all_reduce_s(8e9) == pytest.approx(5 * FIXED_S + moved, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("degrees", "gbps"),
+    [
+        ({"dp": 32}, 0.92 * 200),  # NPUs 0 and 1 are next to a NIC
+        ({"tp": 2, "dp": 16}, 100 / 3),  # no two of 0, 2, 4 and 6 are
+        ({"tp": 4, "dp": 8}, 50 / 3),
+        ({"tp": 8, "dp": 4}, 0.92 * 25),  # one NPU of each node
+    ],
+)
+def test_rings_that_pass_the_cpus_reach_a_third_of_the_nics(degrees: dict[str, int], gbps: float) -> None:
+    """8 NPUs of a node share 4 NICs of 50 GB/s, and groups these."""
+    tiers = (NVLINK, Tier("network", 32, 25.0, 5.0, npus_per_nic=2))
+    group = placement("tp-cp-ep-dp-pp", degrees)["dp"]
+    assert Links.of(group, Cluster("shared", CHIP, tiers)).bandwidth == pytest.approx(gbps * 1e9)
+    own_nics = Links.of(group, cluster(32)).bandwidth
+    assert own_nics == pytest.approx(0.92 * 25e9 * 8 / degrees.get("tp", 1))
+
+
+def test_what_passes_the_cpus_may_still_be_faster_than_the_spine() -> None:
+    """Pods of 16 behind a spine of 1 GB/s an NPU, which 4 groups share: 4 GB/s each, and 50 / 3 of the NICs."""
+    tiers = (NVLINK, Tier("pod", 16, 25.0, 5.0, npus_per_nic=2), Tier("spine", 32, 1.0, 5.0, npus_per_nic=2))
+    group = placement("tp-cp-ep-dp-pp", {"tp": 4, "dp": 8})["dp"]
+    assert Links.of(group, Cluster("pods", CHIP, tiers)).bandwidth == pytest.approx(0.92 * 4e9)
+
+
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e9])
 def test_on_one_tier_it_is_an_all_reduce_like_any(size: int) -> None:
     inside, auto = (links(name, 16, axis="tp", tp=8, dp=2) for name in ("hierarchical", "auto"))
