@@ -3,7 +3,7 @@
 from dse.accelerators.accelerator import Accelerator, Efficiency
 from dse.accelerators.algorithms import DEFAULT_ALGORITHMS, GroupAlgorithms
 from dse.accelerators.cluster import Cluster, Tier, TierSpec, cluster
-from dse.accelerators.placement import Group, Span, placement, ring_bandwidth_gbps, span
+from dse.accelerators.placement import Group, Span, leaves_by_far_nic, placement, ring_bandwidth_gbps, span
 from dse.accelerators.registry import accelerator, accelerator_names, aliases_of
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "accelerator_names",
     "aliases_of",
     "cluster",
+    "leaves_by_far_nic",
     "placement",
     "ring_bandwidth_gbps",
     "span",

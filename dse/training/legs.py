@@ -13,7 +13,10 @@ BETWEEN_NODES = 0.92
 """Of the line rate of NICs: InfiniBand and RoCE with GPUDirect."""
 
 THROUGH_CPUS = 1 / 3
-"""Of the same from an NPU that is not next to the NIC: 1 of 3 GB/s seen (github.com/NVIDIA/nccl, thread 687)."""
+"""Of the same from an NPU that is not next to the NIC: where 3 GB/s were expected, 1 was seen.
+
+https://github.com/NVIDIA/nccl/issues/687
+"""
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def test_rings_that_pass_the_cpus_reach_a_third_of_the_nics(degrees: dict[str, i
 
 
 def test_what_passes_the_cpus_may_still_be_faster_than_the_spine() -> None:
-    """Pods of 16 behind a spine of 1 GB/s an NPU, which 4 groups share: 4 GB/s each, and 50 / 3 of the NICs."""
+    """Pods of 16 behind a spine of 1 GB/s an NPU, which 4 groups share: 4 GB/s each; 50 / 3 of the NICs."""
     tiers = (NVLINK, Tier("pod", 16, 25.0, 5.0, npus_per_nic=2), Tier("spine", 32, 1.0, 5.0, npus_per_nic=2))
     group = placement("tp-cp-ep-dp-pp", {"tp": 4, "dp": 8})["dp"]
     assert Links.of(group, Cluster("pods", CHIP, tiers)).bandwidth == pytest.approx(0.92 * 4e9)
