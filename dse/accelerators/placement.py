@@ -156,17 +156,24 @@ def ring_rates_gbps(group: Group, cluster: Cluster) -> tuple[float, ...]:
     return tuple(rates)
 
 
-def leaves_by_far_nic(group: Group, cluster: Cluster) -> bool:
-    """Whether rings through a group leave nodes by a NIC that is not next to the NPU that sends.
+def far_rate_gbps(group: Group, cluster: Cluster) -> float | None:
+    """What the NICs of a ring's members in a node send, if the ring leaves by one that is far; else None.
 
-    A ring enters and leaves a node by one NIC. Where NPUs share NICs, that takes two members next to the NIC,
-    or a single member in the node, which receives and sends; else what leaves passes the CPUs of the node.
+    A ring enters and leaves a node by one NIC. Where NPUs share NICs, a switch joins two of them and a NIC:
+    all NPUs at a NIC are members, or the only member of a node, one of two at its NIC, receives and sends.
+    Otherwise what leaves passes the CPUs of the node. Groups that lie differently count as near.
     """
-    sharing = cluster.tiers[1].npus_per_nic if len(cluster.tiers) > 1 else 1
-    if sharing == 1:
-        return False
-    at_nic, in_node = _spans(group, (sharing, cluster.npus_per_node))
-    return at_nic.members == 1 < in_node.members
+    nics = cluster.nics
+    if nics is None or nics.npus_each == 1:
+        return None
+    if all(rate == math.inf for rate in ring_rates_gbps(group, cluster)[nics.tier :]):
+        return None
+    at_nic, in_node = _spans(group, (nics.npus_each, cluster.npus_per_node))
+    if at_nic.members != at_nic.fewest or in_node.members != in_node.fewest:
+        return None
+    if at_nic.members == nics.npus_each or (in_node.members == 1 and not nics.is_far):
+        return None
+    return in_node.members * nics.bandwidth_gbps
 
 
 def _grid(axes: list[tuple[str, int]], ranks: int) -> dict[str, Group]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from dse.accelerators import Cluster, Tier, accelerator
+from dse.accelerators import Cluster, Nics, Tier, accelerator
 from dse.accelerators.systems import cluster_of_conf
 from dse.measurements.rows import MeasuredRow
 
@@ -67,23 +68,30 @@ def cluster_of(row: MeasuredRow, assumed: list[str]) -> Cluster:
                 stated or between.bandwidth_gbps,
                 between.latency_us,
                 between.in_switch_efficiency,
-                npus_per_nic_of(row.hardware, sharing) or between.npus_per_nic,
             )
         )
-    return Cluster(row.hardware or chip.name, chip, tuple(tiers))
+    return Cluster(row.hardware or chip.name, chip, tuple(tiers), nics=_nics(row, system, tiers, sharing))
 
 
-def npus_per_nic_of(hardware: str, npus_per_node: int) -> int | None:
-    """How many NPUs share a NIC as a description says it, or None.
+def _nics(row: MeasuredRow, system: Cluster, tiers: list[Tier], sharing: int) -> Nics | None:
+    """NICs of a node: as many as the description says, else those of the usual system."""
+    if len(tiers) == 1 or tiers[0].npus > sharing:
+        return None
+    if count := nics_of(row.hardware):
+        return Nics.of(1, count, sharing, tiers[1].bandwidth_gbps * sharing)
+    return system.nics and replace(system.nics, bandwidth_gbps=tiers[1].bandwidth_gbps)
 
-    >>> npus_per_nic_of("512-GPU cluster, 4x HDR = 800 Gb/s a node", 8)
-    2
-    >>> npus_per_nic_of("Selene DGX A100 80GB, 8x200Gb/s HDR", 8)
-    1
-    >>> npus_per_nic_of("8x B200, 400 Gb/s a GPU", 8)
+
+def nics_of(hardware: str) -> int | None:
+    """How many NICs a node has as a description says it, or None.
+
+    >>> nics_of("512-GPU cluster, 4x HDR = 800 Gb/s a node")
+    4
+    >>> nics_of("8x B200, 2x 200 Gb/s a GPU")
     """
-    found = re.search(r"(\d+)\s*x\s*(?:[EHNX]DR|\d+(?:\.\d+)?\s*Gb)", hardware)
-    return max(1, npus_per_node // int(found[1])) if found and int(found[1]) else None
+    number = r"\d+(?:\.\d+)?\s*(?:Gb/s|Gbps|Gbit/s)"
+    found = re.search(rf"(\d+)\s*x\s*(?:[EHNX]DR|{number}(?!\s*(?:a|per)\s*GPU))", hardware)
+    return (int(found[1]) or None) if found else None
 
 
 def nic_gbps_of(hardware: str, npus_per_node: int) -> float | None:
@@ -93,13 +101,13 @@ def nic_gbps_of(hardware: str, npus_per_node: int) -> float | None:
     25.0
     >>> nic_gbps_of("512-GPU cluster, 4x HDR = 800 Gb/s a node", 8)
     12.5
-    >>> nic_gbps_of("Grand Teton, 400 Gb/s a GPU", 8)
-    50.0
+    >>> nic_gbps_of("Grand Teton, 400 Gb/s a GPU", 8), nic_gbps_of("2x 200 Gb/s a GPU", 8)
+    (50.0, 50.0)
     """
     text = hardware.replace("Gbps", "Gb/s").replace("Gbit/s", "Gb/s")
     number = r"(\d+(?:\.\d+)?)\s*Gb/s"
-    if found := re.search(number + r"\s*(?:a|per)\s*GPU", text):
-        return float(found[1]) / 8
+    if found := re.search(r"(?:(\d+)\s*x\s*)?" + number + r"\s*(?:a|per)\s*GPU", text):
+        return int(found[1] or 1) * float(found[2]) / 8
     if found := re.search(r"(\d+)\s*x\s*" + number, text):
         return float(found[1]) * float(found[2]) / 8 / npus_per_node
     if found := re.search(number + r"\s*(?:(?:a|per)\s*)?node", text):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dse.accelerators.cluster import Cluster
-from dse.accelerators.placement import Group, leaves_by_far_nic, ring_rates_gbps, span
+from dse.accelerators.placement import Group, far_rate_gbps, ring_rates_gbps, span
 from dse.training.legs import BETWEEN_NODES, THROUGH_CPUS, Leg, legs_of
 
 FIXED_S = 22e-6
@@ -21,8 +21,9 @@ _EXCHANGE = 0.8  # all-to-all .60
 class Links:
     """The links of a communicator group.
 
-    `bandwidth` is that of a ring through it, `exchange_bandwidth` what each rank sends to all others at once,
-    in bytes per second; `latency_s` that of a hop. `algorithm` is one of `dse.accelerators.algorithms`,
+    `bandwidth` is that of a ring through it, `message_bandwidth` that of messages to the next rank, which
+    each sends through the NIC that is its own, `exchange_bandwidth` what each rank sends to all others at
+    once, in bytes per second; `latency_s` that of a hop. `algorithm` is one of `dse.accelerators.algorithms`,
     `legs` the tiers of those that go tier by tier.
     """
 
@@ -30,6 +31,7 @@ class Links:
     bandwidth: float
     latency_s: float
     exchange_bandwidth: float
+    message_bandwidth: float
     algorithm: str = "auto"
     legs: tuple[Leg, ...] = ()
 
@@ -45,19 +47,22 @@ class Links:
         first = cluster.tiers[0]
         inner = first.bandwidth_gbps * 1e9 * reached
         between = [rate * 1e9 for rate in ring_rates_gbps(group, cluster)[1:] if rate < math.inf]
-        bandwidth = min([inner, *(rate * BETWEEN_NODES for rate in between)])
-        if between and leaves_by_far_nic(group, cluster):
-            bandwidth = min(bandwidth, between[0] * THROUGH_CPUS)
+        messages = bandwidth = min([inner, *(rate * BETWEEN_NODES for rate in between)])
+        if far := far_rate_gbps(group, cluster):
+            bandwidth = min(bandwidth, far * 1e9 * THROUGH_CPUS)
         used = [tier for tier, part in zip(cluster.tiers, spans, strict=True) if part.senders]
         latency = max([tier.latency_us for tier in used], default=0.0)
         # Of a rank's bytes those for its node pass NVLink; those that leave a unit, the rank's own NIC.
         shares = [(spans[0].members - 1) / inner]
-        for below, tier in zip(spans, cluster.tiers[1:], strict=False):
-            shares.append((group.size - below.fewest) / (tier.bandwidth_gbps * 1e9 * BETWEEN_NODES))
+        for index, (below, tier) in enumerate(zip(spans, cluster.tiers[1:], strict=False), 1):
+            reached = tier.bandwidth_gbps * BETWEEN_NODES
+            if cluster.nics and cluster.nics.is_far and index >= cluster.nics.tier:
+                reached = min(reached, cluster.nics.bandwidth_gbps * THROUGH_CPUS)
+            shares.append((group.size - below.fewest) / (reached * 1e9))
         slowest = max(shares)
         exchange = group.size / slowest if slowest else bandwidth
         legs = legs_of(group, cluster, algorithm)
-        return cls(group.size, bandwidth, latency * 1e-6, exchange, algorithm, legs)
+        return cls(group.size, bandwidth, latency * 1e-6, exchange, messages, algorithm, legs)
 
     def all_reduce_s(self, size_bytes: float) -> float:
         """By the algorithm of the group; `auto` is the faster of ring and tree.
@@ -120,7 +125,11 @@ class Links:
 
     def send_s(self, size_bytes: float) -> float:
         """A message to the next rank of the group."""
-        return 0.5 * FIXED_S + self.latency_s + size_bytes / self.bandwidth
+        return 0.5 * FIXED_S + self.latency_s + size_bytes / self.message_bandwidth
+
+    def pass_around_s(self, size_bytes: float) -> float:
+        """An all-gather of `size_bytes` by messages to the next rank (ring attention, Liu et al. 2023)."""
+        return replace(self, bandwidth=self.message_bandwidth).gather_s(size_bytes)
 
     def _ring_and_tree_s(self, size_bytes: float) -> tuple[float, float]:
         moved = 2 * size_bytes / self.bandwidth
@@ -130,7 +139,9 @@ class Links:
     @cached_property
     def _stages(self) -> tuple[Links, ...]:
         """A collective of its own on each tier, the faster of ring and tree."""
-        return tuple(Links(leg.size, leg.bandwidth, leg.latency_s, leg.bandwidth) for leg in self.legs)
+        return tuple(
+            Links(leg.size, leg.bandwidth, leg.latency_s, leg.bandwidth, leg.bandwidth) for leg in self.legs
+        )
 
     def _hops_s(self, passes: int) -> float:
         """`passes` messages on each tier, on the last a single one: its switches turn the bytes around."""

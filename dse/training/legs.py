@@ -13,9 +13,10 @@ BETWEEN_NODES = 0.92
 """Of the line rate of NICs: InfiniBand and RoCE with GPUDirect."""
 
 THROUGH_CPUS = 1 / 3
-"""Of the same from an NPU that is not next to the NIC: where 3 GB/s were expected, 1 was seen.
+"""Of the same from an NPU that is not next to the NIC, as an assumption.
 
-https://github.com/NVIDIA/nccl/issues/687
+Of an all-to-all of 8 GPUs that share a NIC, where 3 GB/s each were expected and 1 seen, NCCL's maintainer
+says that most reach it through the CPU (https://github.com/NVIDIA/nccl/issues/687).
 """
 
 

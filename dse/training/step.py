@@ -141,8 +141,8 @@ class Timer:
             backward.add("cp", one)
             return
         both = 2 * local.tokens * (local.key_width + local.value_width) * plan.cp
-        one = links.gather_s(both)
         hidden = plan.context == "ring"
+        one = links.pass_around_s(both) if hidden else links.gather_s(both)
         forward.add("cp", max(0.0, one - hidden * forward.get("attention", 0.0)))
         backward.add("cp", max(0.0, 2 * one - hidden * backward.get("attention", 0.0)))
 
