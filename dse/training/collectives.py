@@ -8,6 +8,7 @@ from functools import cached_property
 
 from dse.accelerators.cluster import Cluster
 from dse.accelerators.placement import Group, far_rate_gbps, ring_rates_gbps, span
+from dse.training import synthesized
 from dse.training.legs import BETWEEN_NODES, THROUGH_CPUS, Leg, legs_of
 
 FIXED_S = 22e-6
@@ -71,6 +72,7 @@ class Links:
         tree the bytes twice, in 2 log2 p steps (Sanders et al. 2009). Tier by tier, bytes are scattered
         inside a unit, summed across by ranks of the same place, and gathered inside (Cho et al. 2019).
         Switches take each byte once from each rank, and give it back once, summed (Graham et al. 2016).
+        Synthesised ones scatter and gather by schedules for the links of the group.
         """
         if self.size == 1 or not size_bytes:
             return 0.0
@@ -84,6 +86,8 @@ class Links:
             return total + top.all_reduce_s(held)
         if self.algorithm == "in_switch":
             return FIXED_S + self._hops_s(2) + self._slowest_s(size_bytes, scattered=False)
+        if self.algorithm == "synthesized":
+            return FIXED_S + 2 * synthesized.gather_s(self.legs, size_bytes)
         ring, tree = self._ring_and_tree_s(size_bytes)
         return FIXED_S + {"ring": ring, "tree": tree}.get(self.algorithm, min(ring, tree))
 
@@ -102,6 +106,8 @@ class Links:
             return total
         if self.algorithm == "in_switch":
             return FIXED_S + self._hops_s(1) + self._slowest_s(size_bytes, scattered=True)
+        if self.algorithm == "synthesized":
+            return FIXED_S + synthesized.gather_s(self.legs, size_bytes / _GATHER)
         moved = (self.size - 1) / self.size * size_bytes / (self.bandwidth * _GATHER)
         ring, tree = (self.size - 1) * self.latency_s, 2 * math.log2(self.size) * self.latency_s
         return FIXED_S + moved + {"ring": ring, "tree": tree}.get(self.algorithm, min(ring, tree))

@@ -20,6 +20,13 @@ says that most reach it through the CPU (https://github.com/NVIDIA/nccl/issues/6
 """
 
 
+BY_TIERS = ("hierarchical", "in_switch", "synthesized")
+"""Algorithms that go tier by tier."""
+
+MOST_SYNTHESIZED = 256
+"""Ranks of a group whose collectives can be synthesised: with more it takes minutes."""
+
+
 @dataclass(frozen=True)
 class Leg:
     """A tier that joins `size` units of a group (tier 0: ranks); all NPUs of a unit send at once.
@@ -38,11 +45,16 @@ def legs_of(group: Group, cluster: Cluster, algorithm: str) -> tuple[Leg, ...]:
     """Return the tiers that join an axis's groups, from the inside; none for rings and trees.
 
     Raises:
-        InfeasibleStrategy: units have different numbers of a group's ranks, or switches have to sum that do
-            not.
+        InfeasibleStrategy: units have different numbers of a group's ranks, switches have to sum that do not,
+            or a group is too large for schedules of its own.
     """
-    if group.size == 1 or algorithm not in ("hierarchical", "in_switch"):
+    if group.size == 1 or algorithm not in BY_TIERS:
         return ()
+    if algorithm == "synthesized" and group.size > MOST_SYNTHESIZED:
+        raise InfeasibleStrategy(
+            f"collectives of {group.size} ranks are synthesized (system.group_algorithms); at most "
+            f"{MOST_SYNTHESIZED} ranks can have that: choose hierarchical"
+        )
     spans = span(group, cluster)
     joins = [part.joins for part in spans]
     if math.prod(joins) != group.size or any(part.members != part.fewest for part in spans):
