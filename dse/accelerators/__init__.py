@@ -2,8 +2,8 @@
 
 from dse.accelerators.accelerator import Accelerator, Efficiency
 from dse.accelerators.algorithms import DEFAULT_ALGORITHMS, GroupAlgorithms
-from dse.accelerators.cluster import Cluster, Tier, TierSpec, cluster
-from dse.accelerators.placement import Group, Span, placement, ring_bandwidth_gbps, span
+from dse.accelerators.cluster import Cluster, Nics, Tier, TierSpec, cluster
+from dse.accelerators.placement import Group, Span, far_rate_gbps, placement, ring_bandwidth_gbps, span
 from dse.accelerators.registry import accelerator, accelerator_names, aliases_of
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Efficiency",
     "Group",
     "GroupAlgorithms",
+    "Nics",
     "Span",
     "Tier",
     "TierSpec",
@@ -20,6 +21,7 @@ __all__ = [
     "accelerator_names",
     "aliases_of",
     "cluster",
+    "far_rate_gbps",
     "placement",
     "ring_bandwidth_gbps",
     "span",

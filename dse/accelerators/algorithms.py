@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from dse.errors import InputError
 from dse.suggestions import did_you_mean
 
-ALGORITHMS = ("auto", "ring", "tree", "hierarchical", "in_switch")
+ALGORITHMS = ("auto", "ring", "tree", "hierarchical", "in_switch", "synthesized")
 
 _KIND = {"tp": "tp", "expert_tp": "tp", "dp": "dp", "dp_cp": "dp", "expert_dp": "dp", "replicas": "dp"}
 

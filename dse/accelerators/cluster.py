@@ -39,6 +39,36 @@ class Tier:
 
 
 @dataclass(frozen=True)
+class Nics:
+    """NICs of each node: NPUs next to each other, `npus_each`, share one.
+
+    What leaves for the tiers from `tier` on passes them; an NPU can send `bandwidth_gbps` (10^9 bytes per
+    second) with its share of one.
+    """
+
+    tier: int
+    npus_each: int
+    bandwidth_gbps: float
+
+    @property
+    def is_far(self) -> bool:
+        """Whether NPUs reach their NIC through the CPUs: a switch joins two with it, not more."""
+        return self.npus_each > 2
+
+    @classmethod
+    def of(cls, tier: int, count: int, npus_per_node: int, node_gbps: float) -> Nics:
+        """Return `count` NICs that together send `node_gbps`; the NPUs at each divide those of the node.
+
+        >>> [Nics.of(1, count, 8, 100.0).npus_each for count in (1, 2, 3, 4, 5, 8, 9)]
+        [8, 4, 4, 2, 2, 1, 1]
+        """
+        npus_each = math.ceil(npus_per_node / count)
+        while npus_per_node % npus_each:
+            npus_each += 1
+        return cls(tier, npus_each, node_gbps / npus_per_node)
+
+
+@dataclass(frozen=True)
 class TierSpec:
     """A tier as configuration has it, for any number of nodes.
 
@@ -89,6 +119,8 @@ class TierSpec:
 class Cluster:
     """Equal accelerators; `tiers` from the inside, the last one joins all. `algorithms` are those of groups.
 
+    `nics` are those of a node; None: each NPU is as near to the network as any other.
+
     The last unit of the last tier but one may be filled in part: 16,384 NPUs in pods of 3,072.
 
     Raises:
@@ -99,6 +131,7 @@ class Cluster:
     accelerator: Accelerator
     tiers: tuple[Tier, ...]
     algorithms: GroupAlgorithms = DEFAULT_ALGORITHMS
+    nics: Nics | None = None
 
     def __post_init__(self) -> None:
         """Check that the tiers nest."""
@@ -147,6 +180,7 @@ def cluster(
     total = nodes * npus_per_node
     found: list[Tier] = []
     bandwidth_gbps: float | None = None
+    nics: Nics | None = None
     for index, spec in enumerate(tiers):
         is_last = index == len(tiers) - 1
         joined = spec.npus or (total if is_last and index else npus_per_node if not index else None)
@@ -167,6 +201,9 @@ def cluster(
             )
         if found and found[-1].npus >= total:
             break
+        if index and nics is None and spec.nics_per_node is not None and spec.nic_gbit_per_s is not None:
+            node_gbps = spec.nics_per_node * spec.nic_gbit_per_s / 8
+            nics = Nics.of(index, spec.nics_per_node, npus_per_node, node_gbps)
         found.append(
             Tier(spec.name, min(joined, total), bandwidth_gbps, spec.latency_us, spec.in_switch_efficiency)
         )
@@ -174,7 +211,7 @@ def cluster(
         raise InputError(
             f"cluster {name} has {total} NPUs, but its last tier, {found[-1].name}, joins {found[-1].npus}"
         )
-    return Cluster(name, accelerator, tuple(found), algorithms)
+    return Cluster(name, accelerator, tuple(found), algorithms, nics)
 
 
 def _bandwidth_gbps(spec: TierSpec, npus_per_node: int, below: float | None) -> float | None:

@@ -143,13 +143,37 @@ def ring_bandwidth_gbps(group: Group, cluster: Cluster) -> float:
     What the NPUs of a unit can send into a tier is divided among those that do (`Span.senders`): a group with
     all 8 NPUs of a node has their 8 NICs, 8 groups with one NPU each have one. Infinite for groups of one.
     """
-    slowest = math.inf
+    return min(ring_rates_gbps(group, cluster))
+
+
+def ring_rates_gbps(group: Group, cluster: Cluster) -> tuple[float, ...]:
+    """The same on the links of each tier; infinite where a tier has nothing to do."""
+    rates = []
     below = 1
     for tier, part in zip(cluster.tiers, span(group, cluster), strict=True):
-        if part.senders:
-            slowest = min(slowest, below * tier.bandwidth_gbps / part.senders)
+        rates.append(below * tier.bandwidth_gbps / part.senders if part.senders else math.inf)
         below = tier.npus
-    return slowest
+    return tuple(rates)
+
+
+def far_rate_gbps(group: Group, cluster: Cluster) -> float | None:
+    """What the NICs of a ring's members in a node send, if the ring leaves by one that is far; else None.
+
+    A ring enters and leaves a node by one NIC. Where NPUs share NICs, a switch joins two of them and a NIC:
+    all NPUs at a NIC are members, or the only member of a node, one of two at its NIC, receives and sends.
+    Otherwise what leaves passes the CPUs of the node. Groups that lie differently count as near.
+    """
+    nics = cluster.nics
+    if nics is None or nics.npus_each == 1:
+        return None
+    if all(rate == math.inf for rate in ring_rates_gbps(group, cluster)[nics.tier :]):
+        return None
+    at_nic, in_node = _spans(group, (nics.npus_each, cluster.npus_per_node))
+    if at_nic.members != at_nic.fewest or in_node.members != in_node.fewest:
+        return None
+    if at_nic.members == nics.npus_each or (in_node.members == 1 and not nics.is_far):
+        return None
+    return in_node.members * nics.bandwidth_gbps
 
 
 def _grid(axes: list[tuple[str, int]], ranks: int) -> dict[str, Group]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from dse.accelerators import Cluster, Tier, accelerator
+from dse.accelerators import Cluster, Nics, Tier, accelerator
 from dse.accelerators.systems import cluster_of_conf
 from dse.measurements.rows import MeasuredRow
 
@@ -69,7 +70,28 @@ def cluster_of(row: MeasuredRow, assumed: list[str]) -> Cluster:
                 between.in_switch_efficiency,
             )
         )
-    return Cluster(row.hardware or chip.name, chip, tuple(tiers))
+    return Cluster(row.hardware or chip.name, chip, tuple(tiers), nics=_nics(row, system, tiers, sharing))
+
+
+def _nics(row: MeasuredRow, system: Cluster, tiers: list[Tier], sharing: int) -> Nics | None:
+    """NICs of a node: as many as the description says, else those of the usual system."""
+    if len(tiers) == 1 or tiers[0].npus > sharing:
+        return None
+    if count := nics_of(row.hardware):
+        return Nics.of(1, count, sharing, tiers[1].bandwidth_gbps * sharing)
+    return system.nics and replace(system.nics, bandwidth_gbps=tiers[1].bandwidth_gbps)
+
+
+def nics_of(hardware: str) -> int | None:
+    """How many NICs a node has as a description says it, or None.
+
+    >>> nics_of("512-GPU cluster, 4x HDR = 800 Gb/s a node")
+    4
+    >>> nics_of("8x B200, 2x 200 Gb/s a GPU")
+    """
+    number = r"\d+(?:\.\d+)?\s*(?:Gb/s|Gbps|Gbit/s)"
+    found = re.search(rf"(\d+)\s*x\s*(?:[EHNX]DR|{number}(?!\s*(?:a|per)\s*GPU))", hardware)
+    return (int(found[1]) or None) if found else None
 
 
 def nic_gbps_of(hardware: str, npus_per_node: int) -> float | None:
@@ -79,13 +101,13 @@ def nic_gbps_of(hardware: str, npus_per_node: int) -> float | None:
     25.0
     >>> nic_gbps_of("512-GPU cluster, 4x HDR = 800 Gb/s a node", 8)
     12.5
-    >>> nic_gbps_of("Grand Teton, 400 Gb/s a GPU", 8)
-    50.0
+    >>> nic_gbps_of("Grand Teton, 400 Gb/s a GPU", 8), nic_gbps_of("2x 200 Gb/s a GPU", 8)
+    (50.0, 50.0)
     """
     text = hardware.replace("Gbps", "Gb/s").replace("Gbit/s", "Gb/s")
     number = r"(\d+(?:\.\d+)?)\s*Gb/s"
-    if found := re.search(number + r"\s*(?:a|per)\s*GPU", text):
-        return float(found[1]) / 8
+    if found := re.search(r"(?:(\d+)\s*x\s*)?" + number + r"\s*(?:a|per)\s*GPU", text):
+        return int(found[1] or 1) * float(found[2]) / 8
     if found := re.search(r"(\d+)\s*x\s*" + number, text):
         return float(found[1]) * float(found[2]) / 8 / npus_per_node
     if found := re.search(number + r"\s*(?:(?:a|per)\s*)?node", text):

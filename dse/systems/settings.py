@@ -137,8 +137,8 @@ class GroupAlgorithmsSchema:
     """Algorithms of predicted collectives: see `dse.accelerators.GroupAlgorithms`."""
 
     tp: str = key(
-        "auto, ring, tree, hierarchical, in_switch: collectives of tensor parallelism in predictions, see "
-        "[clusters.md](clusters.md#algorithms-of-collectives)",
+        "auto, ring, tree, hierarchical, in_switch, synthesized: collectives of tensor parallelism in "
+        "predictions, see [clusters.md](clusters.md#algorithms-of-collectives)",
         "auto",
     )
     dp: str = key("the same of gradients and sharded weights", "auto")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dse.accelerators.cluster import Cluster
-from dse.accelerators.placement import Group, ring_bandwidth_gbps, span
-from dse.training.legs import BETWEEN_NODES, Leg, legs_of
+from dse.accelerators.placement import Group, far_rate_gbps, ring_rates_gbps, span
+from dse.training import synthesized
+from dse.training.legs import BETWEEN_NODES, THROUGH_CPUS, Leg, legs_of
 
 FIXED_S = 22e-6
 """Launch and synchronisation of a collective of any size: 22 to 25 us measured on A100 and B200 NVLink."""
@@ -21,8 +22,9 @@ _EXCHANGE = 0.8  # all-to-all .60
 class Links:
     """The links of a communicator group.
 
-    `bandwidth` is that of a ring through it, `exchange_bandwidth` what each rank sends to all others at once,
-    in bytes per second; `latency_s` that of a hop. `algorithm` is one of `dse.accelerators.algorithms`,
+    `bandwidth` is that of a ring through it, `message_bandwidth` that of messages to the next rank, which
+    each sends through the NIC that is its own, `exchange_bandwidth` what each rank sends to all others at
+    once, in bytes per second; `latency_s` that of a hop. `algorithm` is one of `dse.accelerators.algorithms`,
     `legs` the tiers of those that go tier by tier.
     """
 
@@ -30,6 +32,7 @@ class Links:
     bandwidth: float
     latency_s: float
     exchange_bandwidth: float
+    message_bandwidth: float
     algorithm: str = "auto"
     legs: tuple[Leg, ...] = ()
 
@@ -44,19 +47,23 @@ class Links:
         spans = span(group, cluster)
         first = cluster.tiers[0]
         inner = first.bandwidth_gbps * 1e9 * reached
-        bandwidth = ring_bandwidth_gbps(group, cluster) * 1e9
-        crosses = any(part.senders for part in spans[1:])
-        bandwidth = min(inner, bandwidth * BETWEEN_NODES) if crosses else inner
+        between = [rate * 1e9 for rate in ring_rates_gbps(group, cluster)[1:] if rate < math.inf]
+        messages = bandwidth = min([inner, *(rate * BETWEEN_NODES for rate in between)])
+        if far := far_rate_gbps(group, cluster):
+            bandwidth = min(bandwidth, far * 1e9 * THROUGH_CPUS)
         used = [tier for tier, part in zip(cluster.tiers, spans, strict=True) if part.senders]
         latency = max([tier.latency_us for tier in used], default=0.0)
         # Of a rank's bytes those for its node pass NVLink; those that leave a unit, the rank's own NIC.
         shares = [(spans[0].members - 1) / inner]
-        for below, tier in zip(spans, cluster.tiers[1:], strict=False):
-            shares.append((group.size - below.fewest) / (tier.bandwidth_gbps * 1e9 * BETWEEN_NODES))
+        for index, (below, tier) in enumerate(zip(spans, cluster.tiers[1:], strict=False), 1):
+            reached = tier.bandwidth_gbps * BETWEEN_NODES
+            if cluster.nics and cluster.nics.is_far and index >= cluster.nics.tier:
+                reached = min(reached, cluster.nics.bandwidth_gbps * THROUGH_CPUS)
+            shares.append((group.size - below.fewest) / (reached * 1e9))
         slowest = max(shares)
         exchange = group.size / slowest if slowest else bandwidth
         legs = legs_of(group, cluster, algorithm)
-        return cls(group.size, bandwidth, latency * 1e-6, exchange, algorithm, legs)
+        return cls(group.size, bandwidth, latency * 1e-6, exchange, messages, algorithm, legs)
 
     def all_reduce_s(self, size_bytes: float) -> float:
         """By the algorithm of the group; `auto` is the faster of ring and tree.
@@ -65,6 +72,7 @@ class Links:
         tree the bytes twice, in 2 log2 p steps (Sanders et al. 2009). Tier by tier, bytes are scattered
         inside a unit, summed across by ranks of the same place, and gathered inside (Cho et al. 2019).
         Switches take each byte once from each rank, and give it back once, summed (Graham et al. 2016).
+        Synthesised ones scatter and gather by schedules for the links of the group.
         """
         if self.size == 1 or not size_bytes:
             return 0.0
@@ -78,6 +86,8 @@ class Links:
             return total + top.all_reduce_s(held)
         if self.algorithm == "in_switch":
             return FIXED_S + self._hops_s(2) + self._slowest_s(size_bytes, scattered=False)
+        if self.algorithm == "synthesized":
+            return FIXED_S + 2 * synthesized.gather_s(self.legs, size_bytes)
         ring, tree = self._ring_and_tree_s(size_bytes)
         return FIXED_S + {"ring": ring, "tree": tree}.get(self.algorithm, min(ring, tree))
 
@@ -96,6 +106,8 @@ class Links:
             return total
         if self.algorithm == "in_switch":
             return FIXED_S + self._hops_s(1) + self._slowest_s(size_bytes, scattered=True)
+        if self.algorithm == "synthesized":
+            return FIXED_S + synthesized.gather_s(self.legs, size_bytes / _GATHER)
         moved = (self.size - 1) / self.size * size_bytes / (self.bandwidth * _GATHER)
         ring, tree = (self.size - 1) * self.latency_s, 2 * math.log2(self.size) * self.latency_s
         return FIXED_S + moved + {"ring": ring, "tree": tree}.get(self.algorithm, min(ring, tree))
@@ -119,7 +131,11 @@ class Links:
 
     def send_s(self, size_bytes: float) -> float:
         """A message to the next rank of the group."""
-        return 0.5 * FIXED_S + self.latency_s + size_bytes / self.bandwidth
+        return 0.5 * FIXED_S + self.latency_s + size_bytes / self.message_bandwidth
+
+    def pass_around_s(self, size_bytes: float) -> float:
+        """An all-gather of `size_bytes` by messages to the next rank (ring attention, Liu et al. 2023)."""
+        return replace(self, bandwidth=self.message_bandwidth).gather_s(size_bytes)
 
     def _ring_and_tree_s(self, size_bytes: float) -> tuple[float, float]:
         moved = 2 * size_bytes / self.bandwidth
@@ -129,7 +145,9 @@ class Links:
     @cached_property
     def _stages(self) -> tuple[Links, ...]:
         """A collective of its own on each tier, the faster of ring and tree."""
-        return tuple(Links(leg.size, leg.bandwidth, leg.latency_s, leg.bandwidth) for leg in self.legs)
+        return tuple(
+            Links(leg.size, leg.bandwidth, leg.latency_s, leg.bandwidth, leg.bandwidth) for leg in self.legs
+        )
 
     def _hops_s(self, passes: int) -> float:
         """`passes` messages on each tier, on the last a single one: its switches turn the bytes around."""

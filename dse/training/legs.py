@@ -12,6 +12,20 @@ from dse.strategies.divisibility import InfeasibleStrategy
 BETWEEN_NODES = 0.92
 """Of the line rate of NICs: InfiniBand and RoCE with GPUDirect."""
 
+THROUGH_CPUS = 1 / 3
+"""Of the same from an NPU that is not next to the NIC, as an assumption.
+
+Of an all-to-all of 8 GPUs that share a NIC, where 3 GB/s each were expected and 1 seen, NCCL's maintainer
+says that most reach it through the CPU (https://github.com/NVIDIA/nccl/issues/687).
+"""
+
+
+BY_TIERS = ("hierarchical", "in_switch", "synthesized")
+"""Algorithms that go tier by tier."""
+
+MOST_SYNTHESIZED = 256
+"""Ranks of a group whose collectives can be synthesised: with more it takes minutes."""
+
 
 @dataclass(frozen=True)
 class Leg:
@@ -31,11 +45,16 @@ def legs_of(group: Group, cluster: Cluster, algorithm: str) -> tuple[Leg, ...]:
     """Return the tiers that join an axis's groups, from the inside; none for rings and trees.
 
     Raises:
-        InfeasibleStrategy: units have different numbers of a group's ranks, or switches have to sum that do
-            not.
+        InfeasibleStrategy: units have different numbers of a group's ranks, switches have to sum that do not,
+            or a group is too large for schedules of its own.
     """
-    if group.size == 1 or algorithm not in ("hierarchical", "in_switch"):
+    if group.size == 1 or algorithm not in BY_TIERS:
         return ()
+    if algorithm == "synthesized" and group.size > MOST_SYNTHESIZED:
+        raise InfeasibleStrategy(
+            f"collectives of {group.size} ranks are synthesized (system.group_algorithms); at most "
+            f"{MOST_SYNTHESIZED} ranks can have that: choose hierarchical"
+        )
     spans = span(group, cluster)
     joins = [part.joins for part in spans]
     if math.prod(joins) != group.size or any(part.members != part.fewest for part in spans):

@@ -15,6 +15,7 @@ from dse.training.checks import check, micro_batches
 from dse.training.collectives import Links
 from dse.training.groups import groups_of
 from dse.training.layout import Chunk, stages
+from dse.training.legs import BY_TIERS
 from dse.training.local import Local
 from dse.training.memory import Weights, stage_bytes, stage_weights
 from dse.training.plan import Plan
@@ -128,9 +129,9 @@ class _Step:
         found = [self.cluster.accelerator.calibration] if self.cluster.accelerator.calibration else []
         for axis, kind in (("tp", "tp"), ("dp_cp", "dp")):
             chosen = self.cluster.algorithms.of(kind)
-            if chosen in ("hierarchical", "in_switch") and self.groups[axis].size > 1:
+            if chosen in BY_TIERS and self.groups[axis].size > 1:
                 found.append(
-                    f"collectives of {kind} are {chosen}: their formula was compared with no measured step"
+                    f"collectives of {kind} are {chosen}: their time was compared with no measured step"
                 )
         return tuple(found)
 

@@ -51,12 +51,7 @@ class Timer:
         framework, accelerator = self.local.framework, self.cluster.accelerator
         has_8bit = "fp8" in accelerator.peak_tflops
         factor = framework.attention_factor_8bit if has_8bit else framework.attention_factor
-        return Rates.of(
-            accelerator,
-            launch_us=framework.launch_us,
-            attention_factor=factor,
-            waits=not self.local.plan.overlap_tp,
-        )
+        return Rates.of(accelerator, launch_us=framework.launch_us, attention_factor=factor)
 
     def links(self, axis: str) -> Links:
         """The links of the groups of an axis."""
@@ -146,8 +141,8 @@ class Timer:
             backward.add("cp", one)
             return
         both = 2 * local.tokens * (local.key_width + local.value_width) * plan.cp
-        one = links.gather_s(both)
         hidden = plan.context == "ring"
+        one = links.pass_around_s(both) if hidden else links.gather_s(both)
         forward.add("cp", max(0.0, one - hidden * forward.get("attention", 0.0)))
         backward.add("cp", max(0.0, 2 * one - hidden * backward.get("attention", 0.0)))
 

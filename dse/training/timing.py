@@ -19,7 +19,6 @@ class Rates:
     """What kernels reach, in operations and bytes per second.
 
     `launch_s` is what a kernel takes on the device at least, `floor_s` what its launch takes the CPU.
-    `waits` says that the CPU launches nothing while ranks meet; where collectives overlap it goes on.
     """
 
     products: dict[int, float]
@@ -27,12 +26,9 @@ class Rates:
     memory: float
     launch_s: float
     floor_s: float
-    waits: bool = True
 
     @classmethod
-    def of(
-        cls, accelerator: Accelerator, *, launch_us: float, attention_factor: float, waits: bool = True
-    ) -> Rates:
+    def of(cls, accelerator: Accelerator, *, launch_us: float, attention_factor: float) -> Rates:
         """Return the rates of an accelerator under a framework."""
         reached, peak = accelerator.efficiency, accelerator.peak_tflops
         half = peak.get("bf16") or peak["fp16"]
@@ -46,7 +42,6 @@ class Rates:
             memory=accelerator.memory_bandwidth_gbps * 1e9 * reached.memory,
             launch_s=reached.launch_us * 1e-6,
             floor_s=launch_us * 1e-6,
-            waits=waits,
         )
 
 
@@ -80,8 +75,8 @@ def kernels_s(kernels: Iterable[Kernel], rates: Rates, meeting_s: float = 0.0) -
     A kernel takes what its operations or its bytes take, whichever is longer, and a launch on the device. It
     begins when the one before it has ended and the CPU has launched it; the CPU launches one after the other,
     with no lead when the pass begins, and the next pass waits until it has launched all of this one. A
-    meeting takes `meeting_s` and a launch of the CPU, as the kernels around it; after it the CPU has no lead,
-    if the rates say that it waits.
+    meeting is launched as the kernels around it, and takes `meeting_s` and one launch more: collectives run
+    in a stream of their own, and streams wait for each other.
     """
     found = Parts()
     count = 0
@@ -89,7 +84,9 @@ def kernels_s(kernels: Iterable[Kernel], rates: Rates, meeting_s: float = 0.0) -
     for kernel in kernels:
         each = seconds = meeting_s if kernel.unit == "meeting" else _seconds(kernel, rates)
         found.add(kernel.part, seconds * kernel.repeats)
-        if kernel.unit != "meeting":
+        if kernel.unit == "meeting":
+            each += rates.floor_s
+        else:
             count += kernel.repeats
             each += rates.launch_s
         # Of equal kernels in a row, all wait for the first launch, or each for its own.
@@ -97,8 +94,6 @@ def kernels_s(kernels: Iterable[Kernel], rates: Rates, meeting_s: float = 0.0) -
         launched += (kernel.repeats - 1) * rates.floor_s
         ended = max(ended, launched + each)
         launched += rates.floor_s
-        if rates.waits and kernel.unit == "meeting":
-            launched = max(launched, ended)
     found.add("launches", count * rates.launch_s)
     waiting = max(ended, launched) - found.total_s
     if waiting > 0:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from dse.accelerators import Tier, TierSpec, accelerator, cluster, placement, span
+from dse.accelerators import Nics, Tier, TierSpec, accelerator, cluster, placement, span
 from dse.errors import InputError
 
 H100 = accelerator("h100_sxm")
@@ -25,6 +26,23 @@ def test_nics_are_shared_and_oversubscription_divides() -> None:
 
 def test_fewer_npus_of_a_node_have_more_of_its_nics() -> None:
     assert cluster("c", H100, 16, 4, [NVLINK, NICS]).tiers[1].bandwidth_gbps == 50
+
+
+def test_nics_of_a_node_are_those_before_oversubscription() -> None:
+    """4 x 400 Gb/s: 25 GB/s for each of 8 NPUs, two at a NIC; half as many NPUs have one each."""
+    leaf = replace(NICS, oversubscription=5)
+    assert cluster("c", H100, 32, 8, [NVLINK, leaf, SPINE]).nics == Nics(1, 2, 25.0)
+    assert cluster("c", H100, 16, 4, [NVLINK, NICS]).nics == Nics(1, 1, 50.0)
+    rack = TierSpec("rack", 2, npus=16, bandwidth_gbps=100)
+    assert cluster("c", H100, 32, 8, [NVLINK, rack, NICS, SPINE]).nics == Nics(2, 2, 25.0)
+    assert cluster("c", H100, 32, 8, [NVLINK, rack, SPINE]).nics is None
+
+
+@pytest.mark.parametrize(
+    ("count", "npus_each"), [(1, 8), (2, 4), (3, 4), (4, 2), (5, 2), (7, 2), (8, 1), (16, 1)]
+)
+def test_npus_at_a_nic_divide_those_of_a_node(count: int, npus_each: int) -> None:
+    assert Nics.of(1, count, 8, 200.0) == Nics(1, npus_each, 25.0)
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,15 @@
 import itertools
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.accelerators.accelerator import Accelerator, Efficiency
-from dse.accelerators.cluster import Cluster, Tier
-from dse.accelerators.placement import Group, Span, placement, ring_bandwidth_gbps, span
+from dse.accelerators.cluster import Cluster, Nics, Tier
+from dse.accelerators.placement import Group, Span, far_rate_gbps, placement, ring_bandwidth_gbps, span
 from dse.errors import InputError
 
 NPU = Accelerator("npu", {"bf16": 100.0}, 80 * 10**9, 2000.0, Efficiency(1, 1, 1, 1, 1, 0))
@@ -152,6 +153,39 @@ def test_a_spanning_group_shares_the_nics_of_a_node_with_the_other_groups() -> N
     assert ring_bandwidth_gbps(groups["dp"], cluster) == 8 * 50.0 / 4  # 4 groups share 8 NICs
     assert ring_bandwidth_gbps(groups["ep"], cluster) == 50.0  # 8 groups share 8 NICs
     assert ring_bandwidth_gbps(groups["pp"], cluster) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("degrees", "axis", "by_nics"),  # of 12.5 GB/s an NPU: with 8, 4, 2 and 1 of them
+    [
+        ({"dp": 32}, "dp", [None, None, None, None]),  # all NPUs of a node: two are next to each NIC
+        ({"tp": 2, "dp": 16}, "dp", [None, 50.0, 50.0, 50.0]),  # 0, 2, 4, 6: no two are next to one
+        ({"tp": 4, "dp": 8}, "dp", [None, 25.0, 25.0, 25.0]),  # 0 and 4
+        ({"tp": 8, "dp": 4}, "dp", [None, None, 12.5, 12.5]),  # one receives and sends, if a NIC is near
+        ({"tp": 4, "dp": 8}, "tp", [None, None, None, None]),
+        ({"tp": 4, "cp": 2, "dp": 4}, "dp_cp", [None, 25.0, 25.0, 25.0]),
+        ({"tp": 2, "pp": 2, "dp": 8}, "pp", [None, None, 12.5, 12.5]),
+        ({"tp": 2, "pp": 4, "dp": 8}, "dp", [None, 50.0, 50.0, 50.0]),
+        ({"tp": 3, "dp": 8}, "dp", [None, None, None, None]),  # nodes have different numbers of a group
+    ],
+)
+def test_rings_are_far_from_nics_where_no_two_members_are_next_to_one(
+    degrees: dict[str, int], axis: str, by_nics: list[float | None]
+) -> None:
+    group = placement("tp-cp-ep-dp-pp", degrees)[axis]
+    plain = of_units(8, math.prod(degrees.values()))
+    found = [replace(plain, nics=Nics(1, each, 12.5)) for each in (1, 2, 4, 8)]
+    assert [far_rate_gbps(group, one) for one in found] == by_nics
+    assert far_rate_gbps(group, plain) is None
+
+
+def test_rings_pass_the_nics_from_their_tier_on() -> None:
+    """Racks of 16 by a bus, NICs between racks: a ring within a rack is not concerned."""
+    group = placement("tp-cp-ep-dp-pp", {"tp": 4, "dp": 4})["dp"]
+    wide = placement("tp-cp-ep-dp-pp", {"tp": 4, "dp": 8})["dp"]
+    racks = replace(of_units(8, 16, 32), nics=Nics(2, 2, 12.5))
+    assert far_rate_gbps(replace(group, ranks=32), racks) is None
+    assert far_rate_gbps(wide, racks) == 25.0
 
 
 def test_groups_that_straddle_nodes_show_their_most_and_their_fewest() -> None:

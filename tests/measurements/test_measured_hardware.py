@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from dse.accelerators import Nics
 from dse.accelerators.systems import cluster_of_conf
 from dse.config import compose_config
-from dse.measurements.hardware import cluster_of, nic_gbps_of
+from dse.measurements.hardware import cluster_of, nic_gbps_of, nics_of
 from dse.measurements.rows import MeasuredRow
 
 ROW = MeasuredRow("a", 32, 4096, 32, 2048, "H100", 16, 64, 1.0, gpus_per_node=8)
@@ -70,8 +71,31 @@ def test_what_the_row_leaves_open_is_told() -> None:
         ("Selene DGX A100 80GB, 8x200Gb/s HDR", 25.0),
         ("512-GPU cluster, 4x HDR = 800 Gb/s a node", 12.5),
         ("Grand Teton, 400 Gb/s a GPU", 50.0),
+        ("2x 200 Gb/s per GPU", 50.0),
         ("DGX-H100", None),
     ],
 )
 def test_a_description_says_the_bandwidth_of_nics(hardware: str, expected: float | None) -> None:
     assert nic_gbps_of(hardware, 8) == expected
+
+
+@pytest.mark.parametrize(
+    ("hardware", "expected"),
+    [
+        ("Selene DGX A100 80GB, 8x200Gb/s HDR", 8),
+        ("512-GPU cluster, 4x HDR = 800 Gb/s a node", 4),
+        ("1 x 100 Gb/s", 1),
+        ("8x H100, 400 Gb/s a GPU", None),  # eight GPUs
+        ("2x 200 Gb/s a GPU", None),
+        ("0x HDR", None),
+    ],
+)
+def test_a_description_says_how_many_nics_a_node_has(hardware: str, expected: int | None) -> None:
+    assert nics_of(hardware) == expected
+
+
+def test_gpus_share_nics_as_the_row_or_the_usual_system_says() -> None:
+    shared = cluster_of(replace(ROW, hardware="4x HDR = 800 Gb/s a node"), [])
+    assert shared.nics == Nics(1, 2, 12.5)
+    assert cluster_of(replace(ROW, hardware="400 Gb/s a node"), []).nics == Nics(1, 1, 6.25)
+    assert cluster_of(replace(ROW, gpus=8), []).nics is None

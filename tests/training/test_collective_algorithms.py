@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.accelerators import Accelerator, Cluster, Efficiency, GroupAlgorithms, Tier, placement
+from dse.accelerators import Accelerator, Cluster, Efficiency, GroupAlgorithms, Nics, Tier, placement
 from dse.config import compose_config
 from dse.errors import InputError
 from dse.models import ModelSpec
@@ -54,6 +55,59 @@ def test_three_tiers_each_pass_what_those_below_leave() -> None:
     found = Links.of(group, Cluster("pods", CHIP, tiers), "hierarchical")
     moved = 2 * (3 / 4 * 8e9 / 90e9) + 2 * (1 / 2 * 2e9 / (0.9 * 46e9)) + 2 * 1 / 2 * 1e9 / 9.2e9
     assert found.all_reduce_s(8e9) == pytest.approx(5 * FIXED_S + moved, rel=1e-12)
+
+
+def shared_nics(count: int, *spine: Tier) -> Cluster:
+    """Nodes of 8 with NICs of 50 GB/s in pods of 32."""
+    gbps = count * 50.0
+    tiers = (NVLINK, Tier("pod", 32, gbps / 8, 5.0), *spine)
+    return Cluster("shared", CHIP, tiers, nics=Nics.of(1, count, 8, gbps))
+
+
+@pytest.mark.parametrize(
+    ("degrees", "gbps"),
+    [
+        ({"dp": 32}, 0.92 * 200),  # NPUs 0 and 1 are next to a NIC
+        ({"tp": 2, "dp": 16}, 100 / 3),  # no two of 0, 2, 4 and 6 are
+        ({"tp": 4, "dp": 8}, 50 / 3),
+        ({"tp": 8, "dp": 4}, 0.92 * 25),  # one NPU of each node
+    ],
+)
+def test_rings_that_pass_the_cpus_reach_a_third_of_the_nics(degrees: dict[str, int], gbps: float) -> None:
+    """8 NPUs of a node share 4 NICs of 50 GB/s, and groups these; messages take the NIC of each rank."""
+    group = placement("tp-cp-ep-dp-pp", degrees)["dp"]
+    found = Links.of(group, shared_nics(4))
+    assert found.bandwidth == pytest.approx(gbps * 1e9)
+    own = 0.92 * 25e9 * 8 / degrees.get("tp", 1)
+    assert found.message_bandwidth == Links.of(group, cluster(32)).bandwidth == pytest.approx(own)
+    assert found.exchange_bandwidth == Links.of(group, cluster(32)).exchange_bandwidth
+    sent = found.send_s(1e9) - found.send_s(0)
+    assert sent == pytest.approx(1e9 / own)
+    latency = min(found.size - 1, 2 * math.log2(found.size)) * 5e-6
+    moved = (found.size - 1) / found.size * 1e9 / (0.9 * own)
+    assert found.pass_around_s(1e9) == pytest.approx(FIXED_S + latency + moved)
+
+
+def test_what_passes_the_cpus_may_still_be_faster_than_the_spine() -> None:
+    """Pods of 32 behind 1 GB/s an NPU, which 4 groups share: 8 GB/s each, and 50 / 3 of the NICs."""
+    group = placement("tp-cp-ep-dp-pp", {"tp": 4, "dp": 16})["dp"]
+    assert Links.of(group, shared_nics(4, Tier("spine", 64, 1.0, 5.0))).bandwidth == pytest.approx(0.92 * 8e9)
+
+
+@pytest.mark.parametrize("degrees", [{"tp": tp, "dp": 32 // tp} for tp in (1, 2, 4, 8)])
+def test_more_nics_are_never_slower(degrees: dict[str, int]) -> None:
+    group = placement("tp-cp-ep-dp-pp", degrees)["dp"]
+    found = [Links.of(group, shared_nics(count)) for count in range(1, 17)]
+    for name in ("bandwidth", "message_bandwidth", "exchange_bandwidth"):
+        rates = [getattr(one, name) for one in found]
+        assert rates == sorted(rates)
+
+
+def test_exchanges_of_npus_that_are_not_next_to_a_nic_pass_the_cpus() -> None:
+    """One NIC of 50 GB/s for 8 NPUs: 2.08 GB/s each, where .92 of 6.25 would be theirs."""
+    group = placement("tp-cp-ep-dp-pp", {"ep": 32, "dp": 32, "expert_tp": 1})["ep"]
+    found = Links.of(group, shared_nics(1))
+    assert found.exchange_bandwidth == pytest.approx(32 / 24 * 6.25e9 / 3)
 
 
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e9])
@@ -151,8 +205,8 @@ def test_explanations_say_which_algorithm_a_group_uses() -> None:
 def test_predictions_say_that_no_run_tells_these_formulas() -> None:
     found = predict(MODEL, Plan(tp=8, dp=2), cluster(16, tp="in_switch", dp="hierarchical")).notes
     assert found == (
-        "collectives of tp are in_switch: their formula was compared with no measured step",
-        "collectives of dp are hierarchical: their formula was compared with no measured step",
+        "collectives of tp are in_switch: their time was compared with no measured step",
+        "collectives of dp are hierarchical: their time was compared with no measured step",
     )
     assert predict(MODEL, Plan(tp=8, dp=2), cluster(16, tp="ring")).notes == ()
 
