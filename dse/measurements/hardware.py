@@ -82,6 +82,11 @@ def _nics(row: MeasuredRow, system: Cluster, tiers: list[Tier], sharing: int) ->
     return system.nics and replace(system.nics, bandwidth_gbps=tiers[1].bandwidth_gbps)
 
 
+_RATE = r"(?:(?P<gbit>\d+(?:\.\d+)?)\s*(?:Gb/s|Gbps|Gbit/s)|(?P<speed>[EHNX]DR)\b)"
+_PER_GPU = r"\s*(?:a|per|each|/)\s*GPU"
+_GBIT_PER_S = {"EDR": 100.0, "HDR": 200.0, "NDR": 400.0, "XDR": 800.0}  # of InfiniBand with four lanes
+
+
 def nics_of(hardware: str) -> int | None:
     """How many NICs a node has as a description says it, or None.
 
@@ -89,8 +94,7 @@ def nics_of(hardware: str) -> int | None:
     4
     >>> nics_of("8x B200, 2x 200 Gb/s a GPU")
     """
-    number = r"\d+(?:\.\d+)?\s*(?:Gb/s|Gbps|Gbit/s)"
-    found = re.search(rf"(\d+)\s*x\s*(?:[EHNX]DR|{number}(?!\s*(?:a|per)\s*GPU))", hardware)
+    found = re.search(rf"(\d+)\s*x\s*{_RATE}(?!{_PER_GPU})", hardware)
     return (int(found[1]) or None) if found else None
 
 
@@ -99,17 +103,19 @@ def nic_gbps_of(hardware: str, npus_per_node: int) -> float | None:
 
     >>> nic_gbps_of("Selene DGX A100 80GB, 8x200Gb/s HDR", 8)
     25.0
-    >>> nic_gbps_of("512-GPU cluster, 4x HDR = 800 Gb/s a node", 8)
-    12.5
-    >>> nic_gbps_of("Grand Teton, 400 Gb/s a GPU", 8), nic_gbps_of("2x 200 Gb/s a GPU", 8)
+    >>> nic_gbps_of("4x HDR", 8), nic_gbps_of("800 Gb/s a node", 8)
+    (12.5, 12.5)
+    >>> nic_gbps_of("Grand Teton, 400 Gb/s a GPU", 8), nic_gbps_of("2x HDR per GPU", 8)
     (50.0, 50.0)
     """
-    text = hardware.replace("Gbps", "Gb/s").replace("Gbit/s", "Gb/s")
-    number = r"(\d+(?:\.\d+)?)\s*Gb/s"
-    if found := re.search(r"(?:(\d+)\s*x\s*)?" + number + r"\s*(?:a|per)\s*GPU", text):
-        return int(found[1] or 1) * float(found[2]) / 8
-    if found := re.search(r"(\d+)\s*x\s*" + number, text):
-        return float(found[1]) * float(found[2]) / 8 / npus_per_node
-    if found := re.search(number + r"\s*(?:(?:a|per)\s*)?node", text):
-        return float(found[1]) / 8 / npus_per_node
+    if found := re.search(rf"(?:(?P<count>\d+)\s*x\s*)?{_RATE}{_PER_GPU}", hardware):
+        return int(found["count"] or 1) * _gbit_per_s(found) / 8
+    if found := re.search(rf"(?P<count>\d+)\s*x\s*{_RATE}", hardware):
+        return int(found["count"]) * _gbit_per_s(found) / 8 / npus_per_node
+    if found := re.search(rf"{_RATE}\s*(?:(?:a|per|each|/)\s*)?node", hardware):
+        return _gbit_per_s(found) / 8 / npus_per_node
     return None
+
+
+def _gbit_per_s(found: re.Match[str]) -> float:
+    return float(found["gbit"]) if found["gbit"] else _GBIT_PER_S[found["speed"]]

@@ -267,8 +267,8 @@ def _check_cluster(system: SystemSpec) -> None:
                 raise InvalidSystem(
                     f"group_algorithms.{kind}",
                     f"is in_switch, but no switches of {system.name} sum: give "
-                    "system.tiers.N.in_switch_efficiency of those that do, or choose auto, ring, tree or "
-                    "hierarchical",
+                    "system.tiers.N.in_switch_efficiency of those that do, or choose auto, ring, tree, "
+                    "hierarchical or synthesized",
                 )
 
 

@@ -55,8 +55,10 @@ def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
     if plan.order != ORDER:  # which can be placed whenever degrees pass the checks above
         _check_order(plan)
     if cluster.algorithms != DEFAULT_ALGORITHMS:
-        for axis, group in groups_of(plan).items():
-            legs_of(group, cluster, cluster.algorithms.of(axis))
+        groups = groups_of(plan)
+        axes = ["tp", "dp_cp", "replicas", *(["expert_tp", "expert_dp"] if model.experts is not None else [])]
+        for axis in axes:
+            legs_of(groups[axis], cluster, cluster.algorithms.of(axis))
 
 
 def _at_least_one(plan: Plan, name: str) -> None:

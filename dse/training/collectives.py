@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from dse.accelerators.cluster import Cluster
 from dse.accelerators.placement import Group, far_rate_gbps, ring_rates_gbps, span
 from dse.training import synthesized
-from dse.training.legs import BETWEEN_NODES, THROUGH_CPUS, Leg, legs_of
+from dse.training.legs import BETWEEN_NODES, THROUGH_CPUS, Leg, legs_of, own_nic_rate, own_rates
 
 FIXED_S = 22e-6
 """Launch and synchronisation of a collective of any size: 22 to 25 us measured on A100 and B200 NVLink."""
@@ -52,14 +52,14 @@ class Links:
         if far := far_rate_gbps(group, cluster):
             bandwidth = min(bandwidth, far * 1e9 * THROUGH_CPUS)
         used = [tier for tier, part in zip(cluster.tiers, spans, strict=True) if part.senders]
+        # Switches above are shared by all who send; the NIC of a sender is its own.
+        messages = min(messages, own_nic_rate(cluster)) if between else messages
         latency = max([tier.latency_us for tier in used], default=0.0)
         # Of a rank's bytes those for its node pass NVLink; those that leave a unit, the rank's own NIC.
         shares = [(spans[0].members - 1) / inner]
-        for index, (below, tier) in enumerate(zip(spans, cluster.tiers[1:], strict=False), 1):
-            reached = tier.bandwidth_gbps * BETWEEN_NODES
-            if cluster.nics and cluster.nics.is_far and index >= cluster.nics.tier:
-                reached = min(reached, cluster.nics.bandwidth_gbps * THROUGH_CPUS)
-            shares.append((group.size - below.fewest) / (reached * 1e9))
+        shares += [
+            (group.size - below.fewest) / rate for below, rate in zip(spans, own_rates(cluster), strict=False)
+        ]
         slowest = max(shares)
         exchange = group.size / slowest if slowest else bandwidth
         legs = legs_of(group, cluster, algorithm)
@@ -72,7 +72,8 @@ class Links:
         tree the bytes twice, in 2 log2 p steps (Sanders et al. 2009). Tier by tier, bytes are scattered
         inside a unit, summed across by ranks of the same place, and gathered inside (Cho et al. 2019).
         Switches take each byte once from each rank, and give it back once, summed (Graham et al. 2016).
-        Synthesised ones scatter and gather by schedules for the links of the group.
+        Synthesised ones scatter and gather by schedules for the links of the group, or are a ring or tree
+        where that is faster.
         """
         if self.size == 1 or not size_bytes:
             return 0.0
@@ -86,10 +87,11 @@ class Links:
             return total + top.all_reduce_s(held)
         if self.algorithm == "in_switch":
             return FIXED_S + self._hops_s(2) + self._slowest_s(size_bytes, scattered=False)
-        if self.algorithm == "synthesized":
-            return FIXED_S + 2 * synthesized.gather_s(self.legs, size_bytes)
         ring, tree = self._ring_and_tree_s(size_bytes)
-        return FIXED_S + {"ring": ring, "tree": tree}.get(self.algorithm, min(ring, tree))
+        found = {"ring": ring, "tree": tree}.get(self.algorithm, min(ring, tree))
+        if self.algorithm == "synthesized":
+            found = min(found, 2 * synthesized.gather_s(self.legs, size_bytes))
+        return FIXED_S + found
 
     def gather_s(self, size_bytes: float) -> float:
         """All-gather or reduce-scatter of `size_bytes`: (p - 1) / p of them pass every link of the ring.
@@ -106,11 +108,12 @@ class Links:
             return total
         if self.algorithm == "in_switch":
             return FIXED_S + self._hops_s(1) + self._slowest_s(size_bytes, scattered=True)
-        if self.algorithm == "synthesized":
-            return FIXED_S + synthesized.gather_s(self.legs, size_bytes / _GATHER)
         moved = (self.size - 1) / self.size * size_bytes / (self.bandwidth * _GATHER)
         ring, tree = (self.size - 1) * self.latency_s, 2 * math.log2(self.size) * self.latency_s
-        return FIXED_S + moved + {"ring": ring, "tree": tree}.get(self.algorithm, min(ring, tree))
+        found = moved + {"ring": ring, "tree": tree}.get(self.algorithm, min(ring, tree))
+        if self.algorithm == "synthesized":
+            found = min(found, synthesized.gather_s(self.legs, size_bytes / _GATHER))
+        return FIXED_S + found
 
     def used(self, size_bytes: float) -> str:
         """The algorithm of an all-reduce: of `auto` the faster one."""
@@ -135,7 +138,10 @@ class Links:
 
     def pass_around_s(self, size_bytes: float) -> float:
         """An all-gather of `size_bytes` by messages to the next rank (ring attention, Liu et al. 2023)."""
-        return replace(self, bandwidth=self.message_bandwidth).gather_s(size_bytes)
+        if self.size == 1 or not size_bytes:
+            return 0.0
+        moved = (self.size - 1) / self.size * size_bytes / (self.message_bandwidth * _GATHER)
+        return FIXED_S + (self.size - 1) * self.latency_s + moved
 
     def _ring_and_tree_s(self, size_bytes: float) -> tuple[float, float]:
         moved = 2 * size_bytes / self.bandwidth

@@ -41,6 +41,25 @@ class Leg:
     summing_bandwidth: float
 
 
+def own_rates(cluster: Cluster) -> list[float]:
+    """What an NPU sends into each tier beyond the first if all do, in bytes per second."""
+    rates = []
+    for index, tier in enumerate(cluster.tiers[1:], 1):
+        rate = tier.bandwidth_gbps * 1e9 * BETWEEN_NODES
+        if cluster.nics and cluster.nics.is_far and index >= cluster.nics.tier:
+            rate = min(rate, own_nic_rate(cluster))
+        rates.append(rate)
+    return rates
+
+
+def own_nic_rate(cluster: Cluster) -> float:
+    """What an NPU sends out of its node in bytes per second: its share of a NIC, however many others send."""
+    if cluster.nics is None:
+        return cluster.tiers[1].bandwidth_gbps * 1e9 * BETWEEN_NODES
+    share = THROUGH_CPUS if cluster.nics.is_far else BETWEEN_NODES
+    return cluster.nics.bandwidth_gbps * 1e9 * share
+
+
 def legs_of(group: Group, cluster: Cluster, algorithm: str) -> tuple[Leg, ...]:
     """Return the tiers that join an axis's groups, from the inside; none for rings and trees.
 
@@ -53,7 +72,7 @@ def legs_of(group: Group, cluster: Cluster, algorithm: str) -> tuple[Leg, ...]:
     if algorithm == "synthesized" and group.size > MOST_SYNTHESIZED:
         raise InfeasibleStrategy(
             f"collectives of {group.size} ranks are synthesized (system.group_algorithms); at most "
-            f"{MOST_SYNTHESIZED} ranks can have that: choose hierarchical"
+            f"{MOST_SYNTHESIZED} ranks can have that: choose auto, ring, tree or hierarchical"
         )
     spans = span(group, cluster)
     joins = [part.joins for part in spans]
@@ -63,6 +82,10 @@ def legs_of(group: Group, cluster: Cluster, algorithm: str) -> tuple[Leg, ...]:
             "cluster have different numbers of them: choose auto, ring or tree"
         )
     legs = []
+    reached = [
+        cluster.tiers[0].bandwidth_gbps * 1e9 * cluster.accelerator.efficiency.links,
+        *own_rates(cluster),
+    ]
     for index, tier in enumerate(cluster.tiers):
         if joins[index] == 1:
             continue
@@ -72,7 +95,6 @@ def legs_of(group: Group, cluster: Cluster, algorithm: str) -> tuple[Leg, ...]:
                 f"collectives of {group.size} ranks are in_switch (system.group_algorithms), but pass "
                 f"{tier.name}, whose switches do not sum: its in_switch_efficiency is null"
             )
-        rate = tier.bandwidth_gbps * 1e9
-        reached = cluster.accelerator.efficiency.links if index == 0 else BETWEEN_NODES
-        legs.append(Leg(joins[index], rate * reached, tier.latency_us * 1e-6, rate * (share or 0.0)))
+        summing = tier.bandwidth_gbps * 1e9 * (share or 0.0)
+        legs.append(Leg(joins[index], reached[index], tier.latency_us * 1e-6, summing))
     return tuple(legs)

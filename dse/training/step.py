@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dse.accelerators.cluster import Cluster
@@ -56,8 +56,10 @@ class Timer:
     def links(self, axis: str) -> Links:
         """The links of the groups of an axis."""
         if axis not in self._links:
-            algorithm = self.cluster.algorithms.of(axis)
-            self._links[axis] = Links.of(self.groups[axis], self.cluster, algorithm)
+            group = self.groups[axis]
+            if axis.startswith("expert") and self.local.model.experts is None:
+                group = replace(group, size=1)
+            self._links[axis] = Links.of(group, self.cluster, self.cluster.algorithms.of(axis))
         return self._links[axis]
 
     @cached_property

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dse.training.legs import Leg
 
 if TYPE_CHECKING:
-    from dse.collectives.curves import Curve
+    from dse.collectives.curves import Curve, Line
     from dse.networks import LinkGraph
 
 # Chunks of a rank's share and their bytes: one for small messages, many so that the tiers work at once.
 _MADE_FOR = ((1, 1 << 12), (1, 1 << 22), (4, 1 << 22), (16, 1 << 22))
 _MOST_PLACES = 1 << 18  # pairs of a rank and a chunk; with more, shares are cut less
-_REMEMBERED = 256
+_REMEMBERED = 1024
+_one_at_a_time = threading.Lock()
+
+
+class Times(NamedTuple):
+    """How long a schedule takes: the largest of `lines` over the bytes of a chunk, one of `chunks` a rank."""
+
+    chunks: int
+    lines: tuple[Line, ...]
+
+    def time_ps(self, share_bytes: Fraction) -> Fraction:
+        """The time where each rank has so many bytes."""
+        return max(line.time_ps(share_bytes / self.chunks) for line in self.lines)
 
 
 def gather_s(legs: Sequence[Leg], size_bytes: float) -> float:
@@ -25,16 +38,22 @@ def gather_s(legs: Sequence[Leg], size_bytes: float) -> float:
 
     A reduce-scatter is its mirror image, and takes as long.
     """
-    from dse.collectives.curves import envelope
-
     ranks = math.prod(leg.size for leg in legs)
     share = Fraction(max(1, round(size_bytes)), ranks)
-    return float(envelope(gather_curves(tuple(legs)), share).time_ps) * 1e-12
+    with _one_at_a_time:  # threads of a sweep need the same ones
+        times = _times(tuple(legs))
+    return float(min(each.time_ps(share) for each in times)) * 1e-12
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def gather_curves(legs: tuple[Leg, ...]) -> tuple[Curve, ...]:
-    """Return schedules of an all-gather over these tiers, with their times by the size of a chunk."""
+def _times(legs: tuple[Leg, ...]) -> tuple[Times, ...]:
+    return tuple(
+        Times(each.schedule.problem.collective.chunks_per_npu, each.lines) for each in gather_curves(legs)
+    )
+
+
+def gather_curves(legs: Sequence[Leg]) -> Iterator[Curve]:
+    """Make schedules of an all-gather over these tiers, with their times by the size of a chunk."""
     from dse.collectives import Collective, LinkModel, Problem
     from dse.collectives.curves import curve
     from dse.collectives.synthesis import synthesize
@@ -42,15 +61,13 @@ def gather_curves(legs: tuple[Leg, ...]) -> tuple[Curve, ...]:
     from dse.collectives.synthesizers.registry import make_synthesizer
 
     graph = group_graph(legs)
-    made = []
     for chunks, chunk_bytes in _MADE_FOR:
         if chunks > 1 and graph.npus**2 * chunks > _MOST_PLACES:
             break
         collective = Collective("all_gather", graph.npus, chunks)
         problem = Problem(graph, collective, Fraction(chunk_bytes), LinkModel("1e9", "bandwidth", "ps"))
         found = synthesize(problem, make_synthesizer("symmetric"), Effort(), compare=False)
-        made.append(curve(found.schedule))
-    return tuple(made)
+        yield curve(found.schedule)
 
 
 def group_graph(legs: Sequence[Leg]) -> LinkGraph:
@@ -65,7 +82,7 @@ def group_graph(legs: Sequence[Leg]) -> LinkGraph:
     stride = 1
     for leg in legs:
         latency_ns = Fraction(round(leg.latency_s * 1e12), 1000)
-        bandwidth_gbps = Fraction(round(leg.bandwidth), 10**9 * (leg.size - 1))
+        bandwidth_gbps = Fraction(max(1, round(leg.bandwidth)), 10**9 * (leg.size - 1))
         for rank in range(ranks):
             at = rank // stride % leg.size
             others = (rank + (other - at) * stride for other in range(leg.size) if other != at)

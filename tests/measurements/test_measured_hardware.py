@@ -72,6 +72,11 @@ def test_what_the_row_leaves_open_is_told() -> None:
         ("512-GPU cluster, 4x HDR = 800 Gb/s a node", 12.5),
         ("Grand Teton, 400 Gb/s a GPU", 50.0),
         ("2x 200 Gb/s per GPU", 50.0),
+        ("2x200 Gb/s/GPU", 50.0),
+        ("8x A100, 1x HDR a GPU", 25.0),
+        ("4x HDR", 12.5),
+        ("8x NDR", 50.0),
+        ("1600 Gbps node-node interconnect", 25.0),
         ("DGX-H100", None),
     ],
 )
@@ -87,6 +92,8 @@ def test_a_description_says_the_bandwidth_of_nics(hardware: str, expected: float
         ("1 x 100 Gb/s", 1),
         ("8x H100, 400 Gb/s a GPU", None),  # eight GPUs
         ("2x 200 Gb/s a GPU", None),
+        ("2x HDR per GPU", None),
+        ("8x A100, 1x NDR each GPU", None),
         ("0x HDR", None),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -78,14 +77,22 @@ def test_rings_that_pass_the_cpus_reach_a_third_of_the_nics(degrees: dict[str, i
     group = placement("tp-cp-ep-dp-pp", degrees)["dp"]
     found = Links.of(group, shared_nics(4))
     assert found.bandwidth == pytest.approx(gbps * 1e9)
-    own = 0.92 * 25e9 * 8 / degrees.get("tp", 1)
-    assert found.message_bandwidth == Links.of(group, cluster(32)).bandwidth == pytest.approx(own)
+    assert found.message_bandwidth == Links.of(group, cluster(32)).message_bandwidth == pytest.approx(23e9)
     assert found.exchange_bandwidth == Links.of(group, cluster(32)).exchange_bandwidth
-    sent = found.send_s(1e9) - found.send_s(0)
-    assert sent == pytest.approx(1e9 / own)
-    latency = min(found.size - 1, 2 * math.log2(found.size)) * 5e-6
-    moved = (found.size - 1) / found.size * 1e9 / (0.9 * own)
-    assert found.pass_around_s(1e9) == pytest.approx(FIXED_S + latency + moved)
+    assert found.send_s(1e9) - found.send_s(0) == pytest.approx(1 / 23)
+    moved = (found.size - 1) / found.size * 1e9 / (0.9 * 23e9)
+    assert found.pass_around_s(1e9) == pytest.approx(FIXED_S + (found.size - 1) * 5e-6 + moved)
+
+
+@pytest.mark.parametrize(("count", "gbps"), [(1, 6.25 / 3), (2, 12.5 / 3), (4, 0.92 * 25)])
+def test_one_rank_of_a_node_has_one_rate_by_any_algorithm(count: int, gbps: float) -> None:
+    """Alone in its node it reaches its NIC through the CPUs if more than two NPUs are next to that."""
+    group = placement("tp-cp-ep-dp-pp", {"tp": 8, "dp": 4})["dp"]
+    for algorithm in ("ring", "hierarchical", "synthesized"):
+        found = Links.of(group, shared_nics(count), algorithm)
+        rates = {found.bandwidth, *(leg.bandwidth for leg in found.legs)}
+        assert all(rate == pytest.approx(gbps * 1e9) for rate in rates)
+    assert found.message_bandwidth == pytest.approx(gbps * 1e9)
 
 
 def test_what_passes_the_cpus_may_still_be_faster_than_the_spine() -> None:

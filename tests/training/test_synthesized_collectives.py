@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -70,7 +71,7 @@ def test_schedules_are_valid_and_links_divide_what_a_rank_sends() -> None:
         (Fraction(2000), Fraction(100)),
         (Fraction(5000), Fraction(23, 2)),
     }
-    curves = gather_curves(legs)
+    curves = list(gather_curves(legs))
     assert [each.schedule.problem.collective.chunks_per_npu for each in curves] == [1, 1, 4, 16]
     for each in curves:
         assert check(each.schedule).is_valid
@@ -86,6 +87,24 @@ def test_a_step_has_them_where_they_are_chosen() -> None:
     assert found.parts_s["matrix_products"] == plain.parts_s["matrix_products"]
     assert "collectives of tp are synthesized: their time was compared with no measured step" in found.notes
     assert {each.algorithm for each in collectives_used(MODEL, plan, chosen)} == {"synthesized"}
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e8, 1e10])
+@pytest.mark.parametrize("degrees", [{"dp": 8}, {"dp": 64}, {"tp": 4, "dp": 16}, {"dp": 256}])
+def test_they_are_never_slower_than_a_ring_or_a_tree(degrees: dict[str, int], size: float) -> None:
+    npus = math.prod(degrees.values())
+    found, plain = [links(algorithm, npus, **degrees) for algorithm in ("synthesized", "auto")]
+    assert found.all_reduce_s(size) <= plain.all_reduce_s(size)
+    assert found.gather_s(size) <= plain.gather_s(size)
+
+
+def test_only_groups_that_have_collectives_are_asked_for() -> None:
+    """Hybrid sharding over 8 of 512 ranks: 64 copies; nothing is done among all of them."""
+    plan = Plan(dp=512, zero=3, shard_ranks=8)
+    model = replace(MODEL, batch_size=512)
+    assert predict(model, plan, cluster(512, dp="synthesized")).step_s > 0
+    with pytest.raises(InfeasibleStrategy, match="512 ranks are synthesized"):
+        predict(model, replace(plan, shard_ranks=None), cluster(512, dp="synthesized"))
 
 
 def test_too_many_ranks_are_infeasible() -> None:
