@@ -47,13 +47,14 @@ class Links:
         spans = span(group, cluster)
         first = cluster.tiers[0]
         inner = first.bandwidth_gbps * 1e9 * reached
-        between = [rate * 1e9 for rate in ring_rates_gbps(group, cluster)[1:] if rate < math.inf]
+        between = [rate * 1e9 for rate in ring_rates_gbps(group, cluster)[1:]]
         messages = bandwidth = min([inner, *(rate * BETWEEN_NODES for rate in between)])
         if far := far_rate_gbps(group, cluster):
             bandwidth = min(bandwidth, far * 1e9 * THROUGH_CPUS)
+        leaves = between[cluster.nics.tier - 1 :] if cluster.nics else between
+        if min(leaves, default=math.inf) < math.inf:
+            messages = min(messages, own_nic_rate(cluster))  # switches above are shared by those who send
         used = [tier for tier, part in zip(cluster.tiers, spans, strict=True) if part.senders]
-        # Switches above are shared by all who send; the NIC of a sender is its own.
-        messages = min(messages, own_nic_rate(cluster)) if between else messages
         latency = max([tier.latency_us for tier in used], default=0.0)
         # Of a rank's bytes those for its node pass NVLink; those that leave a unit, the rank's own NIC.
         shares = [(spans[0].members - 1) / inner]

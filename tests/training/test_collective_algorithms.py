@@ -95,6 +95,16 @@ def test_one_rank_of_a_node_has_one_rate_by_any_algorithm(count: int, gbps: floa
     assert found.message_bandwidth == pytest.approx(gbps * 1e9)
 
 
+def test_messages_within_a_rack_pass_no_nic() -> None:
+    """Racks of 16 by a bus of 100 GB/s an NPU, NICs of 25 GB/s an NPU between them."""
+    tiers = (NVLINK, Tier("bus", 16, 100.0, 1.0), Tier("network", 32, 25.0, 5.0))
+    racks = Cluster("racks", CHIP, tiers, nics=Nics(2, 1, 25.0))
+    inside = placement("tp-cp-ep-dp-pp", {"tp": 8, "cp": 2, "dp": 2})["cp"]
+    across = placement("tp-cp-ep-dp-pp", {"tp": 8, "dp": 4})["dp"]
+    assert Links.of(inside, racks).message_bandwidth == pytest.approx(92e9)
+    assert Links.of(across, racks).message_bandwidth == pytest.approx(23e9)
+
+
 def test_what_passes_the_cpus_may_still_be_faster_than_the_spine() -> None:
     """Pods of 32 behind 1 GB/s an NPU, which 4 groups share: 8 GB/s each, and 50 / 3 of the NICs."""
     group = placement("tp-cp-ep-dp-pp", {"tp": 4, "dp": 16})["dp"]
