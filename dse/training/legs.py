@@ -24,7 +24,7 @@ BY_TIERS = ("hierarchical", "in_switch", "synthesized")
 """Algorithms that go tier by tier."""
 
 MOST_SYNTHESIZED = 256
-"""Ranks of a group whose collectives can be synthesised: with more it takes minutes."""
+"""Ranks of a group whose collectives can be synthesised: some seconds are spent on its schedules."""
 
 
 @dataclass(frozen=True)
