@@ -32,14 +32,14 @@ $(BIN)/python:
 $(BASE): $(BIN)/python pyproject.toml requirements/base.lock $(ENGINE)
 	@echo 'installing dse and what a sweep needs:'
 	@$(BIN)/python engine/install_progress.py $(VENV)/install.log sh -c ' \
-		$(PIP) --verbose --require-hashes -r requirements/base.lock \
+		$(PIP) --verbose --require-hashes --no-deps -r requirements/base.lock \
 		&& $(PIP) --verbose --no-deps --no-build-isolation --editable . \
 			$(call MODULES,$(if $(wildcard $(STAMP)),ON,OFF))'
 	@touch $@
 
 $(STAMP): $(BASE) requirements/dev.lock
 	@echo 'installing the solvers of schedules, plans and partitions, and what tests, lint and builds of the engine need'
-	@$(PIP) --quiet --require-hashes -r requirements/dev.lock
+	@$(PIP) --quiet --require-hashes --no-deps -r requirements/dev.lock
 	@$(BIN)/python -c 'import dse._explorer, dse._solvers' 2> /dev/null || \
 		$(PIP) --quiet --no-deps --no-build-isolation --editable . $(call MODULES,ON)
 	@touch $@
@@ -53,7 +53,7 @@ bench: $(STAMP)  ## measure everything, into benchmarks/results (docs/performanc
 	$(BIN)/python -m benchmarks
 
 docs: $(STAMP)  ## the guide as a site, into build/docs; nothing in it is loaded from elsewhere
-	$(PIP) --quiet --require-hashes -r requirements/docs.lock
+	$(PIP) --quiet --require-hashes --no-deps -r requirements/docs.lock
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into conf/; takes minutes
