@@ -113,13 +113,6 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
 
 
-def excerpt(text: object, most: int = 60) -> str:
-    """Return the beginning of a text that a file holds, for a message of one line."""
-    line = str(text)
-    line = line if len(line) <= most else f"{line[:most]}…"
-    return "".join(c if c.isprintable() else "?" for c in line)
-
-
 def make_folder(folder: Path) -> None:
     """Make a folder and its parents; an existing one is left as it is.
 

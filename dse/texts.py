@@ -10,6 +10,13 @@ def printable(text: str) -> str:
     return "".join(part if part.isprintable() else repr(part)[1:-1] for part in text)
 
 
+def excerpt(text: object, most: int = 60) -> str:
+    """Return the beginning of a text that a file holds, for a message of one line."""
+    line = str(text)
+    line = line if len(line) <= most else f"{line[:most]}…"
+    return "".join(c if c.isprintable() else "?" for c in line)
+
+
 def counted(number: int, one: str, several: str = "") -> str:
     """Return a number with what it counts: 1 stage, 2 stages; `several` where an s does not make it so."""
     return f"{number} {one}" if number == 1 else f"{number} {several or one + 's'}"

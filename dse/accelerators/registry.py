@@ -11,10 +11,11 @@ from typing import Any
 
 from dse.accelerators.accelerator import Accelerator, Efficiency
 from dse.errors import InputError
-from dse.files import conf_folder, excerpt
+from dse.files import conf_folder
 from dse.record_files import yaml_record
 from dse.records import unknown_field
 from dse.suggestions import did_you_mean
+from dse.texts import excerpt
 from dse.units import parse_bytes
 
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "int8", "fp8", "fp4")

@@ -9,7 +9,8 @@ from typing import Any
 
 from dse.collectives.collective import CUSTOM, MOST_CHUNKS, Collective
 from dse.errors import InputError
-from dse.files import excerpt, load_json_object
+from dse.files import load_json_object
+from dse.texts import excerpt
 
 
 def read_custom(path: Path, npus: int) -> tuple[Collective, Fraction | None]:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from dse.accelerators import Accelerator, Cluster
 from dse.errors import InputError
-from dse.files import excerpt
 from dse.measurements.hardware import cluster_of
 from dse.measurements.rows import MeasuredRow
 from dse.measurements.software import framework_of, overlaps_tp
 from dse.models import LatentAttention, MixtureOfExperts, ModelSpec
 from dse.strategies import InfeasibleStrategy
+from dse.texts import excerpt
 from dse.training.plan import Plan
 from dse.training.predict import predict
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import excerpt, read_text
+from dse.files import read_text
 from dse.records import hints_of, without_none
 from dse.suggestions import did_you_mean
+from dse.texts import excerpt
 
 _TRUE, _FALSE = ("1", "true", "yes"), ("0", "false", "no")
 

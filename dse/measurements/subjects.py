@@ -9,12 +9,13 @@ from pathlib import Path
 from dse.accelerators import Accelerator
 from dse.accelerators.registry import accelerator, accelerator_names
 from dse.errors import InputError
-from dse.files import conf_folder, excerpt
+from dse.files import conf_folder
 from dse.measurements.calibration import Calibration, calibrate, enough_rows, left_out_mape_pct
 from dse.measurements.constants import CONSTANTS, FRAMEWORK_CONSTANTS, Owner, Sample, Values, samples
 from dse.measurements.owner_files import file_keys
 from dse.measurements.rows import MeasuredRow
 from dse.suggestions import did_you_mean
+from dse.texts import excerpt
 
 
 @dataclass(frozen=True)

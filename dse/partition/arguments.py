@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dse.errors import InputError
-from dse.files import excerpt
 from dse.partition.graph import LARGEST
 from dse.partition.sources.source import Source
 from dse.suggestions import did_you_mean
+from dse.texts import excerpt
 from dse.units import parse_bytes
 
 GRAPH_KEYS = {

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import cast
 
 from dse.errors import InputError
-from dse.files import excerpt
 from dse.models import ModelSpec
 from dse.partition import arguments as texts
 from dse.partition.arguments import Arguments
@@ -26,6 +25,7 @@ from dse.partition.sources.source import (
 )
 from dse.settings import check_choice
 from dse.systems import SystemSpec
+from dse.texts import excerpt
 
 Values = Mapping[str, str]
 TIMED = ("pipeline_bottleneck", "latency")

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import excerpt, load_json_object
+from dse.files import load_json_object
 from dse.partition.sources.torch_graph import is_operator, maker_of
 from dse.partition.steps import stage_order
+from dse.texts import excerpt
 
 
 def read_placement(path: Path) -> dict[str, int]:

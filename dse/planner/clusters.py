@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 from dse.accelerators import accelerator
 from dse.errors import InputError
-from dse.files import conf_folder, excerpt
+from dse.files import conf_folder
 from dse.planner.cluster import Host, MixedCluster
 from dse.planner.inputs.numbers import LEAST_POSITIVE, MOST
 from dse.record_files import yaml_record, yaml_values
 from dse.suggestions import did_you_mean
+from dse.texts import excerpt
 
 MOST_GPUS = 2**20
 _GIB = 2**30

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from dse.accelerators.algorithms import DEFAULT_ALGORITHMS
 from dse.errors import InputError
-from dse.files import excerpt
 from dse.suggestions import did_you_mean
 from dse.systems.algorithms import algorithm_of, synthesizer_problem
+from dse.texts import excerpt
 
 if TYPE_CHECKING:
     from dse.systems.spec import Dimension, SystemSpec

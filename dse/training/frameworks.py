@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dse.errors import InputError
-from dse.files import conf_folder, excerpt
+from dse.files import conf_folder
 from dse.record_files import yaml_record
 from dse.suggestions import did_you_mean
+from dse.texts import excerpt
 
 MOST_LAUNCH_US = 1000.0
 

@@ -12,7 +12,8 @@ from dse.collectives.files.content import ScheduleFile
 from dse.collectives.schedule import Schedule
 from dse.collectives.sends import SendTable
 from dse.errors import InputError
-from dse.files import excerpt, read_text
+from dse.files import read_text
+from dse.texts import excerpt
 
 _KEYS = ("src", "dst", "chunk", "start_ps", "end_ps")
 

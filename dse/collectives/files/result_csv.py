@@ -13,9 +13,10 @@ from dse.collectives.files.columns import Columns
 from dse.collectives.files.content import ScheduleFile
 from dse.collectives.schedule import Schedule
 from dse.errors import InputError
-from dse.files import excerpt, read_text
+from dse.files import read_text
 from dse.networks import LinkGraph
 from dse.networks.csv import decimal
+from dse.texts import excerpt
 
 _HEADER = "SrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks (ID:ns:ns)"
 _WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -149,16 +150,20 @@ class _Reader:
         simple = _SIMPLE.fullmatch(cell)
         if simple and self.unit_ps == 1000:
             return int(simple[1]) * 1000 + int((simple[2] or "").ljust(3, "0"))
-        assert self.unit_ps is not None
-        time_ps = round(self.number("time", cell) * self.unit_ps)
+        time_ps = round(self.number("time", cell) * self.unit())
         if not -_MOST_PS < time_ps < _MOST_PS:
             raise self.fail(f"time is {excerpt(cell)}; it must be below 2^62 ps")
         return time_ps
 
-    def result(self) -> ScheduleFile:
+    def unit(self) -> int:
+        """The ps of a unit of time."""
         if self.unit_ps is None:
             self.line = 1
             raise self.fail(f"no line begins with SrcID; expected the header {_HEADER}")
+        return self.unit_ps
+
+    def result(self) -> ScheduleFile:
+        self.unit()
         npus = self.stated("NPUs Count")
         nodes = max((1 + max(source, to) for source, to, *_ in self.links), default=0)
         graph = LinkGraph.of(npus or nodes, max(npus or 0, nodes), self.links)
@@ -189,5 +194,4 @@ class _Reader:
     def stated_time_ps(self) -> int:
         """A Collective Time says `ns` also where it is in ps, as the sends are."""
         self.line, text = self.head["Collective Time"]
-        assert self.unit_ps is not None
-        return round(self.number("Collective Time", text) * self.unit_ps)
+        return round(self.number("Collective Time", text) * self.unit())

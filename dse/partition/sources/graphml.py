@@ -6,9 +6,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from dse.errors import InputError
-from dse.files import excerpt, read_bytes
+from dse.files import read_bytes
 from dse.partition.graph import LARGEST
 from dse.partition.sources.source import Operator, Source
+from dse.texts import excerpt
 
 _SPACE = "{http://graphml.graphdrawing.org/xmlns}"
 _NODE = ("weight", "memory_bytes", "parameters", "parameter_bytes", "activation_bytes")

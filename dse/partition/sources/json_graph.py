@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import excerpt, load_json_object
+from dse.files import load_json_object
 from dse.partition.devices import Devices
 from dse.partition.graph import LARGEST
 from dse.partition.sources.source import Operator, Source
 from dse.suggestions import did_you_mean
+from dse.texts import excerpt
 
 _NUMBERS = ("edge_bytes", "memory_bytes", "parameters", "parameter_bytes", "activation_bytes")
 _OTHERS = ("node_weights", "edges", "parts", "distance", "names", "modules", "edge_tensors", "backward")

@@ -7,11 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 
 from dse.errors import InputError
-from dse.files import excerpt, read_text
+from dse.files import read_text
 from dse.networks import LinkGraph
 from dse.networks.csv import read_link_graph
 from dse.partition.devices import Devices
 from dse.partition.graph import LARGEST
+from dse.texts import excerpt
 
 Matrix = tuple[tuple[float, ...], ...]
 MATRIX_KINDS = ("distance", "bandwidth")

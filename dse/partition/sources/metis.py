@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 
 from dse.errors import InputError
-from dse.files import excerpt, read_text
+from dse.files import read_text
 from dse.partition.sources.source import Operator, Source
+from dse.texts import excerpt
 
 
 def read_metis(path: Path) -> Source:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import excerpt, read_bytes
+from dse.files import read_bytes
 from dse.partition.sources.onnx_flops import flops_of
 from dse.partition.sources.source import Operator, Source
+from dse.texts import excerpt
 
 Shape = tuple[int, ...]
 

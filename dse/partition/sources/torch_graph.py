@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import excerpt
 from dse.partition.sources.source import Operator, Source
 from dse.partition.sources.torch_models import TrainingTask, task_named
+from dse.texts import excerpt
 
 MICRO_BATCH = 8
 

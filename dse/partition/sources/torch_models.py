@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import excerpt
 from dse.settings import check_choice
+from dse.texts import excerpt
 
 PREFIX = "torch:"
 EXAMPLE_NAMES = ("two_branches", "transformer", "mixture")

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import excerpt, load_json_object
+from dse.files import load_json_object
 from dse.planner.inputs.numbers import number_in
+from dse.texts import excerpt
 
 _KEYS = ("instance_type", "inter_bandwidth", "intra_bandwidth", "memory")
 

@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 from dse.errors import InputError
-from dse.files import excerpt, read_text
+from dse.files import read_text
 from dse.planner.cluster import Host, MixedCluster
 from dse.planner.inputs.clusterfile import NodeRecord, memory_by_type, read_nodes
 from dse.suggestions import did_you_mean
+from dse.texts import excerpt
 
 COMPAT_TYPES = ("A100", "V100", "P100", "T4")
 

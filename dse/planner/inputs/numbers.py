@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import excerpt
+from dse.texts import excerpt
 
 MOST = 1e12
 """Above it a number is a slip: 1e12 ms are 31 years, and sums of such times still fit a clock in ns."""
