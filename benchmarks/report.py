@@ -242,7 +242,7 @@ def _page_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
 def _synthesis_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
     return [
         f"{row['name']}, {row['synthesizer']}: {_number(row, 'ratio'):,.0f} times TACOS's speed, "
-        f"{_number(row, 'time_us'):,.1f} us (TACOS {_number(row, 'tacos_us'):,.1f}, bound "
+        f"{_number(row, 'time_us'):,.1f} µs (TACOS {_number(row, 'tacos_us'):,.1f}, bound "
         f"{_number(row, 'bound_us'):,.1f})"
         for row in results.get("synthesis", ())
         if row["ratio"] is not None

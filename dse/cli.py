@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
 import re
 import sys
@@ -134,8 +135,11 @@ def run(main: Callable[[Sequence[str]], int]) -> NoReturn:
 
     A `DseError` is printed in one line, `error: <message>`, on stderr, and exits with 2; Ctrl-C exits with
     130 and SIGTERM with 143, each after the one line `interrupted` (`dse.signals`); a closed pipe exits with
-    141, like a program that its signal ends. Any other exception is a bug and stays a traceback.
+    141, like a program that its signal ends. Any other exception is a bug and stays a traceback. Characters
+    that the encoding of stdout lacks, such as the µ of microseconds, are printed as question marks.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
         code = _exit_code(main)
     finally:

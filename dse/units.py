@@ -64,7 +64,7 @@ def format_bytes(size_bytes: float) -> str:
 def format_duration_ns(duration_ns: float) -> str:
     """Return a duration for people with four significant digits: 4088264658 gives "4.088 s"."""
     value = float(duration_ns)
-    for unit in ("ns", "us", "ms"):
+    for unit in ("ns", "µs", "ms"):
         if float(f"{value:.4g}") < 1000:
             return f"{value:.4g} {unit}"
         value /= 1000

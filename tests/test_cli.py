@@ -1,5 +1,7 @@
 """What every command line does with errors."""
 
+import io
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -38,3 +40,17 @@ def test_the_code_of_main_is_the_exit_code() -> None:
 def test_a_bug_stays_a_traceback() -> None:
     with pytest.raises(ZeroDivisionError):
         run(lambda _arguments: 1 // 0)
+
+
+def test_characters_that_the_output_cannot_encode_are_question_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+
+    def main(_arguments: Sequence[str]) -> int:
+        print("1.74 µs")
+        return 0
+
+    with pytest.raises(SystemExit) as caught:
+        run(main)
+    assert caught.value.code == 0
+    assert written.getvalue() == b"1.74 ?s\n"

@@ -41,7 +41,7 @@ def test_the_whole_space_is_stored_and_the_best_is_named(tmp_path: Path) -> None
     lines = done.out.splitlines()
     assert lines[0] == "tiny on torus_4x4, 16 NPUs"
     assert lines[lines.index("without a memory cap") + 1].split() == [
-        *["best", "16", "1", "1", "1", "no", "no", "555.3", "us"],
+        *["best", "16", "1", "1", "1", "no", "no", "555.3", "µs"],
         *["147.85", "MB", "0.0", "72.3", "72.2", "29.5M"],
     ]
     assert (best.wall_time_ns, best.peak_memory_bytes) == (555332, 147849216)
@@ -228,7 +228,7 @@ def test_a_sweep_over_axes_answers_with_the_optimum_against_them(tmp_path: Path)
     start, under = lines.index("without a memory cap"), lines.index("under 200.00 MB (200000000 bytes)")
     assert under == start + 5
     assert lines[start + 1].split() == [
-        *["seq_len=512", "bandwidth_gbps=25", "8", "2", "1", "1", "no", "no", "932.4", "us"],
+        *["seq_len=512", "bandwidth_gbps=25", "8", "2", "1", "1", "no", "no", "932.4", "µs"],
         *["111.15", "MB", "43.4", "76.0", "43.0", "17.57M"],
     ]
     assert "runner-up" not in done.out

@@ -77,7 +77,7 @@ def test_the_folder_has_the_schedule_and_the_other_command_finds_it_valid(ring: 
     done = run_ok(
         "synthesize", f"topology={ring}", *QUICK, "export=[msccl,chakra,trace]", "-o", folder, cwd=ring.parent
     )
-    assert "42.94 us (42943040 ps)" in done.out
+    assert "42.94 µs (42943040 ps)" in done.out
     assert "gap          0, optimal" in done.out
     assert done.err == f"note: stored in {folder}\n"
     names = {path.name for path in folder.iterdir()}
@@ -337,7 +337,7 @@ def test_an_interrupt_keeps_the_best_so_far_that_the_bar_shows(tmp_path: Path) -
         out = process.stdout.read()
     os.close(terminal)
     assert process.returncode == 130
-    assert b"bound 254.7 us, gap" in shown
+    assert "bound 254.7 µs, gap".encode() in shown
     assert b"this is the best so far" in shown
     assert shown.endswith(b"interrupted\r\n")
     assert out.startswith(b"collective")

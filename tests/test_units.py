@@ -92,7 +92,7 @@ def test_sizes_are_shown_in_powers_of_1000(size_bytes: int, text: str) -> None:
     [
         (0, "0 ns"),
         (850, "850 ns"),
-        (1740, "1.74 us"),
+        (1740, "1.74 µs"),
         (999_999, "1 ms"),
         (12_300_000, "12.3 ms"),
         (4_088_264_658, "4.088 s"),

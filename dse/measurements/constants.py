@@ -46,7 +46,7 @@ class Owner:
         return FRAMEWORK_CONSTANTS if self.is_framework else CONSTANTS
 
     def bounds(self, name: str) -> tuple[float, float]:
-        """Return what a constant can be: a share, or a time in us."""
+        """Return what a constant can be: a share, or a time in µs."""
         if self.is_framework:
             return _FRAMEWORK_BOUNDS_US
         if name == "attention":

@@ -18,7 +18,7 @@
   function duration(ns) {
     if (ns === null || ns === undefined) return NONE;
     let scaled = ns;
-    for (const unit of ["ns", "us", "ms"]) {
+    for (const unit of ["ns", "µs", "ms"]) {
       if (Number(scaled.toPrecision(4)) < 1000) return `${Number(scaled.toPrecision(4))} ${unit}`;
       scaled /= 1000;
     }
@@ -41,7 +41,7 @@
   }
 
   const scaleOf = (most, steps) => steps.find(([scale]) => most >= scale) ?? steps.at(-1);
-  const timeScale = (most) => scaleOf(most, [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]]);
+  const timeScale = (most) => scaleOf(most, [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]);
   const memoryScale = (most) => scaleOf(most, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
 
   pages.numbers = { NONE, bytes, duration, whole, percent, count, timeScale, memoryScale };

@@ -216,7 +216,7 @@ def test_times_of_grid_lines_are_told_apart_however_deep_one_looks() -> None:
       explorer.timelinePaint.ticks({ from, to, width }, explorer.format).map(({ text }) => text))"""
     assert run(script, None) == [
         ["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s", "2.5 s", "3.0 s", "3.5 s", "4.0 s"],
-        ["1.20000 s", "+50 us", "+100 us", "+150 us", "+200 us", "+250 us", "+300 us", "+350 us", "+400 us"],
+        ["1.20000 s", "+50 µs", "+100 µs", "+150 µs", "+200 µs", "+250 µs", "+300 µs", "+350 µs", "+400 µs"],
         ["0 ns", "200 ns", "400 ns", "600 ns", "800 ns"],
     ]
 

@@ -36,14 +36,14 @@ def test_the_table(study: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sensitivity.main([study, "--memory-cap", "96468992B", "--factors", "0.5,2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "tiny on torus_4x4, 16 NPUs"
-    assert lines[1].startswith("dp8 tp2 sp1 pp1 recompute: 752.6 us, 60.82 MB, under 96.47 MB, key ")
-    assert lines[2].startswith("the memory cap binds: dp16 tp1 sp1 pp1 is 197.2 us faster")
+    assert lines[1].startswith("dp8 tp2 sp1 pp1 recompute: 752.6 µs, 60.82 MB, under 96.47 MB, key ")
+    assert lines[2].startswith("the memory cap binds: dp16 tp1 sp1 pp1 is 197.2 µs faster")
     assert lines[4].split() == ["system.", "value", "elasticity", "x0.5", "x2"]
-    assert lines[5].split() == ["peak_tflops", "450", "-0.4064", "1.131", "ms*", "603.4", "us"]
+    assert lines[5].split() == ["peak_tflops", "450", "-0.4064", "1.131", "ms*", "603.4", "µs"]
     assert "* another strategy wins there" in lines
     (cap,) = [line for line in lines if "111149056" in line]
     assert " ".join(cap.split()) == (
-        "memory_cap_bytes 111149056 x1.152 dp8 tp2 sp1 pp1, 659.2 us (fits there)"
+        "memory_cap_bytes 111149056 x1.152 dp8 tp2 sp1 pp1, 659.2 µs (fits there)"
     )
     assert lines[-1] == "  none within the limit: memory_bandwidth_gbps, endpoint_delay_ns"
 

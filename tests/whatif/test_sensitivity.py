@@ -171,7 +171,7 @@ def test_a_cap_that_excludes_the_best_point_binds() -> None:
     assert (binding.winner, binding.unbound) == (CAPPED, Strategy(dp=16))
     assert (binding.wall_time_ns, binding.cost_ns, binding.needed_bytes) == (752_576, 197_244, 147_849_216)
     assert binding.sentence() == (
-        "the memory cap binds: dp16 tp1 sp1 pp1 is 197.2 us faster (the cap costs 35.5 %) and needs "
+        "the memory cap binds: dp16 tp1 sp1 pp1 is 197.2 µs faster (the cap costs 35.5 %) and needs "
         "147.85 MB; the wall time follows compute most (elasticity -0.406)"
     )
 

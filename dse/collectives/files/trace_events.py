@@ -11,7 +11,7 @@ _FIRST_THREAD = 1_000_000  # thread ids differ from process ids, which viewers t
 
 
 def trace_events(schedule: Schedule, title: str) -> Iterator[str]:
-    """Yield the text of the file in parts; `ts` is in us, as the format wants it, exact to the ps.
+    """Yield the text of the file in parts; `ts` is in µs, as the format wants it, exact to the ps.
 
     A process is the node that sends, its tracks are the links from there; links without sends have none.
     """
