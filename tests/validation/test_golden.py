@@ -39,6 +39,7 @@ def _mismatches(cases: Sequence[Case], engine: EngineMethod = "auto", threads: i
         ("graphs.tar.gz", "congestion_aware", {"ok": 6, "deadlock": 2}),
         ("graphs_more.tar.gz", "congestion_unaware", {"ok": 24, "deadlock": 17}),
         ("graphs_more.tar.gz", "congestion_aware", {"ok": 16, "deadlock": 4}),
+        ("dimension_ids.tar.gz", "congestion_unaware", {"ok": 8, "deadlock": 12}),
     ],
 )
 def test_samples_of_the_reference_are_reproduced(

@@ -46,7 +46,7 @@ CollectiveEngine::CollectiveEngine(const workload::Workload& workload, const Sys
       cursors_(workload.rank_count() * address_.dimensions(), Cursors{0, 0, config.queues_per_dimension / 2}),
       is_second_next_(workload.rank_count() * address_.dimensions() * kCollectiveTypes),
       slot_streams_(workload.communicator_of_slot.size()),
-      dimension_streams_(workload.rank_count()) {}
+      rank_streams_(workload.rank_count()) {}
 
 Participants CollectiveEngine::participants_of(CollectiveType type, std::uint32_t index) const {
     const workload::Communicator& communicator = workload_.communicators[index];
@@ -59,8 +59,9 @@ Participants CollectiveEngine::participants_of(CollectiveType type, std::uint32_
 std::uint32_t CollectiveEngine::next_tag(std::uint32_t rank, std::uint32_t slot) {
     const std::size_t index = workload_.slot_begin[rank] + slot;
     const bool by_dimension = workload_.communicators[workload_.communicator_of_slot[index]].by_dimension;
-    const std::uint64_t stream =
-        by_dimension ? dimension_streams_[rank]++ : kFirstGroupStream + slot_streams_[index]++;
+    // Streams of groups count too, so ranks with other groups before may number a dimension's streams apart.
+    const std::uint64_t of_rank = rank_streams_[rank]++;
+    const std::uint64_t stream = by_dimension ? of_rank : kFirstGroupStream + slot_streams_[index]++;
     return kFirstTag + static_cast<std::uint32_t>(stream % kFirstTag);
 }
 

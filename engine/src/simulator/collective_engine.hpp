@@ -143,10 +143,10 @@ private:
     std::uint32_t queues_per_rank_;
     std::uint64_t width_;  ///< streams of a queue that run at once
     std::vector<Queue> queues_;
-    std::vector<Cursors> cursors_;                  ///< per rank and dimension
-    std::vector<std::uint8_t> is_second_next_;      ///< per rank, collective type and dimension
-    std::vector<std::uint64_t> slot_streams_;       ///< streams so far, per rank and slot
-    std::vector<std::uint64_t> dimension_streams_;  ///< the same for communicators by dimension, per rank
+    std::vector<Cursors> cursors_;              ///< per rank and dimension
+    std::vector<std::uint8_t> is_second_next_;  ///< per rank, collective type and dimension
+    std::vector<std::uint64_t> slot_streams_;   ///< streams so far, per rank and slot
+    std::vector<std::uint64_t> rank_streams_;   ///< the same per rank: the next id by dimension
     Pool<Collective> collectives_;
     Pool<Stream> streams_;
 };
