@@ -135,6 +135,13 @@ def test_graphml_graph(tmp_path: Path) -> None:
         ('<node id="y"/>', '<node id="y"><graph/></node>', "has a graph inside a node"),
         ("<graphml", '<!DOCTYPE a [<!ENTITY b "c">]><graphml', "has a document type"),
         ('id="y"', 'id="x"', "node 'x' occurs twice"),
+        (
+            'key id="w" for="node"',
+            'key id="w" for="edge"',
+            "a node has data of the key 'w', which is for 'edge'; write for=\"node\" or for=\"all\" in",
+        ),
+        ('key="b"', 'key="c"', "an edge has data of 'c', which is no <key> of the file"),
+        ("</graph>", "</graph><graph/>", "has 2 <graph>"),
     ],
 )
 def test_what_is_wrong_with_a_graphml_graph_is_named(
@@ -144,6 +151,43 @@ def test_what_is_wrong_with_a_graphml_graph_is_named(
     path.write_text(GRAPHML.replace(old, new))
     with pytest.raises(InputError, match=message):
         read_graphml(path)
+
+
+@pytest.mark.parametrize(
+    ("of", "weights", "sizes"),
+    [
+        ("edge", (2.5, 1), (64, 1)),
+        ("node", (2.5, 7), (64, 1)),
+        ("all", (2.5, 7), (64, 1)),
+        ("graph", (2.5, 1), (64, 1)),
+        (None, (2.5, 7), (64, 1)),
+    ],
+)
+def test_default_weight_of_a_graphml_key_is_for_the_elements_that_it_names(
+    of: str | None, weights: tuple[float, ...], sizes: tuple[float, ...], tmp_path: Path
+) -> None:
+    given = "" if of is None else f' for="{of}"'
+    assert defaults(tmp_path, f'<key id="d"{given} attr.name="weight"><default>7</default></key>') == (
+        weights,
+        sizes,
+    )
+
+
+@pytest.mark.parametrize(("of", "sizes"), [("edge", (64, 9)), ("all", (64, 9)), ("node", (64, 1))])
+def test_default_bytes_of_a_graphml_key_are_for_edges(
+    of: str, sizes: tuple[float, ...], tmp_path: Path
+) -> None:
+    key = f'<key id="d" for="{of}" attr.name="bytes"><default>9</default></key>'
+    assert defaults(tmp_path, key) == ((2.5, 1), sizes)
+
+
+def defaults(folder: Path, key: str) -> tuple[tuple[float, ...] | None, tuple[float, ...]]:
+    """Return weights and bytes of two nodes and two edges, of each the second without data, under a key."""
+    path = folder / "g.graphml"
+    second = '<edge source="x" target="y"/></graph>'
+    path.write_text(GRAPHML.replace('<key id="w"', f'{key}<key id="w"').replace("</graph>", second))
+    source = read_graphml(path)
+    return source.weights, source.edge_bytes
 
 
 def test_model_of_the_configuration_is_its_forward_pass() -> None:

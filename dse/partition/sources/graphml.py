@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,15 +17,30 @@ _SPACE = "{http://graphml.graphdrawing.org/xmlns}"
 _NODE = ("weight", "memory_bytes", "parameters", "parameter_bytes", "activation_bytes")
 
 
+@dataclass(frozen=True)
+class _Key:
+    """An attribute: its name, the elements that may have it, and its value where they do not."""
+
+    name: str
+    of: str
+    default: str | None
+
+    def is_for(self, kind: str) -> bool:
+        """Whether a `node` or an `edge` may have it."""
+        return self.of in ("all", kind)
+
+
 def read_graphml(path: Path) -> Source:
     """Read a GraphML graph.
 
     Attributes of nodes: `weight` (default 1), `memory_bytes`, `parameters`, `parameter_bytes`,
-    `activation_bytes`, `name`, `module`; of edges `bytes`. Others are left alone. Edges of an undirected
-    graph lead from the node that comes first in the file.
+    `activation_bytes`, `name`, `module`; of edges `bytes` (default 1). Others are left alone. The default of
+    a key is for the elements that its `for` names: `node`, `edge` or `all`. Edges of an undirected graph lead
+    from the node that comes first in the file.
 
     Raises:
-        InputError: malformed XML (with its line), an unknown or repeated node, no number for an attribute.
+        InputError: malformed XML (with its line), an unknown or repeated node, no number for an attribute,
+            data of a key that the file lacks or has for other elements.
     """
     content = read_bytes(path)
     if b"<!DOCTYPE" in content[:4096] or b"<!ENTITY" in content:
@@ -32,17 +49,11 @@ def read_graphml(path: Path) -> Source:
         root = ElementTree.fromstring(content)
     except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter of encodings
         raise InputError(f"{path}: malformed XML: {error}") from None
-    graph = root.find(f"{_SPACE}graph")
-    if graph is None:
-        raise InputError(f"{path}: has no <graph> of {_SPACE.strip('{}')}")
-    for tag in ("hyperedge", f"node/{_SPACE}graph"):
-        if graph.find(f"{_SPACE}{tag}") is not None:
-            raise InputError(
-                f"{path}: has a {'hyperedge' if tag == 'hyperedge' else 'graph inside a node'}; "
-                "it must have nodes and edges only"
-            )
-    title = {
-        key.get("id", ""): (key.get("attr.name", ""), key.findtext(f"{_SPACE}default"))
+    graph = _graph_of(path, root)
+    keys = {
+        key.get("id", ""): _Key(
+            key.get("attr.name", ""), key.get("for", "all"), key.findtext(f"{_SPACE}default")
+        )
         for key in root.findall(f"{_SPACE}key")
     }
     number_of: dict[str, int] = {}
@@ -52,7 +63,7 @@ def read_graphml(path: Path) -> Source:
         if identity in number_of:
             raise InputError(f"{path}: node '{excerpt(identity)}' occurs twice")
         number_of[identity] = len(values)
-        values.append(_attributes(element, title))
+        values.append(_attributes(path, element, keys))
     is_directed = graph.get("edgedefault", "directed") == "directed"
     edges, sizes = [], []
     for element in graph.findall(f"{_SPACE}edge"):
@@ -64,7 +75,7 @@ def read_graphml(path: Path) -> Source:
             ends.append(number_of[identity])
         directed = element.get("directed", "true" if is_directed else "false") == "true"
         edges.append((ends[0], ends[1]) if directed else (min(ends), max(ends)))
-        sizes.append(_number(path, "bytes", _attributes(element, title).get("bytes", "1")))
+        sizes.append(_number(path, "bytes", _attributes(path, element, keys).get("bytes", "1")))
     numbers = [{key: _number(path, key, row[key]) for key in _NODE if key in row} for row in values]
     operators = tuple(
         Operator(
@@ -88,11 +99,37 @@ def read_graphml(path: Path) -> Source:
     )
 
 
-def _attributes(element: ElementTree.Element, title: dict[str, tuple[str, str | None]]) -> dict[str, str]:
-    found = {name: default for name, default in title.values() if default is not None}
+def _graph_of(path: Path, root: ElementTree.Element) -> ElementTree.Element:
+    graphs = root.findall(f"{_SPACE}graph")
+    if len(graphs) != 1:
+        raise InputError(f"{path}: has {len(graphs)} <graph> of {_SPACE.strip('{}')}; it must have one")
+    for tag in ("hyperedge", f"node/{_SPACE}graph"):
+        if graphs[0].find(f"{_SPACE}{tag}") is not None:
+            raise InputError(
+                f"{path}: has a {'hyperedge' if tag == 'hyperedge' else 'graph inside a node'}; "
+                "it must have nodes and edges only"
+            )
+    return graphs[0]
+
+
+def _attributes(path: Path, element: ElementTree.Element, keys: Mapping[str, _Key]) -> dict[str, str]:
+    """Return the attributes of a node or an edge: defaults of the keys for such elements, then its own."""
+    kind = element.tag.removeprefix(_SPACE)
+    an_element = "an edge" if kind == "edge" else f"a {kind}"
+    found = {key.name: key.default for key in keys.values() if key.default is not None and key.is_for(kind)}
     for data in element.findall(f"{_SPACE}data"):
-        name, _ = title.get(data.get("key", ""), ("", None))
-        found[name] = (data.text or "").strip()
+        identity = data.get("key", "")
+        key = keys.get(identity)
+        if key is None:
+            raise InputError(
+                f"{path}: {an_element} has data of '{excerpt(identity)}', which is no <key> of the file"
+            )
+        if not key.is_for(kind):
+            raise InputError(
+                f"{path}: {an_element} has data of the key '{excerpt(identity)}', which is for "
+                f'\'{excerpt(key.of)}\'; write for="{kind}" or for="all" in that key'
+            )
+        found[key.name] = (data.text or "").strip()
     return found
 
 
