@@ -7,12 +7,12 @@ own format where it has one, and as the JSON graph that `dse partition` reads, w
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from dse.config import compose_config
+from dse.lazy import is_installed
 from dse.partition.sources.chakra import model_source, read_chakra
 from dse.partition.sources.json_graph import json_text
 from dse.partition.sources.source import Rates, Source, model_graph
@@ -46,7 +46,7 @@ def real_graphs(folder: Path) -> Iterator[tuple[str, Source]]:
 
 
 def _onnx_graphs(folder: Path) -> Iterator[tuple[str, Source]]:
-    if importlib.util.find_spec("onnx") is None:
+    if not is_installed("onnx"):
         print("note: onnx is not installed (make torch): no graphs of ONNX models", file=sys.stderr)
         return
     from benchmarks.onnx_models import MODELS

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
 from dse.executors.base import Executor
 from dse.executors.settings import EXECUTORS, ExecutorSettings
+from dse.lazy import is_installed
 from dse.machine import usable_cores
 
 AUTO_RAY_THRESHOLD_S = 1800.0
@@ -81,7 +81,7 @@ def _choice(settings: ExecutorSettings, estimate: Callable[[], float | None]) ->
     return choose(
         address=settings.address,
         estimated_s=estimate() if settings.address is None else None,
-        is_ray_installed=importlib.util.find_spec("ray") is not None,
+        is_ray_installed=is_installed("ray"),
     )
 
 

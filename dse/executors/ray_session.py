@@ -15,6 +15,7 @@ from typing import Any
 from dse import signals
 from dse.errors import InputError
 from dse.executors.ray_watch import RayWatch, end_processes, last_words
+from dse.lazy import extra
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 20.0  # of which the start of Python and Ray takes some
@@ -35,10 +36,7 @@ def ray_session(address: str | None, cpus: int) -> Iterator[tuple[Any, bool]]:
     Raises:
         InputError: ray is not installed or too old, does not start, or nothing answers at the address.
     """
-    try:
-        import ray
-    except ImportError:
-        raise InputError(f"executor=ray needs ray, which is not installed: {_INSTALL}") from None
+    ray = extra("ray", f"executor=ray needs ray, which is not installed: {_INSTALL}")
     if ray.is_initialized():
         yield ray, False
         return

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from dse.errors import InputError
+from dse.lazy import extra
 from dse.networks.csv import require_links
 from dse.networks.graph import LinkGraph
 from dse.suggestions import did_you_mean
@@ -168,10 +169,7 @@ _FAMILIES: dict[str, tuple[Callable[[str, dict[str, str]], _Links], dict[str, st
 
 def _generated(name: str, generator: str, arguments: dict[str, str]) -> _Links:
     """The links of a graph of networkx; those of one that is not directed lead both ways."""
-    try:
-        import networkx
-    except ImportError:
-        raise InputError(f"topology '{name}' needs networkx; pip install 'dse[synthesis]'") from None
+    networkx = extra("networkx", f"topology '{name}' needs networkx; pip install 'dse[synthesis]'")
     make = None if generator.startswith("_") else getattr(networkx.generators, generator, None)
     make = make or (None if generator.startswith("_") else getattr(networkx, generator, None))
     if not callable(make) or not getattr(make, "__module__", "").startswith("networkx.generators"):

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from dse.errors import InputError
+from dse.lazy import extra
 from dse.search.view import SearchParameter, View
 from dse.strategies.strategy import AXIS, STRATEGY_FIELDS
 
@@ -69,8 +69,4 @@ def load_optuna() -> types.ModuleType:
     Raises:
         InputError: it is missing.
     """
-    try:
-        import optuna
-    except ImportError:
-        raise InputError("search=optuna needs the package optuna: pip install 'dse[search]'") from None
-    return optuna
+    return extra("optuna", "search=optuna needs the package optuna: pip install 'dse[search]'")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.errors import InputError
 from dse.files import write_output
+from dse.lazy import extra
 from dse.whatif.report import Report
 
 if TYPE_CHECKING:
@@ -27,12 +28,7 @@ def check_plot(path: Path) -> None:
     """
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"--plot {path} must end in one of {', '.join(FORMATS)}")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise InputError(
-            "--plot needs matplotlib: pip install 'dse[plot]' (or pip install matplotlib)"
-        ) from None
+    extra("matplotlib", "--plot needs matplotlib: pip install 'dse[plot]' (or pip install matplotlib)")
 
 
 def write_plot(reports: Sequence[Report], path: Path) -> None:

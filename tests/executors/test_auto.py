@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,7 +70,7 @@ def test_a_named_executor_needs_no_estimate() -> None:
 
 
 def test_auto_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: object())
+    monkeypatch.setattr("dse.executors.auto.is_installed", lambda _: True)
     assert isinstance(make_executor(_settings("auto"), lambda: 5.0)[0], LocalExecutor)
     assert isinstance(make_executor(_settings("auto"), lambda: 5000.0)[0], RayExecutor)
     assert isinstance(make_executor(_settings("auto"))[0], LocalExecutor)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 import csv
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -119,14 +119,7 @@ def test_plots_are_written_and_repeat(study: str, tmp_path: Path, name: str, sta
 def test_without_matplotlib_the_fix_is_named(
     study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = builtins.__import__
-
-    def refuse(name: str, *arguments: Any) -> Any:
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return original(name, *arguments)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"pip install 'dse\[plot\]'"):
         sensitivity.main([study, "--plot", str(tmp_path / "a.svg")])
 

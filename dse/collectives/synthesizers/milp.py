@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from dse.cancellation import Cancellation
-from dse.errors import InputError
+from dse.lazy import extra
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,10 +102,4 @@ def load_highspy() -> Any:
     Raises:
         InputError: it is not installed; says how to.
     """
-    try:
-        import highspy
-    except ImportError:
-        raise InputError(
-            "synthesizer=exact needs the package highspy: pip install 'dse[synthesis]'"
-        ) from None
-    return highspy
+    return extra("highspy", "synthesizer=exact needs the package highspy: pip install 'dse[synthesis]'")

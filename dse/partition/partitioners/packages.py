@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dse.errors import InputError
+from dse.lazy import extra
 from dse.partition import links
 from dse.partition.answers import Task
 from dse.partition.constraints import InfeasiblePartition
@@ -134,13 +135,7 @@ class PyMetis(PackagePartitioner):
 
     def load(self) -> Any:
         """Import pymetis."""
-        try:
-            import pymetis
-        except ImportError:
-            raise InputError(
-                "partitioner=pymetis needs the package pymetis: pip install 'dse[partition]'"
-            ) from None
-        return pymetis
+        return extra("pymetis", "partitioner=pymetis needs the package pymetis: pip install 'dse[partition]'")
 
     def parts(
         self, package: Any, graph: tuple[Any, Any, Any, Any], problem: PartitionProblem, seed: int
@@ -166,13 +161,7 @@ class KaHIP(PackagePartitioner):
 
     def load(self) -> Any:
         """Import kahip."""
-        try:
-            import kahip
-        except ImportError:
-            raise InputError(
-                "partitioner=kahip needs the package kahip: pip install 'dse[partition]'"
-            ) from None
-        return kahip
+        return extra("kahip", "partitioner=kahip needs the package kahip: pip install 'dse[partition]'")
 
     def parts(
         self, package: Any, graph: tuple[Any, Any, Any, Any], problem: PartitionProblem, seed: int

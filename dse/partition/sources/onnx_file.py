@@ -10,6 +10,7 @@ from typing import Any
 
 from dse.errors import InputError
 from dse.files import read_bytes
+from dse.lazy import extra
 from dse.partition.sources.onnx_flops import flops_of
 from dse.partition.sources.source import Operator, Source
 from dse.texts import excerpt
@@ -27,10 +28,7 @@ def read_onnx(path: Path, dimensions: Mapping[str, int] | None = None) -> Source
         InputError: onnx is not installed; a file cut short or no model; symbolic dimensions without sizes, by
             name, or sizes of dimensions that the model does not have.
     """
-    try:
-        import onnx
-    except ImportError:
-        raise InputError(f"{path}: reading ONNX needs the package onnx; pip install 'dse[onnx]'") from None
+    onnx = extra("onnx", f"{path}: reading ONNX needs the package onnx; pip install 'dse[onnx]'")
     from google.protobuf.message import DecodeError
 
     content = read_bytes(path)

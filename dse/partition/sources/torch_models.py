@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
+from dse.lazy import is_installed
 from dse.settings import check_choice
 from dse.texts import excerpt
 
@@ -37,7 +38,7 @@ def require_torch(what: str) -> None:
     Raises:
         InputError: it is not installed; says how to get it.
     """
-    if importlib.util.find_spec("torch") is None:
+    if not is_installed("torch"):
         raise InputError(f"{what} {_INSTALL}")
 
 
