@@ -223,6 +223,21 @@ def strained(seed: int) -> PlanProblem:
     return replace(problem, profiles=replace(problem.profiles, profiles=gaps))
 
 
+@settings(max_examples=25, deadline=None)
+@given(SEEDS)
+def test_search_enumeration_and_checker_agree_on_sharded_updates(seed: int) -> None:
+    problem = replace(small_problem(seed, compat=False), shard_optimizer=True)
+    results = [
+        planner().plan(problem, "strict", Limits(keep=1)) for planner in (EnumeratePlanner, AnytimePlanner)
+    ]
+    exact = ExactPlanner().plan(problem, "strict", Limits(keep=1))
+    for result in (*results, exact):
+        if result.certificate is not None:
+            assert check_plan(document_of(problem, result)).lines == ()
+    if exact.cost is not None and results[0].cost is not None:
+        assert exact.cost.cost_ms == pytest.approx(results[0].cost.cost_ms, rel=1e-12)
+
+
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.sampled_from([ExactPlanner, AnytimePlanner]))
 @example(12, AnytimePlanner)  # a bound of 0 is none where costs can be below

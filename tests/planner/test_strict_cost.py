@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dse.planner.cluster import Host, MixedCluster
@@ -59,3 +61,15 @@ def test_micro_batches_in_flight_are_held_by_each_gpu_of_the_first_stage() -> No
     # Totals of two layers at batch 2 are 400 MB; the second micro-batch adds 2 x (600 - 400) / 2.
     assert first.memory_bytes == (600.0 * 2**20,) * 4
     assert last.memory_bytes == (300.0 * 2**20,) * 4
+
+
+def test_replicas_that_shard_the_optimizer_update_a_share_each() -> None:
+    """ZeRO-1: 2 and 4 replicas; what is reduced stays, for gathering moves as much as reducing does."""
+    whole, sharded = (
+        price(PROBLEM, PLAN, "strict"),
+        price(replace(PROBLEM, shard_optimizer=True), PLAN, "strict"),
+    )
+    assert [stage.update_ms for stage in whole.stages] == [6.0, 4.0]
+    assert [stage.update_ms for stage in sharded.stages] == [3.0, 1.0]
+    assert [stage.reduction_ms for stage in sharded.stages] == [stage.reduction_ms for stage in whole.stages]
+    assert whole.cost_ms - sharded.cost_ms == pytest.approx(3.0)

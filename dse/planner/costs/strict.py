@@ -11,8 +11,12 @@ Where the specification leaves room or is weak, this rule says more:
   batches above the global batch, or of tensor degrees
   that are no powers of two, do not count.
 * Memory profiles with totals: further samples in flight add (M[2b] - M[b]) / b each; where M[2b] is missing,
-  (M[b] - M[b/2]) / (b/2); where that is missing too, M[b] / b, which is too much but safe. Sharding of the
-  optimizer takes 12 (1 - 1/dp) bytes a parameter off a total, which is that of a replica that shards nothing.
+  (M[b] - M[b/2]) / (b/2); where that is missing too, M[b] / b, which is too much but safe.
+* Sharding of the optimizer (ZeRO-1) takes 12 (1 - 1/dp) bytes a parameter off a total, which is that of a
+  replica that shards nothing, and divides the optimizer's time by dp. Scattering gradients and gathering
+  updated parameters moves as many bytes as reducing gradients does, so that term stays.
+* A link has the time of one replica's message alone: messages of several replicas of a host, which share its
+  uplink, are priced as if each had the whole of it. The simulator tells what that costs ("contention").
 """
 
 from __future__ import annotations
@@ -92,7 +96,8 @@ class StrictRule(PricingRule):
         link = self.link_ms(at) if at.following else 0.0
         parameters = self._parameters_bytes(at.layers)
         reduction = self.reduction_ms_per_byte(at) * (parameters / at.tp) if at.dp > 1 else 0.0
-        optimizer = max(self.optimizer_ms(type_, at.tp) for type_ in ranks.types_in(at.start, at.gpus))
+        types = ranks.types_in(at.start, at.gpus)
+        optimizer = max(self.optimizer_ms(type_, at.tp, at.dp) for type_ in types)
         update = optimizer * (parameters / self._model_bytes)
         return StageCost(execution, link, reduction, update, tuple(memory))
 
@@ -206,12 +211,16 @@ class StrictRule(PricingRule):
         """Return what a GPU of a type may use."""
         return self.problem.cluster.memory_gib[type_] * GIB * (1.0 - self.problem.memory_reserve)
 
-    def optimizer_ms(self, type_: str, tp: int) -> float:
-        """Return the optimizer's time for the whole model: of the least batch that has a profile."""
+    def optimizer_ms(self, type_: str, tp: int, dp: int) -> float:
+        """Return the optimizer's time for the whole model: of the least batch that has a profile.
+
+        Replicas that shard the optimizer's states update a share of the parameters each.
+        """
         batches = [key.batch for key in self._keys if (key.type, key.tp) == (type_, tp)]
         if not batches:
             raise Infeasible(f"no profile of {type_} tp {tp} at any batch")
-        return self.profile(type_, tp, min(batches)).optimizer_ms
+        whole = self.profile(type_, tp, min(batches)).optimizer_ms
+        return whole / dp if self.problem.shard_optimizer else whole
 
     def batch_generator_ms(self, first_type: str) -> float:
         """Of the least profile of the type."""

@@ -139,7 +139,8 @@ class StageTables:
         for type_, parts in kinds:
             execution = np.maximum(execution, self._added(self._ms, type_, tp, parts))
         in_flight = self._in_flight(rule, place, kinds)
-        update = max(rule.optimizer_ms(type_, tp) for type_ in self.ranks.types_in(place.start, place.gpus))
+        types = self.ranks.types_in(place.start, place.gpus)
+        update = max(rule.optimizer_ms(type_, tp, dp) for type_ in types)
         terms = update * (self.parameters / self.parameters[0, -1])
         if dp > 1:
             terms = terms + rule.reduction_ms_per_byte(place) * (self.parameters / tp)

@@ -105,7 +105,7 @@ class WayMaker:
         problem = self._problem
         try:
             execution, gap, in_flight = tables.pure_execution(place, batch)
-            optimizer = self._rule.optimizer_ms(place.types[0], place.tp)
+            optimizer = self._rule.optimizer_ms(place.types[0], place.tp, place.dp)
         except Infeasible:
             return None
         per_byte = optimizer / float(sum(problem.profiles.parameters_bytes))

@@ -132,7 +132,8 @@ private:
                         std::uint64_t in_flight) const;
     std::uint16_t most_in_flight(std::span<const MemoryTerms> memory, const Shape& shape,
                                  std::size_t at) const;
-    double optimizer_ms(std::uint32_t type, std::uint32_t log2_tp) const;
+    /// Updating all parameters; replicas that shard the optimizer's states update a share each.
+    double optimizer_ms(std::uint32_t type, std::uint32_t log2_tp, std::uint32_t dp) const;
     const Links& links_of(std::uint32_t start, std::uint32_t gpus);
     void set_links(StageOption& option, const Shape& shape, const Links& links,
                    std::uint64_t largest_share) const;

@@ -7,10 +7,12 @@
 
 namespace dse::planner::exact {
 
-double StageOptions::optimizer_ms(std::uint32_t type, std::uint32_t log2_tp) const {
+double StageOptions::optimizer_ms(std::uint32_t type, std::uint32_t log2_tp, std::uint32_t dp) const {
+    const double replicas = problem_->options.shard_optimizer ? static_cast<double>(dp) : 1.0;
     for (std::size_t batch = 1; batch < problem_->profiles.row_of_batch.size(); ++batch) {
         const std::int32_t entry = problem_->profiles.find(type, log2_tp, batch);
-        if (entry != kMissing) return problem_->profiles.times[static_cast<std::size_t>(entry)].optimizer_ms;
+        if (entry != kMissing)
+            return problem_->profiles.times[static_cast<std::size_t>(entry)].optimizer_ms / replicas;
     }
     return kInfinite;
 }
@@ -61,7 +63,7 @@ double StageOptions::strict_bytes(const MemoryTerms& terms, const Shape& shape, 
 void StageOptions::fill_strict(StageTable& table, const Shape& shape, const std::vector<Replica>& replicas) {
     double optimizer = 0;
     for (const Replica& replica : replicas)
-        optimizer = std::max(optimizer, optimizer_ms(replica.type, shape.log2_tp));
+        optimizer = std::max(optimizer, optimizer_ms(replica.type, shape.log2_tp, shape.dp));
     const auto dp = static_cast<double>(shape.dp);
     const double per_byte = shape.dp > 1 ? 2.0 * (dp - 1) / (dp * (shape.reduction_gbps * kBytesPerMs)) : 0.0;
     table.optimizer_ms = optimizer;
@@ -114,7 +116,7 @@ RelaxedTerms StageOptions::relaxed(std::uint32_t type, std::uint32_t gpus, std::
                                                  problem_->options.bytes_per_element);
     terms.gap_ms =
         static_cast<double>(batches_) * problem_->profiles.times[static_cast<std::size_t>(entry)].gap_ms;
-    terms.tail_per_byte = optimizer_ms(type, shape.log2_tp) / shared_->model_bytes();
+    terms.tail_per_byte = optimizer_ms(type, shape.log2_tp, shape.dp) / shared_->model_bytes();
     if (shape.dp > 1) {
         const auto dp = static_cast<double>(shape.dp);
         terms.tail_per_byte +=
