@@ -1,17 +1,15 @@
-"""Strict reading of JSON files, and files that are written whole or not at all."""
+"""Files that are read within bounds, and files that are written whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
 import io
-import json
 import os
 import secrets
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
 
 from dse.errors import InputError
 from dse.signals import putting_away
@@ -35,36 +33,6 @@ def conf_folder() -> Path:
     raise InputError(
         f"no configuration: neither {package / 'conf'} nor {package.parent / 'conf'} has config.yaml"
     )
-
-
-def load_json_object(file: Path) -> dict[str, Any]:
-    """Return the object in a JSON file.
-
-    Raises:
-        InputError: unreadable or malformed file, no object, a key that occurs twice, NaN or Infinity.
-    """
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        content: dict[str, Any] = {}
-        for key, value in pairs:
-            if key in content:
-                raise InputError(f"{file}: {key} occurs twice; every key is allowed once")
-            content[key] = value
-        return content
-
-    def refuse(constant: str) -> NoReturn:
-        raise InputError(f"{file}: {constant} is not a JSON number; numbers must be finite")
-
-    try:
-        content = json.loads(read_text(file), object_pairs_hook=unique, parse_constant=refuse)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"{file}: malformed JSON at {place}: {error.msg}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{file}: malformed JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise InputError(f"{file}: holds a {type(content).__name__}; it must hold a JSON object {{...}}")
-    return content
 
 
 @contextlib.contextmanager

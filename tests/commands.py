@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from warm import run_warm
 
-from dse.files import load_json_object
+from dse.plain_data import load_json_object
 
 Figures = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dse.collectives.collective import CUSTOM, MOST_CHUNKS, Collective
 from dse.errors import InputError
-from dse.files import load_json_object
+from dse.plain_data import load_json_object
 from dse.texts import excerpt
 
 

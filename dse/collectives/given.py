@@ -15,9 +15,9 @@ from dse.collectives.output import SUMMARY, TOPOLOGY
 from dse.collectives.problem import Problem
 from dse.collectives.settings import Network, network_of, problem_of
 from dse.errors import InputError
-from dse.files import load_json_object
 from dse.networks import LinkGraph
 from dse.networks.csv import read_link_graph, require_links
+from dse.plain_data import load_json_object
 from dse.systems.spec import SystemSpec
 
 _SAME = Fraction(1, 10**6)  # foreign files round bandwidths

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import load_json_object, make_folder, write_atomically
+from dse.files import make_folder, write_atomically
 from dse.partition.pages import render_page
 from dse.partition.problem import Partition
 from dse.partition.results import DeviceRow, devices_parquet, nodes_parquet, to_json
 from dse.partition.settings import Asked
+from dse.plain_data import load_json_object
 from dse.simulators import Recording
 from dse.texts import excerpt
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import load_json_object
 from dse.partition.sources.torch_graph import is_operator, maker_of
 from dse.partition.steps import stage_order
+from dse.plain_data import load_json_object
 from dse.texts import excerpt
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import check_output, csv_text, load_json_object, make_folder, write_atomically, write_output
+from dse.files import check_output, csv_text, make_folder, write_atomically, write_output
+from dse.plain_data import load_json_object
 from dse.planner.records import VERSION
 
 SUFFIXES = (".json", ".yaml", ".csv", ".parquet", ".html")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import load_json_object
+from dse.plain_data import load_json_object
 from dse.systems import SystemSpec, read_system
 from dse.systems.validation import NETWORK_MODELS
 from dse.validation.cases import CRASHED, Case, Expected

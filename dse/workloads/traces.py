@@ -11,7 +11,8 @@ from typing import Literal
 from dse import _engine
 from dse.cancellation import current_cancellation
 from dse.errors import InputError
-from dse.files import load_json_object, make_folder, write_atomically
+from dse.files import make_folder, write_atomically
+from dse.plain_data import load_json_object
 from dse.texts import excerpt
 
 GROUPS_FILE = "comm_group.json"

@@ -12,8 +12,9 @@ import pytest
 
 from dse import _engine
 from dse.errors import InputError, SimulationError
-from dse.files import load_json_object, read_text
+from dse.files import read_text
 from dse.models import ModelSpec
+from dse.plain_data import load_json_object
 from dse.points import DesignPoint, Scenario, evaluate
 from dse.simulators import NativeSimulator
 from dse.simulators.native import native_system

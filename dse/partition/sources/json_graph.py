@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import load_json_object
 from dse.partition.devices import Devices
 from dse.partition.graph import LARGEST
 from dse.partition.sources.source import Operator, Source
+from dse.plain_data import load_json_object
 from dse.suggestions import did_you_mean
 from dse.texts import excerpt
 

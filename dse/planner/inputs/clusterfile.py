@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import load_json_object
+from dse.plain_data import load_json_object
 from dse.planner.inputs.numbers import number_in
 from dse.texts import excerpt
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import load_json_object
+from dse.plain_data import load_json_object
 from dse.planner.arithmetic import plain_sum
 from dse.planner.inputs.numbers import LEAST_POSITIVE, number_in, numbers_in
 from dse.planner.profiles import Profile, ProfileKey, ProfileSet
