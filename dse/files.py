@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import io
 import os
 import secrets
+import shutil
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from dse.errors import InputError
@@ -103,16 +105,117 @@ def write_atomically(path: Path, data: bytes | memoryview) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     with putting_away(), writing_to(path):
         try:
-            with temporary.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+            _write_synced(temporary, data)
             os.replace(temporary, path)  # noqa: PTH105 (atomic, overwrites, and patched by the crash tests)
         except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise
         sync_folder(path.parent)
+
+
+def write_files(
+    folder: Path, files: Iterable[tuple[str, bytes | memoryview]], obsolete: Collection[str] = ()
+) -> list[Path]:
+    """Write files into a folder, which is made if need be, all of them or none; return their paths.
+
+    Names may have folders, as in `repaired/summary.json`. All files are written in a hidden folder inside of
+    `folder` first, so that a full disk leaves an older content as it was; then each takes its place. Files
+    of `obsolete` that are not among them are removed. An error at any moment undoes everything.
+
+    Raises:
+        InputError: the folder cannot be written, or a folder has the name of one of the files.
+    """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    with putting_away(), writing_to(folder):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            names = _replace_files(folder, files, obsolete)
+        except BaseException:
+            with contextlib.suppress(OSError):  # another program has put something there
+                for path in made:
+                    path.rmdir()
+            raise
+    return [folder / name for name in names]
+
+
+def _replace_files(
+    folder: Path, files: Iterable[tuple[str, bytes | memoryview]], obsolete: Collection[str]
+) -> list[str]:
+    staged = folder / f".new.{secrets.token_hex(8)}.tmp"
+    undo = contextlib.ExitStack()
+    try:
+        names = []
+        for name, data in files:
+            names.append(name)
+            with writing_to(folder / name):
+                if (folder / name).is_dir():
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            _write_synced(_with_folder(staged / "new" / name), data)
+        with undo:
+            for name in dict.fromkeys((*names, *obsolete)):
+                _replace_file(staged, folder, name, undo)
+            sync_folder(folder)
+            undo.pop_all()
+        for name in obsolete:
+            if (folder / name).parent != folder:
+                _remove_if_empty((folder / name).parent)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+    return names
+
+
+def _replace_file(staged: Path, folder: Path, name: str, undo: contextlib.ExitStack) -> None:
+    """Put a file in the place of the old one, or remove that where there is no new one; `undo` undoes it."""
+    new, old, target = staged / "new" / name, staged / "old" / name, folder / name
+    if not target.parent.exists():
+        if not new.exists():
+            return
+        target.parent.mkdir(parents=True)
+        undo.callback(_remove_if_empty, target.parent)
+    if os.path.lexists(target):
+        with contextlib.suppress(OSError):  # a file system without hard links
+            os.link(target, _with_folder(old), follow_symlinks=False)
+        undo.callback(_put_back, old, target)
+    else:
+        undo.callback(target.unlink, missing_ok=True)
+    if new.exists():
+        os.replace(new, target)  # noqa: PTH105 (as in write_atomically)
+    else:
+        target.unlink(missing_ok=True)
+
+
+def _put_back(old: Path, target: Path) -> None:
+    with contextlib.suppress(OSError):
+        os.replace(old, target)  # noqa: PTH105
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def _with_folder(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _write_synced(path: Path, data: bytes | memoryview) -> None:
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def check_folder(folder: Path, key: str) -> None:
+    """Check that a folder that the user named with the option `key` can be written, before work goes into it.
+
+    Raises:
+        InputError: it is a file, or lies in one.
+    """
+    nearest = next((part for part in (folder, *folder.parents) if part.exists()), None)
+    if nearest is not None and not nearest.is_dir():
+        raise InputError(f"{key} is '{folder}', but {nearest} is a file; name a folder")
 
 
 def check_output(path: Path, key: str) -> None:

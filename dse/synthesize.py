@@ -81,7 +81,7 @@ def _synthesize(arguments: Arguments) -> int:
 
     from dse.cancellation import Cancellation
     from dse.collectives.base_check import checked
-    from dse.collectives.output import check_folder, exports_of, write_folder, write_repaired
+    from dse.collectives.output import exports_of, write_folder
     from dse.collectives.robust import Robust, robust
     from dse.collectives.robust_settings import draws_of, failure_of
     from dse.collectives.runs import ProgressBar, stoppable
@@ -92,6 +92,7 @@ def _synthesize(arguments: Arguments) -> int:
     from dse.collectives.synthesis import synthesize
     from dse.collectives.ways import require_ways
     from dse.errors import Cancelled
+    from dse.files import check_folder
 
     values = arguments.values
     check_choice("format", values.get("format", "table"), ("table", "json"))
@@ -135,7 +136,8 @@ def _synthesize(arguments: Arguments) -> int:
         bar.close()
     result, rows = found.result, list(found.rows)
     size = split[0].size if split else size
-    data = {**summary(result, network, size), "checked": checked(result.schedule), **found.data}
+    what = checked(result.schedule, result.synthesizer)
+    data = {**summary(result, network, size), "checked": what, **found.data}
     if split:
         data["split"] = split[0].data()
         rows.insert(0, split[0].row())
@@ -148,8 +150,7 @@ def _synthesize(arguments: Arguments) -> int:
         notes.append(result.why)
     _print(data, values.get("format", "table"), summary_text(data, rows))
     if folder is not None:
-        write_folder(folder, result.schedule, network, data, exports)
-        write_repaired(folder, found.repaired, data.get("failures", {}))
+        write_folder(folder, result.schedule, network, data, exports, found.repaired)
         notes.append(f"stored in {folder}")
     print_notes(notes)
     return 0

@@ -5,16 +5,21 @@ from __future__ import annotations
 from dse.collectives.checker import check
 from dse.collectives.schedule import Schedule
 from dse.collectives.symmetric import SymmetricSchedule
+from dse.collectives.verdict import InvalidSchedule, require_valid
 
 
-def checked(schedule: Schedule) -> str:
-    """Check a schedule that was made here; return what of it: all sends, or its base."""
+def checked(schedule: Schedule, synthesizer: str) -> str:
+    """Check a schedule that a synthesizer made; return what of it was checked: all sends, or its base.
+
+    Raises:
+        InvalidSchedule: it breaks a rule; names the synthesizer.
+    """
     if isinstance(schedule, SymmetricSchedule) and not schedule.can_be_listed:
         violations = base_violations(schedule)
-        assert not violations, violations
+        if violations:
+            raise InvalidSchedule(f"the base of the schedule of {synthesizer} is invalid: {violations[0]}")
         return "base"
-    verdict = check(schedule)
-    assert verdict.is_valid, verdict.violations
+    require_valid(check(schedule), synthesizer)
     return "all sends"
 
 

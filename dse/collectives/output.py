@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ from dse.collectives.pages import render_page
 from dse.collectives.schedule import Schedule
 from dse.collectives.settings import Network
 from dse.collectives.symmetric import SymmetricSchedule
-from dse.errors import InputError
-from dse.files import make_folder, write_atomically
+from dse.files import write_files
 from dse.networks.csv import link_graph_csv
 from dse.settings import check_choice
 
@@ -26,6 +24,7 @@ EXPORTS = ("msccl", "chakra", "trace")
 SUMMARY, TOPOLOGY, PAGE = "summary.json", "topology.csv", "index.html"
 REPAIRED = "repaired"  # a folder
 BASE = "schedule.base.jsonl"
+_FORMS = ("schedule.csv", "schedule.jsonl", "schedule.parquet")
 
 
 def exports_of(text: str | None) -> tuple[str, ...]:
@@ -48,66 +47,52 @@ def write_folder(
     network: Network,
     data: dict[str, Any],
     exports: Sequence[str] = (),
+    repaired: Schedule | None = None,
 ) -> list[Path]:
-    """Write everything about a schedule; return the files.
+    """Write everything about a schedule, and a repaired one below it; return the files.
+
+    All of them come together or none: what an earlier run has left there stays, or goes.
 
     Raises:
         InputError: the folder cannot be written, or a form cannot hold the schedule.
     """
-    make_folder(folder)
+    files = _files(schedule, network, data, exports)
+    if repaired is not None:
+        own = _repaired_files(repaired, data["failures"])
+        files |= {f"{REPAIRED}/{name}": content for name, content in own.items()}
+    forms = (*_FORMS, PAGE, BASE)
+    obsolete = (*forms, *(f"{REPAIRED}/{name}" for name in (SUMMARY, TOPOLOGY, *_FORMS)))
+    return write_files(folder, files.items(), obsolete)
+
+
+def _files(
+    schedule: Schedule, network: Network, data: dict[str, Any], exports: Sequence[str]
+) -> dict[str, bytes]:
     stored = {**data, "problem": problem_to_json(schedule.problem)}
-    if isinstance(schedule, SymmetricSchedule) and not schedule.can_be_listed:
-        return _write_base(folder, schedule, stored)
-    (folder / BASE).unlink(missing_ok=True)
     files = {
         TOPOLOGY: link_graph_csv(schedule.problem.graph).encode(),
+        SUMMARY: (json.dumps(stored, indent=2) + "\n").encode(),
+    }
+    if isinstance(schedule, SymmetricSchedule) and not schedule.can_be_listed:
+        return {**files, BASE: _text(base_lines(schedule))}
+    return {
+        **files,
         "schedule.csv": _text(schedule_csv(schedule, data["cpu_s"])),
         **_sends(schedule, data),
         **_exported(schedule, network.name, exports),
         PAGE: render_page(schedule, network, data).encode(),
-        SUMMARY: (json.dumps(stored, indent=2) + "\n").encode(),
     }
-    return _replace(folder, files)
 
 
-def _write_base(folder: Path, schedule: SymmetricSchedule, stored: dict[str, Any]) -> list[Path]:
-    """Write a schedule of which only the base can be listed; what lists all sends of an earlier one goes."""
-    for name in ("schedule.csv", PAGE):
-        (folder / name).unlink(missing_ok=True)
-    files = {
-        TOPOLOGY: link_graph_csv(schedule.problem.graph).encode(),
-        BASE: _text(base_lines(schedule)),
-        SUMMARY: (json.dumps(stored, indent=2) + "\n").encode(),
-    }
-    return _replace(folder, files)
-
-
-def write_repaired(folder: Path, repaired: Schedule | None, data: dict[str, Any]) -> None:
-    """Write a repaired schedule, its links and its problem below a folder, which `dse schedule` reads.
-
-    None: what an earlier run has left there goes.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
-    place = folder / REPAIRED
-    if repaired is None:
-        for name in (SUMMARY, TOPOLOGY, "schedule.csv", "schedule.jsonl", "schedule.parquet"):
-            (place / name).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # there is none, or it has files of others
-            place.rmdir()
-        return
-    make_folder(place)
+def _repaired_files(repaired: Schedule, data: dict[str, Any]) -> dict[str, bytes]:
+    """A repaired schedule, its links and its problem, which `dse schedule` reads."""
     stored = {**data, "problem": problem_to_json(repaired.problem)}
-    _replace(
-        place,
-        {
-            TOPOLOGY: link_graph_csv(repaired.problem.graph).encode(),
-            "schedule.csv": _text(schedule_csv(repaired, data["repair_cpu_s"])),
-            **_sends(repaired, data),
-            SUMMARY: (json.dumps(stored, indent=2) + "\n").encode(),
-        },
-    )
+    return {
+        TOPOLOGY: link_graph_csv(repaired.problem.graph).encode(),
+        "schedule.csv": _text(schedule_csv(repaired, data["repair_cpu_s"])),
+        **_sends(repaired, data),
+        SUMMARY: (json.dumps(stored, indent=2) + "\n").encode(),
+    }
 
 
 def _sends(schedule: Schedule, data: dict[str, Any]) -> dict[str, bytes]:
@@ -116,15 +101,6 @@ def _sends(schedule: Schedule, data: dict[str, Any]) -> dict[str, bytes]:
     from dse.collectives.files.parquet import schedule_parquet
 
     return {"schedule.parquet": schedule_parquet(schedule, data)}
-
-
-def _replace(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """Write files; a form of the schedule that is not among them goes."""
-    for name in {"schedule.jsonl", "schedule.parquet"} - files.keys():
-        (folder / name).unlink(missing_ok=True)
-    for name, content in files.items():
-        write_atomically(folder / name, content)
-    return [folder / name for name in files]
 
 
 def _text(lines: Iterable[str]) -> bytes:
@@ -146,14 +122,3 @@ def _exported(schedule: Schedule, name: str, exports: Sequence[str]) -> dict[str
 
         files["trace.json"] = "".join(trace_events(schedule, name)).encode()
     return files
-
-
-def check_folder(folder: Path, key: str) -> None:
-    """Check that a folder can be written, before work goes into it.
-
-    Raises:
-        InputError: it is a file, or lies in one.
-    """
-    nearest = next((part for part in (folder, *folder.parents) if part.exists()), None)
-    if nearest is not None and not nearest.is_dir():
-        raise InputError(f"{key} is '{folder}', but {nearest} is a file; name a folder")

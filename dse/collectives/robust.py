@@ -23,6 +23,7 @@ from dse.collectives.selection import selected
 from dse.collectives.synthesis import Result
 from dse.collectives.synthesizers.base import Effort
 from dse.collectives.variance import compare, spread
+from dse.collectives.verdict import InvalidSchedule, require_valid
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ def robust(result: Result, failure: Failure | None, draws: Draws | None, effort:
     Raises:
         InputError: after a later failure nothing leads from a chunk to an NPU that wants it; names both.
         Cancelled: before a repair has been found.
+        InvalidSchedule: a repaired schedule breaks a rule.
     """
     data: dict[str, Any] = {}
     rows: Rows = []
@@ -86,10 +88,10 @@ def _checked(found: Repair, failure: Failure) -> Schedule:
     made = []
     for schedule in (found.repaired, found.anew):
         dead = failure.links[schedule.link]
-        assert (schedule.end_ps[dead] <= failure.at_ps).all(), "a send is over a dead link"
+        if (schedule.end_ps[dead] > failure.at_ps).any():
+            raise InvalidSchedule("the repaired schedule is invalid: a send is over a link that has failed")
         made.append(schedule if failure.at_ps else on_broken_graph(schedule, failure))
-        verdict = check(made[-1])
-        assert verdict.is_valid, verdict.violations
+        require_valid(check(made[-1]), "the repair")
     graph = made[0].problem.graph
     has_all = len({*graph.sources.tolist(), *graph.destinations.tolist()}) == graph.nodes
     return made[0] if has_all else found.repaired

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dse.collectives.sends import SendTable
+from dse.errors import DseError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +36,24 @@ class Verdict:
     def is_valid(self) -> bool:
         """Whether no rule is broken."""
         return self.count == 0
+
+
+class InvalidSchedule(DseError):  # noqa: N818 (a verdict, which names its rule)
+    """A schedule that a synthesizer or a repair made breaks a rule; the message names the first one."""
+
+
+def require_valid(verdict: Verdict, made_by: str) -> None:
+    """Refuse a schedule that was made here, unless its check found nothing.
+
+    Raises:
+        InvalidSchedule: it breaks a rule; `made_by` says in the message what made it.
+    """
+    if not verdict.is_valid:
+        first = verdict.violations[0]
+        raise InvalidSchedule(
+            f"the schedule of {made_by} is invalid: rule {first.rule}: {first.text}; {verdict.count} in all; "
+            "nothing was written: choose another synthesizer, and report this one"
+        )
 
 
 class Violations:

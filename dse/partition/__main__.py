@@ -80,7 +80,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _partition(arguments: Arguments) -> int:
-    from dse.collectives.output import check_folder
+    from dse.files import check_folder
     from dse.partition.results import device_rows
     from dse.partition.settings import asked_problem
     from dse.settings import check_choice

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import make_folder, write_atomically
+from dse.files import write_files
 from dse.partition.pages import render_page
 from dse.partition.problem import Partition
 from dse.partition.results import DeviceRow, devices_parquet, nodes_parquet, to_json
@@ -55,7 +55,6 @@ def write_folder(
     Raises:
         InputError: the folder cannot be written.
     """
-    make_folder(folder)
     files = {
         NODES: nodes_parquet(asked.problem, found),
         DEVICES: devices_parquet(rows),
@@ -64,10 +63,7 @@ def write_folder(
     }
     if trace:
         files[TRACE] = trace.encode()
-    else:
-        (folder / TRACE).unlink(missing_ok=True)
-    for name, content in files.items():
-        write_atomically(folder / name, content)
+    write_files(folder, files.items(), [TRACE])
 
 
 def read_labels(path: Path, nodes: int) -> tuple[int, ...]:

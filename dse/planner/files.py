@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.files import check_output, csv_text, make_folder, write_atomically, write_output
+from dse.files import check_output, csv_text, write_files, write_output
 from dse.plain_data import load_json_object
 from dse.planner.records import VERSION
 
@@ -64,10 +64,7 @@ def write_document(path: Path, data: Mapping[str, Any]) -> list[Path]:
     if path.suffix in SUFFIXES:
         write_output(path, _content(path.suffix, data), "-o")
         return [path]
-    make_folder(path)
-    for name in _FOLDER:
-        write_atomically(path / name, _content(Path(name).suffix, data))
-    return [path / name for name in _FOLDER]
+    return write_files(path, ((name, _content(Path(name).suffix, data)) for name in _FOLDER))
 
 
 def read_document(path: Path) -> dict[str, Any]:

@@ -7,15 +7,17 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from dse.errors import InputError, SimulationError, SimulationTimeout
-from dse.files import make_folder, read_bytes
+from dse.files import make_folder, read_bytes, write_files
 from dse.programs import ProgramRunner, found_program, how_it_ended, keep_log, last_lines, private_folder
 from dse.simulators.base import Outcome, RankMetrics, Simulator
 from dse.simulators.report import Figure, read_report, size_bytes, stated_deadlock
 from dse.simulators.settings import SimulatorSettings
-from dse.systems import SystemSpec, write_system
+from dse.systems import SystemSpec
+from dse.systems.astrasim import system_files
 from dse.workloads import Workload
 
 
@@ -147,8 +149,7 @@ def write_inputs(workload: Workload, system: SystemSpec, folder: Path) -> list[s
         InputError: the folder cannot be written, the traces of the workload are not kept, or the system has
             faults, deratings, types of NPUs or the safe issue order, for which ASTRA-sim has no files.
     """
-    write_system(system, folder)
-    workload.export(folder)
+    write_files(folder, chain(system_files(system, folder).items(), workload.files()))
     options = [
         f"--workload-configuration={folder / 'trace'}",
         f"--comm-group-configuration={folder / 'comm_group.json'}",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dse.errors import InputError
-from dse.files import make_folder, read_bytes, write_atomically
+from dse.files import read_bytes, write_files
 from dse.systems.algorithms import is_synthesized
 from dse.systems.spec import CollectiveAlgorithms, Dimension, RemoteMemory, SystemSpec
 from dse.systems.validation import COLLECTIVES, INERT_KEYS, InvalidSystem
@@ -122,14 +122,23 @@ def read_system(
 
 
 def write_system(spec: SystemSpec, folder: Path) -> None:
-    """Write system.json, network.yml and remote_memory.json into `folder`, which is made if need be.
+    """Write the files of `system_files` into `folder`, which is made if need be.
+
+    Raises:
+        InputError: a file cannot be written, or as `system_files`.
+    """
+    write_files(folder, system_files(spec, folder).items())
+
+
+def system_files(spec: SystemSpec, folder: Path) -> dict[str, bytes]:
+    """Return system.json, network.yml and remote_memory.json, and files of graphs that are not in `folder`.
 
     Bandwidths keep ASTRA-sim's units, as in `read_system`.
 
     Raises:
-        InputError: a file cannot be written, two files of graphs have the same name, or the system has
-            faults, deratings, types of NPUs, synthesised collectives or the safe issue order, for which the
-            files have no place.
+        InputError: two files of graphs have the same name, one cannot be read, or the system has faults,
+            deratings, types of NPUs, synthesised collectives or the safe issue order, for which the files
+            have no place.
     """
     for key in ("faults", "deratings", "npu_types"):
         if getattr(spec, key):
@@ -160,17 +169,20 @@ def write_system(spec: SystemSpec, folder: Path) -> None:
         key: [_plain(getattr(dimension, field)) for dimension in spec.network]
         for key, field in _NETWORK_KEYS.items()
     }
-    make_folder(folder)
-    _write_text(folder / "system.json", json.dumps(system | dict(spec.inert), indent=2) + "\n")
     lines = [f"{key}: [{', '.join(map(str, values))}]\n" for key, values in network.items()]
-    lines += _shape_lines(spec, folder)
-    _write_text(folder / "network.yml", "".join(lines))
-    _write_text(folder / "remote_memory.json", json.dumps(remote_memory, indent=2) + "\n")
+    more, copied = _shape_lines(spec, folder)
+    texts = {
+        "system.json": json.dumps(system | dict(spec.inert), indent=2) + "\n",
+        "network.yml": "".join([*lines, *more]),
+        "remote_memory.json": json.dumps(remote_memory, indent=2) + "\n",
+    }
+    return {**copied, **{name: text.encode() for name, text in texts.items()}}
 
 
-def _shape_lines(spec: SystemSpec, folder: Path) -> list[str]:
-    """Return the lines of our own keys, if any is used; the file of a Graph is copied next to network.yml."""
-    lines = []
+def _shape_lines(spec: SystemSpec, folder: Path) -> tuple[list[str], dict[str, bytes]]:
+    """Return the lines of our own keys, if any is used, and the files of graphs that are copied for them."""
+    lines: list[str] = []
+    copied: dict[str, bytes] = {}
     if any(dimension.shape for dimension in spec.network):
         lines.append(f"shape: [{', '.join(str(list(dimension.shape)) for dimension in spec.network)}]\n")
     if any(dimension.routing for dimension in spec.network):
@@ -185,15 +197,11 @@ def _shape_lines(spec: SystemSpec, folder: Path) -> list[str]:
             if taken.setdefault(path.name, path) != path:
                 raise InputError(f"{path}: {folder} gets another file {path.name}; rename one of them")
             if path != folder / path.name:
-                write_atomically(folder / path.name, read_bytes(path))
+                copied[path.name] = read_bytes(path)
         if any(paths):
             names = ", ".join(json.dumps("" if path is None else path.name) for path in paths)
             lines.append(f"{key}: [{names}]\n")
-    return lines
-
-
-def _write_text(path: Path, text: str) -> None:
-    write_atomically(path, text.encode())
+    return lines, copied
 
 
 def _fields(content: dict[str, Any], keys: tuple[_Key, ...]) -> tuple[dict[str, Any], tuple[str, ...]]:

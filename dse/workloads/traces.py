@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -11,7 +11,7 @@ from typing import Literal
 from dse import _engine
 from dse.cancellation import current_cancellation
 from dse.errors import InputError
-from dse.files import make_folder, write_atomically
+from dse.files import write_files
 from dse.plain_data import load_json_object
 from dse.texts import excerpt
 
@@ -80,13 +80,14 @@ class Workload:
         Raises:
             InputError: the folder cannot be written, or see `trace_bytes`.
         """
-        groups = self.groups_json()
-        make_folder(folder)
-        paths = [folder / f"{name}.{rank}.et" for rank in range(self.rank_count)]
-        for rank, path in enumerate(paths):
-            write_atomically(path, self.trace_bytes(rank))
-        write_atomically(folder / GROUPS_FILE, groups.encode())
-        return [*paths, folder / GROUPS_FILE]
+        return write_files(folder, self.files(name))
+
+    def files(self, name: str = "trace") -> Iterator[tuple[str, bytes]]:
+        """Yield the names and bytes of the files of `export`, made one by one; raises as `trace_bytes`."""
+        groups = self.groups_json().encode()
+        for rank in range(self.rank_count):
+            yield f"{name}.{rank}.et", self.trace_bytes(rank)
+        yield GROUPS_FILE, groups
 
 
 @dataclass(frozen=True)

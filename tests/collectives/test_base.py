@@ -14,6 +14,7 @@ from dse.collectives.files.base_lines import base_lines
 from dse.collectives.symmetric import BaseSends, SymmetricSchedule
 from dse.collectives.synthesizers.base import Effort
 from dse.collectives.synthesizers.symmetric import Symmetric
+from dse.collectives.verdict import InvalidSchedule
 
 
 def schedule() -> SymmetricSchedule:
@@ -32,7 +33,15 @@ def test_the_base_of_a_synthesis_is_right() -> None:
     made = schedule()
     assert base_violations(made) == []
     assert made.held_ps == made.expand().held_ps
-    assert checked(made) == "all sends"
+    assert checked(made, "symmetric") == "all sends"
+
+
+def test_an_invalid_base_is_refused_with_its_rule_and_synthesizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dse.collectives.symmetric.MOST_LISTED_SENDS", 10)
+    made = schedule()
+    assert checked(made, "symmetric") == "base"
+    with pytest.raises(InvalidSchedule, match="the base of the schedule of symmetric is invalid: rule 1"):
+        checked(changed(made, chunk=made.base.chunk + 1), "symmetric")
 
 
 def test_a_generator_that_carries_two_chunks_at_a_time_is_found() -> None:

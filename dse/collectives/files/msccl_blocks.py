@@ -44,8 +44,14 @@ class Block:
 
 
 def blocks_of(schedule: Schedule) -> tuple[list[list[Block]], Slots]:
-    """The blocks of every GPU, numbered, with numbered steps; and where chunks are."""
+    """The blocks of every GPU, numbered, with numbered steps; and where chunks are.
+
+    Raises:
+        ValueError: the collective is not among all NPUs of the network.
+    """
     collective, graph = schedule.problem.collective, schedule.problem.graph
+    if collective.npus != graph.npus:
+        raise ValueError(f"the collective has {collective.npus} NPUs, the network {graph.npus}")
     slots = Slots(collective)
     blocks: list[list[Block]] = [[] for _ in range(graph.npus)]
     waits = {(step.send, step.arrives): step for step in ordered_steps(schedule)}
@@ -66,7 +72,6 @@ def blocks_of(schedule: Schedule) -> tuple[list[list[Block]], Slots]:
     for own in blocks:
         for block in own:
             _number_steps(block)
-    assert collective.npus == graph.npus
     return blocks, slots
 
 
