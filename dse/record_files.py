@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dse.errors import InputError
-from dse.files import read_text
+from dse.plain_data import read_yaml
 from dse.records import converted, unknown_field
 
 _Record = TypeVar("_Record")
@@ -19,12 +19,7 @@ def yaml_values(path: Path, what: str) -> dict[Any, Any]:
     Raises:
         InputError: the file is unreadable, no YAML, or holds something else.
     """
-    import yaml
-
-    try:
-        values = yaml.load(read_text(path), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: malformed YAML: {' '.join(str(error).split())}") from None
+    values = read_yaml(path)
     if not isinstance(values, dict):
         raise InputError(f"{path}: must hold keys and values, as the files of conf/{what} do")
     return values

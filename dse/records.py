@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import functools
 import types
@@ -10,9 +11,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dse.errors import InputError
-from dse.suggestions import did_you_mean
+from dse.suggestions import unknown
+from dse.texts import excerpt
 
 _WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "a text"}
+_ABOVE_FLOATS = 2**1023
+_GROUPS = {float: "a group of numbers, such as {name: 1.5}", str: "a group of texts, such as {name: text}"}
 
 
 class MisfitError(InputError):
@@ -45,7 +49,9 @@ def converted(value: object, hint: Any, key: str) -> Any:
                 for index, (item, entry) in enumerate(zip(value, entries, strict=True))
             ]
         )
-    if hint is float and type(value) is int:
+    if typing.get_origin(hint) is collections.abc.Mapping:
+        return _mapping(value, hint, key)
+    if hint is float and type(value) is int and abs(value) < _ABOVE_FLOATS:
         return float(value)
     if hint in _WORDS and type(value) is not hint:
         optionally = "" if optional is hint else " or null"
@@ -101,7 +107,8 @@ def unknown_field(key: str, part: str, known: Iterable[str]) -> str:
     """Say that a key is unknown, which ones are there, and the nearest of them."""
     parent = key.rpartition(".")[0]
     where = f"keys of {parent}" if parent else "known keys"
-    return f"unknown key {key}; {where} are {', '.join(known)}{did_you_mean(part, known)}"
+    known = list(known)
+    return unknown(f"unknown key {key}", part, known, f"{where} are {', '.join(known)}")
 
 
 def expected(hint: Any) -> str:
@@ -109,6 +116,8 @@ def expected(hint: Any) -> str:
     hint = without_none(hint)
     if typing.get_origin(hint) is tuple:
         return "a list"
+    if typing.get_origin(hint) is collections.abc.Mapping:
+        return _GROUPS.get(typing.get_args(hint)[1], "a group of keys and values")
     if is_record(hint):
         return f"a group with the keys {', '.join(field.name for field in dataclasses.fields(hint))}"
     return _WORDS.get(hint, "another value")
@@ -118,7 +127,7 @@ def shown(value: object) -> str:
     """Return a value as messages show it."""
     if isinstance(value, bool):
         return str(value).lower()
-    return "null" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
+    return "null" if value is None else f"'{excerpt(value)}'" if isinstance(value, str) else excerpt(value)
 
 
 def _entry_hints(hint: Any, count: int) -> list[Any]:
@@ -129,6 +138,18 @@ def _entry_hints(hint: Any, count: int) -> list[Any]:
     return [arguments[0]] * count
 
 
+def _mapping(value: object, hint: Any, key: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise MisfitError(f"{key} is {shown(value)}; it must be {expected(hint)}")
+    entry_hint = typing.get_args(hint)[1]
+    found: dict[str, Any] = {}
+    for name, entry in value.items():
+        if not isinstance(name, str):
+            raise MisfitError(f"{key} has the key {shown(name)}; a key must be a text: put it in quotes")
+        found[name] = entry if entry_hint is Any else converted(entry, entry_hint, f"{key}.{excerpt(name)}")
+    return found
+
+
 def _built(value: object, record: type, key: str) -> Any:
     hints = hints_of(record)
     if not isinstance(value, dict):
@@ -136,7 +157,7 @@ def _built(value: object, record: type, key: str) -> Any:
     fields = {}
     for name, entry in value.items():
         if name not in hints:
-            raise MisfitError(unknown_field(f"{key}.{name}", str(name), hints))
+            raise MisfitError(unknown_field(f"{key}.{excerpt(name)}", str(name), hints))
         fields[name] = converted(entry, hints[name], f"{key}.{name}")
     for field in dataclasses.fields(record):
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING

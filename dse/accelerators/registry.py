@@ -14,7 +14,7 @@ from dse.errors import InputError
 from dse.files import conf_folder
 from dse.record_files import yaml_record
 from dse.records import unknown_field
-from dse.suggestions import did_you_mean
+from dse.suggestions import unknown
 from dse.texts import excerpt
 from dse.units import parse_bytes
 
@@ -47,20 +47,24 @@ def accelerator(name: str, key: str = "accelerator") -> Accelerator:
         InputError: no such type (names all, and the nearest), or a file with an unknown, missing or
             impossible key (names file and key).
     """
+    return _resolved(*_found(name, key))
+
+
+def _found(name: str, key: str) -> tuple[_File, Path]:
     known = accelerator_names()
     found = name if name in known else None
     if found is None:
         aliases = {alias.lower(): stem for stem in known for alias in (stem, *aliases_of(stem))}
         found = aliases.get(name.lower())
     if found is not None:
-        return _resolved(_of_conf(found), _path(found))
+        return _of_conf(found), _path(found)
     if "/" in name or name.endswith((".yaml", ".yml")):
         path = Path(name).expanduser()
         if path.is_file():
-            return _resolved(_read(path), path)
+            return _read(path), path
         raise InputError(f"{key} is '{excerpt(name)}'; there is no such file")
-    nearest = did_you_mean(name.lower(), aliases)
-    raise InputError(f"{key} is '{excerpt(name)}'; allowed are {', '.join(known)}, or a file{nearest}")
+    problem = f"{key} is '{excerpt(name)}'"
+    raise InputError(unknown(problem, name.lower(), aliases, f"allowed are {', '.join(known)}, or a file"))
 
 
 def accelerator_names() -> tuple[str, ...]:
@@ -99,11 +103,13 @@ def _read(path: Path) -> _File:
 def _resolved(file: _File, path: Path) -> Accelerator:
     efficiency, calibration, uncertainty = file.efficiency, file.calibration, dict(file.uncertainty or {})
     if file.efficiency_of is not None:
-        other = accelerator(file.efficiency_of, f"{path}: accelerator.efficiency_of")
-        if other.calibration.startswith("carried over"):
+        found = _found(file.efficiency_of, f"{path}: accelerator.efficiency_of")
+        if found[0].efficiency is None:  # a file that names itself has none
             raise InputError(
-                f"{path}: accelerator.efficiency_of is {file.efficiency_of}, which has none of its own either"
+                f"{path}: accelerator.efficiency_of is {excerpt(file.efficiency_of)}, which has none of "
+                "its own either"
             )
+        other = _resolved(*found)
         efficiency, uncertainty = other.efficiency, dict(other.uncertainty)
         is_in_fit = file.name in _words(other)
         known = "fitted to steps of this type too" if is_in_fit else "no measurements of this type"
@@ -137,14 +143,13 @@ def _check(file: _File) -> None:
     parse_bytes(file.memory, "accelerator.memory")
     _check_efficiency(file)
     for key, value in _figures(file):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise InputError(f"accelerator.{key} is {excerpt(value)}; it must be a number above 0")
+        if not 0 < value < math.inf:
+            raise InputError(f"accelerator.{key} is {value:g}; it must be a number above 0")
     for name in file.peak_tflops:
         if name not in PRECISIONS:
-            hint = did_you_mean(str(name), PRECISIONS)
-            raise InputError(
-                f"accelerator.peak_tflops has {name}; allowed precisions are {', '.join(PRECISIONS)}{hint}"
-            )
+            problem = f"accelerator.peak_tflops has {excerpt(name)}"
+            allowed = f"allowed precisions are {', '.join(PRECISIONS)}"
+            raise InputError(unknown(problem, name, PRECISIONS, allowed))
     if not {"bf16", "fp16"} & file.peak_tflops.keys():
         raise InputError("accelerator.peak_tflops lacks bf16 and fp16; it must have at least one of them")
     for key in ("peak_tflops", "memory", "memory_bandwidth_gbps"):
@@ -162,16 +167,13 @@ def _check_efficiency(file: _File) -> None:
             if not 0 < value <= most or math.isinf(value):
                 bound = "above 0" if math.isinf(most) else "above 0 and at most 1"
                 raise InputError(f"accelerator.efficiency.{name} is {value}; it must be a number {bound}")
-    if not isinstance(file.uncertainty or {}, dict):
-        raise InputError("accelerator.uncertainty must be a group of keys and values")
-    for name in file.uncertainty or {}:
+    for name, value in (file.uncertainty or {}).items():
         if name not in names:
-            raise InputError(unknown_field(f"accelerator.uncertainty.{name}", name, names))
+            raise InputError(unknown_field(f"accelerator.uncertainty.{excerpt(name)}", name, names))
+        if not 0 <= value < math.inf:
+            raise InputError(f"accelerator.uncertainty.{name} is {value}; it must be a number of at least 0")
 
 
 def _figures(file: _File) -> Iterator[tuple[str, Any]]:
-    for key in ("peak_tflops", "sources"):
-        if not isinstance(getattr(file, key), dict):
-            raise InputError(f"accelerator.{key} must be a group of keys and values")
     yield from ((f"peak_tflops.{name}", value) for name, value in file.peak_tflops.items())
     yield "memory_bandwidth_gbps", file.memory_bandwidth_gbps

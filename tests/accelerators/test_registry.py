@@ -10,6 +10,7 @@ import pytest
 from dse.accelerators import Accelerator, Efficiency, accelerator, accelerator_names, aliases_of
 from dse.accelerators.registry import PRECISIONS
 from dse.errors import InputError
+from dse.files import conf_folder
 from dse.records import converted
 
 OWN = """\
@@ -108,7 +109,8 @@ def test_types_can_be_hashed_and_show_their_names() -> None:
 
 
 def test_an_unknown_type_is_refused_with_the_nearest() -> None:
-    with pytest.raises(InputError, match=r"^accelerator is 'h100_smx'; allowed are .*; did you mean 'h100_"):
+    message = r"^accelerator is 'h100_smx'; did you mean 'h100_sxm'\? Allowed are a100_40, .*, or a file$"
+    with pytest.raises(InputError, match=message):
         accelerator("h100_smx")
     with pytest.raises(InputError, match=r"^system\.accelerator is 'x/y\.yaml'; there is no such file$"):
         accelerator("x/y.yaml", "system.accelerator")
@@ -123,15 +125,26 @@ def test_an_unknown_type_is_refused_with_the_nearest() -> None:
         (
             "memory: 100GB",
             "memori: 100GB",
-            "unknown key memori; known keys are name, .* did you mean 'memory'",
+            r"unknown key memori; did you mean 'memory'\? Known keys are name, ",
         ),
         ("3000", "-3", "accelerator.memory_bandwidth_gbps is -3.*; it must be a number above 0"),
-        ("bf16: 500", "bf17: 500", "accelerator.peak_tflops has bf17; .* did you mean 'bf16'"),
+        ("bf16: 500", "bf17: 500", r"accelerator.peak_tflops has bf17; did you mean 'bf16'\? Allowed prec"),
+        ("bf16: 500", "bf16: ''", "accelerator.peak_tflops.bf16 is ''; it must be a number"),
+        ("bf16: 500", "16: 500", "accelerator.peak_tflops has the key 16; a key must be a text"),
+        ("bf16: 500", "1.5: 500", "accelerator.peak_tflops has the key 1.5; a key must be a text"),
+        ("bf16: 500", "bf16: 9" + "9" * 5000, "line 1: the number 9+… has 5001 characters; at most 250"),
+        ("sources:", "sauces:", "unknown key sauces; did you mean 'sources'"),
+        (OWN[OWN.index("sources:") :], "", "accelerator.sources has no value; it must be a group of texts"),
+        (
+            OWN[OWN.index("sources:") :],
+            "sources: []",
+            r"accelerator.sources is \[\]; it must be a group of te",
+        ),
         ("bf16: 500, ", "", "accelerator.peak_tflops lacks bf16 and fp16"),
         ("bf16: 500", "bf16: 0", "accelerator.peak_tflops.bf16 is 0; it must be a number above 0"),
         ("memory: mine", "memori: mine", "accelerator.sources.memory is missing"),
         ("efficiency_of: h100_sxm\n", "", "accelerator needs one of efficiency"),
-        ("h100_sxm", "h100_smx", "accelerator.efficiency_of is 'h100_smx'; allowed are"),
+        ("h100_sxm", "h100_smx", "accelerator.efficiency_of is 'h100_smx'; did you mean 'h100_sxm'"),
         ("h100_sxm", "h200", "accelerator.efficiency_of is h200, which has none of its own either"),
         ("h100_sxm", "h100_sxm\ncalibration: mine", "calibration and uncertainty belong to efficiency"),
         ("peak_tflops: {", "peak_tflops: [", "malformed YAML"),
@@ -145,6 +158,31 @@ def test_mistakes_in_a_file_name_the_file_and_the_key(
     with pytest.raises(InputError, match=f"^{re.escape(path)}: .*{message}") as caught:
         accelerator(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "message"),
+    [
+        ('{matrix: ""}', "accelerator.uncertainty.matrix is ''; it must be a number"),
+        ("{matrix: null}", "accelerator.uncertainty.matrix is null; it must be a number"),
+        ("{matrix: -0.1}", "accelerator.uncertainty.matrix is -0.1; it must be a number of at least 0"),
+        ("{matrix: .inf}", "accelerator.uncertainty.matrix is inf; it must be a number of at least 0"),
+        ("{matrices: 0.1}", "unknown key accelerator.uncertainty.matrices; did you mean 'matrix'?"),
+        ("{1.5: 0.1}", "accelerator.uncertainty has the key 1.5; a key must be a text"),
+        ("[matrix]", "accelerator.uncertainty is ['matrix']; it must be a group of numbers, such as "),
+    ],
+)
+def test_an_uncertainty_is_a_number_of_a_constant(tmp_path: Path, uncertainty: str, message: str) -> None:
+    text = (conf_folder() / "accelerator" / "b200.yaml").read_text()
+    path = own(tmp_path, re.sub(r"(?m)^uncertainty: .*$", f"uncertainty: {uncertainty}", text))
+    with pytest.raises(InputError, match=f"^{re.escape(f'{path}: {message}')}"):
+        accelerator(path)
+
+
+def test_a_file_that_takes_its_efficiency_from_itself_is_refused(tmp_path: Path) -> None:
+    path = own(tmp_path, OWN.replace("h100_sxm", str(tmp_path / "mine.yaml"), 1))
+    with pytest.raises(InputError, match="which has none of its own either"):
+        accelerator(path)
 
 
 @pytest.mark.parametrize(
