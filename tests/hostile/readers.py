@@ -1,0 +1,249 @@
+"""Readers of files and texts of others, each with valid seeds: what they refuse must be an InputError."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "golden"
+TOPOLOGY = GOLDEN / "topologies" / "randhet_4_4_1_500_50.csv"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader that takes a file of this suffix; `seeds` makes valid contents in a folder."""
+
+    suffix: str
+    seeds: Callable[[Path], Iterable[bytes]]
+    read: Callable[[Path], object]
+
+
+def _contents(*patterns: str) -> Callable[[Path], list[bytes]]:
+    return lambda _: [path.read_bytes() for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+
+
+def _lines(*lines: str) -> Callable[[Path], list[bytes]]:
+    return lambda _: [line.encode() for line in lines]
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="surrogateescape")
+
+
+def _plans(folder: Path) -> list[bytes]:
+    """The plan of a small mixed cluster, with its certificate."""
+    from dse.plan.__main__ import main
+
+    made = folder / "plan.json"
+    main(["cluster=a100_v100", "model=megatron_1.7b", "gbs=64", "planner=exact", "-o", str(made)])
+    return [made.read_bytes()]
+
+
+def _check_plan(path: Path) -> object:
+    from dse.planner.answer import read_answer
+    from dse.planner.check import check_plan
+    from dse.planner.files import read_plan
+
+    check_plan(read_plan(path))
+    return read_answer(path)
+
+
+def _schedules(suffix: str) -> Callable[[Path], list[bytes]]:
+    def made(folder: Path) -> list[bytes]:
+        from dse.synthesize import main
+
+        main([f"topology={TOPOLOGY}", "collective=all_reduce", "trials=2", "-o", str(folder / "made")])
+        return [(folder / "made" / f"schedule{suffix}").read_bytes()]
+
+    return made
+
+
+def _read_schedule(path: Path) -> object:
+    from dse.schedule import main
+
+    return main([str(path), f"topology={TOPOLOGY}", "collective=all_reduce"])
+
+
+def _graphs(_: Path) -> list[bytes]:
+    return [
+        b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+        b'<key id="w" for="node" attr.name="weight" attr.type="double"><default>2</default></key>'
+        b'<key id="c" for="edge" attr.name="bytes" attr.type="double"/>'
+        b'<graph edgedefault="directed"><node id="a"><data key="w">3</data></node><node id="b"/>'
+        b'<edge source="a" target="b"><data key="c">5</data></edge></graph></graphml>'
+    ]
+
+
+def _json_graphs(_: Path) -> list[bytes]:
+    from dse.config import compose_config
+    from dse.partition.sources.chakra import model_source
+    from dse.partition.sources.json_graph import json_text
+
+    source = model_source(compose_config(["model=tiny", "model.num_layers=2"]).models[0])
+    return [json_text(source, tuple(1.0 for _ in source.operators)).encode()]
+
+
+def _graph(read: str) -> Callable[[Path], object]:
+    def reading(path: Path) -> object:
+        import importlib
+
+        module, _, name = read.partition(":")
+        return getattr(importlib.import_module(module), name)(path)
+
+    return reading
+
+
+def _model_file(path: Path) -> object:
+    from dse.models.huggingface import read_model
+
+    return read_model(path, str(path))
+
+
+def _measured(path: Path) -> object:
+    from dse.measurements.comparison import compare
+    from dse.measurements.rows import read_rows
+
+    for compared in compare(itertools.islice(read_rows(path), 3)):
+        assert not compared.is_bug, compared.reason
+    return None
+
+
+def _measured_seeds(_: Path) -> list[bytes]:
+    from dse.measurements.published import DATA
+
+    header, *rows = (DATA / "published.csv").read_bytes().splitlines(keepends=True)
+    return [b"".join([header, *rows[at : at + 2]]) for at in range(0, len(rows), 40)]
+
+
+def _composed(key: str, *others: str) -> Callable[[Path], object]:
+    def reading(path: Path) -> object:
+        from dse.config import compose_config
+        from dse.points import point_of
+        from dse.strategies import Strategy
+
+        config = compose_config([f"{key}={path}", *others])
+        return point_of(config, Strategy(dp=16))
+
+    return reading
+
+
+def _cluster(path: Path) -> object:
+    from dse.planner.clusters import named_cluster
+
+    return named_cluster(str(path))
+
+
+def _accelerator(path: Path) -> object:
+    from dse.accelerators.registry import accelerator
+
+    return accelerator(str(path))
+
+
+def _expression(path: Path) -> object:
+    import pyarrow as pa
+
+    from dse.errors import InputError
+    from dse.expressions.columns import ColumnExpression
+    from dse.expressions.scalar import Expression
+
+    text = _text(path)
+    values: dict[str, Any] = {"dp": 4, "tp": 2, "wall_time_ns": 1.5}
+    table = pa.table({name: [value, None] for name, value in values.items()})
+
+    def column(table: pa.Table, name: str) -> pa.ChunkedArray:
+        if name not in table.column_names:
+            raise InputError(f"unknown name {name}")
+        return table[name]
+
+    try:
+        Expression(text, values).evaluate(values)
+    finally:  # the two languages refuse different texts
+        ColumnExpression(text, "--where", column).values(table)
+    return None
+
+
+def _topology_name(path: Path) -> object:
+    from dse.networks.named import named_network
+
+    return named_network(_text(path))
+
+
+def _custom(path: Path) -> object:
+    from dse.collectives.custom import read_custom
+
+    return read_custom(path, 4)
+
+
+def _override(path: Path) -> object:
+    from dse.config import compose_config
+
+    return compose_config(_text(path).split("\n"))
+
+
+READERS: dict[str, Reader] = {
+    "plans": Reader(".json", _plans, _check_plan),
+    "schedules-csv": Reader(".csv", _schedules(".csv"), _read_schedule),
+    "schedules-jsonl": Reader(".jsonl", _schedules(".jsonl"), _read_schedule),
+    "graphml": Reader(".graphml", _graphs, _graph("dse.partition.sources.graphml:read_graphml")),
+    "graphs-json": Reader(".json", _json_graphs, _graph("dse.partition.sources.json_graph:read_json_graph")),
+    "graphs-metis": Reader(
+        ".graph",
+        _lines("3 2 11\n1 2 5\n1 1 5 3 7\n1 2 7\n", "4 3\n2\n1 3\n2 4\n3\n"),
+        _graph("dse.partition.sources.metis:read_metis"),
+    ),
+    "device-matrix": Reader(
+        ".csv", _lines("0,1,2\n1,0,2\n2,2,0\n"), _graph("dse.partition.sources.measured:read_matrix")
+    ),
+    "topology-csv": Reader(
+        ".csv", _contents("tests/golden/topologies/rand*.csv"), _graph("dse.networks.csv:read_link_graph")
+    ),
+    "topology-names": Reader(
+        ".txt",
+        _lines(
+            "ring__dim=[4]",
+            "grid__dim=[2,3]__alpha=0.5__beta=2",
+            "torus__dim=[3,3]",
+            "fc__n=5",
+            "nx_path_graph__n=4",
+        ),
+        _topology_name,
+    ),
+    "config.json": Reader(".json", _contents("tests/golden/huggingface/*/config.json"), _model_file),
+    "measured-rows": Reader(".csv", _measured_seeds, _measured),
+    "cluster": Reader(".yaml", _contents("conf/cluster/*.yaml"), _cluster),
+    "accelerator": Reader(".yaml", _contents("conf/accelerator/*.yaml"), _accelerator),
+    "system": Reader(".yaml", _contents("conf/system/*.yaml"), _composed("system", "model=tiny")),
+    "model": Reader(
+        ".yaml",
+        _contents("conf/model/tiny.yaml", "conf/model/llama3_8b.yaml"),
+        _composed("model", "system=dgx_h100"),
+    ),
+    "expressions": Reader(
+        ".txt",
+        _lines(
+            "dp * tp <= 64 and not (tp == 3 or dp in (1, 2))",
+            "min(dp, 2) ** 2 // 3 % 2 != -1.5e3",
+            "abs(tp) / wall_time_ns > 0",
+        ),
+        _expression,
+    ),
+    "custom-collective": Reader(
+        ".json",
+        _lines(
+            '{"chunk_size": 8, "chunks": 2, "preconditions": {"0": [0], "1": [1]},'
+            ' "postconditions": {"2": [0, 1]}}'
+        ),
+        _custom,
+    ),
+    "overrides": Reader(
+        ".txt",
+        _lines(
+            "system=torus_4x4\nmodel=tiny\nspace.dp=[1,2]\nsystem.network.0.bandwidth_gbps=2e2\nmemory_cap=80GiB"
+        ),
+        _override,
+    ),
+}
