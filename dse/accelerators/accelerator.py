@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dse.errors import InputError
+
 
 @dataclass(frozen=True)
 class Efficiency:
@@ -28,10 +30,14 @@ class Accelerator:
     """An accelerator type.
 
     `peak_tflops` maps precisions (bf16, fp8, fp4; tf32 and fp32 where known) to dense 10^12 operations per
-    second, a multiply-add counted as two; a precision that it lacks is absent. `memory_bandwidth_gbps` is in
-    10^9 bytes per second. `sources` gives for each figure where it is from; `calibration` says what the
-    efficiencies were fitted on, or that they are carried over from another type; `uncertainty` has the
-    standard error of fitted ones by name.
+    second, a multiply-add counted as two; a precision that it lacks is absent. `memory_bytes` is what its
+    driver shows (nvidia-smi); of these, driver and communicators take `memory_reserve_bytes`.
+    `memory_bandwidth_gbps` is in 10^9 bytes per second. `sources` gives for each figure where it is from;
+    `calibration` says what the efficiencies were fitted on, or that they are carried over from another type;
+    `uncertainty` has the standard error of fitted ones by name.
+
+    Raises:
+        InputError: the reserve leaves no memory.
     """
 
     name: str
@@ -42,6 +48,20 @@ class Accelerator:
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     calibration: str = ""
     uncertainty: Mapping[str, float] = field(default_factory=dict, hash=False)
+    memory_reserve_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a reserve that leaves no memory."""
+        if not 0 <= self.memory_reserve_bytes < self.memory_bytes:
+            raise InputError(
+                f"accelerator.memory_reserve_bytes is {self.memory_reserve_bytes}; it must be at least 0 and "
+                f"below accelerator.memory_bytes, {self.memory_bytes}"
+            )
+
+    @property
+    def usable_memory_bytes(self) -> int:
+        """What a training program can use: the default memory cap of predictions."""
+        return self.memory_bytes - self.memory_reserve_bytes
 
     def __str__(self) -> str:
         """The name, as messages show a type."""

@@ -35,6 +35,18 @@ class _File:
     efficiency_of: str | None = None
     calibration: str = ""
     uncertainty: Mapping[str, float] | None = None
+    memory_reserve: str | None = None
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the driver shows."""
+        return parse_bytes(self.memory, "accelerator.memory")
+
+    @property
+    def memory_reserve_bytes(self) -> int:
+        """What of it no tensor can have."""
+        key = "accelerator.memory_reserve"
+        return 0 if self.memory_reserve is None else parse_bytes(self.memory_reserve, key)
 
 
 def accelerator(name: str, key: str = "accelerator") -> Accelerator:
@@ -118,7 +130,8 @@ def _resolved(file: _File, path: Path) -> Accelerator:
     return Accelerator(
         name=file.name,
         peak_tflops={name: float(value) for name, value in file.peak_tflops.items()},
-        memory_bytes=parse_bytes(file.memory, f"{path}: accelerator.memory"),
+        memory_bytes=file.memory_bytes,
+        memory_reserve_bytes=file.memory_reserve_bytes,
         memory_bandwidth_gbps=file.memory_bandwidth_gbps,
         efficiency=efficiency,
         sources=file.sources,
@@ -140,7 +153,11 @@ def _check(file: _File) -> None:
         )
     if file.efficiency_of is not None and (file.calibration or file.uncertainty):
         raise InputError("accelerator.calibration and uncertainty belong to efficiency; remove efficiency_of")
-    parse_bytes(file.memory, "accelerator.memory")
+    if file.memory_reserve_bytes >= file.memory_bytes:
+        raise InputError(
+            f"accelerator.memory_reserve is {file.memory_reserve}; it must be below accelerator.memory, "
+            f"which is {file.memory}"
+        )
     _check_efficiency(file)
     for key, value in _figures(file):
         if not 0 < value < math.inf:

@@ -210,7 +210,7 @@ def _fastest_that_fits(case: Case, plan: Plan, sizes: list[int], assumed: list[s
     if len(sizes) == 1:
         assumed.append(f"micro-batches of {sizes[0]}: the batch over the ranks and their micro-batches")
         return replace(plan, micro_batch=sizes[0])
-    room = MEMORY_SHARE * case.cluster.accelerator.memory_bytes
+    room = MEMORY_SHARE * case.cluster.accelerator.usable_memory_bytes
     fits: list[tuple[float, Plan]] = []
     for size in sizes:
         candidate = replace(plan, micro_batch=size)

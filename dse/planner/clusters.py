@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from dse.accelerators import accelerator
 from dse.errors import InputError
 from dse.files import conf_folder
+from dse.numbers import whole_number
+from dse.plain_data import yaml_data
 from dse.planner.cluster import Host, MixedCluster
 from dse.planner.inputs.numbers import LEAST_POSITIVE, MOST
 from dse.record_files import yaml_record, yaml_values
@@ -98,26 +100,21 @@ def _path(name: str) -> Path:
 
 def _change(values: dict[str, Any], override: str) -> None:
     """Set the value of an override such as cluster.nodes.0.count=8; new keys of a group may be added."""
-    import yaml
-
     key, _, text = override.partition("=")
     *parents, last = key.split(".")[1:]
     place: Any = values
     for depth, part in enumerate([*parents, last]):
         if isinstance(place, list):
-            if not part.isdecimal() or int(part) >= len(place):
+            chosen: Any = whole_number(part)
+            if chosen is None or chosen >= len(place):
                 where = ".".join(key.split(".")[: depth + 1])
-                raise InputError(f"{key}: {where} has entries 0 to {len(place) - 1}, not '{part}'")
-            chosen: Any = int(part)
+                raise InputError(f"{key}: {where} has entries 0 to {len(place) - 1}, not '{excerpt(part)}'")
         elif isinstance(place, dict):
             chosen = part
         else:
             raise InputError(f"{key} leads into a value; see the files of conf/cluster")
         if depth == len(parents):
-            try:
-                place[chosen] = yaml.safe_load(text)
-            except yaml.YAMLError:
-                raise InputError(f"{key} is '{excerpt(text)}'; it must be a value of YAML") from None
+            place[chosen] = yaml_data(text, key)
             return
         if isinstance(place, dict) and chosen not in place:
             raise InputError(f"unknown key {key}; there is {', '.join(map(str, place))}")
@@ -141,7 +138,7 @@ def _built(file: _File) -> NamedCluster:
                 f"{key}.accelerator is {group.accelerator}, but that of {type_} is {accelerators[type_]} "
                 f"above; write another {key}.type"
             )
-        memory_gib[type_] = found.memory_bytes / _GIB
+        memory_gib[type_] = found.usable_memory_bytes / _GIB
         price = group.price_per_hour
         if price is not None and prices.setdefault(type_, price) != price:
             raise InputError(

@@ -201,10 +201,13 @@ class SystemSpec:
 
     @property
     def memory_bytes(self) -> int:
-        """The memory of an NPU: of the accelerator, the largest of the types, or `DEFAULT_MEMORY_BYTES`."""
+        """The memory that tensors of an NPU can have.
+
+        What its accelerator leaves them, the largest of the types, or `DEFAULT_MEMORY_BYTES`.
+        """
         if self.npu_types:
             return max(each.memory_bytes for each in self.npu_types)
-        return DEFAULT_MEMORY_BYTES if self.accelerator is None else self.accelerator.memory_bytes
+        return DEFAULT_MEMORY_BYTES if self.accelerator is None else self.accelerator.usable_memory_bytes
 
     def replaced(self, **fields: Any) -> SystemSpec:
         """Return the system with other values of fields, and of what follows from those of a cluster.

@@ -45,7 +45,9 @@ def memory_of_spec(system_spec: str | None) -> int:
     values = json.loads(system_spec or "{}")
     if types := values.get("npu_types"):
         return max(each.get("memory_bytes", DEFAULT_MEMORY_BYTES) for each in types)  # type: ignore[no-any-return]
-    return (values.get("accelerator") or {}).get("memory_bytes", DEFAULT_MEMORY_BYTES)  # type: ignore[no-any-return]
+    accelerator = values.get("accelerator") or {}
+    whole: int = accelerator.get("memory_bytes", DEFAULT_MEMORY_BYTES)
+    return whole - accelerator.get("memory_reserve_bytes", 0)  # type: ignore[no-any-return]
 
 
 def label_of_spec(values: dict[str, Any]) -> str:

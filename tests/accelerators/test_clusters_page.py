@@ -24,10 +24,12 @@ def accelerator_lines() -> list[str]:
             for precision in PRECISIONS
             if precision in found.peak_tflops
         )
-        memory = format_bytes(found.memory_bytes).replace(".00 ", " ")
-        lines.append(
-            f"| `{name}` | {peaks} | {memory} | {found.memory_bandwidth_gbps:g} | {_sources(name)} |"
+        memory, usable = (
+            format_bytes(size).replace(".00 ", " ")
+            for size in (found.memory_bytes, found.usable_memory_bytes)
         )
+        figures = f"{memory} | {usable} | {found.memory_bandwidth_gbps:g}"
+        lines.append(f"| `{name}` | {peaks} | {figures} | {_sources(name)} |")
     return lines
 
 

@@ -41,28 +41,45 @@ def test_every_type_is_complete_and_says_where_its_figures_are_from(name: str) -
 
 
 @pytest.mark.parametrize(
-    ("gpu", "name", "gigabytes", "terabytes_per_second"),
+    ("gpu", "name", "memory_bytes", "terabytes_per_second"),
     [  # as tables of measured training steps call them
-        ("V100-32GB", "v100_32", 32, 0.9),
-        ("A100-80GB-SXM", "a100_80", 80, 2.039),
-        ("H100-80GB-SXM", "h100_sxm", 80, 3.35),
-        ("H100", "h100_sxm", 80, 3.35),
-        ("H100-96GB-HBM2e (2.4 TB/s, 500 W)", "h100_hbm2e", 96, 2.4),
-        ("B200", "b200", 180, 8),
-        ("B200-180GB-SXM", "b200", 180, 8),
-        ("GB200", "gb200", 186, 8),
-        ("GB300", "gb300", 279, 8),
-        ("h200", "h200", 141, 4.8),
-        ("mi300x", "mi300x", 192, 5.3),
-        ("TPUv5p", "tpu_v5p", 95, 2.765),
+        ("V100-32GB", "v100_32", 34_089_205_760, 0.9),
+        ("A100-80GB-SXM", "a100_80", 85_899_345_920, 2.039),
+        ("H100-80GB-SXM", "h100_sxm", 85_520_809_984, 3.35),
+        ("H100", "h100_sxm", 85_520_809_984, 3.35),
+        ("H100-96GB-HBM2e (2.4 TB/s, 500 W)", "h100_hbm2e", 96 * 10**9, 2.4),
+        ("B200", "b200", 192_265_846_784, 8),
+        ("B200-180GB-SXM", "b200", 192_265_846_784, 8),
+        ("GB200", "gb200", 198_674_743_296, 8),
+        ("GB300", "gb300", 298_013_687_808, 8),
+        ("h200", "h200", 150_754_820_096, 4.8),
+        ("mi300x", "mi300x", 206_141_652_992, 5.3),
+        ("TPUv5p", "tpu_v5p", 96 * 2**30, 2.765),
     ],
 )
 def test_types_are_found_by_the_names_that_people_use(
-    gpu: str, name: str, gigabytes: int, terabytes_per_second: float
+    gpu: str, name: str, memory_bytes: int, terabytes_per_second: float
 ) -> None:
     found = accelerator(gpu)
-    assert (found.name, found.memory_bytes) == (name, gigabytes * 10**9)
+    assert (found.name, found.memory_bytes) == (name, memory_bytes)
     assert found.memory_bandwidth_gbps == round(1000 * terabytes_per_second)
+
+
+def test_memory_is_what_nvidia_smi_shows_and_the_driver_takes_its_part_of_it() -> None:
+    shown_mib = {"h100_sxm": 81_559, "h200": 143_771, "b200": 183_359, "gb200": 189_471, "gb300": 284_208}
+    assert {name: accelerator(name).memory_bytes / 2**20 for name in shown_mib} == shown_mib
+    h100 = accelerator("h100_sxm")
+    assert h100.memory_reserve_bytes == 551 * 2**20
+    assert h100.usable_memory_bytes == (81_559 - 551) * 2**20
+
+
+def test_a_type_whose_file_says_no_reserve_has_all_of_its_memory(tmp_path: Path) -> None:
+    assert accelerator(own(tmp_path)).usable_memory_bytes == 100 * 10**9
+
+
+def test_a_reserve_is_a_key_of_the_file(tmp_path: Path) -> None:
+    found = accelerator(own(tmp_path, OWN + "memory_reserve: 2GB\n"))
+    assert (found.memory_bytes, found.usable_memory_bytes) == (100 * 10**9, 98 * 10**9)
 
 
 def test_dense_peaks_are_those_of_the_data_sheets() -> None:
@@ -122,6 +139,12 @@ def test_an_unknown_type_is_refused_with_the_nearest() -> None:
         ("memory: 100GB", "memory: 100", "accelerator.memory is 100; it must be a text"),
         ("memory: 100GB", "memory: '100'", "accelerator.memory '100' has no unit; write 100GB"),
         ("memory: 100GB\n", "", "accelerator.memory has no value; it must be a text"),
+        (
+            "memory: 100GB",
+            "memory: 100GB\nmemory_reserve: 100GB",
+            "accelerator.memory_reserve is 100GB; it must be below accelerator.memory, which is 100GB",
+        ),
+        ("memory: 100GB", "memory: 100GB\nmemory_reserve: 2", "accelerator.memory_reserve is 2; it must be"),
         (
             "memory: 100GB",
             "memori: 100GB",

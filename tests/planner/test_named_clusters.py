@@ -24,10 +24,10 @@ def test_the_shipped_clusters_are_read() -> None:
 
 
 @pytest.mark.parametrize("name", cluster_names())
-def test_memory_is_that_of_the_accelerator(name: str) -> None:
+def test_memory_is_what_the_accelerator_leaves_to_programs(name: str) -> None:
     _, cluster, accelerators = named_cluster(name)
     for type_ in cluster.types:
-        assert cluster.memory_gib[type_] * 2**30 == accelerator(accelerators[type_]).memory_bytes
+        assert cluster.memory_gib[type_] * 2**30 == accelerator(accelerators[type_]).usable_memory_bytes
 
 
 def test_a_type_is_called_as_its_accelerator_where_it_has_no_name(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clusters")
     text = (conf_folder() / "accelerator" / "h200.yaml").read_text()
     for name, size in (("small", SMALL), ("large", LARGE)):
-        own = text.replace("name: h200", f"name: {name}").replace("memory: 141GB", f"memory: {size}B")
+        own = text.replace("name: h200", f"name: {name}").replace("memory_reserve: 700MiB\n", "")
+        own = own.replace("memory: 143771MiB", f"memory: {size}B")
         (folder / f"{name}.yaml").write_text(own)
     run_ok("sweep", *SWEEP, "space.axes={system.accelerator:[./small.yaml,./large.yaml]}", cwd=folder)
     return folder

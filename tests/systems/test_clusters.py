@@ -15,6 +15,7 @@ from dse.files import conf_folder
 from dse.points.inputs import system_json, system_of_json
 from dse.space.fields import replace_field, replace_fields
 from dse.systems import CollectiveAlgorithms, SystemSpec
+from dse.systems.values import memory_of_spec
 
 CLUSTERS = [
     path.stem
@@ -73,7 +74,7 @@ def test_what_follows_follows_changes_of_single_fields() -> None:
     base = system("system=dgx_h100", "system.nodes=64")
     assert replace_field(base, ("nodes",), 16) == system("system=dgx_h100", "system.nodes=16")
     b200 = replace_field(base, ("accelerator",), "B200")
-    assert (b200.peak_tflops, b200.memory_bytes) == (2250.0, 180 * 10**9)
+    assert (b200.peak_tflops, b200.memory_bytes) == (2250.0, (183_359 - 730) * 2**20)
     slower = replace_field(base, ("tiers", "1", "oversubscription"), 2.0)
     assert slower.network[1].bandwidth_gbps == base.network[1].bandwidth_gbps / 2
     memory = replace_field(base, ("accelerator", "memory_bandwidth_gbps"), 4000.0)
@@ -102,14 +103,16 @@ def test_clusters_are_axes_of_a_space() -> None:
         (s.npus, s.memory_bytes, s.peak_tflops)
         for _, s, _ in config.space.scenarios(config.models, config.systems)
     ]
-    assert found == [(8, 80e9, 989.4), (8, 180e9, 2250), (16, 80e9, 989.4), (16, 180e9, 2250)]
+    h100, b200 = (81_559 - 551) * 2**20, (183_359 - 730) * 2**20  # what their drivers leave
+    assert found == [(8, h100, 989.4), (8, b200, 2250), (16, h100, 989.4), (16, b200, 2250)]
 
 
 def test_an_accelerator_of_ones_own_is_found_as_a_file_or_in_the_config_folder(tmp_path: Path) -> None:
     text = (conf_folder() / "accelerator" / "h200.yaml").read_text()
     (tmp_path / "accelerator").mkdir()
     path = tmp_path / "accelerator" / "mine.yaml"
-    path.write_text(text.replace("name: h200", "name: mine").replace("memory: 141GB", "memory: 100GB"))
+    own = text.replace("name: h200", "name: mine").replace("memory: 143771MiB", "memory: 100GB")
+    path.write_text(own.replace("memory_reserve: 700MiB\n", ""))
     by_path = compose_config(["system=dgx_h100", f"system.accelerator={path}"]).system
     by_name = compose_config(["system=dgx_h100", "system.accelerator=mine"], folder=tmp_path).system
     assert by_path == by_name
@@ -155,3 +158,9 @@ def test_a_network_of_another_size_is_refused() -> None:
     other = system("system=dgx_h100", "system.nodes=2")
     with pytest.raises(InputError, match=r"^system\.network has 16 NPUs, but nodes x npus_per_node are 64"):
         dataclasses.replace(base, network=other.network)
+
+
+def test_the_memory_of_a_stored_cluster_is_that_of_the_cluster_and_old_rows_keep_theirs() -> None:
+    system = compose_config(["system=dgx_h100"]).system
+    assert memory_of_spec(system_json(system)) == system.memory_bytes == (81_559 - 551) * 2**20
+    assert memory_of_spec('{"accelerator":{"memory_bytes":80000000000}}') == 80 * 10**9

@@ -60,7 +60,7 @@ def cluster_devices(
     devices = replace(
         devices_of_matrix(matrix, "bandwidth", name),
         speeds=tuple(tflops[host.accelerator] / tflops[most] for host in of),
-        memory_bytes=tuple(float(types[host.accelerator].memory_bytes) for host in of),
+        memory_bytes=tuple(float(types[host.accelerator].usable_memory_bytes) for host in of),
         tiers=tiers,
         names=names,
     )
