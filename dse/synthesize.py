@@ -81,7 +81,8 @@ def _synthesize(arguments: Arguments) -> int:
 
     from dse.cancellation import Cancellation
     from dse.collectives.base_check import checked
-    from dse.collectives.output import exports_of, write_folder
+    from dse.collectives.files.chakra import check_traceable
+    from dse.collectives.output import export, exports_of, write_folder
     from dse.collectives.robust import Robust, robust
     from dse.collectives.robust_settings import draws_of, failure_of
     from dse.collectives.runs import ProgressBar, stoppable
@@ -107,6 +108,8 @@ def _synthesize(arguments: Arguments) -> int:
         problem, size = problem_of(network, values, may_stay_base=True)
     require_ways(problem)
     _check_listed(problem, values)
+    if "chakra" in exports:
+        check_traceable(problem)
     failure, draws = failure_of(problem, values), draws_of(problem, values)
     folder = _folder(arguments, f"synthesis-{problem.collective.name}-{network.name}")
     if folder is not None:
@@ -137,7 +140,9 @@ def _synthesize(arguments: Arguments) -> int:
     result, rows = found.result, list(found.rows)
     size = split[0].size if split else size
     what = checked(result.schedule, result.synthesizer)
-    data = {**summary(result, network, size), "checked": what, **found.data}
+    exported = export(result.schedule, network.name, exports)
+    rows += exported.rows
+    data = {**summary(result, network, size), "checked": what, **found.data, **exported.data}
     if split:
         data["split"] = split[0].data()
         rows.insert(0, split[0].row())
@@ -150,7 +155,7 @@ def _synthesize(arguments: Arguments) -> int:
         notes.append(result.why)
     _print(data, values.get("format", "table"), summary_text(data, rows))
     if folder is not None:
-        write_folder(folder, result.schedule, network, data, exports, found.repaired)
+        write_folder(folder, result.schedule, network, data, exported.files, found.repaired)
         notes.append(f"stored in {folder}")
     print_notes(notes)
     return 0

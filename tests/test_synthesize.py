@@ -80,6 +80,8 @@ def test_the_folder_has_the_schedule_and_the_other_command_finds_it_valid(ring: 
     assert "42.94 µs (42943040 ps)" in done.out
     assert "gap          0, optimal" in done.out
     assert done.err == f"note: stored in {folder}\n"
+    assert "as Chakra    42.94 µs (42942 ns), 1.04 ns less than the schedule (0.99998 times)\n" in done.out
+    assert json.loads((folder / "summary.json").read_text())["chakra_time_ns"] == 42942
     names = {path.name for path in folder.iterdir()}
     assert names == {
         *("index.html", "schedule.csv", "schedule.jsonl", "schedule.xml", "summary.json", "topology.csv"),
@@ -257,6 +259,10 @@ def test_own_conditions_are_read_from_json(ring: Path) -> None:
             ("topology=ring.csv", "export=xml", "-o", "out"),
             "export is 'xml'; allowed are msccl, chakra, trace",
         ),
+        (
+            ("topology=star.csv", "npus=2", "export=[chakra]", "-o", "out"),
+            "Chakra traces know no switches, but the network has 1; synthesise with switches=unrolled",
+        ),
         (("topology=ring.csv", "-o", "ring.csv"), "-o is 'ring.csv', but ring.csv is a file; name a folder"),
         (("topology=ring.csv", "-o"), "-o lacks its value; write -o VALUE"),
         (("topology=ring.csv", "--show"), "--show has no effect; the page in DIR shows the schedule"),
@@ -272,6 +278,8 @@ def test_bad_input_is_one_line(
     ring: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
 ) -> None:
     (ring.parent / "bad.csv").write_text(f"2\n{HEADER}\n0,1,1,1\n1,1,1,1\n")
+    star = "\n".join(("3", HEADER, "0,2,1,1", "2,0,1,1", "1,2,1,1", "2,1,1,1", ""))
+    (ring.parent / "star.csv").write_text(star)
     (ring.parent / "oneway.csv").write_text(f"2\n{HEADER}\n0,1,1,1\n")
     own = {"chunks": 2, "preconditions": {"0": [0]}, "postconditions": {"1": [1]}}
     (ring.parent / "own.json").write_text(json.dumps(own))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from dse.collectives.files.base_lines import base_lines
 from dse.collectives.files.content import problem_to_json
@@ -27,6 +28,14 @@ BASE = "schedule.base.jsonl"
 _FORMS = ("schedule.csv", "schedule.jsonl", "schedule.parquet")
 
 
+class Exported(NamedTuple):
+    """Files by their names, entries of the summary, and rows of its table."""
+
+    files: dict[str, bytes]
+    data: dict[str, Any]
+    rows: tuple[tuple[str, str], ...]
+
+
 def exports_of(text: str | None) -> tuple[str, ...]:
     """Return what a text such as `[msccl,chakra]` lists.
 
@@ -46,17 +55,17 @@ def write_folder(
     schedule: Schedule,
     network: Network,
     data: dict[str, Any],
-    exports: Sequence[str] = (),
+    exported: Mapping[str, bytes] = MappingProxyType({}),
     repaired: Schedule | None = None,
 ) -> list[Path]:
-    """Write everything about a schedule, and a repaired one below it; return the files.
+    """Write everything about a schedule, what `export` made of it, and a repaired one; return the files.
 
     All of them come together or none: what an earlier run has left there stays, or goes.
 
     Raises:
         InputError: the folder cannot be written, or a form cannot hold the schedule.
     """
-    files = _files(schedule, network, data, exports)
+    files = _files(schedule, network, data, exported)
     if repaired is not None:
         own = _repaired_files(repaired, data["failures"])
         files |= {f"{REPAIRED}/{name}": content for name, content in own.items()}
@@ -66,7 +75,7 @@ def write_folder(
 
 
 def _files(
-    schedule: Schedule, network: Network, data: dict[str, Any], exports: Sequence[str]
+    schedule: Schedule, network: Network, data: dict[str, Any], exported: Mapping[str, bytes]
 ) -> dict[str, bytes]:
     stored = {**data, "problem": problem_to_json(schedule.problem)}
     files = {
@@ -79,7 +88,7 @@ def _files(
         **files,
         "schedule.csv": _text(schedule_csv(schedule, data["cpu_s"])),
         **_sends(schedule, data),
-        **_exported(schedule, network.name, exports),
+        **exported,
         PAGE: render_page(schedule, network, data).encode(),
     }
 
@@ -107,18 +116,30 @@ def _text(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _exported(schedule: Schedule, name: str, exports: Sequence[str]) -> dict[str, bytes]:
+def export(schedule: Schedule, name: str, exports: Sequence[str]) -> Exported:
+    """Return the files that a schedule is exported as, and how long they take where that can be told.
+
+    Raises:
+        InputError: a form cannot hold the schedule.
+    """
     files: dict[str, bytes] = {}
+    data: dict[str, Any] = {}
+    rows: list[tuple[str, str]] = []
     if "msccl" in exports:
         from dse.collectives.files.msccl import schedule_msccl
 
         files["schedule.xml"] = _text(schedule_msccl(schedule, name))
     if "chakra" in exports:
         from dse.collectives.files.chakra import chakra_traces
+        from dse.collectives.files.chakra_run import run_chakra
 
-        files |= {f"schedule.{npu}.et": trace for npu, trace in enumerate(chakra_traces(schedule))}
+        traces = list(chakra_traces(schedule))
+        files |= {f"schedule.{npu}.et": trace for npu, trace in enumerate(traces)}
+        run = run_chakra(schedule, traces)
+        data |= run.data()
+        rows.append(run.row())
     if "trace" in exports:
         from dse.collectives.files.trace_events import trace_events
 
         files["trace.json"] = "".join(trace_events(schedule, name)).encode()
-    return files
+    return Exported(files, data, tuple(rows))

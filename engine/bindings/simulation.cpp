@@ -271,6 +271,7 @@ void bind_simulation(nb::module_& m) {
         .def_rw("replay_only", &SystemConfig::replay_only)
         .def_rw("track_memory", &SystemConfig::track_memory)
         .def_rw("rendezvous", &SystemConfig::rendezvous)
+        .def_rw("hardware_slots", &SystemConfig::hardware_slots)
         .def_rw("queues_per_dimension", &SystemConfig::queues_per_dimension);
 
     nb::class_<RankResult>(m, "RankResult")

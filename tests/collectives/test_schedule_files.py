@@ -24,7 +24,6 @@ from ring_schedules import (
 from dse.collectives import LinkModel, Schedule
 from dse.collectives.checker import check, check_sends
 from dse.collectives.files import ScheduleFile, read_schedule
-from dse.collectives.files.chakra import chakra_traces
 from dse.collectives.files.json_lines import schedule_lines
 from dse.collectives.files.msccl import schedule_msccl
 from dse.collectives.files.msccl_run import run_msccl
@@ -34,9 +33,6 @@ from dse.collectives.files.trace_events import trace_events
 from dse.collectives.sends import SendTable
 from dse.errors import InputError
 from dse.networks import LinkGraph
-from dse.simulators import NativeSimulator
-from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
-from dse.workloads import workload_of
 
 SCHEDULES = {
     "all_gather": ring_all_gather(5, 2),
@@ -239,27 +235,3 @@ def test_msccl_says_what_it_does_not_know() -> None:
     )
     with pytest.raises(InputError, match="MSCCL has no collective like scatter"):
         list(schedule_msccl(scatter, "test"))
-
-
-def system(npus: int) -> SystemSpec:
-    one_ring = ("ring",)
-    return SystemSpec(
-        "ring",
-        (Dimension("Ring", npus, 1.0, 0.0),),
-        CollectiveAlgorithms(one_ring, one_ring, one_ring, one_ring),
-        peak_tflops=1.0,
-        memory_bandwidth_gbps=1.0,
-        network_model="congestion_aware",
-        endpoint_delay_ns=0,
-        track_local_memory=False,
-    )
-
-
-@pytest.mark.parametrize("name", ["all_gather", "reduce_scatter", "all_reduce", "relayed"])
-def test_chakra_traces_run_to_the_end_in_our_engine(name: str) -> None:
-    schedule = SCHEDULES[name]
-    traces = list(chakra_traces(schedule))
-    outcome = NativeSimulator().simulate(workload_of(traces), system(schedule.problem.graph.npus))
-    assert outcome.status == "ok", outcome.reason
-    counts = [workload_of(traces).counts(rank) for rank in range(len(traces))]
-    assert sum(count.send for count in counts) == sum(count.recv for count in counts) == len(schedule)

@@ -3,64 +3,127 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from dse.collectives.files.steps import ordered_steps
+from dse.collectives.problem import Problem
 from dse.collectives.schedule import Schedule
 from dse.errors import InputError
-from dse.trace_nodes import COMPUTE, INT32, INT64, RECEIVE, SEND, UINT64, TraceNode, trace_node, trace_of
+from dse.trace_nodes import COMPUTE, INT32, INT64, RECEIVE, SEND, TraceNode, trace_node, trace_of
+
+# ASTRA-sim runs every node without operations for 1 ns, so that few sums may be joined by one.
+_MOST_FED = 64
+_Arrivals = frozenset[int]
+"""Nodes of one trace: receives, or what joins many of them."""
 
 
-def chakra_traces(schedule: Schedule) -> Iterator[bytes]:
-    """Yield the trace of each NPU: a send and a receive node per send, with the send's number as tag.
-
-    A send depends on the receive that brought the chunk (where sums arrive: on a compute node that joins all
-    of them) and on the previous send of its link.
+def check_traceable(problem: Problem) -> None:
+    """Check that a network can be written as traces.
 
     Raises:
-        InputError: the schedule goes through switches, which have no traces.
+        InputError: it has switches, which have no traces.
     """
-    graph = schedule.problem.graph
+    graph = problem.graph
     if graph.nodes > graph.npus:
         raise InputError(
             f"Chakra traces know no switches, but the network has {graph.nodes - graph.npus}; "
             "synthesise with switches=unrolled, or leave chakra out"
         )
-    for nodes in _nodes_of(schedule):
-        yield trace_of(nodes)
 
 
-def _nodes_of(schedule: Schedule) -> list[list[TraceNode]]:
-    """The nodes of every trace; ids count from 0 in each."""
-    graph = schedule.problem.graph
-    sources = graph.sources[schedule.link].tolist()
-    destinations = graph.destinations[schedule.link].tolist()
-    links, chunks, adds = schedule.link.tolist(), schedule.chunk.tolist(), schedule.reduce.tolist()
-    size = math.ceil(schedule.problem.chunk_bytes)
-    traces: list[list[TraceNode]] = [[] for _ in range(graph.npus)]
-    before: dict[int, int] = {}  # per link the node of its latest send
-    ready: dict[int, int] = {}  # per send the node after which its chunk is at its destination
+def chakra_traces(schedule: Schedule) -> Iterator[bytes]:
+    """Yield the trace of each NPU: a send and a receive node per send, with the send's number as tag.
 
-    def add(npu: int, name: str, kind: int, after: Sequence[int], **attributes: tuple[int, int]) -> int:
-        number = len(traces[npu])
-        traces[npu].append(trace_node(number, kind, name, after, attributes))
-        return number
+    A send waits for the receives that brought what it carries. Links have queues of their own in ASTRA-sim,
+    and what is ready at once goes in the order of ids, which is that of the schedule. So that sends over one
+    link keep this order, a send also waits for the receives that those before it wait for. Where the schedule
+    holds a link until the chunk has arrived (`occupancy=total`), it waits for the send before it.
 
+    Raises:
+        InputError: as `check_traceable`.
+    """
+    check_traceable(schedule.problem)
+    writer = _Writer(schedule)
     for step in ordered_steps(schedule):
-        send = step.send
-        here = [] if step.written_by is None else [ready[step.written_by]]
-        message = {"comm_size": (INT64, size), "comm_tag": (INT32, send)}
-        what = f"chunk {chunks[send]}"
-        if not step.arrives:
-            link = links[send]
-            after = sorted({*here, *([before[link]] if link in before else [])})
-            to = {"comm_dst": (INT32, destinations[send])}
-            before[link] = add(sources[send], f"send {send}: {what}", SEND, after, **message, **to)
-            continue
-        npu, origin = destinations[send], {"comm_src": (INT32, sources[send])}
-        ready[send] = add(npu, f"receive {send}: {what}", RECEIVE, [], **message, **origin)
-        if adds[send]:
-            # A roofline of no operations at all is 0/0, and would never end; one of a byte takes 0 ns.
-            least = {"num_ops": (INT64, 1), "tensor_size": (UINT64, 1)}
-            ready[send] = add(npu, f"add {send}: {what}", COMPUTE, sorted([*here, ready[send]]), **least)
-    return traces
+        if step.arrives:
+            writer.receive(step.send, step.written_by)
+        else:
+            writer.send(step.send, step.written_by)
+    for nodes in writer.traces:
+        # A trace without a node is none; a rank that has nothing to do waits for 1 ns.
+        yield trace_of(nodes or [trace_node(0, COMPUTE, "nothing to send or receive", [], {})])
+
+
+class _Writer:
+    """The nodes of every trace; ids count from 0 in each."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        graph = schedule.problem.graph
+        self.traces: list[list[TraceNode]] = [[] for _ in range(graph.npus)]
+        self._sources = graph.sources[schedule.link].tolist()
+        self._destinations = graph.destinations[schedule.link].tolist()
+        self._links, self._chunks = schedule.link.tolist(), schedule.chunk.tolist()
+        self._adds = schedule.reduce.tolist()
+        self._size = math.ceil(schedule.problem.chunk_bytes)
+        self._holds_until_arrival = schedule.problem.model.occupancy == "total"
+        self._latest: dict[int, int] = {}  # per link the node of its latest send
+        self._order: dict[
+            int, dict[int, int]
+        ] = {}  # per link, per link into its source: the receive to wait for
+        self._brought: dict[int, _Arrivals] = {}  # per send what its content waits for where it has arrived
+        self._came_over: list[dict[int, int]] = [{} for _ in range(graph.npus)]  # per receive its link
+
+    def send(self, send: int, written_by: int | None) -> None:
+        """Add the node of a send that carries what another brought, None what its NPU had."""
+        npu, link = self._sources[send], self._links[send]
+        content = _Arrivals() if written_by is None else self._brought[written_by]
+        if self._holds_until_arrival:
+            before = [self._latest[link]] if link in self._latest else []
+            after = content.union(before)
+        else:
+            after = content | self._in_order(link, content, self._came_over[npu])
+        self._latest[link] = self._add(send, npu, SEND, after, comm_dst=self._destinations[send])
+
+    def _in_order(self, link: int, content: _Arrivals, came_over: Mapping[int, int]) -> _Arrivals:
+        """What sends over a link wait for so far, with `content`; of what comes over one link the last."""
+        latest = self._order.setdefault(link, {})
+        for node in content:
+            origin = came_over[node]
+            latest[origin] = max(node, latest.get(origin, node))
+        return _Arrivals(latest.values())
+
+    def receive(self, send: int, written_by: int | None) -> None:
+        """Add the node of what a send brings; a sum also needs what was there."""
+        npu, link = self._destinations[send], self._links[send]
+        node = self._add(send, npu, RECEIVE, (), comm_src=self._sources[send])
+        self._came_over[npu][node] = link
+        content = _Arrivals([node])
+        if self._adds[send] and written_by is not None:
+            content |= self._brought[written_by]
+        if len(content) > _MOST_FED:
+            name = f"add {send}: chunk {self._chunks[send]}"
+            node = self._append(npu, COMPUTE, name, content, {})
+            self._came_over[npu][node] = -1 - send  # after no other
+            content = _Arrivals([node])
+        self._brought[send] = content
+
+    def _add(self, send: int, npu: int, kind: int, after: Iterable[int], **peer: int) -> int:
+        what = "send" if kind == SEND else "receive"
+        attributes = {
+            "comm_size": (INT64, self._size),
+            "comm_tag": (INT32, send),
+            **{key: (INT32, value) for key, value in peer.items()},
+        }
+        return self._append(npu, kind, f"{what} {send}: chunk {self._chunks[send]}", after, attributes)
+
+    def _append(
+        self,
+        npu: int,
+        kind: int,
+        name: str,
+        after: Iterable[int],
+        attributes: Mapping[str, tuple[int, int]],
+    ) -> int:
+        number = len(self.traces[npu])
+        self.traces[npu].append(trace_node(number, kind, name, sorted(after), attributes))
+        return number

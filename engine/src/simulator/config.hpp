@@ -63,6 +63,7 @@ struct SystemConfig : collectives::Settings {
     bool replay_only = false;
     bool track_memory = true;
     bool rendezvous = false;
+    bool hardware_slots = true;  ///< else every ready node runs at once, as in ASTRA-sim's custom collectives
     IssueOrder issue_order = IssueOrder::kReference;
     std::uint32_t queues_per_dimension = 1;
     RemoteMemory remote_memory;

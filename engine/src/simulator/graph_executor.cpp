@@ -154,7 +154,7 @@ bool GraphExecutor::issue_ready(std::uint32_t r) {
         std::pop_heap(heap.begin(), heap.end(), std::greater<>());
         heap.pop_back();
         if (best == kCommSlot) ++rank.next_turn;
-        rank.busy[best] = best != kNoLimit;
+        rank.busy[best] = best != kNoLimit && config_.hardware_slots;
         issue(r, node);
     }
     // Nodes that became ready during the pass are looked at in the next one.

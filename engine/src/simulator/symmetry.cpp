@@ -85,6 +85,7 @@ private:
     void check_setting() const {
         if (config_.queues_per_dimension != 1) throw NotSymmetric("several queues per dimension");
         if (config_.rendezvous) throw NotSymmetric("rendezvous protocol");
+        if (!config_.hardware_slots) throw NotSymmetric("ranks without hardware slots");
         if (config_.endpoint_delay_ns == 0) throw NotSymmetric("endpoint delay of 0");
         if (config_.remote_memory.kind == RemoteMemoryKind::kPool) throw NotSymmetric("shared remote memory");
         if (config_.congestion_aware) throw NotSymmetric("links couple ranks in a congestion-aware network");
