@@ -21,8 +21,9 @@ _FORWARD = "activation"
 def read_chakra(path: Path) -> Source:
     """Read the trace of one rank: every node, forward and backward, with its operations and bytes.
 
-    An edge is a dependency (data or control) and carries what the node before it makes: the sum of its
-    outputs where the trace says them, else its `comm_size`. A node without `num_ops` has its duration.
+    An edge is a dependency (data or control) and carries what the node before it makes: the first of its
+    outputs where the trace says them (others, such as the mask of a dropout, stay where they are made), else
+    its `comm_size`. A node without `num_ops` has its duration.
 
     Raises:
         InputError: an unreadable, truncated or malformed file (file, byte offset, reason).
@@ -83,6 +84,7 @@ def _operator(node: _Node, output_bytes: float) -> Operator:
         sum(size for _, size in weights),
         output_bytes,
         None if flops else 1000.0 * node["duration_micros"],
+        str(node["id"]),
     )
 
 

@@ -84,6 +84,7 @@ def read_graphml(path: Path) -> Source:
             parameters=own.get("parameters", 0),
             parameter_bytes=own.get("parameter_bytes", 0),
             activation_bytes=own.get("activation_bytes", 0),
+            identity=identity,
         )
         for identity, row, own in zip(number_of, values, numbers, strict=True)
     )

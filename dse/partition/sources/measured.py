@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from dse.texts import excerpt
 Matrix = tuple[tuple[float, ...], ...]
 MATRIX_KINDS = ("distance", "bandwidth")
 _TYPICAL_BYTES = 1 << 20  # routes are those that a message of this size takes fastest
+_LOOK_EVERY = 16  # nodes, between looks at the furthest one
 
 
 def is_matrix(path: Path) -> bool:
@@ -96,9 +98,10 @@ def _routes(graph: LinkGraph, name: str, gb_bytes: int) -> tuple[Matrix, Matrix]
     columns = (graph.sources.tolist(), graph.destinations.tolist(), graph.kind_of.tolist())
     for source, destination, kind in zip(*columns, strict=True):
         links[source].append((destination, *kinds[kind]))
+    least = min((_cost(*kind) for kind in kinds), default=0.0)
     latencies, times = [], []
     for source in range(graph.npus):
-        found = _fastest(links, source)
+        found = _fastest(links, source, least)
         for destination in range(graph.npus):
             if destination not in found:
                 raise InputError(f"{name}: no route leads from device {source} to {destination}")
@@ -107,20 +110,38 @@ def _routes(graph: LinkGraph, name: str, gb_bytes: int) -> tuple[Matrix, Matrix]
     return tuple(latencies), tuple(times)
 
 
-def _fastest(links: list[list[tuple[int, float, float]]], source: int) -> dict[int, tuple[float, float]]:
-    """Return latency and ns a byte of the fastest route to every node (Dijkstra 1959)."""
-    found: dict[int, tuple[float, float]] = {}
-    waiting = [(0.0, source, 0.0, 0.0)]
+def _fastest(
+    links: list[list[tuple[int, float, float]]], source: int, least: float
+) -> dict[int, tuple[float, float]]:
+    """Return latency and ns a byte of the fastest route to every node (Dijkstra 1959).
+
+    No link costs less than `least`: once every node is known, a node that is further than the furthest one
+    less a link shortens no route. In a network of links between all pairs that ends the search at once.
+    """
+    known = {source: (0.0, 0.0, 0.0)}
+    waiting = [(0.0, source)]
+    furthest = math.inf
+    passed = 0
     while waiting:
-        cost, node, latency, each = heapq.heappop(waiting)
-        if node in found:
+        cost, node = heapq.heappop(waiting)
+        if cost > known[node][0]:
             continue
-        found[node] = (latency, each)
+        if passed % _LOOK_EVERY == 0 and len(known) == len(links):
+            furthest = max(one[0] for one in known.values())
+        passed += 1
+        if cost + least > furthest:
+            break
+        _, latency, each = known[node]
         for other, link_latency, link_each in links[node]:
-            if other not in found:
-                added = link_latency + link_each * _TYPICAL_BYTES
-                heapq.heappush(waiting, (cost + added, other, latency + link_latency, each + link_each))
-    return found
+            way = (cost + _cost(link_latency, link_each), latency + link_latency, each + link_each)
+            if other not in known or way < known[other]:
+                known[other] = way
+                heapq.heappush(waiting, (way[0], other))
+    return {node: (latency, each) for node, (_, latency, each) in known.items()}
+
+
+def _cost(latency: float, each: float) -> float:
+    return latency + each * _TYPICAL_BYTES
 
 
 def _pairwise(count: int, value: object) -> Matrix:

@@ -9,11 +9,13 @@ from dse.errors import InputError
 from dse.partition.constraints import find_cycle
 from dse.partition.devices import Devices
 from dse.partition.graph import LARGEST, ModelGraph
+from dse.texts import excerpt
 
 WEIGHTS = ("time", "parameters", "flops", "memory")
 OPTIMIZERS = {"none": 1, "sgd": 2, "adam": 4}
 """Copies of the parameters that training holds: the parameters, their gradients, two moments of Adam."""
 _ALLOWED = f"it must be from 0 to {LARGEST:g}"
+_MOST_OF_CYCLE, _MOST_OF_NAME = 4, 30  # nodes of a cycle that a message names, and characters of a name
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Operator:
 
     `touched_bytes` are read and written, `activation_bytes` is what it makes (kept for the backward pass).
     `ns` is a measured time. `module` is the part of the model that it belongs to, its parts parted by dots.
+    `identity` is what its file calls it (empty: its number).
     """
 
     name: str
@@ -32,6 +35,7 @@ class Operator:
     parameter_bytes: float = 0.0
     activation_bytes: float = 0.0
     ns: float | None = None
+    identity: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,18 @@ class Source:
             if not 0 <= value <= LARGEST:
                 raise InputError(f"{self.name}: edge_bytes[{number}] is {value}; {_ALLOWED}")
         if cycle := find_cycle(nodes, self.edges):
-            names = [self.operators[node].name or str(node) for node in cycle]
-            shown = " → ".join([*names[:8], *(["…"] if len(names) > 8 else []), names[0]])
-            raise InputError(f"{self.name}: {shown} is a cycle; a model graph must have none")
+            raise InputError(f"{self.name}: {self._cycle_text(cycle)}; a model graph must have none")
+
+    def _cycle_text(self, cycle: Sequence[int]) -> str:
+        shown = [self._node_text(node) for node in cycle[:_MOST_OF_CYCLE]]
+        more = len(cycle) - len(shown)
+        rest = [f"{more} more nodes"] if more else []
+        return f"{' → '.join([*shown, *rest, shown[0]])} is a cycle"
+
+    def _node_text(self, node: int) -> str:
+        identity = excerpt(self.operators[node].identity or node, _MOST_OF_NAME)
+        name = excerpt(self.operators[node].name, _MOST_OF_NAME)
+        return identity if name in ("", identity) else f"{identity} ({name})"
 
 
 @dataclass(frozen=True)
