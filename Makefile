@@ -16,7 +16,7 @@ FUZZ_COMPILER ?= $(or $(shell command -v clang++),$(shell command -v c++))
 
 .DEFAULT_GOAL := help
 .PHONY: help install sweep bench test lint types unit nightly engine-test sanitize coverage format stubs lock clean
-.PHONY: torch wasm build-astrasim validate-cli fuzz chaos docs reference calibrate
+.PHONY: torch npm wasm build-astrasim validate-cli fuzz chaos docs reference calibrate
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -66,14 +66,26 @@ calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into co
 reference: $(STAMP)  ## write docs/reference.md from the schema of conf/
 	$(BIN)/python -m dse.config.reference > docs/reference.md
 
-torch: $(STAMP)  ## add PyTorch (CPU) and onnx, for the tests of partitions that need them; 200 MB
-	$(PIP) --quiet torch==2.13.0 'onnx>=1.17'
+# From the package index only where pip finds no file that is built for CPUs.
+torch: $(STAMP)  ## add PyTorch and onnx, for the tests of partitions; 200 MB for CPUs, 3 GB with CUDA's libraries
+	$(PIP) --quiet --require-hashes --no-deps -r requirements/torch.lock
+	$(PIP) --quiet --require-hashes --no-deps -r requirements/cpu.lock 2> /dev/null || \
+		$(PIP) --quiet --require-hashes --no-deps -r requirements/cuda.lock
+
+# What the lock of npm names, by its hashes; nothing of it is run while it is installed.
+NPM := build/npm/.installed
+npm: $(NPM)  ## add wasm-opt for make wasm, and axe-core for the tests of pages
+$(NPM): $(wildcard requirements/npm/*)
+	@mkdir -p $(@D) && cp requirements/npm/*.json $(@D)
+	npm ci --ignore-scripts --silent --no-audit --no-fund --prefix $(@D)
+	@touch $@
 
 wasm: dse/explorer/dse_engine.wasm  ## the engine for live pages (dse explore); with npm it gets smaller and faster
 
-# The versions are those of engine/wasm/build.py: the same bytes everywhere.
-dse/explorer/dse_engine.wasm: $(BASE) engine/wasm/build.py engine/wasm/exception_tag.s $(filter engine/src/% engine/wasm/%,$(ENGINE))
-	$(PIP) --quiet ziglang==0.17.1
+# The versions are those of the locks: the same bytes everywhere.
+dse/explorer/dse_engine.wasm: $(BASE) requirements/wasm.lock engine/wasm/build.py engine/wasm/exception_tag.s $(filter engine/src/% engine/wasm/%,$(ENGINE))
+	$(PIP) --quiet --require-hashes --no-deps -r requirements/wasm.lock
+	-@command -v npm > /dev/null && $(MAKE) --no-print-directory npm
 	$(BIN)/python engine/wasm/build.py --jobs $(JOBS)
 
 test: lint types engine-test unit  ## lint, types, the engine's tests and all Python tests
@@ -119,9 +131,9 @@ coverage: $(STAMP)  ## pytest with coverage of dse/, which takes a third longer
 chaos: $(STAMP)  ## kills and Ctrl-C at random moments: no row lost or doubled, always one line; takes minutes
 	$(BIN)/python tests/sweeps/chaos.py
 
-nightly: $(STAMP)  ## tens of thousands of random points by both engines; all constants fitted anew; every switch in a page
+nightly: $(STAMP)  ## random points by both engines; constants fitted; every switch of a page; 10 CPU-minutes of hostile files
 	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(JOBS) tests/simulators tests/measurements/test_landed_constants.py \
-		tests/explorer/test_explorer_browser.py
+		tests/explorer/test_explorer_browser.py tests/hostile/test_readers.py
 
 sanitize: build/asan/.clean build/tsan/.clean  ## the engine's tests under ASan + UBSan and under TSan
 
@@ -145,8 +157,8 @@ stubs: $(STAMP)  ## write dse/_*.pyi from the compiled modules
 	$(BIN)/python -m nanobind.stubgen -q -m dse._solvers -o dse/_solvers.pyi
 	$(BIN)/python -m nanobind.stubgen -q -m dse._explorer -o dse/_explorer.pyi
 
-LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-annotate --no-header \
-	--no-emit-index-url pyproject.toml
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-annotate --no-header --no-emit-index-url
+LOCK := $(COMPILE) pyproject.toml
 lock: $(BIN)/python  ## choose new versions for constraints.txt, with hashes in requirements/*.lock
 	$(BIN)/python -m pip install --quiet uv
 	echo '# Versions that the project is built and tested with; made by `make lock`.' > constraints.txt
@@ -154,6 +166,10 @@ lock: $(BIN)/python  ## choose new versions for constraints.txt, with hashes in 
 	$(LOCK) --generate-hashes -c constraints.txt --extra build -o requirements/base.lock
 	$(LOCK) --generate-hashes -c constraints.txt --extra dev -o requirements/dev.lock
 	$(LOCK) --generate-hashes -c constraints.txt --extra docs -o requirements/docs.lock
+	$(LOCK) --generate-hashes -c constraints.txt --extra torch --extra onnx -o build/torch.lock
+	$(BIN)/python requirements/torch_lock.py build/torch.lock
+	echo ziglang==0.17.1 | $(COMPILE) --generate-hashes - -o requirements/wasm.lock
+	npm install --package-lock-only --ignore-scripts --silent --prefix requirements/npm
 
 clean:  ## remove the virtual environment and all builds
 	rm -rf $(VENV) build dse/explorer/dse_engine.wasm

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -16,8 +17,7 @@ from pathlib import Path
 
 ENGINE = Path(__file__).resolve().parents[1]
 ROOT = ENGINE.parent
-ZIGLANG = "0.17.1"
-BINARYEN = "132.0.0"
+REQUIREMENTS = ROOT / "requirements"
 FOLDERS = ("core", "network", "collectives", "simulator", "workload", "explorer")
 FILES = (
     *("src/config/json.cpp", "src/config/text.cpp", "src/config/rules.cpp"),
@@ -68,10 +68,20 @@ def require_compiler() -> None:
         found = version("ziglang")
     except PackageNotFoundError:
         found = "none"
-    if found != ZIGLANG:
-        raise SystemExit(
-            f"this needs ziglang {ZIGLANG}, but there is {found}: pip install ziglang=={ZIGLANG}"
-        )
+    needed = locked_compiler()
+    if found != needed:
+        raise SystemExit(f"this needs ziglang {needed}, but there is {found}: make wasm installs it")
+
+
+def locked_compiler() -> str:
+    """The version of ziglang in its lock."""
+    return (REQUIREMENTS / "wasm.lock").read_text().removeprefix("ziglang==").partition(" ")[0]
+
+
+def locked_optimiser() -> str:
+    """The version of binaryen in the lock of npm."""
+    lock = json.loads((REQUIREMENTS / "npm" / "package-lock.json").read_text())
+    return str(lock["packages"]["node_modules/binaryen"]["version"])
 
 
 def build(folder: Path, jobs: int) -> Path:
@@ -114,7 +124,8 @@ def optimise(module: Path, folder: Path) -> Path:
     command = optimiser()
     if not command:
         print(
-            f"no wasm-opt {BINARYEN}, nor npm that fetches it: the module stays about a third larger",
+            f"no wasm-opt {locked_optimiser()}, nor npm that fetches it (make npm): "
+            "the module stays about a third larger",
             file=sys.stderr,
         )
         return module
@@ -126,14 +137,12 @@ def optimise(module: Path, folder: Path) -> Path:
 
 def optimiser() -> list[str]:
     """Return the command of `wasm-opt` in the version whose bytes are known, empty where there is none."""
-    own = ["wasm-opt"]
-    fetched = ["npx", "--yes", f"--package=binaryen@{BINARYEN}", "wasm-opt"]
-    for command in (own, fetched):
-        if shutil.which(command[0]) is None:
+    for command in ("wasm-opt", str(ROOT / "build/npm/node_modules/.bin/wasm-opt")):
+        if shutil.which(command) is None:
             continue
-        said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
-        if said.returncode == 0 and f"version {BINARYEN.partition('.')[0]}" in said.stdout:
-            return command
+        said = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
+        if said.returncode == 0 and f"version {locked_optimiser().partition('.')[0]}" in said.stdout:
+            return [command]
     return []
 
 
