@@ -1,4 +1,4 @@
-"""Decimals that texts of users hold, exactly, and the largest ones that are read."""
+"""Whole numbers and exact decimals that texts of users hold, and the largest ones that are read."""
 
 from __future__ import annotations
 
@@ -13,10 +13,16 @@ MOST_DIGITS = 1000
 
 MOST_EXPONENT = 999
 
+_WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
 _DECIMAL = re.compile(
     r"[-+]?(?P<whole>[0-9]*)(?:\.(?P<rest>[0-9]*))?(?:e[-+]?0{0,9}(?P<exponent>[0-9]+))?",
     re.ASCII | re.IGNORECASE,
 )
+
+
+def whole_number(text: str) -> int | None:
+    """Return the whole number of at most 19 ASCII digits, which 2^63 has; None for any other text."""
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def exact_decimal(text: str, *, where: str) -> Fraction:

@@ -7,6 +7,7 @@ aliases stand for 10^9 nodes, and Python refuses whole numbers of more than 4,30
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,6 +21,8 @@ MOST_NODES = 5_000_000
 MOST_CHARACTERS = 250
 """Of a number: 250 hexadecimal digits still fit a float, which holds less than 2^1024."""
 
+_NUMBERS: tuple[tuple[str, type], ...] = (("parse_int", int), ("parse_float", float))
+_TOO_DEEP = f"is nested deeper than {MOST_DEPTH} levels, the most allowed"
 _LARGE_NUMBER = re.compile(rf"[0-9.]{{{MOST_CHARACTERS + 1}}}|[eE]\+?[0-9]{{3}}", re.ASCII)
 
 
@@ -79,7 +82,7 @@ def check_yaml(text: str, where: str, most_nodes: int = MOST_NODES) -> None:
             elif isinstance(event, yaml.CollectionStartEvent):
                 opened.append((event.anchor, nodes))
                 if len(opened) > MOST_DEPTH:
-                    raise InputError(f"{place}: is nested deeper than {MOST_DEPTH} levels, the most allowed")
+                    raise InputError(f"{place}: {_TOO_DEEP}")
             elif isinstance(event, yaml.ScalarEvent) and len(event.value) > MOST_CHARACTERS:
                 _check_number(event, place)
             if event.anchor is not None and not isinstance(event, yaml.AliasEvent):
@@ -136,14 +139,17 @@ def json_data(text: str, where: str, *, is_finite: bool = True) -> Any:
     def refuse(constant: str) -> NoReturn:
         raise InputError(f"{where}: {constant} is not a JSON number; numbers must be finite")
 
-    def real(number: str) -> float:
-        return float(_bounded(number, where, float(number)))
+    def bounded(number: str) -> str:
+        if problem := _problem_of(number):
+            line = text.count("\n", 0, text.index(number)) + 1
+            raise InputError(f"{where}: line {line}: {problem}")
+        return number
 
     hooks: dict[str, Any] = {"object_pairs_hook": unique}
     if is_finite:
         hooks["parse_constant"] = refuse
     if _LARGE_NUMBER.search(text):  # hooks cost time: a large file of small numbers needs none
-        hooks |= {"parse_int": lambda number: int(_bounded(number, where)), "parse_float": real}
+        hooks |= {kind: lambda number, read=read: read(bounded(number)) for kind, read in _NUMBERS}
     try:
         content = json.loads(text, **hooks)
     except json.JSONDecodeError as error:
@@ -153,9 +159,6 @@ def json_data(text: str, where: str, *, is_finite: bool = True) -> Any:
         raise InputError(f"{where}: {_TOO_DEEP}") from None
     _check_depth(content, where)
     return content
-
-
-_TOO_DEEP = f"is nested deeper than {MOST_DEPTH} levels, the most allowed"
 
 
 def _check_depth(content: Any, where: str) -> None:
@@ -182,18 +185,18 @@ def _check_number(event: Any, place: str) -> None:
         resolvers = yaml.SafeLoader.yaml_implicit_resolvers.get(event.value[0], [])
         kinds += [tag for tag, form in resolvers if form.match(event.value)]
     if any(tag.endswith((":int", ":float")) for tag in kinds):
-        _bounded(event.value, place)
+        raise InputError(f"{place}: {_problem_of(event.value)}")
 
 
-def _bounded(number: str, where: str, value: float = 0.0) -> str:
+def _problem_of(number: str) -> str:
     if len(number) > MOST_CHARACTERS:
-        raise InputError(
-            f"{where}: the number {excerpt(number, 20)} has {len(number)} characters; at most "
-            f"{MOST_CHARACTERS} are allowed"
+        return (
+            f"the number {excerpt(number, 20)} has {len(number)} characters; at most {MOST_CHARACTERS} are "
+            "allowed"
         )
-    if abs(value) == float("inf"):
-        raise InputError(f"{where}: {number} is too large; numbers must be finite, below 1.8e308")
-    return number
+    if math.isinf(float(number)):
+        return f"{number} is too large; numbers must be finite, below 1.8e308"
+    return ""
 
 
 def _loader() -> Any:

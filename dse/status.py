@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.cli import ArgumentParser, add_output, called_as, print_json, run
+from dse.errors import InputError
 from dse.studies import STATUSES, TRANSIENT_STATUSES, StudyStore
 from dse.texts import printable
 from dse.units import format_bytes
@@ -76,25 +77,21 @@ def _reasons(table: pa.Table) -> list[dict[str, Any]]:
 
 def _last_sweep(store: StudyStore, file: Path) -> dict[str, Any]:
     """What its file of provenance says, and what the study lacks of its plan."""
-    import yaml
-
-    from dse.studies.history import sweep_caps, unfinished_sweep
+    from dse.studies.history import stored_sweep, sweep_caps, unfinished_sweep
 
     try:
-        about = yaml.load(file.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (OSError, ValueError, yaml.YAMLError):
-        about = None
-    about = about if isinstance(about, dict) else {}
-    points, command = about.get("points"), about.get("command")
-    planned = points.get("planned") if isinstance(points, dict) else None
+        sweep = stored_sweep(file)
+    except InputError:
+        sweep = None
+    planned = None if sweep is None else sweep.planned
     unfinished = unfinished_sweep(store)
     missing = None if planned is None else 0
     if unfinished is not None:
         planned, missing = unfinished.planned or planned, unfinished.missing
     return {
         "name": file.stem,
-        "started": about.get("started"),
-        "command": [str(part) for part in command] if isinstance(command, list) else None,
+        "started": None if sweep is None else sweep.started,
+        "command": None if sweep is None or not sweep.command else list(sweep.command),
         "memory_cap_bytes": next(reversed(sweep_caps(store)), None),
         "planned": planned,
         "done": None if planned is None or missing is None else planned - missing,

@@ -69,7 +69,7 @@ def test_a_wrong_point(tmp_path: Path, arguments: tuple[str, ...], parts: tuple[
         (("system=system3",), ("system 'system3' is unknown", "dgx16", "did you mean")),
         (
             ("system=dgx_h100", "system.accelerator=h100_smx"),
-            ("system.accelerator is 'h100_smx'", "allowed are a100_40, ", "did you mean 'h100_sxm'?"),
+            ("system.accelerator is 'h100_smx'", "llowed are a100_40, ", "did you mean 'h100_sxm'?"),
         ),
         (("space=labs",), ("space 'labs' is unknown", "full, lab")),
         (("--quiet",), ("unknown option --quiet", "--help, --config-dir, --cfg")),
@@ -140,7 +140,7 @@ def test_wrong_options(tmp_path: Path, verb: str, arguments: tuple[str, ...], pa
     ("text", "parts"),
     [
         ("", ("cases.jsonl: no case",)),
-        ('\n{"id": "x", \n', ("cases.jsonl, line 2: not JSON",)),
+        ('\n{"id": "x", \n', ("cases.jsonl, line 2: malformed JSON at line 1",)),
         ("[1, 2]\n", ("cases.jsonl, line 1: holds list; expected an object",)),
         ('{"id": "x"}\n', ("line 1: has neither 'strategy' (a point) nor 'collective'",)),
         ('{"strategy": {}}\n', ("line 1: key 'system' is missing",)),

@@ -117,10 +117,10 @@ def test_values_of_yaml_that_cannot_be_made_are_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("9" * 5000, f"the number {'9' * 20}… has 5000 characters; at most 250 are allowed"),
-        (f"[1.{'9' * 300}]", f"the number 1.{'9' * 18}… has 302 characters; at most 250 are allowed"),
-        ("[1e400]", "1e400 is too large; numbers must be finite, below 1.8e308"),
-        ('{"a": -1E+999}', "-1E+999 is too large; numbers must be finite, below 1.8e308"),
+        ("9" * 5000, f"line 1: the number {'9' * 20}… has 5000 characters; at most 250 are allowed"),
+        (f"[1.{'9' * 300}]", f"line 1: the number 1.{'9' * 18}… has 302 characters; at most 250 are allowed"),
+        ("[1,\n1e400]", "line 2: 1e400 is too large; numbers must be finite, below 1.8e308"),
+        ('{"a": -1E+999}', "line 1: -1E+999 is too large; numbers must be finite, below 1.8e308"),
         ("[NaN]", "NaN is not a JSON number; numbers must be finite"),
         ("-Infinity", "-Infinity is not a JSON number; numbers must be finite"),
         ('{"a": 1, "a": 2}', "a occurs twice; every key is allowed once"),

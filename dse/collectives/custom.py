@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from dse.collectives.collective import CUSTOM, MOST_CHUNKS, Collective
 from dse.errors import InputError
+from dse.numbers import exact_decimal, whole_number
 from dse.plain_data import load_json_object
 from dse.texts import excerpt
 
@@ -41,7 +41,7 @@ def read_custom(path: Path, npus: int) -> tuple[Collective, Fraction | None]:
         preconditions=pairs["preconditions"],
         postconditions=pairs["postconditions"],
     )
-    return collective, None if size is None else Fraction(str(size))
+    return collective, None if size is None else exact_decimal(str(size), where=f"{path}: chunk_size")
 
 
 def _conditions(path: Path, name: str, value: Any, npus: int, chunks: int) -> tuple[tuple[int, int], ...]:
@@ -49,12 +49,13 @@ def _conditions(path: Path, name: str, value: Any, npus: int, chunks: int) -> tu
         raise InputError(f'{path}: {name} is {excerpt(value)}; it must be an object such as {{"0": [0, 1]}}')
     pairs = set()
     for npu, listed in value.items():
-        if not re.fullmatch(r"\d{1,9}", npu, re.ASCII) or int(npu) >= npus:
+        rank = whole_number(npu)
+        if rank is None or rank >= npus:
             raise InputError(f"{path}: {name} names NPU '{excerpt(npu)}'; the network has 0 to {npus - 1}")
         for chunk in listed if isinstance(listed, list) else [listed]:
             if not isinstance(chunk, int) or isinstance(chunk, bool) or not 0 <= chunk < chunks:
                 raise InputError(
-                    f"{path}: {name} of NPU {npu} has chunk {excerpt(chunk)}; chunks are 0 to {chunks - 1}"
+                    f"{path}: {name} of NPU {rank} has chunk {excerpt(chunk)}; chunks are 0 to {chunks - 1}"
                 )
-            pairs.add((int(npu), chunk))
+            pairs.add((rank, chunk))
     return tuple(sorted(pairs))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 import shlex
@@ -18,6 +17,7 @@ from dse.explorer.presets import Preset
 from dse.points import Scenario, point_of_row
 from dse.points.inputs import model_of_json, system_of_json
 from dse.reports.commands import Commands, hydra
+from dse.studies.history import stored_configuration
 
 if TYPE_CHECKING:
     from dse.studies import StudyRow, StudyStore
@@ -136,12 +136,11 @@ def _listed(values: Sequence[Any] | None) -> list[Any] | None:
 
 
 def _stored_space(store: StudyStore[StudyRow]) -> Mapping[str, Any] | None:
-    import yaml
-
     for path in reversed(store.sweeps()):
-        with contextlib.suppress(OSError, ValueError, yaml.YAMLError, AttributeError):
-            space = yaml.safe_load(path.read_text(encoding="utf-8"))["configuration"]["space"]
-            if isinstance(space, dict) and space.keys() >= set(STRATEGY_FIELDS):
+        space = stored_configuration(path).get("space")
+        if isinstance(space, dict) and space.keys() >= set(STRATEGY_FIELDS):
+            kinds = [type(space[each]) for each in STRATEGY_FIELDS] + [type(space.get("constraints"))]
+            if set(kinds) <= {list, type(None)}:
                 return space
     return None
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.files import read_text
 from dse.measurements.calibration import Calibration
+from dse.plain_data import read_yaml
 
 
 def calibrated_text(text: str, calibration: Calibration, efficiency: Mapping[str, float]) -> str:
@@ -51,9 +51,7 @@ def with_keys(text: str, lines: Mapping[str, str], without: Sequence[str] = ()) 
 
 def file_keys(path: Path) -> dict[str, Any]:
     """Return the keys of a file that was read before, so that it is known to be one."""
-    import yaml
-
-    values: dict[str, Any] = yaml.safe_load(read_text(path))
+    values: dict[str, Any] = read_yaml(path)
     return values
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
 from dse.models.families import ARCHITECTURES, FAMILIES, LACKING, Entries, Values
+from dse.plain_data import json_data
+from dse.records import shown
 from dse.suggestions import did_you_mean
 
 _MAX_BYTES = 10_000_000
@@ -74,16 +75,12 @@ def _read(path: Path, where: str) -> dict[str, Any]:
             raise InputError(f"{where}: {problem}; give the config.json of a model of the Hugging Face Hub")
         if path.stat().st_size > _MAX_BYTES:
             raise InputError(f"{where}: has more than {_MAX_BYTES} bytes, too many for a config.json")
-        content = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{where}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{where}: is not UTF-8 text (byte {error.start})") from None
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"{where}: is not JSON ({error.msg} at {place}); give a config.json") from None
-    except RecursionError:
-        raise InputError(f"{where}: is nested too deeply for a config.json") from None
+    content = json_data(text, where, is_finite=False)  # some have an Infinity among entries that are not read
     if not isinstance(content, dict):
         raise InputError(f"{where}: must hold a JSON object with model_type and sizes, as a config.json does")
     return content
@@ -107,9 +104,9 @@ def _family(content: dict[str, Any], where: str) -> str:
         raise InputError(
             f"{where}: has neither model_type nor architectures, so its architecture is unknown; {known}"
         )
-    named = f"architecture {listed[0]!r}" if listed else f"model_type {model_type!r}"
+    named = f"architecture {shown(listed[0])}" if listed else f"model_type {shown(model_type)}"
     if listed and model_type is not None:
-        named += f" (model_type {model_type!r})"
+        named += f" (model_type {shown(model_type)})"
     if isinstance(model_type, str) and model_type in LACKING:
         raise InputError(
             f"{where}: {named} is not modelled: {LACKING[model_type]} are missing here; {known}, or describe "

@@ -24,7 +24,7 @@ from dse.answers.cautions import cautions
 from dse.answers.conventions import certainty, mfu_conventions
 from dse.answers.distinct import distinct_points
 from dse.answers.groups import variant_of
-from dse.errors import DseError
+from dse.errors import DseError, InputError
 from dse.points import point_of_row
 from dse.reports.axes import axes_against
 from dse.reports.commands import Commands
@@ -33,6 +33,7 @@ from dse.reports.rebuilt import explanation, sensitivity
 from dse.reports.setup import setup
 from dse.strategies import STRATEGY_FIELDS
 from dse.studies import Snapshot, StudyRow, StudyStore
+from dse.studies.history import stored_sweep
 from dse.units import format_bytes
 
 if TYPE_CHECKING:
@@ -269,21 +270,16 @@ def _sweep(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        about = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        return {"name": path.stem, "problem": str(error).splitlines()[0]}
-    if not isinstance(about, dict):
-        return {"name": path.stem, "problem": "it is not a mapping"}
-    command = about.get("command")
+        sweep = stored_sweep(path)
+    except InputError as error:
+        return {"name": path.stem, "problem": str(error)}
     return {
         "name": path.stem,
-        "started": about.get("started"),
-        "command": shlex.join(map(str, command)) if isinstance(command, list) else command,
-        "versions": about.get("versions") or {},
-        "machine": _machine(about.get("machine") or {}),
-        "configuration": yaml.safe_dump(
-            about.get("configuration"), sort_keys=False, allow_unicode=True, width=100
-        ),
+        "started": sweep.started,
+        "command": shlex.join(sweep.command),
+        "versions": sweep.versions,
+        "machine": _machine(sweep.machine),
+        "configuration": yaml.safe_dump(sweep.configuration, sort_keys=False, allow_unicode=True, width=100),
     }
 
 
@@ -294,7 +290,7 @@ def _machine(about: Mapping[str, Any]) -> str:
         [
             str(about.get("processor") or "unknown processor"),
             *([f"{about['cores']} cores"] if about.get("cores") else []),
-            *([f"{format_bytes(size)} of memory"] if size else []),
+            *([f"{format_bytes(size)} of memory"] if isinstance(size, int) else []),
             *str(about.get("system") or "").split()[:1],
         ]
     )

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dse.errors import InputError
 from dse.files import make_folder, write_atomically
+from dse.plain_data import read_yaml
 from dse.studies.store import SWEEPS_FOLDER, StudyStore
 from dse.units import parse_bytes
 
 _ENDING = ".unfinished"
 _DIGITS = 16  # of each key: 2^64, so that a million points are told apart
 _KEY_BYTES = _DIGITS // 2
+
+
+class StoredSweep(NamedTuple):
+    """What a file of provenance says of a sweep; what it does not say is None or empty."""
+
+    started: str | None
+    command: tuple[str, ...]
+    planned: int | None
+    versions: Mapping[str, Any]
+    machine: Mapping[str, Any]
+    configuration: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,7 @@ def sweep_caps(*stores: StudyStore[Any]) -> list[int | None]:
     """
     caps: list[int | None] = []
     for path in _by_time(path for store in stores for path in store.sweeps()):
-        configuration = _configuration(path)
+        configuration = stored_configuration(path)
         if "memory_cap" in configuration and configuration["memory_cap"] is None:
             caps.append(None)
             continue
@@ -128,14 +140,35 @@ def _identity(configuration: str) -> bytes:
     return hashlib.sha256(configuration.encode()).hexdigest().encode()
 
 
-def _configuration(path: Path) -> dict[str, Any]:
-    """The configuration in a file of provenance; empty if it cannot be read."""
-    import yaml
+def stored_sweep(path: Path) -> StoredSweep:
+    """Return what a file of provenance, of `StudyStore.sweeps`, says; others may have changed it.
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    Raises:
+        InputError: it cannot be read, or holds something else.
+    """
+    about = read_yaml(path)
+    if not isinstance(about, dict):
+        raise InputError(f"{path}: must hold keys and values, as dse sweep writes them")
+    started, command = about.get("started"), about.get("command")
+    planned = _group(about, "points").get("planned")
+    return StoredSweep(
+        None if started is None else str(started),
+        tuple([str(word) for word in command]) if isinstance(command, list) else (),
+        planned if type(planned) is int else None,
+        _group(about, "versions"),
+        _group(about, "machine"),
+        _group(about, "configuration"),
+    )
+
+
+def stored_configuration(path: Path) -> Mapping[str, Any]:
+    """Return the configuration in a file of provenance; empty if it cannot be read."""
     try:
-        about = yaml.load(path.read_text(encoding="utf-8"), loader)
-    except (OSError, ValueError, yaml.YAMLError):
+        return stored_sweep(path).configuration
+    except InputError:
         return {}
-    found = about.get("configuration") if isinstance(about, dict) else None
+
+
+def _group(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = values.get(key)
     return found if isinstance(found, dict) else {}

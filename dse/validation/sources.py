@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
+from dse.plain_data import json_data
 from dse.signals import putting_away
 from dse.validation.archives import unpack
 from dse.validation.cases import Case
@@ -52,10 +52,7 @@ def _json_cases(path: Path) -> Iterator[Case]:
         if not line.strip():
             continue
         place = f"{path}, line {number}"
-        try:
-            record: Any = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{place}: not JSON: {error}") from None
+        record = json_data(line, place)
         if not isinstance(record, dict):
             raise InputError(f"{place}: holds {type(record).__name__}; expected an object")
         yield _json_case(record, place)

@@ -50,7 +50,10 @@ def test_overrides_change_numbers() -> None:
     ("override", "message"),
     [
         ("cluster.nodes.5.count=1", "cluster.nodes has entries 0 to 1, not '5'"),
-        ("cluster.nodes.0.cout=1", "unknown key cluster.nodes.0.cout; keys of cluster.nodes.0 are"),
+        (
+            "cluster.nodes.0.cout=1",
+            "cluster.nodes.0.cout; did you mean 'count'? Keys of cluster.nodes.0",
+        ),
         ("cluster.nodes.0.intra_gbps=0", "cluster.nodes.0.intra_gbps is 0; it must be a number above 0"),
         ("cluster.nodes.0.inter_gbps=-1", "cluster.nodes.0.inter_gbps is -1; it must be a number above 0"),
         ("cluster.nodes.0.intra_gbps=.nan", "cluster.nodes.0.intra_gbps is nan; it must be a number above 0"),
@@ -59,14 +62,23 @@ def test_overrides_change_numbers() -> None:
         ("cluster.nodes.0.count=9999999", "at most 1048576 are allowed"),
         ("cluster.nodes.0.island=1", "between_islands_gbps is null, but nodes are in several islands"),
         ("cluster.between_islands_gbps=5", "is 5, but all nodes are in one island; leave it out"),
-        ("cluster.nodes.0.accelerator=A101", "cluster.nodes.0.accelerator is 'A101'; allowed are"),
+        (
+            "cluster.nodes.0.accelerator=A101",
+            "accelerator is 'A101'; did you mean 'a100'? Allowed are",
+        ),
         ("cluster.nodes.0.type=A100", "accelerator is a100_80, but that of A100 is v100_32 above"),
         ("cluster.nodes.0.price_per_hour=null", "V100 has no price_per_hour, but others have"),
         ("cluster.nodes.0.price_per_hour=-1", "price_per_hour is -1; it must be 0 or greater"),
         ("cluster.nodes=[]", "cluster.nodes is empty"),
         ("cluster.nodes.0.count.x=1", "cluster.nodes.0.count.x leads into a value"),
         ("cluster.node.0=1", "unknown key cluster.node.0; there is name, nodes"),
-        ("cluster.nodes.0.count=[", "cluster.nodes.0.count is '['; it must be a value of YAML"),
+        ("cluster.nodes.0.count=[", "cluster.nodes.0.count: malformed YAML at line "),
+        (
+            f"cluster.nodes.0.count={'[' * 100_000}",
+            "cluster.nodes.0.count: line 1: is nested deeper than",
+        ),
+        (f"cluster.nodes.0.count={'9' * 5000}", "cluster.nodes.0.count: line 1: the number 9999"),
+        (f"cluster.nodes.{'9' * 5000}.count=8", "cluster.nodes has entries 0 to 1, not '9999"),
     ],
 )
 def test_impossible_numbers_are_named(override: str, message: str) -> None:

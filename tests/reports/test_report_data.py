@@ -263,8 +263,8 @@ def test_a_provenance_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     for name, text in (("a", "x: ["), ("b", "- 1"), ("c", "started: now\ncommand: [python, a b]")):
         store.record_sweep(name, text)
     first, second, third = report_data(store)["sweeps"]
-    assert "problem" in first
-    assert second["problem"] == "it is not a mapping"
+    assert "malformed YAML at line 2" in first["problem"]
+    assert second["problem"].endswith("b.yaml: must hold keys and values, as dse sweep writes them")
     assert third["command"] == "python 'a b'"
 
 

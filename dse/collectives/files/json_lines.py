@@ -13,6 +13,7 @@ from dse.collectives.schedule import Schedule
 from dse.collectives.sends import SendTable
 from dse.errors import InputError
 from dse.files import read_text
+from dse.plain_data import json_data
 from dse.texts import excerpt
 
 _KEYS = ("src", "dst", "chunk", "start_ps", "end_ps")
@@ -39,8 +40,8 @@ def read_schedule_lines(path: Path) -> ScheduleFile:
     for number, line in enumerate(read_text(path).splitlines(), 1):
         if line.strip():
             try:
-                send = _send(json.loads(line))
-            except (ValueError, RecursionError) as error:
+                send = _send(json_data(line, f"{path}, line {number}"))
+            except ValueError as error:
                 raise InputError(f"{path}, line {number}: {error}") from None
             columns.add(*send)
     return ScheduleFile(columns.table())

@@ -16,11 +16,10 @@ from dse.errors import InputError
 from dse.files import read_text
 from dse.networks import LinkGraph
 from dse.networks.csv import decimal
+from dse.numbers import exact_decimal, whole_number
 from dse.texts import excerpt
 
 _HEADER = "SrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks (ID:ns:ns)"
-_WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
-_DECIMAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]{1,3})?", re.ASCII | re.IGNORECASE)
 _SIMPLE = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,3})0*)?", re.ASCII)
 _MOST_PS = 1 << 62
 
@@ -119,7 +118,8 @@ class _Reader:
         )
         latency, bandwidth = self.number("latency", row[2]), self.number("bandwidth", row[3])
         if latency < 0 or bandwidth <= 0:
-            raise self.fail(f"latency is {row[2]} and bandwidth {row[3]}; expected at least 0 and above 0")
+            got = f"latency is {excerpt(row[2])} and bandwidth {excerpt(row[3])}"
+            raise self.fail(f"{got}; expected at least 0 and above 0")
         if (source, destination) in self.known:
             raise self.fail(f"the link {source} to {destination} occurs twice")
         self.known.add((source, destination))
@@ -137,14 +137,13 @@ class _Reader:
         self.columns.add(source, destination, self.whole("chunk", chunk), start, end, mark == "r")
 
     def whole(self, what: str, cell: str) -> int:
-        if not _WHOLE.fullmatch(cell) or int(cell) >= 1 << 31:
+        found = whole_number(cell)
+        if found is None or found >= 1 << 31:
             raise self.fail(f"{what} is '{excerpt(cell)}'; expected a whole number below 2^31")
-        return int(cell)
+        return found
 
     def number(self, what: str, cell: str) -> Fraction:
-        if not _DECIMAL.fullmatch(cell):
-            raise self.fail(f"{what} is '{excerpt(cell)}'; expected a number")
-        return Fraction(cell)
+        return exact_decimal(cell, where=f"{self.path}, line {self.line}: {what}")
 
     def time_ps(self, cell: str) -> int:
         simple = _SIMPLE.fullmatch(cell)
@@ -188,7 +187,7 @@ class _Reader:
         self.line, text = self.head[name]
         value = self.number(name, text)
         if value <= 0:
-            raise self.fail(f"{name} is {text}; it must be above 0")
+            raise self.fail(f"{name} is {excerpt(text)}; it must be above 0")
         return value
 
     def stated_time_ps(self) -> int:
