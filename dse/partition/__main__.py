@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from dse.partition.arguments import (
 if TYPE_CHECKING:
     from dse.models import ModelSpec
     from dse.partition.devices import Devices
+    from dse.partition.partitioner import Limits, Partitioner
     from dse.partition.problem import Partition
     from dse.partition.results import DeviceRow
     from dse.partition.settings import Asked
@@ -182,13 +184,19 @@ def _found(arguments: Arguments, asked: Asked) -> list[Partition]:
     if "restarts" in values and set(names) <= _ONE_START:
         raise InputError(f"restarts={values['restarts']} has no effect on partitioner={','.join(names)}")
     validate(asked.problem)
-    found = [partitioner.partition(asked.problem, limits) for partitioner in partitioners]
+    found = [partitioner.partition(asked.problem, _own(limits, partitioner)) for partitioner in partitioners]
     for name in items(values["compare"]) if "compare" in values else ():
         start = time.perf_counter()
         labels = read_labels(Path(name), asked.problem.graph.nodes)
         cost = evaluate(asked.problem, labels)
         found.append(Partition(labels, cost, None, False, name, time.perf_counter() - start))
     return sorted(found, key=lambda one: one.cost)
+
+
+def _own(limits: Limits, partitioner: Partitioner) -> Limits:
+    if limits.time_limit_s is not None or partitioner.default_time_limit_s is None:
+        return limits
+    return replace(limits, time_limit_s=partitioner.default_time_limit_s)
 
 
 def _step(arguments: Arguments, asked: Asked, best: Partition) -> tuple[dict[str, Any], str]:

@@ -44,7 +44,8 @@ SEARCH_KEYS = {
     "pinned": "nodes, by number or name, to devices, such as {0:0,head:3}",
     "together": "groups of nodes that stay on one device, such as [[0,1],[4,5]]",
     "free_order": "true: stages may be on devices in any order (pipeline_bottleneck)",
-    "time_limit": "seconds of a search at most (default: none)",
+    "time_limit": "seconds of a search at most; the answer says where they end one (default: auto 10 for a "
+    "proof, else 30; multilevel, heuristic, hierarchical 30; others none)",
     "seed": "of everything random (default 0)",
     "restarts": "starts of a search that starts again (default: its own)",
 }

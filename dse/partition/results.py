@@ -11,6 +11,7 @@ from dse.partition.constraints import device_name, sums
 from dse.partition.objectives import stage_times
 from dse.partition.problem import Partition, PartitionProblem
 from dse.partition.steps import cut_tensors
+from dse.texts import counted
 from dse.units import format_bytes, format_count, format_duration_ns
 
 
@@ -85,8 +86,9 @@ def text_of(problem: PartitionProblem, found: Partition, rows: Sequence[DeviceRo
     cuts = sum(found.labels[a] != found.labels[b] for a, b in problem.graph.edges)
     lines = [
         f"{problem.objective} {cost_text(problem, found.cost)}, {_quality(problem, found)}",
-        f"{problem.graph.nodes} nodes, {len(problem.graph.edges)} edges ({cuts} cut) on "
-        f"{problem.devices.count} devices; {found.partitioner}, {found.seconds:.3f} s",
+        f"{counted(problem.graph.nodes, 'node')}, {counted(len(problem.graph.edges), 'edge')} "
+        f"({cuts} cut) on {counted(problem.devices.count, 'device')}; {found.partitioner}, "
+        f"{found.seconds:.3f} s",
         "",
     ]
     header = ["device", "nodes", "weight", "compute", "receives for", "memory", "sent", "received"]
@@ -156,7 +158,8 @@ def _quality(problem: PartitionProblem, found: Partition) -> str:
     share = gap(found)
     if found.bound is None or share is None:
         return "no bound is known"
-    return f"bound {cost_text(problem, found.bound)}: at most {100 * share:.2f} % of it may be saved"
+    bound = cost_text(problem, found.bound)
+    return f"bound {bound}: at most {100 * share:.2f} % of the cost can be saved"
 
 
 def _cells(row: DeviceRow) -> list[str]:

@@ -59,7 +59,8 @@ def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
     """Return the problem that the keys describe.
 
     Raises:
-        InputError: a wrong value, a key without effect, a file that cannot be read, or too few nodes.
+        InputError: a wrong value, a key without effect, a file that cannot be read, too many devices, or
+            weights that are all 0.
     """
     values = arguments.values
     objective = values.get("objective", OBJECTIVES[0])
@@ -68,16 +69,11 @@ def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
     if arguments.system and "devices" not in values:
         raise InputError(f"{arguments.system[0]} has no effect without a system; write devices=NAME too")
     devices, rates, system = _devices(arguments, source, composed)
-    if len(source.operators) < devices.count:
-        raise InputError(
-            f"{source.name} has {len(source.operators)} nodes for {devices.count} devices; take at most "
-            f"{len(source.operators)} devices"
-        )
-    if devices.count > MOST_DEVICES:
-        raise InputError(f"there are {devices.count} devices; at most {MOST_DEVICES} can be partitioned over")
+    _require_count(source, devices.count, objective)
     weight = _weight(values, source, objective)
     rates, notes = _rates(values, source, rates, weight)
     graph = model_graph(source, weight, rates, _memory(values, source, objective, devices))
+    _require_weights(source, graph.node_weights, objective, weight)
     is_time = objective in TIMED or (source.weights is None and weight == "time")
     _refuse_foreign(values, objective)
     if "memory" in values and not graph.memory_bytes:
@@ -98,6 +94,36 @@ def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
         _flag(values, "free_order"),
     )
     return Asked(problem, source, is_time, system, (*source.notes, *notes))
+
+
+def _require_count(source: Source, devices: int, objective: str) -> None:
+    if devices > MOST_DEVICES:
+        raise InputError(f"there are {devices} devices; at most {MOST_DEVICES} can be partitioned over")
+    nodes = len(source.operators)
+    if objective == "sharding_cost" and nodes < devices:
+        raise InputError(
+            f"{source.name} has {nodes} nodes for {devices} devices, each of which gets one under "
+            f"objective=sharding_cost; take at most {nodes} devices, or another objective"
+        )
+
+
+def _require_weights(source: Source, weights: Sequence[float], objective: str, weight: str) -> None:
+    if any(weights):
+        return
+    if source.weights is None:
+        others = ", ".join(other for other in WEIGHTS if other != weight)
+        raise InputError(
+            f"{source.name}: weight={weight} is 0 for every node, so that nothing can be balanced; "
+            + (
+                f"write weight={others.replace(', ', ' or ')}"
+                if objective not in TIMED
+                else "no node takes time"
+            )
+        )
+    if objective in TIMED:
+        raise InputError(
+            f"{source.name}: every weight is 0, so that objective={objective} has no time to minimise"
+        )
 
 
 def source_of(arguments: Arguments, composed: Composed) -> Source:
@@ -261,7 +287,8 @@ def _memory(values: Values, source: Source, objective: str, devices: Devices) ->
             raise InputError(f"{key}={values[key]} has no effect on {source.name}, whose memory is given")
     optimizer = values.get("optimizer", "adam")
     check_choice("optimizer", optimizer, tuple(OPTIMIZERS))
-    default = devices.count if objective == "pipeline_bottleneck" else 1
+    stages = min(devices.count, len(source.operators))
+    default = stages if objective == "pipeline_bottleneck" else 1
     return training_memory(source, optimizer, texts.whole(values, "in_flight", default))
 
 

@@ -14,6 +14,9 @@ from commands import ClosedOutput
 
 from dse.errors import InputError
 from dse.partition.__main__ import main
+from dse.partition.partitioners import PARTITIONERS
+from dse.trace_nodes import trace_of
+from dse.workloads.nodes import compute_node
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "partition" / "optima.json"
 CHAIN = {
@@ -124,7 +127,10 @@ def test_model_on_a_system_keeps_its_memory(capsys: pytest.CaptureFixture[str]) 
     [
         ((), "graph is missing; write graph=FILE"),
         (("graph={chain}",), "devices is missing"),
-        (("graph={chain}", "devices=5"), "has 4 nodes for 5 devices; take at most 4 devices"),
+        (
+            ("graph={chain}", "devices=5"),
+            "has 4 nodes for 5 devices, each of which gets one under objective=sharding_cost; take at most 4",
+        ),
         (("graph={chain}", "devices=0"), "devices is 0; a number of devices must be whole and at least 1"),
         (("graph={chain}", "devices=2", "objectiv=x"), "unknown key objectiv.*did you mean 'objective'"),
         (("graph={chain}", "devices=2", "objective=x"), "objective is 'x'; allowed are sharding_cost"),
@@ -209,18 +215,74 @@ def test_every_partitioner_prints_json(
 def test_many_devices_are_refused_before_any_matrix_is_made(tmp_path: Path) -> None:
     path = tmp_path / "g.json"
     path.write_text(json.dumps({**CHAIN, "parts": 10**9}))
-    with pytest.raises(InputError, match="has 4 nodes for 1000000000 devices"):
+    with pytest.raises(InputError, match="there are 1000000000 devices; at most 2048"):
         main([f"graph={path}"])
     path.write_text(json.dumps({"node_weights": [1] * 3000, "edges": [], "parts": 2500}))
     with pytest.raises(InputError, match="there are 2500 devices; at most 2048"):
         main([f"graph={path}"])
 
 
-def test_cyclic_graph_is_refused(tmp_path: Path) -> None:
+def test_cycle_is_named_by_few_nodes_and_the_beginnings_of_their_names(tmp_path: Path) -> None:
     path = tmp_path / "cyclic.json"
-    path.write_text(json.dumps({**CHAIN, "edges": [[0, 1], [1, 0], [2, 3]]}))
-    with pytest.raises(InputError, match="is a cycle"):
+    kernel = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"
+    names = ["a", kernel, *"cdefg"]
+    edges = [[v, (v + 1) % 7] for v in range(7)]
+    path.write_text(json.dumps({"node_weights": [1] * 7, "edges": edges, "names": names}))
+    with pytest.raises(InputError) as caught:
         main([f"graph={path}", "devices=2"])
+    assert str(caught.value) == (
+        f"{path}: 1 (void at::native::vectorized_el…) → 2 (c) → 3 (d) → 4 (e) → 3 more nodes → "
+        "1 (void at::native::vectorized_el…) is a cycle; a model graph must have none"
+    )
+
+
+@pytest.mark.parametrize("objective", ["pipeline_bottleneck", "process_mapping", "latency"])
+def test_devices_may_stay_empty(chain: Path, objective: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Five devices for four nodes; links are free, and a device may hold all under the imbalance."""
+    line = (f"graph={chain}", "devices=5", f"objective={objective}")
+    line += ("imbalance=4",) if objective == "process_mapping" else ()
+    found = printed(capsys, *line)
+    assert found["cost"] == {"pipeline_bottleneck": 6, "process_mapping": 0, "latency": 16}[objective]
+    assert found["optimal"]
+    assert main([*line, "format=csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert len(rows) == 5
+    assert "0" in {row["nodes"] for row in rows}
+
+
+def test_weights_that_are_all_0_are_refused(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.0.et"
+    trace.write_bytes(trace_of([compute_node(0, 5, ()), compute_node(1, 7, (0,))]))
+    with pytest.raises(InputError, match=r"weight=parameters is 0 for every node.*; write weight=time"):
+        main([f"graph={trace}", "devices=2"])
+    assert main([f"graph={trace}", "devices=2", "weight=time"]) == 0
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({**CHAIN, "node_weights": [0] * 4}))
+    with pytest.raises(InputError, match="every weight is 0, so that objective=latency has no time to minim"):
+        main([f"graph={path}", "devices=2", "objective=latency"])
+    path.write_text(json.dumps({key: CHAIN[key] for key in ("node_weights", "edges")}))
+    assert main([f"graph={path}", "devices=2"]) == 0
+
+
+def test_a_search_that_its_time_limit_stopped_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "grid.json"
+    side = 40
+    edges = [[v, v + 1] for v in range(side * side) if v % side < side - 1]
+    edges += [[v, v + side] for v in range(side * (side - 1))]
+    path.write_text(json.dumps({"node_weights": [1] * side**2, "edges": edges}))
+    line = (f"graph={path}", "devices=4", "objective=process_mapping")
+    notes = printed(capsys, *line, "time_limit=0.2")["notes"]
+    assert any(note.startswith("the time limit of 0.2 s stopped the search") for note in notes)
+    notes = printed(capsys, *line, "partitioner=multilevel", "restarts=2")["notes"]
+    assert notes == []
+
+
+def test_only_searches_without_a_proof_have_a_time_limit_of_their_own() -> None:
+    own = {name: kind.default_time_limit_s for name, kind in PARTITIONERS.items()}
+    assert {name for name, limit in own.items() if limit == 30} == {"multilevel", "hierarchical", "heuristic"}
+    assert set(own.values()) == {30, None}
 
 
 def test_memory_that_does_not_suffice_names_device_need_and_capacity(tmp_path: Path) -> None:

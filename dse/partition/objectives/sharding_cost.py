@@ -10,7 +10,7 @@ from dse.partition.problem import PartitionProblem
 
 
 def sharding_cost(problem: PartitionProblem, labels: Sequence[int]) -> float:
-    """Return the cost of section 1 of the partition spec, without unit.
+    """Return imbalance and cut together, without unit.
 
     With `W_a` the weight of device a, m the mean of all `W_a` and p(v) the device of node v:
 

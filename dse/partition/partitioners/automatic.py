@@ -6,7 +6,7 @@ import dataclasses
 import math
 
 from dse.partition.answers import Task
-from dse.partition.partitioner import Limits, Partitioner
+from dse.partition.partitioner import SEARCH_S, Limits, Partitioner
 from dse.partition.partitioners.chains import chain_order, row_order
 from dse.partition.partitioners.exact import Exact, over_ideals, without_limits
 from dse.partition.partitioners.multilevel import Multilevel
@@ -18,7 +18,7 @@ _SECONDS = 10.0
 
 
 class Auto(Partitioner):
-    """`exact` for chains, paths and small graphs, 10 s unless the limits say; `multilevel` for the rest."""
+    """`exact` for chains, paths and small graphs, 10 s unless the limits say; else `multilevel`, 30 s."""
 
     name = "auto"
     objectives = OBJECTIVES
@@ -30,13 +30,13 @@ class Auto(Partitioner):
         if found:
             return _named("exact", "a tree decomposition is narrow and no limit couples nodes", found)
         chosen, reason = self._choose(task)
+        asked = limits.time_limit_s
         if isinstance(chosen, Multilevel):
-            answer = chosen.solve(task, limits)
+            answer = chosen.solve(task, _within(limits, SEARCH_S))
             if not answer.optimal:
-                answer = _by_ideals(task, answer, limits)
+                answer = _by_ideals(task, answer, (_SECONDS if asked is None else asked) - task.seconds)
         else:
-            if limits.time_limit_s is None:
-                limits = dataclasses.replace(limits, time_limit_s=_SECONDS)
+            limits = _within(limits, _SECONDS)
             task.time_limit_s = limits.time_limit_s
             answer = chosen.solve(task, limits)
         return _named(chosen.name, reason, answer)
@@ -61,9 +61,13 @@ def _named(partitioner: str, reason: str, answer: Partition) -> Partition:
     return dataclasses.replace(answer, partitioner=partitioner, notes=notes)
 
 
-def _by_ideals(task: Task, known: Partition, limits: Limits) -> Partition:
+def _within(limits: Limits, seconds: float) -> Limits:
+    """Return `limits`, with `seconds` for the search where they name no time."""
+    return limits if limits.time_limit_s is not None else dataclasses.replace(limits, time_limit_s=seconds)
+
+
+def _by_ideals(task: Task, known: Partition, seconds: float) -> Partition:
     """Return a partition of a pipeline that is better, or better proven; `known` if there is none."""
-    seconds = (_SECONDS if limits.time_limit_s is None else limits.time_limit_s) - task.seconds
     labels = [0] * task.merged.problem.graph.nodes
     for node, device in zip(task.merged.place, known.labels, strict=True):
         labels[node] = device
@@ -71,4 +75,4 @@ def _by_ideals(task: Task, known: Partition, limits: Limits) -> Partition:
     best, bound = over_ideals(task, labels, known.bound, seconds)
     if bound <= known.bound and best is labels:
         return known
-    return task.answer(best, bound, ("then branch and bound over ideals",))
+    return task.answer(best, bound, (*known.notes, "then branch and bound over ideals"))

@@ -1,4 +1,4 @@
-"""The seed's brute force: all set partitions, each with all assignments of its sets to devices."""
+"""A baseline: all set partitions, each with all assignments of its sets to devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dse.partition.problem import Partition, PartitionProblem
 
 
 class BruteForce(Partitioner):
-    """Section 2 of the partition spec; stops at the time limit with the best so far."""
+    """Stops at the time limit with the best so far."""
 
     name = "brute_force"
     objectives = ("sharding_cost",)
@@ -37,7 +37,7 @@ class BruteForce(Partitioner):
             cost, device = _best_devices(pieces, best, lambda: task.seconds > limit)
             if cost < best:
                 best, labels = cost, [device[i] for i in piece]
-        return task.answer(labels, None if expired() else best)
+        return task.answer(labels, None if expired() else best, limits.stopped(task.seconds))
 
 
 def _best_devices(pieces: Pieces, upper: float, expired: Callable[[], bool]) -> tuple[float, Sequence[int]]:

@@ -45,4 +45,5 @@ class Enumeration(Partitioner):
                 best = cost, labels
         if best is None:
             raise infeasible(task.merged, complete)
-        return task.answer_expanded(best[1], best[0] if complete else None)
+        notes = () if complete else limits.stopped(task.seconds)
+        return task.answer_expanded(best[1], best[0] if complete else None, notes)

@@ -1,4 +1,4 @@
-"""The seed's heuristic, reproducible: random pieces, greedy devices, first improvement by single moves."""
+"""A baseline: random pieces, greedy devices, first improvement by single moves; reproducible."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from dse.errors import InputError
 from dse.partition.answers import Task
-from dse.partition.partitioner import Limits, Partitioner
+from dse.partition.partitioner import SEARCH_S, Limits, Partitioner
 from dse.partition.partitioners.random_start import Pieces, greedy_devices, random_pieces
 from dse.partition.problem import Partition, PartitionProblem
 
@@ -17,17 +17,18 @@ SWEEPS = 10
 
 
 class Heuristic(Partitioner):
-    """Section 2 of the partition spec, with a seed; a baseline, without pins and memory limits."""
+    """Improves random pieces by moving single nodes; a baseline, without pins and memory limits."""
 
     name = "heuristic"
     objectives = ("sharding_cost",)
+    default_time_limit_s = SEARCH_S
 
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Restart `limits.restarts` times (20), each of at most 10 sweeps."""
         require_plain(problem, self)
         task = Task(problem, self.name, limits.time_limit_s)
         labels, restarts = improved(task.merged.problem, limits, lambda: task.seconds)
-        return task.answer(labels, notes=(f"{restarts} restarts",))
+        return task.answer(labels, notes=(f"{restarts} restarts", *limits.stopped(task.seconds)))
 
 
 def require_plain(problem: PartitionProblem, partitioner: Partitioner) -> None:

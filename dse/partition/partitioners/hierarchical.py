@@ -1,4 +1,4 @@
-"""The seed's hierarchical algorithm: along the tiers of the devices, one heuristic for each block."""
+"""A baseline: along the tiers of the devices, the heuristic for each block."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dse.partition import links
 from dse.partition.answers import Task
 from dse.partition.devices import Devices
 from dse.partition.graph import ModelGraph
-from dse.partition.partitioner import Limits, Partitioner
+from dse.partition.partitioner import SEARCH_S, Limits, Partitioner
 from dse.partition.partitioners.heuristic import improved, require_plain
 from dse.partition.problem import Partition, PartitionProblem
 
@@ -19,13 +19,14 @@ _TRIES = 20
 
 
 class Hierarchical(Partitioner):
-    """Splits the devices into equal blocks, tier by tier (section 2 of the partition spec).
+    """Splits the devices into equal blocks, tier by tier.
 
     The tiers are `devices.tiers`, outermost first; without them all devices are one tier.
     """
 
     name = "hierarchical"
     objectives = ("sharding_cost",)
+    default_time_limit_s = SEARCH_S
 
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Run the heuristic for the blocks of each tier, and again inside each block."""
@@ -34,7 +35,8 @@ class Hierarchical(Partitioner):
         tiers = problem.devices.tiers or (problem.devices.count,)
         labels = [0] * task.merged.problem.graph.nodes
         _split(task, task.merged.problem, list(range(len(labels))), (0, tiers), limits, labels)
-        return task.answer(labels, notes=(f"tiers {' x '.join(str(tier) for tier in tiers)}",))
+        shown = f"tiers {' x '.join(str(tier) for tier in tiers)}"
+        return task.answer(labels, notes=(shown, *limits.stopped(task.seconds)))
 
 
 def _split(

@@ -10,7 +10,7 @@ import numpy as np
 from dse.partition.answers import Task
 from dse.partition.capacity import infeasible
 from dse.partition.merged import Merged
-from dse.partition.partitioner import Limits, Partitioner
+from dse.partition.partitioner import SEARCH_S, Limits, Partitioner
 from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
 
 # Nodes and edges that all cycles of a run together may pass through, about; and what is left of them for
@@ -37,6 +37,7 @@ class Multilevel(Partitioner):
 
     name = "multilevel"
     objectives = OBJECTIVES
+    default_time_limit_s = SEARCH_S
 
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Make `limits.restarts` partitions (by size: 2 to 600), a quarter of them from nothing."""
@@ -47,7 +48,7 @@ class Multilevel(Partitioner):
         labels = multilevel(task.merged, limits, task.seconds)
         if not len(labels):
             raise infeasible(task.merged, proven=False)
-        return task.answer(labels)
+        return task.answer(labels, notes=limits.stopped(task.seconds))
 
 
 def multilevel(

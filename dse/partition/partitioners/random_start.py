@@ -1,4 +1,4 @@
-"""Random partitions and greedy devices: what the seed's heuristic is made of."""
+"""Random partitions and greedy devices: what the heuristic is made of."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -144,8 +145,7 @@ def _cost(latency: float, each: float) -> float:
     return latency + each * _TYPICAL_BYTES
 
 
-def _pairwise(count: int, value: object) -> Matrix:
-    assert callable(value)
+def _pairwise(count: int, value: Callable[[int, int], float]) -> Matrix:
     return tuple(tuple(float(value(a, b)) if a != b else 0.0 for b in range(count)) for a in range(count))
 
 
