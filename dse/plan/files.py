@@ -18,15 +18,16 @@ def check(argv: Sequence[str]) -> int:
     """Replay a plan and its certificate; the exit code is 1 where one of them is wrong."""
     from dataclasses import asdict
 
-    from dse.planner.check import check_plan
+    from dse.planner.check import CHECKED, UNCHECKED, check_document
     from dse.planner.files import json_text, read_document
     from dse.planner.output import verdict_text
 
     arguments = parse_arguments(argv, {"format": "table or json"}, {}, others=1, groups=())
     path = _file_of("check", arguments)
     form = format_of(arguments, _FORMATS)
-    verdict = check_plan(read_document(path))
-    print(json_text(asdict(verdict)) if form == "json" else verdict_text(verdict))
+    verdict = check_document(read_document(path))
+    told = {**asdict(verdict), "checked": CHECKED.split(", "), "not_checked": UNCHECKED.split(", ")}
+    print(json_text(told) if form == "json" else verdict_text(verdict))
     return 0 if verdict.valid else 1
 
 

@@ -64,7 +64,7 @@ def plan(argv: Sequence[str]) -> int:
         **({"simulation": simulation} if simulation else {}),
     }
     notes = ["interrupted: this is the best so far"] if was_cancelled else []
-    notes += [*asked.notes, *refusals]
+    notes += [*asked.notes, *_other_search(asked, result), *refusals]
     try:
         _print(form, data, asked, result)
     finally:  # also for who stops reading at the first line
@@ -74,6 +74,19 @@ def plan(argv: Sequence[str]) -> int:
             notes.append(_drawn(asked, result, timeline))
     print_notes(notes)
     return 0 if result.best is not None else 1
+
+
+def _other_search(asked: Asked, result: PlanResult) -> list[str]:
+    """A note where another planner than that of the question has the answer."""
+    from dse.planner.choice import planner_for
+
+    began = planner_for(asked.planner, asked.problem, asked.cost_model).name
+    if result.planner == began:
+        return []
+    return [
+        f"planner={began} did not end within its limits: the plan and the bound are those of "
+        f"planner={result.planner}"
+    ]
 
 
 def _print(form: str, data: dict[str, Any], asked: Asked, result: PlanResult) -> None:

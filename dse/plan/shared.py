@@ -53,15 +53,14 @@ def target_of(arguments: Arguments) -> Path | None:
 
 def stoppable(work: Callable[[Any], Any], asked: Asked) -> tuple[Any, bool]:
     """Work with what solves a problem; Ctrl-C ends a search in the engine, which keeps its best so far."""
-    from dse.planner.choice import planner_for
+    from dse.planner.choice import solve
     from dse.signals import raise_if_signalled
 
-    def solve(problem: Any) -> PlanResult:
+    def solved(problem: Any) -> PlanResult:
         raise_if_signalled()
-        planner = planner_for(asked.planner, problem, asked.cost_model)
-        return planner.plan(problem, asked.cost_model, asked.limits)
+        return solve(asked.planner, problem, asked.cost_model, asked.limits)
 
-    found = work(solve)
+    found = work(solved)
     try:
         raise_if_signalled()
     except KeyboardInterrupt:
@@ -77,6 +76,9 @@ def progress_bar() -> Any:
 
 
 def configuration(arguments: Arguments) -> str:
-    """Return the keys as YAML."""
+    """Return the keys as YAML, whatever characters their values have."""
+    import yaml
+
     keys = {**arguments.values, **dict(word.split("=", 1) for word in arguments.overrides)}
-    return "\n".join(f"{key}: {value!r}" for key, value in sorted(keys.items())) or "{}"
+    text: str = yaml.safe_dump(keys, allow_unicode=True, width=1000)
+    return text.rstrip("\n")

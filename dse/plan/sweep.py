@@ -66,8 +66,13 @@ def sweep(argv: Sequence[str]) -> int:
         print_json([[asdict(row) for row in rows]])
     else:
         print(table_text(rows))
+    notes = dict.fromkeys(note for case in wanted for note in case.asked.notes)
     print_notes(
-        [f"{len(missing)} of {len(wanted_keys)} were computed, the others were there", f"stored in {folder}"]
+        [
+            *notes,
+            f"{len(missing)} of {len(wanted_keys)} were computed, the others were there",
+            f"stored in {folder}",
+        ]
     )
     return 0
 

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
+from dse.planner.choice import told_bound
 from dse.planner.costs import COST_MODELS, Infeasible, rule_named
 from dse.planner.documents import plan_from_dict, plan_to_dict, problem_from_dict
+from dse.planner.excluded import excluded
 from dse.planner.files import read_plan
+from dse.planner.inputs.gaps import check_gap
 from dse.planner.plan import ClusterPlan
 from dse.planner.problem import PlanProblem
 from dse.planner.records import best_entry, gap_between
@@ -63,15 +66,33 @@ def _answer(document: Mapping[str, Any]) -> Answer:
     cost_model = document["cost_model"]
     check_choice("cost_model", cost_model, tuple(COST_MODELS))
     problem = problem_from_dict(document["problem"])
+    check_gaps(problem)
     if document["plan"] is None:
-        return Answer(problem, cost_model, None, (), {**document, "best": None, "ranking": []})
+        excludes = list(excluded(problem, cost_model))
+        found = {**document, "best": None, "ranking": [], "excludes": excludes}
+        return Answer(problem, cost_model, None, (), found)
     rule = rule_named(problem, cost_model)
     plan = plan_from_dict(document["plan"])
     ranking = tuple(plan_from_dict(entry) for entry in document["ranking"])
     best = best_entry(problem, plan, rule.price(plan), cost_model)
+    if not best["cost_ms"] > 0:
+        raise InputError(f"the plan would take {best['cost_ms']:g} ms, which no step does; make it anew")
+    bound_ms = told_bound(document["bound_ms"])
     again = {
         "best": best,
-        "gap": gap_between(best["cost_ms"], document["bound_ms"]),
+        "bound_ms": bound_ms,
+        "gap": gap_between(best["cost_ms"], bound_ms),
+        "excludes": list(excluded(problem, cost_model)),
         "ranking": [{"cost_ms": rule.price(other).cost_ms, **plan_to_dict(other)} for other in ranking],
     }
     return Answer(problem, cost_model, plan, ranking, {**document, **again})
+
+
+def check_gaps(problem: PlanProblem) -> None:
+    """Refuse profiles whose layers take far longer than their pass.
+
+    Raises:
+        InputError: names the first of them.
+    """
+    for key, profile in problem.profiles.profiles.items():
+        check_gap(profile, f"problem: profile of {key}")

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from dse.errors import InputError
 from dse.planner.cluster import MixedCluster
 from dse.planner.clusters import named_cluster
-from dse.planner.keys import COST_MODELS, COSTS, GROUPS, WALKS
+from dse.planner.keys import COST_MODELS, GROUPS, WALKS
 from dse.planner.planner import Limits
 from dse.planner.problem import PlanProblem
 from dse.planner.profiles import ProfileSet
+from dse.planner.times import times_of
 from dse.planner.values import flag, listed, number, whole
 from dse.settings import check_choice
 
@@ -61,7 +62,7 @@ def asked_of(
     model = model_of(groups["model"]) if groups["model"] else None
     _refuse_sizes(values, model)
     max_tp, max_batch = options["max_tp"], options["max_batch"]
-    profiles, notes = _profiles(values, model, cluster, accelerators, order, max_tp, max_batch, cost_model)
+    profiles, notes = times_of(values, model, cluster, accelerators, order, max_tp, max_batch, cost_model)
     if "num_layers" in values and whole(values, "num_layers", 1) != profiles.layers:
         raise InputError(
             f"num_layers is {values['num_layers']}, but the profiles have {profiles.layers} layers "
@@ -69,6 +70,8 @@ def asked_of(
         )
     if cost_model == "strict" and "first_profile" in values:
         notes = (*notes, "first_profile has no effect under cost=strict: every stage has its own times")
+    if model is not None:
+        cluster = replace(cluster, peak_tflops=_peaks(cluster, accelerators))
     problem = PlanProblem(
         cluster,
         profiles,
@@ -77,6 +80,7 @@ def asked_of(
         hidden=model.d_model if model else whole(values, "hidden_size", 4096),
         sequence=model.seq_len if model else whole(values, "sequence_length", 1024),
         vocabulary=model.output_dim if model else whole(values, "vocabulary", 51200),
+        flops_per_sequence=_flops_per_sequence(model, profiles),
         **options,
     )
     if "gap" in values and planner == "auto" and planner_for(planner, problem, cost_model).name == "exact":
@@ -87,6 +91,29 @@ def asked_of(
         )
     model_name = model.name if model else profiles.source
     return Asked(problem, planner, cost_model, limits, name, model_name, accelerators, notes)
+
+
+def _peaks(cluster: MixedCluster, accelerators: Mapping[str, str]) -> Mapping[str, float]:
+    """The peak of each type in dense 16-bit products; none where one is unknown."""
+    from dse.accelerators import Accelerator
+    from dse.planner.costs_from_model import precision_of
+
+    if not all(type_ in accelerators for type_ in cluster.types):
+        return {}
+    found = {type_: Accelerator.named(accelerators[type_]) for type_ in cluster.types}
+    peaks = {type_: one.peak_tflops.get(precision_of(one)) for type_, one in found.items()}
+    known = {type_: peak for type_, peak in peaks.items() if peak is not None}
+    return known if len(known) == len(peaks) else {}
+
+
+def _flops_per_sequence(model: ModelSpec | None, profiles: ProfileSet) -> float | None:
+    """What training on a sequence needs of the model that the profiles are of; None: of another, or none."""
+    from dse.models.flops import training_flops_per_token
+    from dse.planner.costs_from_model import parameter_bytes
+
+    if model is None or profiles.layers != len(parameter_bytes(model)):
+        return None
+    return training_flops_per_token(model).total * model.seq_len
 
 
 def _options(values: Mapping[str, str]) -> dict[str, Any]:
@@ -218,60 +245,3 @@ def _type_order(values: Mapping[str, str], cluster: MixedCluster) -> tuple[str, 
             f"type_order is {values['type_order']}; it must have each of {', '.join(cluster.types)} once"
         )
     return order
-
-
-def _profiles(
-    values: Mapping[str, str],
-    model: ModelSpec | None,
-    cluster: MixedCluster,
-    accelerators: Mapping[str, str],
-    order: tuple[str, ...],
-    max_tp: int,
-    max_batch: int,
-    cost_model: str,
-) -> tuple[ProfileSet, tuple[str, ...]]:
-    """The profiles that keys ask for, and what people should know of them."""
-    has = {"model": model is not None, "profiles": "profiles" in values}
-    if not any(has.values()):
-        raise InputError("times are missing; write model=NAME (predicted), profiles=DIR (measured), or both")
-    default = "calibrated" if all(has.values()) else "model" if has["model"] else "profiles"
-    costs = values.get("costs", default)
-    check_choice("costs", costs, COSTS)
-    needed = {"profiles": ("profiles",), "model": ("model",), "calibrated": ("model", "profiles")}[costs]
-    for key in needed:
-        if not has[key]:
-            raise InputError(f"{key} is missing; costs={costs} needs it: write {key}=…")
-    if costs == "model" and "profiles" in values:
-        raise InputError("profiles has no effect with costs=model; write costs=calibrated, or leave it out")
-    if costs != "profiles" and "first_profile" in values:
-        raise InputError(f"first_profile has no effect with costs={costs}; leave it out")
-    if costs == "model" and cost_model == "compat":
-        raise InputError(
-            "cost is compat, which takes the gap of predicted profiles, 0, for an error as Metis does; write "
-            "cost=strict, or profiles=DIR"
-        )
-    if costs == "profiles":
-        return _measured(values, cost_model), ()
-    from dse.planner.costs_from_model import calibrated_profiles, model_profiles
-
-    assert model is not None
-    modelled = model_profiles(
-        model, cluster, accelerators, max_tp=max_tp, max_batch=max_batch, type_order=order
-    )
-    if costs == "model":
-        return modelled, ()
-    scaled, fits = calibrated_profiles(modelled, _measured(values, cost_model))
-    notes = [
-        f"{fit.type}: predicted layers x {fit.layers:.3g}, embedding x {fit.embedding:.3g}, head x "
-        f"{fit.head:.3g}, from {fit.keys} profiles, of which one is {100 * (fit.worst - 1):.0f} % off"
-        for fit in fits
-    ]
-    silent = [type_ for type_ in order if type_ not in {fit.type for fit in fits}]
-    return scaled, (*notes, *(f"{type_}: no profiles; its times are predicted alone" for type_ in silent))
-
-
-def _measured(values: Mapping[str, str], cost_model: str) -> ProfileSet:
-    from dse.planner.inputs import read_profiles
-
-    folders = [Path(name).expanduser() for name in listed("profiles", values["profiles"])]
-    return read_profiles(folders, values.get("first_profile"), compat=cost_model == "compat")

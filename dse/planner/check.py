@@ -8,13 +8,15 @@ claim, it extends prefixes from the front. The planner's search runs the other w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose
 from typing import Any
 
 from dse.errors import InputError
+from dse.planner.answer import check_gaps
 from dse.planner.answer_check import wrong_in_answer
 from dse.planner.certificate import VERSION, digest
+from dse.planner.choice import told_bound
 from dse.planner.costs import COST_MODELS, Infeasible, rule_named
 from dse.planner.documents import cost_from_dict, cost_to_dict, plan_from_dict, problem_from_dict
 from dse.planner.plan import ClusterPlan
@@ -23,6 +25,11 @@ from dse.planner.proofs.blocks import check_blocks
 from dse.planner.space import outside
 
 PARTS = ("problem", "plan", "cost", "certificate")
+CHECKED = (
+    "problem, plan, cost, best, ranking, cost_model, bound_ms, gap, optimal, and the proofs of certificate"
+)
+UNCHECKED = "planner, count, plans, seconds, infeasible, provenance, simulation"
+"""Parts of a file of `dse plan`, as people are told them."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,23 @@ class Verdict:
     blocks: int = 0
     plans: int | None = 0
     bound_ms: float | None = None
+
+
+def check_document(document: Mapping[str, Any]) -> Verdict:
+    """Check the document of a file: as `check_plan`, and that its profiles and times can be."""
+    verdict = check_plan(document)
+    lines = list(verdict.lines)
+    try:
+        problem = problem_from_dict(document["problem"])
+    except (InputError, LookupError, TypeError):  # as the lines say
+        return verdict
+    try:
+        check_gaps(problem)
+    except InputError as error:
+        lines.insert(0, str(error))
+    if verdict.valid and not document["cost"]["cost_ms"] > 0:
+        lines.append(f"cost.cost_ms: {document['cost']['cost_ms']}, a step takes more than 0 ms")
+    return replace(verdict, valid=not lines, lines=tuple(lines), bound_ms=told_bound(verdict.bound_ms))
 
 
 def check_plan(document: Mapping[str, Any]) -> Verdict:
@@ -94,7 +118,8 @@ def _check(document: Mapping[str, Any]) -> Verdict:
     else:
         found = [f"certificate.kind: {kind}, must be blocks or dual"]
     blocks = certificate["blocks" if kind == "blocks" else "boxes"]
-    return Verdict(not found, tuple(found), len(blocks), certificate.get("plans", 0), bound)
+    plans = certificate["plans"] if kind == "blocks" else None  # boxes cover all plans; nobody counted them
+    return Verdict(not found, tuple(found), len(blocks), plans, bound)
 
 
 def _check_price(

@@ -29,13 +29,15 @@ class MixedCluster:
     """Hosts in their order, and what is known of each GPU type.
 
     `memory_gib` is the memory of one GPU per type, in GiB; `price_per_hour` the cost of one GPU-hour per type
-    (empty: unknown). `between_islands_gbps` is None where there is one island only.
+    (empty: unknown), `peak_tflops` the peak of one GPU per type in dense 16-bit products (empty: unknown).
+    `between_islands_gbps` is None where there is one island only.
     """
 
     hosts: tuple[Host, ...]
     memory_gib: Mapping[str, float]
     price_per_hour: Mapping[str, float] = field(default_factory=dict)
     between_islands_gbps: float | None = None
+    peak_tflops: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def gpus(self) -> int:

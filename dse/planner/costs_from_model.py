@@ -46,11 +46,14 @@ def model_profiles(
     max_tp: int = 128,
     max_batch: int = 128,
     type_order: Sequence[str] = (),
+    sequence_parallel: bool = False,
 ) -> ProfileSet:
     """Return predicted profiles for all powers of two up to `max_tp` and `max_batch`.
 
     `accelerators` names that of each type. Degrees that do not divide the model's heads or its feed-forward
-    have no profile: plans with them are infeasible. Layers are the embedding, the model's, and the head.
+    have no profile: plans with them are infeasible. Layers are the embedding, the model's, and the head. With
+    `sequence_parallel` tensor groups also share out the activations between their products (Korthikanti et
+    al. 2022).
 
     Raises:
         InputError: a type has no accelerator, or no tensor degree fits the model.
@@ -64,14 +67,28 @@ def model_profiles(
         node = _node_of(mixed, type_)
         for tp in _powers(min(max_tp, mixed.gpus)):
             for batch in _powers(max_batch):
-                profile = _profile(model, found, node, tp, batch)
+                profile = _profile(model, found, node, tp, batch, sequence_parallel)
                 if profile is None:
                     break  # of this degree none fits
                 profiles[ProfileKey(type_, tp, batch)] = profile
     if not profiles:
         raise InputError(f"no tensor degree up to {max_tp} fits model {model.name}; see docs/planner.md")
     first = next(iter(profiles))
-    return ProfileSet(profiles, first, parameter_bytes(model), memory_has_states=False, source="model")
+    return ProfileSet(
+        profiles,
+        first,
+        parameter_bytes(model),
+        memory_has_states=False,
+        source="model",
+        leaves_out=left_out(model, sequence_parallel),
+    )
+
+
+def left_out(model: ModelSpec, sequence_parallel: bool) -> tuple[str, ...]:
+    """Return the names of ways to run a layer that these profiles do not have, the most used first."""
+    sequences = () if sequence_parallel else ("sequence parallelism (sequence_parallel=true has it)",)
+    experts = () if model.experts is None else ("expert parallelism",)
+    return (*sequences, "recomputation", *experts, "context parallelism")
 
 
 def parameter_bytes(model: ModelSpec) -> tuple[float, ...]:
@@ -117,11 +134,19 @@ def _links_for(node: Host, found: Accelerator, tp: int) -> Cluster:
     return cluster(node.type, found, math.ceil(tp / inner), inner, tiers)
 
 
-def _profile(model: ModelSpec, found: Accelerator, node: Host, tp: int, batch: int) -> Profile | None:
+def _profile(
+    model: ModelSpec, found: Accelerator, node: Host, tp: int, batch: int, sequence_parallel: bool
+) -> Profile | None:
     """A profile, or None where the degree does not fit the model."""
     if tp > node.gpus and tp % node.gpus:
         return None
-    plan = Plan(tp=tp, micro_batch=batch, zero=0, precision="bf16" if "bf16" in found.peak_tflops else "fp16")
+    plan = Plan(
+        tp=tp,
+        micro_batch=batch,
+        zero=0,
+        sequence_parallel=sequence_parallel and tp > 1,
+        precision=precision_of(found),
+    )
     links = _links_for(node, found, tp)
     try:
         check(replace(model, batch_size=batch, micro_batches=None), plan, links)
@@ -147,6 +172,11 @@ def _profile(model: ModelSpec, found: Accelerator, node: Host, tp: int, batch: i
         optimizer_ms=1000 * (framework.adam_bytes + framework.scale_bytes) * held / timer.rates.memory,
         batch_generator_ms=0.0,
     )
+
+
+def precision_of(found: Accelerator) -> str:
+    """Return the 16-bit precision that an accelerator's layers are timed in."""
+    return "bf16" if "bf16" in found.peak_tflops else "fp16"
 
 
 class Fit(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -10,8 +11,11 @@ from dse.errors import InputError
 from dse.planner.cluster import Host, MixedCluster
 from dse.planner.plan import ClusterPlan, PlanCost, StageCost
 from dse.planner.problem import PlanProblem
+from dse.planner.problem_check import wrong_in_problem
 from dse.planner.profiles import Profile, ProfileKey, ProfileSet
+from dse.texts import excerpt
 
+_MOST = sys.float_info.max
 _PLAIN = [
     field.name for field in fields(PlanProblem) if field.name not in ("cluster", "profiles", "type_order")
 ]
@@ -29,12 +33,14 @@ def problem_to_dict(problem: PlanProblem) -> dict[str, Any]:
             "memory_gib": dict(cluster.memory_gib),
             "price_per_hour": dict(cluster.price_per_hour),
             "between_islands_gbps": cluster.between_islands_gbps,
+            "peak_tflops": dict(cluster.peak_tflops),
         },
         "profiles": {
             "first": list(profiles.first),
             "parameters_bytes": list(profiles.parameters_bytes),
             "memory_has_states": profiles.memory_has_states,
             "source": profiles.source,
+            "leaves_out": list(profiles.leaves_out),
             "profiles": [
                 {
                     "key": list(key),
@@ -53,32 +59,39 @@ def problem_to_dict(problem: PlanProblem) -> dict[str, Any]:
 
 
 def problem_from_dict(data: Mapping[str, Any]) -> PlanProblem:
-    """Return the problem of plain data.
+    """Return the problem of plain data; files of older releases lack some keys.
 
     Raises:
-        InputError: something is missing or of another type.
+        InputError: something is missing, of another type, or cannot be.
     """
     try:
         cluster, profiles = data["cluster"], data["profiles"]
-        return PlanProblem(
+        older = {"flops_per_sequence": None}
+        problem = PlanProblem(
             MixedCluster(
                 tuple(Host(*host) for host in cluster["hosts"]),
                 dict(cluster["memory_gib"]),
                 dict(cluster["price_per_hour"]),
                 cluster["between_islands_gbps"],
+                dict(cluster.get("peak_tflops", {})),
             ),
             ProfileSet(
-                {_key(item["key"]): _profile(item) for item in profiles["profiles"]},
+                _profiles(profiles["profiles"]),
                 _key(profiles["first"]),
-                tuple(profiles["parameters_bytes"]),
+                _numbers(profiles["parameters_bytes"]),
                 profiles["memory_has_states"],
-                profiles["source"],
+                str(profiles["source"]),
+                tuple(str(text) for text in profiles.get("leaves_out", ())),
             ),
-            tuple(data["type_order"]),
-            **{name: data[name] for name in _PLAIN},
+            tuple(str(type_) for type_ in data["type_order"]),
+            **{name: {**older, **data}[name] for name in _PLAIN},
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"problem: {_said(error)}") from None
+    wrong = wrong_in_problem(problem)
+    if wrong is not None:
+        raise InputError(f"problem: {wrong}")
+    return problem
 
 
 def plan_to_dict(plan: ClusterPlan) -> dict[str, Any]:
@@ -162,19 +175,35 @@ def _key(data: Sequence[Any]) -> ProfileKey:
     return ProfileKey(str(type_), _integer(tp), _integer(batch))
 
 
-def _profile(data: Mapping[str, Any]) -> Profile:
-    return Profile(
-        tuple(float(ms) for ms in data["layer_ms"]),
-        tuple(float(mb) for mb in data["layer_memory_mb"]),
-        data["gap_ms"],
-        data["optimizer_ms"],
-        data["batch_generator_ms"],
-    )
+def _profiles(data: Sequence[Mapping[str, Any]]) -> dict[ProfileKey, Profile]:
+    found: dict[ProfileKey, Profile] = {}
+    for item in data:
+        key = _key(item["key"])
+        if key in found:
+            raise ValueError(f"profiles: two of {key}")
+        found[key] = Profile(
+            _numbers(item["layer_ms"]),
+            _numbers(item["layer_memory_mb"]),
+            _number(item["gap_ms"]),
+            _number(item["optimizer_ms"]),
+            _number(item["batch_generator_ms"]),
+        )
+    return found
 
 
 def _pair(data: Sequence[Any]) -> tuple[int, int]:
     dp, tp = data
     return _integer(dp), _integer(tp)
+
+
+def _numbers(data: Sequence[Any]) -> tuple[float, ...]:
+    return tuple(_number(value) for value in data)
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not -_MOST <= value <= _MOST:
+        raise TypeError(f"'{excerpt(value)}' is no number")
+    return float(value)
 
 
 def _integers(data: Sequence[Any]) -> tuple[int, ...]:
@@ -183,7 +212,7 @@ def _integers(data: Sequence[Any]) -> tuple[int, ...]:
 
 def _integer(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is no integer")
+        raise TypeError(f"'{excerpt(value)}' is no integer")
     return value
 
 

@@ -12,6 +12,7 @@ from dse.planner.costs import Infeasible, price
 from dse.planner.plan import ClusterPlan
 from dse.planner.problem import PlanProblem
 from dse.planner.records import best_entry
+from dse.planner.throughput import Throughput
 from dse.planner.why import groups_text, parts_ms, period_ms, reasons
 
 MOST_OTHERS = 5
@@ -29,7 +30,9 @@ def explained(answer: Answer) -> dict[str, Any]:
         "cost_ms": entry["cost_ms"],
         "bound_ms": document["bound_ms"],
         "gap": document["gap"],
+        **{name: entry[name] for name in Throughput._fields},
         "defects": entry["defects"],
+        "excludes": document["excludes"],
         "parts_ms": parts,
         "reasons": reasons(document),
         "stages": _stages(entry, cost_model),

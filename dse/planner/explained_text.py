@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dse.planner.output import aligned, defect_lines, layers_text, nothing_text, proof_text, types_text
+from dse.planner.durations import difference, duration
+from dse.planner.output import (
+    aligned,
+    defect_lines,
+    excluded_lines,
+    layers_text,
+    nothing_text,
+    proof_text,
+    throughput_lines,
+    types_text,
+)
 from dse.planner.why import batches_text
 from dse.texts import printable
 
@@ -18,8 +28,8 @@ def explained_text(data: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     if found["best"] is None:
         return nothing_text(data)
     cost_ms = found["cost_ms"]
-    lines = [f"{found['best']}: {cost_ms:.6g} ms per step under {data['cost_model']}; {proof_text(data)}"]
-    lines += [*defect_lines(found), ""]
+    lines = [f"{found['best']}: {duration(cost_ms)} per step under {data['cost_model']}; {proof_text(data)}"]
+    lines += [*throughput_lines(found), *defect_lines(found), *excluded_lines(data), ""]
     lines += [f"- {printable(sentence)}" for sentence in found["reasons"]]
     lines += ["", *_stage_lines(found["stages"]), "", *_move_lines(found)]
     lines += ["", *_other_lines(found)]
@@ -44,7 +54,7 @@ def _stage_lines(stages: list[Mapping[str, Any]]) -> list[str]:
         times: tuple[str, ...] = ("not priced", "-", "-")
         if stage["period_ms"] is not None:
             waiting = f"{100 * stage['idle_share']:.1f}"
-            times = (f"{stage['period_ms']:.4g}", waiting, f"{stage['gradients_ms']:.4g}")
+            times = (duration(stage["period_ms"]), waiting, duration(stage["gradients_ms"]))
         rows.append(
             (
                 str(stage["stage"]),
@@ -55,7 +65,7 @@ def _stage_lines(stages: list[Mapping[str, Any]]) -> list[str]:
                 ", ".join(roles) or "-",
             )
         )
-    header = ("stage", "GPUs", "layers", "ms", "% waiting", "gradients ms", "memory", "role")
+    header = ("stage", "GPUs", "layers", "time", "% waiting", "gradients", "memory", "role")
     return ["stages, of a micro-batch with what it sends:", *aligned(header, rows)]
 
 
@@ -71,7 +81,7 @@ def _move_lines(found: Mapping[str, Any]) -> list[str]:
         if move["refused"] is not None:
             lines.append(f"{what}cannot be: {printable(move['refused'])}")
         else:
-            lines.append(f"{what}{move['ms']:+.4g} ms per step")
+            lines.append(f"{what}{difference(move['ms'])} per step")
     if len(moves) > _MOST_MOVES:
         lines.append(f"- and {len(moves) - _MOST_MOVES} more; format=json has all")
     return lines
@@ -84,12 +94,12 @@ def _other_lines(found: Mapping[str, Any]) -> list[str]:
     lines = ["what the next plans lose, of types, stages or micro-batches of their own:"]
     for other in others:
         parts = sorted(other["parts_ms"].items(), key=lambda part: -abs(part[1]))
-        told = [f"{name} {ms:+.4g}" for name, ms in parts if abs(ms) > _LEAST_SHARE * found["cost_ms"]] or [
-            "nothing that tells"
-        ]
+        told = [
+            f"{name} {difference(ms)}" for name, ms in parts if abs(ms) > _LEAST_SHARE * found["cost_ms"]
+        ] or ["nothing that tells"]
         lines.append(
-            f"- {other['longer_ms']:+.4g} ms: {other['plan']}, {batches_text(other['batches'])}, "
-            f"{', '.join(map(printable, other['types']))}: {', '.join(told)} ms"
+            f"- {difference(other['longer_ms'])}: {other['plan']}, {batches_text(other['batches'])}, "
+            f"{', '.join(map(printable, other['types']))}: {', '.join(told)}"
         )
     return lines
 
@@ -100,12 +110,12 @@ def _simulation_lines(simulation: Mapping[str, Any] | None, cost_ms: float) -> l
     if simulation["refused"] is not None:
         return [f"not simulated: {printable(simulation['refused'])}"]
     effects = [
-        f"- {effect['ms']:+.4g} ms {effect['name']}: {effect['meaning']}"
+        f"- {difference(effect['ms'])} {effect['name']}: {effect['meaning']}"
         for effect in sorted(simulation["effects"], key=lambda effect: -abs(effect["ms"]))
         if abs(effect["ms"]) > _LEAST_SHARE * cost_ms
     ]
     longer_ms = simulation["step_ms"] - cost_ms
-    what = f"simulated: {simulation['step_ms']:.6g} ms, {longer_ms:+.4g} ms"
+    what = f"simulated: {duration(simulation['step_ms'])}, {difference(longer_ms)}"
     lines = [f"{what}; of it", *effects] if effects else [what]
     if simulation["short_of_memory"]:
         lines.append(f"which no memory allows: {printable(simulation['short_of_memory'])}")

@@ -29,7 +29,8 @@ SEARCH_KEYS = {
     "permutation_limit": "of metis: units that a list of groups is merged to (default 128)",
     "allow_mixed_stages": "whether a stage may have GPUs of several types (default true)",
     "memory_reserve": "strict: share of each GPU's memory left free (default 0.1)",
-    "shard_optimizer": "strict: optimizer states are sharded over dp (default false)",
+    "shard_optimizer": "strict: optimizer states and updates are sharded over dp, ZeRO-1 (default false)",
+    "sequence_parallel": "of a model: tensor groups share out activations by sequence (default false)",
     "time_limit": "seconds after which the best so far is the answer (default: none)",
     "gap": "anytime: the share by which the best plan may be above the bound at the end (default 0.001)",
 }

@@ -6,16 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dse.planner.choice import told_bound
+from dse.planner.durations import duration
 from dse.planner.reasons import UNPROVEN
 from dse.planner.why import batches_text, groups_text, reasons
-from dse.texts import printable
-from dse.units import format_duration_ns
+from dse.texts import counted, printable
+from dse.units import format_count, format_duration_ns
 
 if TYPE_CHECKING:
     from dse.planner.check import Verdict
 
 _MOST_STAGES = 40
-_HEADER = ("stage", "GPUs", "nodes", "dp x tp", "layers", "ms", "link", "reduce", "update", "memory")
+_HEADER = ("stage", "GPUs", "nodes", "dp x tp", "layers", "time", "link", "reduce", "update", "memory")
 _MOST_REASONS = 8
 _LOOKED_AT = {"blocks": "labels", "dual": "beams and boxes"}
 _NO_PROFILE = re.compile(r"(no profile of .+ tp \d+) batch (\d+)")
@@ -50,9 +52,11 @@ def result_text(data: Mapping[str, Any], cluster_name: str, model_name: str) -> 
     if best is None:
         return "\n".join([*lines, nothing_text(data), *_infeasible(data)])
     lines += [
-        f"{_ms(best['cost_ms'])} per step; {proof_text(data)}",
+        f"{duration(best['cost_ms'])} per step; {proof_text(data)}",
+        *throughput_lines(best),
         f"types in the order {', '.join(best['types'])}, {batches_text(best['batches'])}",
         *defect_lines(best),
+        *excluded_lines(data),
         "",
         *stage_lines(best),
         "",
@@ -109,7 +113,7 @@ def _cells(stage: Mapping[str, Any]) -> tuple[str, ...]:
         str(len({host["host"] for host in stage["hosts"]})) if stage["hosts"] else "-",
         f"{stage['dp']} x {stage['tp']}",
         layers_text(stage["layers"]),
-        *("-" if term is None else f"{term:.4g}" for term in terms),
+        *("-" if term is None else duration(term) for term in terms),
         memory or "-",
     )
 
@@ -120,7 +124,7 @@ def ranking_lines(ranking: Sequence[Mapping[str, Any]]) -> list[str]:
     rows = [
         (
             str(place),
-            f"{plan['cost_ms']:.6g}",
+            duration(plan["cost_ms"]),
             f"{100 * (plan['cost_ms'] / best_ms - 1):.2f}",
             str(plan["batches"]),
             ",".join(plan["types"]),
@@ -129,7 +133,7 @@ def ranking_lines(ranking: Sequence[Mapping[str, Any]]) -> list[str]:
         )
         for place, plan in enumerate(ranking, 1)
     ]
-    return aligned(("plan", "ms", "% above", "batches", "types", "stages", "layers from"), rows)
+    return aligned(("plan", "step", "% longer", "batches", "types", "stages", "layers from"), rows)
 
 
 def _shortened(text: str, most: int = 60) -> str:
@@ -146,23 +150,47 @@ def _counts(hosts: Sequence[Sequence[Any]]) -> str:
 def _searched(data: Mapping[str, Any]) -> str:
     count = "" if data["count"] is None else f"count {data['count']}, "
     what = "plans priced"
-    if data["planner"] in ("exact", "anytime"):
-        what = _LOOKED_AT.get(str((data["certificate"] or {}).get("kind")), "labels and boxes")
+    if data["count"] is not None:
+        what = "plans priced (those that its cost model cannot price are not counted)"
+    elif data["planner"] in ("exact", "anytime"):
+        what = _LOOKED_AT.get(_kind_of_search(data), "labels")
     return f"{count}{data['plans']} {what} in {format_duration_ns(data['seconds'] * 1e9)}"
 
 
+def _kind_of_search(data: Mapping[str, Any]) -> str:
+    """What the certificate is of; without one `anytime` has searched by beams under strict."""
+    if data["certificate"]:
+        return str(data["certificate"].get("kind"))
+    return "dual" if (data["planner"], data["cost_model"]) == ("anytime", "strict") else "blocks"
+
+
 def proof_text(data: Mapping[str, Any]) -> str:
-    """Return how far the best plan can be from the optimum."""
+    """Return how far the best plan can be from the optimum of the space that was searched."""
     if data["optimal"]:
-        return "proven optimal"
-    if not data["bound_ms"]:  # 0 is where a limit came before any bound
+        return "proven optimal within this space"
+    if told_bound(data["bound_ms"]) is None:
         return "no bound is known"
-    gap = "" if data["gap"] is None else f", at most {100 * data['gap']:.2f} % above the optimum"
-    return f"no plan is below {_ms(data['bound_ms'])}{gap}"
+    gap = "" if data["gap"] is None else f", so it is at most {100 * data['gap']:.2f} % above the optimum"
+    return f"no plan of this space is below {duration(data['bound_ms'])}{gap}"
 
 
-def _ms(ms: float) -> str:
-    return f"{ms:.7g} ms"
+def excluded_lines(data: Mapping[str, Any]) -> list[str]:
+    """Return a line on what the space leaves out, which a faster plan may have."""
+    names = ", ".join(printable(name) for name in data.get("excludes", ()))
+    return [f"this space leaves out {names}"] if names else []
+
+
+def throughput_lines(best: Mapping[str, Any]) -> list[str]:
+    """Return a line with sequences, tokens and MFU, or why some are missing; none for a plan in doubt."""
+    if best.get("sequences_per_s") is None:
+        return []
+    sequences = f"{format_count(best['sequences_per_s'])} sequences/s"
+    if best["tokens_per_s"] is None:
+        return [f"{sequences}; no tokens/s and MFU: {best['mfu_note']}"]
+    tokens = f"{sequences}, {format_count(best['tokens_per_s'])} tokens/s"
+    if best["mfu_pct"] is None:
+        return [f"{tokens}; no MFU: {best['mfu_note']}"]
+    return [f"{tokens}, MFU {best['mfu_pct']:.1f} % ({best['mfu_note']})"]
 
 
 def _infeasible(data: Mapping[str, Any]) -> list[str]:
@@ -181,18 +209,32 @@ def _infeasible(data: Mapping[str, Any]) -> list[str]:
     }
     unproven = [UNPROVEN] if shown.pop(UNPROVEN, 0) else []
     entries = sorted(shown.items(), key=lambda item: (-item[1], item[0]))
+    what = counted_things(data)
     lines = unproven + [
-        f"left out {count} times: {printable(reason)}" for reason, count in entries[:_MOST_REASONS]
+        f"cannot be: {printable(reason)} ({counted(count, *what)})"
+        for reason, count in entries[:_MOST_REASONS]
     ]
     if len(entries) > _MOST_REASONS:
         lines.append(f"and for {len(entries) - _MOST_REASONS} more reasons; format=json has all")
     return lines
 
 
+def counted_things(data: Mapping[str, Any]) -> tuple[str, str]:
+    """Return one and several of what the planner counts that cannot be."""
+    if data["planner"] in ("exact", "anytime"):
+        return "kind of stage", "kinds of stage"
+    return "plan", "plans"
+
+
 def verdict_text(verdict: Verdict) -> str:
     """Return what a check of a plan found."""
     if not verdict.valid:
         return "\n".join(["not valid", *(printable(line) for line in verdict.lines)])
-    bound = "" if verdict.bound_ms is None else f"; no plan is below {_ms(verdict.bound_ms)}"
+    bound = (
+        "" if verdict.bound_ms is None else f"; no plan of its space is below {duration(verdict.bound_ms)}"
+    )
     proofs = f"{verdict.blocks} proofs over {'all' if verdict.plans is None else verdict.plans} plans"
-    return f"valid: the plan costs what the file says{bound}, by {proofs}"
+    from dse.planner.check import CHECKED, UNCHECKED
+
+    lines = [f"valid: the plan costs what the file says{bound}, by {proofs}"]
+    return "\n".join([*lines, f"checked: {CHECKED}", f"not checked: {UNCHECKED}"])

@@ -14,7 +14,8 @@ class PlanProblem:
 
     `type_order` lists the types of the cluster, each once; ties and the order of visits follow it. `gbs` is
     the global batch in sequences. `permutation_limit` and `group_scale` bound the walk. `memory_reserve` is
-    the share of each GPU's memory that strict plans leave free.
+    the share of each GPU's memory that strict plans leave free. `flops_per_sequence` is what training on one
+    sequence needs of the model (None: profiles without a model).
     """
 
     cluster: MixedCluster
@@ -32,6 +33,7 @@ class PlanProblem:
     memory_reserve: float = 0.1
     bytes_per_element: int = 2
     shard_optimizer: bool = False
+    flops_per_sequence: float | None = None
 
     @property
     def layers(self) -> int:

@@ -41,7 +41,8 @@ class ProfileSet:
 
     `first` is the key whose optimizer time, batch generator time and layer weights the compat cost takes for
     all. `parameters_bytes` has an entry per layer. `memory_has_states` says that memories are totals of a GPU
-    with weights, gradients and optimizer states; otherwise they are activations alone.
+    with weights, gradients and optimizer states; otherwise they are activations alone. `leaves_out` names
+    ways to run layers that predictions do not have.
     """
 
     profiles: Mapping[ProfileKey, Profile]
@@ -49,6 +50,7 @@ class ProfileSet:
     parameters_bytes: tuple[float, ...]
     memory_has_states: bool = True
     source: str = "profiles"
+    leaves_out: tuple[str, ...] = ()
 
     @property
     def layers(self) -> int:

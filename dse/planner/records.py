@@ -10,11 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from dse.planner.choice import told_bound
 from dse.planner.defects import defects_of
 from dse.planner.documents import cost_to_dict, plan_to_dict, problem_to_dict
+from dse.planner.excluded import excluded
 from dse.planner.placement import first_ranks, stage_spans, stage_types
 from dse.planner.plan import ClusterPlan, PlanCost, PlanResult
 from dse.planner.problem import PlanProblem
+from dse.planner.throughput import throughput_of
 
 VERSION = 1
 """Raised when a document of this version cannot be read by an older reader."""
@@ -94,25 +97,29 @@ def result_to_plain(problem: PlanProblem, result: PlanResult) -> dict[str, Any]:
         "count": result.count,
         "plans": result.plans,
         "best": best,
-        "bound_ms": result.bound_ms,
+        "bound_ms": told_bound(result.bound_ms),
         "gap": gap_of(result),
         "optimal": result.optimal,
         "seconds": result.seconds,
         "ranking": [{"cost_ms": cost_ms, **plan_to_dict(plan)} for cost_ms, plan in result.ranking],
         "infeasible": dict(sorted(result.infeasible.items())),
+        "excludes": list(excluded(problem, result.cost_model)),
     }
 
 
 def best_entry(problem: PlanProblem, plan: ClusterPlan, cost: PlanCost, cost_model: str) -> dict[str, Any]:
-    """Return a plan with its price, stages and defects."""
+    """Return a plan with its throughput, price, stages and defects."""
+    defects = defects_of(problem, plan, cost_model)
+    throughput = throughput_of(problem, cost.cost_ms, "the plan cannot run as it is" if defects else "")
     return {
         "cost_ms": cost.cost_ms,
         **plan_to_dict(plan),
         "gap_ms": cost.gap_ms,
         "batch_generator_ms": cost.batch_generator_ms,
+        **throughput._asdict(),
         "price_per_hour": problem.cluster.hourly_price,
         "price_per_step": price_of_step(problem, cost.cost_ms),
-        "defects": defects_of(problem, plan, cost_model),
+        "defects": defects,
         "stages": stage_entries(problem, plan, cost),
     }
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dse.planner.documents import plan_to_dict
+from dse.planner.durations import difference, duration
 from dse.planner.output import aligned
 from dse.planner.why import groups_text
+from dse.texts import counted
 
 if TYPE_CHECKING:
     from dse.planner.simulation import Reranking
@@ -58,21 +60,23 @@ def simulated_lines(entry: Mapping[str, Any]) -> list[str]:
         effects = sorted(told, key=lambda item: -abs(item[1]))[:_MOST_EFFECTS]
         rows.append(
             (
-                f"{one['step_ms']:.6g}",
-                "-" if price_ms is None else f"{price_ms:.6g}",
+                duration(one["step_ms"]),
+                "-" if price_ms is None else duration(price_ms),
                 "-" if price_ms is None else f"{100 * (one['step_ms'] / price_ms - 1):.2f}",
                 str(one["by_price"]),
                 _short(groups_text(one["plan"])),
-                one["short_of_memory"] or ", ".join(f"{name} {ms:+.3g}" for name, ms in effects),
+                one["short_of_memory"] or ", ".join(f"{name} {difference(ms)}" for name, ms in effects),
             )
         )
     lines = ["simulated, the shortest step first:"]
-    lines += aligned(("step ms", "price ms", "% longer", "by price", "stages", "largest effects, ms"), rows)
+    lines += aligned(("step", "price", "% longer", "by price", "stages", "largest effects"), rows)
     if entry["because"]:
         effects = list(entry["because"].items())[:_MOST_EFFECTS]
-        why = ", ".join(f"{name} {ms:+.3g}" for name, ms in effects)
-        lines.append(f"it overtakes the cheapest by {entry['gained_ms']:.4g} ms: {why}")
-    lines += [f"left out {count} times: {reason}" for reason, count in entry["left_out"].items()]
+        why = ", ".join(f"{name} {difference(ms)}" for name, ms in effects)
+        lines.append(f"it overtakes the cheapest by {duration(entry['gained_ms'])}: {why}")
+    lines += [
+        f"not simulated: {reason} ({counted(count, 'plan')})" for reason, count in entry["left_out"].items()
+    ]
     return lines
 
 

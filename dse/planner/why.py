@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dse.planner.durations import duration
 from dse.texts import counted
 
 _ONE_OF_A_KIND = ("exact", "anytime")
@@ -55,8 +56,8 @@ def reasons(data: Mapping[str, Any]) -> list[str]:
         most, mean = max(periods), sum(periods) / len(stages)
         slowest = stages[periods.index(most)]
         found.append(
-            f"stage {slowest['stage']} sets the pace with {most:.4g} ms per micro-batch; the mean of the "
-            f"stages is {mean:.4g} ms, {100 * mean / most:.0f} % of it"
+            f"stage {slowest['stage']} sets the pace with {duration(most)} per micro-batch; the mean of the "
+            f"stages is {duration(mean)}, {100 * mean / most:.0f} % of it"
         )
     fullest = _fullest(stages)
     if fullest is not None:

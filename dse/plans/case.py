@@ -22,10 +22,17 @@ class Case:
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that the plan depends on; not of names and prices."""
+        """A hash of all that the plan depends on; not of names, prices and what throughput is counted by."""
         asked = self.asked
         problem = problem_to_dict(asked.problem)
         del problem["cluster"]["price_per_hour"], problem["profiles"]["source"]
+        del (
+            problem["cluster"]["peak_tflops"],
+            problem["profiles"]["leaves_out"],
+            problem["flops_per_sequence"],
+        )
+        if asked.problem.shard_optimizer:
+            problem["shard_optimizer"] = "updates too"  # not only states, as in rows of older releases
         inputs = {
             "version": VERSION,
             "problem": problem,

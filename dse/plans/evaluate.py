@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from dse.errors import InputError
-from dse.planner.choice import planner_for
+from dse.planner.choice import solve
 from dse.planner.plan import PlanResult
 from dse.planner.questions.subsets import Subset
 from dse.planner.reasons import UNPROVEN
@@ -16,7 +16,7 @@ from dse.plans.record import FAILED, NOTHING_FITS, OK, PlanRow
 
 _FIGURES = (
     *("planner", "cost_ms", "bound_ms", "gap_pct", "optimal", "count", "plans", "stages", "batches", "plan"),
-    *("price_per_hour", "price_per_step", "memory_share_pct", "search_s"),
+    *("price_per_hour", "price_per_step", "memory_share_pct", "search_s", "tokens_per_s", "mfu_pct"),
 )
 
 
@@ -24,8 +24,7 @@ def evaluate(case: Case) -> PlanRow:
     """Plan a case; a problem that a planner refuses gives a row of status `failed`."""
     asked = case.asked
     try:
-        planner = planner_for(asked.planner, asked.problem, asked.cost_model)
-        result = planner.plan(asked.problem, asked.cost_model, asked.limits)
+        result = solve(asked.planner, asked.problem, asked.cost_model, asked.limits)
     except InputError as error:
         return _row(case, FAILED, str(error), {})
     if result.best is None:
@@ -51,6 +50,8 @@ def _found(case: Case, result: PlanResult) -> dict[str, Any]:
         "stages": len(result.best.groups),
         "batches": result.best.batches,
         "plan": json.dumps(plain["best"]),
+        "tokens_per_s": plain["best"]["tokens_per_s"],
+        "mfu_pct": plain["best"]["mfu_pct"],
         "price_per_hour": subset.price_per_hour,
         "price_per_step": subset.price_per_step,
         "memory_share_pct": None if share is None else 100 * share,

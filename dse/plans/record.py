@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import Annotated
 
-from dse.studies.records import Column, RecordType, count, flag, percent, repeated_text, seconds, text
+from dse.studies.records import Column, RecordType, count, flag, percent, rate, repeated_text, seconds, text
 
 OK, NOTHING_FITS, FAILED = "ok", "nothing_fits", "failed"
 
@@ -39,7 +39,9 @@ class PlanRow:
     gap_pct: Annotated[float | None, percent("by how much the plan is above the bound")]
     optimal: Annotated[bool | None, flag("whether the plan is proven to be best")]
     count: Annotated[int | None, count("what the walk of Metis counts; null: not a walk")]
-    plans: Annotated[int | None, count("plans that were priced")]
+    plans: Annotated[
+        int | None, count("plans priced (walks, enumerate), labels (exact), beams and boxes (anytime)")
+    ]
     stages: Annotated[int | None, count("stages of the plan", least=1)]
     batches: Annotated[int | None, count("micro-batches of a step", least=1)]
     plan: Annotated[str | None, text("the plan with the terms of every stage, as JSON")]
@@ -48,6 +50,10 @@ class PlanRow:
     memory_share_pct: Annotated[float | None, percent("of its memory that the fullest GPU needs")]
     search_s: Annotated[float | None, seconds("time of the search")]
     key: Annotated[str, text("a hash of all that the plan depends on")]
+    tokens_per_s: Annotated[float | None, rate("of the plan; null: profiles without a model", since=2)] = None
+    mfu_pct: Annotated[
+        float | None, percent("model FLOPs by the peak of all GPUs; null: unknown", since=2)
+    ] = None
 
 
 PLANS = RecordType(

@@ -5,12 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from dse.planner.durations import duration
 from dse.planner.output import aligned
 from dse.planner.why import groups_text
 from dse.plans.record import PlanRow
 from dse.texts import printable
+from dse.units import format_count
 
-_HEADER = ("cluster", "model", "batch", "planner", "cost", "step ms", "gap %", "price/1000 steps", "plan")
+_HEADER = (
+    "cluster",
+    "model",
+    "batch",
+    "planner",
+    "cost",
+    "step",
+    "tokens/s",
+    "MFU %",
+    "% above bound",
+    "price/1000 steps",
+    "plan",
+)
 
 
 def table_text(rows: Sequence[PlanRow]) -> str:
@@ -27,11 +41,13 @@ def _cells(row: PlanRow) -> tuple[str, ...]:
         row.cost_model,
     )
     if row.cost_ms is None or row.plan is None:
-        return (*asked, row.status, "", "", _shortened(printable(row.reason)))
+        return (*asked, row.status, "", "", "", "", _shortened(printable(row.reason)))
     gap = "0" if row.optimal else "-" if row.gap_pct is None else f"{row.gap_pct:.2f}"
     price = "-" if row.price_per_step is None else f"{1000 * row.price_per_step:.3f}"
     plan = groups_text(json.loads(row.plan))
-    return (*asked, f"{row.cost_ms:.6g}", gap, price, _shortened(plan))
+    tokens = "-" if row.tokens_per_s is None else format_count(row.tokens_per_s)
+    mfu = "-" if row.mfu_pct is None else f"{row.mfu_pct:.1f}"
+    return (*asked, duration(row.cost_ms), tokens, mfu, gap, price, _shortened(plan))
 
 
 def _shortened(text: str, most: int = 60) -> str:

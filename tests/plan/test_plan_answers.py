@@ -17,6 +17,7 @@ from commands import ClosedOutput
 from plan_command import FIRST, Run, keys, refused
 
 from dse.plan.__main__ import main
+from dse.units import format_duration_ns
 
 
 @pytest.mark.parametrize(("planner", "count", "plans"), [("metis", 612, 206), ("metis-strat", 562, 183)])
@@ -190,7 +191,7 @@ def test_all_forms_say_the_same(run: Run, inputs: Path) -> None:
     assert again["best"] == found["best"]
     table = run(*asked)
     assert "proven optimal" in table
-    assert f"{found['best']['cost_ms']:.7g} ms per step" in table
+    assert f"{format_duration_ns(1e6 * found['best']['cost_ms'])} per step" in table
     rows = run(*asked, "format=csv").splitlines()
     assert len(rows) == 1 + len(found["best"]["groups"])
 

@@ -242,6 +242,7 @@ def test_search_enumeration_and_checker_agree_on_sharded_updates(seed: int) -> N
 @given(SEEDS, st.sampled_from([ExactPlanner, AnytimePlanner]))
 @example(12, AnytimePlanner)  # a bound of 0 is none where costs can be below
 @example(20, ExactPlanner)
+@example(166, AnytimePlanner)  # boxes halved until some have no width
 def test_certificates_are_accepted_whatever_the_links_and_gaps(seed: int, planner: type[Planner]) -> None:
     problem = strained(seed)
     result = planner().plan(problem, "strict", Limits(keep=1, time_limit_s=5))

@@ -50,10 +50,10 @@ DATA = {"cost_model": "strict", "optimal": False, "gap": 0.0123, "bound_ms": 98.
 def test_a_proof_is_said_as_a_proof() -> None:
     found = explanation([stage(0, [0, 4], True)])
     first, *_ = explained_text(DATA, found).splitlines()
-    gap = "no plan is below 98.7 ms, at most 1.23 % above the optimum"
+    gap = "no plan of this space is below 98.7 ms, so it is at most 1.23 % above the optimum"
     assert first == f"4 as 4x1: 100 ms per step under strict; {gap}"
     first, *_ = explained_text({**DATA, "optimal": True, "gap": 0.0}, found).splitlines()
-    assert first == "4 as 4x1: 100 ms per step under strict; proven optimal"
+    assert first == "4 as 4x1: 100 ms per step under strict; proven optimal within this space"
 
 
 def test_layers_of_stages_are_in_short() -> None:

@@ -103,7 +103,10 @@ def test_the_text_has_bound_gap_stages_and_reasons() -> None:
     text = result_text(DATA, "three hosts", "six layers")
     assert "six layers: 6 layers, 8 sequences per step, on three hosts: 2 V100 + 4 A100" in text
     assert "at most 25.00 % above the optimum" in text
-    assert "left out 4 times: memory of V100\nleft out 1 times: no profile of V100 tp 2 batch 16" in text
+    assert (
+        "cannot be: memory of V100 (4 kinds of stage)\ncannot be: no profile of V100 tp 2 batch 16 (1 kind"
+        in text
+    )
     assert "    0  4 A100      2    2 x 2     0-4" in text
     assert "stage 0 sets the pace" in text or "stage 1 sets the pace" in text
 
@@ -111,13 +114,13 @@ def test_the_text_has_bound_gap_stages_and_reasons() -> None:
 def test_batches_of_missing_profiles_are_told_together() -> None:
     missing = {f"no profile of V100 tp 2 batch {batch}": 3 for batch in (16, 2, 8)}
     text = result_text(document(PROBLEM, replace(RESULT, infeasible=missing), {}), "c", "m")
-    assert "left out 9 times: no profile of V100 tp 2 batch 2, 8, 16" in text
+    assert "cannot be: no profile of V100 tp 2 batch 2, 8, 16 (9 kinds of stage)" in text
 
 
 def test_a_document_without_a_plan_says_so(tmp_path: Path) -> None:
     nothing = replace(RESULT, best=None, cost=None, bound_ms=None, ranking=())
     data = document(PROBLEM, nothing, DATA["provenance"])
-    assert "no plan fits\nleft out 4 times: memory of V100" in result_text(data, "c", "m")
+    assert "no plan fits\ncannot be: memory of V100" in result_text(data, "c", "m")
     written = write_document(tmp_path / "plan", data)
     assert "No plan fits" in written[-1].read_text(encoding="utf-8")
 
@@ -193,9 +196,13 @@ def test_targets_that_cannot_be_written_are_refused(name: str, message: str, tmp
 
 def test_a_page_and_a_table_say_the_proof_in_the_same_words() -> None:
     open_ = {**DATA, "optimal": False, "bound_ms": 80.0, "gap": 0.25}
-    assert proof_text(open_) == "no plan is below 80 ms, at most 25.00 % above the optimum"
-    assert proof_text({**open_, "bound_ms": -8.0, "gap": None}) == "no plan is below -8 ms"
-    for bound_ms in (None, 0.0):
+    assert (
+        proof_text(open_)
+        == "no plan of this space is below 80 ms, so it is at most 25.00 % above the optimum"
+    )
+    for bound_ms in (None, 0.0, -8.0):
         assert proof_text({**open_, "bound_ms": bound_ms, "gap": None}) == "no bound is known"
-    assert proof_text({**open_, "optimal": True}) == "proven optimal"
-    assert "no plan is below 80 ms, at most 25.00 % above the optimum" in render_page(open_)
+    assert proof_text({**open_, "optimal": True}) == "proven optimal within this space"
+    assert "no plan of this space is below 80 ms, so it is at most 25.00 % above the optimum" in render_page(
+        open_
+    )

@@ -34,6 +34,7 @@ from dse.planner.costs.shares import shares, slices
 from dse.planner.plan import ClusterPlan, PlanCost, StageCost
 from dse.planner.problem import PlanProblem
 from dse.planner.profiles import ProfileKey
+from dse.texts import counted
 
 GIB = 2.0**30
 BYTES_PER_MS = 1e6  # of 1 GB/s
@@ -77,10 +78,12 @@ class StrictRule(PricingRule):
         for type_, parts in dict.fromkeys(self.replicas(at)):
             need, capacity = self.replica_bytes(type_, parts, at), self.capacity_bytes(type_)
             if need > capacity:
+                first, last = at.layers[0], at.layers[1] - 1
+                layers = f"layer {first}" if first == last else f"layers {first} to {last}"
+                batches = counted(in_flight, "micro-batch", "micro-batches")
                 raise Infeasible(
-                    f"{type_} tp {at.tp} batch {sum(parts)}: layers {at.layers[0]} to {at.layers[1] - 1} "
-                    f"with {in_flight} micro-batches in flight need {need / GIB:.1f} GiB a GPU, "
-                    f"{capacity / GIB:.1f} GiB may be used",
+                    f"{type_} tp {at.tp} batch {sum(parts)}: {layers} with {batches} in flight: "
+                    f"{need / GIB:.1f} GiB a GPU are needed, {capacity / GIB:.1f} GiB may be used",
                     f"memory of {type_}",
                 )
 

@@ -11,6 +11,7 @@ from typing import Any
 from dse.errors import InputError
 from dse.plain_data import load_json_object
 from dse.planner.arithmetic import plain_sum
+from dse.planner.inputs.gaps import check_gap
 from dse.planner.inputs.numbers import LEAST_POSITIVE, number_in, numbers_in
 from dse.planner.profiles import Profile, ProfileKey, ProfileSet
 from dse.suggestions import did_you_mean
@@ -38,7 +39,8 @@ def read_profiles(folders: Sequence[Path], first: str | None, compat: bool = Fal
     them.
 
     Raises:
-        InputError: no profiles, two for one key, a malformed file, numbers of layers that differ.
+        InputError: no profiles, two for one key, a malformed file, numbers of layers that differ, layers
+            that take longer than their pass.
     """
     paths = _paths(folders)
     files = {key: _read(path) for key, path in paths.items()}
@@ -116,6 +118,7 @@ def _read(path: Path) -> _File:
         optimizer_ms=number_in(times, "optimizer_time_ms", str(path)),
         batch_generator_ms=number_in(times, "batch_generator_time_ms", str(path)),
     )
+    check_gap(profile, str(path))
     return _File(path, profile, numbers_in(parameters, "parameters_per_layer_bytes", str(path)))
 
 

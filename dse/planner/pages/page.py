@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 from dse.pages import page_style, template_environment
 from dse.planner.cluster import Host
-from dse.planner.output import layers_text, nothing_text, proof_text
+from dse.planner.durations import duration
+from dse.planner.output import counted_things, excluded_lines, layers_text, nothing_text, proof_text
 from dse.planner.why import batches_text, groups_text, parts_ms, period_ms, reasons
 from dse.texts import counted
+from dse.units import format_count
 
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_ROWS = 200
@@ -47,8 +49,8 @@ class Row(NamedTuple):
 def render_page(data: Mapping[str, Any]) -> str:
     """Return the page of a document; it loads nothing and runs no program."""
     environment = template_environment(TEMPLATES)
-    environment.filters.update(number=lambda x: f"{x:.4g}", exact=lambda x: f"{x:.7g}")
-    environment.filters.update(layers=lambda x: layers_text(x).replace("-", "–"), batches=batches_text)
+    environment.filters.update(time=duration, layers=lambda x: layers_text(x).replace("-", "–"))
+    environment.filters.update(batches=batches_text)
     best = data["best"]
     rows = host_rows(data)
     stages = best["stages"] if best else []
@@ -68,6 +70,8 @@ def render_page(data: Mapping[str, Any]) -> str:
         colours=[colour(index) for index in range(len(stages))],
         proof=proof_text(data),
         figures=_figures(best, periods) if best else [],
+        excludes="; ".join(excluded_lines(data)),
+        things=counted_things(data),
         reasons=reasons(data),
         parts=sorted(parts_ms(best, data["cost_model"]).items(), key=lambda part: -part[1]) if best else [],
         ranking=[(plan, groups_text(plan)) for plan in data["ranking"]],
@@ -85,17 +89,30 @@ def colour(index: int) -> Colour:
 
 
 def _figures(best: Mapping[str, Any], periods: Sequence[float]) -> list[tuple[str, str, str]]:
-    """What the cards say beside the step: its shape, its slowest stage and its price."""
+    """What the cards say beside the step: throughput, shape, slowest stage and price."""
     batches = f"{batches_text(best['batches'])} per step"
-    figures = [("shape", counted(len(periods), "stage"), batches)]
+    figures = [*_throughput(best), ("shape", counted(len(periods), "stage"), batches)]
     slowest = best["stages"][periods.index(max(periods))]
     what = f"stage {slowest['stage']}, on {', '.join(slowest['types'])}"
-    figures.append(("slowest stage", f"{max(periods):.4g} ms", f"{what}, per micro-batch"))
+    figures.append(("slowest stage", duration(max(periods)), f"{what}, per micro-batch"))
     if best.get("price_per_step") is not None:
         figures.append(
             ("1,000 steps cost", f"{1000 * best['price_per_step']:.2f}", "by the prices of the GPU types")
         )
     return figures
+
+
+def _throughput(best: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    tokens, mfu = best["tokens_per_s"], best["mfu_pct"]
+    if best["sequences_per_s"] is None:
+        return []
+    if tokens is None:
+        return [("sequences/s", format_count(best["sequences_per_s"]), f"no tokens/s: {best['mfu_note']}")]
+    each = f"{format_count(best['sequences_per_s'])} sequences/s"
+    return [
+        ("tokens/s", format_count(tokens), each),
+        ("MFU", "unknown" if mfu is None else f"{mfu:.1f} %", best["mfu_note"]),
+    ]
 
 
 def host_rows(data: Mapping[str, Any]) -> list[Row]:

@@ -49,13 +49,13 @@ class AnytimePlanner(Planner):
         rule_named(problem, cost_model)
         if cost_model == "compat":
             return replace(ExactPlanner().plan(problem, cost_model, limits, on_progress), planner=self.name)
-        return plan_in_time(self.name, problem, limits, on_progress)
+        return plan_in_time(problem, limits, on_progress)
 
 
 def plan_in_time(
-    name: str, problem: PlanProblem, limits: Limits, on_progress: Callable[[str], None] | None
+    problem: PlanProblem, limits: Limits, on_progress: Callable[[str], None] | None
 ) -> PlanResult:
-    """Search a strict problem in the time that there is."""
+    """Search a strict problem in the time that there is; the answer is that of planner `anytime`."""
     from dse.solvers import search_plans_in_time
 
     started = perf_counter()
@@ -88,7 +88,7 @@ def plan_in_time(
         certificate = dual_certificate(problem, boxes, root_ms, best, cost, bound)
     seconds = perf_counter() - started
     return PlanResult(
-        name,
+        AnytimePlanner.name,
         "strict",
         None,
         beams + len(boxes),

@@ -34,7 +34,8 @@ class ExactPlanner(Planner):
     proven up to rounding, relatively 1e-12. The ranking has one plan per (type sequence, number of stages,
     micro-batches): its best. Proven is that every such plan within 10 % of the optimum is in it, in order, as
     far as `keep` reaches. With a time limit, or after Ctrl-C, the best plan so far and a proven bound are the
-    answer; so they are for strict spaces of more than `MOST_CELLS` cells, which `anytime` searches first.
+    answer; so they are for strict spaces of more than `MOST_CELLS` cells, which `anytime` searches first. An
+    answer that is that of `anytime` says so in `planner`.
     """
 
     name = "exact"
@@ -53,7 +54,7 @@ class ExactPlanner(Planner):
         started = perf_counter()
         keep = max(1, limits.keep)
         if cost_model == "strict" and cells_of(problem) > MOST_CELLS:
-            in_time = plan_in_time(self.name, problem, limits, on_progress)
+            in_time = plan_in_time(problem, limits, on_progress)
             if in_time.best is not None or cells_of(problem) > MOST_CELLS_OF_NOTHING:
                 return in_time
             # Labels may prove that nothing fits: then they are few.
@@ -64,7 +65,7 @@ class ExactPlanner(Planner):
             search = search_labels(problem, cost_model, keep, _share_of_time(cost_model, limits))
             if cost_model == "strict" and not search.complete and not search.interrupted:
                 left = replace(limits, time_limit_s=_time_left(limits, started))
-                return plan_in_time(self.name, problem, left, on_progress)
+                return plan_in_time(problem, left, on_progress)
         if search.interrupted and on_progress is not None:
             on_progress("interrupted: the best plan so far is the answer")
         return self._answer(problem, cost_model, search, started)

@@ -84,6 +84,7 @@ def _halves(regions: list[Region], part: Region) -> list[tuple[list[Region], Reg
         for _, cut in sorted((abs(i - middle), cut) for i, cut in enumerate(cuts)):
             lower = [region for region in regions if getattr(region, high) <= cut]
             upper = [region for region in regions if getattr(region, low) >= cut]
-            if len(lower) + len(upper) == len(regions):
+            # Counting would not do: a region without width at the cut is in both.
+            if not any(getattr(region, low) < cut < getattr(region, high) for region in regions):
                 return [(lower, part._replace(**{high: cut})), (upper, part._replace(**{low: cut}))]
     return None

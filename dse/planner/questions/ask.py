@@ -13,7 +13,7 @@ from dse.planner.cluster import MixedCluster
 from dse.planner.plan import PlanResult
 from dse.planner.questions.failures import replan
 from dse.planner.questions.growth import growth
-from dse.planner.questions.pareto import front
+from dse.planner.questions.pareto import front, kept_for
 from dse.planner.questions.prices import price_ranges
 from dse.planner.questions.subsets import Solve, Subset, kind_of, node_kinds, solve_subsets
 from dse.planner.questions.text import (
@@ -65,8 +65,11 @@ def ask(
             for entry in price_entries(price_ranges(found, type_))
         ]
         return Answer(entries, prices_text(entries))
-    chosen = front(found) if question == "front" else _by_time(found)
-    entries = [subset_entry(subset) for subset in chosen]
+    if question == "front":
+        chosen = front(found)
+        entries = [{**subset_entry(one), "kept_for": kept_for(one, chosen)} for one in chosen]
+    else:
+        entries = [subset_entry(one) for one in _by_time(found)]
     return Answer(entries, subsets_text(entries))
 
 

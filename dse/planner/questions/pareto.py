@@ -29,3 +29,19 @@ def _values(subset: Subset) -> tuple[float, float, float]:
 
 def _is_better(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+
+def kept_for(subset: Subset, on_front: Sequence[Subset]) -> str:
+    """Return why a subset is on a front: what it is the best in, or for which memory it costs more time."""
+    own = _values(subset)
+    all_values = [_values(other) for other in on_front]
+    names = ("least time", "least price per hour", "least memory")
+    known = (True, subset.price_per_hour is not None, subset.memory_share is not None)
+    best = [
+        name
+        for i, (name, is_known) in enumerate(zip(names, known, strict=True))
+        if is_known and own[i] == min(values[i] for values in all_values)
+    ]
+    if any(_is_better(values[:2], own[:2]) for values in all_values):
+        return "less memory only: others are as fast and as cheap"
+    return ", ".join(best) or "no other is as fast for its price"

@@ -12,6 +12,7 @@ from dse.planner.cluster import Host, MixedCluster
 from dse.planner.plan import PlanResult
 from dse.planner.problem import PlanProblem
 from dse.planner.records import price_of_step
+from dse.planner.throughput import Throughput, throughput_of
 
 MOST_SUBSETS = 10_000
 Solve = Callable[[PlanProblem], PlanResult]
@@ -46,6 +47,14 @@ class Subset:
     def step_ms(self) -> float | None:
         """Time of a step."""
         return None if self.result.cost is None else self.result.cost.cost_ms
+
+    @property
+    def throughput(self) -> Throughput | None:
+        """Sequences, tokens and MFU; a plan of Metis's cost model may not run, so nothing is told."""
+        if self.step_ms is None:
+            return None
+        doubt = "" if self.result.cost_model == "strict" else "priced by cost=compat: it may not run"
+        return throughput_of(self.problem, self.step_ms, doubt)
 
     @property
     def price_per_hour(self) -> float | None:

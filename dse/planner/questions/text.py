@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dse.planner.choice import told_bound
 from dse.planner.documents import plan_to_dict
+from dse.planner.durations import duration
 from dse.planner.output import aligned
 from dse.planner.problem import PlanProblem
 from dse.planner.questions.failures import Candidate, Replan
@@ -14,8 +16,9 @@ from dse.planner.questions.growth import Growth
 from dse.planner.questions.prices import PriceRange
 from dse.planner.questions.subsets import Subset
 from dse.planner.records import gap_of
+from dse.planner.throughput import Throughput
 from dse.planner.why import groups_text
-from dse.units import format_bytes
+from dse.units import format_bytes, format_count
 
 
 def subset_entry(subset: Subset) -> dict[str, Any]:
@@ -25,9 +28,10 @@ def subset_entry(subset: Subset) -> dict[str, Any]:
         "nodes": dict(subset.nodes),
         "gpus": subset.gpus,
         "step_ms": subset.step_ms,
-        "bound_ms": subset.result.bound_ms,
+        "bound_ms": told_bound(subset.result.bound_ms),
         "gap": gap_of(subset.result),
         "optimal": subset.result.optimal,
+        **_throughput(subset.throughput),
         "price_per_hour": subset.price_per_hour,
         "price_per_step": subset.price_per_step,
         "memory_share": subset.memory_share,
@@ -35,21 +39,29 @@ def subset_entry(subset: Subset) -> dict[str, Any]:
     }
 
 
+def _throughput(found: Throughput | None) -> dict[str, Any]:
+    return dict.fromkeys(Throughput._fields) if found is None else found._asdict()
+
+
 def subsets_text(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return a line per subset."""
+    """Return a line per subset, and for subsets of a front why each is on it."""
     if not entries:
         return "no subset of the nodes has a plan"
-    header = ("nodes", "step ms", "gap %", "price/hour", "price/1000 steps", "memory %", "plan")
+    on_front = "kept_for" in entries[0]
+    header = ["nodes", "step", "tokens/s", "% above bound", "price/hour", "price/1000 steps", "memory %"]
+    header += ["kept for", "plan"] if on_front else ["plan"]
     rows = []
     for entry in entries:
         rows.append(
             (
                 _nodes(entry["nodes"]),
-                "none found" if entry["step_ms"] is None else f"{entry['step_ms']:.6g}",
+                "none found" if entry["step_ms"] is None else duration(entry["step_ms"]),
+                "-" if entry["tokens_per_s"] is None else format_count(entry["tokens_per_s"]),
                 _gap(entry),
                 _or_dash(entry["price_per_hour"], 1, 2),
                 _or_dash(entry["price_per_step"], 1000, 3),
                 _or_dash(entry["memory_share"], 100, 0),
+                *([entry["kept_for"]] if on_front else []),
                 "" if entry["plan"] is None else _plan(entry["plan"]),
             )
         )
@@ -73,14 +85,14 @@ def price_entries(ranges: Sequence[PriceRange]) -> list[dict[str, Any]]:
 
 def prices_text(entries: Sequence[Mapping[str, Any]]) -> str:
     """Return a line per range of prices."""
-    header = ("price of", "from", "to", "nodes", "step ms", "price/1000 steps at from", "plan")
+    header = ("price of", "from", "to", "nodes", "step", "price/1000 steps at from", "plan")
     rows = [
         (
             entry["type"],
             f"{entry['from']:.4g}",
             "any" if entry["to"] is None else f"{entry['to']:.4g}",
             _nodes(entry["nodes"]),
-            f"{entry['step_ms']:.6g}",
+            duration(entry["step_ms"]),
             f"{1000 * entry['price_per_step_at_from']:.3f}",
             _plan(entry["plan"]),
         )
@@ -98,6 +110,7 @@ def growth_entries(found: Sequence[Growth]) -> list[dict[str, Any]]:
             "gpus": one.problem.cluster.gpus,
             "step_ms": None if one.result.cost is None else one.result.cost.cost_ms,
             "optimal": one.result.optimal,
+            **_throughput(Subset({}, one.problem, one.result).throughput),
             "gain": one.gain,
             "plan": None if one.result.best is None else plan_to_dict(one.result.best),
         }
@@ -107,7 +120,7 @@ def growth_entries(found: Sequence[Growth]) -> list[dict[str, Any]]:
 
 def growth_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
     """Return a line per number of new nodes, below the time without them."""
-    header = ("new nodes", "step ms", "faster by %", "advice", "plan")
+    header = ("new nodes", "step", "faster by %", "advice", "plan")
     rows = []
     for entry in entries:
         gain = entry["gain"]
@@ -115,13 +128,13 @@ def growth_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
         rows.append(
             (
                 f"{entry['nodes']} {entry['kind']}",
-                "none found" if entry["step_ms"] is None else f"{entry['step_ms']:.6g}",
+                "none found" if entry["step_ms"] is None else duration(entry["step_ms"]),
                 "-" if gain is None else f"{100 * gain:.2f}",
                 advice,
                 "" if entry["plan"] is None else _plan(entry["plan"]),
             )
         )
-    return "\n".join([f"without: {base_ms:.6g} ms per step", *aligned(header, rows)])
+    return "\n".join([f"without: {duration(base_ms)} per step", *aligned(header, rows)])
 
 
 def replan_entry(problem: PlanProblem, found: Replan) -> dict[str, Any]:
@@ -140,7 +153,7 @@ def replan_entry(problem: PlanProblem, found: Replan) -> dict[str, Any]:
 
 def replans_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
     """Return two lines per failure: the fastest plan, and the one that keeps most."""
-    header = ("failed", "plan", "step ms", "slower by %", "moves", "idle nodes", "stages")
+    header = ("failed", "plan", "step", "slower by %", "moves", "idle nodes", "stages")
     rows = []
     for entry in entries:
         for name in ("fastest", "nearest"):
@@ -153,14 +166,14 @@ def replans_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
                 (
                     failed,
                     name,
-                    f"{one['step_ms']:.6g}",
+                    duration(one["step_ms"]),
                     f"{100 * (one['step_ms'] / base_ms - 1):.2f}",
                     format_bytes(one["moved_bytes"]),
                     str(len(one["idle_hosts"])),
                     _plan(one["plan"]),
                 )
             )
-    return "\n".join([f"before: {base_ms:.6g} ms per step", *aligned(header, rows)])
+    return "\n".join([f"before: {duration(base_ms)} per step", *aligned(header, rows)])
 
 
 def _candidate(problem: PlanProblem, found: Replan, one: Candidate | None) -> dict[str, Any] | None:

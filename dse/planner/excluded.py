@@ -1,0 +1,20 @@
+"""What the space of plans leaves out, by name: a plan proven best in it may be slower than one outside."""
+
+from __future__ import annotations
+
+from dse.planner.problem import PlanProblem
+
+_ZERO_1 = "ZeRO-1 (shard_optimizer=true has it)"
+_ALWAYS = ("ZeRO-2 and ZeRO-3 (FSDP)", "interleaved stages")
+_PREDICTED = ("sequence parallelism", "recomputation", "context parallelism")
+"""Of files that name nothing."""
+_MEASURED = ("ways to run a layer other than that of the profiles",)
+
+
+def excluded(problem: PlanProblem, cost_model: str) -> tuple[str, ...]:
+    """Return the names of what no plan of the space does, what is used most first."""
+    profiles = problem.profiles
+    is_predicted = profiles.source in ("model", "calibrated")
+    layers = profiles.leaves_out or (_PREDICTED if is_predicted else _MEASURED)
+    updates = () if problem.shard_optimizer or cost_model == "compat" else (_ZERO_1,)
+    return (*layers, *updates, *_ALWAYS)

@@ -1,0 +1,52 @@
+"""The gap of a profile, what a pass takes beyond its layers: it cannot be far below 0."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dse.errors import InputError
+from dse.planner.arithmetic import plain_sum
+from dse.planner.profiles import Profile, ProfileSet
+
+MOST_OVERLAP = 0.05
+"""Share by which layers timed one by one may take longer than the pass as a whole; more is no noise."""
+
+
+def overlap_of(profile: Profile) -> float:
+    """Return by which share of their sum the layers take longer than the pass; 0 where they do not."""
+    return max(0.0, -profile.gap_ms / plain_sum(profile.layer_ms))
+
+
+def check_gap(profile: Profile, where: str) -> None:
+    """Refuse a profile whose two times contradict each other.
+
+    Raises:
+        InputError: the layers take over `MOST_OVERLAP` longer than the forward and backward pass.
+    """
+    layers_ms = plain_sum(profile.layer_ms)
+    if overlap_of(profile) > MOST_OVERLAP:
+        raise InputError(
+            f"{where}: forward_backward_time_ms is {layers_ms + profile.gap_ms:.6g}, but "
+            f"layer_compute_total_ms add up to {layers_ms:.6g}; a pass takes as long as its layers, give or "
+            f"take {100 * MOST_OVERLAP:g} %: take both from one run, in ms"
+        )
+
+
+def without_overlaps(profiles: ProfileSet) -> tuple[ProfileSet, tuple[str, ...]]:
+    """Return the profiles with gaps of at least 0, and a note if that changed any.
+
+    A gap below 0 would be taken off once a micro-batch, however short the stages are.
+    """
+    found = dict(profiles.profiles)
+    changed = [key for key, profile in found.items() if profile.gap_ms < 0]
+    if not changed:
+        return profiles, ()
+    worst = max(changed, key=lambda key: overlap_of(found[key]))
+    most = 100 * overlap_of(found[worst])
+    for key in changed:
+        found[key] = replace(found[key], gap_ms=0.0)
+    note = (
+        f"{len(changed)} of {len(found)} profiles have layers that take longer than their pass, by up to "
+        f"{most:.2g} % ({worst}): their gap counts as 0"
+    )
+    return replace(profiles, profiles=found), (note,)

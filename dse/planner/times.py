@@ -1,0 +1,113 @@
+"""Where the times of layers are from: measured, predicted of a model, or predicted and scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dse.errors import InputError
+from dse.planner.cluster import MixedCluster
+from dse.planner.keys import COSTS
+from dse.planner.profiles import ProfileSet
+from dse.planner.values import flag, listed
+from dse.settings import check_choice
+
+if TYPE_CHECKING:
+    from dse.models import ModelSpec
+
+Notes = tuple[str, ...]
+
+
+def times_of(
+    values: Mapping[str, str],
+    model: ModelSpec | None,
+    cluster: MixedCluster,
+    accelerators: Mapping[str, str],
+    order: tuple[str, ...],
+    max_tp: int,
+    max_batch: int,
+    cost_model: str,
+) -> tuple[ProfileSet, Notes]:
+    """Return the profiles that keys ask for, and what people should know of them.
+
+    Raises:
+        InputError: a wrong key or file, one without effect, or too few.
+    """
+    costs = _costs(values, model, cost_model)
+    measured, notes = _measured(values, cost_model) if "profiles" in values else (None, ())
+    if costs == "profiles":
+        assert measured is not None  # as `_costs` saw to
+        return measured, notes
+    from dse.planner.costs_from_model import calibrated_profiles, model_profiles
+
+    assert model is not None
+    modelled = model_profiles(
+        model,
+        cluster,
+        accelerators,
+        max_tp=max_tp,
+        max_batch=max_batch,
+        type_order=order,
+        sequence_parallel=flag(values, "sequence_parallel", False),
+    )
+    if model.experts is not None:
+        notes = (
+            *notes,
+            f"{model.name}: experts are not spread over GPUs (no expert parallelism): every tensor group "
+            f"holds all {model.experts.count} of a layer",
+        )
+    if measured is None:
+        return modelled, notes
+    scaled, fits = calibrated_profiles(modelled, measured)
+    fitted = [
+        f"{fit.type}: predicted layers x {fit.layers:.3g}, embedding x {fit.embedding:.3g}, head x "
+        f"{fit.head:.3g}, from {fit.keys} profiles, of which one is {100 * (fit.worst - 1):.0f} % off"
+        for fit in fits
+    ]
+    return scaled, (*notes, *fitted, *_predicted_alone(order, {fit.type for fit in fits}))
+
+
+def _costs(values: Mapping[str, str], model: ModelSpec | None, cost_model: str) -> str:
+    """The key `costs`, or what follows from what is given."""
+    has = {"model": model is not None, "profiles": "profiles" in values}
+    if not any(has.values()):
+        raise InputError("times are missing; write model=NAME (predicted), profiles=DIR (measured), or both")
+    default = "calibrated" if all(has.values()) else "model" if has["model"] else "profiles"
+    costs = values.get("costs", default)
+    check_choice("costs", costs, COSTS)
+    needed = {"profiles": ("profiles",), "model": ("model",), "calibrated": ("model", "profiles")}[costs]
+    for key in needed:
+        if not has[key]:
+            raise InputError(f"{key} is missing; costs={costs} needs it: write {key}=…")
+    if costs == "model" and "profiles" in values:
+        raise InputError("profiles has no effect with costs=model; write costs=calibrated, or leave it out")
+    if costs != "profiles" and "first_profile" in values:
+        raise InputError(f"first_profile has no effect with costs={costs}; leave it out")
+    if costs == "profiles" and "sequence_parallel" in values:
+        raise InputError(
+            "sequence_parallel has no effect with costs=profiles, whose layers are as they were measured; "
+            "leave it out, or write costs=calibrated"
+        )
+    if costs == "model" and cost_model == "compat":
+        raise InputError(
+            "cost is compat, which takes the gap of predicted profiles, 0, for an error as Metis does; write "
+            "cost=strict, or profiles=DIR"
+        )
+    return costs
+
+
+def _measured(values: Mapping[str, str], cost_model: str) -> tuple[ProfileSet, Notes]:
+    """The profiles in files; gaps below 0, which Metis takes as they are, count as 0 under strict."""
+    from dse.planner.inputs import read_profiles
+    from dse.planner.inputs.gaps import without_overlaps
+
+    folders = [Path(name).expanduser() for name in listed("profiles", values["profiles"])]
+    found = read_profiles(folders, values.get("first_profile"), compat=cost_model == "compat")
+    return (found, ()) if cost_model == "compat" else without_overlaps(found)
+
+
+def _predicted_alone(order: Sequence[str], measured: set[str]) -> list[str]:
+    return [
+        f"{type_}: no profiles; its times are predicted alone" for type_ in order if type_ not in measured
+    ]
