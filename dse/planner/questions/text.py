@@ -48,15 +48,16 @@ def subsets_text(entries: Sequence[Mapping[str, Any]]) -> str:
     if not entries:
         return "no subset of the nodes has a plan"
     on_front = "kept_for" in entries[0]
-    header = ["nodes", "step", "tokens/s", "% above bound", "price/hour", "price/1000 steps", "memory %"]
-    header += ["kept for", "plan"] if on_front else ["plan"]
+    has_tokens = any(entry["tokens_per_s"] is not None for entry in entries)
+    header = ["nodes", "step", *["tokens/s"] * has_tokens, "% above bound", "price/hour", "price/1000 steps"]
+    header += ["memory %", *["kept for"] * on_front, "plan"]
     rows = []
     for entry in entries:
         rows.append(
             (
                 _nodes(entry["nodes"]),
                 "none found" if entry["step_ms"] is None else duration(entry["step_ms"]),
-                "-" if entry["tokens_per_s"] is None else format_count(entry["tokens_per_s"]),
+                *[_tokens(entry)] * has_tokens,
                 _gap(entry),
                 _or_dash(entry["price_per_hour"], 1, 2),
                 _or_dash(entry["price_per_step"], 1000, 3),
@@ -196,6 +197,10 @@ def _nodes(nodes: Mapping[str, int]) -> str:
 def _plan(plan: Mapping[str, Any]) -> str:
     text = f"{','.join(plan['types'])}: {groups_text(plan)}, {plan['batches']} batches"
     return text if len(text) <= 70 else f"{text[:69]}…"
+
+
+def _tokens(entry: Mapping[str, Any]) -> str:
+    return "-" if entry["tokens_per_s"] is None else format_count(entry["tokens_per_s"])
 
 
 def _gap(entry: Mapping[str, Any]) -> str:
