@@ -115,9 +115,10 @@ def _columns(text: str) -> list[str]:
 def _rows(paths: Sequence[Path], accelerators: Sequence[str]) -> list[MeasuredRow]:
     """The rows of tables, or those that dse brings; some with an accelerator of the user's."""
     from dse.measurements.published import published_rows
-    from dse.measurements.rows import read_tables
+    from dse.measurements.rows import read_tables, unread_notes
 
     rows = read_tables(paths) if paths else published_rows()
+    print_notes(unread_notes(paths))
     for name in accelerators:
         from dse.measurements.subjects import Subject
 

@@ -97,7 +97,7 @@ def _one(paths: Sequence[Path], keys: dict[str, str], output: Path | None) -> li
         raise InputError(f"accelerator=… is missing: {KEYS['accelerator']}")
     from dse.files import check_output
     from dse.measurements.constants import CONSTANTS
-    from dse.measurements.rows import read_tables
+    from dse.measurements.rows import read_tables, unread_notes
     from dse.measurements.subjects import Subject, calibrate_one, shipped_path
 
     framework = keys.get("framework", "")
@@ -108,6 +108,7 @@ def _one(paths: Sequence[Path], keys: dict[str, str], output: Path | None) -> li
     subject = Subject.named(keys["accelerator"])
     names = [name.strip() for name in keys["constants"].split(",")] if "constants" in keys else CONSTANTS
     found, reasons = calibrate_one(subject, read_tables(paths), names, framework)
+    print_notes(unread_notes(paths))
     print_notes(f"{row} cannot be expressed: {reason}" for row, reason in reasons.items())
     if output is not None:
         for each in found:

@@ -95,7 +95,7 @@ def test_several_tables_are_one(folder: Path) -> None:
         ),
         (("runs.csv", "--by", "gpus,modl"), "--by 'modl' is no column; allowed are id, layers"),
         (("runs.csv", "--page", "nowhere/page.html"), "cannot write nowhere/page.html: the folder nowhere"),
-        (("runs.csv", "--accelerator", "b20"), "accelerator is 'b20'; allowed are a100_40, a100_80"),
+        (("runs.csv", "--accelerator", "b20"), "accelerator is 'b20'; did you mean 'b200'? Allowed are"),
         (("runs.csv", "--accelerator", "b200"), "no row is of accelerator=b200; their gpu is A100-80GB-SXM"),
     ],
 )
@@ -106,7 +106,6 @@ def test_wrong_input_is_one_line(folder: Path, arguments: tuple[str, ...], messa
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("iter_s", "", "changed-iter_s.csv, line 2, column iter_s: is empty; id, layers,"),
         ("layers", "many", "changed-layers.csv, line 2, column layers: 'many' is not allowed"),
     ],
 )
@@ -114,7 +113,31 @@ def test_a_wrong_cell_is_one_line(folder: Path, column: str, value: str, message
     assert message in error_of("accuracy", with_cell(folder, column, value), cwd=folder)
 
 
-def test_an_unknown_column_is_one_line(folder: Path) -> None:
-    (folder / "extra.csv").write_text("\n".join([f"{LINES[0]},colour", f"{ROWS[0]},red"]) + "\n")
+def test_a_misspelt_column_is_one_line(folder: Path) -> None:
+    (folder / "extra.csv").write_text("\n".join([f"{LINES[0]},recompte", f"{ROWS[0]},full"]) + "\n")
     message = error_of("accuracy", "extra.csv", cwd=folder)
-    assert message.startswith("extra.csv, line 1: unknown column 'colour'; known are id, layers,")
+    assert message.startswith("extra.csv, line 1: unknown column 'recompte'; did you mean 'recompute'? Known")
+
+
+def test_a_column_that_no_figure_depends_on_is_a_note(folder: Path) -> None:
+    (folder / "more.csv").write_text("\n".join([f"{LINES[0]},colour", f"{ROWS[0]},red"]) + "\n")
+    done = run_ok("accuracy", "more.csv", cwd=folder)
+    assert done.err == "note: more.csv: no figure depends on the columns colour\n"
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("layers", "", "layers: empty; "),
+        ("iter_s", "", "iter_s: empty; "),
+        ("schedule", "v-half", "schedule is 'v-half', which no plan runs"),
+    ],
+)
+def test_a_row_that_no_plan_describes_has_a_reason_and_does_not_end_the_run(
+    folder: Path, column: str, value: str, reason: str
+) -> None:
+    path = with_cell(folder, column, value, row=2)
+    rows = json.loads(run_ok("accuracy", path, "--json", cwd=folder).out)["rows"]
+    assert rows[2]["reason"].startswith(reason)
+    assert (rows[2]["predicted_s"], rows[2]["error_pct"]) == (None, None)
+    assert [row["reason"] for row in (*rows[:2], *rows[3:])] == [""] * (len(ROWS) - 1)

@@ -72,7 +72,10 @@ def test_a_framework_is_fitted_too_and_both_files_written(folder: Path) -> None:
         ),
         (("runs.csv",), "accelerator=… is missing: a type of conf/accelerator, or a YAML file"),
         (("accelerator=h100_sxm",), "no table of runs is given, such as runs.csv; --all fits to those"),
-        (("runs.csv", "accelerator=h1000"), "accelerator is 'h1000'; allowed are a100_40, a100_80"),
+        (
+            ("runs.csv", "accelerator=h1000"),
+            "accelerator is 'h1000'; did you mean 'h100'? Allowed are a100_40, a100_80",
+        ),
         (("runs.csv", "accelerator=my.yaml"), "accelerator is 'my.yaml'; there is no such file"),
         (("runs.csv", "accelerator=a100_80"), "no row is of accelerator=a100_80; their gpu is H100-80GB-SXM"),
         (("runs.csv", "accelarator=h100_sxm"), "unknown key accelarator; allowed are accelerator, framework"),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from dse.accelerators import Accelerator, Cluster
-from dse.errors import InputError
 from dse.measurements.hardware import cluster_of
-from dse.measurements.rows import MeasuredRow
+from dse.measurements.row_models import model_of
+from dse.measurements.row_schedules import Inexpressible, schedule_of
+from dse.measurements.rows import MeasuredRow, unmodelled
 from dse.measurements.software import framework_of, overlaps_tp
-from dse.models import LatentAttention, MixtureOfExperts, ModelSpec
+from dse.models import ModelSpec
 from dse.strategies import InfeasibleStrategy
 from dse.texts import excerpt
 from dse.training.plan import Plan
@@ -17,10 +19,6 @@ from dse.training.predict import predict
 
 MEMORY_SHARE = 0.94
 """Share of an NPU's memory that a run can use before its allocator fails."""
-
-
-class Inexpressible(InputError):  # noqa: N818 (a status of rows, not only an error)
-    """A row that no plan of ours describes; says why."""
 
 
 @dataclass(frozen=True)
@@ -40,84 +38,19 @@ def case_of(row: MeasuredRow) -> Case:
         Inexpressible: a degree is unknown, or no plan runs so.
         InputError: the accelerator is unknown.
     """
+    if row.missing:
+        what = f"{', '.join(row.missing)}: empty"
+        raise Inexpressible(f"{what}; a row is compared with a prediction only if it says them")
+    if row.task not in ("", "pretrain"):
+        raise Inexpressible(f"task is '{excerpt(row.task)}'; predictions are of pretraining")
     assumed: list[str] = []
     plan = _plan(row, assumed)
     cluster = cluster_of(row, assumed)
     plan = replace(plan, precision=_precision(row, cluster.accelerator, assumed))
-    model = _model(row, plan, assumed)
+    model = model_of(row, plan, assumed)
     case = _choices(Case(model, plan, cluster, ()), row, assumed)
+    assumed += [f"{name} {excerpt(value)} is not modelled" for name, value in unmodelled(row).items()]
     return replace(case, assumed=tuple(assumed))
-
-
-def _model(row: MeasuredRow, plan: Plan, assumed: list[str]) -> ModelSpec:
-    gated = bool(row.gated)
-    vocab = row.vocab
-    if vocab is None:
-        vocab = 51200
-        assumed.append("vocab 51200")
-    d_ff = row.ffn or 4 * row.hidden
-    if not row.ffn:
-        assumed.append(f"a feed-forward width of {d_ff}, 4 x hidden")
-    has_dropout = not gated and plan.framework != "llm-foundry"
-    like = ("" if gated else "not ") + "gated" + ("" if row.gated is not None else " (unknown)")
-    assumed.append(
-        f"{'untied' if gated else 'tied'} embeddings, {'no ' if gated else ''}biases and "
-        f"{'' if has_dropout else 'no '}dropout, as the feed-forward block is {like}"
-    )
-    try:
-        return ModelSpec(
-            name=row.model or row.id,
-            input_dim=vocab,
-            output_dim=vocab,
-            d_model=row.hidden,
-            d_ff=d_ff,
-            num_heads=row.heads,
-            seq_len=row.seq,
-            batch_size=_batch(row, plan, assumed),
-            num_layers=row.layers,
-            num_kv_heads=None if row.mla else row.kv_heads,
-            gated_mlp=gated,
-            fidelity="realistic",
-            experts=_experts(row, assumed),
-            latent_attention=_latent(row, assumed),
-            tied_embeddings=not gated,  # as GPT-2 and its descendants
-            biases=not gated,
-            dropout=has_dropout,
-        )
-    except InputError as error:
-        raise Inexpressible(f"no such model: {error}") from None
-
-
-def _batch(row: MeasuredRow, plan: Plan, assumed: list[str]) -> int:
-    if row.mbs and row.microbatches and row.gbs != row.mbs * row.microbatches * plan.dp:
-        batch = row.mbs * row.microbatches * plan.dp
-        assumed.append(f"batch {batch} (gbs is {row.gbs}, but mbs x microbatches x dp is {batch})")
-        return batch
-    return row.gbs
-
-
-def _experts(row: MeasuredRow, assumed: list[str]) -> MixtureOfExperts | None:
-    if not row.experts:
-        return None
-    if row.topk is None:
-        raise Inexpressible("topk is empty, but the row has experts")
-    shared = dense = 0
-    if row.mla:  # DeepSeek-V2 has 2 shared experts and 1 dense layer, DeepSeek-V3 1 and 3
-        shared, dense = (1, 3) if row.experts >= 256 else (2, 1)
-        dense = min(dense, max(1, row.layers // 4))
-        assumed.append(f"{shared} shared experts and {dense} dense layers first, as in DeepSeek")
-    if not row.moe_ffn:
-        assumed.append("experts as wide as the feed-forward block")
-    return MixtureOfExperts(
-        row.experts, row.topk, row.moe_ffn or row.ffn or 4 * row.hidden, shared, dense_layers=dense
-    )
-
-
-def _latent(row: MeasuredRow, assumed: list[str]) -> LatentAttention | None:
-    if not row.mla:
-        return None
-    assumed.append("ranks and widths of latent attention as in DeepSeek-V2")
-    return LatentAttention(key_value_rank=512, query_rank=1536, nope_dim=128, rope_dim=64, value_dim=128)
 
 
 def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
@@ -129,10 +62,7 @@ def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
         raise Inexpressible(f"tp x cp x dp x pp is {tp * cp * dp * pp}, but the row has {row.gpus} GPUs")
     framework, overlap_dp = framework_of(row)
     assumed.append(f"framework {framework}")
-    chunks = row.vp or 1
-    schedule = (
-        "interleaved" if chunks > 1 and pp > 1 else "gpipe" if "gpipe" in row.schedule.lower() else "1f1b"
-    )
+    schedule, chunks = schedule_of(row, assumed)
     sequence_parallel = tp > 1 and bool(row.sp)
     if tp > 1 and row.sp is None:
         sequence_parallel = framework == "megatron-core" and row.seq // cp % tp == 0
@@ -144,14 +74,26 @@ def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
         dp=dp, tp=tp, pp=pp, cp=cp, ep=row.ep or 1,
         micro_batch=row.mbs or 1,
         schedule=schedule,
-        chunks=chunks if schedule == "interleaved" else 1,
+        chunks=chunks,
+        expert_tp=row.expert_tp if row.experts else None,
+        offload=_offload(row),
         zero=zero,
         sequence_parallel=sequence_parallel,
         attention="unfused" if row.attention.startswith("unfused") else "flash",
-        overlap_tp=overlaps_tp(row) and tp > 1,
+        overlap_tp=(overlaps_tp(row) if row.tp_comm_overlap is None else row.tp_comm_overlap) and tp > 1,
         overlap_dp=overlap_dp or zero == 3,  # which gathers ahead whatever a framework reduces early
         framework=framework,
     )  # fmt: skip
+
+
+def _offload(row: MeasuredRow) -> str:
+    kind = row.offload.lower() or "none"
+    if kind not in ("none", "optimizer", "activations"):
+        raise Inexpressible(
+            f"offload is '{excerpt(row.offload)}', which is not modelled; known are none, optimizer and "
+            "activations (those of all layers)"
+        )
+    return kind
 
 
 def _precision(row: MeasuredRow, accelerator: Accelerator, assumed: list[str]) -> str:
@@ -180,7 +122,7 @@ def _choices(case: Case, row: MeasuredRow, assumed: list[str]) -> Case:
             plan = replace(plan, recompute="full", recompute_layers=max(1, row.layers // plan.pp // 2))
             assumed.append("half of the layers recomputed")
         elif kind in ("none", "selective", "full"):
-            plan = replace(plan, recompute=kind)
+            plan = replace(plan, recompute=_recomputed(row, kind, assumed))
         else:
             raise Inexpressible(f"recompute is {row.recompute!r}; known are none, selective, full")
     if not words:
@@ -192,6 +134,16 @@ def _choices(case: Case, row: MeasuredRow, assumed: list[str]) -> Case:
     if row.mbs:
         return replace(case, plan=plan)
     return replace(case, plan=_fastest_that_fits(case, plan, _sizes(case, row), assumed))
+
+
+def _recomputed(row: MeasuredRow, kind: str, assumed: list[str]) -> str:
+    """What is computed again, where the row lists modules."""
+    modules = {name for name in re.split(r"[+,; ]+", row.recompute_modules.lower()) if name} - {"none"}
+    if kind != "selective" or not modules:
+        return kind
+    if others := sorted(modules - {"core_attn"}):
+        assumed.append(f"{' and '.join(others)} not computed again: that is not modelled")
+    return "selective" if "core_attn" in modules else "none"
 
 
 def _sizes(case: Case, row: MeasuredRow) -> list[int]:

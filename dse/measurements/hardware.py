@@ -58,7 +58,7 @@ def cluster_of(row: MeasuredRow, assumed: list[str]) -> Cluster:
         Tier(inside.name, in_node, inside.bandwidth_gbps, inside.latency_us, inside.in_switch_efficiency)
     ]
     if row.gpus > in_node:
-        stated = nic_gbps_of(row.hardware, sharing)
+        stated = row.nic_gbit_per_gpu / 8 if row.nic_gbit_per_gpu else nic_gbps_of(row.hardware, sharing)
         if stated is None:
             assumed.append(f"NICs of {between.bandwidth_gbps * 8:g} Gb/s per GPU")
         tiers.append(

@@ -37,7 +37,7 @@ def row_json(one: Compared) -> dict[str, Any]:
         "id": one.row.id,
         "source": one.row.source,
         "predicted_s": float(f"{one.predicted_s:.9g}") if known else None,
-        "measured_s": one.row.iter_s,
+        "measured_s": one.row.iter_s or None,
         "error_pct": round(one.error_pct, _DIGITS) if known else None,
         "reason": one.reason,
         "parts_pct": _rounded(parts_pct(one)),

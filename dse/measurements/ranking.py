@@ -29,6 +29,11 @@ _EQUAL = [
     "topk",
     "moe_ffn",
     "mla",
+    "head_dim",
+    "tied_embeddings",
+    "shared_experts",
+    "first_dense_layers",
+    "mtp_layers",
     "seq",
     "gbs",
 ]
@@ -46,6 +51,9 @@ _STRATEGY = [
     "sp",
     "attention",
     "precision",
+    "expert_tp",
+    "offload",
+    "recompute_modules",
 ]
 
 

@@ -28,7 +28,11 @@ class MeasuredRow:
     `vp` the model chunks of a stage, `sp` Megatron's sequence parallelism, `zero` 0 to 3. `mla` is multi-head
     latent attention; `experts`, `topk` and `moe_ffn` are those of a mixture of experts. `measured_memory_gib`
     is the peak of the fullest NPU in 2^30 bytes. Degrees may be unknown: then the row cannot be expressed.
-    The other `measured_*` columns, and those of provenance, are for the reader and enter no figure.
+    `shared_experts` and `first_dense_layers` are those of a mixture of experts, `mtp_layers` predict further
+    tokens, `expert_tp` is the tensor degree of experts. `offload` is none, optimizer or activations.
+    `recompute_modules` are those of selective recomputation, joined by +. What `unmodelled` lists changes no
+    prediction. The other `measured_*` columns, and those of provenance, are for the reader and enter no
+    figure. `missing` is no column: it names required ones without a value, which is then 0 or empty.
     """
 
     id: str
@@ -77,30 +81,86 @@ class MeasuredRow:
     field_provenance: str = ""
     citation: str = ""
     notes: str = ""
+    head_dim: int | None = None
+    tied_embeddings: bool | None = None
+    shared_experts: int | None = None
+    first_dense_layers: int | None = None
+    mtp_layers: int | None = None
+    expert_tp: int | None = None
+    offload: str = ""
+    recompute_modules: str = ""
+    tp_comm_overlap: bool | None = None
+    task: str = ""
+    recompute_num_layers: int | None = None
+    pipeline_layout: str = ""
+    a2a_overlap: bool | None = None
+    dispatcher: str = ""
+    moe_shared_expert_overlap: bool | None = None
+    cuda_graph: str = ""
+    fp8_attention: bool | None = None
+    optimizer_detail: str = ""
+    container: str = ""
+    recipe: str = ""
+    recipe_id: str = ""
+    recipe_match: str = ""
+    fsdp: bool | None = None
+    nvlink_domain: int | None = None
+    nic_gbit_per_gpu: float | None = None
+    assumed: str = ""
+    missing: tuple[str, ...] = ()
 
 
-COLUMNS = tuple(field.name for field in fields(MeasuredRow))
+COLUMNS = tuple(field.name for field in fields(MeasuredRow) if field.name != "missing")
 REQUIRED = tuple(field.name for field in fields(MeasuredRow) if field.default is MISSING)
-_LEAST = dict.fromkeys(("zero", "experts", "topk", "moe_ffn", "vp"), 0)  # of integers; others count from 1
+_LEAST = dict.fromkeys(  # of integers; others count from 1
+    ("zero", "experts", "topk", "moe_ffn", "vp", "shared_experts", "first_dense_layers", "mtp_layers"), 0
+)
+_UNMODELLED = {  # and what a prediction takes, so that a row that says just that assumes nothing
+    "recompute_num_layers": (),
+    "pipeline_layout": ("even",),
+    "a2a_overlap": (),
+    "dispatcher": ("alltoall",),
+    "moe_shared_expert_overlap": (),
+    "cuda_graph": ("none",),
+    "fp8_attention": (),
+    "optimizer_detail": ("fp32 states",),
+}
 _MOST = {"zero": 3}
+
+
+def unmodelled(row: MeasuredRow) -> dict[str, object]:
+    """Return what a row says of how it ran that changes no prediction, by column."""
+    said = {name: getattr(row, name) for name in _UNMODELLED}
+    return {name: value for name, value in said.items() if value and value not in _UNMODELLED[name]}
+
+
+def unread_notes(paths: Sequence[Path]) -> list[str]:
+    """Return notes on the columns of tables that `read_rows` passes over, one a table that has some."""
+    notes = []
+    for path in paths:
+        header = next(map(_cells, _records(path)), [])
+        if names := [excerpt(name) for name in header if name not in COLUMNS]:
+            notes.append(f"{path}: no figure depends on the columns {excerpt(', '.join(names), 300)}")
+    return notes
 
 
 def read_rows(path: Path) -> list[MeasuredRow]:
     """Return the rows of a CSV file, in its order; a row without `source` gets the name of the file.
 
-    Columns may stand in any order, and those that are not required may be absent.
+    Columns may stand in any order, and those that are not required may be absent. Columns of other names are
+    passed over (`unread_notes`), unless one may be a misspelt column. A row without an id has its line.
 
     Raises:
-        InputError: the file is unreadable or has no rows; a column is unknown or twice there, or a required
-            one absent; a row has too few or too many cells; a required cell is empty; a cell is not of the
-            type or the range of its column; an id is there twice. Names file, line and column.
+        InputError: the file is unreadable or has no rows; a column is misspelt or twice there, or a required
+            one absent; a row has too few or too many cells; a cell is not of the type or the range of its
+            column; an id is there twice. Names file, line and column.
     """
     records = list(_records(path))
     if not records:
         raise InputError(
             f"{path}: is empty; the first line must name the columns, such as {_listed(REQUIRED)}"
         )
-    header = [name.strip() for name in records[0][1]]
+    header = _cells(records[0])
     _check_header(path, header)
     rows: list[MeasuredRow] = []
     line_of: dict[str, int] = {}
@@ -155,12 +215,15 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(f"{path}, line {line}: malformed CSV: {error}") from None
 
 
+def _cells(record: tuple[int, list[str]]) -> list[str]:
+    return [cell.strip() for cell in record[1]]
+
+
 def _check_header(path: Path, header: Sequence[str]) -> None:
     for name in header:
-        if name not in COLUMNS:
+        if name not in COLUMNS and (nearest := did_you_mean(name, COLUMNS)):
             raise InputError(
-                f"{path}, line 1: unknown column '{excerpt(name)}'; known are {', '.join(COLUMNS)}"
-                f"{did_you_mean(name, COLUMNS)}"
+                f"{path}, line 1: unknown column '{excerpt(name)}'{nearest} Known are {', '.join(COLUMNS)}"
             )
         if header.count(name) > 1:
             raise InputError(
@@ -178,12 +241,14 @@ def _row(path: Path, line: int, cells: dict[str, str]) -> MeasuredRow:
     values: dict[str, Any] = {}
     for name, text in cells.items():
         place = f"{path}, line {line}, column {name}"
-        if text:
+        if text and name in COLUMNS:
             values[name] = _value(place, name, text, without_none(hints[name]))
-        elif name in REQUIRED:
-            raise InputError(f"{place}: is empty; {_listed(REQUIRED)} are required")
     values.setdefault("source", path.stem)
-    return MeasuredRow(**values)
+    values.setdefault("id", f"line {line}")
+    missing = tuple(name for name in REQUIRED if name not in values)
+    for name in missing:
+        values[name] = without_none(hints[name])()
+    return MeasuredRow(**values, missing=missing)
 
 
 def _value(place: str, name: str, text: str, kind: type) -> object:

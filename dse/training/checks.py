@@ -138,10 +138,6 @@ def _check_options(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
         raise InfeasibleStrategy(
             "recompute_layers has no effect with recompute=none; write full or selective"
         )
-    if plan.zero == 2 and plan.pp > 1:
-        raise InfeasibleStrategy(
-            "zero 2 with pp > 1 would reduce the gradients of every micro-batch; write 1"
-        )
     if plan.zero == 3 and not plan.overlap_dp:
         raise InfeasibleStrategy(
             "overlap_dp=false has no effect with zero 3, which gathers weights a layer ahead; leave it out"

@@ -18,7 +18,7 @@ PARTS = (
     "dp",
     "optimizer",
 )
-PREDICTION_VERSION = 8
+PREDICTION_VERSION = 9
 """Raised whenever a prediction of the same inputs may change: stored ones are then made anew."""
 
 MEMORY_CATEGORIES = (

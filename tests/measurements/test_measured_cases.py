@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dse.measurements.cases import case_of
+from dse.measurements.row_schedules import Inexpressible
 from dse.measurements.rows import MeasuredRow
 from dse.strategies import InfeasibleStrategy
 from dse.training.predict import predict
@@ -76,3 +77,89 @@ def test_micro_batches_are_said_to_fit_only_if_they_do() -> None:
 def test_sharded_weights_are_gathered_ahead_whatever_the_framework_reduces_early() -> None:
     case = case_of(replace(ROW, zero=3, tp=1, dp=8, sp=False, source="MegatronSC21"))
     assert predict(case.model, case.plan, case.cluster).step_s > 0
+
+
+MIXTURE = replace(ROW, experts=8, topk=2, moe_ffn=4096, ep=4, gated=True)
+
+
+def test_a_row_without_required_values_says_which_and_is_not_predicted() -> None:
+    with pytest.raises(Inexpressible, match=r"^layers, iter_s: empty; "):
+        case_of(replace(ROW, layers=0, iter_s=0.0, missing=("layers", "iter_s")))
+
+
+def test_the_shape_that_a_row_states_is_that_of_the_model() -> None:
+    model = case_of(replace(ROW, head_dim=256, tied_embeddings=False, mtp_layers=1)).model
+    assert (model.head_dim, model.tied_embeddings, model.prediction_layers) == (256, False, 1)
+    assert model.biases  # which no column states
+    stated = case_of(replace(ROW, gated=True, tied_embeddings=True))
+    assert stated.model.tied_embeddings
+    assert "no biases and no dropout, as the feed-forward block is gated" in stated.assumed
+
+
+def test_shared_experts_and_dense_layers_that_a_row_states_take_the_place_of_those_of_deepseek() -> None:
+    usual = case_of(replace(MIXTURE, mla=True)).model.experts
+    stated = case_of(replace(MIXTURE, mla=True, shared_experts=4, first_dense_layers=0)).model.experts
+    plain = case_of(replace(MIXTURE, shared_experts=1, first_dense_layers=3)).model.experts
+    assert usual is not None
+    assert stated is not None
+    assert plain is not None
+    assert (usual.shared, usual.dense_layers) == (2, 1)
+    assert (stated.shared, stated.dense_layers) == (4, 0)
+    assert (plain.shared, plain.dense_layers) == (1, 3)
+
+
+def test_experts_have_the_tensor_degree_that_the_row_states() -> None:
+    whole = case_of(replace(MIXTURE, expert_tp=1, ep=8))
+    assert whole.plan.expert_tp == 1
+    assert predict(whole.model, whole.plan, whole.cluster).step_s > 0
+    assert case_of(replace(MIXTURE, ep=4)).plan.expert_tp is None
+    assert case_of(replace(ROW, expert_tp=1)).plan.expert_tp is None  # without experts it says nothing
+
+
+def test_offload_of_a_part_cannot_be_expressed() -> None:
+    assert case_of(replace(ROW, offload="optimizer")).plan.offload == "optimizer"
+    with pytest.raises(
+        Inexpressible, match=r"^offload is 'activations of 20 layers to CPU', which is not mod"
+    ):
+        case_of(replace(ROW, offload="activations of 20 layers to CPU"))
+
+
+def test_only_pretraining_is_predicted() -> None:
+    assert case_of(replace(ROW, task="pretrain")).plan == case_of(ROW).plan
+    with pytest.raises(Inexpressible, match=r"^task is 'lora'; predictions are of pretraining$"):
+        case_of(replace(ROW, task="lora"))
+
+
+def test_modules_that_are_computed_again_are_told_where_no_prediction_models_them() -> None:
+    core = case_of(replace(ROW, recompute="selective", recompute_modules="core_attn"))
+    assert core.plan.recompute == "selective"
+    both = case_of(replace(ROW, recompute="selective", recompute_modules="mlp+moe_act"))
+    assert both.plan.recompute == "none"
+    assert "mlp and moe_act not computed again: that is not modelled" in both.assumed
+
+
+def test_what_a_row_says_beyond_the_model_is_told() -> None:
+    assert (
+        "cuda_graph full_iteration is not modelled"
+        in case_of(replace(ROW, cuda_graph="full_iteration")).assumed
+    )
+
+
+def test_a_stated_overlap_of_tensor_parallelism_and_nic_count() -> None:
+    assert case_of(replace(ROW, tp_comm_overlap=True)).plan.overlap_tp
+    assert not case_of(replace(ROW, source="NeMo", tp_comm_overlap=False)).plan.overlap_tp
+    two = case_of(replace(ROW, gpus=16, dp=8, nic_gbit_per_gpu=800.0))
+    assert two.cluster.tiers[1].bandwidth_gbps == 100.0
+
+
+def test_gradients_of_zero_2_are_sharded_in_a_pipeline_and_reduced_after_every_micro_batch() -> None:
+    row = replace(ROW, gpus=16, tp=1, pp=2, dp=8, sp=False, mbs=1, microbatches=8)
+    found = {}
+    for zero in (1, 2):
+        case = case_of(replace(row, zero=zero))
+        found[zero] = predict(case.model, case.plan, case.cluster)
+    assert found[2].memory_bytes["gradients"] * 8 == pytest.approx(
+        found[1].memory_bytes["gradients"], rel=1e-6
+    )
+    assert found[2].memory_bytes["optimizer"] == found[1].memory_bytes["optimizer"]
+    assert found[2].parts_s["dp"] > found[1].parts_s["dp"] > 0
