@@ -63,6 +63,7 @@ def asked_of(
     _refuse_sizes(values, model)
     max_tp, max_batch = options["max_tp"], options["max_batch"]
     profiles, notes = times_of(values, model, cluster, accelerators, order, max_tp, max_batch, cost_model)
+    profiles = replace(profiles, source=_in_utf8(profiles.source))
     if "num_layers" in values and whole(values, "num_layers", 1) != profiles.layers:
         raise InputError(
             f"num_layers is {values['num_layers']}, but the profiles have {profiles.layers} layers "
@@ -90,7 +91,14 @@ def asked_of(
             "proven optimal; write planner=anytime for a search that ends earlier",
         )
     model_name = model.name if model else profiles.source
-    return Asked(problem, planner, cost_model, limits, name, model_name, accelerators, notes)
+    return Asked(
+        problem, planner, cost_model, limits, _in_utf8(name), _in_utf8(model_name), accelerators, notes
+    )
+
+
+def _in_utf8(text: str) -> str:
+    """The text with question marks for the bytes of a file's name that are no text."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _peaks(cluster: MixedCluster, accelerators: Mapping[str, str]) -> Mapping[str, float]:

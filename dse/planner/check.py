@@ -23,6 +23,7 @@ from dse.planner.plan import ClusterPlan
 from dse.planner.problem import PlanProblem
 from dse.planner.proofs.blocks import check_blocks
 from dse.planner.space import outside
+from dse.texts import excerpt
 
 PARTS = ("problem", "plan", "cost", "certificate")
 CHECKED = (
@@ -30,6 +31,8 @@ CHECKED = (
 )
 UNCHECKED = "planner, count, plans, seconds, infeasible, provenance, simulation"
 """Parts of a file of `dse plan`, as people are told them."""
+_MOST_LINES = 50
+_LONGEST_LINE = 300
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,14 @@ def check_document(document: Mapping[str, Any]) -> Verdict:
 
 def check_plan(document: Mapping[str, Any]) -> Verdict:
     """Check a plan, its cost and its certificate; whatever is wrong is in the verdict, never raised."""
+    verdict = _checked(document)
+    lines = [excerpt(line, _LONGEST_LINE) for line in verdict.lines[:_MOST_LINES]]
+    if len(verdict.lines) > _MOST_LINES:
+        lines.append(f"and {len(verdict.lines) - _MOST_LINES} more")
+    return replace(verdict, lines=tuple(lines))
+
+
+def _checked(document: Mapping[str, Any]) -> Verdict:
     lines: list[str] = []
     if not isinstance(document, Mapping):
         return Verdict(False, ("document: must be an object with problem, plan, cost and certificate",))

@@ -134,9 +134,8 @@ def yaml_text(data: Mapping[str, Any]) -> str:
     import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text: str = yaml.dump(
-        json.loads(json.dumps(data)), Dumper=dumper, sort_keys=False, width=110, allow_unicode=True
-    )
+    plain = _encoded(json.dumps(data, ensure_ascii=False)).decode()
+    text: str = yaml.dump(json.loads(plain), Dumper=dumper, sort_keys=False, width=110, allow_unicode=True)
     return text
 
 
@@ -178,14 +177,19 @@ def _content(suffix: str, data: Mapping[str, Any]) -> bytes:
     if suffix == ".json":
         return (json_text(data) + "\n").encode()
     if suffix == ".yaml":
-        return yaml_text(data).encode()
+        return _encoded(yaml_text(data))
     if suffix == ".csv":
-        return stages_csv(data).encode()
+        return _encoded(stages_csv(data))
     if suffix == ".parquet":
         return _parquet(data)
     from dse.planner.pages import render_page
 
-    return render_page(data).encode()
+    return _encoded(render_page(data))
+
+
+def _encoded(text: str) -> bytes:
+    """Return UTF-8; names of files that are no text in any encoding have question marks."""
+    return text.encode("utf-8", "replace")
 
 
 def _parquet(data: Mapping[str, Any]) -> bytes:
