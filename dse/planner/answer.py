@@ -18,6 +18,7 @@ from dse.planner.plan import ClusterPlan
 from dse.planner.problem import PlanProblem
 from dse.planner.records import best_entry, gap_between
 from dse.settings import check_choice
+from dse.texts import excerpt
 
 _OF_CHANGED_DOCUMENTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, Infeasible)
 _NUMBER = (int, float, type(None))
@@ -54,7 +55,7 @@ def read_answer(path: Path) -> Answer:
     except InputError as why:
         raise InputError(f"{path}: {why}") from None
     except _OF_CHANGED_DOCUMENTS as why:
-        raise InputError(f"{path}: is not as dse plan wrote it ({type(why).__name__}: {why})") from why
+        raise InputError(f"{path}: is not as dse plan wrote it ({type(why).__name__}: {excerpt(why, 200)})") from why
 
 
 def _answer(document: Mapping[str, Any]) -> Answer:

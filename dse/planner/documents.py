@@ -217,4 +217,4 @@ def _integer(value: Any) -> int:
 
 
 def _said(error: Exception) -> str:
-    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+    return f"{excerpt(error.args[0])!r} is missing" if isinstance(error, KeyError) else excerpt(error, 200)

@@ -18,6 +18,7 @@ COST_KEYS = {
     "hidden_size": "of profiles (default 4096); of a model: model.d_model",
     "sequence_length": "of profiles (default 1024); of a model: model.seq_len",
     "vocabulary": "of profiles (default 51200); of a model: model.output_dim",
+    "sequence_parallel": "of a model: tensor groups share out activations by sequence (default false)",
 }
 SEARCH_KEYS = {
     "gbs": "sequences of a step (default: those of the model, or 128)",
@@ -30,12 +31,11 @@ SEARCH_KEYS = {
     "allow_mixed_stages": "whether a stage may have GPUs of several types (default true)",
     "memory_reserve": "strict: share of each GPU's memory left free (default 0.1)",
     "shard_optimizer": "strict: optimizer states and updates are sharded over dp, ZeRO-1 (default false)",
-    "sequence_parallel": "of a model: tensor groups share out activations by sequence (default false)",
     "time_limit": "seconds after which the best so far is the answer (default: none)",
     "gap": "anytime: the share by which the best plan may be above the bound at the end (default 0.001)",
 }
 OUTPUT_KEYS = {
-    "top": "how many of the cheapest plans are told (default 10)",
+    "top": "how many of the cheapest plans are listed (default 10)",
     "simulate": "how many of these the engine simulates and puts in the order of their steps (default 0)",
     "timeline": "draw a simulated step of the best plan into FILE.json or FILE.json.gz, for Perfetto",
     "format": "table (default), json, yaml or csv",

@@ -234,3 +234,26 @@ def test_an_answer_of_beams_is_not_called_exact(run: Run, monkeypatch: pytest.Mo
     assert "planner anytime, cost model strict: " in run(*asked)
     assert "planner=exact did not end" in run.notes  # type: ignore[attr-defined]
     assert json.loads(run(*asked, "format=json"))["planner"] == "anytime"
+
+
+def test_rows_of_studies_without_throughput_are_read(tmp_path: Path) -> None:
+    """Version 1 of the rows had neither tokens_per_s nor mfu_pct."""
+    import dataclasses
+
+    from dse.plans import PLANS, PlanRow
+    from dse.studies import StudyStore
+
+    new = ("tokens_per_s", "mfu_pct")
+    fields = [(entry.name, entry.type) for entry in dataclasses.fields(PlanRow) if entry.name not in new]
+    module = PlanRow.__module__
+    older_row = dataclasses.make_dataclass("PlanRow", fields, frozen=True, namespace={"__module__": module})
+    older = dataclasses.replace(PLANS, row=older_row)
+    values: dict[str, Any] = dict.fromkeys(name for name, _ in fields)
+    values.update(
+        cluster="c", model="m", gpus=4, gpus_by_type="{}", layers=6, gbs=8, costs="model", asked="auto"
+    )
+    values.update(cost_model="strict", allow_mixed_stages=True, max_tp=4, memory_reserve=0.1, status="ok")
+    values.update(reason="", key="a" * 64, cost_ms=12.5)
+    StudyStore.create(tmp_path / "s", older).append([older_row(**values)])
+    (row,) = StudyStore(tmp_path / "s", PLANS).rows()
+    assert (row.cost_ms, row.tokens_per_s, row.mfu_pct) == (12.5, None, None)
