@@ -40,7 +40,7 @@ from dse.completion import completions
         ("synthesize --num", ["--num_beams", "--num_trials"]),
         ("schedule coll", ["collective="]),
         ("batch thr", ["threads="]),
-        ("plan s", ["sequence_length=", "shard_optimizer=", "simulate="]),
+        ("plan s", ["sequence_length=", "sequence_parallel=", "shard_optimizer=", "simulate="]),
         ("plan cluster=four", ["cluster=four_generations_4k"]),
         ("plan model=megatron_1.", ["model=megatron_1.7b"]),
         ("calibrate acc", ["accelerator="]),

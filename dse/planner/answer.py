@@ -55,7 +55,9 @@ def read_answer(path: Path) -> Answer:
     except InputError as why:
         raise InputError(f"{path}: {why}") from None
     except _OF_CHANGED_DOCUMENTS as why:
-        raise InputError(f"{path}: is not as dse plan wrote it ({type(why).__name__}: {excerpt(why, 200)})") from why
+        raise InputError(
+            f"{path}: is not as dse plan wrote it ({type(why).__name__}: {excerpt(why, 200)})"
+        ) from why
 
 
 def _answer(document: Mapping[str, Any]) -> Answer:
