@@ -17,6 +17,11 @@ def excerpt(text: object, most: int = 60) -> str:
     return "".join(c if c.isprintable() else "?" for c in line)
 
 
+def is_whole(text: str) -> bool:
+    """Whether a text has whole characters only: JSON can write halves of them, which no file can hold."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def counted(number: int, one: str, several: str = "") -> str:
     """Return a number with what it counts: 1 stage, 2 stages; `several` where an s does not make it so."""
     return f"{number} {one}" if number == 1 else f"{number} {several or one + 's'}"

@@ -9,7 +9,7 @@ from typing import Any
 from dse.planner.cluster import MixedCluster
 from dse.planner.problem import PlanProblem
 from dse.planner.profiles import ProfileSet
-from dse.texts import excerpt
+from dse.texts import excerpt, is_whole
 
 _WHOLE = {
     **dict.fromkeys(("gbs", "hidden", "sequence", "vocabulary", "max_tp", "max_batch"), 1),
@@ -36,7 +36,7 @@ def _in_cluster(cluster: MixedCluster) -> Iterator[str]:
         yield "cluster.hosts: there is none"
     for number, host in enumerate(cluster.hosts):
         place = f"cluster.hosts[{number}]"
-        if not isinstance(host.address, str) or not isinstance(host.type, str):
+        if not all(isinstance(text, str) and is_whole(text) for text in (host.address, host.type)):
             yield f"{place}: address and type must be texts"
         if not _is_whole(host.gpus, 1) or not _is_whole(host.island, 0):
             yield f"{place}: GPUs and island must be whole numbers, from 1 and from 0"

@@ -135,6 +135,7 @@ def test_bad_host_files(tmp_path: Path, hosts: str, message: str, compat: bool) 
         ("memory", 10**200, r"memory=1000"),
         ("instance_type", 7, r"instance_type=7: must be the name of a GPU type"),
         ("instance_type", None, r"instance_type=None"),
+        ("instance_type", "\ud800", r"must be the name of a GPU type"),
     ],
 )
 def test_bad_records(tmp_path: Path, key: str, value: Any, message: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from dse.errors import InputError
 from dse.plain_data import load_json_object
 from dse.planner.inputs.numbers import number_in
-from dse.texts import excerpt
+from dse.texts import excerpt, is_whole
 
 _KEYS = ("instance_type", "inter_bandwidth", "intra_bandwidth", "memory")
 
@@ -67,7 +67,7 @@ def _record(record: Any, where: str) -> NodeRecord:
         if key not in record:
             raise InputError(f"{where}: has no {key}; a record has {', '.join(_KEYS)}")
     spelled = record["instance_type"]
-    if not isinstance(spelled, str) or not spelled.strip():
+    if not isinstance(spelled, str) or not spelled.strip() or not is_whole(spelled):
         raise InputError(f"{where}: instance_type={excerpt(spelled)}: must be the name of a GPU type")
     return NodeRecord(
         spelled,
