@@ -32,6 +32,7 @@ class StageGraph:
     `messages[a, b]` are the bytes of a micro-batch from stage a to a later stage b, each tensor once; their
     gradients come back. `backward` is the time of a backward pass over that of the forward pass. `after_ns`
     is what each stage does when all micro-batches have passed, such as its optimizer. `device_of` a stage.
+    `overhead_ns` is what a framework takes for each pass of a stage, forward or backward, besides.
     """
 
     forward_ns: tuple[float, ...]
@@ -39,11 +40,16 @@ class StageGraph:
     backward: float = 2.0
     after_ns: tuple[float, ...] = ()
     device_of: tuple[int, ...] = field(default=())
+    overhead_ns: tuple[float, ...] = ()
 
     @property
     def count(self) -> int:
         """How many stages there are."""
         return len(self.forward_ns)
+
+    def overhead_of(self, stage: int) -> float:
+        """What a framework takes for a pass of a stage besides its work, in ns."""
+        return self.overhead_ns[stage] if self.overhead_ns else 0.0
 
 
 def stage_order(edges: Sequence[tuple[int, int]], labels: Sequence[int]) -> list[int]:
@@ -133,7 +139,10 @@ def cut_tensors(graph: ModelGraph, labels: Sequence[int]) -> list[tuple[int, int
 
 def closed_form_ns(stages: StageGraph, micro_batches: int) -> float:
     """Return (m - 1) max + sum over stages of a forward and backward pass: no communication."""
-    times = [time * (1 + stages.backward) for time in stages.forward_ns]
+    times = [
+        time * (1 + stages.backward) + 2 * stages.overhead_of(stage)
+        for stage, time in enumerate(stages.forward_ns)
+    ]
     return (micro_batches - 1) * max(times) + sum(times) + max(stages.after_ns, default=0.0)
 
 
@@ -213,6 +222,8 @@ def _program(
         forward = stages.forward_ns[stage]
         both = stages.backward * forward
         ns = {FORWARD: forward, BACKWARD: both / 2 if splits else both, WEIGHT: both / 2}[kind]
+        if kind != WEIGHT:
+            ns += stages.overhead_of(stage)
         waits = list(chain)
         if kind != WEIGHT:
             for other, size in _peers(stages, stage, incoming=kind == FORWARD):

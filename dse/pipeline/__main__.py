@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 _MODEL = "two_branches, transformer, mixture, or FILE.py:FUNCTION that returns (module, sample, loss)"
-_SCHEDULES = ("1f1b", "gpipe", "interleaved")
 _MOST_PROCESSES = 64
 
 
@@ -42,10 +41,12 @@ def parser() -> ArgumentParser:
 
 
 def _add_run(run_parser: ArgumentParser) -> None:
+    from dse.pipeline.plans import SCHEDULES
+
     add = run_parser.add_argument
     add("model", help=_MODEL)
     add("--partition", type=Path, required=True, metavar="FILE", help="partition.json of dse partition -o")
-    add("--schedule", choices=_SCHEDULES, default="1f1b", help="default 1f1b")
+    add("--schedule", choices=tuple(SCHEDULES), default="1f1b", help="default 1f1b")
     add("--processes", type=int, metavar="N", help="default: one a device; interleaved: fewer")
     add("--microbatches", type=int, default=8, metavar="N", help="of a step (default 8)")
     add("--micro-batch", type=int, default=8, metavar="N", help="samples of a micro-batch (default 8)")
@@ -75,9 +76,10 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(arguments: Namespace) -> int:
     from dse.partition.settings import csv_devices
-    from dse.pipeline.comparison import compare, threads_of
+    from dse.pipeline.comparison import compare
+    from dse.pipeline.plans import Plan
+    from dse.pipeline.prediction import threads_of
     from dse.pipeline.stages import read_placement
-    from dse.pipeline.training import Plan
 
     for name in ("microbatches", "micro_batch", "steps"):
         _check(f"--{name.replace('_', '-')}", getattr(arguments, name), 1, 10**6)
@@ -122,7 +124,7 @@ def _run(arguments: Namespace) -> int:
 
 def _probe(arguments: Namespace) -> int:
     from dse.files import check_output, write_output
-    from dse.pipeline.comparison import measured_links
+    from dse.pipeline.prediction import measured_links
     from dse.pipeline.probe import topology_csv
 
     _check("--processes", arguments.processes, 2, _MOST_PROCESSES)
@@ -146,7 +148,7 @@ def _profile(arguments: Namespace) -> int:
     from dse.files import check_output, write_output
     from dse.partition.sources.json_graph import json_text
     from dse.partition.sources.torch_graph import read_torch
-    from dse.pipeline.comparison import measured_profile
+    from dse.pipeline.prediction import measured_profile
     from dse.units import format_duration_ns
 
     _check("--micro-batch", arguments.micro_batch, 1, 10**6)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from dse.pipeline.plans import device_of
 from dse.pipeline.processes import Progress
-from dse.pipeline.training import device_of
 
 _SMALL_BYTES = 8
 _WARM_UP = 3

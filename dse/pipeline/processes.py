@@ -24,6 +24,7 @@ _END_TIMEOUT_S = 5
 _USER_ERROR = 2
 # Imported once rather than in every process, which takes seconds each.
 _PRELOADED = [
+    "dse.pipeline.runtime",
     "dse.pipeline.training",
     "torch",
     "torch._dynamo",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from dse.partition.sources.torch_graph import exported, is_operator, torch_source
 from dse.partition.sources.torch_models import task_named
+from dse.pipeline.plans import device_of
 from dse.pipeline.processes import Progress
 
 _WARM_UP = 3
@@ -41,12 +43,14 @@ def measure(
 
     Operators run one by one in their order, as they do in a stage. Their sum is scaled to the time of the
     whole forward pass with gradients recorded, so that what is between operators counts too. Gradients are
-    added to those that are there, as they are for all micro-batches of a step but the first.
+    added to those that are there, as they are for all micro-batches of a step but the first. On CPUs times
+    are CPU time of this thread, which runs both passes: other programs do not lengthen it.
     """
     del rank, processes
     import torch
 
     torch.set_num_threads(threads)
+    clock = time.thread_time_ns if device_of(0).type == "cpu" else time.perf_counter_ns
     task = task_named(model)
     traced = exported(task, micro_batch)
     inputs, target = task.sample(torch.Generator().manual_seed(0), micro_batch)
@@ -55,14 +59,14 @@ def measure(
     optimizer = torch.optim.AdamW(task.module.parameters())
     for repetition in range(_WARM_UP + repetitions):
         progress(repetition)
-        runs.append(_operator_times(traced, inputs))
-        start = time.perf_counter_ns()
+        runs.append(_operator_times(traced, inputs, clock))
+        start = clock()
         loss = task.loss(task.module(*inputs), target)
-        middle = time.perf_counter_ns()
+        middle = clock()
         loss.backward()
-        end = time.perf_counter_ns()
+        end = clock()
         optimizer.step()
-        update.append(time.perf_counter_ns() - end)
+        update.append(clock() - end)
         forward.append(middle - start)
         backward.append(end - middle)
     kept = runs[_WARM_UP:]
@@ -78,7 +82,7 @@ def measure(
     )
 
 
-def _operator_times(traced: Any, inputs: tuple[Any, ...]) -> dict[str, float]:
+def _operator_times(traced: Any, inputs: tuple[Any, ...], clock: Callable[[], int]) -> dict[str, float]:
     import torch
 
     found: dict[str, float] = {}
@@ -88,10 +92,10 @@ def _operator_times(traced: Any, inputs: tuple[Any, ...]) -> dict[str, float]:
 
         def run_node(self, node: Any) -> Any:
             """Run a node."""
-            start = time.perf_counter_ns()
+            start = clock()
             value = super().run_node(node)
             if is_operator(node):
-                found[node.name] = float(time.perf_counter_ns() - start)
+                found[node.name] = float(clock() - start)
             return value
 
     Timed(traced).run(*inputs)

@@ -74,6 +74,14 @@ def test_equal_stages_take_the_closed_form() -> None:
     assert _ns(stages, "1f1b", 8, Devices(4)) == pytest.approx(3300, abs=30)
 
 
+def test_framework_lengthens_each_pass_of_a_stage() -> None:
+    """Passes of 100 + 25 and 200 + 25 ns, forward and backward; the second stage has nothing besides."""
+    stages = StageGraph((100.0, 100.0), {(0, 1): 1}, overhead_ns=(25.0, 0.0))
+    assert closed_form_ns(stages, 8) == 7 * 350 + 350 + 300
+    even = StageGraph((100.0,) * 4, {(0, 1): 1, (1, 2): 1, (2, 3): 1}, overhead_ns=(25.0,) * 4)
+    assert _ns(even, "1f1b", 8, Devices(4)) == pytest.approx((7 + 4) * 350, abs=30)
+
+
 def test_optimizer_comes_after_the_last_micro_batch() -> None:
     stages = StageGraph((100.0, 100.0), {(0, 1): 1}, after_ns=(50.0, 70.0))
     assert _ns(stages, "1f1b", 4, Devices(2)) == pytest.approx(5 * 300 + 50, abs=20)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,9 +20,12 @@ pytest.importorskip("torch", reason="needs the extra torch: pip install 'dse[tor
 from dse.partition.sources.torch_graph import exported, read_torch
 from dse.partition.sources.torch_models import task_named
 from dse.pipeline.__main__ import main
+from dse.pipeline.plans import Plan
+from dse.pipeline.prediction import measured_overhead
 from dse.pipeline.processes import ProcessDied, Progress, run_processes
+from dse.pipeline.profile import measure
 from dse.pipeline.stages import stages_of
-from dse.pipeline.training import Plan, train_alone, train_pipeline
+from dse.pipeline.training import train_alone, train_pipeline
 
 
 def placement(name: str, devices: int) -> dict[str, int]:
@@ -59,6 +65,63 @@ def test_stage_without_parameters_trains_too() -> None:
     assert piped[2].losses == pytest.approx(alone.losses, rel=1e-5)
 
 
+DROPS = """
+import torch
+from torch import nn
+
+
+class Drops(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.side = nn.Linear(32, 64), nn.Linear(64, 32), nn.Linear(32, 32)
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x):
+        return self.second(self.drop(torch.relu(self.first(x)))) + torch.dropout(self.side(x), 0.2, True)
+
+
+def model():
+    def sample(generator, count):
+        x = torch.randn(count, 32, generator=generator)
+        return (x,), torch.sin(x)
+
+    return Drops(), sample, nn.functional.mse_loss
+"""
+
+
+def test_dropout_draws_the_same_in_a_pipeline_as_in_one_process(tmp_path: Path) -> None:
+    """The first stage has the first and the last dropout of the model, the second the one between."""
+    file = tmp_path / "drops.py"
+    file.write_text(DROPS)
+    name = f"{file}:model"
+    places = {operator.name: 0 for operator in read_torch(name).operators}
+    places |= {"linear_1": 1, "add": 1}
+    plan = Plan(name, places, micro_batches=4, steps=3)
+    piped = run_processes(train_pipeline, 2, plan)
+    alone = run_processes(train_alone, 1, plan, group=False)[0]
+    assert piped[1].losses == pytest.approx(alone.losses, rel=1e-6)
+    other = run_processes(train_alone, 1, dataclasses.replace(plan, seed=1), group=False)[0]
+    assert other.losses != pytest.approx(alone.losses, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "devices", "schedule"), [("two_branches", 3, "gpipe"), ("mixture", 4, "interleaved")]
+)
+def test_framework_takes_time_for_passes_without_work(name: str, devices: int, schedule: str) -> None:
+    plan = Plan(name, placement(name, devices), schedule, micro_batches=4)
+    found = run_processes(measured_overhead, 2 if schedule == "interleaved" else devices, plan, 2)
+    assert all(overhead_ns > 1000 for overhead_ns in found)
+
+
+def test_profile_counts_cpu_time_of_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that moves on by 10 ns each time that it is read, and no other clock."""
+    clock = SimpleNamespace(thread_time_ns=itertools.count(0, 10).__next__)
+    monkeypatch.setattr("dse.pipeline.profile.time", clock)
+    found = measure("two_branches", 2, 1, 1, 0, 1, lambda _: None)
+    assert sum(found.operator_ns.values()) == pytest.approx(10)
+    assert (found.backward, found.optimizer_ns) == (1, 10)
+
+
 def dies(_: Plan, rank: int, processes: int, progress: Progress) -> None:
     """Train, but the second process is killed in the second step."""
 
@@ -91,7 +154,9 @@ def test_run_compares_with_one_process_fsdp_and_the_prediction(
     assert found["equal"]
     assert found["difference"] <= 1e-5
     assert found["losses_sharded"] == pytest.approx(found["losses_alone"], rel=1e-4)
-    assert all(found[key] > 0 for key in ("step_s", "predicted_step_s", "step_alone_s", "step_sharded_s"))
+    times = ("step_s", "predicted_step_s", "predicted_work_s", "overhead_of_a_pass_s", "step_alone_s")
+    assert all(found[key] > 0 for key in (*times, "step_sharded_s"))
+    assert found["fastest_step_s"] <= found["step_s"]
 
 
 def test_partition_of_another_model_is_refused() -> None:
