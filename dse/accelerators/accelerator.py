@@ -34,7 +34,8 @@ class Accelerator:
     driver shows (nvidia-smi); of these, driver and communicators take `memory_reserve_bytes`.
     `memory_bandwidth_gbps` is in 10^9 bytes per second. `sources` gives for each figure where it is from;
     `calibration` says what the efficiencies were fitted on, or that they are carried over from another type;
-    `uncertainty` has the standard error of fitted ones by name.
+    `uncertainty` has the standard error of fitted ones by name. `fitted_kinds` are the frameworks of the
+    steps that they were fitted to, and experts and cp where some step had these; empty: not known.
 
     Raises:
         InputError: the reserve leaves no memory.
@@ -49,6 +50,7 @@ class Accelerator:
     calibration: str = ""
     uncertainty: Mapping[str, float] = field(default_factory=dict, hash=False)
     memory_reserve_bytes: int = 0
+    fitted_kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a reserve that leaves no memory."""

@@ -36,6 +36,7 @@ class _File:
     calibration: str = ""
     uncertainty: Mapping[str, float] | None = None
     memory_reserve: str | None = None
+    fitted_kinds: tuple[str, ...] = ()
 
     @property
     def memory_bytes(self) -> int:
@@ -114,6 +115,7 @@ def _read(path: Path) -> _File:
 
 def _resolved(file: _File, path: Path) -> Accelerator:
     efficiency, calibration, uncertainty = file.efficiency, file.calibration, dict(file.uncertainty or {})
+    kinds = file.fitted_kinds
     if file.efficiency_of is not None:
         found = _found(file.efficiency_of, f"{path}: accelerator.efficiency_of")
         if found[0].efficiency is None:  # a file that names itself has none
@@ -123,6 +125,7 @@ def _resolved(file: _File, path: Path) -> Accelerator:
             )
         other = _resolved(*found)
         efficiency, uncertainty = other.efficiency, dict(other.uncertainty)
+        kinds = other.fitted_kinds
         is_in_fit = file.name in _words(other)
         known = "fitted to steps of this type too" if is_in_fit else "no measurements of this type"
         calibration = f"carried over from {other.name}: {known}"
@@ -137,6 +140,7 @@ def _resolved(file: _File, path: Path) -> Accelerator:
         sources=file.sources,
         calibration=calibration,
         uncertainty={name: float(value) for name, value in uncertainty.items()},
+        fitted_kinds=kinds,
     )
 
 

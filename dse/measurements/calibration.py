@@ -39,7 +39,8 @@ class FittedConstant:
 class Calibration:
     """The constants of one owner: `before_pct` and `mape_pct` are mean absolute errors of its `rows`.
 
-    `types` are the accelerators that they ran on, one or more that share constants.
+    `types` are the accelerators that they ran on, one or more that share constants; `kinds` their
+    frameworks, and experts and cp where some have these.
 
     `cross_mape_pct` is that error with constants fitted to other rows; `folds` says which were left out at a
     time.
@@ -55,6 +56,7 @@ class Calibration:
     cross_mape_pct: float
     folds: str
     is_converged: bool
+    kinds: tuple[str, ...] = ()
 
     @property
     def values(self) -> dict[str, float]:
@@ -73,7 +75,7 @@ class Calibration:
         where = f"{self.rows} steps{types} of {', '.join(self.sources)}"
         if not self.uncertainty:
             return f"not fitted: {where} do not depend on it"
-        error = f"mean error {self.mape_pct:.1f} %, {self.cross_mape_pct:.1f} % {self.folds}"
+        error = f"mean error {self.cross_mape_pct:.1f} % {self.folds}, {self.mape_pct:.1f} % as fitted"
         return f"fitted to {where}: {error}"
 
 
@@ -136,6 +138,7 @@ def calibrate(
                 cross_mape_pct=_mape_pct(crossed[rows]),
                 folds=name_of_folds,
                 is_converged=found.is_converged,
+                kinds=kinds_of([steps[row] for row in rows]),
             )
         )
         place += len(named)
@@ -162,6 +165,16 @@ def left_out_mape_pct(
         crossed[held] = left_out(task, found, held)
     sources = [step.row.source for step in steps]
     return {sources[places[0]]: _mape_pct(crossed[places]) for places in _alike(sources)}
+
+
+def kinds_of(steps: Sequence[Sample]) -> tuple[str, ...]:
+    """What steps have: frameworks, experts, cp."""
+    frameworks = {owner.name for step in steps for owner in step.owners if owner.is_framework}
+    has = {
+        "experts": any(step.row.experts for step in steps),
+        "cp": any((step.row.cp or 1) > 1 for step in steps),
+    }
+    return (*sorted(frameworks), *(kind for kind, is_there in has.items() if is_there))
 
 
 def _alike(names: Sequence[str]) -> list[list[int]]:

@@ -24,6 +24,7 @@ def calibrated_text(text: str, calibration: Calibration, efficiency: Mapping[str
         constants = {name: f"{value:g}" for name, value in calibration.values.items()}
         return with_keys(text, {**constants, **fitted}, without=["uncertainty"])
     constants = {"efficiency": _flow({**efficiency, **calibration.values})}
+    fitted["fitted_kinds"] = f"[{', '.join(calibration.kinds)}]"
     return with_keys(text, {**constants, **fitted}, without=["efficiency_of", "uncertainty"])
 
 

@@ -13,6 +13,7 @@ from dse.models.flops import training_flops
 from dse.training.balance import balanced
 from dse.training.checks import check, micro_batches
 from dse.training.collectives import Links
+from dse.training.fitted import fit_notes
 from dse.training.groups import groups_of
 from dse.training.layout import Chunk, stages
 from dse.training.legs import BY_TIERS
@@ -126,7 +127,7 @@ class _Step:
         )
 
     def _notes(self) -> tuple[str, ...]:
-        found = [self.cluster.accelerator.calibration] if self.cluster.accelerator.calibration else []
+        found = fit_notes(self.cluster.accelerator, self.model, self.plan)
         for axis, kind in (("tp", "tp"), ("dp_cp", "dp")):
             chosen = self.cluster.algorithms.of(kind)
             if chosen in BY_TIERS and self.groups[axis].size > 1:

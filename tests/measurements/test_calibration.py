@@ -183,10 +183,12 @@ def test_a_written_file_has_the_constants_and_all_else_as_it_was(steps: list[Sam
     assert mine.efficiency == replace(shipped.efficiency, **found.values)
     assert mine.uncertainty == found.uncertainty
     assert mine.calibration == found.summary
+    assert mine.fitted_kinds == found.kinds == ("llm-foundry",)
     fitted = {
         "efficiency": shipped.efficiency,
         "uncertainty": shipped.uncertainty,
         "calibration": shipped.calibration,
+        "fitted_kinds": shipped.fitted_kinds,
     }
     assert replace(mine, **fitted) == shipped
     again = calibrated_text(path.read_text(), found, present_constants(H100))

@@ -9,7 +9,8 @@ from dataclasses import asdict, replace
 import pytest
 
 from dse.accelerators import accelerator
-from dse.measurements.constants import Owner, Sample, Values, problem
+from dse.measurements.calibration import kinds_of
+from dse.measurements.constants import Owner, Sample, Values, problem, samples
 from dse.measurements.fitting import fit
 from dse.measurements.published import fitted_rows
 from dse.measurements.subjects import Subject, calibrate_one, present_constants, shipped_problem
@@ -49,6 +50,17 @@ def is_told(owner: Owner, constant: str) -> bool:
     """Whether the rows tell a constant: its file says how well. Others keep what they had."""
     has = framework_named(owner.name) if owner.is_framework else accelerator(owner.name)
     return constant in has.uncertainty
+
+
+def test_files_name_the_kinds_of_steps_that_they_were_fitted_to() -> None:
+    steps, _ = samples(fitted_rows())
+    of_type: dict[str, list[Sample]] = {}
+    for step in steps:
+        of_type.setdefault(step.cluster.accelerator.name, []).append(step)
+    assert len(of_type) == 6
+    assert {name: accelerator(name).fitted_kinds for name in of_type} == {
+        name: kinds_of(own) for name, own in of_type.items()
+    }
 
 
 @pytest.mark.skipif(not NIGHTLY, reason="half a minute: DSE_NIGHTLY=1")
