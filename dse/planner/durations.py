@@ -9,7 +9,9 @@ _NS_PER_MS = 1e6
 
 def duration(ms: float) -> str:
     """Return a time with its unit: 47724.98 gives "47.72 s", 0 gives "0"."""
-    return format_duration_ns(_NS_PER_MS * ms) if ms > 0 else "0"
+    if ms < 0:
+        return f"-{duration(-ms)}"
+    return format_duration_ns(_NS_PER_MS * ms) if ms else "0"
 
 
 def difference(ms: float) -> str:
