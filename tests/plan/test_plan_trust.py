@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plan_command import QUICK, Run, keys, refused
+from plan_command import FIRST, QUICK, Run, keys, refused
 
 from dse.planner.inputs.synthetic import write_synthetic_profiles
 
@@ -42,6 +42,8 @@ def test_gaps_of_noise_count_as_0_and_the_answer_says_so(run: Run, inputs: Path,
     asked = [*[key for key in keys(inputs) if not key.startswith("profiles=")], "format=json"]
     noisy = json.loads(run(*asked, profiles_with(tmp_path / "p", layers_times(1.03))))
     assert "layers that take longer than their pass, by up to 2.9 %" in run.notes  # type: ignore[attr-defined]
+    run(*asked, "cost=compat", FIRST.replace("bs16", "bs8"), f"profiles={tmp_path / 'p'}", "max_batch=8")
+    assert "cost=compat takes that off the step, as Metis does" in run.notes  # type: ignore[attr-defined]
     exact = json.loads(run(*asked, profiles_with(tmp_path / "q", layers_times(1.0))))
     assert noisy["best"]["gap_ms"] == 0.0
     assert noisy["best"]["cost_ms"] == exact["best"]["cost_ms"]
@@ -191,6 +193,7 @@ def test_throughput_is_told_by_hand(run: Run, inputs: Path, tmp_path: Path) -> N
     page = tmp_path / "plan.html"
     run(*asked, "-o", str(page))
     assert f"{best['mfu_pct']:.1f} %" in page.read_text(encoding="utf-8")
+    assert "This space leaves out sequence parallelism" in page.read_text(encoding="utf-8")
     measured = json.loads(run(*keys(inputs), "format=json"))["best"]
     assert (measured["tokens_per_s"], measured["mfu_pct"]) == (None, None)
     assert measured["mfu_note"].startswith("profiles have no model")

@@ -73,6 +73,19 @@ def test_keys_are_powers_of_two_that_divide_the_heads() -> None:
     assert {key.tp for key in odd.profiles} == {1, 2, 4}
 
 
+def test_sequence_parallelism_shares_out_what_tensor_groups_hold_twice() -> None:
+    shared = model_profiles(TINY, CLUSTER, ACCELERATORS, max_batch=8, sequence_parallel=True)
+    for key, own in PROFILES.profiles.items():
+        if key.tp == 1:
+            assert shared.profiles[key] == own
+        elif key in shared.profiles:
+            assert shared.profiles[key].layer_memory_mb[1] < own.layer_memory_mb[1]
+    two, whole = shared.profiles[ProfileKey("A100", 4, 2)], PROFILES.profiles[ProfileKey("A100", 1, 2)]
+    assert two.layer_memory_mb[1] == pytest.approx(whole.layer_memory_mb[1] / 4, rel=0.02)
+    assert "sequence parallelism (sequence_parallel=true has it)" in PROFILES.leaves_out
+    assert shared.leaves_out == ("recomputation", "context parallelism")
+
+
 def test_faster_accelerators_are_faster() -> None:
     a100, v100 = (PROFILES.profiles[ProfileKey(type_, 1, 8)] for type_ in ("A100", "V100"))
     assert all(one < other for one, other in zip(a100.layer_ms, v100.layer_ms, strict=True))

@@ -32,21 +32,23 @@ def check_gap(profile: Profile, where: str) -> None:
         )
 
 
-def without_overlaps(profiles: ProfileSet) -> tuple[ProfileSet, tuple[str, ...]]:
-    """Return the profiles with gaps of at least 0, and a note if that changed any.
+def without_overlaps(profiles: ProfileSet) -> ProfileSet:
+    """Return the profiles with gaps of at least 0.
 
     A gap below 0 would be taken off once a micro-batch, however short the stages are.
     """
-    found = dict(profiles.profiles)
-    changed = [key for key, profile in found.items() if profile.gap_ms < 0]
-    if not changed:
-        return profiles, ()
-    worst = max(changed, key=lambda key: overlap_of(found[key]))
-    most = 100 * overlap_of(found[worst])
-    for key in changed:
-        found[key] = replace(found[key], gap_ms=0.0)
-    note = (
-        f"{len(changed)} of {len(found)} profiles have layers that take longer than their pass, by up to "
-        f"{most:.2g} % ({worst}): their gap counts as 0"
+    found = {key: replace(one, gap_ms=max(0.0, one.gap_ms)) for key, one in profiles.profiles.items()}
+    return replace(profiles, profiles=found)
+
+
+def overlaps_told(profiles: ProfileSet) -> str | None:
+    """Return which profiles have gaps below 0, in words; None: none has."""
+    found = profiles.profiles
+    below = [key for key, profile in found.items() if profile.gap_ms < 0]
+    if not below:
+        return None
+    worst = max(below, key=lambda key: overlap_of(found[key]))
+    return (
+        f"{len(below)} of {len(found)} profiles have layers that take longer than their pass, by up to "
+        f"{100 * overlap_of(found[worst]):.2g} % ({worst})"
     )
-    return replace(profiles, profiles=found), (note,)

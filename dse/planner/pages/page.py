@@ -70,13 +70,17 @@ def render_page(data: Mapping[str, Any]) -> str:
         colours=[colour(index) for index in range(len(stages))],
         proof=proof_text(data),
         figures=_figures(best, periods) if best else [],
-        excludes="; ".join(excluded_lines(data)),
+        excludes=_sentence("; ".join(excluded_lines(data))),
         things=counted_things(data),
         reasons=reasons(data),
         parts=sorted(parts_ms(best, data["cost_model"]).items(), key=lambda part: -part[1]) if best else [],
         ranking=[(plan, groups_text(plan)) for plan in data["ranking"]],
         style=page_style(TEMPLATES / "plan.css"),
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def colour(index: int) -> Colour:

@@ -83,7 +83,8 @@ def run(line: Line, *, has_slots: bool = False) -> Ends:
     waiting = [replica for row in replicas for replica in row if replica is not None]
     while waiting:
         ran = sum(_advance(replica, arrivals, has_slots) for replica in waiting)
-        assert ran, "the pipeline waits for itself"
+        if not ran:
+            raise RuntimeError("the pipeline of a plan waits for itself")
         waiting = [replica for replica in waiting if replica.done < len(replica.order)]
     return Ends(
         [[0 if replica is None else replica.free for replica in row] for row in replicas],

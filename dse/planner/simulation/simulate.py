@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dse import _engine
 from dse.cancellation import current_cancellation
+from dse.errors import SimulationError
 from dse.planner.costs import price
 from dse.planner.costs.infeasible import Infeasible
 from dse.planner.plan import ClusterPlan, PlanCost
@@ -141,7 +142,8 @@ class PlanSimulator:
         network = engine_network(work.ranks, work.between_islands_gbps, is_contended=is_contended)
         method = _engine.Method.GENERAL
         result = _engine.simulate(workload, network, method, current_cancellation())
-        assert not result.deadlock, [node.cause for node in result.blocked]
+        if result.deadlock:
+            raise SimulationError(f"the plan cannot be simulated: {result.blocked[0].cause}")
         return result
 
 
