@@ -77,6 +77,8 @@ def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
         chunks=chunks,
         expert_tp=row.expert_tp if row.experts else None,
         offload=_offload(row),
+        shard_ranks=row.shard_ranks,
+        context=row.context.lower() or "ring",
         zero=zero,
         sequence_parallel=sequence_parallel,
         attention="unfused" if row.attention.startswith("unfused") else "flash",

@@ -53,6 +53,8 @@ _STRATEGY = [
     "precision",
     "expert_tp",
     "offload",
+    "shard_ranks",
+    "context",
     "recompute_modules",
 ]
 

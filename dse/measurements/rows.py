@@ -29,7 +29,8 @@ class MeasuredRow:
     latent attention; `experts`, `topk` and `moe_ffn` are those of a mixture of experts. `measured_memory_gib`
     is the peak of the fullest NPU in 2^30 bytes. Degrees may be unknown: then the row cannot be expressed.
     `shared_experts` and `first_dense_layers` are those of a mixture of experts, `mtp_layers` predict further
-    tokens, `expert_tp` is the tensor degree of experts. `offload` is none, optimizer or activations.
+    tokens, `expert_tp` is the tensor degree of experts. `shard_ranks` of dp share a copy of the weights
+    under zero 3. `context` is ring, ulysses or gather. `offload` is none, optimizer or activations.
     `recompute_modules` are those of selective recomputation, joined by +. What `unmodelled` lists changes no
     prediction. The other `measured_*` columns, and those of provenance, are for the reader and enter no
     figure. `missing` is no column: it names required ones without a value, which is then 0 or empty.
@@ -88,6 +89,8 @@ class MeasuredRow:
     mtp_layers: int | None = None
     expert_tp: int | None = None
     offload: str = ""
+    shard_ranks: int | None = None
+    context: str = ""
     recompute_modules: str = ""
     tp_comm_overlap: bool | None = None
     task: str = ""

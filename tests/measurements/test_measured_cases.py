@@ -163,3 +163,19 @@ def test_gradients_of_zero_2_are_sharded_in_a_pipeline_and_reduced_after_every_m
     )
     assert found[2].memory_bytes["optimizer"] == found[1].memory_bytes["optimizer"]
     assert found[2].parts_s["dp"] > found[1].parts_s["dp"] > 0
+
+
+def test_hybrid_sharding_and_the_kind_of_context_parallelism_are_those_of_the_row() -> None:
+    row = replace(ROW, gpus=16, dp=16, tp=1, sp=False, zero=3, gated=True)
+    assert case_of(row).plan.shard_ranks is None
+    hybrid = case_of(replace(row, shard_ranks=8))
+    assert hybrid.plan.shard_ranks == 8
+    assert predict(hybrid.model, hybrid.plan, hybrid.cluster).step_s > 0
+    split = replace(ROW, tp=1, cp=2, sp=False)
+    assert [case_of(replace(split, context=kind)).plan.context for kind in ("", "Ulysses")] == [
+        "ring",
+        "ulysses",
+    ]
+    unknown = case_of(replace(split, context="spiral"))
+    with pytest.raises(InfeasibleStrategy, match="context is spiral; allowed are ring, ulysses, gather"):
+        predict(unknown.model, unknown.plan, unknown.cluster)
