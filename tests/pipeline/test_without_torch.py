@@ -117,6 +117,23 @@ def test_prediction_is_compared_with_the_median_and_the_fastest_step() -> None:
     assert "predicted         110.0 ms  -45.0 % of the median, +10.0 % of the fastest" in text
 
 
+@pytest.mark.parametrize(
+    ("step", "is_equal", "said"),
+    [
+        (9, False, "losses DIFFER FROM"),
+        (10, True, "later ones differ by up to 0.0001: sums in another order"),
+    ],
+)
+def test_losses_of_the_first_steps_must_be_those_of_one_process(step: int, is_equal: bool, said: str) -> None:
+    alone = [1.0] * 12
+    losses = [*alone[:step], 1.0001, *alone[step + 1 :]]
+    steps = comparison.Steps(0.2, 0.1)
+    found = comparison.Compared(PLAN, 2, losses, alone, None, steps, None, steps, None)
+    assert found.is_equal == is_equal
+    assert said in found.text()
+    assert found.to_json()["difference_of_all_steps"] == pytest.approx(1e-4)
+
+
 @pytest.mark.usefixtures("fakes")
 def test_pipeline_slower_than_one_process_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([[3e-3] * 4, [2e-3] * 4] * 2)
