@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from dse.cli import ArgumentParser, called_as, run
+from dse.cli import ArgumentParser, called_as, print_notes, run
 from dse.machine import usable_cores
 from dse.signals import putting_away
 from dse.simulators import NativeSimulator
+from dse.texts import counted
 from dse.validation import CRASHED, Case, Mismatch, check, check_standalone, load_cases
 
 NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
+_MOST_TAKEN = 3
 
 
 def parser() -> ArgumentParser:
@@ -61,18 +63,27 @@ def main(argv: Sequence[str]) -> int:
         deadlocks, crashed = statuses["deadlock"], statuses[CRASHED]
         wrong = len({mismatch.case for mismatch in mismatches}) - crashed
         equal = len(chosen) - wrong - crashed
+        print_notes(_taken(chosen))
         print(
-            f"{path}: {len(chosen)} cases ({deadlocks} deadlocks), {equal} equal, {wrong} wrong"
-            + (f", {crashed} not comparable" if crashed else "")
+            f"{path}: {counted(len(chosen), 'case')} ({counted(deadlocks, 'deadlock')}), {equal} equal, "
+            f"{wrong} wrong" + (f", {crashed} not comparable" if crashed else "")
         )
         total.update(
             cases=len(chosen) - crashed, wrong=wrong, mismatches=len(mismatches) - crashed, crashed=crashed
         )
     print(
-        f"total: {total['cases']} cases compared, {total['mismatches']} mismatches in {total['wrong']} cases"
+        f"total: {counted(total['cases'], 'case')} compared, "
+        f"{counted(total['mismatches'], 'mismatch', 'mismatches')} in {counted(total['wrong'], 'case')}"
         + (f"; {total['crashed']} not comparable" if total["crashed"] else "")
     )
     return 1 if total["mismatches"] or total["crashed"] else 0
+
+
+def _taken(cases: Sequence[Case]) -> list[str]:
+    """Which files were taken for the log and the groups by their content, of the first cases."""
+    found = [case for case in cases if case.taken]
+    more = [f"and in {counted(len(found) - _MOST_TAKEN, 'more case')}"] if len(found) > _MOST_TAKEN else []
+    return [f"{case.name or case.folder}: took {case.taken}" for case in found[:_MOST_TAKEN]] + more
 
 
 def compare(cases: Sequence[Case], threads: int, binary_folder: Path | None = None) -> list[Mismatch]:

@@ -266,6 +266,8 @@ WRONG_FILES = [
     ("system.json", system_with(all_reduce_implementation=["ring", "ring"])),
     ("system.json", system_with(all_reduce_implementation="ring")),
     ("system.json", system_with(all_reduce_implementation_chakra=["x"])),
+    ("system.json", system_with(all_reduce_implementation_custom=["x"])),
+    ("system.json", system_with(per_node_custom_implementation="x")),
     ("network.yml", network_with("topology", "topologie")),
     ("network.yml", network_with("[Ring]", "Ring")),
     ("network.yml", network_with("[Ring]", "[Rng]")),

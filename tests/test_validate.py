@@ -42,8 +42,8 @@ def test_a_case_folder_without_notes_is_equal(exported: Path) -> None:
     assert not (exported / "case.json").exists()
     done = run_ok("validate", exported, cwd=exported.parent)
     assert done.out == (
-        f"{exported}: 1 cases (0 deadlocks), 1 equal, 0 wrong\n"
-        "total: 1 cases compared, 0 mismatches in 0 cases\n"
+        f"{exported}: 1 case (0 deadlocks), 1 equal, 0 wrong\n"
+        "total: 1 case compared, 0 mismatches in 0 cases\n"
     )
 
 
@@ -66,8 +66,8 @@ def test_one_changed_number_is_one_line_and_exit_code_1(
     assert [line for line in done.out.splitlines() if line.startswith("MISMATCH")] == [
         f"MISMATCH dp4_tp4: rank 5 {metric}: expected {expected}, got {got}"
     ]
-    assert "1 cases (0 deadlocks), 0 equal, 1 wrong" in done.out
-    assert done.out.endswith("total: 1 cases compared, 1 mismatches in 1 cases\n")
+    assert "1 case (0 deadlocks), 0 equal, 1 wrong" in done.out
+    assert done.out.endswith("total: 1 case compared, 1 mismatch in 1 case\n")
 
 
 @pytest.mark.parametrize("percent", ["%", "$"])
@@ -90,6 +90,53 @@ def test_any_log_name_and_the_network_file_with_the_longer_ending_do(case: Path)
     run_ok("validate", case, cwd=case.parent)
 
 
+def _as_stage_of_2026_writes(case: Path) -> None:
+    """Its groups are named like the traces; the log is what the shell put into some file."""
+    (case / "comm_group.json").rename(case / "trace.json")
+    (case / "reference.log").rename(case / "log.txt")
+    (case / "notes.txt").write_text("a run of last week\n")
+
+
+def test_the_log_and_the_groups_are_found_by_what_is_in_them(case: Path) -> None:
+    _as_stage_of_2026_writes(case)
+    done = run_ok("validate", "dp4_tp4", cwd=case.parent)
+    assert done.out.startswith("dp4_tp4: 1 case (0 deadlocks), 1 equal, 0 wrong\n")
+    assert done.err == "note: dp4_tp4: took log.txt as log and trace.json as groups\n"
+
+
+def test_a_json_file_named_like_the_traces_need_not_be_groups(case: Path) -> None:
+    (case / "comm_group.json").unlink()
+    for content in ('{"traceEvents": [{"ph": "X"}]}', "[1]", "{}", "no JSON"):
+        (case / "trace.json").write_text(content)
+        done = run_dse("validate", "dp4_tp4", cwd=case.parent)
+        assert (done.code, done.out) == (2, "")
+        assert (
+            "is a communicator group, but no groups are given: the folder has neither comm_group.json"
+            in done.err
+        )
+        assert done.err.endswith("neither comm_group.json nor trace.json\n")
+
+
+def test_several_files_that_could_be_the_log_are_named(case: Path) -> None:
+    _as_stage_of_2026_writes(case)
+    shutil.copy(case / "log.txt", case / "old.txt")
+    done = run_dse("validate", "dp4_tp4", cwd=case.parent)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "error: dp4_tp4: 2 files could be the log (log.txt, old.txt); call the right one reference.log\n"
+    )
+
+
+def test_a_case_without_its_log_says_what_is_there(case: Path) -> None:
+    (case / "reference.log").unlink()
+    done = run_dse("validate", "dp4_tp4", cwd=case.parent)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "error: dp4_tp4: has system.json, network.yml, 16 traces such as trace.0.et, but no log (what "
+        "ASTRA-sim printed: lines such as 'sys[0] …'); complete the case, or move it elsewhere\n"
+    )
+
+
 def test_options_of_the_command_line_count(tmp_path: Path) -> None:
     folder = tmp_path / "case"
     options = ["--num-queues-per-dim=2", "--injection-scale=3.0"]
@@ -104,7 +151,7 @@ def test_a_deadlock_is_equal_too(tmp_path: Path) -> None:
     folder = tmp_path / "deadlock"
     figures = export_case(folder, *RING16, "strategy.dp=4", "strategy.tp=4")
     assert figures == {}
-    assert "1 cases (1 deadlocks), 1 equal, 0 wrong" in run_ok("validate", folder, cwd=tmp_path).out
+    assert "1 case (1 deadlock), 1 equal, 0 wrong" in run_ok("validate", folder, cwd=tmp_path).out
 
 
 def test_a_rank_that_never_finished_there_but_does_here_is_a_mismatch(case: Path) -> None:
@@ -136,7 +183,7 @@ def test_cases_of_one_network_model_can_be_chosen(case: Path) -> None:
         shutil.copytree(case, runs / name)
         (runs / name / "case.json").write_text(json.dumps({"network_model": name}))
     out = run_ok("validate", "runs", "--network-model", "congestion_unaware", cwd=case.parent).out
-    assert "total: 1 cases compared, 0 mismatches" in out
+    assert "total: 1 case compared, 0 mismatches" in out
     everything = run_dse("validate", "runs", cwd=case.parent)
     assert everything.code == 1, "the log of a congestion-unaware run is not that of an aware one"
     assert "runs: 2 cases (0 deadlocks), 1 equal, 1 wrong" in everything.out
@@ -201,7 +248,7 @@ def test_a_line_of_json_is_a_case(tmp_path: Path) -> None:
         "MISMATCH wrong: communicator_groups: expected 23, got 24",
         "MISMATCH wrong: rank 3 trace_counts.nodes: expected 248, got 247",
         "points.jsonl: 2 cases (0 deadlocks), 1 equal, 1 wrong",
-        "total: 2 cases compared, 2 mismatches in 1 cases",
+        "total: 2 cases compared, 2 mismatches in 1 case",
     ]
 
 
@@ -249,7 +296,7 @@ def test_a_crash_of_the_reference_is_no_deadlock(
     first, *others = done.out.splitlines()
     assert first.startswith(f"CRASHED crashed: the reference crashed: not comparable ({why}")
     assert others == [
-        "crashed: 1 cases (0 deadlocks), 0 equal, 0 wrong, 1 not comparable",
+        "crashed: 1 case (0 deadlocks), 0 equal, 0 wrong, 1 not comparable",
         "total: 0 cases compared, 0 mismatches in 0 cases; 1 not comparable",
     ]
 
@@ -268,7 +315,7 @@ def test_a_logged_exception_and_the_exit_code_of_a_deadlock_are_no_crash(
     export_case(folder, *RING16, "strategy.dp=4", "strategy.tp=4")
     (folder / "reference.log").write_text(log)
     (folder / "case.json").write_text(json.dumps(notes))
-    assert "1 cases (1 deadlocks), 1 equal, 0 wrong" in run_ok("validate", folder, cwd=tmp_path).out
+    assert "1 case (1 deadlock), 1 equal, 0 wrong" in run_ok("validate", folder, cwd=tmp_path).out
 
 
 def test_a_congestion_aware_ring_of_two_is_named_as_our_extension(tmp_path: Path) -> None:
@@ -288,7 +335,11 @@ def test_a_congestion_aware_ring_of_two_is_named_as_our_extension(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("missing", "named"),
-    [("reference.log", "no log (reference.log, or one *.log)"), ("system.json", "no system.json")],
+    [
+        ("reference.log", "no log (what ASTRA-sim printed: lines such as 'sys[0] …')"),
+        ("system.json", "no system.json"),
+        ("network.yml", "no network.yml"),
+    ],
 )
 def test_an_incomplete_case_beside_a_good_one_is_named(case: Path, missing: str, named: str) -> None:
     runs = case.parent / "runs"

@@ -35,7 +35,7 @@ class Expected:
 class Case:
     """A case that is not loaded yet: `load` makes the workload and the system.
 
-    `folder` holds the case as files, if it comes from such.
+    `folder` holds the case as files, if it comes from such; `taken` says which were found by their content.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Case:
     load: Callable[[], tuple[Workload, SystemSpec]]
     expected: Expected
     folder: Path | None = None
+    taken: str = ""
 
 
 CRASHED = "crashed"

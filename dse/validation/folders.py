@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from dse.systems import SystemSpec, read_system
 from dse.systems.validation import NETWORK_MODELS
 from dse.validation.cases import CRASHED, Case, Expected
 from dse.validation.log import crash_in_log, read_log
+from dse.validation.parts import Parts, groups_names, missing_of_case, parts_of
 from dse.workloads import Workload, read_groups, read_workload
 
-_TRACE = re.compile(r"(?P<name>.+)\.(?P<rank>\d+)\.et")
 _FIELD_OF_OPTION = {
     "--num-queues-per-dim": "queues_per_dimension",
     "--rendezvous-protocol": "rendezvous_protocol",
@@ -31,23 +30,17 @@ _WITHOUT_EFFECT = ("--comm-scale", "--compute-scale", "--logging-configuration",
 
 
 def is_case_folder(folder: Path) -> bool:
-    """Whether a folder holds a case: a system file and a log."""
+    """Whether a folder holds a case: a system, a network, traces and a log."""
     return not missing_of_case(folder)
-
-
-def missing_of_case(folder: Path) -> list[str]:
-    """Return what a folder lacks to be a case: a system file, a log, or both."""
-    missing = [] if (folder / "system.json").is_file() else ["system.json"]
-    return missing if _logs(folder) else [*missing, "log (reference.log, or one *.log)"]
 
 
 def folder_case(folder: Path, name: str) -> Case:
     """Return the case in a folder.
 
     It holds `<name>.<rank>.et` for ranks 0, 1, …, system.json, network.yml (or .yaml), a log (reference.log,
-    or the only *.log), and optionally comm_group.json, remote_memory.json and case.json with the keys
-    `network_model` (default congestion_unaware), `options` (ASTRA-sim's command-line options), `status` and
-    `exit_code` (of the run; -6 or 134 after an abort).
+    or the only file that looks like one), and optionally groups (comm_group.json, or `<name>.json`),
+    remote_memory.json and case.json with the keys `network_model` (default congestion_unaware), `options`
+    (ASTRA-sim's command-line options), `status` and `exit_code` (of the run; -6 or 134 after an abort).
 
     Raises:
         InputError: a file is missing or wrong, traces are not numbered 0, 1, …, or an option is unknown.
@@ -57,8 +50,8 @@ def folder_case(folder: Path, name: str) -> Case:
     if network_model not in NETWORK_MODELS:
         allowed = ", ".join(NETWORK_MODELS)
         raise InputError(f"{folder}/case.json: network_model is {network_model!r}; allowed are {allowed}")
-    traces = trace_files(folder)
-    log = _log(folder)
+    parts = parts_of(folder)
+    traces, log = parts.traces, parts.log
     ranks = read_log(log)
     unknown = sorted(rank for rank in ranks if rank >= len(traces))
     if unknown:
@@ -73,17 +66,15 @@ def folder_case(folder: Path, name: str) -> Case:
         )
 
     def load() -> tuple[Workload, SystemSpec]:
-        groups = folder / "comm_group.json"
-        remote_memory = folder / "remote_memory.json"
         system = read_system(
-            folder / "system.json",
-            _network_file(folder),
-            remote_memory if remote_memory.is_file() else None,
+            parts.system,
+            parts.network,
+            parts.remote_memory,
             name=name,
             network_model=network_model,
             **command_line_fields(notes.get("options", []), folder),
         )
-        return read_workload(traces, read_groups(groups) if groups.is_file() else None), system
+        return _workload(parts), system
 
     return Case(
         name=name,
@@ -91,7 +82,18 @@ def folder_case(folder: Path, name: str) -> Case:
         load=load,
         expected=Expected(status, ranks, crash=crash),
         folder=folder,
+        taken=parts.taken,
     )
+
+
+def _workload(parts: Parts) -> Workload:
+    try:
+        return read_workload(parts.traces, read_groups(parts.groups) if parts.groups else None)
+    except InputError as error:
+        if parts.groups is None and "no groups are given" in str(error):
+            names = " nor ".join(groups_names(parts.traces))
+            raise InputError(f"{error}: the folder has neither {names}") from None
+        raise
 
 
 def _crash(log: Path, notes: Mapping[str, Any], folder: Path) -> str:
@@ -116,33 +118,16 @@ def simulator_options(folder: Path) -> list[str]:
         InputError: see `folder_case`.
     """
     notes = load_json_object(folder / "case.json") if (folder / "case.json").is_file() else {}
+    parts = parts_of(folder)
     options = [
-        f"--workload-configuration={folder / trace_files(folder)[0].name.removesuffix('.0.et')}",
-        f"--system-configuration={folder / 'system.json'}",
-        f"--network-configuration={_network_file(folder)}",
+        f"--workload-configuration={folder / parts.traces[0].name.removesuffix('.0.et')}",
+        f"--system-configuration={parts.system}",
+        f"--network-configuration={parts.network}",
         f"--remote-memory-configuration={folder / 'remote_memory.json'}",
     ]
-    if (folder / "comm_group.json").is_file():
-        options.append(f"--comm-group-configuration={folder / 'comm_group.json'}")
+    if parts.groups is not None:
+        options.append(f"--comm-group-configuration={parts.groups}")
     return [*options, *notes.get("options", [])]
-
-
-def trace_files(folder: Path) -> list[Path]:
-    """Return the traces of ranks 0, 1, … in a folder.
-
-    Raises:
-        InputError: there are none, several sets, or a rank is missing.
-    """
-    found = {path: match for path in folder.iterdir() if (match := _TRACE.fullmatch(path.name))}
-    names = {match["name"] for match in found.values()}
-    if len(names) != 1:
-        got = f"several sets of traces ({', '.join(sorted(names))})" if names else "no trace"
-        raise InputError(f"{folder}: {got}; expected one set, <name>.<rank>.et for ranks 0, 1, ...")
-    by_rank = {int(match["rank"]): path for path, match in found.items()}
-    missing = [rank for rank in range(len(by_rank)) if rank not in by_rank]
-    if missing:
-        raise InputError(f"{folder}: {len(by_rank)} traces, but the one of rank {missing[0]} is missing")
-    return [by_rank[rank] for rank in range(len(by_rank))]
 
 
 def command_line_fields(options: Sequence[str], folder: Path) -> dict[str, Any]:
@@ -181,20 +166,3 @@ def _option_value(option: str, value: str) -> int | float | bool:
     if value.lower() not in ("true", "false", "1", "0"):
         raise ValueError
     return value.lower() in ("true", "1")
-
-
-def _network_file(folder: Path) -> Path:
-    other = folder / "network.yaml"
-    return other if other.is_file() else folder / "network.yml"
-
-
-def _logs(folder: Path) -> list[Path]:
-    reference = folder / "reference.log"
-    return [reference] if reference.is_file() else sorted(folder.glob("*.log"))
-
-
-def _log(folder: Path) -> Path:
-    logs = _logs(folder)
-    if len(logs) != 1:
-        raise InputError(f"{folder}: {len(logs)} logs; expected reference.log or one *.log")
-    return logs[0]

@@ -17,7 +17,10 @@ _CRASH = re.compile(
     r"|(?:double free|corrupted|munmap_chunk|malloc|realloc|free)\(\)?: |double free or corruption"
     r"|stack smashing|ERROR: \w+Sanitizer|exit(?:ed with)? (?:code|status)\W{1,3}-?[1-9]"
 )
-_LEVELLED = re.compile(r"\[(?:trace|debug|info|warning|error|critical)\]")
+_LEVEL = r"\[(?:trace|debug|info|warning|error|critical)\]"
+_LEVELLED = re.compile(_LEVEL)
+REPORT = re.compile(rf"sys\[\d+\][ ,.]|{_LEVEL} ".encode())
+"""What a log of ASTRA-sim has, and hardly another file."""
 _LINE_LENGTH = 160
 
 

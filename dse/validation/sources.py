@@ -14,7 +14,8 @@ from dse.signals import putting_away
 from dse.validation.archives import unpack
 from dse.validation.cases import Case
 from dse.validation.collectives import collective_case
-from dse.validation.folders import folder_case, is_case_folder, missing_of_case
+from dse.validation.folders import folder_case, is_case_folder
+from dse.validation.parts import missing_of_case, present_of_case
 from dse.validation.points import point_case
 
 _OF_A_CASE = ("system.json", "case.json", "*.et")
@@ -75,12 +76,21 @@ def _folder_cases(folder: Path, shown: Path | None = None) -> list[Case]:
         return [folder_case(folder, folder.name)]
     found = sorted({path.parent for name in _OF_A_CASE for path in folder.rglob(name)})
     cases = [path for path in found if is_case_folder(path)]
+    incomplete = [path for path in found if path not in cases]
+    if incomplete:
+        raise InputError(_what_lacks(incomplete[0], folder, shown or folder))
     if not cases:
-        raise InputError(f"{shown or folder}: no case folder (system.json, network.yml, traces and a log)")
-    for path in found:
-        if path not in cases:
-            raise InputError(
-                f"{shown or folder}: {path.relative_to(folder)} has no "
-                f"{' and no '.join(missing_of_case(path))}; complete the case, or move it elsewhere"
-            )
+        present = f"it has {', '.join(names)}, but " if (names := present_of_case(folder)) else ""
+        raise InputError(
+            f"{shown or folder}: {present}no case folder (system.json, network.yml, traces and a log)"
+        )
     return [folder_case(case, str(case.relative_to(folder))) for case in cases]
+
+
+def _what_lacks(case: Path, folder: Path, shown: Path) -> str:
+    place = "" if case == folder else f"{case.relative_to(folder)} "
+    has = f"has {', '.join(present_of_case(case))}, but " if case == folder else "has "
+    return (
+        f"{shown}: {place}{has}no {' and no '.join(missing_of_case(case))}; "
+        "complete the case, or move it elsewhere"
+    )

@@ -284,7 +284,20 @@ def test_a_boolean_switch_is_refused_because_the_reference_takes_false_as_on(
         ("all-reduce-implementation", "ring", 'all-reduce-implementation is "ring"; it must be a list'),
         ("all-reduce-implementation", ["ring"] * 3, "all-reduce-implementation lists 3 algorithms for 2"),
         ("all-to-all-implementation", ["rign"], "all-to-all-implementation.0 is 'rign'; allowed are"),
-        ("all-gather-implementation-chakra", ["x"], "all-gather-implementation-chakra is not supported"),
+        (
+            *("all-gather-implementation-chakra", ["x"]),
+            "all-gather-implementation-chakra is not supported: custom collectives are not read; remove the "
+            "key, and name an algorithm such as ring in all-gather-implementation",
+        ),
+        (
+            *("all-reduce-implementation-custom", ["DIR/schedule"]),
+            "all-reduce-implementation-custom is not supported: custom collectives are not read; remove the "
+            "key, and name an algorithm such as ring in all-reduce-implementation",
+        ),
+        (
+            *("per-node-custom-implementation", "nodes.yaml"),
+            "per-node-custom-implementation is not supported: custom collectives are not read; remove the",
+        ),
         ("peak-perf", -1, "peak-perf is -1; it must be a number 0 or greater"),
         ("peak-perf", None, "peak-perf is missing, so 0; it must be greater than 0 unless the roofline"),
         ("local-mem-bw", 0, "local-mem-bw is 0; it must be greater than 0 unless the roofline"),

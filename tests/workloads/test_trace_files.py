@@ -180,7 +180,7 @@ def test_a_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
         (comp(1, control=[9]), "rank 0: node 1 (node1): waits for node 9, which is not in the file"),
         (comp(1, after=[1]), "rank 0: every node waits for another one; no node can start"),
         (coll(1, 3, 10), "rank 0: node 1 (node1): comm_type is 3; allowed are 0 all-reduce, 2 all-gather"),
-        (coll(1, 0, 10, group="x"), "pg_name 'x' is not in the groups file (0 groups)"),
+        (coll(1, 0, 10, group="x"), "pg_name 'x' is a communicator group, but no groups are given"),
         (send(1, to=1, size=0), "comm_size is 0; a message needs at least 1 byte"),
         (coll(1, 0, -1), "attribute 'comm_size' is -1; it must be at least 0"),
     ],
@@ -274,6 +274,23 @@ def test_metadata_nodes_are_refused() -> None:
     node = comp(1) | {"type": 1}
     with pytest.raises(InputError, match=r"rank 0: node 1 \(node1\): metadata nodes cannot be run"):
         workload([node])
+
+
+def test_a_trace_of_pytorch_is_named_as_such() -> None:
+    """Chakra's converter gives each of its nodes an rf_id; CPU operations among them could be replayed."""
+    nodes = [comp(1, cpu=True), comp(2) | {"type": 1, "name": "## process_group:init ##"}, coll(3, 0, 10)]
+    for node in nodes:
+        node["attributes"]["rf_id"] = (UINT64, node["id"])
+    message = (
+        "rank 0 is a trace of PyTorch (its nodes have an rf_id), which is not read yet; "
+        "the first node that cannot be run is node "
+    )
+    for left_out, named in ([], "2 (## process_group:init ##)"), ([2], "3 (node3)"):
+        nodes[2]["attributes"].pop("comm_type", None)
+        kept = [node for node in nodes if node["id"] not in left_out]
+        with pytest.raises(InputError) as caught:
+            workload(kept)
+        assert str(caught.value) == message + named
 
 
 def test_a_trace_without_nodes_is_refused() -> None:

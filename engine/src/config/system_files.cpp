@@ -66,7 +66,7 @@ public:
     JsonFields(std::string_view text, const std::string& path, Words known)
         : path_(path), object_(parse_json_object(text, path)) {
         for (const auto& [key, value] : object_.members) {
-            refuse_chakra(key);
+            refuse_custom(key);
             require_known_key(path_, key, known);
         }
     }
@@ -149,13 +149,19 @@ private:
         place(key).fail("is " + to_text(value) + "; it must be " + expected);
     }
 
-    void refuse_chakra(std::string_view key) const {
-        constexpr std::string_view kSuffix = "-chakra";
-        if (!key.ends_with("-implementation-chakra")) return;
-        place(key).fail(
-            "is not supported: the reference reads beyond an empty set with it; give an algorithm by name "
-            "in " +
-            std::string(key.substr(0, key.size() - kSuffix.size())));
+    /// Collectives from files: `-chakra` is of ASTRA-sim of 2025, `-custom` of 2026.
+    void refuse_custom(std::string_view key) const {
+        if (key == "per-node-custom-implementation") {
+            place(key).fail("is not supported: custom collectives are not read; remove the key");
+        }
+        for (const std::string_view suffix : {"-chakra", "-custom"}) {
+            if (!key.ends_with("-implementation" + std::string(suffix))) continue;
+            const std::string list(key.substr(0, key.size() - suffix.size()));
+            place(key).fail(
+                "is not supported: custom collectives are not read; remove the key, and name an "
+                "algorithm such as ring in " +
+                list);
+        }
     }
 
     const std::string& path_;

@@ -70,8 +70,13 @@ public:
 
 private:
     [[noreturn]] void fail(const chakra::Node& node, const std::string& what) const {
-        throw InputError(path_ + ": node " + std::to_string(node.id) + " (" + std::string(node.name) +
-                         "): " + what);
+        const std::string name = "node " + std::to_string(node.id) + " (" + std::string(node.name) + ")";
+        if (find(node, "rf_id") != nullptr) {
+            throw InputError(path_ +
+                             " is a trace of PyTorch (its nodes have an rf_id), which is not read yet; " +
+                             "the first node that cannot be run is " + name);
+        }
+        throw InputError(path_ + ": " + name + ": " + what);
     }
 
     /// File positions in ascending id; of a repeated id the last one stays.
@@ -224,6 +229,9 @@ private:
             if (std::find(group.members.begin(), group.members.end(), rank_) != group.members.end()) return;
             fail(source,
                  "pg_name '" + name + "' is a group that rank " + std::to_string(rank_) + " is not in");
+        }
+        if (groups_.empty()) {
+            fail(source, "pg_name '" + name + "' is a communicator group, but no groups are given");
         }
         fail(source, "pg_name '" + name + "' is not in the groups file (" + std::to_string(groups_.size()) +
                          " groups)");
