@@ -45,6 +45,7 @@ _PRELOADED = (
     "dse.whatif",
 )
 _LENGTH = struct.Struct("<I")
+OPTIMISED = "DSE_TEST_OPTIMISED"  # set: commands run under `python -O`, without asserts; tests keep theirs
 
 
 class WarmProcess:
@@ -54,7 +55,8 @@ class WarmProcess:
         """Start it; commands wait until it is ready."""
         ours, theirs = socket.socketpair()
         with theirs:
-            line = [sys.executable, str(Path(__file__).resolve()), str(theirs.fileno())]
+            flags = ["-O"] if os.environ.get(OPTIMISED) else []
+            line = [sys.executable, *flags, str(Path(__file__).resolve()), str(theirs.fileno())]
             self._process = subprocess.Popen(line, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         self._socket = ours
         atexit.register(self.close)

@@ -72,7 +72,7 @@ def workload_of(point: DesignPoint) -> Workload:
         InfeasibleStrategy, SimulationError, SimulationTimeout, InputError: as `run_point`.
     """
     on, strategy = point.scenario, point.strategy
-    assert on.is_checked
+    on.check()
     _require_filled(point)
     return on.generator.generate(on.model, strategy, on.resolved_divisibility)
 

@@ -85,14 +85,20 @@ class Scenario:
         is_cluster = self.system.cluster is not None
         return is_cluster and self.model.fidelity == "realistic" and not self.is_external
 
+    def check(self) -> None:
+        """Refuse settings that a prediction, or a simulation, does not have; done once.
+
+        Raises:
+            InputError: names the setting.
+        """
+        _ = self._checked
+
     @functools.cached_property
-    def is_checked(self) -> bool:
-        """Always true: the first time, settings are refused that a prediction, or a simulation, has not."""
+    def _checked(self) -> None:
         if self.is_predicted:
             refuse_idle_settings(self)
         else:
             refuse_predicted_settings(self)
-        return True
 
     @property
     def is_external(self) -> bool:
@@ -117,7 +123,7 @@ class DesignPoint:
         """Whether a workload exists and fills the system; other points are rows with a reason."""
         on = self.scenario
         fills = self.strategy.npus == on.system.npus
-        assert on.is_checked
+        on.check()
         if on.is_predicted:
             return fills and is_feasible_prediction(self)
         return fills and is_feasible(on.model, self.strategy, on.resolved_divisibility)

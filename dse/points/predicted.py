@@ -42,7 +42,7 @@ def prediction_inputs(point: DesignPoint) -> tuple[ModelSpec, Plan, Cluster]:
     on = point.scenario
     cluster = on.system.cluster
     assert cluster is not None
-    assert on.is_checked
+    on.check()
     return on.model, plan_of(on.model, point.strategy), cluster
 
 

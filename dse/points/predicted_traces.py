@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from dse.errors import InputError
+from dse.errors import InputError, SimulationError
 from dse.points.predicted import prediction_inputs
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def predicted_traces(point: DesignPoint) -> PredictedTraces:
     Raises:
         InfeasibleStrategy: as `predict_point`.
         InputError: traces cannot place the plan, or would be more than `MOST_NODES`.
+        SimulationError: the engine cannot run the traces.
     """
     from dse.simulators import NativeSimulator
     from dse.training.predicted import exchange_network, exchanged_structure
@@ -52,5 +53,6 @@ def predicted_traces(point: DesignPoint) -> PredictedTraces:
     workload = trace_workload(structure)
     outcome = NativeSimulator().simulate(workload, system)
     ends = [metrics.finish_ns for metrics in outcome.classes if metrics is not None]
-    assert outcome.status == "ok", outcome.reason
+    if outcome.status != "ok":
+        raise SimulationError(f"export: the engine cannot run the traces: {outcome.reason}")
     return PredictedTraces(workload, system, max(ends))

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dse.errors import SimulationError
 from dse.simulators.native import NativeSimulator
 from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.training.programs import SlotRecurrence
@@ -43,12 +44,16 @@ def agreement(structure: StepStructure, system: SystemSpec) -> Agreement:
     The preconditions of equality: (1) what the network takes is the same for all ranks of a stage; (2)
     messages and collectives never meet on a link: the network is congestion-unaware; (3) no communication of
     a rank waits for its slot. Without (3) the recurrence with one slot is still equal.
+
+    Raises:
+        SimulationError: the engine cannot run the traces of the step.
     """
     network = network_times(structure, system)
     slot = SlotRecurrence(structure, network).run()
     outcome = NativeSimulator().simulate(trace_workload(structure), traced_system(system))
     ends = [metrics.finish_ns for metrics in outcome.classes if metrics is not None]
-    assert outcome.status == "ok", outcome.reason
+    if outcome.status != "ok":
+        raise SimulationError(f"the engine cannot run the traces of the step: {outcome.reason}")
     broken = [*network.unequal]
     if system.network_model == "congestion_aware":
         broken.append("messages and collectives may meet on links of a congestion-aware network")

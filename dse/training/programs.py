@@ -120,7 +120,8 @@ class SlotRecurrence:
         left = sum(map(len, self._programs))
         while left:
             ran = sum(map(self._advance, range(len(self._programs))))
-            assert ran, "the programs wait for each other"
+            if not ran:
+                raise RuntimeError("the programs of a step wait for each other")
             left -= ran
         return SlotTimes(max(*self._chain, *self._slot), self._waits)
 

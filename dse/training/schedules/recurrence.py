@@ -74,7 +74,8 @@ class Recurrence:
             before = left
             for stage, state in enumerate(states):
                 left -= sum(1 for _ in self._advance(stage, state))
-            assert left < before, f"{self.schedule.name} waits for itself"
+            if left == before:
+                raise RuntimeError(f"the schedule {self.schedule.name} waits for itself")
         return self._times()
 
     def duration_s(self, stage: int, operation: Operation) -> float:
