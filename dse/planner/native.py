@@ -9,6 +9,7 @@ import numpy as np
 from dse.errors import InputError
 from dse.planner.arithmetic import plain_sum
 from dse.planner.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.space import check_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,8 +37,8 @@ def engine_problem(problem: PlanProblem) -> PlanningProblem:
     """Return the problem for the engine; types are numbered in the type order.
 
     Raises:
-        InputError: a number that cannot be, a type order that is not that of the hosts' types, a type
-            without memory, or without the profile that gives the layer weights.
+        InputError: a number that cannot be, too many types, a type order that is not that of the hosts' types,
+            a type without memory, or without the profile that gives the layer weights.
     """
     from dse.solvers import PlanningProblem
 
@@ -107,6 +108,7 @@ def _check_numbers(problem: PlanProblem) -> None:
 
 def _check_types(problem: PlanProblem) -> None:
     order, types = problem.type_order, problem.cluster.types
+    check_types(order)
     if sorted(order) != sorted(types):
         raise InputError(
             f"type_order={list(order)}: must list the types of the hosts, {', '.join(types)}, each once"

@@ -18,6 +18,7 @@ _WHOLE = {
 }
 """The least that each may be."""
 _MOST_WHOLE = 2**31 - 1
+_MOST_GPUS = 2**24
 _MOST = sys.float_info.max
 _FLAGS = ("allow_mixed_stages", "shard_optimizer")
 
@@ -42,6 +43,9 @@ def _in_cluster(cluster: MixedCluster) -> Iterator[str]:
             yield f"{place}: GPUs and island must be whole numbers, from 1 and from 0"
         for name in ("intra_gbps", "inter_gbps"):
             yield from _unless_above_0(getattr(host, name), f"{place}.{name}")
+    gpus = sum(host.gpus for host in cluster.hosts)
+    if gpus > _MOST_GPUS:
+        yield f"cluster.hosts: {gpus} GPUs; at most {_MOST_GPUS} are planned"
     if cluster.between_islands_gbps is not None:
         yield from _unless_above_0(cluster.between_islands_gbps, "cluster.between_islands_gbps")
     for type_ in cluster.types:

@@ -11,24 +11,47 @@ tensor groups of one type each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import permutations
-from math import comb
+from math import comb, isqrt
 
+from dse.errors import InputError
 from dse.planner.costs.ranks import Ranks
 from dse.planner.costs.rule import placements
 from dse.planner.plan import ClusterPlan
 from dse.planner.problem import PlanProblem
 
+MOST_TYPES = 7
+"""Of GPUs: their orders are 5,040; those of eight took a search of 16 GPUs two minutes."""
+
+
+def check_types(types: Sequence[str]) -> None:
+    """Refuse more types than there is time for.
+
+    Raises:
+        InputError: there are more than `MOST_TYPES`.
+    """
+    if len(types) > MOST_TYPES:
+        raise InputError(
+            f"the cluster has {len(types)} GPU types; at most {MOST_TYPES} are searched in all their orders: "
+            "leave some out, or give types that are alike one name"
+        )
+
 
 def sequences(problem: PlanProblem) -> list[tuple[str, ...]]:
-    """Return the type sequences, in lexicographic order of positions in the type order."""
+    """Return the type sequences, in lexicographic order of positions in the type order.
+
+    Raises:
+        InputError: as `check_types`.
+    """
+    check_types(problem.type_order)
     return list(permutations(problem.type_order))
 
 
 def micro_batches(problem: PlanProblem) -> list[int]:
     """Return the numbers of micro-batches, the most first."""
-    return [count for count in range(problem.gbs, 0, -1) if problem.gbs % count == 0]
+    low = [count for count in range(1, isqrt(problem.gbs) + 1) if problem.gbs % count == 0]
+    return sorted({*low, *(problem.gbs // count for count in low)}, reverse=True)
 
 
 def most_stages(problem: PlanProblem) -> int:

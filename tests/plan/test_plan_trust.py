@@ -260,3 +260,27 @@ def test_rows_of_studies_without_throughput_are_read(tmp_path: Path) -> None:
     StudyStore.create(tmp_path / "s", older).append([older_row(**values)])
     (row,) = StudyStore(tmp_path / "s", PLANS).rows()
     assert (row.cost_ms, row.tokens_per_s, row.mfu_pct) == (12.5, None, None)
+
+
+def test_more_types_than_can_be_ordered_are_refused(tmp_path: Path) -> None:
+    node = "  - {{type: T{}, accelerator: a100_80, count: 1, gpus: 1, intra_gbps: 300, inter_gbps: 25}}\n"
+    file = tmp_path / "many.yaml"
+    file.write_text("nodes:\n" + "".join(node.format(i) for i in range(12)), encoding="utf-8")
+    for planner in ("auto", "exact", "anytime", "enumerate"):
+        assert "the cluster has 12 GPU types; at most 7" in refused(
+            f"cluster={file}", *QUICK, f"planner={planner}"
+        )
+
+
+def test_micro_batches_of_a_large_batch_are_its_divisors() -> None:
+    from dataclasses import replace
+
+    from dse.planner.cluster import MixedCluster
+    from dse.planner.problem import PlanProblem
+    from dse.planner.profiles import ProfileKey, ProfileSet
+    from dse.planner.space import micro_batches
+
+    problem = PlanProblem(MixedCluster((), {}), ProfileSet({}, ProfileKey("A", 1, 1), ()), (), gbs=12)
+    assert micro_batches(problem) == [12, 6, 4, 3, 2, 1]
+    assert micro_batches(replace(problem, gbs=16)) == [16, 8, 4, 2, 1]
+    assert micro_batches(replace(problem, gbs=2**31 - 1)) == [2**31 - 1, 1]
