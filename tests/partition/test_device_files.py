@@ -97,6 +97,15 @@ def test_routes_between_all_pairs_are_the_fastest(drawn: tuple[int, list[tuple[i
         assert cost == pytest.approx(best[a, b], rel=1e-9)
 
 
+def test_topology_and_matrix_of_too_many_devices_are_refused_at_once(tmp_path: Path) -> None:
+    links = "".join(f"{a},{a + 1},1,1\n{a + 1},{a},1,1\n" for a in range(99_999))
+    path = _file(tmp_path, f"100000\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n{links}")
+    with pytest.raises(InputError, match="has 100000 devices; at most 2048 can be partitioned over"):
+        read_topology(path)
+    with pytest.raises(InputError, match="has 2049 devices; at most 2048 can be partitioned over"):
+        read_matrix(_file(tmp_path, "0\n" * 2049))
+
+
 def test_devices_without_a_route_are_named(tmp_path: Path) -> None:
     path = _file(tmp_path, "3\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,1,1\n1,2,1,1\n")
     with pytest.raises(InputError, match="no route leads from device 1 to 0"):

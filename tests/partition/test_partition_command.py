@@ -176,6 +176,7 @@ def test_model_on_a_system_keeps_its_memory(capsys: pytest.CaptureFixture[str]) 
         (("graph={chain}", "devices=1e3"), "devices is 1e3; a number of devices must be whole"),
         (("graph={chain}", "devices=9999999"), "devices is 9999999; a number of devices must be"),
         (("graph={chain}", "devices=none.csv"), "none.csv: cannot be read"),
+        (("graph={chain}", "devices=fc__n=2000"), "devices is 'fc__n=2000'; it must be a system, a cluster"),
         (("graph=x.txt", "devices=2"), "it must end in .json"),
         (("graph={chain}", "model=llama70b", "devices=2"), "write one of graph=FILE and model=NAME"),
         (("graph={chain}", "devices=2", "-o", "{chain}"), "is a file"),

@@ -12,7 +12,7 @@ from dse.errors import InputError
 from dse.files import read_text
 from dse.networks import LinkGraph
 from dse.networks.csv import read_link_graph
-from dse.partition.devices import Devices
+from dse.partition.devices import MOST_DEVICES, Devices
 from dse.partition.graph import LARGEST
 from dse.texts import excerpt
 
@@ -43,6 +43,7 @@ def read_matrix(path: Path, kind: str = "distance") -> Devices:
     ]
     if not rows:
         raise InputError(f"{path}: is empty; it must hold a square matrix")
+    _require_few(len(rows), str(path))
     matrix = []
     for at, (number, cells) in enumerate(rows):
         if len(cells) != len(rows):
@@ -81,13 +82,19 @@ def devices_of_links(graph: LinkGraph, name: str, gb_bytes: int) -> Devices:
     1 - S / max(S), S the bandwidth of the route, one over its time for a byte.
 
     Raises:
-        InputError: no route between two devices.
+        InputError: no route between two devices, or too many of them.
     """
-    latency, each = _routes(graph, name, gb_bytes)
     count = graph.npus
+    _require_few(count, name)
+    latency, each = _routes(graph, name, gb_bytes)
     least = min((each[a][b] for a in range(count) for b in range(count) if a != b), default=1.0)
     distance = _pairwise(count, lambda a, b: 1 - least / each[a][b])
     return Devices(count, distance, latency, each)
+
+
+def _require_few(count: int, name: str) -> None:
+    if count > MOST_DEVICES:
+        raise InputError(f"{name}: has {count} devices; at most {MOST_DEVICES} can be partitioned over")
 
 
 def _routes(graph: LinkGraph, name: str, gb_bytes: int) -> tuple[Matrix, Matrix]:
