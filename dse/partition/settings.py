@@ -215,8 +215,8 @@ def _devices(
         devices = csv_devices(Path(text), values.get("matrix"))
     elif "=" in text:
         raise InputError(
-            f"devices is '{excerpt(text)}'; it must be a system, a cluster, a CSV file or a number: a network "
-            "with parameters is for dse synthesize, and system.KEY=VALUE changes a system"
+            f"devices is '{excerpt(text)}'; it must be a system, a cluster, a CSV file or a number: a "
+            "network with parameters is for dse synthesize, and system.KEY=VALUE changes a system"
         )
     elif (found := composed.cluster(text)) is not None:
         devices, rates = found
