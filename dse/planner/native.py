@@ -37,8 +37,8 @@ def engine_problem(problem: PlanProblem) -> PlanningProblem:
     """Return the problem for the engine; types are numbered in the type order.
 
     Raises:
-        InputError: a number that cannot be, too many types, a type order that is not that of the hosts' types,
-            a type without memory, or without the profile that gives the layer weights.
+        InputError: a number that cannot be, too many types, a type order that is not that of the hosts'
+            types, a type without memory, or without the profile that gives the layer weights.
     """
     from dse.solvers import PlanningProblem
 
