@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
 from dse.errors import InputError
+from dse.files import read_text
 from dse.networks.graph import LinkGraph, LinkKind
+from dse.numbers import exact_decimal
 
 HEADER = "Src,Dest,Latency (ns),Bandwidth (GB/s)"
 _DIGITS = 30
@@ -20,8 +23,8 @@ def read_link_graph(path: Path, npus: int | None = None) -> LinkGraph:
 
     Raises:
         InputError: an unreadable file; with its line: another number of fields, an unknown node, a link to
-            itself or one that occurs twice, a negative latency, a bandwidth that is not positive; an NPU
-            without links, or more NPUs than nodes.
+            itself or one that occurs twice, a negative latency, a bandwidth that is not positive, a number
+            of too many digits; an NPU without links, or more NPUs than nodes.
     """
     import numpy as np
 
@@ -31,14 +34,28 @@ def read_link_graph(path: Path, npus: int | None = None) -> LinkGraph:
     if npus is not None and not 2 <= npus <= nodes:
         raise InputError(f"npus is {npus}; {path} has {nodes} nodes, so it must be 2 to {nodes}")
     numbers: dict[LinkKind, int] = {}  # 50 and 50.0 are one kind
-    kind_of_text = [
-        numbers.setdefault(LinkKind(Fraction(latency), Fraction(bandwidth)), len(numbers))
-        for latency, bandwidth in texts
-    ]
+    kind_of_text = []
+    for number, pair in enumerate(texts):
+        try:
+            kind = LinkKind(*map(_exact, ("latency", "bandwidth"), pair))
+        except InputError as error:
+            line = _line_of(path, int(np.flatnonzero(text_of == number)[0]))
+            raise InputError(f"{path}, line {line}: {error}") from None
+        kind_of_text.append(numbers.setdefault(kind, len(numbers)))
     kind_of = np.array(kind_of_text, dtype=np.int32)[text_of]
     graph = LinkGraph(npus or nodes, nodes, sources, destinations, kind_of, tuple(numbers))
     require_links(graph, str(path))
     return graph
+
+
+def _exact(what: str, text: str) -> Fraction:
+    return exact_decimal(text, where=what)
+
+
+def _line_of(path: Path, link: int) -> int:
+    """The line of a link; blank lines are none."""
+    lines = re.split(r"\r\n|\r|\n", read_text(path))
+    return [number for number, line in enumerate(lines, 1) if line][2 + link]
 
 
 def require_links(graph: LinkGraph, name: str) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 from dse.collectives.collective import Collective
 from dse.collectives.problem import LinkModel, Problem
 from dse.collectives.sends import SendTable
+from dse.errors import InputError
 from dse.networks import LinkGraph
+from dse.numbers import exact_decimal
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,21 @@ def problem_of_json(data: dict[str, Any], graph: LinkGraph) -> Problem:
     }
     collective = Collective(data["collective"], data["npus"], data["chunks_per_npu"], data["root"], **pairs)
     model = LinkModel(data["gb"], data["occupancy"], data["clock"], data.get("forwarding", "stored"))
-    return Problem(graph, collective, Fraction(data["chunk_bytes"]), model)
+    return Problem(graph, collective, fraction_of(data["chunk_bytes"], "chunk_bytes"), model)
+
+
+def fraction_of(value: Any, what: str) -> Fraction:
+    """Return the number of a text such as `1048576`, `0.5` or `1/3`.
+
+    Raises:
+        ValueError: another text, or one of too many digits; the message begins with `what`.
+    """
+    over, divided, under = str(value).partition("/")
+    try:
+        number = exact_decimal(over, where=what)
+        return number / exact_decimal(under, where=what) if divided else number
+    except (InputError, ZeroDivisionError) as error:
+        raise ValueError(str(error)) from None
 
 
 def to_json_text(data: Any) -> str:

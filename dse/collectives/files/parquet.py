@@ -6,11 +6,16 @@ import json
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dse.collectives.files.content import ScheduleFile, problem_of_json, problem_to_json, to_json_text
+from dse.collectives.files.content import (
+    ScheduleFile,
+    fraction_of,
+    problem_of_json,
+    problem_to_json,
+    to_json_text,
+)
 from dse.collectives.schedule import Schedule
 from dse.collectives.sends import SendTable
 from dse.errors import InputError
@@ -107,7 +112,7 @@ def _graph(metadata: Mapping[bytes, bytes], npus: int) -> LinkGraph:
         file.flush()
         graph = read_link_graph(Path(file.name), npus)
     kinds = [
-        LinkKind(Fraction(latency), Fraction(bandwidth))
+        LinkKind(fraction_of(latency, "latency"), fraction_of(bandwidth, "bandwidth"))
         for latency, bandwidth in json.loads(metadata[_KINDS])
     ]
     if len(kinds) != len(graph.kinds):
