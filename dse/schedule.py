@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dse.cli import called_as, run, system_from_overrides
 from dse.collectives.arguments import NETWORK_KEYS, PROBLEM_KEYS, parse_arguments, usage_lines
 from dse.errors import InputError
 from dse.settings import check_choice
 
+if TYPE_CHECKING:
+    from dse.cancellation import Deadline
+
 KEYS = {
     **NETWORK_KEYS,
     **PROBLEM_KEYS,
+    "time_limit_s": "seconds for making a named network and for the bounds; the check is always whole "
+    "(default: none)",
     "slack_ps": "tolerated rounding of the times of a foreign file (default 0)",
     "format": "table (default) or json",
 }
@@ -50,19 +55,25 @@ def main(argv: Sequence[str]) -> int:
         return 0
     if not arguments.others:
         raise InputError(f"FILE is missing; see {called_as('schedule')} --help")
-    from dse.collectives.settings import whole
+    from dse.cancellation import Deadline
+    from dse.collectives.settings import number, whole
 
     values = dict(arguments.values)
     form = values.pop("format", "table")
     check_choice("format", form, ("table", "json"))
     slack_ps = whole(values, "slack_ps", 0, 10**12) if "slack_ps" in values else 0
-    values.pop("slack_ps", None)
-    data = _judged(Path(arguments.others[0]), values, arguments.overrides, slack_ps)
+    limit_s = number(values, "time_limit_s", above=True) if "time_limit_s" in values else None
+    for key in ("slack_ps", "time_limit_s"):
+        values.pop(key, None)
+    deadline = Deadline.after(limit_s)
+    data = _judged(Path(arguments.others[0]), values, arguments.overrides, slack_ps, deadline)
     print(json.dumps(data, indent=2) if form == "json" else _text(data))
     return 0 if data["valid"] else 1
 
 
-def _judged(path: Path, values: dict[str, str], overrides: Sequence[str], slack_ps: int) -> dict[str, Any]:
+def _judged(
+    path: Path, values: dict[str, str], overrides: Sequence[str], slack_ps: int, deadline: Deadline
+) -> dict[str, Any]:
     from dse.collectives.bounds import lower_bounds
     from dse.collectives.checker import check_sends
     from dse.collectives.given import given_problem, schedule_path
@@ -70,13 +81,16 @@ def _judged(path: Path, values: dict[str, str], overrides: Sequence[str], slack_
 
     path = schedule_path(path)
     system = (lambda: system_from_overrides(overrides)) if overrides else None
-    file, problem = given_problem(path, values, system)
+    file, problem = given_problem(path, values, system, deadline)
     verdict = check_sends(problem, file.sends, most=_MOST_SHOWN, slack_ps=slack_ps)
     found = [
         {"rule": violation.rule, "sends": list(violation.sends), "text": violation.text}
         for violation in verdict.violations
     ]
     count = verdict.count
+    bounds = bound_entries(lower_bounds(problem, deadline), verdict.time_ps)
+    if deadline.is_over and not bounds["optimal"]:
+        bounds["bounds_are_cut"] = True
     if file.time_ps is not None and abs(file.time_ps - verdict.time_ps) > slack_ps:
         count += 1
         text = f"the file says {file.time_ps} ps, the last arrival is at {verdict.time_ps} ps"
@@ -88,7 +102,7 @@ def _judged(path: Path, values: dict[str, str], overrides: Sequence[str], slack_
         "links": len(problem.graph),
         "sends": verdict.sends,
         "time_ps": verdict.time_ps,
-        **bound_entries(lower_bounds(problem), verdict.time_ps),
+        **bounds,
         "violation_count": count,
         "violations": found,
     }

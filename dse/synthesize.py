@@ -24,8 +24,11 @@ from dse.settings import check_choice
 from dse.signals import putting_away
 
 if TYPE_CHECKING:
+    from dse.cancellation import Deadline
     from dse.collectives.problem import Problem
+    from dse.collectives.settings import Network
     from dse.collectives.splits import Split
+    from dse.collectives.synthesizers import Effort
 
 KEYS = {**NETWORK_KEYS, **PROBLEM_KEYS, **SEARCH_KEYS, **ROBUST_KEYS, **OUTPUT_KEYS}
 # Each with whether a value follows.
@@ -79,7 +82,7 @@ def main(argv: Sequence[str]) -> int:
 def _synthesize(arguments: Arguments) -> int:
     from dataclasses import replace
 
-    from dse.cancellation import Cancellation
+    from dse.cancellation import Cancellation, Deadline
     from dse.collectives.base_check import checked
     from dse.collectives.files.chakra import check_traceable
     from dse.collectives.output import export, exports_of, write_folder
@@ -99,8 +102,10 @@ def _synthesize(arguments: Arguments) -> int:
     check_choice("format", values.get("format", "table"), ("table", "json"))
     exports = exports_of(values.get("export"))
     synthesizer, effort = synthesizer_of(values), effort_of(values)
+    cancellation = Cancellation()
+    deadline = Deadline.after(effort.time_limit_s, cancellation)
     overrides = arguments.overrides
-    network = network_of(values, (lambda: system_from_overrides(overrides)) if overrides else None)
+    network = network_of(values, (lambda: system_from_overrides(overrides)) if overrides else None, deadline)
     cutting = cutting_of(network, values)
     if cutting is not None:
         problem, size = cutting.problem(1)
@@ -114,9 +119,9 @@ def _synthesize(arguments: Arguments) -> int:
     folder = _folder(arguments, f"synthesis-{problem.collective.name}-{network.name}")
     if folder is not None:
         check_folder(folder, "-o")
-    cancellation = Cancellation()
-    effort = replace(effort, cancellation=cancellation)
-    bar = ProgressBar(problem, effort)
+    _check_time(network, deadline, effort)
+    effort = replace(effort.until(deadline), cancellation=cancellation)
+    bar = ProgressBar(effort)
 
     split: list[Split] = []
 
@@ -159,6 +164,17 @@ def _synthesize(arguments: Arguments) -> int:
         notes.append(f"stored in {folder}")
     print_notes(notes)
     return 0
+
+
+def _check_time(network: Network, deadline: Deadline, effort: Effort) -> None:
+    """Refuse a time limit that the making of the network has used up."""
+    from dse.errors import InputError
+
+    if deadline.is_over:
+        raise InputError(
+            f"time_limit_s is {effort.time_limit_s:g}, and was over when the {len(network.graph)} links of "
+            f"{network.name} were made; give it more seconds, or take a smaller network"
+        )
 
 
 def _check_listed(problem: Problem, values: Mapping[str, str]) -> None:

@@ -32,7 +32,8 @@ PROBLEM_KEYS = {
 SEARCH_KEYS = {
     "synthesizer": "auto (default), greedy, arrival, restarts, beam, exact, symmetric, improve, trees",
     "trials": "runs of a search at most (default 20)",
-    "time_limit_s": "seconds after which the best so far is the answer (default: none)",
+    "time_limit_s": "seconds after which the best so far is the answer; the making of the network and the "
+    "bounds count too (default: none)",
     "seed": "of everything random (default 0)",
     "num_beams": "states that a beam keeps (synthesizer=beam)",
     "fitness": "of a beam: chunk_count or shortest_path (synthesizer=beam)",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import isqrt
 from typing import TYPE_CHECKING, NamedTuple
 
+from dse.cancellation import NEVER, Deadline
 from dse.collectives.collective import CUSTOM, Collective
 from dse.collectives.problem import MIRRORED, Problem
 from dse.collectives.reductions import halves, in_sequence, tightened, without_waste
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 # An algorithm of more sends is left out, as it would take longer than most searches.
 MOST_SENDS = 1 << 18
 MOST_PAIRS = 1 << 25  # of a chunk and an NPU, while messages are made
+TOO_LATE = "the time limit was over"
 TOO_MANY = f"more than {MOST_SENDS} sends"
 NAMES = ("ring", "biring", "direct", "rhd", "hier_up", "hier_down", "rings_up", "rings_down", "double_tree")
 
@@ -223,7 +225,9 @@ def _is_too_large(problem: Problem) -> bool:
     return messages > (MOST_SENDS if collective.everyone_wants_all else MOST_PAIRS)
 
 
-def fixed_algorithms(problem: Problem, dimensions: tuple[int, ...] | None = None) -> FixedAlgorithms:
+def fixed_algorithms(
+    problem: Problem, dimensions: tuple[int, ...] | None = None, deadline: Deadline = NEVER
+) -> FixedAlgorithms:
     """Return the schedules of all fixed algorithms that are defined for a problem.
 
     Messages go on shortest routes, hop by hop, and a link serves in the order of asking. `ring` and `biring`
@@ -231,19 +235,23 @@ def fixed_algorithms(problem: Problem, dimensions: tuple[int, ...] | None = None
     `hier_down` are direct within one dimension after the other, from the lowest or the highest, `rings_up`
     and `rings_down` go round both ways within them; `double_tree` has two complementary binary trees.
     Dimensions are those of the numbering, unless given. Reductions are these backwards, an all-reduce is both
-    halves, each send as early as its chunk allows. Algorithms of more than `MOST_SENDS` sends are left out.
+    halves, each send as early as its chunk allows. Algorithms of more than `MOST_SENDS` sends are left out,
+    and those that are not begun before the deadline.
     """
     sizes = dimensions or dimensions_of(problem.graph)
     if problem.collective.name == "all_reduce":
-        return _all_reduces(problem, sizes)
+        return _all_reduces(problem, sizes, deadline)
     if problem.collective.name in MIRRORED:
-        found = fixed_algorithms(problem.mirrored, sizes)
+        found = fixed_algorithms(problem.mirrored, sizes, deadline)
         turned = {name: without_waste(s).mirrored(problem) for name, s in found.schedules.items()}
         return FixedAlgorithms(turned, found.left_out)
     if _is_too_large(problem):
         return FixedAlgorithms({}, dict.fromkeys(NAMES, TOO_MANY))
     schedules, left_out = {}, {}
     for name, trees in trees_of(problem.collective, sizes).items():
+        if deadline.is_over:
+            left_out[name] = TOO_LATE
+            continue
         schedule = _play(problem, trees)
         if schedule is None:
             left_out[name] = TOO_MANY
@@ -252,16 +260,17 @@ def fixed_algorithms(problem: Problem, dimensions: tuple[int, ...] | None = None
     return FixedAlgorithms(schedules, left_out)
 
 
-def _all_reduces(problem: Problem, dimensions: tuple[int, ...]) -> FixedAlgorithms:
-    scatter, gather = halves(problem)
-    first, second = fixed_algorithms(scatter, dimensions), fixed_algorithms(gather, dimensions)
+def _all_reduces(problem: Problem, dimensions: tuple[int, ...], deadline: Deadline) -> FixedAlgorithms:
+    first, second = (fixed_algorithms(half, dimensions, deadline) for half in halves(problem))
     schedules = {
         name: tightened(in_sequence(problem, schedule, without_waste(second.schedules[name])))
         for name, schedule in first.schedules.items()
         if name in second.schedules
     }
     left_out = {**first.left_out, **second.left_out}
-    if problem.graph.npus > 1 and not _is_too_large(problem):
+    if deadline.is_over:
+        left_out["double_tree"] = TOO_LATE
+    elif problem.graph.npus > 1 and not _is_too_large(problem):
         both = _double_trees(problem)
         if both is None:
             left_out["double_tree"] = TOO_MANY

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+from dse.cancellation import NEVER, Deadline
 from dse.collectives.collective import CUSTOM
 from dse.collectives.files import ScheduleFile, read_schedule
 from dse.collectives.files.content import problem_of_json
@@ -38,7 +39,10 @@ def schedule_path(path: Path) -> Path:
 
 
 def given_problem(
-    path: Path, values: Mapping[str, str], system: Callable[[], SystemSpec] | None
+    path: Path,
+    values: Mapping[str, str],
+    system: Callable[[], SystemSpec] | None,
+    deadline: Deadline = NEVER,
 ) -> tuple[ScheduleFile, Problem]:
     """Read a schedule, and return what it is to solve.
 
@@ -56,7 +60,7 @@ def given_problem(
         _check_fit(path, file, stored)
         return file, stored
     own = None if asks_network else _own_network(path, file, stored, values)
-    network = own or network_of(values, system)
+    network = own or network_of(values, system, deadline)
     if "collective" not in values and stored is None:
         raise InputError(f"collective is missing, and {path} does not say it; write collective=all_gather")
     problem = _problem(network, file, stored, values)

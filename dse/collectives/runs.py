@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from dse.cancellation import Cancellation
-from dse.collectives.bounds import best_bound
-from dse.collectives.problem import Problem
 from dse.collectives.synthesizers.base import Effort, Progress
 from dse.units import format_duration_ns
 
@@ -50,18 +48,19 @@ def stoppable(call: Callable[[], T], cancellation: Cancellation) -> tuple[T, boo
 class ProgressBar:
     """Runs, best time, bound and gap; silent where stderr is not a terminal."""
 
-    def __init__(self, problem: Problem, effort: Effort) -> None:
+    def __init__(self, effort: Effort) -> None:
         import sys
 
         from tqdm import tqdm
 
         self._bar = tqdm(total=effort.trials, unit="run", file=sys.stderr, disable=None, smoothing=0.1)
-        self._bound_ps = 0 if self._bar.disable else best_bound(problem).time_ps
+        self._bound_ps = 0
 
     def report(self, progress: Progress) -> None:
         """Show how far a search is; several searches count on."""
         if self._bar.disable:
             return
+        self._bound_ps = progress.bound_ps or self._bound_ps
         self._bar.n = progress.trials
         if progress.trials > (self._bar.total or 0):
             self._bar.total = None

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from dse.cancellation import NEVER, Deadline
 from dse.collectives.collective import COLLECTIVES, MOST_CHUNKS, Collective
 from dse.collectives.custom import read_custom
 from dse.collectives.problem import LinkModel, Problem
@@ -52,8 +53,10 @@ class Size(NamedTuple):
     padding_bytes: int = 0
 
 
-def network_of(values: Values, system: Callable[[], SystemSpec] | None) -> Network:
-    """Return the network of `topology`, or of a system where `system` makes one.
+def network_of(
+    values: Values, system: Callable[[], SystemSpec] | None, deadline: Deadline = NEVER
+) -> Network:
+    """Return the network of `topology`, or of a system where `system` makes one; see `named_network`.
 
     Raises:
         InputError: neither or both, an unreadable file, a name that is none, or keys without effect.
@@ -73,7 +76,7 @@ def network_of(values: Values, system: Callable[[], SystemSpec] | None) -> Netwo
             raise InputError(
                 f"npus={values['npus']} has no effect on topology={topology}, which has no switches"
             )
-        named = named_network(topology)
+        named = named_network(topology, deadline)
         return Network(topology, named.graph, named.sizes)
     path = Path(topology)
     if path.suffix.lower() != ".csv" and not path.exists():

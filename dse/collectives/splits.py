@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dse.cancellation import Deadline
 from dse.collectives.bounds import best_bound
+from dse.collectives.fixed import TOO_LATE
 from dse.collectives.problem import Problem
 from dse.collectives.settings import Network, Size, Values, problem_of
 from dse.collectives.synthesis import Result, synthesize, with_fixed
@@ -19,6 +20,7 @@ AUTO = "auto"
 NUMBERS = (1, 2, 4, 8, 16, 32, 64)
 # More chunks in all than these take minutes a number.
 MOST_DELIVERIES = 2_000_000
+_LEAST_SECONDS = 0.1  # of the search for a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +89,7 @@ def best_split(cutting: Cutting, synthesizer: str | Synthesizer, effort: Effort)
     Raises:
         InputError: the synthesizer cannot take the problem, or there is no way for a chunk.
     """
-    ends = None if effort.time_limit_s is None else time.monotonic() + effort.time_limit_s
+    deadline = effort.deadline
     best: tuple[Result, Size] | None = None
     times_ps: dict[int, int] = {}
     left_out: dict[int, str] = {}
@@ -103,22 +105,31 @@ def best_split(cutting: Cutting, synthesizer: str | Synthesizer, effort: Effort)
                 raise
             left_out[number] = str(error)
             continue
-        why = _obstacle(problem, size, best[0].time_ps if best else None)
+        if best is not None and deadline.is_over:
+            left_out[number] = TOO_LATE
+            continue
+        share = deadline.part(1 / (len(NUMBERS) - place)).at_least(_LEAST_SECONDS)
+        why = _obstacle(problem, size, best[0].time_ps if best else None, share.part(1 / 3))
         if why:
             left_out[number] = why
             continue
-        left_s = None if ends is None else max(0.1, (ends - time.monotonic()) / (len(NUMBERS) - place))
-        result = synthesize(problem, synthesizer, replace(effort, time_limit_s=left_s), compare=False)
+        try:
+            result = synthesize(problem, synthesizer, effort.until(share), compare=False)
+        except InputError:
+            if best is None or not share.is_over:
+                raise
+            left_out[number] = TOO_LATE
+            continue
         cpu_s, trials = cpu_s + result.cpu_s, trials + result.trials
         times_ps[number] = result.time_ps
         if best is None or result.time_ps < best[0].time_ps:
             best = result, size
     assert best is not None
     result = replace(best[0], cpu_s=cpu_s, trials=trials)
-    return Split(with_fixed(result), best[1], times_ps, left_out)
+    return Split(with_fixed(result, None, deadline), best[1], times_ps, left_out)
 
 
-def _obstacle(problem: Problem, size: Size, best_ps: int | None) -> str:
+def _obstacle(problem: Problem, size: Size, best_ps: int | None, deadline: Deadline) -> str:
     """Why a number of chunks need not be tried; nothing for the first."""
     if best_ps is None:
         return ""
@@ -127,7 +138,7 @@ def _obstacle(problem: Problem, size: Size, best_ps: int | None) -> str:
         return f"{deliveries} deliveries are more than {MOST_DELIVERIES}"
     if size.chunk_bytes == 1 and size.padding_bytes:
         return "chunks of less than a byte"
-    bound_ps = best_bound(problem).time_ps
+    bound_ps = best_bound(problem, deadline).time_ps
     if bound_ps >= best_ps:
         return f"no schedule takes less than {bound_ps} ps"
     return ""

@@ -35,6 +35,7 @@ def summary(result: Result, network: Network, size: Size) -> dict[str, Any]:
         **problem.model._asdict(),
         "time_ps": result.time_ps,
         **bound_entries(result.bounds, result.time_ps),
+        **({"bounds_are_cut": True} if result.bounds_are_cut and not result.is_optimal else {}),
         "synthesizer": result.synthesizer,
         "why": result.why,
         "seed": result.seed,
@@ -114,9 +115,11 @@ def bound_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     nodes = data["bound_nodes"]
     shown = ", ".join(map(str, nodes[:_MOST_NODES_SHOWN])) + (" …" if len(nodes) > _MOST_NODES_SHOWN else "")
     about = f" of {shown}" if nodes else ""
+    is_cut = data.get("bounds_are_cut", False)
     return [
         ("bound", f"{duration(data['bound_ps'])}, {data['bound']}{about}"),
         ("", data["bound_text"]),
+        *([("", "the time limit ended the search for bounds; a stronger one may exist")] if is_cut else []),
         ("gap", "0, optimal" if data["optimal"] else f"{100 * data['gap']:.2f} %"),
     ]
 

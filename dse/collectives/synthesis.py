@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from dse.cancellation import NEVER, Deadline
 from dse.collectives.bounds import Bound, best_bound, lower_bounds
 from dse.collectives.fixed import fixed_algorithms
 from dse.collectives.overlap import Overlaps
@@ -16,12 +17,16 @@ from dse.collectives.synthesizers.base import DEFAULT_EFFORT, Effort, Progress, 
 from dse.collectives.synthesizers.registry import make_synthesizer
 from dse.errors import InputError
 
+_SHARE_OF_BOUNDS = 1 / 3
+_SECONDS_OF_FIXED = 1.0  # for the comparison, whatever the search has left; small problems take less
+
 
 @dataclass(frozen=True)
 class Result:
     """A schedule, all bounds on its time, and the times of fixed algorithms on the same links, in ps.
 
     `bounds` has one that the search proved as `search`, but not of an all-reduce, where it proves less.
+    `bounds_are_cut` says that the time limit ended the search for them, so that stronger ones may exist.
     `barrier_ps` is the time of an all-reduce whose all-gather starts when its reduce-scatter is done; None
     for other collectives. `left_out` says why a fixed algorithm has no time. `cpu_s` is that of the search
     and its bounds.
@@ -37,6 +42,7 @@ class Result:
     barrier_ps: int | None = None
     fixed: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
+    bounds_are_cut: bool = False
 
     @property
     def time_ps(self) -> int:
@@ -81,30 +87,36 @@ def synthesize(
 
     Collectives that end in one place are solved backwards on turned links; an all-reduce is a reduce-scatter
     and an all-gather, fitted together. `compare` also plays the fixed algorithms, hierarchical ones along
-    `dimensions` (by default those of the numbering).
+    `dimensions` (by default those of the numbering). Of a time limit the bounds take a third at most. No
+    fixed algorithm is begun when it is over, and a second more has passed.
 
     Raises:
         InputError: no such synthesizer, it cannot take the problem, or there is no way for a chunk.
     """
     started = time.process_time()
     maker = make_synthesizer(synthesizer)
-    bounds = lower_bounds(problem)
+    deadline = effort.deadline
+    for_bounds = deadline.part(_SHARE_OF_BOUNDS)
+    bounds = lower_bounds(problem, for_bounds)
+    are_cut = for_bounds.is_over
     strongest = max((bound.time_ps for bound in bounds), default=0)
-    aimed = replace(effort, enough_ps=max(effort.enough_ps, strongest))
+    effort.report(Progress(None, 0, strongest))
+    aimed = replace(effort.until(deadline), enough_ps=max(effort.enough_ps, strongest))
     made, barrier_ps = made_by(problem, maker, aimed)
     # What a search proves of an all-reduce holds for trees only: two NPUs that exchange sums may be faster.
     if made.proven_ps > strongest and problem.collective.name != "all_reduce":
         bounds = (*bounds, Bound("search", made.proven_ps, (), made.proof))
     cpu_s = time.process_time() - started
-    result = Result(
-        made.schedule, made.synthesizer, made.why, made.trials, effort.seed, cpu_s, bounds, barrier_ps
-    )
-    return with_fixed(result, dimensions) if compare else result
+    found = (made.schedule, made.synthesizer, made.why, made.trials, effort.seed, cpu_s, bounds, barrier_ps)
+    result = Result(*found, bounds_are_cut=are_cut)
+    return with_fixed(result, dimensions, deadline) if compare else result
 
 
-def with_fixed(result: Result, dimensions: tuple[int, ...] | None = None) -> Result:
+def with_fixed(
+    result: Result, dimensions: tuple[int, ...] | None = None, deadline: Deadline = NEVER
+) -> Result:
     """Return a result with the times of the fixed algorithms on its links; see `synthesize`."""
-    played = fixed_algorithms(result.schedule.problem, dimensions)
+    played = fixed_algorithms(result.schedule.problem, dimensions, deadline.at_least(_SECONDS_OF_FIXED))
     times_ps = {name: schedule.time_ps for name, schedule in played.schedules.items()}
     return replace(result, fixed=times_ps, left_out=played.left_out)
 
@@ -160,8 +172,7 @@ def _all_reduce(problem: Problem, maker: Synthesizer, effort: Effort) -> tuple[S
 
 
 def _half(half: Problem, maker: Synthesizer, effort: Effort, time_limit_s: float | None) -> Synthesis:
-    enough_ps = best_bound(half).time_ps
+    deadline = Deadline.after(time_limit_s, effort.cancellation)
+    enough_ps = best_bound(half, deadline.part(_SHARE_OF_BOUNDS)).time_ps
     silent = DEFAULT_EFFORT.report
-    return _one_way(
-        half, maker, replace(effort, enough_ps=enough_ps, time_limit_s=time_limit_s, report=silent)
-    )
+    return _one_way(half, maker, replace(effort.until(deadline), enough_ps=enough_ps, report=silent))

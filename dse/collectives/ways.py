@@ -55,12 +55,12 @@ def reached(graph: LinkGraph, sources: Iterable[int]) -> NDArray[np.bool_]:
     """Which nodes there is a way to from one of the sources."""
     import numpy as np
 
-    found = np.zeros(graph.nodes, dtype=np.bool_)
-    found[list(sources)] = True
-    before = -1
-    while before < (count := int(found.sum())):
-        before = count
-        found[graph.destinations[found[graph.sources]]] = True
+    from dse import solvers
+    from dse.collectives.bounds.bound import NEVER
+
+    once = np.ones(len(graph), dtype=np.int64)
+    links = solvers.TimedLinks(graph.npus, graph.nodes, (graph.sources, graph.destinations), (once, once), 0)
+    found: NDArray[np.bool_] = links.distances(np.array([*sources], dtype=np.uint32)) != NEVER
     return found
 
 

@@ -65,12 +65,12 @@ def cases(
     for chosen in combinations(values):
         for name, system in systems or (("", None),):
             place = (name, *(chosen.get(key, "") for key in _NETWORK))
+            effort = effort_of(chosen)
             if place not in networks:
-                networks[place] = network_of(chosen, system)
+                networks[place] = network_of(chosen, system, effort.deadline)
             cutting = cutting_of(networks[place], chosen)
             problem, _ = cutting.problem(1) if cutting else problem_of(networks[place], chosen)
             require_ways(problem)
-            effort = effort_of(chosen)
             yield Case(
                 networks[place].name,
                 problem,

@@ -67,6 +67,11 @@ def test_equal_numbers_written_differently_are_one_kind(tmp_path: Path) -> None:
         ([HEADER, "0,1,1,1"], "line 1: expected the number of nodes, then a header line"),
         (["2", "0,1,1,1"], "line 2: is '0,1,1,1'; expected the header"),
         ([], "line 1: expected the number of nodes, then a header line"),
+        (
+            ["2", HEADER, "0,1,1,1", "", "1,0,1e-99999999,1"],
+            "line 5: latency is '1e-99999999'; its exponent must be from -999 to 999",
+        ),
+        (["2", HEADER, f"0,1,0.{'0' * 1000}1,1"], "line 3: latency is '0.000"),
         (["4", HEADER, "0,1,1,1", "1,0,1,1"], "NPU 2 and 1 others have no link; give it one"),
         (["3", HEADER, "0,1,1,1", "1,0,1,1"], "NPU 2 has no link"),
     ],
@@ -184,12 +189,43 @@ def test_a_proportion_of_the_links_has_the_second_numbers() -> None:
         ("fc__n=4__beta2=3__proportion=2", "proportion is 2; it must be 0 to 1"),
         ("fc__n", "'n' must be an argument"),
         ("tree__r=9__h=9", "has too many nodes"),
+        ("fc__n=5__alpha=1e9999", "alpha is '1e9999'; its exponent must be from -999 to 999"),
+        ("nx_star_graph__n=2000000", "n is 2000000; at most 1048576 are allowed"),
+        ("nx_complete_graph__n=20000", "up to 399980000 links; at most 67108864 are allowed"),
+        ("nx_no_graph__n=4", "networkx has no graph generator 'no_graph'"),
+        ("nx_star_graph__m=4", "networkx says: star_graph() missing 1 required positional argument: 'n'"),
+        ("nx_gn_graph__n=4", "has directed links; only graphs that are not directed are read"),
+        ("nx_trivial_graph__n=1", "networkx says: "),
+        ("nx_empty_graph__n=1", "has 1 nodes; it must have 2 to 1048576"),
+        ("nx_empty_graph__n=2", "NPU 0 and 1 others have no link"),
     ],
 )
 def test_a_wrong_name_is_an_error(name: str, message: str) -> None:
+    if name.startswith("nx_"):
+        pytest.importorskip("networkx")
     with pytest.raises(InputError) as error:
         named_network(name)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "grid__dim=[" + "1," * 100_000 + "2]",
+        "grid__dim=[" + "9" * 4000 + ",2]",
+        "ring__dim=[4]__alpha=1" + "0" * 4000,
+        "ring__dim=[4]__" + "x" * 4000,
+        "ring__" + "x" * 4000 + "=1",
+        "toruss" * 1000 + "__dim=[4]",
+        "nx_star_graph__" + "x" * 4000 + "=1",
+    ],
+)
+def test_messages_on_names_are_short(name: str) -> None:
+    if name.startswith("nx_"):
+        pytest.importorskip("networkx")
+    with pytest.raises(InputError) as error:
+        named_network(name)
+    assert len(str(error.value)) < 400
 
 
 def system(*network: Dimension) -> SystemSpec:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from math import gcd
 from typing import TYPE_CHECKING
 
+from dse.cancellation import NEVER as NEVER_LATE
+from dse.cancellation import Deadline
 from dse.collectives.bounds.basic import all_sends_bound, distance_bound, node_bounds
 from dse.collectives.bounds.bound import NEVER, NONE, Bound
 from dse.collectives.bounds.crossings import crossings_bound
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Bound", "best_bound", "lower_bounds"]
 
 
-def lower_bounds(problem: Problem) -> tuple[Bound, ...]:
-    """Return the strongest bound of each name.
+def lower_bounds(problem: Problem, deadline: Deadline = NEVER_LATE) -> tuple[Bound, ...]:
+    """Return the strongest bound of each name that is found by a deadline; ingress and egress always are.
 
     Names are ingress, egress, distance, all_sends, crossings, max_flow, cut and entry_window.
     A name is missing where it says nothing. Reduce-scatter and reduce are judged as the all-gather and the
@@ -37,26 +39,31 @@ def lower_bounds(problem: Problem) -> tuple[Bound, ...]:
     allows, which is as short as any: bounds are rounded up to it.
     """
     if problem.collective.name in ("reduce", "reduce_scatter"):
-        return tuple(map(_turned, lower_bounds(problem.mirrored)))
+        return tuple(map(_turned, lower_bounds(problem.mirrored, deadline)))
     unit = max(1, gcd(*problem.distinct_times.ravel().tolist())) if len(problem.graph) else 1
     strongest: dict[str, Bound] = {}
-    for bound in _all_bounds(problem):
+    for bound in _all_bounds(problem, deadline):
         rounded = replace(bound, time_ps=-(-bound.time_ps // unit) * unit)
         if 0 < rounded.time_ps < NEVER and rounded.time_ps > strongest.get(bound.name, NONE).time_ps:
             strongest[bound.name] = rounded
     return tuple(strongest.values())
 
 
-def best_bound(problem: Problem) -> Bound:
+def best_bound(problem: Problem, deadline: Deadline = NEVER_LATE) -> Bound:
     """Return the strongest of all bounds; of equal ones the first, so the easiest to check."""
-    return max(lower_bounds(problem), key=lambda bound: bound.time_ps, default=NONE)
+    return max(lower_bounds(problem, deadline), key=lambda bound: bound.time_ps, default=NONE)
 
 
-def _all_bounds(problem: Problem) -> Iterator[Bound]:
-    view = View(problem)
+def _all_bounds(problem: Problem, deadline: Deadline) -> Iterator[Bound]:
+    view = View(problem, deadline)
     nodes = list(node_bounds(view))
-    simple = [*nodes, *distance_bound(view), *all_sends_bound(view), *crossings_bound(view)]
+    simple = [*nodes]
+    for more in (distance_bound, all_sends_bound, crossings_bound):
+        if not deadline.is_over:
+            simple += more(view)
     yield from simple
+    if deadline.is_over:
+        return
     known_ps = max((bound.time_ps for bound in simple if bound.time_ps < NEVER), default=0)
     flows = list(flow_bound(view, known_ps))
     yield from flows
@@ -67,8 +74,8 @@ def _all_bounds(problem: Problem) -> Iterator[Bound]:
         return
     centers = [bound.nodes[0] for bound in nodes]
     yield from _bounds_of_sets(view, centers[:1], flows)
-    if problem.collective.name in BACKWARDS:
-        back = View(_backwards(problem))
+    if problem.collective.name in BACKWARDS and not deadline.is_over:
+        back = View(_backwards(problem), deadline)
         flows = list(flow_bound(back, known_ps))
         yield from map(_turned, flows)
         yield from map(_turned, _bounds_of_sets(back, centers[1:], flows))

@@ -49,10 +49,20 @@ def distance_bound(view: View) -> Iterator[Bound]:
             source, destination = destination, source
     else:
         sources = max(FEWEST_SOURCES, MOST_STEPS // max(1, len(graph))) if view.group is None else 1
-        time, source, destination = view.links.longest_way(min(graph.npus, sources))
+        time, source, destination = _longest_way(view, min(graph.npus, sources))
     if time:
         text = f"the shortest way from NPU {source} to NPU {destination} takes as long"
         yield Bound("distance", time, (source, destination), text)
+
+
+def _longest_way(view: View, sources: int) -> tuple[int, int, int]:
+    """The longest shortest way from some sources; from fewer ones when the deadline is over."""
+    count = sources if view.deadline.left_s is None else 1
+    found = view.links.longest_way(count)
+    while count < sources and not view.deadline.is_over:
+        count = min(sources, 4 * count)
+        found = view.links.longest_way(count)
+    return found
 
 
 def _longest_custom_way(view: View) -> tuple[int, int, int]:
@@ -64,6 +74,8 @@ def _longest_custom_way(view: View) -> tuple[int, int, int]:
     for chunk in chunks[: max(FEWEST_SOURCES, MOST_STEPS // max(1, len(view.problem.graph)))]:
         holders, wanting = at[has == chunk].astype(np.uint32), by[wants == chunk]
         ways = view.links.distances(holders)[wanting]
+        if view.deadline.is_over:
+            return best
         ways[ways == NEVER] = 0
         farthest = int(ways.argmax())
         best = max(best, (int(ways[farthest]), int(holders[0]), int(wanting[farthest])))
@@ -124,6 +136,8 @@ def _held_by_ways(view: View) -> int:
             return 0
         total = 0
         for chunk in chunks:
+            if view.deadline.is_over:
+                return 0
             ways = view.links.distances(at[has == chunk].astype(np.uint32), by_held=True)[by[wants == chunk]]
             total += int(ways[ways < NEVER].max(initial=0))
         return total
@@ -131,4 +145,9 @@ def _held_by_ways(view: View) -> int:
         return k * npus * int(view.ways_ps(0, by_held=True).sum())
     if npus * len(graph) > MOST_STEPS:
         return 0
-    return k * sum(int(view.ways_ps(npu, by_held=True).sum()) for npu in range(npus))
+    total = 0
+    for npu in range(npus):
+        if view.deadline.is_over:
+            return 0
+        total += int(view.ways_ps(npu, by_held=True).sum())
+    return k * total

@@ -28,6 +28,8 @@ def crossings_bound(view: View) -> Iterator[Bound]:
         return
     strongest, found = Strongest("crossings"), None
     for part in joined_parts(view):
+        if view.deadline.is_over:
+            break
         parts = len(set(part[: collective.npus].tolist()))
         crosses = part[view.problem.graph.sources] != part[view.problem.graph.destinations]
         need = 2 * (parts - 1) * collective.chunks

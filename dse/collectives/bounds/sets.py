@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from dse.collectives.bounds.bound import NEVER
@@ -28,8 +29,8 @@ def sets_of(view: View, center: int) -> Iterator[NDArray[np.bool_]]:
         yield from _all_sets(nodes)
         return
     budget = max(24, MOST_NODES // nodes)
-    for mask in (*_sides(view, center), *_balls(view, center), *_clusters(view)):
-        if budget == 0:
+    for mask in chain(_sides(view, center), _balls(view, center), _clusters(view)):
+        if budget == 0 or view.deadline.is_over:
             return
         budget -= 1
         yield mask

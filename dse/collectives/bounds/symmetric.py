@@ -36,6 +36,8 @@ def symmetric_bounds(view: View, group: Translations) -> Iterator[Bound]:
     cut, window = Strongest("cut"), Strongest("entry_window")
     shared = view.needs.everyone_gets_the_same
     for outer in boxes:
+        if view.deadline.is_over:
+            return
         for inner in boxes if shared else [_point(group), outer]:
             if not any(i and not o for i, o in zip(inner.free, outer.free, strict=True)):
                 yield from _of_boxes(view, group, outer, inner, cut, window)
@@ -145,6 +147,8 @@ def _part_cuts(view: View, group: Translations, cut: Strongest) -> Iterator[Boun
     for place, (size, stride) in enumerate(zip(group.sizes, group.strides, strict=True)):
         at = np.arange(size)
         for part in range(1, size // 2 + 1):
+            if view.deadline.is_over:
+                return
             enters = (at[:, None] >= part) & ((at[:, None] + digits[place]) % size < part)
             count = enters.sum(axis=0) * (nodes // size)
             used = count > 0

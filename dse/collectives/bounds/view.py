@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from dse.cancellation import NEVER as NEVER_LATE
+from dse.cancellation import Deadline
 from dse.collectives.bounds.bound import NEVER
 from dse.collectives.bounds.needs import Needs
 from dse.collectives.problem import Problem
@@ -20,9 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The links and needs of a problem whose collective is none that is judged backwards."""
+    """The links and needs of a problem whose collective is none that is judged backwards.
+
+    When `deadline` is over no further bounds are looked for.
+    """
 
     problem: Problem
+    deadline: Deadline = NEVER_LATE
 
     @cached_property
     def needs(self) -> Needs:

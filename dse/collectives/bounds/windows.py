@@ -63,6 +63,8 @@ def set_bounds(view: View, sets: Iterable[NDArray[np.bool_]]) -> Iterator[Bound]
     columns = np.array(masks).reshape(len(masks), -1)
     cut, window = Strongest("cut"), Strongest("entry_window")
     for inside in masks:
+        if view.deadline.is_over:
+            return
         need = view.needs.into_set(inside)
         if not need:
             continue
@@ -75,6 +77,8 @@ def set_bounds(view: View, sets: Iterable[NDArray[np.bool_]]) -> Iterator[Bound]
             within = np.flatnonzero(~(columns & ~inside).any(axis=1))
             most = len(masks) if len(inside) <= MOST_NODES_OF_ALL_SETS else MOST_INNER_SETS
             for number in within[:most].tolist():
+                if view.deadline.is_over:
+                    return
                 yield from _into_all(view, entry, masks[number], window)
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
-from dse.cancellation import Cancellation
+from dse.cancellation import Cancellation, Deadline
 from dse.collectives.problem import Problem
 from dse.collectives.schedule import Schedule
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search is: the best time so far, None before the first schedule, and the runs done."""
+    """How far a search is: the best time so far, None before the first schedule, and the runs done.
+
+    `bound_ps` comes with the first report: the strongest bound that is known before the search, or 0.
+    """
 
     best_ps: int | None
     trials: int
+    bound_ps: int = 0
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,15 @@ class Effort:
     enough_ps: int = 0
     cancellation: Cancellation | None = None
     report: Callable[[Progress], None] = lambda _: None
+
+    @property
+    def deadline(self) -> Deadline:
+        """The deadline of work that begins now."""
+        return Deadline.after(self.time_limit_s, self.cancellation)
+
+    def until(self, deadline: Deadline) -> Effort:
+        """Return the same with the time that a deadline leaves."""
+        return replace(self, time_limit_s=deadline.left_s)
 
 
 @dataclass(frozen=True)

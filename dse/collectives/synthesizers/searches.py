@@ -47,7 +47,8 @@ def limited(effort: Effort) -> Iterator[Cancellation | None]:
         yield (effort.cancellation or Cancellation()).limited_to(limit_s, "no schedule yet")
     except SimulationTimeout as error:
         raise InputError(
-            f"time_limit_s is {limit_s:g}, too short for any schedule; give it more seconds"
+            f"no schedule was found in the {limit_s:.3g} s that time_limit_s left to the search; "
+            "give it more seconds"
         ) from error
 
 
