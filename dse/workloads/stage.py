@@ -29,6 +29,7 @@ from dse.workloads.traces import GROUPS_FILE, ImportedWorkload, read_groups, wor
 
 _OUTPUT_NAME = "trace"
 _NO_MODULE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)", re.MULTILINE)
+_UNKNOWN_OPTIONS = re.compile(r"error: unrecognized arguments: (.*)")
 _OPTION_OF_DIMENSION = {
     "din": "input_dim",
     "dout": "output_dim",
@@ -99,6 +100,7 @@ class StageGenerator(WorkloadGenerator):
                 )
                 if status != 0:
                     self._check_modules(log)
+                    self._check_options(log)
                     raise SimulationError(f"ended with {how_it_ended(status)}; {last_lines(log)}")
                 return _read(output, strategy.npus, is_fractional)
             except SimulationTimeout as error:
@@ -134,6 +136,18 @@ class StageGenerator(WorkloadGenerator):
             raise InputError(
                 f"workload.python is {python}, which has no module '{missing[-1]}' that {self.entry} of the "
                 "checkout imports; set it to an interpreter that has the checkout's packages"
+            )
+
+    def _check_options(self, log: Path) -> None:
+        """Refuse an entry file that does not know the options of March 2025: no point can be generated."""
+        found = _UNKNOWN_OPTIONS.search(tail(log))
+        if found:
+            unknown = ", ".join(re.findall(r"--\w+", found[1]))
+            raise InputError(
+                f"workload.entry is '{self.entry}', which does not know {unknown}: dse writes the options of "
+                "STAGE of March 2025 (branch recomp), and that of 2026 has others; copy "
+                "external/stage/main_dse.py, which translates them, into the checkout and write "
+                "workload.entry=main_dse.py"
             )
 
     def _found_python(self) -> Path:

@@ -4,7 +4,8 @@ STANDIN in the environment chooses how it behaves. crash: exit status 1 after a 
 of rank 1 is not written; nothing: no file is written; garbage: the trace of rank 0 is no trace; modules: it
 imports one that nobody has; bare: nodes have no `inputs` and `outputs`; tags: message tags have another base;
 hang: prints, writes its process id to STANDIN_PIDS, and sleeps; tables: it reads `tables/operators.csv`
-relative to the current folder, as to the checkout, and writes a file into the current folder.
+relative to the current folder, as to the checkout, and writes a file into the current folder; newer: it has
+the options and the groups file of STAGE of 2026.
 """
 
 from __future__ import annotations
@@ -30,14 +31,24 @@ _DEFAULTS = {
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    for name in ("output_dir", "output_name", "comm_group_file"):
+    is_newer = VARIANT == "newer"
+    for name in ("output_dir", "output_name", *(() if is_newer else ("comm_group_file",))):
         parser.add_argument(f"--{name}", required=True)
     for name, default in _DEFAULTS.items():
+        if is_newer and name in ("din", "dout"):
+            continue
         parser.add_argument(f"--{name}", type=int, default=default)
     for name in ("weight_sharded", "activation_recompute"):
         parser.add_argument(f"--{name}", type=lambda text: text.lower() in ("true", "t", "1", "yes", "y"))
     parser.add_argument("--chakra_schema_version", choices=["v0.0.4"], default="v0.0.4")
+    if is_newer:
+        for name in ("dvocal", "kvhead"):
+            parser.add_argument(f"--{name}", type=int, default=1)
     options = parser.parse_args()
+    if is_newer:
+        assert options.kvhead == options.head
+        options.din = options.dout = options.dvocal
+        options.comm_group_file = f"{options.output_name}.json"
     print(f"generating with {sys.executable}")
     if VARIANT == "hang":
         Path(os.environ["STANDIN_PIDS"]).write_text(f"{os.getpid()}")

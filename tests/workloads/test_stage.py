@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 import tempfile
 from dataclasses import replace
@@ -88,6 +89,37 @@ def test_a_checkout_that_fails_is_a_simulation_error(
     assert log
     assert Path(log[1]).read_text().startswith(f"generating with {sys.executable}\n")
     assert list(temporary.iterdir()) == [Path(log[1])]
+
+
+def test_the_options_of_2026_need_the_entry_file_that_translates_them(
+    tmp_path: Path, temporary: Path
+) -> None:
+    checkout = stage_checkout(tmp_path, "newer")
+    generator = StageGenerator(checkout)
+    with pytest.raises(InputError) as error:
+        generator.generate(MODEL, Strategy(dp=2), "stage")
+    assert str(error.value) == (
+        "workload.entry is 'main.py', which does not know --comm_group_file, --din, --dout: dse writes the "
+        "options of STAGE of March 2025 (branch recomp), and that of 2026 has others; copy "
+        "external/stage/main_dse.py, which translates them, into the checkout and write "
+        "workload.entry=main_dse.py"
+    )
+    shutil.copy(Path(__file__).parents[2] / "external" / "stage" / "main_dse.py", checkout)
+    model = replace(MODEL, input_dim=MODEL.output_dim)
+    made = replace(generator, entry="main_dse.py").generate(model, Strategy(dp=2, tp=2), "stage")
+    own = generate(model, Strategy(dp=2, tp=2))
+    assert [made.counts(rank) for rank in range(4)] == [own.counts(rank) for rank in range(4)]
+    assert made.groups_json() == own.groups_json()
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_entry_file_for_2026_refuses_two_vocabularies(tmp_path: Path) -> None:
+    checkout = stage_checkout(tmp_path, "newer")
+    shutil.copy(Path(__file__).parents[2] / "external" / "stage" / "main_dse.py", checkout)
+    generator = StageGenerator(checkout, "main_dse.py")
+    message = "model.input_dim is 7 and output_dim 64; STAGE of 2026 has one, --dvocal"
+    with pytest.raises(SimulationError, match=message):
+        generator.generate(replace(MODEL, input_dim=7, output_dim=64), Strategy(dp=2), "stage")
 
 
 def test_a_hang_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
