@@ -81,6 +81,38 @@ def test_chunks_move_with_the_slider(
     assert browser.problems == []
 
 
+def drawn(browser: Chromium, canvas: str, left: str, top: str, width: str, height: str) -> int:
+    """How many pixels of a part of a canvas something is drawn on; `w` and `h` are the canvas's."""
+    count: int = browser.evaluate(
+        f"""(() => {{
+          const canvas = document.getElementById("{canvas}");
+          const [w, h] = [canvas.width, canvas.height];
+          const part = canvas.getContext("2d").getImageData({left}, {top}, {width}, {height});
+          return new Uint32Array(part.data.buffer).filter((pixel) => pixel !== 0).length;
+        }})()"""
+    )
+    return count
+
+
+def test_rows_and_times_of_the_links_have_labels(browser: Chromium, tmp_path: Path) -> None:
+    file = tmp_path / "index.html"
+    file.write_text(pages("ring__dim=[5]", "all_gather"), encoding="utf-8")
+    browser.open(file)
+    assert drawn(browser, "lanes", "0", "20", "56", "h - 20") > 100
+    assert drawn(browser, "lanes", "62", "0", "w - 62", "14") > 100
+    assert browser.problems == []
+
+
+@pytest.mark.parametrize("name", ["torus__dim=[16,2]", "torus__dim=[8,8]", "fc__n=9"])
+def test_links_stay_on_the_canvas(browser: Chromium, tmp_path: Path, name: str) -> None:
+    file = tmp_path / "index.html"
+    file.write_text(pages(name, "broadcast"), encoding="utf-8")
+    browser.open(file)
+    rims = (("0", "0", "w", "2"), ("0", "h - 2", "w", "2"), ("0", "0", "2", "h"), ("w - 2", "0", "2", "h"))
+    assert [drawn(browser, "graph", *rim) for rim in rims] == [0, 0, 0, 0]
+    assert drawn(browser, "graph", "0", "0", "w", "h") > 1000
+
+
 def test_many_sends_are_drawn_by_how_busy_links_are(browser: Chromium, tmp_path: Path) -> None:
     text = pages("torus__dim=[12,12]", "all_gather")
     assert page.MOST_SENDS < 144 * 143

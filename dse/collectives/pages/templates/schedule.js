@@ -36,9 +36,11 @@
   const graph = byId("graph");
   const twoWay = new Set(data.sources.map((source, i) => `${source} ${data.destinations[i]}`));
   let spots = [];
+  let frame = [0, 0];
 
   function place(width, height) {
     const margin = 44;
+    frame = [width, height];
     const scale = Math.min(width - 2 * margin, height - 2 * margin);
     const left = (width - scale) / 2;
     spots = data.places.map(([x, y]) => [left + x * scale, margin + y * scale]);
@@ -55,7 +57,14 @@
     const length = Math.hypot(x2 - x1, y2 - y1) || 1;
     const both = twoWay.has(`${data.destinations[link]} ${data.sources[link]}`);
     const bend = (both ? 3 : 0) + (length > 1.5 * spacing ? 0.08 * length : 0);
-    return [x1, y1, (x1 + x2) / 2 - ((y2 - y1) / length) * bend, (y1 + y2) / 2 + ((x2 - x1) / length) * bend, x2, y2];
+    const cx = (x1 + x2) / 2 - ((y2 - y1) / length) * bend;
+    const cy = (y1 + y2) / 2 + ((x2 - x1) / length) * bend;
+    return [x1, y1, inFrame(cx, x1 + x2, frame[0]), inFrame(cy, y1 + y2, frame[1]), x2, y2];
+  }
+  // The middle of a curve is at (ends + 2 c) / 4: it stays on the canvas.
+  function inFrame(c, ends, size) {
+    const rim = 6;
+    return Math.min(Math.max(c, (4 * rim - ends) / 2), (4 * (size - rim) - ends) / 2);
   }
   let spacing = 1;
   function along([x1, y1, cx, cy, x2, y2], t) {
@@ -139,12 +148,18 @@
     else pen.rect(x - size, y - size, 2 * size, 2 * size);
     pen.fill();
     pen.stroke();
-    if (spacing < 26) return;
-    pen.fillStyle = done || (state.chunk !== null && has && has[node].has(state.chunk)) ? color("page") : color("ink");
+    if (spacing < 12) return; // numbers would run into each other
     pen.font = "9px system-ui, sans-serif";
-    pen.textAlign = "center";
     pen.textBaseline = "middle";
-    if (size >= 7) pen.fillText(String(node), x, y);
+    if (size >= 7) {
+      pen.fillStyle = done || (state.chunk !== null && has && has[node].has(state.chunk)) ? color("page") : color("ink");
+      pen.textAlign = "center";
+      pen.fillText(String(node), x, y);
+    } else {
+      pen.fillStyle = color("muted");
+      pen.textAlign = "left";
+      pen.fillText(String(node), x + size + 1, y - size - 3);
+    }
   }
 
   graph.addEventListener("pointermove", (event) => {
@@ -189,14 +204,21 @@
   }
   const allRows = data.use ? rows() : [];
   const rowHeight = Math.max(3, Math.min(14, Math.floor(1600 / Math.max(1, allRows.length))));
+  const GUTTER = 62; // to the left of the rows, for their labels
+  const AXIS = 20; // above the rows, for the times
+  const RIGHT = 8;
 
   function drawLanes() {
-    const { pen, width, height } = sized(lanes, Math.max(20, allRows.length * rowHeight + 2));
+    const { pen, width, height } = sized(lanes, AXIS + Math.max(20, allRows.length * rowHeight + 2));
     if (lanesPicture && lanesPicture.width === lanes.width && lanesPicture.height === lanes.height) {
       pen.setTransform(1, 0, 0, 1, 0, 0);
       pen.drawImage(lanesPicture, 0, 0);
     } else {
-      paintLanes(pen, width);
+      paintAxes(pen, width, height);
+      pen.save();
+      pen.translate(GUTTER, AXIS);
+      paintLanes(pen, width - GUTTER - RIGHT);
+      pen.restore();
       lanesPicture = document.createElement("canvas");
       lanesPicture.width = lanes.width;
       lanesPicture.height = lanes.height;
@@ -206,11 +228,42 @@
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.strokeStyle = color("ink");
     pen.lineWidth = 1;
-    const x = (now() / total) * width;
+    const x = GUTTER + (now() / total) * (width - GUTTER - RIGHT);
     pen.beginPath();
-    pen.moveTo(x, 0);
+    pen.moveTo(x, AXIS);
     pen.lineTo(x, height);
     pen.stroke();
+  }
+
+  // Round times, about one per 110 pixels.
+  function ticks(width) {
+    const least = total / Math.max(1, Math.floor(width / 110));
+    const power = 10 ** Math.floor(Math.log10(least));
+    const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= least);
+    return Array.from({ length: Math.floor(total / step) + 1 }, (_, n) => n * step);
+  }
+
+  function paintAxes(pen, width, height) {
+    pen.font = "10px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    pen.fillStyle = color("muted");
+    pen.strokeStyle = color("grid");
+    pen.lineWidth = 1;
+    pen.textAlign = "right";
+    const every = Math.ceil(11 / rowHeight);
+    allRows.forEach(([name], row) => {
+      if (row % every === 0) pen.fillText(name.replace("links ", ""), GUTTER - 6, AXIS + (row + 0.5) * rowHeight + 1, GUTTER - 8);
+    });
+    const across = width - GUTTER - RIGHT;
+    for (const time of ticks(across)) {
+      const x = GUTTER + (time / total) * across;
+      pen.textAlign = x > width - 30 ? "right" : "center";
+      pen.fillText(duration(time), x > width - 30 ? width : x, AXIS / 2 - 1);
+      pen.beginPath();
+      pen.moveTo(x, AXIS - 3);
+      pen.lineTo(x, height);
+      pen.stroke();
+    }
   }
 
   function paintLanes(pen, width) {
@@ -241,10 +294,10 @@
 
   lanes.addEventListener("pointermove", (event) => {
     const box = lanes.getBoundingClientRect();
-    const row = allRows[Math.floor((event.clientY - box.top) / rowHeight)];
+    const row = allRows[Math.floor((event.clientY - box.top - AXIS) / rowHeight)];
     if (!row) return;
     const busy = row[1].reduce((sum, value) => sum + value, 0) / 200;
-    const at = ((event.clientX - box.left) / box.width) * total;
+    const at = ((event.clientX - box.left - GUTTER) / (box.width - GUTTER - RIGHT)) * total;
     let text = `${row[0]}: busy ${busy.toFixed(1)} %, idle ${duration((1 - busy / 100) * total)}`;
     if (perLink) {
       const i = sends.link.findIndex((link, n) => link === row[2] && sends.start[n] <= at && at < sends.start[n] + sends.held[n]);
