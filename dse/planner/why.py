@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from dse.planner.durations import duration
 from dse.texts import counted
 
+_TOLD_SHARE = 0.01
+"""Of the pace of a pipeline; less is not told."""
 _ONE_OF_A_KIND = ("exact", "anytime")
 
 
@@ -66,8 +69,29 @@ def reasons(data: Mapping[str, Any]) -> list[str]:
     hourly, each = best.get("price_per_hour"), best.get("price_per_step")
     if hourly is not None and each is not None:
         found.append(f"the cluster costs {hourly:.2f} an hour, {1000 * each:.3f} for 1,000 steps")
+    found += _shared_uplinks(best["stages"]) if data["cost_model"] == "strict" else []
     found += _beside(data)
     return found
+
+
+def _shared_uplinks(stages: list[dict[str, Any]]) -> list[str]:
+    """What messages that share a node's uplink may add to the pace, which the price leaves out."""
+    most_ms, number, replicas = 0.0, 0, 1
+    for stage, following in pairwise(stages):
+        on_host = {host["host"]: host["gpus"] for host in stage["hosts"]}
+        if len({*on_host, *(host["host"] for host in following["hosts"])}) == 1:
+            continue  # messages stay in the node
+        sharing = max(max(1, gpus // stage["tp"]) for gpus in on_host.values())
+        longer_ms = (sharing - 1) * stage["link_ms"]
+        if longer_ms > most_ms:
+            most_ms, number, replicas = longer_ms, stage["stage"], sharing
+    pace_ms = max(period_ms(stage, "strict") for stage in stages)
+    if most_ms <= _TOLD_SHARE * pace_ms:
+        return []
+    return [
+        f"messages of {replicas} replicas of stage {number} share a node's uplink, which the price leaves "
+        f"out: up to {duration(most_ms)} more per micro-batch if they cannot hide; simulate=1 says what it is"
+    ]
 
 
 def _fullest(stages: list[dict[str, Any]]) -> tuple[int, str, float] | None:

@@ -19,7 +19,7 @@ from dse.planner.plan import ClusterPlan, PlanResult
 from dse.planner.problem import PlanProblem
 from dse.planner.profiles import Profile, ProfileKey, ProfileSet
 from dse.planner.records import document
-from dse.planner.why import groups_text, parts_ms
+from dse.planner.why import groups_text, parts_ms, reasons
 
 PROFILES = {
     ProfileKey(type_, tp, batch): Profile(
@@ -109,6 +109,17 @@ def test_the_text_has_bound_gap_stages_and_reasons() -> None:
     )
     assert "    0  4 A100      2    2 x 2     0-4" in text
     assert "stage 0 sets the pace" in text or "stage 1 sets the pace" in text
+
+
+def test_messages_that_share_an_uplink_are_told_with_what_they_may_add() -> None:
+    """Two replicas on each node send 2 x 1024 x 4096 x 2 bytes at once, over 5 GB/s between islands."""
+    crowded = replace(PLAN, strategies=((4, 1), (2, 1)), batches=2)
+    cost = price(PROBLEM, crowded, "strict")
+    told = reasons(document(PROBLEM, replace(RESULT, best=crowded, cost=cost, ranking=()), {}))
+    (line,) = [sentence for sentence in told if "uplink" in sentence]
+    assert line.startswith("messages of 2 replicas of stage 0 share a node's uplink")
+    assert "up to 3.355 ms more per micro-batch" in line
+    assert not [sentence for sentence in reasons(DATA) if "uplink" in sentence]  # a tensor group sends once
 
 
 def test_batches_of_missing_profiles_are_told_together() -> None:
