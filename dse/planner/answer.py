@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
-from dse.planner.choice import told_bound
+from dse.planner.choice import useful_bound
 from dse.planner.costs import COST_MODELS, Infeasible, rule_named
 from dse.planner.documents import plan_from_dict, plan_to_dict, problem_from_dict
 from dse.planner.excluded import excluded
@@ -80,7 +80,7 @@ def _answer(document: Mapping[str, Any]) -> Answer:
     best = best_entry(problem, plan, rule.price(plan), cost_model)
     if not best["cost_ms"] > 0:
         raise InputError(f"the plan would take {best['cost_ms']:g} ms, which no step does; make it anew")
-    bound_ms = told_bound(document["bound_ms"])
+    bound_ms = useful_bound(document["bound_ms"])
     again = {
         "best": best,
         "bound_ms": bound_ms,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dse.planner.choice import told_bound
+from dse.planner.choice import useful_bound
 from dse.planner.costs import Infeasible, rule_named
 from dse.planner.documents import plan_from_dict
 from dse.planner.plan import ClusterPlan, PlanCost
@@ -33,7 +33,7 @@ def wrong_in_answer(
         "optimal": is_proven and document.get("optimal") is not False,
     }
     if document.get("bound_ms") != bound_ms:  # which a file may have though it says nothing
-        wanted["bound_ms"] = told_bound(bound_ms)
+        wanted["bound_ms"] = useful_bound(bound_ms)
     lines = [line for key, value in wanted.items() for line in _differs(document, key, value, key)]
     if "best" in document:
         lines += _in_best(document["best"], best_entry(problem, plan, cost, cost_model))

@@ -16,7 +16,7 @@ from dse.errors import InputError
 from dse.planner.answer import check_gaps
 from dse.planner.answer_check import wrong_in_answer
 from dse.planner.certificate import VERSION, digest
-from dse.planner.choice import told_bound
+from dse.planner.choice import useful_bound
 from dse.planner.costs import COST_MODELS, Infeasible, rule_named
 from dse.planner.documents import cost_from_dict, cost_to_dict, plan_from_dict, problem_from_dict
 from dse.planner.plan import ClusterPlan
@@ -30,7 +30,7 @@ CHECKED = (
     "problem, plan, cost, best, ranking, cost_model, bound_ms, gap, optimal, and the proofs of certificate"
 )
 UNCHECKED = "planner, count, plans, seconds, infeasible, provenance, simulation"
-"""Parts of a file of `dse plan`, as people are told them."""
+"""Parts of a file of `dse plan` that a check covers, and those that it does not look at."""
 _MOST_LINES = 50
 _LONGEST_LINE = 300
 
@@ -63,7 +63,7 @@ def check_document(document: Mapping[str, Any]) -> Verdict:
         lines.insert(0, str(error))
     if verdict.valid and not document["cost"]["cost_ms"] > 0:
         lines.append(f"cost.cost_ms: {document['cost']['cost_ms']}, a step takes more than 0 ms")
-    return replace(verdict, valid=not lines, lines=tuple(lines), bound_ms=told_bound(verdict.bound_ms))
+    return replace(verdict, valid=not lines, lines=tuple(lines), bound_ms=useful_bound(verdict.bound_ms))
 
 
 def check_plan(document: Mapping[str, Any]) -> Verdict:

@@ -43,9 +43,9 @@ def solve(name: str, problem: PlanProblem, cost_model: str, limits: Limits) -> P
             f"{problem.profiles.source}: the best plan would take {result.cost.cost_ms:g} ms, which no step "
             "does: gaps of the profiles (forward_backward_time_ms less layer_compute_total_ms) are below 0"
         )
-    return replace(result, bound_ms=told_bound(result.bound_ms))
+    return replace(result, bound_ms=useful_bound(result.bound_ms))
 
 
-def told_bound(bound_ms: float | None) -> float | None:
+def useful_bound(bound_ms: float | None) -> float | None:
     """Return a bound that says something: None for one of 0 or less, where a limit came before any bound."""
     return bound_ms if bound_ms is not None and bound_ms > 0 else None

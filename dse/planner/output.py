@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dse.planner.choice import told_bound
+from dse.planner.choice import useful_bound
 from dse.planner.durations import duration
 from dse.planner.reasons import UNPROVEN
 from dse.planner.why import batches_text, groups_text, reasons
@@ -168,7 +168,7 @@ def proof_text(data: Mapping[str, Any]) -> str:
     """Return how far the best plan can be from the optimum of the space that was searched."""
     if data["optimal"]:
         return "proven optimal within this space"
-    if told_bound(data["bound_ms"]) is None:
+    if useful_bound(data["bound_ms"]) is None:
         return "no bound is known"
     gap = "" if data["gap"] is None else f", so it is at most {100 * data['gap']:.2f} % above the optimum"
     return f"no plan of this space is below {duration(data['bound_ms'])}{gap}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from dse.planner.choice import told_bound
+from dse.planner.choice import useful_bound
 from dse.planner.defects import defects_of
 from dse.planner.documents import cost_to_dict, plan_to_dict, problem_to_dict
 from dse.planner.excluded import excluded
@@ -97,7 +97,7 @@ def result_to_plain(problem: PlanProblem, result: PlanResult) -> dict[str, Any]:
         "count": result.count,
         "plans": result.plans,
         "best": best,
-        "bound_ms": told_bound(result.bound_ms),
+        "bound_ms": useful_bound(result.bound_ms),
         "gap": gap_of(result),
         "optimal": result.optimal,
         "seconds": result.seconds,

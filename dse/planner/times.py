@@ -100,11 +100,11 @@ def _costs(values: Mapping[str, str], model: ModelSpec | None, cost_model: str) 
 def _measured(values: Mapping[str, str], cost_model: str) -> tuple[ProfileSet, Notes]:
     """The profiles in files; gaps below 0, which Metis takes as they are, count as 0 under strict."""
     from dse.planner.inputs import read_profiles
-    from dse.planner.inputs.gaps import overlaps_told, without_overlaps
+    from dse.planner.inputs.gaps import overlap_note, without_overlaps
 
     folders = [Path(name).expanduser() for name in listed("profiles", values["profiles"])]
     found = read_profiles(folders, values.get("first_profile"), compat=cost_model == "compat")
-    told = overlaps_told(found)
+    told = overlap_note(found)
     if told is None:
         return found, ()
     if cost_model == "compat":

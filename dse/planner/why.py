@@ -9,8 +9,8 @@ from typing import Any
 from dse.planner.durations import duration
 from dse.texts import counted
 
-_TOLD_SHARE = 0.01
-"""Of the pace of a pipeline; less is not told."""
+_LEAST_SHARE = 0.01
+"""Of the pace of a pipeline; what is less is left out."""
 _ONE_OF_A_KIND = ("exact", "anytime")
 
 
@@ -86,7 +86,7 @@ def _shared_uplinks(stages: list[dict[str, Any]]) -> list[str]:
         if longer_ms > most_ms:
             most_ms, number, replicas = longer_ms, stage["stage"], sharing
     pace_ms = max(period_ms(stage, "strict") for stage in stages)
-    if most_ms <= _TOLD_SHARE * pace_ms:
+    if most_ms <= _LEAST_SHARE * pace_ms:
         return []
     return [
         f"messages of {replicas} replicas of stage {number} share a node's uplink, which the price leaves "

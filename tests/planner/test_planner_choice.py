@@ -8,7 +8,7 @@ import pytest
 from small_problems import small_problem
 
 from dse.errors import InputError
-from dse.planner.choice import solve, told_bound
+from dse.planner.choice import solve, useful_bound
 from dse.planner.planner import Limits
 
 
@@ -26,4 +26,4 @@ def test_a_time_of_0_or_less_is_no_answer(planner: str, cost_model: str) -> None
 
 
 def test_a_bound_of_0_or_less_says_nothing() -> None:
-    assert [told_bound(bound) for bound in (None, -3.0, 0.0, 2.5)] == [None, None, None, 2.5]
+    assert [useful_bound(bound) for bound in (None, -3.0, 0.0, 2.5)] == [None, None, None, 2.5]

@@ -41,7 +41,7 @@ def without_overlaps(profiles: ProfileSet) -> ProfileSet:
     return replace(profiles, profiles=found)
 
 
-def overlaps_told(profiles: ProfileSet) -> str | None:
+def overlap_note(profiles: ProfileSet) -> str | None:
     """Return which profiles have gaps below 0, in words; None: none has."""
     found = profiles.profiles
     below = [key for key, profile in found.items() if profile.gap_ms < 0]

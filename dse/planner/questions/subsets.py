@@ -50,7 +50,7 @@ class Subset:
 
     @property
     def throughput(self) -> Throughput | None:
-        """Sequences, tokens and MFU; a plan of Metis's cost model may not run, so nothing is told."""
+        """Sequences, tokens and MFU; a plan of Metis's cost model may not run, so it has no figures."""
         if self.step_ms is None:
             return None
         doubt = "" if self.result.cost_model == "strict" else "priced by cost=compat: it may not run"

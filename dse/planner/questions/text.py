@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dse.planner.choice import told_bound
+from dse.planner.choice import useful_bound
 from dse.planner.documents import plan_to_dict
 from dse.planner.durations import duration
 from dse.planner.output import aligned
@@ -28,7 +28,7 @@ def subset_entry(subset: Subset) -> dict[str, Any]:
         "nodes": dict(subset.nodes),
         "gpus": subset.gpus,
         "step_ms": subset.step_ms,
-        "bound_ms": told_bound(subset.result.bound_ms),
+        "bound_ms": useful_bound(subset.result.bound_ms),
         "gap": gap_of(subset.result),
         "optimal": subset.result.optimal,
         **_throughput(subset.throughput),
