@@ -20,6 +20,10 @@ _MOST_STAGES = 40
 _HEADER = ("stage", "GPUs", "nodes", "dp x tp", "layers", "time", "link", "reduce", "update", "memory")
 _MOST_REASONS = 8
 _LOOKED_AT = {"blocks": "labels", "dual": "beams and boxes"}
+_TIMES = {
+    "model": "predicted (fidelity=realistic)",
+    "calibrated": "predicted, scaled to measured layers (fidelity=realistic)",
+}
 _NO_PROFILE = re.compile(r"(no profile of .+ tp \d+) batch (\d+)")
 
 
@@ -44,7 +48,7 @@ def result_text(data: Mapping[str, Any], cluster_name: str, model_name: str) -> 
     counts = _counts(problem["cluster"]["hosts"])
     lines = [
         f"{printable(model_name)}: {layers} layers, {problem['gbs']} sequences per step, on "
-        f"{printable(cluster_name)}: {counts}",
+        f"{printable(cluster_name)}: {counts}, {fidelity_text(data)}",
         f"planner {data['planner']}, cost model {data['cost_model']}: {_searched(data)}",
         "",
     ]
@@ -67,6 +71,11 @@ def result_text(data: Mapping[str, Any], cluster_name: str, model_name: str) -> 
     if data["infeasible"]:
         lines += ["", *_infeasible(data)]
     return "\n".join(lines)
+
+
+def fidelity_text(data: Mapping[str, Any]) -> str:
+    """Return where the times of layers are from, which is how far an answer can be believed."""
+    return _TIMES.get(str(data["problem"]["profiles"]["source"]), "with measured layers")
 
 
 def nothing_text(data: Mapping[str, Any]) -> str:

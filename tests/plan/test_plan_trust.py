@@ -137,6 +137,7 @@ def test_any_path_is_stored_with_the_plan(
 def test_a_proof_names_the_space_and_what_it_leaves_out(run: Run) -> None:
     asked = (*MIXED, "gbs=16")
     table = run(*asked)
+    assert "16 V100 + 16 A100, predicted (fidelity=realistic)\n" in table
     assert "proven optimal within this space\n" in table
     (line,) = [line for line in table.splitlines() if line.startswith("this space leaves out")]
     for name in ("sequence parallelism", "recomputation", "ZeRO-2 and ZeRO-3 (FSDP)", "interleaved stages"):
@@ -198,6 +199,7 @@ def test_throughput_is_told_by_hand(run: Run, inputs: Path, tmp_path: Path) -> N
     assert (measured["tokens_per_s"], measured["mfu_pct"]) == (None, None)
     assert measured["mfu_note"].startswith("profiles have no model")
     assert "no tokens/s and MFU: profiles have no model" in run(*keys(inputs))
+    assert "16 V100 + 16 A100, with measured layers\n" in run(*keys(inputs))
 
 
 def test_a_sweep_stores_throughput(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 from dse.pages import page_style, template_environment
 from dse.planner.cluster import Host
 from dse.planner.durations import duration
-from dse.planner.output import counted_things, excluded_lines, layers_text, nothing_text, proof_text
+from dse.planner.output import (
+    counted_things,
+    excluded_lines,
+    fidelity_text,
+    layers_text,
+    nothing_text,
+    proof_text,
+)
 from dse.planner.why import batches_text, groups_text, parts_ms, period_ms, reasons
 from dse.texts import counted
 from dse.units import format_count
@@ -70,6 +77,7 @@ def render_page(data: Mapping[str, Any]) -> str:
         colours=[colour(index) for index in range(len(stages))],
         proof=proof_text(data),
         figures=_figures(best, periods) if best else [],
+        fidelity=fidelity_text(data),
         excludes=_sentence("; ".join(excluded_lines(data))),
         things=counted_things(data),
         reasons=reasons(data),
