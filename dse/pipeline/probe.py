@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -26,8 +25,8 @@ class Link(NamedTuple):
 def probe(message_bytes: int, repetitions: int, rank: int, processes: int, progress: Progress) -> list[Link]:
     """Measure every pair in turn while the others wait; each process returns the links that start at it.
 
-    The latency is half the median round trip of 8 bytes. For the bandwidth one side sends `message_bytes` and
-    the other answers with 8 bytes: bytes / (median time - round trip). Both directions are measured.
+    One side sends 8 bytes, then `message_bytes`, and the other answers with 8 bytes. The least times of the
+    repetitions count, which other programs lengthen least. Both directions are measured.
     """
     import torch
     import torch.distributed as dist
@@ -47,11 +46,21 @@ def probe(message_bytes: int, repetitions: int, rank: int, processes: int, progr
             for sent in (small, large)
         ]
         if rank == source:
-            trip, large_trip = times
-            gain = max(large_trip - trip, 1.0)
-            links.append(Link(source, destination, trip / 2, message_bytes / gain))
+            links.append(link_of(source, destination, message_bytes, *times))
     dist.barrier()
     return links
+
+
+def link_of(
+    source: int, destination: int, message_bytes: int, small_ns: Sequence[float], large_ns: Sequence[float]
+) -> Link:
+    """Return a link from round trips of 8 bytes, half the least of which is latency, and of `message_bytes`.
+
+    A byte takes what the large message takes longer; where it took no longer, all of its round trip.
+    """
+    trip, large_trip = min(small_ns), min(large_ns)
+    longer = large_trip - trip if large_trip > trip else large_trip
+    return Link(source, destination, trip / 2, message_bytes / longer)
 
 
 def topology_csv(links: Sequence[Link], processes: int) -> str:
@@ -65,8 +74,8 @@ def topology_csv(links: Sequence[Link], processes: int) -> str:
 
 def _round_trips(
     sent: Any, answer: Any, is_source: bool, source: int, destination: int, repetitions: int
-) -> float:
-    """Return the median ns from sending to the answer; 0 at the other side."""
+) -> list[float]:
+    """Return the ns from sending to the answer of each repetition, on the side that sends."""
     import torch.distributed as dist
 
     times = []
@@ -82,5 +91,5 @@ def _round_trips(
             import torch
 
             torch.cuda.synchronize()
-        times.append(time.perf_counter_ns() - start)
-    return float(statistics.median(times[_WARM_UP:])) if is_source else 0.0
+        times.append(float(time.perf_counter_ns() - start))
+    return times[_WARM_UP:]

@@ -15,6 +15,7 @@ from dse.pipeline import comparison, prediction
 from dse.pipeline.__main__ import main
 from dse.pipeline.plans import Plan
 from dse.pipeline.prediction import Predicted, least_step_ns, predicted_step_ns, shared_cores, threads_of
+from dse.pipeline.probe import link_of
 
 
 def test_without_torch_the_command_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,6 +133,12 @@ def test_losses_of_the_first_steps_must_be_those_of_one_process(step: int, is_eq
     assert found.is_equal == is_equal
     assert said in found.text()
     assert found.to_json()["difference_of_all_steps"] == pytest.approx(1e-4)
+
+
+def test_link_is_what_the_fastest_round_trips_say() -> None:
+    """A megabyte takes 100 µs more than 8 bytes, or, where it takes no longer, all of its 20 µs."""
+    assert link_of(0, 1, 10**6, [4e4, 2e4, 9e6], [5e6, 1.2e5]) == (0, 1, 1e4, 10.0)
+    assert link_of(1, 0, 10**6, [4e4], [2e4]) == (1, 0, 2e4, 50.0)
 
 
 @pytest.mark.usefixtures("fakes")
