@@ -80,5 +80,5 @@ if not TYPE_CHECKING:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        """The names of the library too, for completion."""
-        return sorted({*globals(), *__all__})
+        """The names of the library."""
+        return sorted([*__all__, "__version__"])

@@ -150,8 +150,10 @@ def main(argv: Sequence[str]) -> int:
         print_notes(missing)
         print_json(answers.data)
     else:
-        print("\n\n".join([*answers.texts, *answers.conventions]) or "no point is ok")
-        print("".join(f"\n{sentence}\n" for sentence in missing), end="")
+        print("".join(f"{sentence}\n\n" for sentence in missing), end="")
+        print(
+            "\n\n".join([*answers.texts, *filter(None, ["\n".join(answers.conventions)])]) or "no point is ok"
+        )
     return 0
 
 

@@ -96,6 +96,7 @@ def _change(change: StrategyChange) -> dict[str, Any]:
 def _json(comparison: StudyComparison) -> dict[str, Any]:
     return {
         "title": comparison.title,
+        "fidelities": dict(zip(("first", "second"), comparison.fidelities, strict=True)),
         "studies": dict(zip(("first", "second"), comparison.names, strict=True)),
         "inputs": [
             {"name": change.name, **{side: [json.loads(text) for text in texts] for side, texts in sides}}

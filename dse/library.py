@@ -7,10 +7,12 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from dse.config import Config
+from dse.errors import InputError
 from dse.points import DesignPoint, point_of
 from dse.points import evaluate as evaluate_point
 from dse.studies import StudyRow, StudyStore
 from dse.sweeps import Session
+from dse.texts import excerpt
 
 
 def sweep_study(
@@ -26,8 +28,13 @@ def sweep_study(
     warnings and notes, a line each.
 
     Raises:
-        InputError: an empty space, or a study that cannot be read or written.
+        InputError: an empty space, a study that cannot be read or written, or no configuration.
     """
+    if not isinstance(config, Config):
+        raise InputError(
+            f"sweep_study got {excerpt(repr(config))}; it takes a configuration, such as "
+            'dse.compose_config(["system=torus_4x4", "model=tiny"])'
+        )
 
     def lines(text: str) -> None:
         if say is not None:
@@ -53,8 +60,14 @@ def evaluate(point: DesignPoint | Config) -> StudyRow:
     Infeasible, failed, late and deadlocked points are rows with a status and a reason. Nothing is stored.
 
     Raises:
-        InputError: the input is wrong in a way that concerns every point, such as an unsupported network.
+        InputError: the input is wrong in a way that concerns every point, such as an unsupported network, or
+            it is neither a point nor a configuration.
     """
+    if not isinstance(point, DesignPoint | Config):
+        raise InputError(
+            f"evaluate got {excerpt(repr(point))}; it takes a point or a configuration, such as "
+            'dse.compose_config(["system=torus_4x4", "model=tiny", "strategy.dp=16"])'
+        )
     return evaluate_point(point_of(point, point.strategy) if isinstance(point, Config) else point)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.answers.cautions import caution_lines
+from dse.answers.fidelities import fidelity_of, hints_of
 from dse.cli import config_from_arguments, run
 from dse.config import Config
 from dse.errors import InputError
@@ -101,6 +102,8 @@ def to_json(config: Config, point: DesignPoint, workload: Workload, outcome: Out
         "model": config.model.name,
         "system": config.system.name,
         "strategy": dataclasses.asdict(config.strategy),
+        "fidelity": fidelity_of(point.scenario.model_spec, point.scenario.options),
+        "hints": hints_of(point.scenario.model_spec, point.scenario.system_spec, point.scenario.options),
         "status": outcome.status,
         "fractional": workload.is_fractional,
         **headline(point, workload, outcome),
@@ -121,7 +124,8 @@ def to_json(config: Config, point: DesignPoint, workload: Workload, outcome: Out
 def render(data: dict[str, Any]) -> str:
     """The same as text: the headline, then a block per class of ranks; many of one kind share a block."""
     lines = [
-        f"{data['model']} on {data['system']}: {Strategy(**data['strategy']).label()}",
+        f"{data['model']} on {data['system']}: {Strategy(**data['strategy']).label()}, {data['fidelity']}",
+        *data["hints"],
         f"status {data['status']}" + (", fractional shards are cut" if data["fractional"] else ""),
         *_headline_lines(data),
         *caution_lines(data["impossible_split"], data["understated_comm"]),

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from dse.answers import ANSWER_COLUMNS
+from dse.answers.caps import under
 from dse.cli import (
     ArgumentParser,
     add_memory_cap,
@@ -88,7 +89,7 @@ def _plain(group: Group, cap: int | None, answer: Regret) -> dict[str, object]:
 
 
 def _line(group: Group, cap: int | None, answer: Regret) -> str:
-    what = f"{group.title}, {'without a memory cap' if cap is None else f'under {cap} bytes'}"
+    what = f"{group.title}, {group.fidelity}, {under(cap)}"
     if answer.best_value is None:
         return f"{what}: no point is ok and fits"
     if answer.found_value is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dse.cli import (
@@ -79,18 +80,17 @@ def main(argv: Sequence[str]) -> int:
         assert row is not None
         if row.status != "ok":
             raise InputError(f"point {row.key} is {row.status}, so it has no wall time: {row.reason}")
-        reports.append(
-            report(
-                subject.title,
-                subject.candidates,
-                row,
-                factors,
-                memory_cap_bytes=subject.memory_cap_bytes,
-                parameters=[key.strip() for key in arguments.parameters.split(",") if key.strip()],
-                switches=not arguments.no_switches,
-                note=subject.note,
-            )
+        answer = report(
+            subject.title,
+            subject.candidates,
+            row,
+            factors,
+            memory_cap_bytes=subject.memory_cap_bytes,
+            parameters=[key.strip() for key in arguments.parameters.split(",") if key.strip()],
+            switches=not arguments.no_switches,
+            note=subject.note,
         )
+        reports.append(replace(answer, heading=subject.heading))
     if arguments.json:
         print_json([answer.to_json() for answer in reports])
     else:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dse.answers.caps import cap_words
+from dse.answers.fidelities import fidelity_of_rows
 from dse.cli import ArgumentParser, add_output, called_as, print_json, run
 from dse.errors import InputError
 from dse.studies import STATUSES, TRANSIENT_STATUSES, StudyStore
+from dse.studies.reasons import reasons_of
 from dse.texts import printable
-from dse.units import format_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 def parser() -> ArgumentParser:
@@ -36,21 +35,27 @@ def parser() -> ArgumentParser:
 def status_of(store: StudyStore) -> dict[str, Any]:
     """Return how far a study is, as plain data.
 
-    Keys: study; points in it, by_status, failed (also those that timed out), and reasons of all that are not
-    ok, the most frequent first; sweeps, their number; last_sweep with name, started, command,
-    memory_cap_bytes, planned, done and missing points, each None where it is not known; None without sweeps.
+    Keys: study; points in it, fidelity (how they were computed), by_status, failed (also those that timed
+    out), and reasons of all that are not ok, the most frequent first; sweeps, their number; last_sweep with
+    name, started, command, memory_cap_bytes, planned, done and missing points, each None where it is not
+    known; None without sweeps.
 
     Raises:
         InputError: the folder is not a readable study.
     """
     files = store.sweeps()
-    table = None if files and not store.count() else store.read_table(["status", "reason"])
+    table = (
+        None
+        if files and not store.count()
+        else store.read_table(["status", "reason", "model_spec", "options"])
+    )
     statuses = Counter([] if table is None else table["status"].to_pylist())
     return {
         "study": str(store.folder),
         "points": statuses.total(),
         "by_status": {status: statuses[status] for status in STATUSES if statuses[status]},
         "failed": sum(statuses[status] for status in TRANSIENT_STATUSES),
+        "fidelity": "" if table is None else fidelity_of_rows(table),
         "reasons": [] if table is None else _reasons(table),
         "sweeps": len(files),
         "last_sweep": _last_sweep(store, files[-1]) if files else None,
@@ -58,21 +63,7 @@ def status_of(store: StudyStore) -> dict[str, Any]:
 
 
 def _reasons(table: pa.Table) -> list[dict[str, Any]]:
-    """Reasons that differ in numbers only are one, with the numbers left out."""
-    pairs = zip(table["status"].to_pylist(), table["reason"].to_pylist(), strict=True)
-    texts = Counter((status, reason or "") for status, reason in pairs if status != "ok")
-    kinds: dict[tuple[str, str], list[tuple[str, int]]] = {}
-    for (status, reason), count in texts.items():
-        kinds.setdefault((status, _NUMBER.sub("…", reason)), []).append((reason, count))
-    found = [
-        {
-            "status": status,
-            "reason": kind if len(members) > 1 else members[0][0],
-            "count": sum(count for _, count in members),
-        }
-        for (status, kind), members in kinds.items()
-    ]
-    return sorted(found, key=lambda entry: (-entry["count"], entry["status"], entry["reason"]))
+    return [{"status": each.status, "reason": each.reason, "count": each.points} for each in reasons_of(table)]
 
 
 def _last_sweep(store: StudyStore, file: Path) -> dict[str, Any]:
@@ -108,7 +99,7 @@ def render(data: dict[str, Any]) -> str:
         lines.append("no sweep is recorded")
     else:
         cap = sweep["memory_cap_bytes"]
-        under = "" if cap is None else f", with memory_cap {format_bytes(cap)}"
+        under = "" if cap is None else f", with memory_cap {cap_words(cap)}"
         lines.append(f"last sweep {sweep['started'] or sweep['name']}{under}")
         if sweep["planned"] is None:
             lines.append("  proposes points as it goes: " + ("ended" if sweep["has_ended"] else "not ended"))
@@ -116,7 +107,8 @@ def render(data: dict[str, Any]) -> str:
             lines += [f"  {name:<8}{_count(sweep[name]):>9}" for name in ("planned", "done", "missing")]
         if not sweep["has_ended"]:
             lines.append("  it runs, or was interrupted: run the same sweep again for what is missing")
-    lines += ["", f"the study has {data['points']} points of {_sweeps(data['sweeps'])}"]
+    how = f", {data['fidelity']}" if data["fidelity"] else ""
+    lines += ["", f"the study has {data['points']} points of {_sweeps(data['sweeps'])}{how}"]
     width = max(map(len, STATUSES)) + 2
     lines += [f"  {status:<{width}}{count:>9}" for status, count in data["by_status"].items()]
     if data["reasons"]:

@@ -60,7 +60,7 @@ def sweep(config: Config, arguments: Sequence[str]) -> None:
     print("\n\n".join(texts))
     for note in swept.notes:
         print(note)
-    print(f"\nexact figures: python -m dse.best {shlex.quote(str(store.folder))} --exact")
+    print(f"\nexact figures: dse best {shlex.quote(str(store.folder))} --exact")
     print(f"stored in {store.folder}")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dse.answers import subjects
+from dse.answers.fidelities import fidelity_of
 from dse.cli import ArgumentParser, add_group, add_memory_cap, asked_cap, beside, called_as, print_notes, run
 from dse.errors import InputError
 from dse.files import check_output, write_output
@@ -114,6 +115,7 @@ def main(argv: Sequence[str]) -> int:
         "system": point.scenario.system.name,
         "strategy": point.strategy.label(),
         "key": point.key,
+        "fidelity": fidelity_of(point.scenario.model_spec, point.scenario.options),
     }
     text = io.StringIO()
     reason = ""
@@ -127,7 +129,8 @@ def main(argv: Sequence[str]) -> int:
     if output.suffix == ".gz":
         data = gzip.compress(data, mtime=0)  # the same point gives the same file
     write_output(output, data, "--output")
-    print(f"{output}: {' '.join(about.values())}, {format_bytes(len(data))}")
+    named = " ".join(about[name] for name in ("model", "system", "strategy", "key"))
+    print(f"{output}: {named}, {about['fidelity']}, {format_bytes(len(data))}")
     print(summary.describe())
     if reason:
         print(f"note: {reason}", file=sys.stderr)

@@ -10,6 +10,7 @@ import pytest
 from commands import error_of, run_ok
 
 from dse import sensitivity, timeline
+from dse.answers.fidelities import REFERENCE
 from dse.errors import InputError
 from dse.explain import __main__ as explain
 from dse.studies import StudyRow, StudyStore, as_rows
@@ -44,7 +45,7 @@ def test_the_parts_sum_to_the_wall_time_and_the_categories_to_the_peak(folder: P
 
 def test_the_winner_its_runner_up_what_binds_and_what_would_change_it_are_said(folder: Path) -> None:
     out = run_ok("explain", STUDY, "--memory-cap", "4GB", cwd=folder).out
-    assert out.startswith("llama70b on system1, 64 NPUs\n")
+    assert out.startswith(f"llama70b on system1, 64 NPUs, {REFERENCE}\n\nwhat binds: the memory cap binds")
     assert "what binds: the memory cap binds: dp64 tp1 sp1 pp1 is " in out
     heading = "the smallest changes of one input at which another strategy wins:"
     changes = out[out.index(heading) :].splitlines()[1:]
@@ -113,5 +114,5 @@ def test_a_study_without_a_point_that_is_ok_has_nothing_to_explain(tmp_path: Pat
     store = StudyStore.create(tmp_path)
     store.append([failed_row("failed", "no memory")])
     for command in (explain.main, timeline.main, sensitivity.main):
-        with pytest.raises(InputError, match=r"no point of .* is ok; python -m dse\.best counts the others"):
+        with pytest.raises(InputError, match=r"no point of .* is ok; dse best counts the others"):
             command([str(tmp_path)])

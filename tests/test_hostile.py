@@ -110,7 +110,7 @@ def test_a_cap_holds_where_only_an_axis_turns_the_tracker_on(folder: Path) -> No
     out = run_ok(
         "sweep", *SWEEP, "system.track_local_memory=false", axis, "memory_cap=130MB", "study=axis", cwd=folder
     ).out
-    assert "under 130.00 MB (130000000 bytes)\n  best " in out
+    assert "under 130 MB: the best fits with " in out
 
 
 def test_a_folder_for_provenance_that_is_a_file_is_said_before_the_sweep(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_the_table_names_classes_metrics_and_traces(tmp_path: Path) -> None:
     out = run_ok("point", *PIPELINE, cwd=tmp_path).out
     lines = out.splitlines()
     assert lines[:5] == [
-        "tiny on dgx16: dp2 tp2 sp2 pp2 recompute",
+        "tiny on dgx16: dp2 tp2 sp2 pp2 recompute, as STAGE and ASTRA-sim compute it (fidelity=stage)",
         "status ok",
         "",
         "step time    1.871 ms, rank 0 ends last",

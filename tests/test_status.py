@@ -37,6 +37,7 @@ def test_an_interrupted_sweep(tmp_path: Path) -> None:
     assert data == {
         "study": str(store.folder),
         "points": 4,
+        "fidelity": "as STAGE and ASTRA-sim compute it (fidelity=stage)",
         "by_status": {"ok": 1, "infeasible": 2, "failed": 1},
         "failed": 1,
         "reasons": [
@@ -57,13 +58,13 @@ def test_an_interrupted_sweep(tmp_path: Path) -> None:
     }
     assert render(data).splitlines()[1:] == [
         "",
-        "last sweep 2026-11-21T14:30:00+00:00, with memory_cap 80.00 GB",
+        "last sweep 2026-11-21T14:30:00+00:00, with memory_cap 80 GB",
         "  planned         4",
         "  done            2",
         "  missing         2",
         "  it runs, or was interrupted: run the same sweep again for what is missing",
         "",
-        "the study has 4 points of 1 sweep",
+        "the study has 4 points of 1 sweep, as STAGE and ASTRA-sim compute it (fidelity=stage)",
         "  ok                  1",
         "  infeasible          2",
         "  failed              1",

@@ -13,7 +13,7 @@ from dse.studies import StudyStore
 from dse.studies.history import sweep_caps
 from dse.systems.spec import DEFAULT_MEMORY_BYTES
 from dse.systems.values import memory_of_spec
-from dse.units import format_bytes
+from dse.units import format_bytes, parse_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ def study_cap(asked: Cap | None, *stores: StudyStore) -> Cap:
 
 
 def _words(cap: int | None) -> str:
-    return "the accelerator's memory" if cap is None else format_bytes(cap)
+    return "the accelerator's memory" if cap is None else cap_words(cap)
 
 
 def _size(group: Group, cap: Cap) -> int | None:
@@ -115,7 +115,18 @@ def _titles(found: Sequence[Group], untracked: Sequence[bool]) -> str:
 
 def under(limit: int | None) -> str:
     """Say which cap, if any."""
-    return "without a memory cap" if limit is None else f"under {format_bytes(limit)} ({limit} bytes)"
+    return "without a memory cap" if limit is None else f"under {cap_words(limit)}"
+
+
+def cap_words(size_bytes: int, *, exact: bool = False) -> str:
+    """Return a cap as people write it, such as 80 GB, 80 GiB or 96.47 MB; in bytes if `exact`."""
+    if exact:
+        return f"{size_bytes} bytes"
+    rounded = format_bytes(size_bytes)
+    number, _, unit = rounded.partition(" ")
+    if parse_bytes(rounded) == size_bytes:
+        return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}"
+    return rounded if size_bytes % 2**30 else f"{size_bytes >> 30} GiB"
 
 
 def nothing_fits(points: pa.Table, limit: int | None) -> str:
@@ -125,7 +136,4 @@ def nothing_fits(points: pa.Table, limit: int | None) -> str:
     smallest = pc.min(points["peak_memory_bytes"]).as_py()
     if limit is None or smallest is None:
         return "no point is ok"
-    return (
-        f"nothing fits under {format_bytes(limit)}: the smallest peak memory is "
-        f"{format_bytes(smallest)} ({smallest} bytes)"
-    )
+    return f"nothing fits under {cap_words(limit)}: the smallest peak memory is {format_bytes(smallest)}"

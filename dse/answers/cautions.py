@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from dse.studies.schema import StudyRow
+
+_CHARGED = re.compile(r"(?P<axis>\w+ \d+) is charged for dimension (?P<charged>.+), not for (?P<crossed>.+)")
 
 
 def cautions(rows: Iterable[StudyRow | None]) -> list[str]:
@@ -13,7 +16,13 @@ def cautions(rows: Iterable[StudyRow | None]) -> list[str]:
     for row in rows:
         if row is not None:
             lines += caution_lines(row.impossible_split, row.understated_comm)
+            lines += note_lines(row.prediction_notes)
     return list(dict.fromkeys(lines))
+
+
+def note_lines(prediction_notes: str | None) -> list[str]:
+    """Return the lines for the value of this column."""
+    return [f"note: {text}" for text in prediction_notes.split("; ")] if prediction_notes else []
 
 
 def caution_lines(impossible_split: str | None, understated_comm: str | None) -> list[str]:
@@ -22,5 +31,14 @@ def caution_lines(impossible_split: str | None, understated_comm: str | None) ->
     texts = understated_comm.split("; ") if understated_comm else []
     return [
         *(f"warning: no program can split this: {split}" for split in splits),
-        *(f"warning: {text}, as in the reference: slower links are not in this time" for text in texts),
+        *(f"warning: {understated_words(text)}" for text in texts),
     ]
+
+
+def understated_words(text: str) -> str:
+    """Return the meaning of an entry of `understated_comm`: "dp 32 is charged for dimension 0, not for 1"."""
+    match = _CHARGED.fullmatch(text)
+    if match is None:
+        return f"{text}, as in the reference: slower links are not in this time"
+    crossing = f"{match['axis']} crosses slower links (dimension {match['crossed']})"
+    return f"{crossing} but is timed on dimension {match['charged']}, as in ASTRA-sim"

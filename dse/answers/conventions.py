@@ -16,24 +16,73 @@ PREDICTED = (
 )
 """What to say of points that are predicted."""
 
+_SIXTEEN_BIT = ("bf16", "fp16")
+
 MFU_PREDICTED = (
     "a multiply-add is two FLOPs; recompute does not count; the peak is that of dense 16-bit products"
 )
+MFU_PREDICTED_IN = (
+    "a multiply-add is two FLOPs; recompute does not count; the peak is that of dense {precision} products, "
+    "which are most of those under precision={precision} (column mfu_pct has the share of the 16-bit peak)"
+)
+
+CUT = (
+    "MFU and tokens per s are left out where shards are cut to whole numbers: such a step does less than the "
+    "model needs (column fractional)"
+)
+NO_PEAK = (
+    "MFU is left out where another program makes the workload, and where compute times do not follow the peak"
+)
+
+
+def is_predicted(row: StudyRow) -> bool:
+    """Whether a point is predicted, not simulated."""
+    return bool(row.options) and "predictor" in _model(row.options or "")
+
+
+def shown_mfu(row: StudyRow) -> float | None:
+    """Return the MFU of a row in per cent of the peak of its most products; None without one."""
+    factor = _peak_factor(row)
+    return row.mfu_pct if row.mfu_pct is None or factor is None else row.mfu_pct / factor
 
 
 def mfu_convention(row: StudyRow) -> str | None:
-    """Return what the MFU of a row counts; None where it has none."""
+    """Return what `shown_mfu` of a row counts; None where it has none."""
     if row.mfu_pct is None or row.model_spec is None:
         return None
-    if row.options and "predictor" in _model(row.options):
-        return MFU_PREDICTED
+    if is_predicted(row):
+        own_peak = _peak_factor(row) is not None
+        return MFU_PREDICTED_IN.format(precision=row.precision) if own_peak else MFU_PREDICTED
     return counted_by(_model(row.model_spec))
 
 
+def _peak_factor(row: StudyRow) -> float | None:
+    """How many times the 16-bit peak that of the precision of a predicted row is; None if it is the same."""
+    if row.precision in _SIXTEEN_BIT or not is_predicted(row) or row.system_spec is None:
+        return None
+    peaks = (_model(row.system_spec).get("accelerator") or {}).get("peak_tflops") or {}
+    own, common = peaks.get(row.precision), peaks.get("bf16") or peaks.get("fp16")
+    return own / common if own and common else None
+
+
+def missing_figures(rows: Iterable[StudyRow | None]) -> list[str]:
+    """Return why some of the rows have no MFU, or no tokens per second."""
+    found: dict[str, None] = {}
+    for row in rows:
+        if row is None or row.status != "ok" or row.mfu_pct is not None or row.options is None:
+            continue
+        if row.fractional:
+            found[CUT] = None
+        elif row.tokens_per_s is not None:
+            found[NO_PEAK] = None
+    return list(found)
+
+
 def mfu_conventions(rows: Iterable[StudyRow | None]) -> list[str]:
-    """Return a line for each way of counting among the rows."""
-    found = dict.fromkeys(mfu_convention(row) for row in rows if row is not None)
-    return [mfu_line(text) for text in found if text is not None]
+    """Return a line for each way of counting among the rows, and why figures are missing."""
+    some = [row for row in rows if row is not None]
+    found = dict.fromkeys(map(mfu_convention, some))
+    return [*(mfu_line(text) for text in found if text is not None), *missing_figures(some)]
 
 
 def mfu_line(counted: str) -> str:
@@ -59,7 +108,7 @@ def certainty(best: StudyRow | None, others: Sequence[StudyRow | None]) -> list[
     compared = [row for row in others if row is not None]
     if best is None or not compared or best.wall_time_ns is None:
         return []
-    if best.options and "predictor" in _model(best.options):
+    if is_predicted(best):
         return [PREDICTED]
     error = model_error(best)
     if error is None:

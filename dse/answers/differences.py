@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dse.answers.groups import Group, flat_texts, texts_of
+from dse.answers.groups import DIGEST_DIGITS, Group, flat_texts, names_alone
 from dse.answers.selection import Selection, Whole, finished_points, select
+from dse.answers.texts import texts_of
 from dse.errors import InputError
 from dse.strategies import STRATEGY_FIELDS
 from dse.studies.schema import as_rows
@@ -60,6 +61,13 @@ class StudyComparison:
     changes: tuple[StrategyChange, ...]
     only_first: int
     only_second: int
+    fidelities: tuple[str, str] = ("", "")
+
+    @property
+    def heading(self) -> str:
+        """The title, and how the points of both were computed."""
+        one, other = self.fidelities
+        return ", ".join(filter(None, [self.title, one if one == other else f"{one} -> {other}"]))
 
 
 def pairs(first: Sequence[Group], second: Sequence[Group]) -> list[tuple[Group, Group]]:
@@ -115,6 +123,7 @@ def compare_groups(
         changes=tuple(sorted(changes, key=lambda change: (change.change, change.strategy))),
         only_first=len(fastest[0]) - len(common),
         only_second=len(fastest[1]) - len(common),
+        fidelities=(first.fidelity, second.fidelity),
     )
 
 
@@ -128,7 +137,7 @@ def _fastest(table: pa.Table) -> dict[StrategyValues, tuple[int, int | None]]:
 
 
 def input_changes(first: pa.Table, second: pa.Table) -> list[InputChange]:
-    """The fields whose sets of values differ; names and hashes of files are left out."""
+    """The fields whose sets of values differ; names are left out, and digests of files of other names."""
     found = []
     for column, prefix in (("model_spec", "model"), ("system_spec", "system"), ("options", "options")):
         found += changed_fields(*(flat_texts(texts_of(table[column]), prefix) for table in (first, second)))
@@ -139,9 +148,10 @@ def changed_fields(first: Sequence[dict[str, Any]], second: Sequence[dict[str, A
     """The same for the fields of texts (`flat_texts`)."""
     found = []
     one, other = _values(first), _values(second)
+    named = names_alone([*first, *second])
     for name in dict.fromkeys([*one, *other]):
         before, after = one.get(name, ()), other.get(name, ())
-        if set(before) != set(after) and not name.endswith((".name", "_sha256")):
+        if set(before) != set(after) and name not in named:
             found.append(InputChange(name, before, after))
     return found
 
@@ -151,7 +161,9 @@ def _values(specs: Sequence[dict[str, Any]]) -> dict[str, tuple[str, ...]]:
     for spec in specs:
         for name, value in spec.items():
             whole = isinstance(value, float) and value.is_integer()
-            values.setdefault(name, {})[json.dumps(int(value) if whole else value)] = None
+            digest = name.endswith("_sha256") and isinstance(value, str)
+            shown = value[:DIGEST_DIGITS] if digest else json.dumps(int(value) if whole else value)
+            values.setdefault(name, {})[shown] = None
     return {name: tuple(listed) for name, listed in values.items()}
 
 

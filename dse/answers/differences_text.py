@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dse.answers.caps import under
 from dse.answers.differences import InputChange, StrategyChange, StudyComparison
 from dse.answers.summary import align, render_rows
 from dse.strategies import STRATEGY_FIELDS, StrategyAxis, shown_axes
@@ -16,11 +17,11 @@ _NAME_WIDTH = 16  # of a study in a table, so that lines stay within 110 columns
 def render_comparison(comparison: StudyComparison, items: int = 5) -> str:
     """What differs, both answers, and the `items` greatest gains and losses among the strategies of both."""
     names = comparison.names
-    lines = [comparison.title, "", *_inputs(comparison.inputs, names)]
+    lines = [comparison.heading, "", *_inputs(comparison.inputs, names)]
     first, second = comparison.first, comparison.second
     lines += ["", "without a memory cap", *_bests(first.optimum, second.optimum, names, "no point is ok")]
     if first.memory_cap_bytes is not None:
-        lines += ["", f"under {format_bytes(first.memory_cap_bytes)} ({first.memory_cap_bytes} bytes)"]
+        lines += ["", under(first.memory_cap_bytes)]
         lines += _bests(first.capped_optimum, second.capped_optimum, names, "no point fits")
     lines += ["", _counts(comparison), *_changes(comparison.changes, names, items)]
     return "\n".join(lines)

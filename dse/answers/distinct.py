@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dse.answers.groups import combined, question_of, stored_model, texts_of
+from dse.answers.groups import question_of, stored_model
 from dse.answers.selection import SELECTION_COLUMNS
+from dse.answers.texts import combined, texts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

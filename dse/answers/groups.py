@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dse.answers.fidelities import fidelity_of_rows, hints_of_rows
 from dse.answers.selection import SELECTION_COLUMNS
+from dse.answers.texts import combined, texts_of
 from dse.errors import InputError
 from dse.models import CHOICES, ModelSpec
 from dse.records import converted
@@ -21,8 +23,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-ANSWER_COLUMNS = (*SELECTION_COLUMNS, "npus", "model_spec", "system_spec", "options")
-"""What it takes to answer by groups: to split rows, to select among them, and to describe variants."""
+ANSWER_COLUMNS = (*SELECTION_COLUMNS, "npus", "model_spec", "system_spec", "options", "reason")
+"""What it takes to answer by groups: to split rows, to select among them, to describe variants and losses."""
+
+DIGEST_DIGITS = 8
+"""How many digits of the digest of a file people see."""
+
+_DIGEST = "_sha256"
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,16 @@ class Group:
 
     title: str
     table: pa.Table
+
+    @functools.cached_property
+    def fidelity(self) -> str:
+        """How the rows were computed, in words; empty if there are none."""
+        return fidelity_of_rows(self.table)
+
+    @property
+    def heading(self) -> str:
+        """The lines above an answer: the title, how the rows were computed, and what is easily mistaken."""
+        return "\n".join([", ".join(filter(None, [self.title, self.fidelity])), *hints_of_rows(self.table)])
 
 
 def groups(table: pa.Table) -> list[Group]:
@@ -125,7 +142,7 @@ def describe_variants(table: pa.Table, *, mixed: bool = False) -> Mapping[str, s
     `mixed`, with those of the same name too.
     """
     return {
-        text: " ".join(f"{name}={shown(value)}" for name, value in values.items())
+        text: " ".join(shown_field(name, value) for name, value in values.items())
         for text, values in variant_fields(table, mixed=mixed).items()
     }
 
@@ -179,16 +196,48 @@ def varying(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
             flat[text] = {}
             _flatten(value, prefix, flat[text], whole)
     names = list(dict.fromkeys(name for values in flat.values() for name in values))
+    named = names_alone(flat.values())
     differing = [
         name
         for name in names
-        if len({repr(values.get(name)) for values in flat.values()}) > 1  # 1, 1.0 and true differ
-        and not name.endswith((".name", "_sha256"))
+        if name not in named
+        and len({repr(values.get(name)) for values in flat.values()}) > 1  # 1, 1.0 and true differ
     ]
     return {
         text: {name: values[name] for name in differing if values.get(name) is not None}
         for text, values in flat.items()
     }
+
+
+def names_alone(texts: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the fields of texts (as dotted names) that tell nothing apart: names, and digests of files.
+
+    The digest of a file counts where the file has one name and several contents, and where it has no name.
+    """
+    left_out: set[str] = set()
+    digests: dict[str, dict[Any, set[Any]]] = {}
+    for fields in texts:
+        for name, value in fields.items():
+            if name.endswith(".name"):
+                left_out.add(name)
+            elif name.endswith(_DIGEST):
+                file = fields.get(name.removesuffix(_DIGEST))
+                digests.setdefault(name, {}).setdefault(file, set()).add(value)
+    return left_out | {
+        name
+        for name, contents in digests.items()
+        if None not in contents and all(len(found) == 1 for found in contents.values())
+    }
+
+
+def shown_value(name: str, value: Any) -> str:
+    """Return the value of a field as people read it; of the digest of a file its first digits."""
+    return value[:DIGEST_DIGITS] if name.endswith(_DIGEST) and isinstance(value, str) else shown(value)
+
+
+def shown_field(name: str, value: Any) -> str:
+    """Return a field as people read it, such as `system.peak_tflops=450`."""
+    return f"{name}={shown_value(name, value)}"
 
 
 def flat_texts(texts: Iterable[str], prefix: str) -> list[dict[str, Any]]:
@@ -238,29 +287,10 @@ def _name(text: str) -> str:
 
 
 def _title(model: str, system: str, npus: int, shape: Mapping[str, Any]) -> str:
-    fields = " ".join(f"{name}={shown(value)}" for name, value in shape.items())
+    fields = " ".join(shown_field(name, value) for name, value in shape.items())
     title = f"{model}{f' ({fields})' if fields else ''} on {system}, {npus} NPUs"
     return printable(title)  # a study may be anyone's
 
 
 def _sortable(value: Any) -> Any:
     return shown(value) if isinstance(value, dict | list) else value
-
-
-def texts_of(column: pa.ChunkedArray) -> list[str]:
-    """The distinct texts of a column, nulls left out."""
-    import pyarrow.compute as pc
-
-    array = combined(column)
-    used = pc.unique(array.indices).drop_null()
-    return [str(text) for text in array.dictionary.take(used).to_pylist()]
-
-
-def combined(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    """A column of texts as one array with one dictionary."""
-    import pyarrow as pa
-
-    array = column.unify_dictionaries().combine_chunks()
-    if isinstance(array, pa.ChunkedArray):  # no chunk at all
-        return pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.array([], pa.string()))
-    return array

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dse.answers.groups import combined, question_of, varying
+from dse.answers.fidelities import fidelity_of_rows
+from dse.answers.groups import question_of, shown_field, varying
 from dse.answers.selection import RANKING_COLUMNS, Whole, counts_by_status, finished_points
+from dse.answers.texts import combined
 from dse.models import CHOICES
 from dse.studies.schema import Status, StudyRow, as_rows
 from dse.systems.values import memory_of_spec, own_fields, shown
@@ -44,7 +46,7 @@ class AxisStudy:
     """The settings of one model on one system (by their names), in the order of the values of the axes.
 
     Where each setting has the memory of its own accelerator as its cap, and these differ (`caps_differ`),
-    `memory_cap_bytes` is the smallest.
+    `memory_cap_bytes` is the smallest. `fidelity` says how the points were computed.
     """
 
     model: str
@@ -54,6 +56,7 @@ class AxisStudy:
     memory_cap_bytes: int | None
     counts: Mapping[Status, int]
     caps_differ: bool = False
+    fidelity: str = ""
 
     @property
     def short_axes(self) -> tuple[str, ...]:
@@ -117,7 +120,9 @@ def axis_studies(
         counts = counts_by_status(rows)
         own = {caps[number] for number in members}
         cap = None if None in own else min(cap for cap in own if cap is not None)
-        answers.append(AxisStudy(model, system, axes, settings, cap, counts, len(own) > 1))
+        answers.append(
+            AxisStudy(model, system, axes, settings, cap, counts, len(own) > 1, fidelity_of_rows(rows))
+        )
     return answers
 
 
@@ -130,7 +135,7 @@ def optima_of(study: AxisStudy) -> list[StudyRow]:
 def setting_label(study: AxisStudy, setting: Setting) -> list[str]:
     """Such as ["seq_len=512", "bandwidth_gbps=100"]."""
     pairs = zip(study.short_axes, setting.values, strict=True)
-    return [f"{name}={'-' if value is None else shown(value)}" for name, value in pairs]
+    return [f"{name}=-" if value is None else shown_field(name, value) for name, value in pairs]
 
 
 def _setting_codes(table: pa.Table) -> np.ndarray[Any, Any] | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from dse.answers.ties import tied_points
 from dse.errors import InputError
 from dse.strategies import STRATEGY_FIELDS
+from dse.studies.reasons import Reason, reasons_of
 from dse.studies.schema import STATUSES, Rows, Status, StudyRow, as_rows, as_table
 
 if TYPE_CHECKING:
@@ -37,7 +39,9 @@ class Selection:
     """The answer to "which strategy?"; None where there is no such point.
 
     The capped points are None without a cap. The smallest peak, over all points that are ok, says by how much
-    a cap is missed.
+    a cap is missed. A runner-up differs from the best in time or memory, as they are printed; `ties` and
+    `capped_ties` count the points that do not. `loss` is the reason why most of all points are not ok, if one
+    is.
     """
 
     optimum: StudyRow | None
@@ -47,6 +51,9 @@ class Selection:
     capped_runner_up: StudyRow | None
     smallest_peak_memory_bytes: int | None
     counts: Mapping[Status, int]
+    ties: int = 0
+    capped_ties: int = 0
+    loss: Reason | None = None
 
 
 def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as_rows) -> Selection:
@@ -61,30 +68,57 @@ def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as
 
     table = as_table(rows)
     finished = finished_points(table)
-    first, second = _first_two(_ranked(table, finished, 2, whole))
-    capped_first, capped_second = None, None
+    best = _best_and_runner_up(table, finished, whole)
+    capped = _Best()
     if memory_cap_bytes is not None:
-        fitting = _fitting(table, finished, memory_cap_bytes)
-        capped_first, capped_second = _first_two(_ranked(table, fitting, 2, whole))
+        capped = _best_and_runner_up(table, _fitting(table, finished, memory_cap_bytes), whole)
     return Selection(
-        optimum=first,
-        runner_up=second,
+        optimum=best.optimum,
+        runner_up=best.runner_up,
         memory_cap_bytes=memory_cap_bytes,
-        capped_optimum=capped_first,
-        capped_runner_up=capped_second,
+        capped_optimum=capped.optimum,
+        capped_runner_up=capped.runner_up,
         smallest_peak_memory_bytes=pc.min(table["peak_memory_bytes"].take(finished)).as_py(),
         counts=counts_by_status(table),
+        ties=best.ties,
+        capped_ties=capped.ties,
+        loss=_loss(table),
     )
+
+
+def _loss(table: pa.Table) -> Reason | None:
+    """The reason that more than half of the points have in common."""
+    reasons = reasons_of(table) if "reason" in table.column_names else []
+    return reasons[0] if reasons and 2 * reasons[0].points > table.num_rows else None
+
+
+class _Best(NamedTuple):
+    optimum: StudyRow | None = None
+    runner_up: StudyRow | None = None
+    ties: int = 0
+
+
+def _best_and_runner_up(table: pa.Table, points: pa.Array, whole: Whole) -> _Best:
+    """The first of these points, the first that is printed otherwise, and how many are printed alike."""
+    import pyarrow as pa
+
+    first = _ranked(table, points, 1, whole)
+    if not first:
+        return _Best()
+    tied = tied_points(table.take(points), first[0])
+    second = _ranked(table, points.filter(pa.array(~tied)), 1, whole)
+    return _Best(first[0], second[0] if second else None, int(tied.sum()) - 1)
 
 
 def best(rows: Rows, *, memory_cap_bytes: int | None = None) -> StudyRow | None:
     """The point that is ok with the least wall time (and a peak memory of at most the cap); see `ranking`."""
-    return _first_two(ranking(rows, memory_cap_bytes=memory_cap_bytes, limit=1))[0]
+    return next(iter(ranking(rows, memory_cap_bytes=memory_cap_bytes, limit=1)), None)
 
 
 def runner_up(rows: Rows, *, memory_cap_bytes: int | None = None) -> StudyRow | None:
-    """The second of the ranking."""
-    return _first_two(ranking(rows, memory_cap_bytes=memory_cap_bytes, limit=2))[1]
+    """The first of the ranking whose time or memory is not printed as that of the best."""
+    selection = select(rows, memory_cap_bytes=memory_cap_bytes)
+    return selection.runner_up if memory_cap_bytes is None else selection.capped_runner_up
 
 
 def ranking(rows: Rows, *, memory_cap_bytes: int | None = None, limit: int | None = None) -> list[StudyRow]:
@@ -176,8 +210,3 @@ def _indices(mask: pa.ChunkedArray | pa.Array) -> pa.Array:
     if isinstance(filled, pa.ChunkedArray):
         filled = filled.combine_chunks()
     return pc.cast(pc.indices_nonzero(filled), pa.int64())
-
-
-def _first_two(rows: list[StudyRow]) -> tuple[StudyRow | None, StudyRow | None]:
-    first, second, *_ = [*rows, None, None]
-    return first, second

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from dse.answers.caps import Cap, apply_cap, study_cap
+from dse.answers.caps import Cap, apply_cap, cap_words, study_cap
+from dse.answers.changed_files import current_points
 from dse.answers.distinct import distinct_points
 from dse.answers.groups import ANSWER_COLUMNS, Group, groups
 from dse.answers.selection import Selection, Whole, select
@@ -39,6 +40,11 @@ class Subject:
     number: int = 0
     candidates: Sequence[StudyRow] = field(default=(), repr=False)
 
+    @property
+    def heading(self) -> str:
+        """The lines above an answer, as `Group.heading`."""
+        return self.group.heading
+
 
 @dataclass(frozen=True)
 class Subjects:
@@ -62,7 +68,7 @@ def subject_of(group: Group, memory_cap_bytes: int | None, whole: Whole) -> Subj
     if memory_cap_bytes is not None and row is not None and not obeys:
         smallest = selection.smallest_peak_memory_bytes or 0
         note = (
-            f"nothing fits under {format_bytes(memory_cap_bytes)} (the smallest peak memory is "
+            f"nothing fits under {cap_words(memory_cap_bytes)} (the smallest peak memory is "
             f"{format_bytes(smallest)}): this is the best without a cap"
         )
     return Subject(
@@ -99,12 +105,14 @@ def subjects(
 
     def read() -> Subjects:
         snapshot = store.snapshot(columns)
-        found = dict(enumerate(groups(snapshot.table)))
+        table, changed = (snapshot.table, []) if chosen is not None else current_points(snapshot.table)
+        found = dict(enumerate(groups(table)))
         if chosen is not None:
             found = {index: group for index, group in found.items() if _has(group, chosen)}
         if number is not None:
             found = {number: numbered(list(found.values()), number)[0]}
         caps, notes = apply_cap(list(found.values()), cap)
+        notes = [*changed, *notes]
         entries = [
             replace(subject_of(group, limit, snapshot.rows), number=index)
             for (index, group), limit in zip(found.items(), caps, strict=True)
@@ -114,7 +122,7 @@ def subjects(
         notes += [f"{entry.title}: no point is ok" for entry in entries if entry.row is None]
         entries = [entry for entry in entries if entry.row is not None]
         if not entries:
-            raise InputError(f"no point of {store.folder} is ok; python -m dse.best counts the others")
+            raise InputError(f"no point of {store.folder} is ok; dse best counts the others")
         if with_candidates:
             entries = [replace(entry, candidates=_candidates(snapshot, entry)) for entry in entries]
         return Subjects(entries, notes)

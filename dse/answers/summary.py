@@ -7,28 +7,25 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from dse.answers.caps import cap_words
 from dse.answers.cautions import cautions
+from dse.answers.columns import Shown, percentage, shown_columns
 from dse.answers.conventions import certainty
 from dse.answers.groups import variant_of
 from dse.answers.optima import AxisStudy, Setting, setting_label
 from dse.answers.selection import Selection
-from dse.strategies import StrategyAxis, shown_axes, strategy_values
 from dse.studies.schema import Status, StudyRow
-from dse.texts import printable
-from dse.units import format_bytes, format_count, format_duration_ns
+from dse.texts import counted, printable
+from dse.units import format_bytes
 
 SHOWN_SETTINGS = 40
 Line: TypeAlias = "str | Sequence[str]"  # plain text, or the cells of a row of a table
 
 
-def header(exact: bool, axes: Sequence[StrategyAxis]) -> tuple[Line, Line]:
-    """The two lines above a table of points that shows these axes."""
-    first, second = zip(*[axis.heading for axis in axes], strict=True)
-    units = (*(("ns", "bytes") if exact else ("", "memory")), "comm %", "util. %", "%", "per s")
-    return (
-        ("", *first, "wall time", "peak", "exposed", "compute", "MFU", "tokens"),
-        ("", *second, *units),
-    )
+def header(columns: Sequence[Shown]) -> tuple[Line, Line]:
+    """The two lines above a table of points with these columns."""
+    first, second = zip(*[column.heading for column in columns], strict=True)
+    return ("", *first), ("", *second)
 
 
 def render(selection: Selection, variants: Mapping[str, str] | None = None, *, exact: bool = False) -> str:
@@ -36,9 +33,9 @@ def render(selection: Selection, variants: Mapping[str, str] | None = None, *, e
 
     A runner-up's percentage is its extra wall time; exposed communication is a share of the wall time. Where
     the cap changes nothing, it says so instead of showing the same points again. `exact` shows wall times in
-    ns and peaks in bytes. No line is wider than 110 columns (for wall times below 10,000 s, peaks below
-    1000 TB, and two degrees of up to four digits). `variants` (`describe_variants`) adds a line to a point
-    whose system is one of several.
+    ns and peaks in bytes. A line of a table of simulated points is at most 110 columns wide (for wall times
+    below 10,000 s, peaks below 1000 TB, and two degrees of up to four digits). `variants`
+    (`describe_variants`) adds a line to a point whose system is one of several.
     """
     table = _Table(variants or {}, exact)
     table.lines.append("without a memory cap")
@@ -46,7 +43,7 @@ def render(selection: Selection, variants: Mapping[str, str] | None = None, *, e
         table.lines.append("  no point is ok")
     else:
         table.add_best(selection.optimum)
-        table.add_runner_up(selection.optimum, selection.runner_up)
+        table.add_runner_up(selection.optimum, selection.runner_up, selection.ties)
     if selection.memory_cap_bytes is not None:
         _add_capped(table, selection, selection.memory_cap_bytes)
     named = (selection.optimum, selection.runner_up, selection.capped_optimum, selection.capped_runner_up)
@@ -57,7 +54,7 @@ def render(selection: Selection, variants: Mapping[str, str] | None = None, *, e
             *certainty(selection.capped_optimum, [selection.capped_runner_up]),
         ]
     )
-    return "\n".join([*table.aligned(), *said, "", _counts(selection.counts)])
+    return "\n".join([*table.aligned(), *said, "", _counts(selection.counts), *_losses(selection)])
 
 
 def render_rows(
@@ -76,8 +73,9 @@ def render_rows(
 def render_axes(study: AxisStudy, *, exact: bool = False, most: int = SHOWN_SETTINGS) -> str:
     """The best point for every setting of the axes, without a cap and under it; `exact` as for `render`."""
     npus = sorted({setting.npus for setting in study.settings})
+    title = f"{study.model} on {study.system}, {', '.join(map(str, npus))} NPUs"
     lines = [
-        f"{study.model} on {study.system}, {', '.join(map(str, npus))} NPUs: the optimum against",
+        f"{', '.join(filter(None, [title, study.fidelity]))}: the optimum against",
         *(f"  {name}" for name in study.axes),
         "",
     ]
@@ -90,7 +88,8 @@ def render_axes(study: AxisStudy, *, exact: bool = False, most: int = SHOWN_SETT
     for label, setting in zip(labels, shown, strict=True):
         _add_setting(table, label, setting, setting.optimum)
     if cap is not None:
-        under = "under the memory of each accelerator" if study.caps_differ else f"under {_exact_bytes(cap)}"
+        words = cap_words(cap, exact=exact)
+        under = "under the memory of each accelerator" if study.caps_differ else f"under {words}"
         if all(_are_same(setting.optimum, setting.capped_optimum) for setting in study.settings):
             table.lines.append(f"{under}: the cap does not bind")
         else:
@@ -109,7 +108,7 @@ def _add_setting(table: _Table, label: str, setting: Setting, row: StudyRow | No
     elif setting.optimum is None or setting.smallest_peak_memory_bytes is None:
         table.lines.append(f"{label.rstrip()}: no point is ok")
     else:
-        smallest = _exact_bytes(setting.smallest_peak_memory_bytes)
+        smallest = format_bytes(setting.smallest_peak_memory_bytes)
         table.lines.append(f"{label.rstrip()}: nothing fits: the smallest peak memory is {smallest}")
 
 
@@ -146,15 +145,18 @@ class _Table:
     """The lines of a table of points, from its heading on."""
 
     def __init__(self, variants: Mapping[str, str], exact: bool) -> None:
-        self._variants, self._exact = variants, exact
+        self._variants, self.exact = variants, exact
         self.lines: list[str | tuple[str, StudyRow]] = []
 
     def aligned(self) -> list[str]:
-        """Return the lines of text, with columns for the axes that the points need."""
+        """Return the lines of text, with the columns that the points need."""
         points = [line[1] for line in self.lines if not isinstance(line, str)]
-        axes = shown_axes(map(strategy_values, points))
-        cells = [line if isinstance(line, str) else _cells(*line, self._exact, axes) for line in self.lines]
-        return align([*header(self._exact, axes), *cells])
+        columns = shown_columns(points, exact=self.exact)
+        cells = [
+            line if isinstance(line, str) else [line[0], *(column.cell(line[1]) for column in columns)]
+            for line in self.lines
+        ]
+        return align([*header(columns), *cells])
 
     def add(self, label: str, row: StudyRow) -> None:
         """Add a point, and below it what is special about its system."""
@@ -166,28 +168,31 @@ class _Table:
         """Add a best point."""
         self.add("  best", best)
 
-    def add_runner_up(self, best: StudyRow, runner_up: StudyRow | None) -> None:
-        """Add the second point, if there is one, with its extra wall time."""
+    def add_runner_up(self, best: StudyRow, runner_up: StudyRow | None, ties: int) -> None:
+        """Add how many points are tied with the best, and the next one, if any, with its extra wall time."""
+        if ties:
+            self.lines.append(f"    and {counted(ties, 'more point')} of this time and this memory")
         if runner_up is not None:
             extra = (runner_up.wall_time_ns or 0) - (best.wall_time_ns or 0)
-            self.add(f"  runner-up +{_percentage(extra, best.wall_time_ns)} %", runner_up)
+            self.add(f"  runner-up +{percentage(extra, best.wall_time_ns)} %", runner_up)
 
 
 def _add_capped(table: _Table, selection: Selection, memory_cap_bytes: int) -> None:
-    under = f"under {_exact_bytes(memory_cap_bytes)}"
+    under = f"under {cap_words(memory_cap_bytes, exact=table.exact)}"
     best, runner_up = selection.capped_optimum, selection.capped_runner_up
     if best is None:
         table.lines += [under, _nothing_fits(selection)]
         return
+    spare = percentage(memory_cap_bytes - (best.peak_memory_bytes or 0), memory_cap_bytes)
     if not _are_same(best, selection.optimum):
-        table.lines.append(under)
+        table.lines.append(f"{under}: the best fits with {spare} % to spare")
         table.add_best(best)
-        table.add_runner_up(best, runner_up)
+        table.add_runner_up(best, runner_up, selection.capped_ties)
     elif _are_same(runner_up, selection.runner_up):
-        table.lines.append(f"{under}: the cap does not bind")
+        table.lines.append(f"{under}: the cap does not bind, {spare} % to spare")
     else:
-        table.lines.append(f"{under}: the best is the same")
-        table.add_runner_up(best, runner_up)
+        table.lines.append(f"{under}: the best is the same, {spare} % to spare")
+        table.add_runner_up(best, runner_up, selection.capped_ties)
 
 
 def _are_same(one: StudyRow | None, other: StudyRow | None) -> bool:
@@ -195,33 +200,11 @@ def _are_same(one: StudyRow | None, other: StudyRow | None) -> bool:
     return _optional(one) == _optional(other)
 
 
-def _cells(label: str, row: StudyRow, exact: bool, axes: Sequence[StrategyAxis]) -> list[str]:
-    wall_time_ns, peak = row.wall_time_ns or 0, row.peak_memory_bytes
-    size = str if exact else format_bytes
-    return [
-        label,
-        *[axis.cell(getattr(row, axis.name)) for axis in axes],
-        str(wall_time_ns) if exact else format_duration_ns(wall_time_ns),
-        "-" if peak is None else size(peak),
-        _percentage(row.exposed_comm_ns, wall_time_ns),
-        *("-" if value is None else f"{value:.1f}" for value in (row.compute_utilization_pct, row.mfu_pct)),
-        "-" if row.tokens_per_s is None else format_count(row.tokens_per_s),
-    ]
-
-
-def _percentage(part: int | None, whole: int | None) -> str:
-    return "-" if part is None or not whole else f"{100 * part / whole:.1f}"
-
-
 def _nothing_fits(selection: Selection) -> str:
     smallest = selection.smallest_peak_memory_bytes
     if smallest is None:
         return "  no point is ok"
-    return f"  nothing fits: the smallest peak memory is {_exact_bytes(smallest)}"
-
-
-def _exact_bytes(size_bytes: int) -> str:
-    return f"{format_bytes(size_bytes)} ({size_bytes} bytes)"
+    return f"  nothing fits: the smallest peak memory is {format_bytes(smallest)}"
 
 
 def _counts(counts: Mapping[Status, int]) -> str:
@@ -233,6 +216,15 @@ def _counts(counts: Mapping[Status, int]) -> str:
     shown = [f"{count} {status}" for status, count in counts.items() if count or status == "ok"]
     order = " (see system.issue_order in docs/simulator.md)" if counts.get("deadlock") else ""
     return f"{total} point{'' if total == 1 else 's'}: {', '.join(shown)}{order}"
+
+
+def _losses(selection: Selection) -> list[str]:
+    """The reason that most points have in common for not being ok."""
+    loss, total = selection.loss, sum(selection.counts.values())
+    if loss is None:
+        return []
+    such_as = "" if loss.reason == loss.example else ", such as"
+    return [f"note: {loss.points} of {total} points are {loss.status} for one reason{such_as}: {loss.example}"]
 
 
 def align(lines: Sequence[Line]) -> list[str]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dse.answers.caps import Cap, apply_cap, fitting_rows, nothing_fits, under
+from dse.answers.changed_files import current_points
 from dse.answers.conventions import mfu_conventions
 from dse.answers.curves import cap_curve, pareto_front
 from dse.answers.distinct import distinct_points
+from dse.answers.fidelities import fidelity_of
 from dse.answers.groups import Group, describe_variants, groups, variant_fields, variant_of
 from dse.answers.optima import AxisStudy, axis_studies, optima_of
 from dse.answers.selection import finished_points, rank_order
@@ -66,7 +68,9 @@ class Answers:
     def add(self, title: str, text: str, data: dict[str, Any], points: Labelled) -> None:
         """Add the answer for a group; `points` have labels."""
         self.texts.append(text)
-        self.data.append({"title": title, **data, "mfu": mfu_conventions(row for _, row in points)})
+        found = {fidelity_of(row.model_spec, row.options) for _, row in points}
+        how = {"fidelity": found.pop()} if len(found) == 1 else {}
+        self.data.append({"title": title, **how, **data, "mfu": mfu_conventions(row for _, row in points)})
         self.name_conventions(row for _, row in points)
         for label, row in points:
             self.points.append({"group": title, "label": label, **row_to_json(row)})
@@ -82,10 +86,12 @@ def answers_of(snapshot: Snapshot, table: pa.Table, question: Question, cap: Cap
     Raises:
         InputError: no such group or column; or as `apply_cap`, `cap_curve` and `pareto_front`.
     """
+    table, changed = current_points(table)
     found = [Group("all points", table)] if question.mixed and table.num_rows else groups(table)
     found = numbered(found, question.number)
     answers = Answers()
     caps, answers.notes = apply_cap(found, cap)
+    answers.notes = [*changed, *answers.notes]
     studies: list[AxisStudy] = []
     if question.is_plain:
         limit = next((size for size in caps if size is not None), None)
@@ -100,19 +106,19 @@ def answers_of(snapshot: Snapshot, table: pa.Table, question: Question, cap: Cap
         if question.top is not None:
             entries = tops(fitting_rows(points, limit), question.by, question.top, whole=snapshot.rows)
             for values, rows in entries:
-                title = _title(group, question, values)
+                title, heading = _title(group, question, values), _heading(group, question, values)
                 labelled = [(f"  {number}", row) for number, row in enumerate(rows, 1)]
                 caption = f"the {f'{len(rows)} ' if len(rows) > 1 else ''}fastest {under(limit)}"
-                _add_rows(answers, title, f"{title}\n{caption}\n\n", labelled, variants, limit, question)
+                _add_rows(answers, title, f"{heading}\n{caption}\n\n", labelled, variants, limit, question)
             if not entries:
-                heading = f"{group.title}\n\n" if points.num_rows else ""
+                heading = f"{group.heading}\n\n" if points.num_rows else ""
                 text = f"{heading}{nothing_fits(points, limit)}"
                 answers.add(group.title, text, {"memory_cap_bytes": limit, "points": []}, [])
             continue
         for values, indices in split_by(points, question.by) if question.by else [((), None)]:
             part = points if indices is None else points.take(indices)
             title = _title(group, question, values)
-            heading = f"{title}\n\n" if len(found) > 1 or question.by or studies else ""
+            heading = f"{_heading(group, question, values)}\n\n" if part.num_rows else ""
             some = Group(title, part)
             if question.caps or question.pareto:
                 _add_curve(answers, some, heading, variants, limit, question, snapshot)
@@ -132,7 +138,7 @@ def _add_curve(
 ) -> None:
     table = fitting_rows(group.table, limit)
     if limit is not None:
-        heading = f"{group.title}\nthe points {under(limit)}\n\n"
+        heading = heading.removesuffix("\n") + f"the points {under(limit)}\n\n"
     if question.caps:
         steps = cap_curve(table, whole=snapshot.rows)
         labelled = [(f"  from {format_bytes(step.memory_cap_bytes)}", step.row) for step in steps]
@@ -280,6 +286,11 @@ def _title(group: Group, question: Question, values: Sequence[Any]) -> str:
         return group.title
     pairs = [f"{name}={shown(_plain(value))}" for name, value in zip(question.by, values, strict=True)]
     return f"{group.title}: {' '.join(pairs)}"
+
+
+def _heading(group: Group, question: Question, values: Sequence[Any]) -> str:
+    """The title, how points were computed, and what is easily mistaken."""
+    return Group(_title(group, question, values), group.table).heading
 
 
 def _plain(value: Any) -> Any:

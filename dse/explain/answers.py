@@ -1,4 +1,4 @@
-"""What `python -m dse.explain` answers: a point, what another one does otherwise, and what changes it."""
+"""What `dse explain` answers: a point, what another one does otherwise, and what changes it."""
 
 from __future__ import annotations
 
@@ -46,10 +46,14 @@ def answer(subject: Subject, *, items: int, with_switches: bool) -> tuple[str, d
     """
     assert subject.row is not None
     first = explanation_of(point_of_row(subject.row))
-    texts = [subject.title, render(first, items=items)]
-    if subject.note:
-        texts.insert(1, subject.note)
-    data: dict[str, Any] = {"title": subject.title, "key": subject.row.key, **first.to_json()}
+    texts = [render(first, items=items)]
+    about = [subject.heading, *([subject.note] if subject.note else [])]
+    data: dict[str, Any] = {
+        "title": subject.title,
+        "fidelity": subject.group.fidelity,
+        "key": subject.row.key,
+        **first.to_json(),
+    }
     if subject.note:
         data["note"] = subject.note
     other = subject.runner_up
@@ -60,7 +64,7 @@ def answer(subject: Subject, *, items: int, with_switches: bool) -> tuple[str, d
     candidates = Candidates(subject.candidates, subject.row, subject.memory_cap_bytes)
     if strategy_of_row(candidates.winner) == strategy_of_row(subject.row):
         binding = binding_among(candidates)
-        texts.append(f"what binds: {binding.sentence()}")
+        about.append(f"what binds: {binding.sentence()}")
         data["binding"] = binding.to_json()
         if with_switches:
             found = switches_of(candidates)
@@ -68,7 +72,7 @@ def answer(subject: Subject, *, items: int, with_switches: bool) -> tuple[str, d
             heading += f" ({candidates.note}):" if candidates.note else ":"
             texts.append("\n".join([heading, *(_line(switch) for switch in found)]))
             data["switches"] = [switch.to_json() for switch in found]
-    return "\n\n".join(texts), data
+    return "\n\n".join([*about, *texts]), data
 
 
 def switches_of(candidates: Candidates) -> list[Switch]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from dse.answers.conventions import shown_mfu
+from dse.answers.fidelities import PREDICTED
 from dse.explain.predicted import explain_prediction
 from dse.explain.render import render
 from dse.points import DesignPoint, evaluate
 from dse.points.predicted import prediction_inputs
 from dse.strategies import InfeasibleStrategy
+from dse.studies import StudyRow
 from dse.training.balance import balanced
 from dse.units import format_bytes, format_count, format_duration_ns
 
@@ -36,6 +39,7 @@ def predicted_data(point: DesignPoint) -> dict[str, Any]:
         "system": on.system.name,
         "strategy": dataclasses.asdict(point.strategy),
         "plan": _plan(point),
+        "fidelity": PREDICTED,
         "status": row.status,
         "fractional": row.fractional,
         "peak_memory_bytes": row.peak_memory_bytes,
@@ -43,9 +47,20 @@ def predicted_data(point: DesignPoint) -> dict[str, Any]:
         "tokens_per_s_per_npu": row.tokens_per_s_per_npu,
         "mfu_pct": row.mfu_pct,
         "mfu_note": f"of {on.system.peak_tflops:g} TFLOPS an NPU in 16 bit",
+        **_own_precision(row, on.system.peak_tflops),
         **_NO_RANKS,
         **explained,
     }
+
+
+def _own_precision(row: StudyRow, peak_tflops: float) -> dict[str, Any]:
+    """MFU against the peak of the precision of products, where that is not the 16-bit one."""
+    shown = shown_mfu(row)
+    if not shown or row.mfu_pct is None or shown == row.mfu_pct:
+        return {}
+    own_tflops = peak_tflops * row.mfu_pct / shown
+    note = f"of {own_tflops:g} TFLOPS an NPU in {row.precision}, in which most products are"
+    return {"mfu_of_precision_pct": shown, "mfu_of_precision_note": note}
 
 
 def _plan(point: DesignPoint) -> dict[str, Any]:
@@ -58,15 +73,22 @@ def predicted_text(point: DesignPoint, data: dict[str, Any]) -> str:
     """Return the same as text."""
     plan = {name: value for name, value in data["plan"].items() if value not in (None, ())}
     tokens, per_npu = (format_count(data[name]) for name in ("tokens_per_s", "tokens_per_s_per_npu"))
+    shares = [
+        f"{data['mfu_pct']:.1f} %, model FLOPs of the step / (step time x NPUs x peak)",
+        data["mfu_note"],
+    ]
+    if "mfu_of_precision_pct" in data:
+        first = f"{data['mfu_of_precision_pct']:.1f} %, model FLOPs of the step / (step time x NPUs x peak)"
+        shares = [first, data["mfu_of_precision_note"], f"{data['mfu_pct']:.1f} % {data['mfu_note']}"]
     lines = [
-        f"{data['model']} on {data['system']}: {point.strategy.label()}",
-        "status ok, predicted from the structure of the step",
+        f"{data['model']} on {data['system']}: {point.strategy.label()}, {data['fidelity']}",
+        "status ok, computed from the structure of the step",
         "",
         f"step time    {format_duration_ns(data['wall_time_ns'])}",
         f"peak memory  {format_bytes(data['peak_memory_bytes'])}, of the fullest stage",
         f"tokens/s     {tokens}, {per_npu} per NPU",
-        f"MFU          {data['mfu_pct']:.1f} %, model FLOPs of the step / (step time x NPUs x peak)",
-        f"             {data['mfu_note']}",
+        f"MFU          {shares[0]}",
+        *[f"             {share}" for share in shares[1:]],
         f"plan         {' '.join([f'{name}={value}' for name, value in plan.items()])}",
         "",
         render(dataclasses.replace(explain_prediction(point), label="")),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from dse.explain.breakdown import Breakdown
 from dse.explain.comparison import Comparison, Difference
 from dse.explain.explanation import Explanation
 from dse.explain.memory import MemoryAtPeak
 from dse.explain.predicted import CATEGORY_MEANINGS, MEANINGS
+from dse.texts import counted
 from dse.training.collectives_used import GroupCollective
 from dse.units import format_bytes, format_duration_ns
 
@@ -31,13 +32,13 @@ def render(explanation: Explanation, *, items: int = 10) -> str:
 def render_comparison(comparison: Comparison) -> str:
     """Return tables of the figures of both points; those that are zero in both are left out."""
     lines = [f"first:  {comparison.first}", f"second: {comparison.second}", ""]
-    lines.append(f"{'':<22}{'first':>18}{'second':>18}{'second - first':>18}")
-    lines += _difference_lines([comparison.wall_time, *comparison.parts], " ns")
-    overlapped = list(_difference_lines(comparison.overlapped, " ns"))
+    lines.append(f"{'':<22}{'first':>14}{'second':>14}{'second - first':>18}")
+    lines += _difference_lines([comparison.wall_time, *comparison.parts], format_duration_ns)
+    overlapped = list(_difference_lines(comparison.overlapped, format_duration_ns))
     if overlapped:
         lines += ["overlapped communication (no part of the sum):", *overlapped]
     if comparison.peak is not None:
-        lines += ["", *_difference_lines([comparison.peak, *comparison.categories], "")]
+        lines += ["", *_difference_lines([comparison.peak, *comparison.categories], format_bytes)]
     return "\n".join(lines)
 
 
@@ -48,13 +49,14 @@ def _collective(one: GroupCollective) -> str:
 
 def _time_lines(time: Breakdown) -> Iterable[str]:
     whose = "predicted" if time.rank is None else f"as rank {time.rank} spends it"
-    yield f"wall time {time.wall_time_ns} ns, {whose}:"
+    yield f"wall time {format_duration_ns(time.wall_time_ns)}, {whose}:"
     for part, ns in time.parts.items():
         if ns:
-            yield f"  {part:<20}{ns:>18} ns {_share(ns, time.wall_time_ns)}  {MEANINGS[part]}"
+            yield _figure(part, format_duration_ns(ns), _share(ns, time.wall_time_ns), MEANINGS[part])
     for axis, ns in time.overlapped.items():
         if ns:
-            yield f"  overlapped {axis:<9}{ns:>18} ns {_share(ns, time.wall_time_ns)}  no part of the sum"
+            share = _share(ns, time.wall_time_ns)
+            yield _figure(f"overlapped {axis}", format_duration_ns(ns), share, "no part of the sum")
 
 
 def _memory_lines(memory: MemoryAtPeak, items: int) -> Iterable[str]:
@@ -63,13 +65,12 @@ def _memory_lines(memory: MemoryAtPeak, items: int) -> Iterable[str]:
     where = (
         "of the fullest stage"
         if memory.rank is None
-        else f"of rank {memory.rank} at {memory.at_ns} ns{during}"
+        else f"of rank {memory.rank} at {format_duration_ns(memory.at_ns or 0)}{during}"
     )
-    yield f"peak memory {peak} ({format_bytes(peak)}) {where}:"
+    yield f"peak memory {format_bytes(peak)}, {where}:"
     for category, size in memory.categories.items():
         if size:
-            meaning = CATEGORY_MEANINGS[category]
-            yield f"  {category:<20}{format_bytes(size):>18}    {_share(size, peak)}  {meaning}"
+            yield _figure(category, format_bytes(size), _share(size, peak), CATEGORY_MEANINGS[category])
     operators: Counter[tuple[str, str]] = Counter()
     layers: Counter[tuple[str, str]] = Counter()
     for item in memory.items:
@@ -77,18 +78,23 @@ def _memory_lines(memory: MemoryAtPeak, items: int) -> Iterable[str]:
         layers[item.category, item.operator] += item.layer is not None
     largest = operators.most_common(items)
     if largest:
-        yield f"largest of {len(operators)} operators:"
+        yield f"largest {len(largest)} of {counted(len(operators), 'operator')}:"
     for (category, operator), total in largest:
         count = layers[category, operator]
         where = f" of {count} layer{'s' if count > 1 else ''}" if count else ""
-        yield f"  {category:<20}{format_bytes(total):>18}    {_share(total, peak)}  {operator}{where}"
+        yield _figure(category, format_bytes(total), _share(total, peak), f"{operator}{where}")
 
 
-def _difference_lines(differences: Iterable[Difference], unit: str) -> Iterable[str]:
+def _difference_lines(differences: Iterable[Difference], shown: Callable[[float], str]) -> Iterable[str]:
     for d in differences:
         if d.first or d.second:
-            values = f"{d.first:>18}{d.second:>18}{d.change:>+18}"
-            yield f"{d.name:<22}{values}{unit}"
+            change = f"{'-' if d.change < 0 else '+'}{shown(abs(d.change))}" if d.change else "equal"
+            name = d.name.removesuffix("_ns").removesuffix("_bytes")
+            yield f"{name:<22}{shown(d.first):>14}{shown(d.second):>14}{change:>18}"
+
+
+def _figure(name: str, value: str, share: str, meaning: str) -> str:
+    return f"  {name:<20}{value:>12} {share}  {meaning}"
 
 
 def _share(value: int, whole: int) -> str:

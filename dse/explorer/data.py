@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dse.answers.conventions import mfu_conventions, mfu_line
+from dse.answers.fidelities import fidelity_of
 from dse.errors import InputError
 from dse.explorer.fields import fields_of
 from dse.explorer.presets import (
@@ -85,6 +86,7 @@ def page_data(subject: Subject) -> dict[str, Any]:
         "version": engine_version(),
         "result_version": result_version(),
         "title": subject.title or f"{on.model.name} on {on.system.name}",
+        "fidelity": fidelity_of(on.model_spec, on.options),
         "study": subject.study,
         "live": not why_static,
         "why_static": why_static,

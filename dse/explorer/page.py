@@ -62,6 +62,7 @@ def render_page(data: dict[str, Any]) -> str:
     is_live = data["live"]
     return environment.get_template("explorer.html").render(
         title=data["title"],
+        fidelity=data["fidelity"],
         data=script_json(data),
         style=page_style(PAGE / "explorer.css"),
         libraries=[*map(library, LIBRARIES), *map(inlined, SHARED)],

@@ -106,6 +106,24 @@ def system_of_json(text: str) -> SystemSpec:
     return _built(SystemSpec, values, "system")
 
 
+def files_of_json(text: str) -> list[tuple[str, str, str | None]]:
+    """Return the files that a stored system names: path, digest when it was stored, and digest now.
+
+    The last is None where the file cannot be read.
+    """
+    found: list[tuple[str, str, str | None]] = []
+    for dimension in _parsed(text, "system").get("network") or []:
+        for key in _FILE_KEYS:
+            path, digest = dimension.get(key), dimension.get(f"{key}_sha256")
+            if path is None or digest is None:
+                continue
+            try:
+                found.append((path, digest, _file_digest(path)))
+            except (InputError, OSError):
+                found.append((path, digest, None))
+    return found
+
+
 def result_version() -> int:
     """Return the version of results, which is raised whenever a result may change.
 

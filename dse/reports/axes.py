@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dse.answers import AxisStudy, axis_studies
+from dse.answers.groups import shown_value
 from dse.studies import Snapshot, StudyRow
-from dse.systems.values import shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_SETTINGS = 200
 
 
 def axes_against(
-    snapshot: Snapshot, memory_cap_bytes: int | None, by_system: bool = False
+    snapshot: Snapshot, table: pa.Table, memory_cap_bytes: int | None, by_system: bool = False
 ) -> list[dict[str, Any]]:
-    """Return the axis studies of a snapshot; `by_system` as in `Cap`.
+    """Return the axis studies of a table of a snapshot; `by_system` as in `Cap`.
 
     Each has title, axes, short_axes, numeric_axis (the number of the axis with the most values that all are
     numbers; None without one), memory_cap_bytes, cap_binds, settings and omitted, the number of settings that
     are left out. A setting has values, shown (the same as texts), best and best_under_cap: None or label,
     wall_time_ns and peak_memory_bytes.
     """
-    table = snapshot.table
     peaks = table["peak_memory_bytes"]
     cap = memory_cap_bytes if peaks.null_count < len(peaks) else None
     studies = axis_studies(table, memory_cap_bytes=cap, by_system=by_system, whole=snapshot.rows)
@@ -43,7 +45,10 @@ def _plain(study: AxisStudy) -> dict[str, Any]:
         "settings": [
             {
                 "values": list(setting.values),
-                "shown": ["–" if value is None else shown(value) for value in setting.values],
+                "shown": [
+                    "–" if value is None else shown_value(name, value)
+                    for name, value in zip(study.axes, setting.values, strict=True)
+                ],
                 "best": _point(setting.optimum),
                 "best_under_cap": _point(setting.capped_optimum),
             }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,19 +20,22 @@ from dse.answers import (
     unfinished_note,
 )
 from dse.answers.cautions import cautions
-from dse.answers.conventions import certainty, mfu_conventions
+from dse.answers.changed_files import current_points
+from dse.answers.conventions import certainty, mfu_conventions, shown_mfu
 from dse.answers.distinct import distinct_points
+from dse.answers.fidelities import hints_of_rows
 from dse.answers.groups import variant_of
 from dse.errors import DseError, InputError
 from dse.points import point_of_row
 from dse.reports.axes import axes_against
 from dse.reports.commands import Commands
-from dse.reports.ranked import Ranked, heat_maps
+from dse.reports.ranked import Ranked, heat_axes, heat_maps
 from dse.reports.rebuilt import explanation, sensitivity
 from dse.reports.setup import setup
 from dse.strategies import STRATEGY_FIELDS
 from dse.studies import Snapshot, StudyRow, StudyStore
 from dse.studies.history import stored_sweep
+from dse.studies.reasons import kind_of
 from dse.units import format_bytes
 
 if TYPE_CHECKING:
@@ -53,7 +55,6 @@ MAX_GROUPS = 12
 """Questions that have plots; further ones have a line in the overview."""
 
 MAX_REASONS = 20
-_NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 def report_data(
@@ -74,7 +75,8 @@ def report_data(
         InputError: the folder is not a readable study, or a cap is asked for and memory is tracked nowhere.
     """
     snapshot = store.snapshot(COLUMNS)
-    found = groups(snapshot.table)
+    table, changed = current_points(snapshot.table)
+    found = groups(table)
     caps, notes = apply_cap(found, Cap(memory_cap_bytes, is_cap_asked, by_system=is_cap_by_system))
     if is_cap_by_system and len(set(caps)) == 1:
         memory_cap_bytes = caps[0]
@@ -83,7 +85,7 @@ def report_data(
     return {
         "title": title or _title(found, store.folder.resolve().name),
         "memory_cap_bytes": memory_cap_bytes,
-        "notes": [*notes, *unfinished_note(store)],
+        "notes": [*unfinished_note(store), *changed, *notes],
         "point_fields": list(POINT_FIELDS),
         "overview": [
             _overview(snapshot, group, limit)
@@ -94,7 +96,7 @@ def report_data(
             _group(number, snapshot, group, commands, caps[number], max_points)
             for number, group in enumerate(found[:MAX_GROUPS])
         ],
-        "axis_studies": axes_against(snapshot, memory_cap_bytes, is_cap_by_system),
+        "axis_studies": axes_against(snapshot, table, memory_cap_bytes, is_cap_by_system),
         "omitted_groups": max(0, len(found) - MAX_GROUPS),
         "sweeps": [_sweep(path) for path in store.sweeps()],
     }
@@ -140,9 +142,10 @@ def _group(
     capped = None if memory_cap_bytes is None else ranked.under(memory_cap_bytes)
     answers = _answers(ranked, capped)
     steps = ranked.cap_steps()
-    maps: list[dict[str, Any]] = [{"capped": False, "maps": heat_maps(ranked)}]
+    axes = heat_axes(ranked)
+    maps: list[dict[str, Any]] = [{"capped": False, "maps": heat_maps(ranked, axes)}]
     if capped is not None and capped.table.num_rows:
-        maps.append({"capped": True, "maps": heat_maps(capped)})
+        maps.append({"capped": True, "maps": heat_maps(capped, axes)})
     in_maps = {rank for entry in maps for heat in entry["maps"] for row in heat["cells"] for rank in row}
     needed = {*answers.values(), *(rank for _, rank in steps), *in_maps} - {None}
     shown = ranked.sample(needed, max_points)
@@ -152,6 +155,8 @@ def _group(
     return {
         "id": f"question-{number + 1}",
         "title": group.title,
+        "fidelity": group.fidelity,
+        "hints": hints_of_rows(group.table),
         "setup": setup(group.table),
         "has_memory": has_memory,
         "memory_cap_bytes": memory_cap_bytes,
@@ -164,6 +169,7 @@ def _group(
         "origins": origins,
         "points": points,
         "cap_curve": [{"memory_cap_bytes": size, "rank": rank} for size, rank in steps],
+        "heat_axes": list(axes),
         "heat_maps": maps,
         "failures": _failures(snapshot, group.table, commands),
         **_evaluated_again(answers, rows),
@@ -172,8 +178,8 @@ def _group(
 
 def _answers(ranked: Ranked, capped: Ranked | None) -> dict[str, int | None]:
     """The ranks of the best points, as `dse.answers.select` finds them."""
-    first, second, *_ = [*ranked.first(2), None, None]
-    under, under_second, *_ = [*(capped.first(2) if capped else []), None, None]
+    first, second = ranked.best_and_runner_up()
+    under, under_second = (None, None) if capped is None else capped.best_and_runner_up()
     return {
         "best": first,
         "runner_up": second,
@@ -199,9 +205,14 @@ def _points(
         origin = commands.origin(row)
         entry = (origin.command, origin.note, variant_of(row, described))
         number = numbers.setdefault(entry, len(numbers))
-        points.append([rank, number, *(_plain(getattr(row, name)) for name in POINT_FIELDS)])
+        points.append([rank, number, *(_plain(_field(row, name)) for name in POINT_FIELDS)])
     origins = [{"command": command, "note": note, "variant": variant} for command, note, variant in numbers]
     return points, origins
+
+
+def _field(row: StudyRow, name: str) -> Any:
+    """A field of a row as the page shows it: MFU is that of the precision of products."""
+    return shown_mfu(row) if name == "mfu_pct" else getattr(row, name)
 
 
 def _plain(value: Any) -> Any:
@@ -243,7 +254,7 @@ def _failures(snapshot: Snapshot, table: pa.Table, commands: Commands) -> list[d
         [("position", "count"), ("position", "min")]
     )
     for entry in counted.to_pylist():
-        what = entry["status"], _NUMBER.sub("…", entry["reason"])
+        what = entry["status"], kind_of(entry["reason"])
         kinds.setdefault(what, []).append((entry["position_min"], entry["position_count"]))
     ordered = sorted(kinds.items(), key=lambda item: (-sum(count for _, count in item[1]), item[0]))
     failures = []

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from dse.answers.caps import cap_words
 from dse.explain import CATEGORY_MEANINGS, MEANINGS
 from dse.pages import CHARTS, NUMBERS, inlined, library, page_style, script_json, template_environment
 from dse.reports.commands import strategy_overrides
-from dse.strategies import AXES, GROUPED, STRATEGY_FIELDS, Strategy, shown_axes
+from dse.strategies import AXES, STRATEGY_FIELDS, Strategy, shown_axes
 from dse.units import format_bytes, format_count, format_duration_ns
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -26,6 +27,7 @@ def render_page(data: dict[str, Any]) -> str:
     environment.filters.update(
         duration=lambda value: "–" if value is None else format_duration_ns(value),
         size=lambda value: "–" if value is None else format_bytes(value),
+        cap=cap_words,
         percent=lambda value: "–" if value is None else f"{value:.1f}",
         whole=grouped_digits,
         count=lambda value: "–" if value is None else format_count(value),
@@ -44,7 +46,6 @@ def render_page(data: dict[str, Any]) -> str:
         style=page_style(TEMPLATES / "report.css"),
         program=inlined(TEMPLATES / "report.js"),
         libraries=[library(_LIBRARY), inlined(NUMBERS), inlined(CHARTS)],
-        grouped=" and ".join([", ".join(GROUPED[:-1]), GROUPED[-1]]),
         data=script_json(_for_program(data, points)),
     )
 
@@ -71,12 +72,12 @@ def heat_level(wall_time_ns: int, fastest_ns: int) -> int:
 def _for_program(data: dict[str, Any], points: list[dict[int, dict[str, Any]]]) -> dict[str, Any]:
     """The part of the data that the plots need; the rest of it is text of the page already."""
     names = data["point_fields"]
-    assert names[-1] == "key"  # nothing shows it, and it is the longest field
     entries = [entry for group in data["groups"] for entry in group["points"]]
     places = [names.index(name) + 2 for name in STRATEGY_FIELDS]
     values = [tuple([entry[place] for place in places]) for entry in entries]
     axes = [axis.name for axis in shown_axes(values)]
-    shown = [name for name in names[:-1] if name in axes or name not in STRATEGY_FIELDS]
+    unshown = {"key", *STRATEGY_FIELDS} - set(axes)  # the key is the longest field
+    shown = [name for name in names if name not in unshown]
     kept_places = [0, 1, *[names.index(name) + 2 for name in shown]]
     groups = []
     for group, views in zip(data["groups"], points, strict=True):

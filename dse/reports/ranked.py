@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dse.answers import cap_curve
 from dse.answers.selection import finished_points, rank_order
+from dse.answers.texts import texts_of
+from dse.answers.ties import tied_points
 from dse.strategies import GROUPED, STRATEGY_FIELDS
 from dse.studies import Snapshot, StudyRow
 
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 
 RANK = "rank"
 """A column: 0 for the best point. On the page it names the point."""
+
+
+_PREDICTED_AXES = ("tp", "pp", "cp", "ep", "micro_batch")
+_MOST_MAPS = 6
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,15 @@ class Ranked:
         ranks: list[int] = self.table[RANK].slice(0, count).to_pylist()
         return ranks
 
+    def best_and_runner_up(self) -> tuple[int | None, int | None]:
+        """Return the ranks of the best point and of the first that is not printed as it is; None for none."""
+        if not self.table.num_rows:
+            return None, None
+        first = self.first(1)[0]
+        tied = tied_points(self.table, self.rows([0])[0])
+        others = (~tied).nonzero()[0]
+        return first, self.table[RANK][int(others[0])].as_py() if len(others) else None
+
     def cap_steps(self) -> list[tuple[int, int]]:
         """Return (cap in bytes, rank of the best point from it on), by ascending cap: the Pareto front."""
         if not self.has_memory():
@@ -101,25 +116,29 @@ class Ranked:
         return [int(rank) for rank in kept]
 
 
-def heat_maps(ranked: Ranked) -> list[dict[str, Any]]:
-    """Return, for each pair of `GROUPED` degrees, the best point of each pair of values, over all else.
+def heat_axes(ranked: Ranked) -> tuple[str, ...]:
+    """Return the axes of the heat maps: `GROUPED` degrees of traces; of predictions those that vary.
+
+    Of predictions dp is left out if two others vary, since it follows from them.
+    """
+    if not any('"predictor"' in text for text in texts_of(ranked.table["options"])):
+        return GROUPED
+    varied = [name for name in _PREDICTED_AXES if len(ranked.table[name].unique()) > 1]
+    return tuple(varied if len(varied) > 1 else ["dp", *varied])
+
+
+def heat_maps(ranked: Ranked, axes: Sequence[str]) -> list[dict[str, Any]]:
+    """Return, for each pair of axes, the best point of each pair of values, over all else.
 
     A list of {rows, columns, row_values, column_values, cells}; `cells` has a list of ranks or None for each
-    row. A pair of axes that both have one value is left out.
+    row. A pair of axes that both have one value is left out, and those beyond `_MOST_MAPS`.
     """
     maps = []
-    for down, across in combinations(GROUPED, 2):
+    for down, across in combinations(axes, 2):
         best = dict(ranked.best_of_each((down, across)))
         rows, columns = (sorted({pair[axis] for pair in best}) for axis in (0, 1))
         if len(rows) > 1 or len(columns) > 1:
             cells = [[best.get((row, column)) for column in columns] for row in rows]
-            maps.append(
-                {
-                    "rows": down,
-                    "columns": across,
-                    "row_values": rows,
-                    "column_values": columns,
-                    "cells": cells,
-                }
-            )
-    return maps
+            values = {"row_values": rows, "column_values": columns}
+            maps.append({"rows": down, "columns": across, **values, "cells": cells})
+    return maps[:_MOST_MAPS]

@@ -11,11 +11,13 @@ from dse.answers import (
     Selection,
     apply_cap,
     axis_studies,
+    describe_variants,
     groups,
     render_axes,
     render_rows,
     select,
 )
+from dse.answers.changed_files import current_points
 from dse.answers.conventions import mfu_conventions
 from dse.answers.distinct import distinct_points
 from dse.answers.optima import optima_of
@@ -65,10 +67,11 @@ def sweep_answer(store: StudyStore, keys: Sequence[str], cap: Cap) -> tuple[list
         if others:
             selection = select(own.table, memory_cap_bytes=size, whole=snapshot.rows)
             better = _better_in_study(snapshot, group, selection)
-        texts.append("\n".join([f"{group.title}\n\n{text}", *better]))
+        texts.append("\n".join([f"{group.heading}\n\n{text}", *better]))
     if len(asked) > _SHOWN_GROUPS:
-        texts.append(f"... and {len(asked) - _SHOWN_GROUPS} more groups: python -m dse.best")
-    return [*texts, *mfu_conventions(shown)], lines
+        texts.append(f"... and {len(asked) - _SHOWN_GROUPS} more groups: dse best")
+    conventions = "\n".join(mfu_conventions(shown))
+    return [*texts, *([conventions] if conventions else [])], lines
 
 
 def _better_in_study(snapshot: Snapshot, group: Group, selection: Selection) -> list[str]:
@@ -79,7 +82,7 @@ def _better_in_study(snapshot: Snapshot, group: Group, selection: Selection) -> 
     first = group.table.slice(0, 1)
     model, system = first["model_spec"].to_pylist()[0], first["system"].to_pylist()[0]
     rows = snapshot.table.filter(pc.equal(snapshot.table["system"], system))
-    rows = rows.filter(pc.is_in(rows["model_spec"], value_set=pa.array([model])))
+    rows, changed = current_points(rows.filter(pc.is_in(rows["model_spec"], value_set=pa.array([model]))))
     whole = select(rows, memory_cap_bytes=selection.memory_cap_bytes, whole=snapshot.rows)
     labelled = [
         (label, row)
@@ -90,8 +93,9 @@ def _better_in_study(snapshot: Snapshot, group: Group, selection: Selection) -> 
         if row is not None and row != own
     ]
     if not labelled:
-        return []
-    return ["", "the study has better points than those of this sweep", render_rows(labelled)]
+        return changed
+    heading = "the study has better points than those of this sweep"
+    return ["", heading, render_rows(labelled, describe_variants(rows)), *changed]
 
 
 def _named(group: Group) -> tuple[str, str]:

@@ -7,7 +7,8 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from dse.answers.differences import InputChange, changed_fields
-from dse.answers.groups import combined, flat_texts
+from dse.answers.groups import flat_texts
+from dse.answers.texts import combined
 from dse.points import scenario_of
 from dse.studies import StudyStore
 

@@ -42,6 +42,7 @@ class Report:
     cap_switches: tuple[Switch | None, ...] = ()
     binding: Binding | None = None
     note: str = ""
+    heading: str = ""
 
     @property
     def strategy(self) -> Strategy:
@@ -125,7 +126,10 @@ def render(report: Report) -> str:
     peak = "" if report.row.peak_memory_bytes is None else f", {format_bytes(report.row.peak_memory_bytes)}"
     cap = "" if report.memory_cap_bytes is None else f", under {format_bytes(report.memory_cap_bytes)}"
     wall = _duration(report.row.wall_time_ns)
-    lines = [report.title, f"{report.strategy.label()}: {wall}{peak}{cap}, key {(report.row.key or '')[:8]}"]
+    lines = [
+        report.heading or report.title,
+        f"{report.strategy.label()}: {wall}{peak}{cap}, key {(report.row.key or '')[:8]}",
+    ]
     if report.note:
         lines.insert(1, report.note)
     if report.binding is not None:

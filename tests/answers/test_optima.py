@@ -39,7 +39,7 @@ ROWS = [
 ]
 
 AGAINST_BANDWIDTH = """\
-llama70b on system1, 64 NPUs: the optimum against
+llama70b on system1, 64 NPUs, as STAGE and ASTRA-sim compute it (fidelity=stage): the optimum against
   system.network.0.bandwidth_gbps
 
                       dp  tp  sp  pp  fsdp     act.  wall time      peak  exposed  compute  MFU  tokens
@@ -48,8 +48,8 @@ without a memory cap
   bandwidth_gbps=50   64   1   1   1    no      yes        9 s  95.00 GB      2.1     92.2    -       -
   bandwidth_gbps=100  64   1   1   1    no      yes        4 s  90.00 GB      4.7     92.2    -       -
   bandwidth_gbps=200  32   2   1   1    no      yes        3 s  90.00 GB      6.3     92.2    -       -
-under 80.00 GB (80000000000 bytes)
-  bandwidth_gbps=50: nothing fits: the smallest peak memory is 95.00 GB (95000000000 bytes)
+under 80 GB
+  bandwidth_gbps=50: nothing fits: the smallest peak memory is 95.00 GB
   bandwidth_gbps=100  32   2   1   1    no      yes        5 s  10.00 GB      3.8     92.2    -       -
   bandwidth_gbps=200  64   1   1   1    no      yes      3.5 s  10.00 GB      5.4     92.2    -       -
 
@@ -77,7 +77,7 @@ def test_every_value_of_an_axis_has_its_optimum_with_and_without_the_cap() -> No
 
 def test_a_cap_that_binds_nowhere_repeats_nothing() -> None:
     text = render_axes(axis_studies(as_table(ROWS), memory_cap_bytes=100 * GB)[0])
-    assert "under 100.00 GB (100000000000 bytes): the cap does not bind\n\n5 points" in text
+    assert "under 100 GB: the cap does not bind\n\n5 points" in text
     assert text.count("bandwidth_gbps=50 ") == 1
 
 

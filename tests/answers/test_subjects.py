@@ -13,6 +13,7 @@ from study_rows import failed_row, keyed
 import dse
 from dse import best
 from dse.answers import Cap, study_cap, subjects
+from dse.answers.fidelities import REFERENCE
 from dse.studies import StudyStore
 from dse.studies.history import sweep_caps
 
@@ -67,10 +68,10 @@ def test_of_several_caps_the_latest_counts_even_if_nothing_had_to_be_computed(tm
     store = StudyStore(tmp_path / STUDY)
     assert sweep_caps(store) == [80_000_000_000, 40_000_000]
     done = run_ok("best", STUDY, cwd=tmp_path)
-    assert "under 40.00 MB (40000000 bytes)" in done.out
+    assert "under 40 MB" in done.out
     assert done.err == (
-        "note: there were sweeps with memory caps of 40.00 MB and 80.00 GB; this is the cap of the latest, "
-        "40.00 MB: --memory-cap asks for another\n"
+        "note: there were sweeps with memory caps of 40 MB and 80 GB; this is the cap of the latest, 40 MB: "
+        "--memory-cap asks for another\n"
     )
     assert study_cap(Cap(5, is_asked=True), store).size_bytes == 5
 
@@ -88,7 +89,7 @@ def test_if_nothing_fits_the_best_without_a_cap_stands_for_the_group(tmp_path: P
     assert subject.row is not None
     assert (subject.row.dp, subject.memory_cap_bytes) == (4, None)
     assert subject.note == (
-        "nothing fits under 1.00 GB (the smallest peak memory is 67.02 GB): this is the best without a cap"
+        "nothing fits under 1 GB (the smallest peak memory is 67.02 GB): this is the best without a cap"
     )
 
 
@@ -145,10 +146,10 @@ def test_other_inputs_under_a_name_are_warned_of_and_answered_apart(tmp_path: Pa
     err = sweep(tmp_path, "study=tiny-torus_4x4", "system=dgx16")
     assert "holds points of other inputs: system.name torus_4x4 -> dgx16; write study=NAME" in err
     out = run_ok("best", STUDY, cwd=tmp_path).out
-    assert [line for line in out.splitlines() if line.endswith("NPUs")] == [
-        "tiny (model.num_layers=2) on torus_4x4, 16 NPUs",
-        "tiny (model.num_layers=4) on dgx16, 16 NPUs",
-        "tiny (model.num_layers=4) on torus_4x4, 16 NPUs",
+    assert [line for line in out.splitlines() if line.endswith(f"NPUs, {REFERENCE}")] == [
+        f"tiny (model.num_layers=2) on torus_4x4, 16 NPUs, {REFERENCE}",
+        f"tiny (model.num_layers=4) on dgx16, 16 NPUs, {REFERENCE}",
+        f"tiny (model.num_layers=4) on torus_4x4, 16 NPUs, {REFERENCE}",
     ]
 
 

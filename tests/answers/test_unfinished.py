@@ -78,7 +78,7 @@ def test_a_killed_sweep_is_spoken_of_until_it_has_run_again(tmp_path: Path) -> N
     count = store.read_table(["key"]).num_rows
     assert 0 < count < 336
     done = run_ok("best", "results/s", cwd=tmp_path)
-    last = done.out.splitlines()[-1]
+    last = done.out.splitlines()[0]
     assert last == f"{count} of 336 points; {336 - count} missing: run the same sweep again"
     assert f"note: {last}" in run_ok("explain", "results/s", "--no-switches", cwd=tmp_path).err
     run_ok("sweep", *sweep, cwd=tmp_path)

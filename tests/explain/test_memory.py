@@ -115,9 +115,10 @@ def test_texts_and_json_have_the_figures() -> None:
     assert sum(c["bytes"] for c in data["memory"]["categories"]) == data["memory"]["peak_memory_bytes"]
     assert sum(item["bytes"] for item in data["memory"]["items"]) == data["memory"]["peak_memory_bytes"]
     text = render(explanation, items=3)
-    assert f"wall time {data['wall_time_ns']} ns, as rank 0 spends it:" in text
+    assert data["wall_time_ns"] == 834_931
+    assert "wall time 834.9 µs, as rank 0 spends it:" in text
     assert "  recompute" in text
-    assert "activations                    3.15 MB      7.89 %  attention norm of 3 layers" in text
+    assert "activations              3.15 MB   7.89 %  attention norm of 3 layers" in text
     assert explanation.memory is not None
     assert f"during {explanation.memory.operator}:" in text
 

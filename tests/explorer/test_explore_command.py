@@ -273,7 +273,12 @@ def test_programs_lose_comments_and_indentation_and_nothing_else() -> None:
 
 
 def test_data_of_anyone_cannot_leave_its_element() -> None:
-    data = {"live": False, "title": "</script><script>alert(1)</script>", "why_static": "<b>"}
+    data = {
+        "live": False,
+        "fidelity": "predicted",
+        "title": "</script><script>alert(1)</script>",
+        "why_static": "<b>",
+    }
     page = render_page(data)
     assert "<script>alert" not in page
     assert "alert(1)" in unescape(page)

@@ -19,7 +19,7 @@ def test_times_that_cannot_be_believed_are_said_to_be_such(browser: Chromium, pa
     changes = {"system.network.2.bandwidth_gbps": 5, "model.batch_size": 7}
     set_state(browser, {"changes": changes, "selected": "dp8 tp1 sp8 pp1"})
     said = browser.evaluate(told)
-    assert "Slower links are not in this time: sp 8 is charged for dimension 1, not for 2" in said
+    assert "Slower links are not in this time: sp 8 crosses dimension 2 but is timed on dimension 1" in said
     assert "No program can split this: dp 8 does not divide batch_size 7" in said
     assert "of 56 points split sequences, tokens or heads, which no program can" in said
     mark = browser.evaluate("document.querySelector('.winner-now .doubt')?.textContent ?? ''")

@@ -68,11 +68,11 @@ def test_another_input_is_another_point(tmp_path: Path) -> None:
     titles = [
         line
         for line in run_ok("best", f"results/{STUDY}", cwd=tmp_path).out.splitlines()
-        if line.endswith("NPUs")
+        if line.endswith("(fidelity=stage)")
     ]
     assert titles == [
-        "tiny (model.seq_len=512) on torus_4x4, 16 NPUs",
-        "tiny (model.seq_len=1024) on torus_4x4, 16 NPUs",
+        "tiny (model.seq_len=512) on torus_4x4, 16 NPUs, as STAGE and ASTRA-sim compute it (fidelity=stage)",
+        "tiny (model.seq_len=1024) on torus_4x4, 16 NPUs, as STAGE and ASTRA-sim compute it (fidelity=stage)",
     ]
 
 

@@ -35,7 +35,7 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 def test_the_table(study: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sensitivity.main([study, "--memory-cap", "96468992B", "--factors", "0.5,2"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "tiny on torus_4x4, 16 NPUs"
+    assert lines[0] == "tiny on torus_4x4, 16 NPUs, as STAGE and ASTRA-sim compute it (fidelity=stage)"
     assert lines[1].startswith("dp8 tp2 sp1 pp1 recompute: 752.6 µs, 60.82 MB, under 96.47 MB, key ")
     assert lines[2].startswith("the memory cap binds: dp16 tp1 sp1 pp1 is 197.2 µs faster")
     assert lines[4].split() == ["system.", "value", "elasticity", "x0.5", "x2"]
@@ -78,7 +78,7 @@ def test_if_nothing_fits_the_best_without_a_cap_is_varied(
     found = answer(capsys, study, "--memory-cap", "1MB", "--no-switches")
     assert (found["key"], found["memory_cap_bytes"]) == (KEY[16, 1, 1, False], None)
     assert found["note"] == (
-        "nothing fits under 1.00 MB (the smallest peak memory is 39.85 MB): this is the best without a cap"
+        "nothing fits under 1 MB (the smallest peak memory is 39.85 MB): this is the best without a cap"
     )
 
 

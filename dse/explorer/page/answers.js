@@ -22,10 +22,16 @@
   const finished = (rows) => rows.filter((row) => row.status === "ok" && row.wall_time_ns !== null).sort(order);
   const fits = (row, capBytes) => capBytes === null || (row.peak_memory_bytes !== null && row.peak_memory_bytes <= capBytes);
 
-  // The first two of the ranking, those over the cap aside; null where there is none.
+  // What a table prints of the time and memory of a point.
+  function printed({ wall_time_ns: ns, peak_memory_bytes: size }) {
+    const { bytes, duration } = globalThis.pages.numbers;
+    return `${duration(ns)} ${bytes(size)}`;
+  }
+
+  // The first of the ranking, those over the cap aside, and the next that is not printed alike; null for none.
   function firstTwo(rows, capBytes = null) {
-    const [first = null, second = null] = finished(rows).filter((row) => fits(row, capBytes));
-    return [first, second];
+    const [first = null, ...others] = finished(rows).filter((row) => fits(row, capBytes));
+    return [first, others.find((row) => printed(row) !== printed(first)) ?? null];
   }
   const best = (rows, capBytes = null) => firstTwo(rows, capBytes)[0];
 

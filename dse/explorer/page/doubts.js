@@ -112,11 +112,15 @@
 
   const parts = (text) => (text ? text.split("; ") : []);
 
+  // An entry of the column in plain words.
+  const crossing = (text) =>
+    text.replace(/^(\w+ \d+) is charged for dimension (.+), not for (.+)$/, "$1 crosses dimension $3 but is timed on dimension $2, as in ASTRA-sim");
+
   // The warnings of a point, one sentence each.
   function warnings({ understated_comm: understated, impossible_split: split }) {
     return [
       ...parts(split).map((text) => `No program can split this: ${text}`),
-      ...parts(understated).map((text) => `Slower links are not in this time: ${text}, as in the reference`),
+      ...parts(understated).map((text) => `Slower links are not in this time: ${crossing(text)}`),
     ];
   }
 

@@ -41,6 +41,8 @@
     return made;
   }
 
+  const CAPS_SHOWN = 3; // an axis of memory ends at so many times the cap
+
   // ---- one question of the report
   class Question {
     constructor(section) {
@@ -55,9 +57,13 @@
       this.front = new Set(this.group.cap_curve.map((step) => step.rank));
       this.charts = {};
       this.selected = null;
+      const sheet = section.querySelector("[data-sheet]");
+      if (sheet && matchMedia("(max-width: 62rem)").matches) sheet.open = false; // there it lies over the page
       section.addEventListener("click", (event) => {
         const button = event.target.closest("[data-rank]");
-        if (button) this.select(Number(button.dataset.rank));
+        if (!button) return;
+        this.select(Number(button.dataset.rank));
+        if (sheet) sheet.open = true;
       });
       for (const radio of section.querySelectorAll('input[type="radio"]')) {
         radio.addEventListener("change", () => {
@@ -346,19 +352,32 @@
       return this.bars(canvas, (entry) => entry.breakdown, (part) => part.ns, [...scale, duration], "wall time");
     }
 
+    // Where an axis of memory ends: points far above the cap would hide those that fit.
+    memoryEnd(largest) {
+      const cap = this.group.memory_cap_bytes;
+      const fits = cap !== null && this.group.answers.best_under_cap !== null;
+      return fits ? Math.min(largest, CAPS_SHOWN * cap) : largest;
+    }
+
     memory(canvas) {
-      const scale = memoryScale(Math.max(...this.group.breakdowns.map((entry) => entry.memory.peak_memory_bytes)));
-      return this.bars(canvas, (entry) => entry.memory.categories, (part) => part.bytes, [...scale, bytes], "peak memory of a rank");
+      const largest = Math.max(...this.group.breakdowns.map((entry) => entry.memory.peak_memory_bytes));
+      const end = this.memoryEnd(largest);
+      const scale = memoryScale(end);
+      const cut = end < largest ? `, bars end at ${bytes(end)}` : "";
+      const chart = this.bars(canvas, (entry) => entry.memory.categories, (part) => part.bytes, [...scale, bytes], `peak memory of a rank${cut}`);
+      if (cut) chart.options.scales.x.max = end / scale[0];
+      return chart;
     }
 
     caps() {
       const steps = this.group.cap_curve.map((step) => ({ cap: step.memory_cap_bytes, point: this.byRank.get(step.rank) }));
-      const [size, unit] = memoryScale(steps.at(-1).cap);
+      const last = this.memoryEnd(steps.at(-1).cap);
+      const [size, unit] = memoryScale(last);
       const [tick, timeUnit] = timeScale(steps[0].point.wall_time_ns);
       const data = steps.map(({ cap, point }) => ({ x: cap / size, y: point.wall_time_ns / tick, rank: point.rank }));
       const cap = this.group.memory_cap_bytes;
       const ys = data.map((entry) => entry.y);
-      const end = { x: Math.max(1.1 * data.at(-1).x, this.showsCap ? (1.1 * cap) / size : 0), y: data.at(-1).y };
+      const end = { x: Math.max((1.1 * last) / size, this.showsCap ? (1.1 * cap) / size : 0), y: data.at(-1).y };
       const sets = [{
         label: "fastest point that fits", role: "caps", stepped: "before", borderColor: color("accent"), borderWidth: 2,
         backgroundColor: color("accent"), pointStyle: "circle", radius: [...data.map(() => 4), 0], hitRadius: 6,

@@ -1,0 +1,100 @@
+"""How points were computed: as the reference computes them, or as a prediction of hardware."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dse.answers.texts import texts_of
+from dse.files import conf_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PREDICTED = "predicted on hardware (fidelity=realistic)"
+SIMULATED = "simulated without the reference's limits (fidelity=realistic)"
+REFERENCE = "as STAGE and ASTRA-sim compute it (fidelity=stage)"
+REPAIRED = "as STAGE and ASTRA-sim compute it, but for model.repairs (fidelity=stage)"
+SEVERAL = "of several fidelities"
+
+_ACCELERATOR = '"accelerator":{'  # in the JSON of a cluster
+_SHAPE = ("d_model", "num_layers", "num_heads")
+
+
+def fidelity_of(model_spec: str | None, options: str | None) -> str:
+    """Return how a point was computed, in words; rows of schema version 1 are those of the reference."""
+    return _words(*_about(model_spec), is_predicted=_is_predicted(options))
+
+
+def fidelity_of_rows(table: pa.Table) -> str:
+    """Return the same for all rows of a table; empty if it has none."""
+    options = [_is_predicted(text) for text in texts_of(table["options"])] or [False]
+    models = {_about(text) for text in texts_of(table["model_spec"])}
+    if not table.num_rows:
+        return ""
+    models = models or {_about(None)}
+    found = {_words(*model, is_predicted=is_predicted) for model in models for is_predicted in set(options)}
+    return found.pop() if len(found) == 1 else SEVERAL
+
+
+def hints_of_rows(table: pa.Table) -> list[str]:
+    """Return what is easily mistaken in rows: a simulation on a cluster of accelerators is no prediction."""
+    systems = [text for text in texts_of(table["system_spec"]) if _ACCELERATOR in text][:1]
+    if not systems:
+        return []
+    models, options = texts_of(table["model_spec"]), texts_of(table["options"])
+    return list(dict.fromkeys([hint for a in models for b in options for hint in hints_of(a, systems[0], b)]))
+
+
+def hints_of(model_spec: str, system_spec: str, options: str) -> list[str]:
+    """Return the same of one point."""
+    programs = json.loads(options)
+    native = all(programs[part]["name"] == "native" for part in ("simulator", "workload"))
+    if not native or _ACCELERATOR not in system_spec or _about(model_spec)[0] != "stage":
+        return []
+    return [_no_prediction(json.loads(model_spec))]
+
+
+def _no_prediction(model: Mapping[str, Any]) -> str:
+    """Return the line that says that a model on a cluster is simulated, and how to have it predicted."""
+    shape = tuple(model.get(name) for name in _SHAPE)
+    other = "".join(
+        f"model={name}, which is predicted, or " for name in _predicted_models().get(shape, ())[:1]
+    )
+    return f"note: no prediction of the hardware: did you mean {other}model.fidelity=realistic?"
+
+
+@functools.cache
+def _predicted_models() -> dict[tuple[Any, ...], list[str]]:
+    """The models of conf/model whose fidelity is realistic, by their shapes."""
+    import yaml
+
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for path in sorted((conf_folder() / "model").glob("*.yaml")):
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if values.get("fidelity") == "realistic":
+            found.setdefault(tuple(values.get(name) for name in _SHAPE), []).append(path.stem)
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def _is_predicted(options: str | None) -> bool:
+    return options is not None and "predictor" in json.loads(options)
+
+
+@functools.lru_cache(maxsize=4096)
+def _about(model_spec: str | None) -> tuple[str, bool]:
+    """The fidelity of a model, and whether some of its limits are repaired."""
+    model = json.loads(model_spec) if model_spec else {}
+    repaired = any(value is not None for value in (model.get("repairs") or {}).values())
+    return model.get("fidelity") or "stage", repaired
+
+
+def _words(fidelity: str, is_repaired: bool, *, is_predicted: bool) -> str:
+    if is_predicted:
+        return PREDICTED
+    if fidelity != "stage":
+        return SIMULATED
+    return REPAIRED if is_repaired else REFERENCE
