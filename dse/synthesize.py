@@ -91,7 +91,7 @@ def _synthesize(arguments: Arguments) -> int:
     from dse.collectives.runs import ProgressBar, stoppable
     from dse.collectives.search_settings import effort_of, synthesizer_of
     from dse.collectives.settings import network_of, problem_of
-    from dse.collectives.splits import best_split, cutting_of
+    from dse.collectives.splits import best_split, cutting_of, finer_hint
     from dse.collectives.summary import summary, summary_text
     from dse.collectives.synthesis import synthesize
     from dse.collectives.ways import require_ways
@@ -156,6 +156,8 @@ def _synthesize(arguments: Arguments) -> int:
         notes.append("what fails or varies was not looked at")
     if size.padding_bytes:
         notes.append(f"operation_bytes does not divide: {size.padding_bytes} bytes of padding are sent too")
+    if not split and (hint := finer_hint(result, values)):
+        notes.append(hint)
     if "--verbose" in arguments.options:
         notes.append(result.why)
     _print(data, values.get("format", "table"), summary_text(data, rows))

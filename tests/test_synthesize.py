@@ -79,7 +79,11 @@ def test_the_folder_has_the_schedule_and_the_other_command_finds_it_valid(ring: 
     )
     assert "42.94 µs (42943040 ps)" in done.out
     assert "gap          0, optimal" in done.out
-    assert done.err == f"note: stored in {folder}\n"
+    assert done.err.splitlines() == [
+        "note: this is optimal for one chunk per NPU; smaller chunks may take as little as 32.96 µs: "
+        "chunks_per_npu=auto operation_bytes=1048576 tries them",
+        f"note: stored in {folder}",
+    ]
     assert "as Chakra    42.94 µs (42942 ns), 1.04 ns less than the schedule (0.99998 times)\n" in done.out
     assert json.loads((folder / "summary.json").read_text())["chakra_time_ns"] == 42942
     names = {path.name for path in folder.iterdir()}
@@ -134,7 +138,7 @@ def test_bean_tacos_s_options_mean_the_same(tmp_path: Path) -> None:
     done = run_ok(
         "synthesize", *line, "--num_trials", "3", "--seed", "5", "--save", "--verbose", cwd=tmp_path
     )
-    assert "broadcast, root 4, 1 chunks of 1048576 bytes" in done.out
+    assert "broadcast, root 4, 1 chunk of 1048576 bytes" in done.out
     (folder,) = (tmp_path / "results").iterdir()
     assert folder.name == "synthesis-broadcast-torus__dim__3_3_"
     assert json.loads((folder / "summary.json").read_text())["seed"] == 5
@@ -145,7 +149,11 @@ def test_sizes_that_do_not_divide_are_rounded_up_and_reported(ring: Path) -> Non
     done = run_ok("synthesize", *line, "format=json", cwd=ring.parent)
     found = json.loads(done.out)
     assert (found["chunk_bytes"], found["operation_bytes"], found["padding_bytes"]) == (250001, 1000001, 3)
-    assert done.err == "note: operation_bytes does not divide: 3 bytes of padding are sent too\n"
+    assert done.err.splitlines() == [
+        "note: operation_bytes does not divide: 3 bytes of padding are sent too",
+        "note: this is for one chunk per NPU; smaller chunks may take as little as 18 µs: "
+        "chunks_per_npu=auto tries them",
+    ]
 
 
 def test_the_number_of_chunks_is_chosen_by_the_time_of_all(tmp_path: Path) -> None:
@@ -353,3 +361,27 @@ def test_an_interrupt_keeps_the_best_so_far_that_the_bar_shows(tmp_path: Path) -
     assert shown.endswith(b"interrupted\r\n")
     assert out.startswith(b"collective")
     run_ok("schedule", tmp_path / "out", cwd=tmp_path)
+
+
+RING8 = ("topology=ring__dim=[8]__alpha=500__beta=50", "trials=2")
+
+
+def test_smaller_chunks_are_hinted_at_where_the_bounds_leave_room_for_them(tmp_path: Path) -> None:
+    done = run_ok("synthesize", *RING8, "collective=broadcast", cwd=tmp_path)
+    assert done.err == (
+        "note: this is optimal for one chunk per NPU; smaller chunks may take as little as 21.85 µs: "
+        "chunks_per_npu=auto operation_bytes=1048576 tries them\n"
+    )
+    finer = ("collective=broadcast", "chunks_per_npu=auto", "operation_bytes=1048576", "format=json")
+    data = json.loads(run_ok("synthesize", *RING8, *finer, cwd=tmp_path).out)
+    assert data["time_ps"] < 85_886_080  # of one chunk
+
+
+def test_smaller_chunks_are_not_hinted_at_where_none_can_be_faster(tmp_path: Path) -> None:
+    line = ("collective=all_reduce", "chunk_bytes=131072")
+    assert run_ok("synthesize", *RING8, *line, cwd=tmp_path).err == ""
+
+
+def test_a_fixed_algorithm_that_takes_as_long_says_so(tmp_path: Path) -> None:
+    done = run_ok("synthesize", *RING8, "collective=broadcast", cwd=tmp_path)
+    assert "fixed        biring 85.89 µs, equally long, the best\n" in done.out

@@ -10,7 +10,7 @@ from dse.collectives.failures import Failure
 from dse.collectives.repair import Repair
 from dse.collectives.robust_settings import Draws
 from dse.collectives.schedule import Schedule
-from dse.collectives.summary import duration
+from dse.collectives.summary import duration, times_as_long
 from dse.collectives.variance import Spread
 from dse.units import format_duration_ns
 
@@ -54,7 +54,7 @@ def failure_rows(data: Mapping[str, Any]) -> Rows:
     before = data["before_ps"]
 
     def slower(time_ps: int) -> str:
-        return f", {time_ps / before:.3g} times" if before and time_ps else ""
+        return f", {times_as_long(time_ps / before)}" if before and time_ps else ""
 
     repaired, anew, bound = data["repaired_ps"], data["resynthesized_ps"], data["bound_ps"]
     kept = f"{100 * data['kept']:.1f} % of the sends kept"
@@ -124,7 +124,7 @@ def variance_rows(data: Mapping[str, Any]) -> Rows:
     rows.append(("critical", _listed(links) if links else "no link"))
     fixed = sorted(data["fixed_algorithms"].items(), key=lambda item: (item[1]["p95_ps"], item[0]))
     for position, (name, figures) in enumerate(fixed):
-        ratio = f", {figures['p95_ps'] / data['p95_ps']:.3g} times" if data["p95_ps"] else ""
+        ratio = f", {times_as_long(figures['p95_ps'] / data['p95_ps'])}" if data["p95_ps"] else ""
         text = f"{name} mean {_short(figures['mean_ps'])}, p95 {_short(figures['p95_ps'])}{ratio}"
         rows.append(("fixed" if position == 0 else "", text))
     if "select" in data:

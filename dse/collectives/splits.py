@@ -8,9 +8,10 @@ from typing import Any
 
 from dse.cancellation import Deadline
 from dse.collectives.bounds import best_bound
+from dse.collectives.collective import CUSTOM
 from dse.collectives.fixed import TOO_LATE
 from dse.collectives.problem import Problem
-from dse.collectives.settings import Network, Size, Values, problem_of
+from dse.collectives.settings import Network, Size, Values, chunks_of_operation, problem_of
 from dse.collectives.synthesis import Result, synthesize, with_fixed
 from dse.collectives.synthesizers.base import Effort, Synthesizer
 from dse.errors import InputError
@@ -20,6 +21,9 @@ AUTO = "auto"
 NUMBERS = (1, 2, 4, 8, 16, 32, 64)
 # More chunks in all than these take minutes a number.
 MOST_DELIVERIES = 2_000_000
+_WORTH_A_HINT = 0.9  # of the time
+_MOST_LINKS_OF_HINTS = 1_000  # more take a second
+_NUMBERS_OF_HINTS = (2, 8, 32)
 _LEAST_SECONDS = 0.1  # of the search for a number
 
 
@@ -127,6 +131,34 @@ def best_split(cutting: Cutting, synthesizer: str | Synthesizer, effort: Effort)
     assert best is not None
     result = replace(best[0], cpu_s=cpu_s, trials=trials)
     return Split(with_fixed(result, None, deadline), best[1], times_ps, left_out)
+
+
+def finer_hint(result: Result, values: Values) -> str | None:
+    """Return what says that more and smaller chunks may be faster than one chunk per NPU; None if hardly.
+
+    The least time that the bounds allow to some numbers of chunks must be a tenth below the schedule's.
+    """
+    problem = result.schedule.problem
+    collective, graph = problem.collective, problem.graph
+    if collective.name == CUSTOM or collective.chunks_per_npu > 1 or len(graph) > _MOST_LINKS_OF_HINTS:
+        return None
+    least_ps = min(_bound_ps(problem, number) for number in _NUMBERS_OF_HINTS)
+    if least_ps > _WORTH_A_HINT * result.time_ps:
+        return None
+    operation_bytes = -(-problem.chunk_bytes * chunks_of_operation(collective) // 1)
+    size = "" if "operation_bytes" in values else f" operation_bytes={operation_bytes}"
+    what = "optimal for" if result.is_optimal else "for"
+    return (
+        f"this is {what} one chunk per NPU; smaller chunks may take as little as "
+        f"{format_duration_ns(least_ps / 1000)}: chunks_per_npu=auto{size} tries them"
+    )
+
+
+def _bound_ps(problem: Problem, number: int) -> int:
+    """What no schedule of so many chunks an NPU takes less than."""
+    smaller = replace(problem.collective, chunks_per_npu=number)
+    finer = replace(problem, collective=smaller, chunk_bytes=problem.chunk_bytes / number)
+    return best_bound(finer).time_ps
 
 
 def _obstacle(problem: Problem, size: Size, best_ps: int | None, deadline: Deadline) -> str:

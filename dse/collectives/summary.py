@@ -10,6 +10,7 @@ from dse.collectives.bounds import Bound
 from dse.collectives.schedule import Schedule
 from dse.collectives.settings import ROOTED, Network, Size
 from dse.collectives.synthesis import Result
+from dse.texts import counted
 from dse.units import format_bytes, format_duration_ns
 
 _MOST_NODES_SHOWN = 12
@@ -118,10 +119,16 @@ def bound_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     is_cut = data.get("bounds_are_cut", False)
     return [
         ("bound", f"{duration(data['bound_ps'])}, {data['bound']}{about}"),
-        ("", data["bound_text"]),
+        *(("", sentence) for sentence in data["bound_text"].split(". ")),
         *([("", "the time limit ended the search for bounds; a stronger one may exist")] if is_cut else []),
         ("gap", "0, optimal" if data["optimal"] else f"{100 * data['gap']:.2f} %"),
     ]
+
+
+def times_as_long(ratio: float) -> str:
+    """Return how much longer something takes, for people."""
+    text = f"{ratio:.3g}"
+    return "equally long" if text == "1" else f"{text} times"
 
 
 def table(rows: list[tuple[str, str]]) -> str:
@@ -132,7 +139,7 @@ def table(rows: list[tuple[str, str]]) -> str:
 
 def _collective(data: dict[str, Any]) -> str:
     root = f", root {data['root']}" if "root" in data else ""
-    text = f"{data['collective']}{root}, {data['chunks']} chunks of {data['chunk_bytes']} bytes"
+    text = f"{data['collective']}{root}, {counted(data['chunks'], 'chunk')} of {data['chunk_bytes']} bytes"
     if "operation_bytes" in data:
         text += f" ({data['operation_bytes']} bytes and {data['padding_bytes']} of padding)"
     return text
@@ -149,7 +156,7 @@ def _fixed(data: dict[str, Any]) -> list[tuple[str, str]]:
     rows = []
     for position, (name, time_ps) in enumerate(times):
         ratio = time_ps / data["time_ps"] if data["time_ps"] else 1.0
-        text = f"{name} {format_duration_ns(time_ps / 1000)}, {ratio:.3g} times"
+        text = f"{name} {format_duration_ns(time_ps / 1000)}, {times_as_long(ratio)}"
         rows.append(("fixed" if position == 0 else "", text + (", the best" if position == 0 else "")))
     if not rows and data["fixed_left_out"]:
         rows.append(("fixed", f"left out: {next(iter(data['fixed_left_out'].values()))}"))

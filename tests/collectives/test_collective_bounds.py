@@ -15,7 +15,8 @@ from dse.collectives import Collective, LinkModel, Problem
 from dse.collectives.bounds import best_bound, lower_bounds
 from dse.networks import LinkGraph
 from dse.networks.products import Dimension, hypercube, link_kind, mesh, product, torus
-from tests.collectives.schedules import greedy
+from tests.collectives.schedules import greedy, random_graph
+from tests.collectives.schedules import torus as link_torus
 
 MIB = Fraction(1 << 20)
 # With 10^6 bytes a chunk takes 10 µs at 100 GB/s, as in the proven optima.
@@ -219,3 +220,10 @@ def test_other_numbers_of_npus_do_not_change_bounds(problem: Problem, rng: rando
 
 def test_hypercubes_of_many_dimensions_have_few_boxes() -> None:
     assert bounds_us("all_gather", hypercube(10, FAST))["cut"] == 1030.0
+
+
+@pytest.mark.parametrize("name", ["all_gather", "all_to_all", "all_reduce", "reduce_scatter", "broadcast"])
+@pytest.mark.parametrize("graph", [link_torus(3, 4), link_torus(3, 3), random_graph(9, 6, seed=2)])
+def test_the_sentences_of_bounds_have_at_most_25_words(name: str, graph: LinkGraph) -> None:
+    for bound in lower_bounds(Problem(graph, Collective(name, graph.npus), MIB)):
+        assert all(len(sentence.split()) <= 25 for sentence in bound.text.split(". "))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dse.collectives.bounds.bound import NEVER, Bound
 from dse.collectives.bounds.view import View
 from dse.collectives.collective import CUSTOM
+from dse.texts import counted
 
 # A way from every NPU to every other is looked for if it takes no more steps than this.
 MOST_STEPS = 20_000_000
@@ -28,7 +29,12 @@ def node_bounds(view: View) -> Iterator[Bound]:
         time, node = view.links.busiest_node(need, waits, reversed=backwards)
         if time:
             verb = "leave" if backwards else "enter"
-            yield Bound(name, time, (node,), f"{need[node]} chunks have to {verb} NPU {node}")
+            yield Bound(
+                name,
+                time,
+                (node,),
+                f"{counted(int(need[node]), 'chunk has', 'chunks have')} to {verb} NPU {node}",
+            )
 
 
 def distance_bound(view: View) -> Iterator[Bound]:

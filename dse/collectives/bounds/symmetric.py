@@ -128,9 +128,9 @@ def _of_boxes(
     time = spread if shared else once
     if window.raised_to(time):
         text = (
-            f"{need} chunks from outside of these nodes, which no link inside can carry before {entry} ps,"
-            f" have to reach all {inner.nodes} NPUs of the inner set; of those that enter the inner set at"
-            f" {moment} ps or later each needs a delivery to every one of them"
+            f"{need} chunks from outside of these nodes have to reach all {inner.nodes} NPUs of the inner"
+            f" set. No link inside can carry one of them before {entry} ps. A chunk that enters the inner set"
+            f" at {moment} ps or later needs a delivery to each of its NPUs"
         )
         yield Bound(window.name, time, _listed(group, outer), text, _listed(group, inner))
 

@@ -105,8 +105,8 @@ def _into_one(view: View, entry: _Entry, window: Strongest) -> Iterator[Bound]:
     time, node = view.links.busiest_node(np.where(entry.wanting, entry.each, 0), entry.start_ps)
     if window.raised_to(time):
         text = (
-            f"{entry.each} chunks have to enter NPU {node} from outside of these nodes, over links from"
-            f" inside not before {entry.first_ps} ps, when the first can be there"
+            f"{entry.each} chunks have to enter NPU {node} from outside of these nodes. Links from inside"
+            f" carry none of them before {entry.first_ps} ps, when the first can be there"
         )
         yield Bound(window.name, time, _numbers(entry.inside), text, (node,))
 
@@ -119,9 +119,9 @@ def _into_all(view: View, entry: _Entry, inner: NDArray[np.bool_], window: Stron
     if window.raised_to(time):
         text = (
             f"{entry.each} chunks from outside of these nodes have to reach all {int(npus.sum())} NPUs of"
-            f" the inner set, over links from inside not before {entry.first_ps} ps, when the first can be"
-            f" there; of those that enter the inner set at {moment} ps or later each needs a delivery to"
-            " every one of these NPUs"
+            f" the inner set. Links from inside carry none of them before {entry.first_ps} ps, when the first"
+            f" can be there. A chunk that enters the inner set at {moment} ps or later needs a delivery to"
+            " each of its NPUs"
         )
         yield Bound(window.name, time, _numbers(entry.inside), text, _numbers(inner))
 
