@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import random
+import subprocess
+import sys
 from fractions import Fraction
 
 import pytest
@@ -100,3 +103,13 @@ def test_a_graph_of_networkx_has_so_much_memory(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(generated, "MOST_BYTES", 1 << 30)
     with pytest.raises(InputError, match="needs more than 1 GiB to be made; take smaller arguments"):
         named_network("nx_kneser_graph__n=60__k=20")
+
+
+def test_the_process_of_networkx_ends_when_its_parent_does() -> None:
+    pytest.importorskip("networkx")
+    command = [sys.executable, "-c", generated._MAIN, json.dumps(sys.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(["turan_graph", {"n": "20000", "r": "20"}, 4 << 30]).encode() + b"\n")
+        process.stdin.close()  # as the end of its parent does
+        assert process.wait(60) == 1
