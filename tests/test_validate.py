@@ -102,6 +102,7 @@ def test_the_log_and_the_groups_are_found_by_what_is_in_them(case: Path) -> None
     done = run_ok("validate", "dp4_tp4", cwd=case.parent)
     assert done.out.startswith("dp4_tp4: 1 case (0 deadlocks), 1 equal, 0 wrong\n")
     assert done.err == "note: dp4_tp4: took log.txt as log and trace.json as groups\n"
+    assert run_ok("validate", ".", cwd=case).err == done.err
 
 
 def test_a_json_file_named_like_the_traces_need_not_be_groups(case: Path) -> None:

@@ -73,7 +73,7 @@ def _json_case(record: dict[str, Any], place: str) -> Case:
 
 def _folder_cases(folder: Path, shown: Path | None = None) -> list[Case]:
     if is_case_folder(folder):
-        return [folder_case(folder, folder.name)]
+        return [folder_case(folder, folder.name or folder.resolve().name)]
     found = sorted({path.parent for name in _OF_A_CASE for path in folder.rglob(name)})
     cases = [path for path in found if is_case_folder(path)]
     incomplete = [path for path in found if path not in cases]
