@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # An algorithm of more sends is left out, as it would take longer than most searches.
 MOST_SENDS = 1 << 18
+_LOOKS_PER_SECOND = 1_000_000_000
 MOST_PAIRS = 1 << 25  # of a chunk and an NPU, while messages are made
 TOO_LATE = "the time limit was over"
 TOO_MANY = f"more than {MOST_SENDS} sends"
@@ -225,6 +226,12 @@ def _is_too_large(problem: Problem) -> bool:
     return messages > (MOST_SENDS if collective.everyone_wants_all else MOST_PAIRS)
 
 
+def _is_too_late(problem: Problem, deadline: Deadline) -> bool:
+    """Whether an algorithm would end after the deadline: its routes look at all links from every NPU."""
+    left_s, looks = deadline.left_s, problem.graph.npus * len(problem.graph)
+    return deadline.is_over or (left_s is not None and looks > left_s * _LOOKS_PER_SECOND)
+
+
 def fixed_algorithms(
     problem: Problem, dimensions: tuple[int, ...] | None = None, deadline: Deadline = NEVER
 ) -> FixedAlgorithms:
@@ -236,7 +243,7 @@ def fixed_algorithms(
     and `rings_down` go round both ways within them; `double_tree` has two complementary binary trees.
     Dimensions are those of the numbering, unless given. Reductions are these backwards, an all-reduce is both
     halves, each send as early as its chunk allows. Algorithms of more than `MOST_SENDS` sends are left out,
-    and those that are not begun before the deadline.
+    and those that would end after the deadline.
     """
     sizes = dimensions or dimensions_of(problem.graph)
     if problem.collective.name == "all_reduce":
@@ -249,7 +256,7 @@ def fixed_algorithms(
         return FixedAlgorithms({}, dict.fromkeys(NAMES, TOO_MANY))
     schedules, left_out = {}, {}
     for name, trees in trees_of(problem.collective, sizes).items():
-        if deadline.is_over:
+        if _is_too_late(problem, deadline):
             left_out[name] = TOO_LATE
             continue
         schedule = _play(problem, trees)
@@ -268,7 +275,7 @@ def _all_reduces(problem: Problem, dimensions: tuple[int, ...], deadline: Deadli
         if name in second.schedules
     }
     left_out = {**first.left_out, **second.left_out}
-    if deadline.is_over:
+    if _is_too_late(problem, deadline):
         left_out["double_tree"] = TOO_LATE
     elif problem.graph.npus > 1 and not _is_too_large(problem):
         both = _double_trees(problem)

@@ -16,6 +16,7 @@ from dse.collectives.splits import best_split, cutting_of
 from dse.collectives.summary import summary, summary_text
 from dse.collectives.synthesis import synthesize
 from dse.collectives.synthesizers.base import Effort, Progress
+from dse.networks.named import named_network
 
 COLLECTIVES = ("all_gather", "broadcast", "scatter", "all_to_all", "reduce_scatter", "all_reduce")
 OVER = Deadline(ends_s=0.0)
@@ -74,6 +75,11 @@ def test_fixed_algorithms_that_are_too_late_are_left_out(name: str) -> None:
     assert played.schedules == {}
     assert set(played.left_out.values()) == {TOO_LATE}
     assert set(played.left_out) == set(fixed_algorithms(asked).schedules) <= set(NAMES)
+
+
+def test_fixed_algorithms_whose_routes_take_longer_than_what_is_left_are_left_out() -> None:
+    asked = Problem(named_network("fc__n=500").graph, Collective("broadcast", 500), MIB)
+    assert set(fixed_algorithms(asked, None, Deadline.after(0.1)).left_out.values()) == {TOO_LATE}
 
 
 def test_numbers_of_chunks_that_are_too_late_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
