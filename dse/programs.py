@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dse.errors import InputError, SimulationTimeout
+from dse.orphans import not_left_behind
 from dse.signals import putting_away
 
 _TAIL_BYTES = 8192
@@ -24,7 +25,7 @@ _LINE_LENGTH = 200
 class ProgramRunner:
     """Runs programs, several at a time if called from several threads, and can end those that run.
 
-    Each is the leader of a process group of its own, so that its children end with it.
+    Each leads a process group of its own, so that its children end with it. All end with this process.
     """
 
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
@@ -58,14 +59,15 @@ class ProgramRunner:
         except OSError as error:
             raise InputError(f"cannot run {command[0]}: {error.strerror or error}") from None
         self._running.add(process)
-        try:
-            return process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            raise SimulationTimeout(f"ran longer than {timeout_s:g} s and was killed") from None
-        finally:
-            self._running.discard(process)
-            _kill(process)
-            process.wait()
+        with not_left_behind(-process.pid):
+            try:
+                return process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                raise SimulationTimeout(f"ran longer than {timeout_s:g} s and was killed") from None
+            finally:
+                self._running.discard(process)
+                _kill(process)
+                process.wait()
 
     def stop(self) -> None:
         """Kill what runs; the calls that wait for it return the signal."""

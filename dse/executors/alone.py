@@ -13,6 +13,7 @@ import time
 from collections.abc import Generator, Sequence
 from multiprocessing.connection import Connection
 
+from dse import orphans
 from dse.executors.worker import Done, deadline, limit_s
 from dse.points import DesignPoint, evaluate, failed_row
 from dse.programs import how_it_ended
@@ -81,6 +82,7 @@ def _rows(points: Sequence[DesignPoint], point_timeout_s: float | None) -> Gener
         )
         os.close(sender)
         assert process.stdin is not None
+        orphans.begun(process.pid)
         try:
             with contextlib.suppress(BrokenPipeError), process.stdin as task:
                 task.write(cloudpickle.dumps((list(points), point_timeout_s)))  # type: ignore[no-untyped-call]
@@ -105,6 +107,7 @@ def _rows(points: Sequence[DesignPoint], point_timeout_s: float | None) -> Gener
             raise _ProcessEnded(process.wait())
         finally:
             _end(process)
+            orphans.ended(process.pid)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

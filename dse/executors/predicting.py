@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from itertools import takewhile
 
+from dse import orphans
 from dse.points import DesignPoint, Scenario, evaluate
 from dse.strategies import Strategy
 from dse.studies import StudyRow
@@ -70,6 +71,7 @@ class _Predictor:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
+        orphans.begun(self._process.pid)
 
     def rows(self, points: Sequence[DesignPoint]) -> list[StudyRow]:
         stdin, stdout = self._process.stdin, self._process.stdout
@@ -104,6 +106,7 @@ class _Predictor:
         with contextlib.suppress(OSError):
             self._process.kill()
         self._process.wait()
+        orphans.ended(self._process.pid)
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):
                 assert pipe is not None

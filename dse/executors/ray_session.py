@@ -14,8 +14,9 @@ from typing import Any
 
 from dse import signals
 from dse.errors import InputError
-from dse.executors.ray_watch import RayWatch, end_processes, last_words
+from dse.executors.ray_watch import last_words
 from dse.lazy import extra
+from dse.orphans import no_descendants_left_behind
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 20.0  # of which the start of Python and Ray takes some
@@ -49,8 +50,8 @@ def ray_session(address: str | None, cpus: int) -> Iterator[tuple[Any, bool]]:
     }
     if address is not None:
         _check(address)
-    with last_words(), _without_reports():
-        agents: list[Any] = []
+    started = contextlib.nullcontext() if address else no_descendants_left_behind()
+    with started, last_words(), _without_reports():
         try:
             with _own_handlers(), contextlib.nullcontext() if address else _on_loopback():
                 if address is None:
@@ -60,10 +61,7 @@ def ray_session(address: str | None, cpus: int) -> Iterator[tuple[Any, bool]]:
             signals.raise_if_signalled()
             yield ray, True
         finally:
-            if ray.is_initialized() and address is None:
-                agents = RayWatch(ray).agents()
             ray.shutdown()
-            end_processes(agents)
 
 
 def _start(ray: Any, cpus: int, quiet: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dse.cancellation import Deadline
 from dse.errors import InputError
 from dse.lazy import is_installed
+from dse.orphans import not_left_behind
 from dse.texts import excerpt
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _output_of(name: str, question: Any, seconds: float) -> bytes:
         stderr=subprocess.DEVNULL,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # each thread would reserve memory
     )
-    with process:  # its input stays open: a process whose parent has ended reads to the end
+    with not_left_behind(process.pid), process:
         try:
             return _read(process, json.dumps(question).encode() + b"\n", seconds)
         except TimeoutError:
@@ -123,7 +124,6 @@ def main() -> None:
     import resource
 
     generator, arguments, most_bytes = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (int(MOST_SECONDS), int(MOST_SECONDS)))
     try:
@@ -134,11 +134,6 @@ def main() -> None:
     sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n" + pairs)
     sys.stdout.buffer.flush()
     os._exit(0)
-
-
-def _end_with_the_parent() -> None:
-    sys.stdin.buffer.read()
-    os._exit(1)
 
 
 def _pairs(generator: str, values: Mapping[str, Any]) -> tuple[int, bytes]:

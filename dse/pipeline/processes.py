@@ -13,10 +13,11 @@ import traceback
 import warnings
 from collections.abc import Callable
 from datetime import timedelta
-from multiprocessing import connection
+from multiprocessing import connection, forkserver
 from pathlib import Path
 from typing import Any
 
+from dse import orphans
 from dse.errors import DseError, InputError
 
 _GROUP_TIMEOUT_S = 120
@@ -66,12 +67,22 @@ def run_processes(work: Work, count: int, *arguments: Any, group: bool = True) -
             for rank in range(count)
         ]
         try:
+            _begin_server()
             for process in processes:
                 process.start()
+                orphans.begun(process.pid)
             _watch(processes, steps, Path(folder))
         finally:
             _stop(processes)
         return [pickle.loads((Path(folder) / f"{rank}.result").read_bytes()) for rank in range(count)]
+
+
+def _begin_server() -> None:
+    """Start the process that others are forked from; while it imports, it does not see its parent end."""
+    forkserver.ensure_running()
+    pid = getattr(getattr(forkserver, "_forkserver", None), "_forkserver_pid", None)
+    if pid is not None:
+        orphans.begun(pid)
 
 
 def _watch(processes: list[Any], steps: Any, folder: Path) -> None:
@@ -109,6 +120,7 @@ def _stop(processes: list[Any]) -> None:
             if process.is_alive():
                 process.kill()
                 process.join()
+            orphans.ended(process.pid)
 
 
 def _run(

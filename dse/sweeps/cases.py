@@ -5,6 +5,7 @@ Cases are few and take long: each is a task of its own, unlike the points of a s
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
@@ -14,6 +15,7 @@ from dse.executors import ExecutorSettings
 from dse.executors.interrupts import noticed_interrupts
 from dse.executors.ray_session import ray_session
 from dse.machine import usable_cores
+from dse.orphans import none_left_behind
 from dse.signals import raise_if_signalled
 from dse.studies import StudyStore
 from dse.studies.records import Row
@@ -80,10 +82,13 @@ def _here(
     from concurrent.futures.process import BrokenProcessPool
 
     left = deque(cases)
+    # Where a signal ends this process, nothing is left to tidy up what libraries made; the system does.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
     context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
     with (
         noticed_interrupts() as interrupts,
-        ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_signals_to_the_parent) as pool,
+        none_left_behind() as see_to,
+        ProcessPoolExecutor(workers, context, _begin_worker, initargs=(os.getpid(),)) as pool,
     ):
         running: set[Any] = set()
         try:
@@ -92,6 +97,7 @@ def _here(
                     raise KeyboardInterrupt
                 while left and len(running) < workers * _IN_FLIGHT_PER_WORKER:
                     running.add(pool.submit(evaluate, left.popleft()))
+                    see_to(pool._processes)
                 done, running = wait(running, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield future.result()
@@ -107,10 +113,13 @@ def _here(
             raise
 
 
-def _leave_signals_to_the_parent() -> None:
+def _begin_worker(parent: int) -> None:
+    """Leave Ctrl-C to the parent; end if that ended before it could see to it that this process does."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _by_ray(

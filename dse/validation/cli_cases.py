@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dse.errors import InputError, SimulationError
-from dse.programs import found_program, last_lines, private_folder
+from dse.programs import ProgramRunner, found_program, last_lines, private_folder
 from dse.simulators import Simulator
 from dse.simulators.astrasim import write_inputs
 from dse.systems import SystemSpec
@@ -49,15 +48,10 @@ def check_standalone(case: Case, binary_folder: Path, simulator: Simulator) -> l
         with private_folder("dse-standalone-") as folder:
             log = folder / "simulator.log"
             options = _options(case, workload, system, folder)
-            with log.open("wb") as output:
-                done = subprocess.run(
-                    [str(binary), *options],
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    timeout=_TIMEOUT_S,
-                    check=False,
-                )
-            status = STATUS_OF_EXIT_CODE.get(done.returncode, f"exit code {done.returncode}")
+            code = ProgramRunner().run(
+                [str(binary), *options], folder=Path.cwd(), log=log, timeout_s=_TIMEOUT_S
+            )
+            status = STATUS_OF_EXIT_CODE.get(code, f"exit code {code}")
             if status != case.expected.status:
                 got = status if status in ("ok", "deadlock") else f"{status}: {last_lines(log)}"
                 return [Mismatch(case.name, None, "status", case.expected.status, got)]

@@ -1,0 +1,138 @@
+"""No process outlives the one that started it: a shell waits for the end of that, and kills what is left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO
+
+# Reads until the process that writes to it has ended: kill -9 leaves no other chance.
+_SHELL = """
+kill_marked() {
+    for place in $(grep -l -- "$mark" /proc/[0-9]*/environ 2> /dev/null); do
+        number=${place#/proc/}
+        [ "${number%/environ}" = $$ ] || kill -s KILL "${number%/environ}" 2> /dev/null
+    done
+}
+while read -r what rest; do
+    case $what in
+    +) started="$started $rest" ;;
+    -) left=; for each in $started; do [ "$each" = "$rest" ] || left="$left $each"; done; started=$left ;;
+    =) words=$rest ;;
+    @) mark=$rest ;;
+    !) kill_marked; mark= ;;
+    esac
+done
+[ -z "$words" ] || echo "$words" >&2
+exec 2> /dev/null
+[ -z "$started" ] || kill -s KILL -- $started
+for again in 1 2 3; do
+    [ -n "$mark" ] || break
+    kill_marked
+    sleep 1
+done
+"""
+
+_MARK = "DSE_STARTED_BY"
+_KEEP = "SPT_NOENV"  # processes that give themselves a title, as Ray's do, would write over the mark
+
+
+class _Helper:
+    """The shell of one process; a copy that a fork makes gets one of its own."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", _SHELL],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,  # signals of a terminal are none of its business
+            bufsize=0,
+        )
+
+    def tell(self, line: str) -> None:
+        pipe: IO[bytes] | None = self._process.stdin
+        assert pipe is not None
+        with contextlib.suppress(OSError, ValueError):
+            pipe.write(f"{line}\n".encode())
+
+
+_lock = threading.Lock()
+_helpers: list[_Helper] = []
+
+
+def _tell(line: str) -> None:
+    if os.name != "posix":
+        return
+    with _lock:
+        if not _helpers or _helpers[-1].pid != os.getpid():
+            _helpers.append(_Helper())
+        _helpers[-1].tell(line)
+
+
+def begun(number: int) -> None:
+    """Have a process killed when this one ends; a negative number is that of a process group."""
+    _tell(f"+ {number}")
+
+
+def ended(number: int) -> None:
+    """Forget a process that has ended: another may get its number."""
+    _tell(f"- {number}")
+
+
+@contextlib.contextmanager
+def not_left_behind(number: int) -> Iterator[None]:
+    """Have a process killed if this one ends within the block."""
+    begun(number)
+    try:
+        yield
+    finally:
+        ended(number)
+
+
+@contextlib.contextmanager
+def none_left_behind() -> Iterator[Callable[[Iterable[int]], None]]:
+    """Yield what takes the processes that have begun, known ones too: they are killed as above."""
+    known: set[int] = set()
+
+    def see_to(numbers: Iterable[int]) -> None:
+        for number in set(numbers) - known:
+            begun(number)
+            known.add(number)
+
+    try:
+        yield see_to
+    finally:
+        for number in known:
+            ended(number)
+
+
+@contextlib.contextmanager
+def no_descendants_left_behind() -> Iterator[None]:
+    """Have all processes that began in the block, and theirs, killed at its end or at that of this process.
+
+    What Ray starts starts others, at any moment. They inherit a variable of the environment, by which
+    /proc tells them from others.
+    """
+    value = f"{os.getpid()}-{secrets.token_hex(8)}"
+    _tell(f"@ {_MARK}={value}")
+    before = {name: os.environ.get(name) for name in (_MARK, _KEEP)}
+    os.environ.update({_MARK: value, _KEEP: "1"})
+    try:
+        yield
+    finally:
+        for name, text in before.items():
+            os.environ.pop(name)
+            if text is not None:
+                os.environ[name] = text
+        _tell("! ")
+
+
+def last_words(line: str) -> None:
+    """Have a line printed when this process ends without a further word; an empty one prints nothing."""
+    _tell(f"= {line}")
