@@ -17,7 +17,11 @@ def cautions(rows: Iterable[StudyRow | None]) -> list[str]:
         if row is not None:
             lines += caution_lines(row.impossible_split, row.understated_comm)
             lines += note_lines(row.prediction_notes)
-    return list(dict.fromkeys(lines))
+    return [line for line in dict.fromkeys(lines) if not any(_says_more(other, line) for other in lines)]
+
+
+def _says_more(other: str, line: str) -> bool:
+    return other != line and other.startswith(f"{line},")
 
 
 def note_lines(prediction_notes: str | None) -> list[str]:

@@ -44,7 +44,7 @@ def choose(
         return AutoChoice("ray", f"executor: ray, since executor.address is {address}")
     if estimated_s is None:
         return AutoChoice("local", "executor: local; how much work it is, is not known", matters=False)
-    work = f"about {_duration(estimated_s)} of work on this machine"
+    work = f"about {_duration(estimated_s)} of work on this machine with its cores free"
     if estimated_s <= threshold_s:
         return AutoChoice("local", f"executor: local, {work}", matters=estimated_s >= SAID_FROM_S)
     if not is_ray_installed:

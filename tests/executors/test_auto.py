@@ -15,16 +15,28 @@ from dse.executors.chunks import Chunk, ChunkSizer
     ("address", "estimated_s", "is_ray_installed", "name", "reason"),
     [
         (None, None, True, "local", "how much work it is, is not known"),
-        (None, 60.0, True, "local", "executor: local, about 60 s of work on this machine"),
+        (
+            None,
+            60.0,
+            True,
+            "local",
+            "executor: local, about 60 s of work on this machine with its cores free",
+        ),
         (None, AUTO_RAY_THRESHOLD_S, True, "local", "about 30 min of work"),
         (
             None,
             AUTO_RAY_THRESHOLD_S + 600,
             True,
             "ray",
-            "since it is about 40 min of work on this machine",
+            "since it is about 40 min of work on this machine with its cores free",
         ),
-        (None, 1e5, False, "local", "about 27.8 h of work on this machine; with ray installed"),
+        (
+            None,
+            1e5,
+            False,
+            "local",
+            "about 27.8 h of work on this machine with its cores free; with ray installed",
+        ),
         ("head:6379", None, True, "ray", "executor.address is head:6379"),
         ("head:6379", 1.0, False, "ray", "executor.address is head:6379"),  # which then says what is missing
     ],
