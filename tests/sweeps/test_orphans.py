@@ -96,7 +96,7 @@ RAY = "sweep system=dgx_h100 model=llama3_8b space=training study=s executor=ray
 POINT = "system=dgx16 model=tiny strategy.dp=16"
 COMMANDS = {
     "batch": (BATCH, "spawn_main"),
-    "batch on ray": (f"{BATCH} executor=ray executor.workers=2", "raylet"),
+    "batch on ray": (f"{BATCH} executor=ray workers=2", "raylet"),
     "plan sweep": (PLANS, "spawn_main"),
     "predictions": (PREDICTED, "predicting"),
     "sweep on ray": (RAY, "raylet"),
