@@ -70,7 +70,8 @@ def run_processes(work: Work, count: int, *arguments: Any, group: bool = True) -
             _begin_server()
             for process in processes:
                 process.start()
-                orphans.begun(process.pid)
+                if process.pid is not None:
+                    orphans.begun(process.pid)
             _watch(processes, steps, Path(folder))
         finally:
             _stop(processes)
