@@ -35,7 +35,7 @@ def read_yaml(path: Path) -> Any:
     return yaml_data(read_text(path), str(path))
 
 
-def yaml_data(text: str, where: str) -> Any:
+def yaml_data(text: str, where: str, most_nodes: int = MOST_NODES) -> Any:
     """Return what a YAML text holds; `where` is how messages call it.
 
     Raises:
@@ -43,7 +43,7 @@ def yaml_data(text: str, where: str) -> Any:
     """
     import yaml
 
-    check_yaml(text, where)
+    check_yaml(text, where, most_nodes)
     try:
         return yaml.load(text, _loader())
     except yaml.YAMLError as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dse.accelerators import Accelerator
 from dse.config.messages import one_line
 from dse.config.overrides import as_axis, choices_of, parsed_overrides
-from dse.config.own_files import GROUPS, add_choice, add_model, is_path
+from dse.config.own_files import GROUPS, REFERENCE, add_choice, add_model, is_path, texts_of
 from dse.config.schema import ConfigSchema
 from dse.config.settings import Config, study_name, to_config
 from dse.config.uses import refuse_unused
@@ -23,6 +23,7 @@ from dse.search.settings import SEARCHES
 from dse.simulators.settings import SIMULATORS
 from dse.systems.settings import complete_cluster, complete_types
 from dse.systems.spec import DEFAULT_MEMORY_BYTES
+from dse.texts import excerpt
 from dse.workloads.settings import WORKLOADS
 
 if TYPE_CHECKING:
@@ -223,18 +224,18 @@ def _composed(
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
+    from dse.config.own_folder import check_search_path
+
     ConfigStore.instance().store(name="schema", node=ConfigSchema)
-    again: list[str] = []
     try:
         with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-            if folder is not None:
-                search_path = GlobalHydra.instance().config_loader().get_search_path()
-                search_path.prepend("the user", f"file://{folder}")
-                again = ["hydra.searchpath=[]"]  # makes Hydra look at its search path again
-            composed = _with_installed(lambda: compose("config", overrides=[*overrides, *again]))
+            check_search_path(GlobalHydra.instance().config_loader().get_search_path(), folder)
+            again = "hydra.searchpath=[]"  # makes Hydra look at its search path again
+            composed = _with_installed(lambda: compose("config", overrides=[*overrides, again]))
         # Hydra lets +key=value add keys that the schema does not have; a merge into a fresh schema does not.
         plain: Any = OmegaConf.to_container(composed, resolve=True)
         _complete(plain, folder)
+        _refuse_references(plain)  # the next step would follow them
         config = OmegaConf.merge(OmegaConf.structured(ConfigSchema), plain)
         values = OmegaConf.to_object(config)
     except (HydraException, OmegaConfBaseException, YAMLError, TypeError, ValueError) as error:
@@ -245,6 +246,12 @@ def _composed(
     if values.memory_cap is None and not says_memory and "system" not in values.space.axes:
         values.memory_cap = config.memory_cap = f"{DEFAULT_MEMORY_BYTES // 10**9}GB"
     return values, OmegaConf.to_yaml(config)
+
+
+def _refuse_references(values: dict[str, Any]) -> None:
+    for key, text in texts_of(values):
+        if REFERENCE in text:
+            raise InputError(f"{excerpt(key)} is '{excerpt(text)}'; a value cannot have the characters ${{")
 
 
 def _complete(values: dict[str, Any], folder: Path | None) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 
+from dse.texts import excerpt
+
 _KEY = re.compile(r"(\+\+?|~)?[A-Za-z_$][\w$-]*([./][\w$-]+)*(@[\w.$-]*)?", re.ASCII)
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _UNUSUAL = re.compile(r"[^A-Za-z0-9_ \t/\-\\+.$%*@?|()\[\]{}:=,'\"]")  # what needs quotes
@@ -13,10 +15,15 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 _HOW = "write key=value; lists are [1,2], groups {key:value}, and other texts stand in quotes"
 
 
+def called(override: object) -> str:
+    """Return how messages call an override."""
+    return f"override '{excerpt(override, 200)}'"
+
+
 def parse_problem(error: Exception, override: str) -> str:
     """Return the message for an override that cannot be parsed."""
     key, assigned, value = override.partition("=")
-    return f"override '{override}' cannot be parsed: {_problem(str(error), key, bool(assigned), value)}"
+    return f"{called(override)} cannot be parsed: {_problem(str(error), key, bool(assigned), value)}"
 
 
 def _problem(error: str, key: str, is_assigned: bool, value: str) -> str:

@@ -11,9 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dse.config.own_files import is_own_file, yaml_problem
+from dse.config.own_files import is_own_file
 from dse.config.schema import ConfigSchema
-from dse.suggestions import did_you_mean
+from dse.plain_data import yaml_problem
+from dse.suggestions import unknown
+from dse.texts import excerpt
 
 _WORDS = {
     int: ("an integer", "integers such as [1,2,4]"),
@@ -72,7 +74,7 @@ def _message(error: Exception, overrides: Sequence[str]) -> str:
             return odd
         text = _fold(_before_hints(str(error)))
         named = any(override and override in text for override in overrides)
-        return text if named else f"{text} (overrides: {' '.join(overrides)})"
+        return text if named else f"{text} (overrides: {excerpt(' '.join(overrides), 400)})"
     for override in overrides:
         name, assigned, value = override.partition("=")
         axis = name.removeprefix("+").removeprefix("space.axes.")
@@ -120,7 +122,8 @@ def _unknown_choice(file: str, options: Sequence[str]) -> str:
         return (
             f"unknown key {group}/{choice}; groups are model, system, space, search, executor, simulator, …"
         )
-    return f"{group} '{choice}' is unknown; available are {', '.join(options)}{did_you_mean(choice, options)}"
+    problem = f"{group} '{excerpt(choice)}' is unknown"
+    return unknown(problem, choice, options, f"available are {', '.join(options)}")
 
 
 def _unknown_key(key: str, schema: Any) -> str:
@@ -128,8 +131,8 @@ def _unknown_key(key: str, schema: Any) -> str:
     inside = dataclasses.is_dataclass(schema) and not key.startswith("hydra.")
     known = [field.name for field in dataclasses.fields(schema)] if inside else []
     where = f"keys of {parent} are" if parent else "known keys are"
-    listed = f"; {where} {', '.join(known)}" if known else ""
-    return f"unknown key {key}{listed}{did_you_mean(name, known)}"
+    problem = f"unknown key {excerpt(key, 200)}"
+    return unknown(problem, name, known, f"{where} {', '.join(known)}") if known else problem
 
 
 def _got(key: str, overrides: Sequence[str]) -> str | None:
@@ -139,7 +142,7 @@ def _got(key: str, overrides: Sequence[str]) -> str | None:
         name = name.lstrip("+~")
         chooses_group = "." not in name and dataclasses.is_dataclass(_schema(name))
         if key == name or (key.startswith(f"{name}.") and not chooses_group):
-            return f"'{value}'" if key == name and assigned else f"wrong in '{override}'"
+            return f"'{excerpt(value)}'" if key == name and assigned else f"wrong in '{excerpt(override)}'"
     return None
 
 

@@ -7,15 +7,17 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dse.config.grammar import parse_problem
-from dse.config.own_files import GROUPS
+from dse.config.grammar import called, parse_problem
+from dse.config.own_files import GROUPS, REFERENCE
 from dse.errors import InputError
+from dse.texts import excerpt
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 _PLAIN = (str, int, float, bool, list, dict, type(None))
 _MAX_LISTED = 1000
+_KEY_REFERENCE = re.compile(r"\$\{\.*[A-Za-z_][A-Za-z0-9_.\[\]-]*\}")
 
 
 def choices_of(override: Override) -> list[str]:
@@ -29,7 +31,7 @@ def choices_of(override: Override) -> list[str]:
         isinstance(values, ChoiceSweep) and not all(isinstance(entry, _PLAIN) for entry in values.list)
     ):
         raise InputError(
-            f"override '{override.input_line}' is no list of values; write KEY=A,B,C or KEY=range(1,9)"
+            f"{called(override.input_line)} is no list of values; write KEY=A,B,C or KEY=range(1,9)"
         )
     return [f"{override.get_key_element()}={value}" for value in _listed(override)]
 
@@ -42,7 +44,7 @@ def _listed(override: Override) -> list[str]:
     except (HydraException, NotImplementedError, ValueError, ArithmeticError):  # glob(*), a step of 0
         values = []
     if not 0 < len(values) <= _MAX_LISTED:
-        raise InputError(f"override '{override.input_line}' must list 1 to {_MAX_LISTED} values, as A,B,C")
+        raise InputError(f"{called(override.input_line)} must list 1 to {_MAX_LISTED} values, as A,B,C")
     return values
 
 
@@ -73,13 +75,24 @@ def parsed_overrides(overrides: Sequence[str]) -> list[Override]:
             raise InputError(parse_problem(error, override)) from None
         key = parsed[-1].key_or_group
         if not key or "@" in override.partition("=")[0]:
-            raise InputError(f"override '{override}' names no key; write key=value, such as model.d_ff=1024")
+            raise InputError(f"{called(override)} names no key; write key=value, such as model.d_ff=1024")
         if key in ("hydra.searchpath", "hydra/searchpath"):
             raise InputError(f"unknown key {key}; for a folder of your own write --config-dir DIR")
         if parsed[-1].is_delete():
-            raise InputError(f"override '{override}': {key} cannot be removed; write {key}=VALUE")
+            raise InputError(f"{called(override)}: {key} cannot be removed; write {key}=VALUE")
         if key in GROUPS and not override.startswith(key):
-            raise InputError(f"override '{override}': {key} needs no +; write {override.lstrip('+')}")
+            raise InputError(f"{called(override)}: {key} needs no +; write {override.lstrip('+')}")
+        if key.startswith("system.accelerator."):
+            raise InputError(
+                f"{called(override)}: an accelerator is chosen whole, by its name or a file; "
+                f"a sweep changes a figure of it as an axis, 'space.axes={{{excerpt(key)}:[VALUE]}}'; for a "
+                "point copy its file of conf/accelerator, change it, and write system.accelerator=FILE.yaml"
+            )
+        if REFERENCE in _KEY_REFERENCE.sub("", override):
+            raise InputError(
+                f"{called(override)}: ${{…}} may hold a key only, as in ${{model.d_model}}; "
+                "the shell puts in variables of the environment, written as $NAME"
+            )
         if re.match(r"hydra\b", key):
             raise InputError(f"unknown key {key}; of Hydra only the grammar of overrides is used")
     return parsed
