@@ -200,14 +200,34 @@ def _divided(sign: str, left: Any, right: Any) -> Any:
     if sign == "/":
         return pc.divide(*(pc.cast(operand, pa.float64(), safe=False) for operand in (left, right)))
     right = pc.if_else(pc.equal(right, 0), pa.scalar(None, right.type), right)
+    if pa.types.is_floating(left.type) or pa.types.is_floating(right.type):
+        return _divided_floats(sign, left, right)
     quotient = pc.divide(left, right)
-    if pa.types.is_floating(quotient.type):
-        quotient = pc.floor(quotient)
-    else:
-        rest = pc.subtract(left, pc.multiply(quotient, right))
-        below = pc.and_(pc.not_equal(rest, 0), pc.less(pc.multiply(pc.sign(rest), pc.sign(right)), 0))
-        quotient = pc.subtract(quotient, pc.cast(below, pa.int64()))
+    rest = pc.subtract(left, pc.multiply(quotient, right))
+    below = pc.and_(pc.not_equal(rest, 0), pc.less(pc.multiply(pc.sign(rest), pc.sign(right)), 0))
+    quotient = pc.subtract(quotient, pc.cast(below, pa.int64()))
     return quotient if sign == "//" else pc.subtract(left, pc.multiply(quotient, right))
+
+
+def _divided_floats(sign: str, left: Any, right: Any) -> Any:
+    """By the exact rest, as Python: the floor of 1 / 0.1 is 10, 1 // 0.1 is 9."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    divide = np.floor_divide if sign == "//" else np.remainder
+    is_null = pc.or_(pc.is_null(left), pc.is_null(right))
+    columns = [
+        np.array(np.nan if operand.as_py() is None else operand.as_py(), dtype=np.float64)
+        if isinstance(operand, pa.Scalar)
+        else pc.cast(operand, pa.float64(), safe=False).to_numpy()
+        for operand in (left, right)
+    ]
+    with np.errstate(all="ignore"):
+        found = divide(*columns)
+    if isinstance(is_null, pa.Scalar):
+        return pa.scalar(None if is_null.as_py() else float(found), pa.float64())
+    return pa.chunked_array([pa.array(found, pa.float64(), mask=is_null.to_numpy())], pa.float64())
 
 
 def _kind(arrow_type: pa.DataType) -> str:

@@ -263,11 +263,9 @@ class _Parser:
             return word[1:-1].replace("''", "'")
         if kind == "size":
             return parse_bytes(word, self._key)
-        if word.isdecimal():
-            return int(word)
-        if not math.isfinite(float(word)):
+        if not math.isfinite(float(word)):  # of whole numbers too: a column has no others
             self._fail("the number is too large", column)
-        return float(word)
+        return int(word) if word.isdecimal() else float(word)
 
 
 def _negated(node: Node, negated: bool) -> Node:

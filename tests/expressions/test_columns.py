@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from study_rows import keyed, row
 
 from dse.errors import InputError
-from dse.expressions import Expression
+from dse.expressions import ColumnExpression, Expression
 from dse.studies import RowExpression, as_table, column
 
 SPECS = [json.dumps({"name": "s", "peak_tflops": tflops, "faults": []}) for tflops in (450, 45.5)]
@@ -116,7 +116,45 @@ def test_whole_numbers_beyond_64_bits_become_floating_point_ones() -> None:
     assert chosen("2 ** -dp = 0.25") == [2]
 
 
-_LEAVES = st.sampled_from(["dp", "tp", "npus", "weight_sharded", "0", "3", "2.5", "true"])
+@pytest.mark.parametrize("number", ["9" * 309, "9" * 400, "9" * 1900, "1e309"])
+def test_a_number_beyond_floating_point_is_refused_in_both_evaluators(number: str) -> None:
+    for evaluator in (lambda text: Expression(text, ("dp",)), lambda text: RowExpression(text, "--where")):
+        with pytest.raises(InputError, match="column 6: the number is too large"):
+            evaluator(f"dp < {number}")
+    assert chosen(f"dp < {'9' * 308}") == [1, 2, 4, 8, 16]
+
+
+def test_rests_of_floating_point_numbers_are_exact() -> None:
+    assert chosen("1 // 0.1 = 9 and dp > 0") == [1, 2, 4, 8, 16]
+    assert chosen("1 % 0.1 > 0.09 and dp > 0") == [1, 2, 4, 8, 16]
+    assert chosen("(dp / 10) // 0.1 = 9") == []
+    assert chosen("dp // 0.1 = 79") == [8]
+    assert chosen("dp // 0.0 is null and dp % (tp - tp + 0.0) is null") == [1, 2, 4, 8, 16]
+
+
+_FLOATS = st.floats(-1e300, 1e300).filter(lambda value: value == 0 or abs(value) > 1e-300)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(_FLOATS | st.integers(-(2**53), 2**53), _FLOATS), min_size=1),
+    st.sampled_from(("//", "%")),
+)
+def test_both_evaluators_divide_floats_as_python_does(pairs: list[tuple[float, float]], sign: str) -> None:
+    import pyarrow as pa
+
+    table = pa.table({"a": pa.array([float(a) for a, _ in pairs]), "b": pa.array([b for _, b in pairs])})
+    expression = Expression(f"a {sign} b", ("a", "b"))
+    found = ColumnExpression(f"a {sign} b", "--where", lambda rows, name: rows[name]).numbers(table)
+    for values, vectorised in zip(table.to_pylist(), found.to_pylist(), strict=True):
+        if values["b"] == 0:
+            assert vectorised is None
+            continue
+        exact = values["a"] // values["b"] if sign == "//" else values["a"] % values["b"]
+        assert expression.evaluate(values) == vectorised == exact
+
+
+_LEAVES = st.sampled_from(["dp", "tp", "npus", "weight_sharded", "0", "3", "2.5", "0.1", "true"])
 
 
 def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
