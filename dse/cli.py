@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dse import signals
 from dse.errors import DseError, InputError
 from dse.suggestions import did_you_mean
-from dse.texts import printable
+from dse.texts import printable, shortened
 from dse.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _exit_code(main: Callable[[Sequence[str]], int]) -> int:
         sys.stdout.flush()
     except DseError as error:
         signals.end_if_signalled()
-        print("error:", printable(" ".join(str(error).split())), file=sys.stderr)
+        print("error:", printable(shortened(" ".join(str(error).split()))), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         signals.end_if_signalled()

@@ -72,10 +72,11 @@ def check_yaml(text: str, where: str, most_nodes: int = MOST_NODES) -> None:
                 continue
             if not isinstance(event, yaml.NodeEvent):
                 continue
-            place = f"{where}: line {event.start_mark.line + 1}"
+            mark = event.start_mark
+            place = f"{where}: line {1 + (mark.line if mark else 0)}"
             size = 1
             if isinstance(event, yaml.AliasEvent):
-                known = sizes.get(event.anchor, 1)  # what reads the text names one that is missing
+                known = sizes.get(event.anchor or "", 1)  # what reads the text names one that is missing
                 if known is None:
                     raise InputError(f"{place}: *{excerpt(event.anchor)} contains itself")
                 size = known

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def printable(text: str) -> str:
     """Return a text with an escape sequence for every character that shows nothing, such as ESC."""
@@ -20,6 +22,11 @@ def excerpt(text: object, most: int = 60) -> str:
 def is_whole(text: str) -> bool:
     """Whether a text has whole characters only: JSON can write halves of them, which no file can hold."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def shortened(text: str, most: int = 300) -> str:
+    """Return a text in which a word of more than `most` characters, such as a number, is its two ends."""
+    return re.sub(rf"\S{{{most + 1},}}", lambda word: f"{word[0][:100]}…{word[0][-20:]}", text)
 
 
 def counted(number: int, one: str, several: str = "") -> str:

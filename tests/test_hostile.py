@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -124,3 +125,24 @@ def test_a_folder_for_provenance_that_is_a_file_is_said_before_the_sweep(tmp_pat
 def test_what_nobody_can_explain_is_said(folder: Path) -> None:
     out = run_ok("explain", STUDY, "--memory-cap", "1B", "--no-switches", cwd=folder).out
     assert "nothing fits under 1 B" in out
+
+
+def test_a_message_shows_the_ends_of_a_word_that_is_too_long(folder: Path) -> None:
+    message = error_of("best", STUDY, "--where", f"dp < {'9' * 1900}", cwd=folder)
+    assert "the number is too large" in message
+    assert f"'dp < {'9' * 100}…{'9' * 18}'" in message
+    assert len(message) < 600
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "a: &a [*a]", "configuration: !!timestamp x", "- 1", "points: 3"]
+)
+def test_a_study_whose_provenance_is_hostile_can_still_be_read(
+    folder: Path, tmp_path: Path, text: str
+) -> None:
+    study = tmp_path / "study"
+    shutil.copytree(folder / STUDY, study)
+    for path in (study / "_sweeps").glob("*.yaml"):
+        path.write_text(text)
+    for verb in ("best", "status", "report"):
+        assert run_dse(verb, study, cwd=tmp_path).code == 0

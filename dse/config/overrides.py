@@ -73,6 +73,10 @@ def parsed_overrides(overrides: Sequence[str]) -> list[Override]:
             parsed += OverridesParser.create().parse_overrides([override])
         except HydraException as error:
             raise InputError(parse_problem(error, override)) from None
+        except (ValueError, RecursionError):  # Python reads no whole number of more than 4,300 digits
+            raise InputError(
+                f"{called(override)} is nested too deeply, or has a number with too many digits"
+            ) from None
         key = parsed[-1].key_or_group
         if not key or "@" in override.partition("=")[0]:
             raise InputError(f"{called(override)} names no key; write key=value, such as model.d_ff=1024")

@@ -210,7 +210,7 @@ def _divided(sign: str, left: Any, right: Any) -> Any:
 
 
 def _divided_floats(sign: str, left: Any, right: Any) -> Any:
-    """By the exact rest, as Python: the floor of 1 / 0.1 is 10, 1 // 0.1 is 9."""
+    """By the exact rest, as Python: 1 // 0.1 is 9, though the floor of 1 / 0.1 is 10."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -130,3 +130,8 @@ def test_a_value_cannot_become_a_reference(folder: Path) -> None:
     (own / "accelerator" / "mine.yaml").write_text("")
     message = refusal("system=dgx_h100", "system.accelerator=mine", "model=tiny", folder=own)
     assert "mine.yaml" in message
+
+
+def test_an_override_that_python_cannot_hold_is_refused() -> None:
+    for value in ("9" * 5000, "[" * 5000 + "]" * 5000):
+        assert "too many digits" in refusal(f"model.d_ff={value}", "model=tiny")
