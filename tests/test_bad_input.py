@@ -30,7 +30,7 @@ def has(message: str, *parts: str) -> None:
         (("strategy.dp=0",), ("dp0 tp1 sp1 pp1", "= 0 NPUs", "has 16")),
         (
             ("strategy.dp=16", "system.bandwidth=1"),
-            ("unknown key system.bandwidth", "keys of system are name, network,"),
+            ("system.bandwidth; did you mean 'memory_bandwidth_gbps'? Keys of system are name, network,",),
         ),
         (("strategy.dp=16", "+system.peak_tflop=1"), ("system.peak_tflop", "did you mean 'peak_tflops'?")),
         (

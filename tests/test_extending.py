@@ -98,8 +98,8 @@ def test_choices_of_packages_are_listed_and_their_mistakes_said_in_one_line(tmp_
     for page in ("simulator", "workload"):
         install(page, tmp_path / "site")
     wrong = {
-        "simulator=fastr": "error: simulator 'fastr' is unknown; available are astrasim, faster, native; "
-        "did you mean 'faster'?\n",
+        "simulator=fastr": "error: simulator 'fastr' is unknown; did you mean 'faster'? Available are "
+        "astrasim, faster, native\n",
         "simulator.name=fastr": "error: simulator.name is 'fastr'; allowed are native, astrasim, faster; "
         "did you mean 'faster'?\n",
         "simulator=faster simulator.binary=x": "error: simulator.binary is 'x', but simulator is faster; "

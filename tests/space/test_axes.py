@@ -150,9 +150,9 @@ ERRORS: list[tuple[str, Any, str]] = [
     ("model.name", ("a",), "space.axes.model.name cannot be an axis: it changes no result"),
     ("system.name", ("a",), "space.axes.system.name cannot be an axis: it changes no result"),
     ("system.inert", ([],), "space.axes.system.inert cannot be an axis: it changes no result"),
-    ("system.network.0.bandwith_gbps", (1,), "unknown key space.axes.system.network.0.bandwith_gbps; keys of "
-     "space.axes.system.network.0 are topology, npus, bandwidth_gbps, latency_ns, shape, routing, file, "
-     "routes; did you mean 'bandwidth_gbps'?"),
+    ("system.network.0.bandwith_gbps", (1,), "unknown key space.axes.system.network.0.bandwith_gbps; did you "
+     "mean 'bandwidth_gbps'? Keys of space.axes.system.network.0 are topology, npus, bandwidth_gbps, "
+     "latency_ns, shape, routing, file, routes"),
     ("strategy.tq", (1,), "unknown key space.axes.strategy.tq; keys of strategy are dp, tp, sp, pp, cp, "
      "weight_sharded, activation_recompute"),
     ("strategy.tp", (0,), "space.axes.strategy.tp lists 0; its values must be integers from 1 to 2147483647"),
@@ -175,8 +175,8 @@ def test_a_bad_axis_is_refused_with_the_space(key: str, values: Any, message: st
     [
         ("tp < 8 and system.network.0.npu > 1",
          "'tp < 8 and system.network.0.npu > 1', column 12: unknown name 'system.network.0.npu' "
-         "(unknown key system.network.0.npu; keys of system.network.0 are topology, npus, bandwidth_gbps, "
-         "latency_ns, shape, routing, file, routes; did you mean 'npus'?); allowed are"),
+         "(unknown key system.network.0.npu; did you mean 'npus'? Keys of system.network.0 are topology, "
+         "npus, bandwidth_gbps, latency_ns, shape, routing, file, routes); allowed are"),
         ("system.name == 1", "'system.name == 1', column 1: unknown name 'system.name' (system.name is not a "
          "number); allowed are"),
         ("sys.x == 1", "'sys.x == 1', column 1: unknown name 'sys.x' (a path starts with strategy, "),

@@ -122,7 +122,7 @@ def test_an_accelerator_of_ones_own_is_found_as_a_file_or_in_the_config_folder(t
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("system.accelerator=h1000", "system.accelerator is 'h1000'; allowed are .*; did you mean 'h100'?"),
+        ("system.accelerator=h1000", "system.accelerator is 'h1000'; did you mean 'h100'. Allowed are"),
         ("system.accelerator=null", "system.network has no value"),
         ("system.nodes=0", "nodes of cluster dgx_h100 is 0; it must be at least 1"),
         ("system.nodes=null", "system.nodes is null; a system with system.accelerator needs it"),
@@ -135,7 +135,7 @@ def test_an_accelerator_of_ones_own_is_found_as_a_file_or_in_the_config_folder(t
             "space.axes={system.network.0.bandwidth_gbps:[1,2]}",
             "system.network.0.bandwidth_gbps cannot be an axis on dgx_h100: it follows from system.tiers",
         ),
-        ("space.axes={system.accelerator:[h1000]}", "system.accelerator.0 is 'h1000'; allowed are"),
+        ("space.axes={system.accelerator:[h1000]}", "r.0 is 'h1000'; did you mean 'h100'. Allowed are"),
     ],
 )
 def test_mistakes_name_the_key(override: str, message: str) -> None:

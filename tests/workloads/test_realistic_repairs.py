@@ -266,7 +266,7 @@ def test_operations_do_not_depend_on_how_memory_is_modelled(mix: tuple[ModelSpec
         ),
         (
             "model.repairs.dropout=true",
-            r"unknown key model\.repairs\.dropout; keys of model\.repairs are bytes_",
+            r"unknown key model\.repairs\.dropout; did you mean 'recompute'. Keys of model\.repairs are b",
         ),
         ("model.num_kv_heads=3", r"model\.num_kv_heads is 3; it must divide model\.num_heads, 64"),
         ("model.num_kv_heads=0", r"model\.num_kv_heads is 0; it must be an integer from 1"),
