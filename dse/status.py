@@ -63,7 +63,9 @@ def status_of(store: StudyStore) -> dict[str, Any]:
 
 
 def _reasons(table: pa.Table) -> list[dict[str, Any]]:
-    return [{"status": each.status, "reason": each.reason, "count": each.points} for each in reasons_of(table)]
+    return [
+        {"status": each.status, "reason": each.reason, "count": each.points} for each in reasons_of(table)
+    ]
 
 
 def _last_sweep(store: StudyStore, file: Path) -> dict[str, Any]:

@@ -11,9 +11,7 @@ from chromium import Chromium
 
 _AXE = Path(__file__).parents[1] / "build" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 AXE = Path(os.environ.get("DSE_AXE", _AXE))
-needs_axe = pytest.mark.skipif(
-    not AXE.is_file(), reason="axe-core is missing: make npm"
-)
+needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core is missing: make npm")
 _RUN = """
 axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"] }).then(({ violations }) =>
   violations

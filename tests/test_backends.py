@@ -157,7 +157,10 @@ def test_settings_of_both_backends() -> None:
         (("simulator=astrasim", "simulator.timeout_s=0"), "simulator.timeout_s is 0.0; it must be a number"),
         (("simulator=astrasim", "simulator.timeout_s=null"), "simulator.timeout_s is null; it must be a"),
         (("simulator=astrasim", "simulator.log_dir="), "simulator.log_dir is empty; it must be a path"),
-        (("simulator=astrasm",), "simulator 'astrasm' is unknown; available are astrasim, native"),
+        (
+            ("simulator=astrasm",),
+            "simulator 'astrasm' is unknown; did you mean 'astrasim'? Available are astrasim, native",
+        ),
         (("workload=stage",), "workload.checkout is null; workload=stage needs the folder"),
         (("workload=stage", "workload.checkout=nowhere"), "workload.checkout is 'nowhere'; there is no"),
         (("workload=stage", "workload.checkout=.", "workload.entry="), "workload.entry is empty; it must"),

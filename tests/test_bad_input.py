@@ -238,8 +238,8 @@ def overwrite(file: Path, old: str, new: str) -> None:
             ("case case", "the workload has 16 ranks, but the network has 32 NPUs"),
         ),
         (lambda case: (case / "trace.7.et").unlink(), ("15 traces", "rank 7 is missing")),
-        (lambda case: (case / "network.yml").unlink(), ("network.yml: cannot be read",)),
-        (lambda case: (case / "reference.log").unlink(), ("no case folder", "a log")),
+        (lambda case: (case / "network.yml").unlink(), ("but no network.yml; complete the case",)),
+        (lambda case: (case / "reference.log").unlink(), ("but no log (what ASTRA-sim printed",)),
         (
             lambda case: overwrite(case / "reference.log", "Wall time: ", "Wall time: 1."),
             ("reference.log, line 4: Wall time is 1.",),

@@ -108,7 +108,7 @@ def test_a_point_has_the_figures_of_its_row(folder: Path) -> None:
     assert (data["wall_time_ns"], data["peak_memory_bytes"]) == (row.wall_time_ns, row.peak_memory_bytes)
     assert data["plan"]["chunks"] == row.chunks
     text = run_ok("point", *TWO_NODES, *SMALL, *strategy, cwd=folder).out
-    assert "predicted from the structure of the step" in text
+    assert "predicted on hardware (fidelity=realistic)" in text
     assert "matrix_products" in text
 
 

@@ -224,7 +224,9 @@ def _losses(selection: Selection) -> list[str]:
     if loss is None:
         return []
     such_as = "" if loss.reason == loss.example else ", such as"
-    return [f"note: {loss.points} of {total} points are {loss.status} for one reason{such_as}: {loss.example}"]
+    return [
+        f"note: {loss.points} of {total} points are {loss.status} for one reason{such_as}: {loss.example}"
+    ]
 
 
 def align(lines: Sequence[Line]) -> list[str]:

@@ -109,7 +109,8 @@ def test_a_point_that_cannot_be_believed_is_said_to_be_one() -> None:
     assert columns == doubts(DesignPoint(on, Strategy(dp=8, tp=1, sp=8)))
     assert warnings == [
         "No program can split this: dp 8 does not divide batch_size 7 (nearest multiples of 8: 8)",
-        "Slower links are not in this time: sp 8 crosses dimension 2 but is timed on dimension 1, as in ASTRA-sim",
+        "Slower links are not in this time: sp 8 crosses dimension 2 but is timed on dimension 1, "
+        "as in ASTRA-sim",
     ]
     assert mark == "impossible split, slower links left out"
     assert (cut, none, nothing) == ("shards are cut", [], "")

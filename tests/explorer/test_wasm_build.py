@@ -32,9 +32,9 @@ def command(folder: Path, name: str, does: str) -> None:
     [
         ("echo wasm-opt version 132", "exit 1", "wasm-opt"),
         ("echo 'wasm-opt version 132 (version_132)'", "echo wasm-opt version 132", "wasm-opt"),
-        ("echo wasm-opt version 99", "echo wasm-opt version 132", "npx"),
-        ("echo wasm-opt version 99", "exit 1", None),  # npm without a network
-        (None, "echo wasm-opt version 132", "npx"),
+        ("echo wasm-opt version 99", "echo wasm-opt version 132", "of npm"),
+        ("echo wasm-opt version 99", "exit 1", None),
+        (None, "echo wasm-opt version 132", "of npm"),
         (None, None, None),
     ],
 )
@@ -46,12 +46,16 @@ def test_the_optimiser_is_of_the_pinned_version_or_none(
     fetched: str | None,
     expected: str | None,
 ) -> None:
-    for name, does in (("wasm-opt", own), ("npx", fetched)):
+    of_npm = tmp_path / "build" / "npm" / "node_modules" / ".bin"
+    of_npm.mkdir(parents=True)
+    (tmp_path / "requirements").symlink_to(build.ROOT / "requirements")
+    for folder, does in ((tmp_path, own), (of_npm, fetched)):
         if does is not None:
-            command(tmp_path, name, does)
+            command(folder, "wasm-opt", does)
+    monkeypatch.setattr(build, "ROOT", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = build.optimiser()
-    assert (found[0] if found else None) == expected
+    wanted = {"wasm-opt": ["wasm-opt"], "of npm": [str(of_npm / "wasm-opt")], None: []}
+    assert build.optimiser() == wanted[expected]
 
 
 def test_a_module_stays_as_it_is_without_an_optimiser(

@@ -46,13 +46,13 @@ def test_the_answer_with_and_without_a_cap(studies: Path, capsys: pytest.Capture
     assert [row["relative"] for row in found] == [0.5, 0.25]
     assert (found[0]["evaluations"], found[0]["points"]) == (2, 4)
     assert regret.main([*arguments, "--objective", "wall_time_ns * npus"]) == 0
-    assert "under 60 bytes: regret 25.00 % (found 2400, best 1920)" in capsys.readouterr().out
+    assert "under 60 B: regret 25.00 % (found 2400, best 1920)" in capsys.readouterr().out
 
 
 def test_nothing_that_fits_is_said(studies: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [str(studies / "found"), "--truth", str(studies / "truth"), "--memory-cap", "10B"]
     assert regret.main(arguments) == 0
-    assert "under 10 bytes: no point is ok and fits" in capsys.readouterr().out
+    assert "under 10 B: no point is ok and fits" in capsys.readouterr().out
 
 
 def test_a_truth_that_lacks_points_is_refused(studies: Path) -> None:
