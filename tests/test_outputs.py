@@ -127,7 +127,7 @@ def test_a_study_of_anyone_does_not_command_the_terminal(tmp_path: Path) -> None
         assert "\x07" not in out
     out = run_ok("best", "study", "--top", "1", "--by", "model", cwd=tmp_path).out
     assert out.startswith(
-        "red\\x1b[31m\\x07 on red\\x1b[31m\\x07, 64 NPUs: model=red\\x1b[31m\\x07, as STAGE and ASTRA-sim compute"
+        "red\\x1b[31m\\x07 on red\\x1b[31m\\x07, 64 NPUs: model=red\\x1b[31m\\x07, as STAGE and"
     )
     assert "\x1b" not in error_of("best", "nowhere\x1b[31m", cwd=tmp_path)
 
