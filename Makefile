@@ -40,7 +40,7 @@ $(BASE): $(BIN)/python pyproject.toml requirements/base.lock $(ENGINE)
 $(STAMP): $(BASE) requirements/dev.lock
 	@echo 'installing the solvers of schedules, plans and partitions, and what tests, lint and builds of the engine need'
 	@$(PIP) --quiet --require-hashes --no-deps -r requirements/dev.lock
-	@$(BIN)/python -c 'import dse._explorer, dse._solvers' 2> /dev/null || \
+	@$(BIN)/python -c 'import dse.native._explorer, dse.native._solvers' 2> /dev/null || \
 		$(PIP) --quiet --no-deps --no-build-isolation --editable . $(call MODULES,ON)
 	@touch $@
 
@@ -57,14 +57,14 @@ docs: $(STAMP)  ## the guide as a site, into build/docs; nothing in it is loaded
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into conf/; takes minutes
-	$(BIN)/python -m dse.calibrate --all -o conf
-	$(BIN)/python -m dse.calibrate dse/measurements/data/published.csv accelerator=gb300 \
+	$(BIN)/python -m dse calibrate --all -o conf
+	$(BIN)/python -m dse calibrate dse/prediction/measured/data/published.csv accelerator=gb300 \
 		constants=matrix_8bit,attention -o conf/accelerator/gb300.yaml
-	$(BIN)/python -m dse.calibrate dse/measurements/data/published.csv accelerator=h100_hbm2e \
+	$(BIN)/python -m dse calibrate dse/prediction/measured/data/published.csv accelerator=h100_hbm2e \
 		constants=matrix,memory -o conf/accelerator/h100_hbm2e.yaml
 
 reference: $(STAMP)  ## write docs/reference.md from the schema of conf/
-	$(BIN)/python -m dse.config.reference > docs/reference.md
+	$(BIN)/python -m dse.studies.config.reference > docs/reference.md
 
 # From the package index only where pip finds no file that is built for CPUs.
 torch: $(STAMP)  ## add PyTorch and onnx, for the tests of partitions; 200 MB for CPUs, 3 GB with CUDA's libraries
@@ -80,10 +80,10 @@ $(NPM): $(wildcard requirements/npm/*)
 	npm ci --ignore-scripts --silent --no-audit --no-fund --prefix $(@D)
 	@touch $@
 
-wasm: dse/explorer/dse_engine.wasm  ## the engine for live pages (dse explore); with npm it gets smaller and faster
+wasm: dse/answers/explorer/dse_engine.wasm  ## the engine for live pages (dse explore); with npm it gets smaller and faster
 
 # The versions are those of the locks: the same bytes everywhere.
-dse/explorer/dse_engine.wasm: $(BASE) requirements/wasm.lock engine/wasm/build.py engine/wasm/exception_tag.s $(filter engine/src/% engine/wasm/%,$(ENGINE))
+dse/answers/explorer/dse_engine.wasm: $(BASE) requirements/wasm.lock engine/wasm/build.py engine/wasm/exception_tag.s $(filter engine/src/% engine/wasm/%,$(ENGINE))
 	$(PIP) --quiet --require-hashes --no-deps -r requirements/wasm.lock
 	-@command -v npm > /dev/null && $(MAKE) --no-print-directory npm
 	$(BIN)/python engine/wasm/build.py --jobs $(JOBS)
@@ -109,7 +109,7 @@ build-astrasim: $(STAMP)  ## stand-alone simulators with ASTRA-sim's command lin
 		--target astrasim-unaware astrasim-aware
 
 validate-cli: build-astrasim  ## the recorded cases in GOLDEN through the stand-alone simulators, on files
-	$(BIN)/python -m dse.validate --binary-folder build/bin $(wildcard $(GOLDEN)/*.jsonl $(GOLDEN)/*.tar.gz)
+	$(BIN)/python -m dse validate --binary-folder build/bin $(wildcard $(GOLDEN)/*.jsonl $(GOLDEN)/*.tar.gz)
 
 fuzz: $(STAMP)  ## the readers of files on mutated input, FUZZ_SECONDS each; libFuzzer if there is clang
 	PATH="$(abspath $(BIN)):$$PATH" cmake -S engine -B build/fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDSE_FUZZ=ON \
@@ -129,11 +129,11 @@ coverage: $(STAMP)  ## pytest with coverage of dse/, which takes a third longer
 	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term
 
 chaos: $(STAMP)  ## kills and Ctrl-C at random moments: no row lost or doubled, always one line; takes minutes
-	$(BIN)/python tests/sweeps/chaos.py
+	$(BIN)/python tests/studies/sweeps/chaos.py
 
 nightly: $(STAMP)  ## random points by both engines; constants fitted; every switch of a page; 10 CPU-minutes of hostile files
-	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(JOBS) tests/simulators tests/measurements/test_landed_constants.py \
-		tests/explorer/test_explorer_browser.py tests/hostile/test_readers.py
+	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(JOBS) tests/simulation/simulators tests/prediction/measured/test_landed_constants.py \
+		tests/answers/explorer/test_explorer_browser.py tests/hostile/test_readers.py
 
 sanitize: build/asan/.clean build/tsan/.clean  ## the engine's tests under ASan + UBSan and under TSan
 
@@ -153,9 +153,9 @@ format: $(STAMP)  ## put all sources into shape
 	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(ENGINE))
 
 stubs: $(STAMP)  ## write dse/_*.pyi from the compiled modules
-	$(BIN)/python -m nanobind.stubgen -q -m dse._engine -o dse/_engine.pyi
-	$(BIN)/python -m nanobind.stubgen -q -m dse._solvers -o dse/_solvers.pyi
-	$(BIN)/python -m nanobind.stubgen -q -m dse._explorer -o dse/_explorer.pyi
+	$(BIN)/python -m nanobind.stubgen -q -m dse.native._engine -o dse/native/_engine.pyi
+	$(BIN)/python -m nanobind.stubgen -q -m dse.native._solvers -o dse/native/_solvers.pyi
+	$(BIN)/python -m nanobind.stubgen -q -m dse.native._explorer -o dse/native/_explorer.pyi
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-annotate --no-header --no-emit-index-url
 LOCK := $(COMPILE) pyproject.toml
@@ -172,4 +172,4 @@ lock: $(BIN)/python  ## choose new versions for constraints.txt, with hashes in 
 	npm install --package-lock-only --ignore-scripts --silent --prefix requirements/npm
 
 clean:  ## remove the virtual environment and all builds
-	rm -rf $(VENV) build dse/explorer/dse_engine.wasm
+	rm -rf $(VENV) build dse/answers/explorer/dse_engine.wasm

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from benchmarks import planning_cases, synthesis_cases
 from benchmarks.planning_cases import Planned
 from benchmarks.synthesis_cases import Synthesised
-from dse.config import compose_config
-from dse.models import ModelSpec
-from dse.strategies import Strategy
-from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.inputs.models import ModelSpec
+from dse.inputs.strategies import Strategy
+from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.studies.config import compose_config
 
 if TYPE_CHECKING:
     from benchmarks.search import Known, Question

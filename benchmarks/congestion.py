@@ -10,10 +10,10 @@ from benchmarks.cases import AllReduce, Cases
 from benchmarks.measure import in_fresh_process
 from benchmarks.memory import peak_bytes
 from benchmarks.tasks import PointCost, point_cost
-from dse import _engine
-from dse.simulators import NativeSimulator
-from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
-from dse.workloads import workload_of
+from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.native import _engine
+from dse.simulation.simulators import NativeSimulator
+from dse.simulation.workloads import workload_of
 
 Row = dict[str, str | int | float | bool | None]
 _COMM_COLL, _ALL_REDUCE = 7, 0

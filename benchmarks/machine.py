@@ -9,8 +9,8 @@ import re
 from importlib import metadata
 from pathlib import Path
 
-import dse._engine as engine
-from dse.machine import usable_cores
+import dse.native._engine as engine
+from dse.base.machine import usable_cores
 
 
 def machine_facts() -> dict[str, str | int]:

@@ -45,7 +45,7 @@ def million(cases: Cases, repeats: int) -> Iterator[Row]:
     text = ",".join(f"{key}:{values}" for key, values in axes.items()).replace(" ", "")
     with tempfile.TemporaryDirectory() as folder:
         sweep = [
-            *("dse.sweep", "system=system1", "model=tiny", "space=full", "executor=local"),
+            *("dse", "sweep", "system=system1", "model=tiny", "space=full", "executor=local"),
             *(f"space.axes={{{text}}}", f"study={_STUDY}", f"results_dir={folder}"),
         ]
         study = Path(folder) / _STUDY
@@ -57,9 +57,9 @@ def million(cases: Cases, repeats: int) -> Iterator[Row]:
             if f"{points} of {points} points were in the study already" not in run.output:
                 raise BenchmarkError(f"the sweep was not resumed: {run.output[:500]}")
         yield _row("resume, nothing to do", points, again, study)
-        asked = [_run(["dse.best", str(study)], folder) for _ in range(repeats)]
+        asked = [_run(["dse", "best", str(study)], folder) for _ in range(repeats)]
         if {_points(run) for run in asked} != {points}:
-            raise BenchmarkError(f"dse.best has not seen {points} points: {asked[0].output[:500]}")
+            raise BenchmarkError(f"dse best has not seen {points} points: {asked[0].output[:500]}")
         yield _row("best", points, asked, study)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.cases import Cases
 from benchmarks.measure import ROOT, run_command
-from dse.explorer import without_engine
+from dse.answers.explorer import without_engine
 
 Row = dict[str, str | int | float | bool | None]
 SETTLED = "explorer.app.isIdle && explorer.app.frame && explorer.app.frame.isLive"

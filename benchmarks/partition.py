@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.cases import Cases
-from dse.errors import InputError
-from dse.partition.check import check
-from dse.partition.constraints import InfeasiblePartition
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
-from dse.partition.partitioner import Limits
-from dse.partition.partitioners import partitioner_named
-from dse.partition.problem import PartitionProblem
+from dse.base.errors import InputError
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.problem.constraints import InfeasiblePartition
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import PartitionProblem
+from dse.partition.search.check import check
+from dse.partition.search.partitioner import Limits
+from dse.partition.search.partitioners import partitioner_named
 
 Row = dict[str, str | int | float | bool | None]
 
@@ -32,7 +32,7 @@ _NODES_PER_PART = 8
 def partition(cases: Cases, repeats: int) -> Iterator[Row]:
     """Compare on the first `cases.partitioned` of the real graphs."""
     from benchmarks.partition_graphs import RATES, real_graphs
-    from dse.partition.sources.source import model_graph
+    from dse.partition.graphs.sources.source import model_graph
 
     del repeats
     with tempfile.TemporaryDirectory() as folder:

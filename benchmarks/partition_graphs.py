@@ -11,13 +11,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from dse.config import compose_config
-from dse.lazy import is_installed
-from dse.partition.sources.chakra import model_source, read_chakra
-from dse.partition.sources.json_graph import json_text
-from dse.partition.sources.source import Rates, Source, model_graph
-from dse.strategies import Strategy
-from dse.workloads import generate
+from dse.base.lazy import is_installed
+from dse.inputs.strategies import Strategy
+from dse.partition.graphs.sources.chakra import model_source, read_chakra
+from dse.partition.graphs.sources.json_graph import json_text
+from dse.partition.graphs.sources.source import Rates, Source, model_graph
+from dse.simulation.workloads import generate
+from dse.studies.config import compose_config
 
 RATES = Rates(1e3, 1e3)  # 1 TFLOPS and 1 TB/s
 WORKLOADS = ("llama70b", "gpt175b")
@@ -50,7 +50,7 @@ def _onnx_graphs(folder: Path) -> Iterator[tuple[str, Source]]:
         print("note: onnx is not installed (make torch): no graphs of ONNX models", file=sys.stderr)
         return
     from benchmarks.onnx_models import MODELS
-    from dse.partition.sources.onnx_file import read_onnx
+    from dse.partition.graphs.sources.onnx_file import read_onnx
 
     for name, make in MODELS.items():
         path = folder / f"{name}.onnx"

@@ -15,13 +15,13 @@ from benchmarks.memory import peak_bytes
 from benchmarks.planning_cases import Planned
 from benchmarks.references import planner_units
 from benchmarks.synthesis import loop_s
-from dse.planner.costs import rule_named
-from dse.planner.inputs import read_cluster, read_profiles
-from dse.planner.inputs.synthetic import write_half_and_half, write_synthetic_profiles
-from dse.planner.planner import Limits
-from dse.planner.planners import planner_named
-from dse.planner.planners.exact import plan_of, search_labels
-from dse.planner.problem import PlanProblem
+from dse.planner.problem.costs import rule_named
+from dse.planner.problem.inputs import read_cluster, read_profiles
+from dse.planner.problem.inputs.synthetic import write_half_and_half, write_synthetic_profiles
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.search.planner import Limits
+from dse.planner.search.planners import planner_named
+from dse.planner.search.planners.exact import plan_of, search_labels
 
 Row = dict[str, str | int | float | bool | None]
 _FIRST = "DeviceType.A100_tp1_bs16.json"

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 from benchmarks.cases import Case, Cases
 from benchmarks.measure import BenchmarkError
-from dse.config import compose_config
-from dse.executors import Executor, LocalExecutor, RayExecutor
-from dse.machine import usable_cores
-from dse.points import DesignPoint, Scenario, evaluate
-from dse.strategies import Strategy
+from dse.base.machine import usable_cores
+from dse.inputs.strategies import Strategy
+from dse.studies.config import compose_config
+from dse.studies.executors import Executor, LocalExecutor, RayExecutor
+from dse.studies.points import DesignPoint, Scenario, evaluate
 
 Row = dict[str, str | int | float | bool | None]
 

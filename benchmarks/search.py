@@ -20,17 +20,17 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from benchmarks.cases import Cases
-from dse.executors import LocalExecutor
-from dse.models import ModelSpec
-from dse.points import DesignPoint, Scenario
-from dse.search import RandomSample, Search
-from dse.search.config_view import view_of
-from dse.search.goals import Goals
-from dse.search.optuna_search import OptunaSearch
-from dse.search.view import View
-from dse.space import DesignSpace
-from dse.studies import StudyRow
-from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.inputs.models import ModelSpec
+from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.studies.executors import LocalExecutor
+from dse.studies.points import DesignPoint, Scenario
+from dse.studies.search import RandomSample, Search
+from dse.studies.search.config_view import view_of
+from dse.studies.search.goals import Goals
+from dse.studies.search.optuna_search import OptunaSearch
+from dse.studies.search.view import View
+from dse.studies.space import DesignSpace
+from dse.studies.store import StudyRow
 
 Row = dict[str, str | int | float | bool | None]
 Truth = Mapping[str, StudyRow]

@@ -16,7 +16,7 @@ from benchmarks.cases import Case, Cases
 from benchmarks.measure import BenchmarkError, in_fresh_process, run_command
 from benchmarks.side_by_side import note_what_is_missing, side_by_side
 from benchmarks.tasks import PointCost, bandwidths_cost, point_cost
-from dse.simulators.native import EngineMethod
+from dse.simulation.simulators.native import EngineMethod
 
 Row = dict[str, str | int | float | bool | None]
 _RUNS_OF_A_PROCESS = 5  # the first is cold

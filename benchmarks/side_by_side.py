@@ -16,13 +16,13 @@ from pathlib import Path
 from benchmarks.cases import Case
 from benchmarks.measure import BenchmarkError, run_command
 from benchmarks.traces import check_same_traces
-from dse.errors import DseError
-from dse.simulators import NativeSimulator
-from dse.simulators.astrasim import write_inputs
-from dse.validation import Case as RecordedCase
-from dse.validation import Expected, check
-from dse.validation.log import read_log
-from dse.workloads import StageGenerator, generate
+from dse.base.errors import DseError
+from dse.simulation.simulators import NativeSimulator
+from dse.simulation.simulators.astrasim import write_inputs
+from dse.simulation.validation import Case as RecordedCase
+from dse.simulation.validation import Expected, check
+from dse.simulation.validation.log import read_log
+from dse.simulation.workloads import StageGenerator, generate
 
 ASTRA_SIM, STAGE = "ASTRA_SIM_BIN", "STAGE_DIR"
 _OLD_NAME = "STAGE_SCRIPT"

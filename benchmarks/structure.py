@@ -11,15 +11,15 @@ from itertools import islice
 
 from benchmarks.cases import Cases
 from benchmarks.measure import BenchmarkError
-from dse.accelerators import Cluster, TierSpec, accelerator, cluster
-from dse.errors import InputError
-from dse.models import ModelSpec
-from dse.models.blocks import MixtureOfExperts
-from dse.training.agreement import Agreement, agreement, random_steps
-from dse.training.plan import Plan
-from dse.training.predict import predict
-from dse.training.predicted import timed_network, timed_structure
-from dse.training.schedules import SCHEDULES, StageTimes, by_operation, by_tick, pipeline
+from dse.base.errors import InputError
+from dse.inputs.accelerators import Cluster, TierSpec, accelerator, cluster
+from dse.inputs.models import ModelSpec
+from dse.inputs.models.blocks import MixtureOfExperts
+from dse.prediction.steps.agreement import Agreement, agreement, random_steps
+from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.predict import predict
+from dse.prediction.steps.schedules import SCHEDULES, StageTimes, by_operation, by_tick, pipeline
+from dse.prediction.steps.structured import timed_network, timed_structure
 
 Row = dict[str, str | int | float | bool | None]
 

@@ -15,10 +15,10 @@ from benchmarks.references import TacosFigure, tacos_figures
 from benchmarks.synthesis_cases import Axis, Synthesised
 from dse.collectives import Collective, Problem
 from dse.collectives.bounds import best_bound
-from dse.collectives.synthesizers import Effort
-from dse.collectives.synthesizers.registry import make_synthesizer
-from dse.networks.graph import LinkKind
-from dse.networks.products import Dimension, Shape, product
+from dse.collectives.search.synthesizers import Effort
+from dse.collectives.search.synthesizers.registry import make_synthesizer
+from dse.inputs.networks.graph import LinkKind
+from dse.inputs.networks.products import Dimension, Shape, product
 
 Row = dict[str, str | int | float | bool | None]
 _LOOPS = 20_000_000

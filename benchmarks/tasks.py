@@ -10,11 +10,11 @@ from typing import Any
 
 from benchmarks.cases import Case
 from benchmarks.memory import peak_bytes
-from dse.points import DesignPoint, Scenario, evaluate
-from dse.simulators import NativeSimulator
-from dse.simulators.native import EngineMethod
-from dse.strategies import InfeasibleStrategy
-from dse.workloads.generators import _generated, generate
+from dse.inputs.strategies import InfeasibleStrategy
+from dse.simulation.simulators import NativeSimulator
+from dse.simulation.simulators.native import EngineMethod
+from dse.simulation.workloads.generators import _generated, generate
+from dse.studies.points import DesignPoint, Scenario, evaluate
 
 
 @dataclass(frozen=True)

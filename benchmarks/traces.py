@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from benchmarks.measure import BenchmarkError
-from dse import _engine
-from dse.workloads import Workload
+from dse.native import _engine
+from dse.simulation.workloads import Workload
 
 _TAG = "comm_tag"
 _Node = dict[str, Any]

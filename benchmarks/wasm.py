@@ -15,12 +15,12 @@ from typing import Any
 
 from benchmarks.cases import Cases
 from benchmarks.measure import ROOT, BenchmarkError, in_fresh_process
-from dse.config import compose_config
-from dse.explorer.engine_file import engine_file
-from dse.points import DesignPoint, Scenario, evaluate, scenario_of
-from dse.points.inputs import model_json, system_json
-from dse.strategies import TRACED, Strategy
-from dse.workloads.generators import _generated
+from dse.answers.explorer.engine_file import engine_file
+from dse.inputs.strategies import TRACED, Strategy
+from dse.simulation.workloads.generators import _generated
+from dse.studies.config import compose_config
+from dse.studies.points import DesignPoint, Scenario, evaluate, scenario_of
+from dse.studies.points.inputs import model_json, system_json
 
 Row = dict[str, str | int | float | bool | None]
 CHANGED = ("model", "system")
@@ -126,7 +126,7 @@ def _in_page(
         "repeats": repeats,
     }
     done = subprocess.run(
-        [node, "-e", _PROGRAM, str(ROOT / "dse/explorer/page/host.js"), module],
+        [node, "-e", _PROGRAM, str(ROOT / "dse/answers/explorer/page/host.js"), module],
         input=json.dumps(request),
         capture_output=True,
         text=True,

@@ -5,13 +5,13 @@ The names in `__all__` are the library (docs/library.md); each is imported when 
 
 from __future__ import annotations
 
-from dse import start as _start
+from dse.base import start as _start
 
 if _start.is_command():  # before anything else is loaded; importing dse as a library changes nothing
     _start.answer_signals()
     _start.spare_collections()
 
-    from dse.signals import guard as _guard
+    from dse.base.signals import guard as _guard
 
     _guard()
 
@@ -19,32 +19,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dse.answers import cap_curve, select
-    from dse.config import Config, compose_config
-    from dse.errors import InputError
-    from dse.explain.answers import explanation_of
-    from dse.library import evaluate, open_study, sweep_study
-    from dse.points import DesignPoint, point_of, point_of_row
-    from dse.strategies import Strategy
-    from dse.studies import StudyRow, StudyStore
+    from dse.answers.explain.answers import explanation_of
+    from dse.answers.library import evaluate, open_study, sweep_study
+    from dse.base.errors import InputError
+    from dse.inputs.strategies import Strategy
+    from dse.studies.config import Config, compose_config
+    from dse.studies.points import DesignPoint, point_of, point_of_row
+    from dse.studies.store import StudyRow, StudyStore
 
     __version__: str
 
 _HOMES = {
-    "Config": "dse.config",
-    "DesignPoint": "dse.points",
-    "InputError": "dse.errors",
-    "Strategy": "dse.strategies",
-    "StudyRow": "dse.studies",
-    "StudyStore": "dse.studies",
+    "Config": "dse.studies.config",
+    "DesignPoint": "dse.studies.points",
+    "InputError": "dse.base.errors",
+    "Strategy": "dse.inputs.strategies",
+    "StudyRow": "dse.studies.store",
+    "StudyStore": "dse.studies.store",
     "cap_curve": "dse.answers",
-    "compose_config": "dse.config",
-    "evaluate": "dse.library",
-    "explanation_of": "dse.explain.answers",
-    "open_study": "dse.library",
-    "point_of": "dse.points",
-    "point_of_row": "dse.points",
+    "compose_config": "dse.studies.config",
+    "evaluate": "dse.answers.library",
+    "explanation_of": "dse.answers.explain.answers",
+    "open_study": "dse.answers.library",
+    "point_of": "dse.studies.points",
+    "point_of_row": "dse.studies.points",
     "select": "dse.answers",
-    "sweep_study": "dse.library",
+    "sweep_study": "dse.answers.library",
 }
 
 __all__ = [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from dse import signals
+from dse.base import signals
 
 
 def program() -> str:
@@ -17,7 +17,7 @@ def program() -> str:
 
 def usage() -> str:
     """Return the text of --help: a line per verb, of which none is imported."""
-    from dse.verbs import verbs
+    from dse.commands.verbs import verbs
 
     lines = [f"  {verb.name:<12} {verb.meaning}" for verb in verbs().values()]
     return "\n".join(
@@ -37,8 +37,8 @@ def dispatch(arguments: Sequence[str]) -> int:
     Raises:
         InputError: no such verb, or whatever the command finds wrong.
     """
-    from dse.errors import InputError
-    from dse.suggestions import did_you_mean
+    from dse.base.errors import InputError
+    from dse.base.suggestions import did_you_mean
 
     name, rest = (arguments[0], arguments[1:]) if arguments else ("--help", [])
     if name in ("-h", "--help"):
@@ -49,7 +49,7 @@ def dispatch(arguments: Sequence[str]) -> int:
 
         print(f"dse {dse.__version__}")
         return 0
-    from dse.verbs import verbs
+    from dse.commands.verbs import verbs
 
     known = verbs()
     if name not in known:
@@ -64,7 +64,7 @@ def dispatch(arguments: Sequence[str]) -> int:
 def main() -> NoReturn:
     """Run the command line of this process, and exit."""
     signals.guard()  # before anything else is loaded
-    from dse.cli import run
+    from dse.commands.cli import run
 
     run(dispatch)
 

@@ -1,7 +1,7 @@
-# The Python modules, for pip: dse._engine, which a sweep needs, dse._solvers, which synthesises schedules of
-# collectives, plans and partitions, and dse._explorer, the engine of pages for tests.
-option(DSE_SOLVERS "Build dse._solvers" ON)
-option(DSE_EXPLORER "Build dse._explorer" OFF)
+# The Python modules, for pip: dse.native._engine, which a sweep needs, dse.native._solvers, which synthesises schedules of
+# collectives, plans and partitions, and dse.native._explorer, the engine of pages for tests.
+option(DSE_SOLVERS "Build dse.native._solvers" ON)
+option(DSE_EXPLORER "Build dse.native._explorer" OFF)
 
 # Most of a compiler's time goes into the same headers and templates again, so rooms that share them are one file each:
 # what a point runs, what synthesises, what plans, what partitions. Builds of the tests do without, so a missing #include
@@ -66,7 +66,7 @@ function(add_python_module name)
     ${cold_level} $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1000000>)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   target_link_libraries(${name} PRIVATE ${module_LIBRARIES})
-  install(TARGETS ${name} LIBRARY DESTINATION dse)
+  install(TARGETS ${name} LIBRARY DESTINATION dse/native)
 endfunction()
 
 file(GLOB bindings CONFIGURE_DEPENDS bindings/*.cpp)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dse.simulators import AstraSimSimulator
-from dse.workloads import StageGenerator
+from dse.simulation.simulators import AstraSimSimulator
+from dse.simulation.workloads import StageGenerator
 
 STANDINS = Path(__file__).parent / "standins"
 

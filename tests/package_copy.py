@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import dse._engine
-import dse._explorer
-import dse._solvers
+import dse.native._engine
+import dse.native._explorer
+import dse.native._solvers
 
 ROOT = Path(__file__).parents[1]
 # An editable installation puts a finder before the path; without it the package of the path is found.
@@ -24,8 +24,8 @@ def copy_package(folder: Path) -> Path:
     """Copy the package, its configuration and its compiled engine into a folder."""
     for part in ("dse", "conf"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "_*.so"))
-    for module in (dse._engine, dse._explorer, dse._solvers):
-        shutil.copy(module.__file__, folder / "dse")
+    for module in (dse.native._engine, dse.native._explorer, dse.native._solvers):
+        shutil.copy(module.__file__, folder / "dse" / "native")
     (folder / "sitecustomize.py").write_text(WITHOUT_EDITABLE)
     return folder
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 
-from dse.config import compose_config
-from dse.points import DesignPoint, Scenario, scenario_of
-from dse.strategies import Strategy
+from dse.inputs.strategies import Strategy
+from dse.studies.config import compose_config
+from dse.studies.points import DesignPoint, Scenario, scenario_of
 
 TWO_NODES = ("system=dgx_h100", "system.nodes=2")
 SMALL = (

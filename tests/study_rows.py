@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dse.strategies import AXES, StrategyAxis
-from dse.studies import STATUSES, StudyRow
+from dse.inputs.strategies import AXES, StrategyAxis
+from dse.studies.store import STATUSES, StudyRow
 
 _IDENTITY = 3 + len(AXES) + 4  # fields: names, axes, how it ended
 
@@ -71,7 +71,7 @@ def _values_of(axis: StrategyAxis) -> st.SearchStrategy[Any]:
 
 
 def arbitrary_rows() -> st.SearchStrategy[StudyRow]:
-    """Every value that the columns can hold, as far as rows with it are believed (dse.studies.integrity)."""
+    """Every value that the columns can hold, as far as dse.studies.store.integrity believes it."""
     optional_count = st.none() | st.integers(0, 2**63 - 1)
     optional_double = st.none() | st.floats(min_value=0, allow_nan=False)
     spec = st.none() | st.builds(lambda name: json.dumps({"name": name}), text)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import error_of, run_dse
+from command_lines import error_of, run_dse
 from warm import OPTIMISED
 
 ROOT = Path(__file__).parents[1]
@@ -19,7 +19,7 @@ IS_OPTIMISED = bool(os.environ.get(OPTIMISED))
 # Files of bad input whose commands are run again without asserts; this one has what only asserts refused.
 AGAIN = (
     "tests/test_optimised.py",
-    "tests/test_bad_input.py",
+    "tests/commands/test_bad_input.py",
 )
 UNCHECKED = ("system=dgx_h100", "model=llama3_8b", "strategy.dp=64", "workload.divisibility=whole")
 

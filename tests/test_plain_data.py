@@ -14,8 +14,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.errors import InputError
-from dse.plain_data import check_yaml, json_data, load_json_object, read_yaml, yaml_data
+from dse.base.errors import InputError
+from dse.base.plain_data import check_yaml, json_data, load_json_object, read_yaml, yaml_data
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run_dse, run_ok
+from command_lines import run_dse, run_ok
 
-from dse import files
-from dse.errors import InputError
-from dse.files import write_files
+from dse.base import files
+from dse.base.errors import InputError
+from dse.base.files import write_files
 
 OLD = {"a.txt": b"old a", "b.txt": b"old b", "gone.txt": b"old", "below/c.txt": b"old c"}
 NEW = {"a.txt": b"new a", "b.txt": b"new b", "fresh.txt": b"new", "below/c.txt": b"new c", "in/d.txt": b"new"}

@@ -7,11 +7,11 @@ import itertools
 from collections.abc import Sequence
 
 from dse.answers.selection import best
-from dse.config import compose_config
-from dse.points import DesignPoint, Scenario, evaluate, scenario_of, strategy_of_row
-from dse.strategies import Strategy
-from dse.studies import StudyRow
-from dse.whatif import Candidates, Parameter
+from dse.answers.whatif import Candidates, Parameter
+from dse.inputs.strategies import Strategy
+from dse.studies.config import compose_config
+from dse.studies.points import DesignPoint, Scenario, evaluate, scenario_of, strategy_of_row
+from dse.studies.store import StudyRow
 
 TINY = ("system=torus_4x4", "model=tiny")
 LLAMA4 = ("system=system1", "model=llama70b", "model.num_layers=4")

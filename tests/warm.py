@@ -35,14 +35,14 @@ _PRELOADED = (
     "pyarrow.parquet",
     "tqdm",
     "yaml",
-    "dse.config",
-    "dse.explain",
-    "dse.library",
-    "dse.reports",
-    "dse.sweeps",
-    "dse.timelines",
-    "dse.validation",
-    "dse.whatif",
+    "dse.studies.config",
+    "dse.answers.explain",
+    "dse.answers.library",
+    "dse.answers.reports",
+    "dse.studies.sweeps",
+    "dse.answers.timelines",
+    "dse.simulation.validation",
+    "dse.answers.whatif",
 )
 _LENGTH = struct.Struct("<I")
 OPTIMISED = "DSE_TEST_OPTIMISED"  # set: commands run under `python -O`, without asserts; tests keep theirs
@@ -143,12 +143,12 @@ def main() -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["cwd"])
-    module = f"dse.{request['verb']}"
     sys.path[0] = request["cwd"]
-    sys.argv[:] = [module, *request["arguments"]]
-    sys.modules.pop(module, None)  # as for an interpreter that has not seen it
+    sys.argv[:] = ["dse", request["verb"], *request["arguments"]]
+    for module in ("dse.__main__", f"dse.commands.{request['verb']}"):
+        sys.modules.pop(module, None)  # as for an interpreter that has not seen it
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    runpy.run_module("dse", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from dse.answers.groups import Group
 from dse.answers.selection import finished_points
-from dse.errors import InputError
-from dse.studies import StudyStore
-from dse.studies.history import sweep_caps
-from dse.systems.spec import DEFAULT_MEMORY_BYTES
-from dse.systems.values import memory_of_spec
-from dse.units import format_bytes, parse_bytes
+from dse.base.errors import InputError
+from dse.base.units import format_bytes, parse_bytes
+from dse.inputs.systems.spec import DEFAULT_MEMORY_BYTES
+from dse.inputs.systems.values import memory_of_spec
+from dse.studies.store import StudyStore
+from dse.studies.store.history import sweep_caps
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from dse.studies.schema import StudyRow
+from dse.studies.store.schema import StudyRow
 
 _CHARGED = re.compile(r"(?P<axis>\w+ \d+) is charged for dimension (?P<charged>.+), not for (?P<crossed>.+)")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dse.answers.groups import DIGEST_DIGITS
 from dse.answers.texts import combined
-from dse.texts import counted, printable
+from dse.base.texts import counted, printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +51,7 @@ def current_points(table: pa.Table) -> tuple[pa.Table, list[str]]:
 def _files(system_spec: str) -> list[tuple[str, str, str | None]]:
     if '_sha256"' not in system_spec:  # most systems name no file
         return []
-    from dse.points.inputs import files_of_json
+    from dse.studies.points.inputs import files_of_json
 
     return list(dict.fromkeys(files_of_json(system_spec)))
 

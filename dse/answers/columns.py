@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dse.answers.conventions import is_predicted, shown_mfu
-from dse.strategies import StrategyAxis, shown_axes, strategy_values
-from dse.studies.schema import StudyRow
-from dse.units import format_bytes, format_count, format_duration_ns
+from dse.base.units import format_bytes, format_count, format_duration_ns
+from dse.inputs.strategies import StrategyAxis, shown_axes, strategy_values
+from dse.studies.store.schema import StudyRow
 
 EMPTY = "-"
 """The cell of a value that there is not."""

@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dse.models import RELATIVE_ERROR, counted_by
-from dse.studies.schema import StudyRow
+from dse.inputs.models import RELATIVE_ERROR, counted_by
+from dse.studies.store.schema import StudyRow
 
 PREDICTED = (
     "predicted, not measured: a strategy that is a few per cent slower here may be the faster one "

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.answers.selection import Whole, finished_points, ranks_of_texts
-from dse.errors import InputError
-from dse.strategies import STRATEGY_FIELDS
-from dse.studies.columns import column
-from dse.studies.schema import Rows, StudyRow, as_rows, as_table
+from dse.base.errors import InputError
+from dse.inputs.strategies import STRATEGY_FIELDS
+from dse.studies.store.columns import column
+from dse.studies.store.schema import Rows, StudyRow, as_rows, as_table
 
 FRONT_COLUMNS = ("wall_time_ns", "peak_memory_bytes")
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dse.answers.groups import DIGEST_DIGITS, Group, flat_texts, names_alone
 from dse.answers.selection import Selection, Whole, finished_points, select
 from dse.answers.texts import texts_of
-from dse.errors import InputError
-from dse.strategies import STRATEGY_FIELDS
-from dse.studies.schema import as_rows
+from dse.base.errors import InputError
+from dse.inputs.strategies import STRATEGY_FIELDS
+from dse.studies.store.schema import as_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

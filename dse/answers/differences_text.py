@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dse.answers.caps import under
 from dse.answers.differences import InputChange, StrategyChange, StudyComparison
 from dse.answers.summary import align, render_rows
-from dse.strategies import STRATEGY_FIELDS, StrategyAxis, shown_axes
-from dse.studies.schema import StudyRow
-from dse.units import format_bytes, format_duration_ns
+from dse.base.units import format_bytes, format_duration_ns
+from dse.inputs.strategies import STRATEGY_FIELDS, StrategyAxis, shown_axes
+from dse.studies.store.schema import StudyRow
 
 _NAME_WIDTH = 16  # of a study in a table, so that lines stay within 110 columns
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dse.answers.texts import texts_of
-from dse.files import conf_folder
+from dse.base.files import conf_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa

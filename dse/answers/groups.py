@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from dse.answers.fidelities import fidelity_of_rows, hints_of_rows
 from dse.answers.selection import SELECTION_COLUMNS
 from dse.answers.texts import combined, texts_of
-from dse.errors import InputError
-from dse.models import CHOICES, ModelSpec
-from dse.records import converted
-from dse.studies.schema import StudyRow
-from dse.systems.values import label_of_spec, own_fields, shown
-from dse.texts import printable
+from dse.base.errors import InputError
+from dse.base.records import converted
+from dse.base.texts import printable
+from dse.inputs.models import CHOICES, ModelSpec
+from dse.inputs.systems.values import label_of_spec, own_fields, shown
+from dse.studies.store.schema import StudyRow
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,9 +11,9 @@ from dse.answers.fidelities import fidelity_of_rows
 from dse.answers.groups import question_of, shown_field, varying
 from dse.answers.selection import RANKING_COLUMNS, Whole, counts_by_status, finished_points
 from dse.answers.texts import combined
-from dse.models import CHOICES
-from dse.studies.schema import Status, StudyRow, as_rows
-from dse.systems.values import memory_of_spec, own_fields, shown
+from dse.inputs.models import CHOICES
+from dse.inputs.systems.values import memory_of_spec, own_fields, shown
+from dse.studies.store.schema import Status, StudyRow, as_rows
 
 if TYPE_CHECKING:
     import numpy as np

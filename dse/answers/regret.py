@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dse.answers.groups import Group, groups
-from dse.errors import InputError
-from dse.expressions import Expression
-from dse.search.goals import number, numeric_columns
-from dse.studies import Rows, as_table
+from dse.base.errors import InputError
+from dse.base.expressions import Expression
+from dse.studies.search.goals import number, numeric_columns
+from dse.studies.store import Rows, as_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dse.answers.ties import tied_points
-from dse.errors import InputError
-from dse.strategies import STRATEGY_FIELDS
-from dse.studies.reasons import Reason, reasons_of
-from dse.studies.schema import STATUSES, Rows, Status, StudyRow, as_rows, as_table
+from dse.base.errors import InputError
+from dse.inputs.strategies import STRATEGY_FIELDS
+from dse.studies.store.reasons import Reason, reasons_of
+from dse.studies.store.schema import STATUSES, Rows, Status, StudyRow, as_rows, as_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

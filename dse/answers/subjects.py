@@ -11,11 +11,11 @@ from dse.answers.changed_files import current_points
 from dse.answers.distinct import distinct_points
 from dse.answers.groups import ANSWER_COLUMNS, Group, groups
 from dse.answers.selection import Selection, Whole, select
-from dse.errors import InputError
-from dse.studies import Snapshot, StudyRow, StudyStore
-from dse.studies.history import unfinished_sweep
-from dse.studies.lookup import row_of_key
-from dse.units import format_bytes
+from dse.base.errors import InputError
+from dse.base.units import format_bytes
+from dse.studies.store import Snapshot, StudyRow, StudyStore
+from dse.studies.store.history import unfinished_sweep
+from dse.studies.store.lookup import row_of_key
 
 _Point = TypeVar("_Point")
 

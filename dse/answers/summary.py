@@ -14,9 +14,9 @@ from dse.answers.conventions import certainty
 from dse.answers.groups import variant_of
 from dse.answers.optima import AxisStudy, Setting, setting_label
 from dse.answers.selection import Selection
-from dse.studies.schema import Status, StudyRow
-from dse.texts import counted, printable
-from dse.units import format_bytes
+from dse.base.texts import counted, printable
+from dse.base.units import format_bytes
+from dse.studies.store.schema import Status, StudyRow
 
 SHOWN_SETTINGS = 40
 Line: TypeAlias = "str | Sequence[str]"  # plain text, or the cells of a row of a table

@@ -18,9 +18,9 @@ from dse.answers.selection import finished_points, rank_order
 from dse.answers.subjects import numbered, subject_of
 from dse.answers.summary import render, render_axes, render_rows, row_to_json, to_json
 from dse.answers.tops import split_by, tops
-from dse.studies import RowExpression, Snapshot, StudyRow
-from dse.systems.values import shown
-from dse.units import format_bytes
+from dse.base.units import format_bytes
+from dse.inputs.systems.values import shown
+from dse.studies.store import RowExpression, Snapshot, StudyRow
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from dse.units import format_bytes, format_duration_ns
+from dse.base.units import format_bytes, format_duration_ns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dse.studies.schema import StudyRow
+    from dse.studies.store.schema import StudyRow
 
 _NEAR = 1.002  # more than the four digits of a duration tell apart
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.answers.selection import Whole, finished_points, rank_order
-from dse.studies.columns import grouping_column
-from dse.studies.schema import Rows, StudyRow, as_rows, as_table
+from dse.studies.store.columns import grouping_column
+from dse.studies.store.schema import Rows, StudyRow, as_rows, as_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dse.units import format_duration_ns
+from dse.base.units import format_duration_ns
 
 _NS_PER_MS = 1e6
 

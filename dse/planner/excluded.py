@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dse.planner.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem
 
 _ZERO_1 = "ZeRO-1 (shard_optimizer=true has it)"
 _ALWAYS = ("ZeRO-2 and ZeRO-3 (FSDP)", "interleaved stages")

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dse.planner.cluster import MixedCluster
-from dse.planner.problem import PlanProblem
-from dse.planner.profiles import ProfileSet
-from dse.texts import excerpt, is_whole
+from dse.base.texts import excerpt, is_whole
+from dse.planner.problem.cluster import MixedCluster
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.profiles import ProfileSet
 
 _WHOLE = {
     **dict.fromkeys(("gbs", "hidden", "sequence", "vocabulary", "max_tp", "max_batch"), 1),

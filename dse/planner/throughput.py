@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dse.planner.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem
 
 CONVENTION = "model FLOPs of the step / (step time x peak of all GPUs in dense 16-bit products)"
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse.errors import InputError
-from dse.planner.cluster import MixedCluster
-from dse.planner.keys import COSTS
-from dse.planner.profiles import ProfileSet
-from dse.planner.values import flag, listed
-from dse.settings import check_choice
+from dse.base.errors import InputError
+from dse.base.settings import check_choice
+from dse.planner.problem.cluster import MixedCluster
+from dse.planner.problem.keys import COSTS
+from dse.planner.problem.profiles import ProfileSet
+from dse.planner.problem.values import flag, listed
 
 if TYPE_CHECKING:
-    from dse.models import ModelSpec
+    from dse.inputs.models import ModelSpec
 
 Notes = tuple[str, ...]
 
@@ -39,7 +39,7 @@ def times_of(
     if costs == "profiles":
         assert measured is not None  # as `_costs` saw to
         return measured, notes
-    from dse.planner.costs_from_model import calibrated_profiles, model_profiles
+    from dse.planner.problem.costs_from_model import calibrated_profiles, model_profiles
 
     assert model is not None
     modelled = model_profiles(
@@ -99,8 +99,8 @@ def _costs(values: Mapping[str, str], model: ModelSpec | None, cost_model: str) 
 
 def _measured(values: Mapping[str, str], cost_model: str) -> tuple[ProfileSet, Notes]:
     """The profiles in files; gaps below 0, which Metis takes as they are, count as 0 under strict."""
-    from dse.planner.inputs import read_profiles
-    from dse.planner.inputs.gaps import overlap_note, without_overlaps
+    from dse.planner.problem.inputs import read_profiles
+    from dse.planner.problem.inputs.gaps import overlap_note, without_overlaps
 
     folders = [Path(name).expanduser() for name in listed("profiles", values["profiles"])]
     found = read_profiles(folders, values.get("first_profile"), compat=cost_model == "compat")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dse.errors import InputError, SimulationError
-from dse.simulators import NativeSimulator, Outcome, RankMetrics, Simulator
-from dse.systems import SystemSpec
-from dse.workloads import Workload
+from dse.base.errors import InputError, SimulationError
+from dse.inputs.systems import SystemSpec
+from dse.simulation.simulators import NativeSimulator, Outcome, RankMetrics, Simulator
+from dse.simulation.workloads import Workload
 
 
 class FailingSimulator(Simulator):

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dse import _engine
-from dse.models import ModelSpec
-from dse.points import DesignPoint, Scenario
-from dse.simulators import NativeSimulator, RankMetrics
-from dse.strategies import Strategy
-from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
-from dse.workloads import GeneratedWorkload, Workload, workload_of
+from dse.inputs.models import ModelSpec
+from dse.inputs.strategies import Strategy
+from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.native import _engine
+from dse.simulation.simulators import NativeSimulator, RankMetrics
+from dse.simulation.workloads import GeneratedWorkload, Workload, workload_of
+from dse.studies.points import DesignPoint, Scenario
 
 Node = dict[str, Any]
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from dse.errors import InputError
-from dse.executors import Executor
-from dse.points import DesignPoint, evaluate
-from dse.simulators import NativeSimulator, Simulator
-from dse.strategies import Strategy
-from dse.studies import StudyRow
+from dse.base.errors import InputError
+from dse.inputs.strategies import Strategy
+from dse.simulation.simulators import NativeSimulator, Simulator
+from dse.studies.executors import Executor
+from dse.studies.points import DesignPoint, evaluate
+from dse.studies.store import StudyRow
 from dse.testing.behaviours import FailingSimulator, FixedSimulator, RefusingSimulator, metrics
 from dse.testing.builders import TINY, design_point
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
-from dse.partition.problem import PartitionProblem
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import PartitionProblem
 
 Edges = list[tuple[int, int]]
 

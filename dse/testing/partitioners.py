@@ -6,14 +6,14 @@ import dataclasses
 
 import pytest
 
-from dse.errors import InputError
-from dse.partition.check import check
-from dse.partition.constraints import InfeasiblePartition
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
-from dse.partition.partitioner import Limits, Partitioner
-from dse.partition.partitioners.enumeration import Enumeration
-from dse.partition.problem import OBJECTIVES, PartitionProblem
+from dse.base.errors import InputError
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.problem.constraints import InfeasiblePartition
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import OBJECTIVES, PartitionProblem
+from dse.partition.search.check import check
+from dse.partition.search.partitioner import Limits, Partitioner
+from dse.partition.search.partitioners.enumeration import Enumeration
 from dse.testing.partition_problems import random_problem
 
 _PROBLEMS = 25

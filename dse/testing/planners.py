@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from dse.errors import InputError
-from dse.planner.costs import Infeasible, price
-from dse.planner.documents import cost_to_dict, plan_to_dict
-from dse.planner.plan import PlanResult
-from dse.planner.planner import Limits, Planner
-from dse.planner.problem import PlanProblem
+from dse.base.errors import InputError
+from dse.planner.files.documents import cost_to_dict, plan_to_dict
+from dse.planner.problem.costs import Infeasible, price
+from dse.planner.problem.plan import PlanResult
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.search.planner import Limits, Planner
 
 
 class PlannerContract:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from dse.errors import InputError
-from dse.search import Search
-from dse.space import DesignSpace
+from dse.base.errors import InputError
+from dse.studies.search import Search
+from dse.studies.space import DesignSpace
 from dse.testing.spaces import Rows, drive, points, space
 
 Make = Callable[[DesignSpace, int, int], Search]

@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dse.errors import InputError, SimulationError
-from dse.models import ModelSpec
-from dse.simulators import Outcome, RankMetrics, Simulator
-from dse.strategies import Strategy
-from dse.systems import SystemSpec
+from dse.base.errors import InputError, SimulationError
+from dse.inputs.models import ModelSpec
+from dse.inputs.strategies import Strategy
+from dse.inputs.systems import SystemSpec
+from dse.simulation.simulators import Outcome, RankMetrics, Simulator
+from dse.simulation.workloads import Workload, generate
 from dse.testing.builders import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -26,7 +27,6 @@ from dse.testing.builders import (
     system,
     workload,
 )
-from dse.workloads import Workload, generate
 
 POINTS = [
     Strategy(dp=16),

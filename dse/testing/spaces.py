@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dse.points import DesignPoint, Scenario, evaluate
-from dse.search import Search
-from dse.search.config_view import view_of
-from dse.search.view import View
-from dse.space import DesignSpace
-from dse.studies import StudyRow
-from dse.systems import CollectiveAlgorithms, SystemSpec
+from dse.inputs.systems import CollectiveAlgorithms, SystemSpec
+from dse.studies.points import DesignPoint, Scenario, evaluate
+from dse.studies.search import Search
+from dse.studies.search.config_view import view_of
+from dse.studies.search.view import View
+from dse.studies.space import DesignSpace
+from dse.studies.store import StudyRow
 from dse.testing.builders import TINY, dimension
 
 DEGREES = (1, 2, 4, 8, 16)

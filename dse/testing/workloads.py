@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from dse.strategies import InfeasibleStrategy, Strategy
+from dse.inputs.strategies import InfeasibleStrategy, Strategy
+from dse.simulation.workloads import Workload, WorkloadGenerator, generate
 from dse.testing.builders import TINY, finish, system
-from dse.workloads import Workload, WorkloadGenerator, generate
 
 MODEL = replace(TINY, num_layers=2)
 STRATEGIES = [

@@ -10,7 +10,7 @@ auto without_gil(Work work) {
     return work();
 }
 
-/// Makes the engine's errors those of dse.errors; for each module.
+/// Makes the engine's errors those of dse.base.errors; for each module.
 void bind_errors();
 void bind_cancellation(nanobind::module_& m);
 void bind_traces(nanobind::module_& m);

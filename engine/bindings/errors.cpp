@@ -1,4 +1,4 @@
-// The engine's errors as those of dse.errors.
+// The engine's errors as those of dse.base.errors.
 #include <nanobind/nanobind.h>
 
 #include <new>
@@ -15,7 +15,7 @@ constexpr const char* kNoMemory =
     "needs more memory than this machine has; use fewer layers, micro-batches, NPUs or chunks";
 
 void raise_as(const char* type, const char* message) {
-    const nb::object exception = nb::module_::import_("dse.errors").attr(type);
+    const nb::object exception = nb::module_::import_("dse.base.errors").attr(type);
     PyErr_SetString(exception.ptr(), message);
 }
 

@@ -1,4 +1,4 @@
-// The Python module dse._engine: errors, traces, costs, simulation, networks, files, replays.
+// The Python module dse.native._engine: errors, traces, costs, simulation, networks, files, replays.
 #include <nanobind/nanobind.h>
 
 #include "bindings/bindings.hpp"

@@ -22,7 +22,7 @@ std::span<const T> values_of(const Column<T>& column) {
     return {column.data(), column.size()};
 }
 
-/// Shapes (links or sends, draws); the constructor of dse.collectives.replay.Replay checks them.
+/// Shapes (links or sends, draws); the constructor of dse.collectives.search.replay.Replay checks them.
 Durations durations_of(const Table& arrival, const std::optional<Table>& held, bool per_send) {
     Durations durations;
     durations.arrival = {arrival.data(), arrival.size()};

@@ -1,4 +1,4 @@
-"""Build the engine of a page, dse/explorer/dse_engine.wasm: the same bytes wherever it is built."""
+"""Build the engine of a page, dse/answers/explorer/dse_engine.wasm: the same bytes wherever it is built."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ LINK = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build, and say how large it is."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=ROOT / "dse/explorer/dse_engine.wasm")
+    parser.add_argument("--out", type=Path, default=ROOT / "dse/answers/explorer/dse_engine.wasm")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
     require_compiler()

@@ -21,7 +21,7 @@ namespace {
 using namespace dse;
 
 /// JSON of the versions of package and results and of how many figures a row has. It stands in the module as
-/// text: dse/explorer/engine_file.py reads it there, without running anything.
+/// text: dse/answers/explorer/engine_file.py reads it there, without running anything.
 constexpr auto kVersions = [] {
     std::array<char, 160> text{};
     std::size_t size = 0;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import run_ok
+from command_lines import run_ok
 
 SYSTEM = """\
 name: graph

@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import TINY, run_ok
+from command_lines import TINY, run_ok
 
-from dse import best
 from dse.answers.fidelities import REFERENCE
 from dse.answers.groups import stored_model
-from dse.models import CHOICES, LatentAttention, MixtureOfExperts, ModelSpec, Repairs
-from dse.points.inputs import model_json
-from dse.studies import StudyStore
+from dse.commands import best
+from dse.inputs.models import CHOICES, LatentAttention, MixtureOfExperts, ModelSpec, Repairs
+from dse.studies.points.inputs import model_json
+from dse.studies.store import StudyStore
 
 SHAPE = (512, 512, 64, 256, 8, 128, 32, 4)
 

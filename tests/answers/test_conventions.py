@@ -7,7 +7,7 @@ from study_rows import row
 
 from dse.answers import conventions as subject
 from dse.answers import render, select
-from dse.studies import StudyRow
+from dse.studies.store import StudyRow
 
 REALISTIC = '{"fidelity":"realistic","name":"m"}'
 REPAIRED = '{"fidelity":"stage","name":"m","repairs":{"loss":true,"recompute":null}}'

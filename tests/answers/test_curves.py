@@ -9,8 +9,8 @@ from study_rows import keyed, rankable_rows, row
 
 from dse.answers import best, cap_curve, pareto_front, ranking
 from dse.answers.tops import tops
-from dse.errors import InputError
-from dse.studies import StudyRow
+from dse.base.errors import InputError
+from dse.studies.store import StudyRow
 
 
 def point(wall_time_ns: int, peak_memory_bytes: int | None, **changes: object) -> StudyRow:

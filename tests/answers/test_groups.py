@@ -9,7 +9,7 @@ from study_rows import keyed
 
 from dse.answers import describe_variants, groups, render, select
 from dse.answers.groups import variant_of
-from dse.studies import StudyRow, as_table
+from dse.studies.store import StudyRow, as_table
 
 
 def rows(count: int, seq_len: int, gbps: float, **changes: object) -> list[StudyRow]:

@@ -11,7 +11,7 @@ import pytest
 from study_rows import failed_row, row
 
 from dse.answers import axis_studies, best, render_axes
-from dse.studies import StudyRow, as_table
+from dse.studies.store import StudyRow, as_table
 
 GB = 10**9
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from study_rows import failed_row, rankable_rows, row
 
 from dse.answers import best, counts_by_status, ranking, runner_up, select
-from dse.errors import InputError
-from dse.studies import StudyRow, as_table
+from dse.base.errors import InputError
+from dse.studies.store import StudyRow, as_table
 
 FAST = row(
     dp=32, sp=2, activation_recompute=False, wall_time_ns=3_206_889_878, peak_memory_bytes=143_896_084_480

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from study_rows import failed_row, row
 
 from dse.answers import render, render_rows, select, to_json
-from dse.studies import StudyRow
+from dse.studies.store import StudyRow
 
 FAST = row(
     dp=32,

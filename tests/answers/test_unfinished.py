@@ -8,11 +8,11 @@ import sys
 import time
 from pathlib import Path
 
-from commands import TINY, run_ok
+from command_lines import TINY, run_ok
 from study_rows import keyed
 
-from dse.studies import StudyStore
-from dse.studies.history import Unfinished, finish_sweep, key_digits, plan_sweep, unfinished_sweep
+from dse.studies.store import StudyStore
+from dse.studies.store.history import Unfinished, finish_sweep, key_digits, plan_sweep, unfinished_sweep
 
 STUDY = "results/tiny-torus_4x4"
 LATE = f"{2**64 - 1:016x}"

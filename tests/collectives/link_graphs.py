@@ -10,9 +10,9 @@ from random import Random
 import numpy as np
 from hypothesis import strategies as st
 
-from dse.collectives.collective import Collective
-from dse.collectives.problem import LinkModel, Problem
-from dse.networks import LinkGraph
+from dse.collectives.problem.collective import Collective
+from dse.collectives.problem.problem import LinkModel, Problem
+from dse.inputs.networks import LinkGraph
 
 MIB = 1 << 20
 Link = tuple[int, int, int, int]

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from dse.collectives import Collective, LinkModel, Problem, Schedule
-from dse.networks import LinkGraph
+from dse.inputs.networks import LinkGraph
 
 
 def ring(npus: int, latency: int | Fraction = 0, bandwidth: int = 1) -> LinkGraph:

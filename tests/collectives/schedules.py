@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dse.collectives import Collective, LinkModel, Problem, Schedule
-from dse.collectives.replay import Replay
-from dse.networks import LinkGraph
+from dse.collectives.search.replay import Replay
+from dse.inputs.networks import LinkGraph
 
 MIB = Fraction(1 << 20)
 

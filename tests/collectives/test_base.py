@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from schedules import all_gather, torus
 
-from dse.collectives.base_check import base_violations, checked
+from dse.collectives.check.symmetric import base_violations, checked
+from dse.collectives.check.verdict import InvalidSchedule
 from dse.collectives.files.base_lines import base_lines
-from dse.collectives.symmetric import BaseSends, SymmetricSchedule
-from dse.collectives.synthesizers.base import Effort
-from dse.collectives.synthesizers.symmetric import Symmetric
-from dse.collectives.verdict import InvalidSchedule
+from dse.collectives.search.symmetric import BaseSends, SymmetricSchedule
+from dse.collectives.search.synthesizers.base import Effort
+from dse.collectives.search.synthesizers.symmetric import Symmetric
 
 
 def schedule() -> SymmetricSchedule:
@@ -37,7 +37,7 @@ def test_the_base_of_a_synthesis_is_right() -> None:
 
 
 def test_an_invalid_base_is_refused_with_its_rule_and_synthesizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dse.collectives.symmetric.MOST_LISTED_SENDS", 10)
+    monkeypatch.setattr("dse.collectives.search.symmetric.MOST_LISTED_SENDS", 10)
     made = schedule()
     assert checked(made, "symmetric") == "base"
     with pytest.raises(InvalidSchedule, match="the base of the schedule of symmetric is invalid: rule 1"):

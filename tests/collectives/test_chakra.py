@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from link_graphs import grid, problems, random_graph, star
 from ring_schedules import ring_all_gather, ring_all_reduce, ring_all_to_all, ring_reduce_scatter
 
-from dse import _engine
+from dse.base.errors import InputError
 from dse.collectives import Collective, LinkModel, Problem, Schedule
 from dse.collectives.files.chakra import chakra_traces
 from dse.collectives.files.chakra_run import ChakraRun, chakra_time_ns, run_chakra
-from dse.collectives.fixed import fixed_algorithms
-from dse.collectives.search_settings import effort_of, synthesizer_of
-from dse.collectives.synthesis import synthesize
-from dse.errors import InputError
-from dse.networks import LinkGraph
-from dse.simulators import NativeSimulator
-from dse.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.collectives.search.fixed_algorithms import fixed_algorithms
+from dse.collectives.search.settings import effort_of, synthesizer_of
+from dse.collectives.search.synthesis import synthesize
+from dse.inputs.networks import LinkGraph
+from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.native import _engine
+from dse.simulation.simulators import NativeSimulator
+from dse.simulation.workloads import workload_of
 from dse.testing.builders import SEND, Node, comp, encode, recv, send
-from dse.workloads import workload_of
 
 MIB = 1 << 20
 SCHEDULES = {

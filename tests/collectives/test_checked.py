@@ -11,13 +11,13 @@ import pytest
 from schedules import MIB, greedy, ring
 
 from dse.collectives import Collective, Problem, Schedule
-from dse.collectives.base_check import checked
-from dse.collectives.failures import Failure
-from dse.collectives.repair import Repair, repair
-from dse.collectives.robust import robust
-from dse.collectives.synthesis import synthesize
-from dse.collectives.synthesizers.base import Effort
-from dse.collectives.verdict import InvalidSchedule
+from dse.collectives.check.symmetric import checked
+from dse.collectives.check.verdict import InvalidSchedule
+from dse.collectives.robust.answer import robust
+from dse.collectives.robust.failures import Failure
+from dse.collectives.robust.repair import Repair, repair
+from dse.collectives.search.synthesis import synthesize
+from dse.collectives.search.synthesizers.base import Effort
 
 PROBLEM = Problem(ring(4), Collective("all_gather", 4), MIB)
 
@@ -43,7 +43,7 @@ def test_a_repair_over_a_link_that_has_failed_is_refused(monkeypatch: pytest.Mon
     def careless(schedule: Schedule, failure: Failure, effort: Effort) -> Repair:
         return replace(repair(schedule, failure, effort), repaired=schedule)
 
-    monkeypatch.setattr("dse.collectives.robust.repair", careless)
+    monkeypatch.setattr("dse.collectives.robust.answer.repair", careless)
     with pytest.raises(InvalidSchedule, match="a send is over a link that has failed"):
         robust(result, failure, None, Effort(trials=1))
 
@@ -53,8 +53,8 @@ import sys
 sys.path.insert(0, {folder!r})
 from test_checked import PROBLEM, cut_short
 from schedules import greedy
-from dse.collectives.base_check import checked
-from dse.collectives.verdict import InvalidSchedule
+from dse.collectives.check.symmetric import checked
+from dse.collectives.check.verdict import InvalidSchedule
 assert False, "-O leaves this out"
 try:
     print(checked(cut_short(greedy(PROBLEM)), "greedy"))

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.collectives import Collective, LinkModel, Problem, Schedule
-from dse.collectives.checker import check, check_sends
-from dse.collectives.sends import SendTable
-from dse.networks import LinkGraph
+from dse.collectives.check.checker import check, check_sends
+from dse.collectives.problem.recorded_sends import SendTable
+from dse.inputs.networks import LinkGraph
 
 
 def ring(npus: int, latency: int = 0, bandwidth: int = 1) -> LinkGraph:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dse.collectives import Collective, LinkModel, Problem
 from dse.collectives.bounds import best_bound, lower_bounds
-from dse.networks import LinkGraph
-from dse.networks.products import Dimension, hypercube, link_kind, mesh, product, torus
+from dse.inputs.networks import LinkGraph
+from dse.inputs.networks.products import Dimension, hypercube, link_kind, mesh, product, torus
 from tests.collectives.schedules import greedy, random_graph
 from tests.collectives.schedules import torus as link_torus
 

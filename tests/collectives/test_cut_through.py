@@ -13,19 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from link_graphs import MIB, faults, star
 
+from dse.base.errors import InputError
 from dse.collectives import COLLECTIVES, Collective, LinkModel, Problem, Schedule
-from dse.collectives.checker import check, check_sends
-from dse.collectives.curves import curve
-from dse.collectives.failures import Failure
-from dse.collectives.reductions import tightened
-from dse.collectives.repair import repair
-from dse.collectives.replay import Replay, compacted
-from dse.collectives.sends import SendTable
-from dse.collectives.synthesis import synthesize
-from dse.collectives.synthesizers.base import Effort
-from dse.collectives.variance import Variance, spread
-from dse.errors import InputError
-from dse.networks import LinkGraph
+from dse.collectives.check.checker import check, check_sends
+from dse.collectives.problem.recorded_sends import SendTable
+from dse.collectives.robust.failures import Failure
+from dse.collectives.robust.repair import repair
+from dse.collectives.robust.variance import Variance, spread
+from dse.collectives.search.reductions import tightened
+from dse.collectives.search.replay import Replay, compacted
+from dse.collectives.search.synthesis import synthesize
+from dse.collectives.search.synthesizers.base import Effort
+from dse.collectives.search.times_by_size import curve
+from dse.inputs.networks import LinkGraph
 
 CUT = LinkModel(forwarding="cut_through")
 QUICK = Effort(trials=2, time_limit_s=1)

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from schedules import MIB, random_graph
 
+from dse.base.errors import InputError
 from dse.collectives import Collective, Problem
-from dse.collectives.checker import check
-from dse.collectives.synthesis import synthesize
-from dse.collectives.synthesizers.base import Effort
-from dse.collectives.synthesizers.exact import Exact
-from dse.collectives.synthesizers.restarts import Restarts
-from dse.collectives.synthesizers.time_indexed import Grid, Places, timed
-from dse.collectives.synthesizers.tree_sums import timed_all_reduce
-from dse.errors import InputError
-from dse.networks import LinkGraph
-from dse.networks.csv import read_link_graph
+from dse.collectives.check.checker import check
+from dse.collectives.search.synthesis import synthesize
+from dse.collectives.search.synthesizers.base import Effort
+from dse.collectives.search.synthesizers.exact import Exact
+from dse.collectives.search.synthesizers.restarts import Restarts
+from dse.collectives.search.synthesizers.time_indexed import Grid, Places, timed
+from dse.collectives.search.synthesizers.tree_sums import timed_all_reduce
+from dse.inputs.networks import LinkGraph
+from dse.inputs.networks.csv import read_link_graph
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 INSTANCES = {

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from schedules import MIB, random_graph, ring, torus
 
 from dse.collectives import COLLECTIVES, Collective, LinkModel, Problem
-from dse.collectives.checker import check
-from dse.collectives.fixed import dimensions_of, fixed_algorithms, fixed_times
-from dse.networks import LinkGraph
-from dse.networks.csv import read_link_graph
-from dse.networks.products import hypercube, link_kind, mesh
+from dse.collectives.check.checker import check
+from dse.collectives.search.fixed_algorithms import dimensions_of, fixed_algorithms, fixed_times
+from dse.inputs.networks import LinkGraph
+from dse.inputs.networks.csv import read_link_graph
+from dse.inputs.networks.products import hypercube, link_kind, mesh
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "topologies"
 KIND = link_kind(500, 50)

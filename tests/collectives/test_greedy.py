@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import pytest
 
-from dse.collectives.collective import Collective
-from dse.collectives.problem import LinkModel, Problem
-from dse.collectives.synthesizers import Effort, Synthesizer
-from dse.collectives.synthesizers.arrival import Arrival
-from dse.collectives.synthesizers.greedy import Greedy
-from dse.collectives.synthesizers.restarts import Restarts
-from dse.networks import LinkGraph
+from dse.collectives.problem.collective import Collective
+from dse.collectives.problem.problem import LinkModel, Problem
+from dse.collectives.search.synthesizers import Effort, Synthesizer
+from dse.collectives.search.synthesizers.arrival import Arrival
+from dse.collectives.search.synthesizers.greedy import Greedy
+from dse.collectives.search.synthesizers.restarts import Restarts
+from dse.inputs.networks import LinkGraph
 from tests.collectives.link_graphs import MIB, grid, star
 
 CHUNK_PS = 21471520  # 1 MiB over 500 ns and 50 GB/s

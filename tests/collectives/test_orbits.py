@@ -12,12 +12,12 @@ from schedules import MIB
 
 from dse.collectives import Collective, LinkModel, Problem, Schedule
 from dse.collectives.bounds import best_bound
-from dse.collectives.checker import check
-from dse.collectives.orbits import families
-from dse.collectives.reductions import halves, in_sequence, without_waste
-from dse.collectives.synthesis import synthesize
-from dse.collectives.synthesizers.base import DEFAULT_EFFORT, Effort
-from dse.networks import LinkGraph
+from dse.collectives.check.checker import check
+from dse.collectives.search.reductions import halves, in_sequence, without_waste
+from dse.collectives.search.symmetric_reductions import families
+from dse.collectives.search.synthesis import synthesize
+from dse.collectives.search.synthesizers.base import DEFAULT_EFFORT, Effort
+from dse.inputs.networks import LinkGraph
 
 CLIQUE, RING = "clique", "ring"
 

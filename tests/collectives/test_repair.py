@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedules import all_gather, all_reduce_of, greedy, random_graph, ring, torus
 
+from dse.base.errors import InputError
 from dse.collectives import Collective, Problem, Schedule
-from dse.collectives.checker import check
-from dse.collectives.failures import Failure, surviving
-from dse.collectives.repair import repair
-from dse.collectives.synthesis import synthesize
-from dse.collectives.synthesizers.base import Effort
-from dse.errors import InputError
-from dse.networks import LinkGraph
-from dse.networks.graph import LinkKind
-from dse.networks.products import Dimension, product
+from dse.collectives.check.checker import check
+from dse.collectives.robust.failures import Failure, surviving
+from dse.collectives.robust.repair import repair
+from dse.collectives.search.synthesis import synthesize
+from dse.collectives.search.synthesizers.base import Effort
+from dse.inputs.networks import LinkGraph
+from dse.inputs.networks.graph import LinkKind
+from dse.inputs.networks.products import Dimension, product
 
 EFFORT = Effort(trials=8)
 
@@ -114,7 +114,7 @@ def test_collectives_that_end_in_sums_or_one_place_are_repaired_backwards(name: 
         problem = Problem(graph, Collective(name, 9), all_gather(graph).chunk_bytes)
         wide = greedy(problem.mirrored) if name != "gather" else None
         if wide is None:
-            from dse.collectives.synthesizers.arrival import Arrival
+            from dse.collectives.search.synthesizers.arrival import Arrival
 
             wide = Arrival().synthesize(problem.mirrored, EFFORT).schedule
         schedule = wide.mirrored(problem)

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedules import MIB, all_gather, all_reduce_of, greedy, random_graph, replay, ring, torus
 
+from dse.base.errors import InputError
 from dse.collectives import Collective, LinkModel, Problem, Schedule
-from dse.collectives.replay import Replay, compacted
-from dse.errors import InputError
-from dse.networks import LinkGraph
+from dse.collectives.search.replay import Replay, compacted
+from dse.inputs.networks import LinkGraph
 
 ASTRASIM = LinkModel("gib", "bandwidth", "ns")
 

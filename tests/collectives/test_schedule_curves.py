@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schedules import MIB, all_gather, greedy, random_graph, replay, ring
 
 from dse.collectives import LinkModel, Schedule
-from dse.collectives.curves import Line, curve, envelope
+from dse.collectives.search.times_by_size import Line, curve, envelope
 
 MODELS = [LinkModel(), LinkModel("gib", "bandwidth", "ns")]
 

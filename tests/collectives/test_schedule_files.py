@@ -21,8 +21,9 @@ from ring_schedules import (
     ring_reduce_scatter,
 )
 
+from dse.base.errors import InputError
 from dse.collectives import LinkModel, Schedule
-from dse.collectives.checker import check, check_sends
+from dse.collectives.check.checker import check, check_sends
 from dse.collectives.files import ScheduleFile, read_schedule
 from dse.collectives.files.json_lines import schedule_lines
 from dse.collectives.files.msccl import schedule_msccl
@@ -30,9 +31,8 @@ from dse.collectives.files.msccl_run import run_msccl
 from dse.collectives.files.parquet import schedule_parquet
 from dse.collectives.files.result_csv import schedule_csv
 from dse.collectives.files.trace_events import trace_events
-from dse.collectives.sends import SendTable
-from dse.errors import InputError
-from dse.networks import LinkGraph
+from dse.collectives.problem.recorded_sends import SendTable
+from dse.inputs.networks import LinkGraph
 
 SCHEDULES = {
     "all_gather": ring_all_gather(5, 2),

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dse import _solvers
-from dse.cancellation import Cancellation
-from dse.collectives.collective import Collective
-from dse.collectives.problem import LinkModel, Problem
-from dse.collectives.schedule import Schedule
-from dse.collectives.synthesizers import Effort, Progress, Synthesizer
-from dse.collectives.synthesizers.arrival import Arrival
-from dse.collectives.synthesizers.beam import Beam
-from dse.collectives.synthesizers.greedy import Greedy
-from dse.collectives.synthesizers.improve import Improve
-from dse.collectives.synthesizers.restarts import Restarts
-from dse.collectives.synthesizers.searches import RULES, Approach, Rule, numbered
-from dse.errors import Cancelled, InputError
-from dse.networks import LinkGraph
+from dse.base.cancellation import Cancellation
+from dse.base.errors import Cancelled, InputError
+from dse.collectives.problem.collective import Collective
+from dse.collectives.problem.problem import LinkModel, Problem
+from dse.collectives.problem.schedule import Schedule
+from dse.collectives.search.synthesizers import Effort, Progress, Synthesizer
+from dse.collectives.search.synthesizers.arrival import Arrival
+from dse.collectives.search.synthesizers.beam import Beam
+from dse.collectives.search.synthesizers.greedy import Greedy
+from dse.collectives.search.synthesizers.improve import Improve
+from dse.collectives.search.synthesizers.restarts import Restarts
+from dse.collectives.search.synthesizers.searches import RULES, Approach, Rule, numbered
+from dse.inputs.networks import LinkGraph
+from dse.native import _solvers
 from tests.collectives.link_graphs import MIB, faults, graphs, grid, problems, star
 
 SEARCHES = [

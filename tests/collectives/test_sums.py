@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedules import MIB, random_graph
 
-from dse import _solvers
 from dse.collectives import Collective, LinkModel, Problem, Schedule
 from dse.collectives.bounds import best_bound
-from dse.collectives.checker import check
-from dse.collectives.reductions import halves, in_sequence, without_waste
-from dse.collectives.synthesis import synthesize
-from dse.collectives.synthesizers.base import Effort
-from dse.networks import LinkGraph
+from dse.collectives.check.checker import check
+from dse.collectives.search.reductions import halves, in_sequence, without_waste
+from dse.collectives.search.synthesis import synthesize
+from dse.collectives.search.synthesizers.base import Effort
+from dse.inputs.networks import LinkGraph
+from dse.native import _solvers
 
 NO_ORBITS = np.empty(0, np.int32)
 NOTHING = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.uint8))

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dse.base.errors import InputError
 from dse.collectives import Collective, LinkModel, Problem
 from dse.collectives.bounds import best_bound
-from dse.collectives.checker import check
-from dse.collectives.symmetric import SymmetricSchedule
-from dse.collectives.synthesizers import Effort
-from dse.collectives.synthesizers.symmetric import Symmetric
-from dse.errors import InputError
-from dse.networks import LinkGraph
-from dse.networks.csv import read_link_graph
-from dse.networks.products import Dimension, hypercube, link_kind, mesh, product, torus
+from dse.collectives.check.checker import check
+from dse.collectives.search.symmetric import SymmetricSchedule
+from dse.collectives.search.synthesizers import Effort
+from dse.collectives.search.synthesizers.symmetric import Symmetric
+from dse.inputs.networks import LinkGraph
+from dse.inputs.networks.csv import read_link_graph
+from dse.inputs.networks.products import Dimension, hypercube, link_kind, mesh, product, torus
 
 MIB = Fraction(1 << 20)
 UNIFORM = link_kind(500, 50)

@@ -11,16 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedules import MIB, random_graph, ring, torus
 
-from dse.collectives import COLLECTIVES, Collective, LinkModel, Problem, Schedule, overlap
-from dse.collectives.checker import check
-from dse.collectives.fixed import fixed_algorithms
-from dse.collectives.overlap import Overlaps, turned
-from dse.collectives.reductions import halves, in_sequence, tightened, turned_links, without_waste
-from dse.collectives.synthesis import synthesize
-from dse.collectives.synthesizers.base import Effort, Progress
-from dse.errors import InputError
-from dse.networks import LinkGraph
-from dse.networks.csv import read_link_graph
+from dse.base.errors import InputError
+from dse.collectives import COLLECTIVES, Collective, LinkModel, Problem, Schedule
+from dse.collectives.check.checker import check
+from dse.collectives.search import overlap
+from dse.collectives.search.fixed_algorithms import fixed_algorithms
+from dse.collectives.search.overlap import Overlaps, turned
+from dse.collectives.search.reductions import halves, in_sequence, tightened, turned_links, without_waste
+from dse.collectives.search.synthesis import synthesize
+from dse.collectives.search.synthesizers.base import Effort, Progress
+from dse.inputs.networks import LinkGraph
+from dse.inputs.networks.csv import read_link_graph
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "topologies"
 QUICK = Effort(trials=4, time_limit_s=2)

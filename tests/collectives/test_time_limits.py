@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 from schedules import MIB, random_graph, ring, torus
 
-from dse.cancellation import NEVER, Cancellation, Deadline
+from dse.base.cancellation import NEVER, Cancellation, Deadline
 from dse.collectives import Collective, Problem
 from dse.collectives.bounds import lower_bounds
-from dse.collectives.fixed import NAMES, TOO_LATE, fixed_algorithms
-from dse.collectives.settings import Network, Size
-from dse.collectives.splits import best_split, cutting_of
-from dse.collectives.summary import summary, summary_text
-from dse.collectives.synthesis import synthesize
-from dse.collectives.synthesizers.base import Effort, Progress
-from dse.networks.named import named_network
+from dse.collectives.files.summary import summary, summary_text
+from dse.collectives.problem.settings import Network, Size
+from dse.collectives.search.chunk_counts import best_split, cutting_of
+from dse.collectives.search.fixed_algorithms import NAMES, TOO_LATE, fixed_algorithms
+from dse.collectives.search.synthesis import synthesize
+from dse.collectives.search.synthesizers.base import Effort, Progress
+from dse.inputs.networks.named import named_network
 
 COLLECTIVES = ("all_gather", "broadcast", "scatter", "all_to_all", "reduce_scatter", "all_reduce")
 OVER = Deadline(ends_s=0.0)
@@ -53,7 +53,7 @@ def test_the_answer_says_that_the_bounds_were_cut(monkeypatch: pytest.MonkeyPatc
     network, effort = Network("random", problem("all_gather").graph), Effort(trials=1, time_limit_s=1000)
     whole = synthesize(problem("all_gather"), "greedy", effort)
     assert "bounds_are_cut" not in summary(whole, network, Size(MIB))
-    monkeypatch.setattr("dse.collectives.synthesis._SHARE_OF_BOUNDS", 0.0)
+    monkeypatch.setattr("dse.collectives.search.synthesis._SHARE_OF_BOUNDS", 0.0)
     cut = synthesize(problem("all_gather"), "greedy", effort)
     data = summary(cut, network, Size(MIB))
     assert data["bounds_are_cut"] is True
@@ -61,7 +61,7 @@ def test_the_answer_says_that_the_bounds_were_cut(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_schedule_that_meets_a_bound_needs_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dse.collectives.synthesis._SHARE_OF_BOUNDS", 0.0)
+    monkeypatch.setattr("dse.collectives.search.synthesis._SHARE_OF_BOUNDS", 0.0)
     made = Problem(ring(4), Collective("all_gather", 4), MIB)
     found = synthesize(made, "auto", Effort(time_limit_s=1000))
     assert found.is_optimal

@@ -11,21 +11,21 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dse import _solvers
-from dse.cancellation import Cancellation
+from dse.base.cancellation import Cancellation
+from dse.base.errors import InputError
 from dse.collectives import Collective, LinkModel, Problem
 from dse.collectives.bounds import best_bound, lower_bounds
 from dse.collectives.bounds.flows import flow_bound
+from dse.collectives.bounds.fluid_rates import best_rate, supply_of
 from dse.collectives.bounds.view import View
-from dse.collectives.checker import check
-from dse.collectives.rates import best_rate, supply_of
-from dse.collectives.synthesis import synthesize
-from dse.collectives.synthesizers import Effort
-from dse.collectives.synthesizers.trees import Trees
-from dse.errors import InputError
-from dse.networks import LinkGraph
-from dse.networks.csv import read_link_graph
-from dse.networks.products import hypercube, link_kind
+from dse.collectives.check.checker import check
+from dse.collectives.search.synthesis import synthesize
+from dse.collectives.search.synthesizers import Effort
+from dse.collectives.search.synthesizers.trees import Trees
+from dse.inputs.networks import LinkGraph
+from dse.inputs.networks.csv import read_link_graph
+from dse.inputs.networks.products import hypercube, link_kind
+from dse.native import _solvers
 from tests.collectives.link_graphs import MIB, faults, graphs, grid, star
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "topologies"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from schedules import all_gather, greedy, random_graph, ring, torus
 
+from dse.base.errors import InputError
 from dse.collectives import LinkModel, Schedule
-from dse.collectives.fixed import fixed_algorithms
-from dse.collectives.variance import Variance, compare, select, spread
-from dse.errors import InputError
+from dse.collectives.robust.variance import Variance, compare, select, spread
+from dse.collectives.search.fixed_algorithms import fixed_algorithms
 
 
 def schedule(seed: int = 0, model: LinkModel | None = None) -> Schedule:
@@ -27,7 +27,7 @@ def test_without_variance_every_draw_takes_the_nominal_time(model: LinkModel) ->
 
 
 def test_factors_have_mean_1_and_the_variation_asked_for() -> None:
-    from dse.collectives.variance import _link_factors
+    from dse.collectives.robust.variance import _link_factors
 
     factors = _link_factors(all_gather(ring(20)), Variance(bandwidth_cv=0.3), np.random.default_rng(1), 4000)
 
@@ -38,7 +38,7 @@ def test_factors_have_mean_1_and_the_variation_asked_for() -> None:
 
 @pytest.mark.parametrize(("correlation", "different"), [("none", 40), ("node", 20), ("dimension", 1)])
 def test_links_share_factors_by_node_or_dimension(correlation: str, different: int) -> None:
-    from dse.collectives.variance import _link_factors
+    from dse.collectives.robust.variance import _link_factors
 
     variance = Variance(bandwidth_cv=0.3, correlation=correlation)  # type: ignore[arg-type]
 

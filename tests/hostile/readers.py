@@ -36,7 +36,7 @@ def _text(path: Path) -> str:
 
 def _plans(folder: Path) -> list[bytes]:
     """The plan of a small mixed cluster, with its certificate."""
-    from dse.plan.__main__ import main
+    from dse.commands.plan.__main__ import main
 
     made = folder / "plan.json"
     main(["cluster=a100_v100", "model=megatron_1.7b", "gbs=64", "planner=exact", "-o", str(made)])
@@ -44,9 +44,9 @@ def _plans(folder: Path) -> list[bytes]:
 
 
 def _check_plan(path: Path) -> object:
-    from dse.planner.answer import read_answer
-    from dse.planner.check import check_plan
-    from dse.planner.files import read_plan
+    from dse.planner.files.answer import read_answer
+    from dse.planner.files.files import read_plan
+    from dse.planner.proofs.check import check_plan
 
     check_plan(read_plan(path))
     return read_answer(path)
@@ -54,7 +54,7 @@ def _check_plan(path: Path) -> object:
 
 def _schedules(suffix: str) -> Callable[[Path], list[bytes]]:
     def made(folder: Path) -> list[bytes]:
-        from dse.synthesize import main
+        from dse.commands.synthesize import main
 
         main([f"topology={TOPOLOGY}", "collective=all_reduce", "trials=2", "-o", str(folder / "made")])
         return [(folder / "made" / f"schedule{suffix}").read_bytes()]
@@ -63,7 +63,7 @@ def _schedules(suffix: str) -> Callable[[Path], list[bytes]]:
 
 
 def _read_schedule(path: Path) -> object:
-    from dse.schedule import main
+    from dse.commands.schedule import main
 
     return main([str(path), f"topology={TOPOLOGY}", "collective=all_reduce"])
 
@@ -79,9 +79,9 @@ def _graphs(_: Path) -> list[bytes]:
 
 
 def _json_graphs(_: Path) -> list[bytes]:
-    from dse.config import compose_config
-    from dse.partition.sources.chakra import model_source
-    from dse.partition.sources.json_graph import json_text
+    from dse.partition.graphs.sources.chakra import model_source
+    from dse.partition.graphs.sources.json_graph import json_text
+    from dse.studies.config import compose_config
 
     source = model_source(compose_config(["model=tiny", "model.num_layers=2"]).models[0])
     return [json_text(source, tuple(1.0 for _ in source.operators)).encode()]
@@ -98,14 +98,14 @@ def _graph(read: str) -> Callable[[Path], object]:
 
 
 def _model_file(path: Path) -> object:
-    from dse.models.huggingface import read_model
+    from dse.inputs.models.huggingface import read_model
 
     return read_model(path, str(path))
 
 
 def _measured(path: Path) -> object:
-    from dse.measurements.comparison import compare
-    from dse.measurements.rows import read_rows
+    from dse.prediction.accuracy.comparison import compare
+    from dse.prediction.measured.rows import read_rows
 
     for compared in compare(itertools.islice(read_rows(path), 3)):
         assert not compared.is_bug, compared.reason
@@ -113,7 +113,7 @@ def _measured(path: Path) -> object:
 
 
 def _measured_seeds(_: Path) -> list[bytes]:
-    from dse.measurements.published import DATA
+    from dse.prediction.measured.published import DATA
 
     header, *rows = (DATA / "published.csv").read_bytes().splitlines(keepends=True)
     return [b"".join([header, *rows[at : at + 2]]) for at in range(0, len(rows), 40)]
@@ -121,9 +121,9 @@ def _measured_seeds(_: Path) -> list[bytes]:
 
 def _composed(key: str, *others: str) -> Callable[[Path], object]:
     def reading(path: Path) -> object:
-        from dse.config import compose_config
-        from dse.points import point_of
-        from dse.strategies import Strategy
+        from dse.inputs.strategies import Strategy
+        from dse.studies.config import compose_config
+        from dse.studies.points import point_of
 
         config = compose_config([f"{key}={path}", *others])
         return point_of(config, Strategy(dp=16))
@@ -132,13 +132,13 @@ def _composed(key: str, *others: str) -> Callable[[Path], object]:
 
 
 def _cluster(path: Path) -> object:
-    from dse.planner.clusters import named_cluster
+    from dse.planner.problem.named_clusters import named_cluster
 
     return named_cluster(str(path))
 
 
 def _accelerator(path: Path) -> object:
-    from dse.accelerators.registry import accelerator
+    from dse.inputs.accelerators.registry import accelerator
 
     return accelerator(str(path))
 
@@ -146,9 +146,9 @@ def _accelerator(path: Path) -> object:
 def _expression(path: Path) -> object:
     import pyarrow as pa
 
-    from dse.errors import InputError
-    from dse.expressions.columns import ColumnExpression
-    from dse.expressions.scalar import Expression
+    from dse.base.errors import InputError
+    from dse.base.expressions.columns import ColumnExpression
+    from dse.base.expressions.scalar import Expression
 
     text = _text(path)
     values: dict[str, Any] = {"dp": 4, "tp": 2, "wall_time_ns": 1.5}
@@ -167,19 +167,19 @@ def _expression(path: Path) -> object:
 
 
 def _topology_name(path: Path) -> object:
-    from dse.networks.named import named_network
+    from dse.inputs.networks.named import named_network
 
     return named_network(_text(path))
 
 
 def _custom(path: Path) -> object:
-    from dse.collectives.custom import read_custom
+    from dse.collectives.problem.custom import read_custom
 
     return read_custom(path, 4)
 
 
 def _override(path: Path) -> object:
-    from dse.config import compose_config
+    from dse.studies.config import compose_config
 
     return compose_config(_text(path).split("\n"))
 
@@ -188,18 +188,22 @@ READERS: dict[str, Reader] = {
     "plans": Reader(".json", _plans, _check_plan),
     "schedules-csv": Reader(".csv", _schedules(".csv"), _read_schedule),
     "schedules-jsonl": Reader(".jsonl", _schedules(".jsonl"), _read_schedule),
-    "graphml": Reader(".graphml", _graphs, _graph("dse.partition.sources.graphml:read_graphml")),
-    "graphs-json": Reader(".json", _json_graphs, _graph("dse.partition.sources.json_graph:read_json_graph")),
+    "graphml": Reader(".graphml", _graphs, _graph("dse.partition.graphs.sources.graphml:read_graphml")),
+    "graphs-json": Reader(
+        ".json", _json_graphs, _graph("dse.partition.graphs.sources.json_graph:read_json_graph")
+    ),
     "graphs-metis": Reader(
         ".graph",
         _lines("3 2 11\n1 2 5\n1 1 5 3 7\n1 2 7\n", "4 3\n2\n1 3\n2 4\n3\n"),
-        _graph("dse.partition.sources.metis:read_metis"),
+        _graph("dse.partition.graphs.sources.metis:read_metis"),
     ),
     "device-matrix": Reader(
-        ".csv", _lines("0,1,2\n1,0,2\n2,2,0\n"), _graph("dse.partition.sources.measured:read_matrix")
+        ".csv", _lines("0,1,2\n1,0,2\n2,2,0\n"), _graph("dse.partition.graphs.sources.measured:read_matrix")
     ),
     "topology-csv": Reader(
-        ".csv", _contents("tests/golden/topologies/rand*.csv"), _graph("dse.networks.csv:read_link_graph")
+        ".csv",
+        _contents("tests/golden/topologies/rand*.csv"),
+        _graph("dse.inputs.networks.csv:read_link_graph"),
     ),
     "topology-names": Reader(
         ".txt",

@@ -39,7 +39,7 @@ def _end(_number: int, _frame: object) -> None:
 
 def main(name: str, folder: Path, seed: int, count: int, cpu_s: float) -> None:
     """Read the inputs; print what happened."""
-    from dse.errors import DseError
+    from dse.base.errors import DseError
 
     reader = READERS[name]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):

@@ -8,15 +8,15 @@ import random
 import numpy as np
 import pytest
 
-from dse.partition.constraints import InfeasiblePartition
-from dse.partition.cut_bounds import cut_bound
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
-from dse.partition.merged import merged
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.graphs.merged import merged
 from dse.partition.objectives import evaluate
-from dse.partition.partitioner import Limits
-from dse.partition.partitioners import partitioner_named
-from dse.partition.problem import PartitionProblem
+from dse.partition.problem.constraints import InfeasiblePartition
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import PartitionProblem
+from dse.partition.search.cut_bounds import cut_bound
+from dse.partition.search.partitioner import Limits
+from dse.partition.search.partitioners import partitioner_named
 from dse.testing.partition_problems import random_problem
 
 
@@ -142,7 +142,7 @@ def test_a_bound_has_what_the_search_left_of_its_time(
     """Two restarts of a partition of a ring end soon; without a limit the bound has none either."""
     given: list[float] = []
     monkeypatch.setattr(
-        "dse.partition.answers.cut_bound", lambda _, __, seconds: given.append(seconds) or 0.0
+        "dse.partition.files.answers.cut_bound", lambda _, __, seconds: given.append(seconds) or 0.0
     )
     ring = ModelGraph((1.0,) * 12, (*((v, v + 1) for v in range(11)), (0, 11)))
     problem = PartitionProblem(ring, Devices(3), "process_mapping", imbalance=0.0)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.config import compose_config
-from dse.errors import InputError
-from dse.partition.sources.measured import is_matrix, read_matrix, read_topology
-from dse.partition.sources.systems import system_devices
+from dse.base.errors import InputError
+from dse.partition.graphs.sources.measured import is_matrix, read_matrix, read_topology
+from dse.partition.graphs.sources.systems import system_devices
+from dse.studies.config import compose_config
 
 
 def _file(folder: Path, text: str) -> Path:

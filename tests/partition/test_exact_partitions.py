@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from dse.partition.check import check
-from dse.partition.constraints import InfeasiblePartition
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
-from dse.partition.partitioner import Limits
-from dse.partition.partitioners import partitioner_named
-from dse.partition.problem import OBJECTIVES, Partition, PartitionProblem
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.problem.constraints import InfeasiblePartition
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import OBJECTIVES, Partition, PartitionProblem
+from dse.partition.search.check import check
+from dse.partition.search.partitioner import Limits
+from dse.partition.search.partitioners import partitioner_named
 from dse.testing.partition_problems import random_problem, toy_problem
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "partition" / "optima.json").read_text())

@@ -10,13 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.errors import InputError
-from dse.partition.constraints import find_cycle
-from dse.partition.sources.chakra import model_source, read_chakra
-from dse.partition.sources.graphml import read_graphml
-from dse.partition.sources.json_graph import json_text, read_json_graph, source_of
-from dse.partition.sources.metis import read_metis
-from dse.partition.sources.source import Operator, Rates, Source, by_module, model_graph, training_memory
+from dse.base.errors import InputError
+from dse.partition.graphs.sources.chakra import model_source, read_chakra
+from dse.partition.graphs.sources.graphml import read_graphml
+from dse.partition.graphs.sources.json_graph import json_text, read_json_graph, source_of
+from dse.partition.graphs.sources.metis import read_metis
+from dse.partition.graphs.sources.source import (
+    Operator,
+    Rates,
+    Source,
+    by_module,
+    model_graph,
+    training_memory,
+)
+from dse.partition.problem.constraints import find_cycle
 
 DIAMOND = {"node_weights": [1, 2.5, 3, 4], "edges": [[0, 1], [0, 2], [1, 3], [2, 3]]}
 
@@ -191,7 +198,7 @@ def defaults(folder: Path, key: str) -> tuple[tuple[float, ...] | None, tuple[fl
 
 
 def test_model_of_the_configuration_is_its_forward_pass() -> None:
-    from dse.models import ModelSpec
+    from dse.inputs.models import ModelSpec
 
     model = ModelSpec("small", 100, 100, 64, 256, 4, 32, 8, 2, fidelity="realistic")
     source = model_source(model)
@@ -209,9 +216,9 @@ def test_model_of_the_configuration_is_its_forward_pass() -> None:
 
 
 def test_trace_of_a_rank_is_a_graph_of_all_its_nodes(tmp_path: Path) -> None:
-    from dse.models import ModelSpec
-    from dse.strategies import Strategy
-    from dse.workloads import generate
+    from dse.inputs.models import ModelSpec
+    from dse.inputs.strategies import Strategy
+    from dse.simulation.workloads import generate
 
     workload = generate(ModelSpec("small", 100, 100, 64, 256, 4, 32, 8, 2), Strategy(tp=2))
     path = tmp_path / "trace.0.et"

@@ -7,15 +7,15 @@ import random
 
 import pytest
 
-from dse.partition.constraints import InfeasiblePartition
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
-from dse.partition.links import filled
-from dse.partition.merged import merged
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.graphs.merged import merged
 from dse.partition.objectives import evaluate
-from dse.partition.partitioner import Limits
-from dse.partition.partitioners import partitioner_named
-from dse.partition.problem import PartitionProblem
+from dse.partition.problem.constraints import InfeasiblePartition
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.links import filled
+from dse.partition.problem.problem import PartitionProblem
+from dse.partition.search.partitioner import Limits
+from dse.partition.search.partitioners import partitioner_named
 from dse.testing.partition_problems import random_problem
 
 _BELOW = 1e-9

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dse.partition.bounds import lower_bound
-from dse.partition.constraints import InfeasiblePartition
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
-from dse.partition.latency_bounds import jackson_ns
-from dse.partition.partitioner import Limits
-from dse.partition.partitioners import partitioner_named
-from dse.partition.problem import PartitionProblem
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.problem.constraints import InfeasiblePartition
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import PartitionProblem
+from dse.partition.search.bounds import lower_bound
+from dse.partition.search.latency_bounds import jackson_ns
+from dse.partition.search.partitioner import Limits
+from dse.partition.search.partitioners import partitioner_named
 from dse.testing.partition_problems import random_problem
 
 FORK = ModelGraph((4.0, 10.0, 10.0, 4.0), ((0, 1), (0, 2), (1, 3), (2, 3)), (1.0,) * 4)

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dse.partition.cut_bounds import cut_bound
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
-from dse.partition.merged import merged
-from dse.partition.partitioner import Limits
-from dse.partition.partitioners import partitioner_named
-from dse.partition.problem import PartitionProblem
-from dse.solvers import PartitionArrays
+from dse.base.solvers import PartitionArrays
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.graphs.merged import merged
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import PartitionProblem
+from dse.partition.search.cut_bounds import cut_bound
+from dse.partition.search.partitioner import Limits
+from dse.partition.search.partitioners import partitioner_named
 
 
 def _star(leaves: int) -> ModelGraph:

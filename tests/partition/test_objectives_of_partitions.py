@@ -7,16 +7,16 @@ import re
 
 import pytest
 
-from dse.errors import InputError
-from dse.partition.check import check
-from dse.partition.constraints import InfeasiblePartition
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
+from dse.base.errors import InputError
+from dse.partition.graphs.graph import ModelGraph
 from dse.partition.objectives import evaluate, stage_times
-from dse.partition.partitioner import Limits
-from dse.partition.partitioners import partitioner_named
-from dse.partition.problem import Partition, PartitionProblem
-from dse.partition.validation import validate
+from dse.partition.problem.constraints import InfeasiblePartition
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import Partition, PartitionProblem
+from dse.partition.problem.validation import validate
+from dse.partition.search.check import check
+from dse.partition.search.partitioner import Limits
+from dse.partition.search.partitioners import partitioner_named
 
 DISTANCE = ((0.0, 3.0), (5.0, 0.0))
 DIAMOND = ModelGraph(

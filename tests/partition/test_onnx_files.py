@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dse.errors import InputError
-from dse.partition.sources.onnx_file import read_onnx
+from dse.base.errors import InputError
+from dse.partition.graphs.sources.onnx_file import read_onnx
 
 onnx = pytest.importorskip("onnx", reason="ONNX files need the extra onnx: pip install 'dse[onnx]'")
 

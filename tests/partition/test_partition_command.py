@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from commands import ClosedOutput
+from command_lines import ClosedOutput
 
-from dse.errors import InputError
-from dse.partition.__main__ import main
-from dse.partition.partitioners import PARTITIONERS
-from dse.trace_nodes import trace_of
-from dse.workloads.nodes import compute_node
+from dse.base.errors import InputError
+from dse.base.trace_nodes import trace_of
+from dse.commands.partition import main
+from dse.partition.search.partitioners import PARTITIONERS
+from dse.simulation.workloads.nodes import compute_node
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "partition" / "optima.json"
 CHAIN = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dse.partition.graph import ModelGraph
-from dse.partition.pages.levels import READABLE, levels, places, readable
-from dse.partition.sources.source import Operator, Source
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.graphs.sources.source import Operator, Source
+from dse.partition.page.levels import READABLE, levels, places, readable
 
 
 def _nested(layers: int) -> tuple[Source, ModelGraph]:

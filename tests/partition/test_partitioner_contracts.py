@@ -6,13 +6,13 @@ import random
 
 import pytest
 
-from dse.errors import InputError
-from dse.partition.check import check
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
-from dse.partition.partitioner import Limits, Partitioner
-from dse.partition.partitioners import PARTITIONERS, partitioner_named
-from dse.partition.problem import PartitionProblem
+from dse.base.errors import InputError
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import PartitionProblem
+from dse.partition.search.check import check
+from dse.partition.search.partitioner import Limits, Partitioner
+from dse.partition.search.partitioners import PARTITIONERS, partitioner_named
 from dse.testing.partition_problems import random_problem
 from dse.testing.partitioners import PartitionerContract
 

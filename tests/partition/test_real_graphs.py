@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dse.partition.sources.onnx_file import read_onnx
-from dse.partition.sources.source import by_module
+from dse.partition.graphs.sources.onnx_file import read_onnx
+from dse.partition.graphs.sources.source import by_module
 
 pytest.importorskip("onnx", reason="ONNX files need the extra onnx: pip install 'dse[onnx]'")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 
-from dse.partition.check import check
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
-from dse.partition.partitioner import Limits
-from dse.partition.partitioners import partitioner_named
-from dse.partition.problem import PartitionProblem
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import PartitionProblem
+from dse.partition.search.check import check
+from dse.partition.search.partitioner import Limits
+from dse.partition.search.partitioners import partitioner_named
 
 
 def _regular(nodes: int, degree: int) -> ModelGraph:

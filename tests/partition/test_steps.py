@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dse.errors import InputError
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
-from dse.partition.steps import (
+from dse.base.errors import InputError
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.graphs.steps import (
     StageGraph,
     closed_form_ns,
     cut_tensors,
@@ -17,7 +16,8 @@ from dse.partition.steps import (
     stage_graph,
     stage_order,
 )
-from dse.training.schedules import StageTimes, pipeline
+from dse.partition.problem.devices import Devices
+from dse.prediction.steps.schedules import StageTimes, pipeline
 
 
 def _ns(stages: StageGraph, schedule: str, micro_batches: int, devices: Devices) -> int:

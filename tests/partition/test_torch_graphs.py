@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from dse.errors import InputError
-from dse.partition.sources.torch_models import require_torch
+from dse.base.errors import InputError
+from dse.partition.graphs.sources.torch_models import require_torch
 
 torch = pytest.importorskip("torch", reason="needs the extra torch: pip install 'dse[torch]'")
 
-from dse.partition.sources.torch_graph import read_torch  # noqa: E402
-from dse.partition.sources.torch_models import EXAMPLE_NAMES, task_named  # noqa: E402
+from dse.partition.graphs.sources.torch_graph import read_torch  # noqa: E402
+from dse.partition.graphs.sources.torch_models import EXAMPLE_NAMES, task_named  # noqa: E402
 
 TIED = """
 import torch

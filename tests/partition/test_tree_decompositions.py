@@ -7,16 +7,16 @@ import random
 
 import pytest
 
-from dse.partition.answers import Task
-from dse.partition.check import check
-from dse.partition.constraints import InfeasiblePartition
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
-from dse.partition.merged import merged
-from dse.partition.partitioner import Limits
-from dse.partition.partitioners import partitioner_named
-from dse.partition.partitioners.exact import without_limits
-from dse.partition.problem import PartitionProblem
+from dse.partition.files.answers import Task
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.graphs.merged import merged
+from dse.partition.problem.constraints import InfeasiblePartition
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import PartitionProblem
+from dse.partition.search.check import check
+from dse.partition.search.partitioner import Limits
+from dse.partition.search.partitioners import partitioner_named
+from dse.partition.search.partitioners.exact import without_limits
 from dse.testing.partition_problems import random_problem
 
 
@@ -121,7 +121,7 @@ def test_the_default_tries_a_tree_decomposition_once_and_in_its_time(monkeypatch
         limits.append(seconds)
 
     for module in ("automatic", "exact"):
-        monkeypatch.setattr(f"dse.partition.partitioners.{module}.without_limits", too_wide)
+        monkeypatch.setattr(f"dse.partition.search.partitioners.{module}.without_limits", too_wide)
     graph = ModelGraph((1.0,) * 3, ((0, 1), (1, 2)))
     problem = PartitionProblem(graph, Devices(2), "process_mapping", {0: 0, 2: 1}, imbalance=1.0)
     assert partitioner_named("auto").partition(problem, Limits(time_limit_s=7.0)).cost == 1.0

@@ -9,14 +9,14 @@ from fractions import Fraction
 
 import pytest
 
-from dse.partition.check import check
-from dse.partition.constraints import InfeasiblePartition
-from dse.partition.devices import Devices
-from dse.partition.graph import ModelGraph
+from dse.partition.graphs.graph import ModelGraph
 from dse.partition.objectives.latency import execution_order
-from dse.partition.partitioner import Limits
-from dse.partition.partitioners import partitioner_named
-from dse.partition.problem import OBJECTIVES, PartitionProblem
+from dse.partition.problem.constraints import InfeasiblePartition
+from dse.partition.problem.devices import Devices
+from dse.partition.problem.problem import OBJECTIVES, PartitionProblem
+from dse.partition.search.check import check
+from dse.partition.search.partitioner import Limits
+from dse.partition.search.partitioners import partitioner_named
 
 _BILLIONTH = Fraction(1, 10**9)
 Exact = list[Fraction]

@@ -16,21 +16,21 @@ from hypothesis import strategies as st
 from large_problem import large_problem
 from small_problems import small_problem
 
-from dse.planner.certificate import plan_document
-from dse.planner.check import check_plan
-from dse.planner.cluster import Host, MixedCluster
-from dse.planner.costs.strict import GIB
-from dse.planner.plan import PlanResult
-from dse.planner.planner import Limits
-from dse.planner.planners.anytime import AnytimePlanner
-from dse.planner.planners.exact import ExactPlanner
-from dse.planner.problem import PlanProblem
-from dse.planner.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.cluster import Host, MixedCluster
+from dse.planner.problem.costs.strict import GIB
+from dse.planner.problem.plan import PlanResult
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.proofs.certificate import plan_document
+from dse.planner.proofs.check import check_plan
 from dse.planner.proofs.places import BestPlaces
 from dse.planner.proofs.relaxed import RelaxedWays
 from dse.planner.proofs.steps import Region
 from dse.planner.proofs.ways import RelaxedWay, WayMaker
-from dse.planner.reasons import UNPROVEN
+from dse.planner.questions.exclusions import UNPROVEN
+from dse.planner.search.planner import Limits
+from dse.planner.search.planners.anytime import AnytimePlanner
+from dse.planner.search.planners.exact import ExactPlanner
 
 
 def check_strict_promises(problem: PlanProblem, result: PlanResult) -> None:

@@ -15,24 +15,24 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from small_problems import small_problem
 
-from dse.planner.certificate import digest, plan_document
-from dse.planner.check import check_plan
-from dse.planner.costs import price
-from dse.planner.documents import (
+from dse.planner.files.documents import (
     cost_to_dict,
     plan_from_dict,
     plan_to_dict,
     problem_from_dict,
     problem_to_dict,
 )
-from dse.planner.plan import PlanResult
-from dse.planner.planner import Limits, Planner
-from dse.planner.planners.anytime import AnytimePlanner
-from dse.planner.planners.enumerate import EnumeratePlanner
-from dse.planner.planners.exact import ExactPlanner
-from dse.planner.problem import PlanProblem
+from dse.planner.problem.costs import price
+from dse.planner.problem.plan import PlanResult
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.proofs.certificate import digest, plan_document
+from dse.planner.proofs.check import check_plan
 from dse.planner.proofs.duals import covers
 from dse.planner.proofs.steps import Region
+from dse.planner.search.planner import Limits, Planner
+from dse.planner.search.planners.anytime import AnytimePlanner
+from dse.planner.search.planners.enumerate import EnumeratePlanner
+from dse.planner.search.planners.exact import ExactPlanner
 
 SEEDS = st.integers(0, 10**9)
 KINDS = st.sampled_from(["compat", "strict", "dual"])

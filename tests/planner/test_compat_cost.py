@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from golden_rows import golden, plan_of, plan_of_line, row_problem
 
-from dse.planner.costs import rule_named
+from dse.planner.problem.costs import rule_named
 
 
 @pytest.mark.parametrize("row", [1, 2, 3])

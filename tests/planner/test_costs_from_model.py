@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from dse.accelerators import Accelerator, TierSpec, cluster
-from dse.errors import InputError
-from dse.models import ModelSpec
-from dse.planner.cluster import Host, MixedCluster
-from dse.planner.costs_from_model import calibrated_profiles, model_profiles
-from dse.planner.profiles import Profile, ProfileKey, ProfileSet
-from dse.training.plan import Plan
-from dse.training.predict import predict
+from dse.base.errors import InputError
+from dse.inputs.accelerators import Accelerator, TierSpec, cluster
+from dse.inputs.models import ModelSpec
+from dse.planner.problem.cluster import Host, MixedCluster
+from dse.planner.problem.costs_from_model import calibrated_profiles, model_profiles
+from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.predict import predict
 
 TINY = ModelSpec(
     name="tiny",

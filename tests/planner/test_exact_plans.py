@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_problems import small_problem
 
-from dse.planner.costs import price
-from dse.planner.planner import Limits
-from dse.planner.planners.enumerate import EnumeratePlanner
-from dse.planner.planners.exact import ExactPlanner
+from dse.planner.problem.costs import price
+from dse.planner.search.planner import Limits
+from dse.planner.search.planners.enumerate import EnumeratePlanner
+from dse.planner.search.planners.exact import ExactPlanner
 
 SEEDS = st.integers(0, 10**9)
 

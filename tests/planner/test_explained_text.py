@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from dse.planner.explained_text import explained_text
-from dse.planner.output import layers_text, types_text
-from dse.planner.why import batches_text
-from dse.texts import counted
+from dse.base.texts import counted
+from dse.planner.files.output import layers_text, types_text
+from dse.planner.questions.bottleneck import batches_text
+from dse.planner.questions.explanation_text import explained_text
 
 
 def stage(number: int, layers: list[int], sets_the_pace: bool) -> dict[str, Any]:

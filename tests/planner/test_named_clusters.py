@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dse.accelerators import accelerator
-from dse.errors import InputError
-from dse.planner.clusters import cluster_names, named_cluster
+from dse.base.errors import InputError
+from dse.inputs.accelerators import accelerator
+from dse.planner.problem.named_clusters import cluster_names, named_cluster
 
 
 def test_the_shipped_clusters_are_read() -> None:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from dse.errors import InputError
-from dse.planner.cluster import Host, MixedCluster
-from dse.planner.placement import first_ranks, stage_spans, stage_types
-from dse.planner.plan import ClusterPlan, PlanCost, PlanResult, StageCost
-from dse.planner.problem import PlanProblem
-from dse.planner.profiles import Profile, ProfileKey, ProfileSet
+from dse.base.errors import InputError
+from dse.planner.problem.cluster import Host, MixedCluster
+from dse.planner.problem.plan import ClusterPlan, PlanCost, PlanResult, StageCost
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.ranks import first_ranks, stage_spans, stage_types
 from dse.planner.questions import front, growth, price_ranges, replan, solve_subsets
 from dse.planner.questions.failures import Shard, holdings, moved_bytes
 from dse.planner.questions.subsets import node_kinds, subsets

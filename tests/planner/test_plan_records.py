@@ -9,17 +9,24 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from dse.errors import InputError
-from dse.planner.cluster import Host, MixedCluster
-from dse.planner.costs import price
-from dse.planner.files import SUFFIXES, check_target, entries_csv, json_text, read_document, write_document
-from dse.planner.output import proof_text, result_text
-from dse.planner.pages.page import Cell, host_rows, render_page
-from dse.planner.plan import ClusterPlan, PlanResult
-from dse.planner.problem import PlanProblem
-from dse.planner.profiles import Profile, ProfileKey, ProfileSet
-from dse.planner.records import document
-from dse.planner.why import groups_text, parts_ms, reasons
+from dse.base.errors import InputError
+from dse.planner.files.files import (
+    SUFFIXES,
+    check_target,
+    entries_csv,
+    json_text,
+    read_document,
+    write_document,
+)
+from dse.planner.files.output import proof_text, result_text
+from dse.planner.files.records import document
+from dse.planner.page.page import Cell, host_rows, render_page
+from dse.planner.problem.cluster import Host, MixedCluster
+from dse.planner.problem.costs import price
+from dse.planner.problem.plan import ClusterPlan, PlanResult
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.questions.bottleneck import groups_text, parts_ms, reasons
 
 PROFILES = {
     ProfileKey(type_, tp, batch): Profile(

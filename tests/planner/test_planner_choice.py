@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from small_problems import small_problem
 
-from dse.errors import InputError
-from dse.planner.choice import solve, useful_bound
-from dse.planner.planner import Limits
+from dse.base.errors import InputError
+from dse.planner.search.automatic import solve, useful_bound
+from dse.planner.search.planner import Limits
 
 
 @pytest.mark.parametrize(

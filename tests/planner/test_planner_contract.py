@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from small_problems import small_problem
 
-from dse.planner.planner import Planner
-from dse.planner.planners.anytime import AnytimePlanner
-from dse.planner.planners.enumerate import EnumeratePlanner
-from dse.planner.planners.exact import ExactPlanner
-from dse.planner.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.search.planner import Planner
+from dse.planner.search.planners.anytime import AnytimePlanner
+from dse.planner.search.planners.enumerate import EnumeratePlanner
+from dse.planner.search.planners.exact import ExactPlanner
 from dse.testing.planners import PlannerContract
 
 FEASIBLE = {"compat": (6, 8, 11), "strict": (1, 45, 58)}

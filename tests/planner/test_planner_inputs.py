@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from dse.errors import InputError
-from dse.planner.cluster import Host, MixedCluster
-from dse.planner.inputs import read_cluster, read_profiles
-from dse.planner.inputs.profile_files import key_of
-from dse.planner.inputs.synthetic import write_half_and_half, write_synthetic_profiles
-from dse.planner.planner import Limits
-from dse.planner.planners import planner_named
-from dse.planner.problem import PlanProblem
-from dse.planner.profiles import ProfileKey
-from dse.planner.walks import walk
+from dse.base.errors import InputError
+from dse.planner.problem.cluster import Host, MixedCluster
+from dse.planner.problem.inputs import read_cluster, read_profiles
+from dse.planner.problem.inputs.profile_files import key_of
+from dse.planner.problem.inputs.synthetic import write_half_and_half, write_synthetic_profiles
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.profiles import ProfileKey
+from dse.planner.search.plan_tables import walk
+from dse.planner.search.planner import Limits
+from dse.planner.search.planners import planner_named
 
 NODES: dict[str, Any] = {
     "10.0.0.2": {"instance_type": "V100", "inter_bandwidth": 5, "intra_bandwidth": 60.5, "memory": 32},
@@ -326,9 +326,9 @@ def test_clusters_and_options_that_the_walk_cannot_start_with(
 SCRIPT = """
 import hashlib, sys
 from pathlib import Path
-from dse.planner.inputs import read_cluster, read_profiles
-from dse.planner.problem import PlanProblem
-from dse.planner.walks import walk
+from dse.planner.problem.inputs import read_cluster, read_profiles
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.search.plan_tables import walk
 folder = Path(sys.argv[1])
 cluster = read_cluster(folder / "hosts", folder / "nodes.json", compat=True)
 profiles = read_profiles([folder / "profiles"], "DeviceType.A100_tp1_bs1.json", compat=True)

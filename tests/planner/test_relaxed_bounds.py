@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from small_problems import small_problem
 
-from dse.planner.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.places import BestPlaces
 from dse.planner.proofs.relaxed import RelaxedWays
 from dse.planner.proofs.steps import Region

@@ -13,15 +13,15 @@ import walk_oracle as oracle
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from dse._solvers import device_groups, partition_layers, rebalanced_shares, split_batch
-from dse.errors import InputError
-from dse.planner.arithmetic import plain_sum
-from dse.planner.cluster import Host, MixedCluster
-from dse.planner.costs import Infeasible, rule_named
-from dse.planner.plan import ClusterPlan
-from dse.planner.problem import PlanProblem
-from dse.planner.profiles import Profile, ProfileKey, ProfileSet
-from dse.planner.walks import PlanRows, walk
+from dse.base.errors import InputError
+from dse.native._solvers import device_groups, partition_layers, rebalanced_shares, split_batch
+from dse.planner.problem.arithmetic import plain_sum
+from dse.planner.problem.cluster import Host, MixedCluster
+from dse.planner.problem.costs import Infeasible, rule_named
+from dse.planner.problem.plan import ClusterPlan
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.search.plan_tables import PlanRows, walk
 
 UNITS = json.loads((Path(__file__).parents[1] / "golden" / "planner" / "units.json").read_text())
 

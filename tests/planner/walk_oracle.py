@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
-from dse.planner.arithmetic import plain_sum
-from dse.planner.native import layer_weights
-from dse.planner.plan import ClusterPlan
-from dse.planner.problem import PlanProblem
-from dse.planner.profiles import Profile, ProfileKey
+from dse.planner.problem.arithmetic import plain_sum
+from dse.planner.problem.plan import ClusterPlan
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.profiles import Profile, ProfileKey
+from dse.planner.search.engine_arrays import layer_weights
 
 Vector = list[float]
 SUBLAYERS = 7

@@ -21,10 +21,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from dse.errors import DseError
-from dse.simulators import NativeSimulator, Outcome, RankMetrics
-from dse.systems import read_system
-from dse.workloads import read_groups, read_workload
+from dse.base.errors import DseError
+from dse.inputs.systems import read_system
+from dse.simulation.simulators import NativeSimulator, Outcome, RankMetrics
+from dse.simulation.workloads import read_groups, read_workload
 
 VARIANT = os.environ.get("STANDIN", "")
 _POWERS = {"KB": 1, "MB": 2, "GB": 3, "KiB": 1, "MiB": 2, "GiB": 3}

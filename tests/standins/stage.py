@@ -16,10 +16,10 @@ import sys
 import time
 from pathlib import Path
 
-from dse import _engine
-from dse.models import ModelSpec
-from dse.strategies import Strategy
-from dse.workloads import generate
+from dse.inputs.models import ModelSpec
+from dse.inputs.strategies import Strategy
+from dse.native import _engine
+from dse.simulation.workloads import generate
 
 VARIANT = os.environ.get("STANDIN", "")
 _DEFAULTS = {

@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import gcd
 from typing import TYPE_CHECKING
 
-from dse.cancellation import NEVER as NEVER_LATE
-from dse.cancellation import Deadline
+from dse.base.cancellation import NEVER as NEVER_LATE
+from dse.base.cancellation import Deadline
 from dse.collectives.bounds.basic import all_sends_bound, distance_bound, node_bounds
 from dse.collectives.bounds.bound import NEVER, NONE, Bound
 from dse.collectives.bounds.crossings import crossings_bound
@@ -18,7 +18,7 @@ from dse.collectives.bounds.sets import MOST_NODES_OF_ALL_SETS, sets_of
 from dse.collectives.bounds.symmetric import symmetric_bounds
 from dse.collectives.bounds.view import View
 from dse.collectives.bounds.windows import set_bounds
-from dse.collectives.problem import MIRRORED, Problem
+from dse.collectives.problem.problem import MIRRORED, Problem
 
 if TYPE_CHECKING:
     import numpy as np

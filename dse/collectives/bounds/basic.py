@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dse.base.texts import counted
 from dse.collectives.bounds.bound import NEVER, Bound
 from dse.collectives.bounds.view import View
-from dse.collectives.collective import CUSTOM
-from dse.texts import counted
+from dse.collectives.problem.collective import CUSTOM
 
 # A way from every NPU to every other is looked for if it takes no more steps than this.
 MOST_STEPS = 20_000_000

@@ -47,7 +47,7 @@ def _deliveries_ps(view: View, chosen: NDArray[np.bool_], need: int) -> int:
     """When links can have delivered so many chunks, each sending from 0 on."""
     import numpy as np
 
-    from dse import solvers
+    from dse.base import solvers
 
     problem, graph = view.problem, view.problem.graph
     if not need or not chosen.any():

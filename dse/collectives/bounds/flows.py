@@ -27,7 +27,7 @@ def flow_bound(view: View, at_least_ps: int) -> Iterator[Bound]:
 
     Its nodes are the certificate: what has to enter them, over the links into them.
     """
-    from dse import solvers
+    from dse.base import solvers
 
     graph = view.problem.graph
     supply, sinks = _supply(view)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dse.collectives.collective import CUSTOM, Collective
+from dse.collectives.problem.collective import CUSTOM, Collective
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dse.collectives.bounds.bound import NEVER, Bound, Strongest
 from dse.collectives.bounds.view import View
-from dse.networks.translations import Translations
+from dse.inputs.networks.translations import Translations
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,7 +89,7 @@ def _of_boxes(
     """The bounds of chunks from outside `outer` that are wanted by all nodes of `inner`."""
     import numpy as np
 
-    from dse.solvers import entry_bounds
+    from dse.base.solvers import entry_bounds
 
     collective = view.problem.collective
     times = view.problem.times_of_kinds[group.kind_of]
@@ -139,7 +139,7 @@ def _part_cuts(view: View, group: Translations, cut: Strongest) -> Iterator[Boun
     """Cuts into the nodes whose digit in one dimension is below some number."""
     import numpy as np
 
-    from dse.solvers import entry_bounds
+    from dse.base.solvers import entry_bounds
 
     times = view.problem.times_of_kinds[group.kind_of]
     nodes, k = prod(group.sizes), view.problem.collective.chunks_per_npu

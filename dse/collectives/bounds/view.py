@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dse.cancellation import NEVER as NEVER_LATE
-from dse.cancellation import Deadline
+from dse.base.cancellation import NEVER as NEVER_LATE
+from dse.base.cancellation import Deadline
 from dse.collectives.bounds.bound import NEVER
 from dse.collectives.bounds.needs import Needs
-from dse.collectives.problem import Problem
+from dse.collectives.problem.problem import Problem
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dse import solvers
-    from dse.networks.translations import Translations
+    from dse.base import solvers
+    from dse.inputs.networks.translations import Translations
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class View:
     @cached_property
     def links(self) -> solvers.TimedLinks:
         """The links as the engine has them."""
-        from dse import solvers
+        from dse.base import solvers
 
         graph = self.problem.graph
         ends = (graph.sources, graph.destinations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dse.collectives.files.content import problem_to_json, to_json_text
-from dse.collectives.symmetric import SymmetricSchedule
+from dse.collectives.search.symmetric import SymmetricSchedule
 
 
 def base_lines(schedule: SymmetricSchedule) -> Iterator[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
+from dse.base.errors import InputError
+from dse.base.trace_nodes import COMPUTE, INT32, INT64, RECEIVE, SEND, TraceNode, trace_node, trace_of
 from dse.collectives.files.steps import ordered_steps
-from dse.collectives.problem import Problem
-from dse.collectives.schedule import Schedule
-from dse.errors import InputError
-from dse.trace_nodes import COMPUTE, INT32, INT64, RECEIVE, SEND, TraceNode, trace_node, trace_of
+from dse.collectives.problem.problem import Problem
+from dse.collectives.problem.schedule import Schedule
 
 # ASTRA-sim runs every node without operations for 1 ns, so that few sums may be joined by one.
 _MOST_FED = 64

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dse.collectives.problem import Problem
-from dse.collectives.schedule import Schedule
-from dse.errors import InputError, SimulationError
-from dse.units import format_duration_ns
+from dse.base.errors import InputError, SimulationError
+from dse.base.units import format_duration_ns
+from dse.collectives.problem.problem import Problem
+from dse.collectives.problem.schedule import Schedule
 
 
 class ChakraRun(NamedTuple):
@@ -49,8 +49,8 @@ def chakra_time_ns(problem: Problem, traces: Sequence[bytes]) -> int:
         InputError: the network is too large for the engine, or the traces cannot be read.
         SimulationError: some message takes no time at the start, where ASTRA-sim stops.
     """
-    from dse import _engine
-    from dse.cancellation import current_cancellation
+    from dse.base.cancellation import current_cancellation
+    from dse.native import _engine
 
     graph, cancellation = problem.graph, current_cancellation()
     bytes_per_gb = 10**9 if problem.model.gb == "1e9" else 2**30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 
-from dse.collectives.sends import SendTable
+from dse.collectives.problem.recorded_sends import SendTable
 
 
 class Columns:

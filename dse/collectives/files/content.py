@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from dse.collectives.collective import Collective
-from dse.collectives.problem import LinkModel, Problem
-from dse.collectives.sends import SendTable
-from dse.errors import InputError
-from dse.networks import LinkGraph
-from dse.numbers import exact_decimal
+from dse.base.errors import InputError
+from dse.base.numbers import exact_decimal
+from dse.collectives.problem.collective import Collective
+from dse.collectives.problem.problem import LinkModel, Problem
+from dse.collectives.problem.recorded_sends import SendTable
+from dse.inputs.networks import LinkGraph
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+from dse.base.errors import InputError
 from dse.collectives.files.msccl_blocks import MOST_STEPS, Block, BlockStep, blocks_of
 from dse.collectives.files.msccl_buffers import require_known, sizes
-from dse.collectives.schedule import Schedule
-from dse.errors import InputError
+from dse.collectives.problem.schedule import Schedule
 
 
 def schedule_msccl(schedule: Schedule, name: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dse.collectives.files.msccl_buffers import Slot, Slots, input_slot, output_slot
 from dse.collectives.files.steps import ordered_steps
-from dse.collectives.schedule import Schedule
+from dse.collectives.problem.schedule import Schedule
 
 MOST_STEPS, MOST_BLOCKS = 256, 32
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dse.collectives.collective import Collective
-from dse.errors import InputError
+from dse.base.errors import InputError
+from dse.collectives.problem.collective import Collective
 
 COLLECTIVES = {
     "all_gather": "allgather",

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 
 Value = frozenset[tuple[int, int]]  # contributions: (GPU, offset in its input)
 _RECEIVES = ("r", "rcs", "rrc", "rrs", "rrcs")

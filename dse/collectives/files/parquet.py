@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dse.base.errors import InputError
 from dse.collectives.files.content import (
     ScheduleFile,
     fraction_of,
@@ -16,11 +17,10 @@ from dse.collectives.files.content import (
     problem_to_json,
     to_json_text,
 )
-from dse.collectives.schedule import Schedule
-from dse.collectives.sends import SendTable
-from dse.errors import InputError
-from dse.networks import LinkGraph, LinkKind
-from dse.networks.csv import link_graph_csv, read_link_graph
+from dse.collectives.problem.recorded_sends import SendTable
+from dse.collectives.problem.schedule import Schedule
+from dse.inputs.networks import LinkGraph, LinkKind
+from dse.inputs.networks.csv import link_graph_csv, read_link_graph
 
 _PROBLEM, _TOPOLOGY, _ABOUT, _KINDS = b"dse.problem", b"dse.topology", b"dse.about", b"dse.kinds"
 _INTEGERS = ("src", "dst", "chunk", "start_ps", "end_ps")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dse.base.errors import InputError
 from dse.collectives.files.content import ScheduleFile
-from dse.errors import InputError
 
 SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
 

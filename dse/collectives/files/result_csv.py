@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
+from dse.base.errors import InputError
+from dse.base.files import read_text
+from dse.base.numbers import exact_decimal, whole_number
+from dse.base.texts import excerpt
 from dse.collectives.files.columns import Columns
 from dse.collectives.files.content import ScheduleFile
-from dse.collectives.schedule import Schedule
-from dse.errors import InputError
-from dse.files import read_text
-from dse.networks import LinkGraph
-from dse.networks.csv import decimal
-from dse.numbers import exact_decimal, whole_number
-from dse.texts import excerpt
+from dse.collectives.problem.schedule import Schedule
+from dse.inputs.networks import LinkGraph
+from dse.inputs.networks.csv import decimal
 
 _HEADER = "SrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks (ID:ns:ns)"
 _SIMPLE = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,3})0*)?", re.ASCII)

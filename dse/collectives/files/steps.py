@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dse.collectives.schedule import Schedule
+from dse.collectives.problem.schedule import Schedule
 
 
 class Step(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from dse.collectives.schedule import Schedule
+from dse.collectives.problem.schedule import Schedule
 
 _FIRST_THREAD = 1_000_000  # thread ids differ from process ids, which viewers take for main threads
 

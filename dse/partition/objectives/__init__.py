@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from dse.partition.constraints import InfeasiblePartition, require_feasible
 from dse.partition.objectives.latency import latency
 from dse.partition.objectives.pipeline_bottleneck import pipeline_bottleneck, stage_times
 from dse.partition.objectives.process_mapping import process_mapping
 from dse.partition.objectives.sharding_cost import sharding_cost
-from dse.partition.problem import PartitionProblem
+from dse.partition.problem.constraints import InfeasiblePartition, require_feasible
+from dse.partition.problem.problem import PartitionProblem
 
 __all__ = ["COSTS", "InfeasiblePartition", "evaluate", "stage_times"]
 

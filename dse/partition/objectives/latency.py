@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dse.partition import links
-from dse.partition.constraints import priority_order, topological_order
-from dse.partition.graph import ModelGraph
-from dse.partition.problem import PartitionProblem
+from dse.partition.graphs.graph import ModelGraph
+from dse.partition.problem import links
+from dse.partition.problem.constraints import priority_order, topological_order
+from dse.partition.problem.problem import PartitionProblem
 
 
 def latency(problem: PartitionProblem, labels: Sequence[int]) -> float:

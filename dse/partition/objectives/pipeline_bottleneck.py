@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dse.partition import links
-from dse.partition.constraints import sums
-from dse.partition.problem import PartitionProblem
+from dse.partition.problem import links
+from dse.partition.problem.constraints import sums
+from dse.partition.problem.problem import PartitionProblem
 
 
 def pipeline_bottleneck(problem: PartitionProblem, labels: Sequence[int]) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dse.partition import links
-from dse.partition.problem import PartitionProblem
+from dse.partition.problem import links
+from dse.partition.problem.problem import PartitionProblem
 
 
 def process_mapping(problem: PartitionProblem, labels: Sequence[int]) -> float:

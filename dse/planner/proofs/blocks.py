@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dse.planner.costs.ranks import Ranks
-from dse.planner.problem import PlanProblem
+from dse.planner.problem.costs.ranks import Ranks
+from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.prefixes import cheaper_plan
 from dse.planner.proofs.stages import StageTables
 from dse.planner.proofs.suffixes import SuffixBounds
 from dse.planner.proofs.tolerance import above, below
-from dse.planner.space import least_group, micro_batches, most_stages, plans_by_stages, sequences
+from dse.planner.search.space import least_group, micro_batches, most_stages, plans_by_stages, sequences
 
 OUTCOMES = ("empty", "pruned", "searched", "open")
 COUNTS = ("plans", "labels", "dominated", "pruned")

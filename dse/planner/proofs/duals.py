@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dse.planner.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.places import BestPlaces
 from dse.planner.proofs.relaxed import RelaxedWays
 from dse.planner.proofs.steps import Region
 from dse.planner.proofs.tolerance import above, below
-from dse.planner.space import micro_batches
+from dse.planner.search.space import micro_batches
 
 
 def check_duals(problem: PlanProblem, cost_model: str, certificate: Mapping[str, Any]) -> list[str]:

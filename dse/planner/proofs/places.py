@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dse.planner.costs.ranks import Ranks
-from dse.planner.costs.strict import StrictRule, link_gbps, reduction_gbps
-from dse.planner.problem import PlanProblem
-from dse.planner.space import sequences
+from dse.planner.problem.costs.ranks import Ranks
+from dse.planner.problem.costs.strict import StrictRule, link_gbps, reduction_gbps
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.search.space import sequences
 
 
 class BestPlaces:

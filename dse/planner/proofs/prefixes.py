@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dse.planner.proofs.stages import StageTables
 from dse.planner.proofs.suffixes import SuffixBounds
-from dse.planner.space import group_sizes
+from dse.planner.search.space import group_sizes
 
 
 class Prefix(NamedTuple):

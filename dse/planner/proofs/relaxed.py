@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dse.planner.problem import PlanProblem
+from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.places import BestPlaces
 from dse.planner.proofs.stages import Matrix
 from dse.planner.proofs.steps import Region, Steps

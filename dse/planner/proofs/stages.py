@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.planner.costs import Infeasible, rule_named
-from dse.planner.costs.compat import MEMORY_FACTOR, MIB_PER_GIB, CompatRule
-from dse.planner.costs.rule import MIB, Placement, PricingRule
-from dse.planner.costs.shares import slices
-from dse.planner.costs.strict import OPTIMIZER_BYTES, WEIGHT_AND_GRADIENT_BYTES, StrictRule
-from dse.planner.problem import PlanProblem
-from dse.planner.profiles import ProfileKey
-from dse.planner.space import tensor_degrees
+from dse.planner.problem.costs import Infeasible, rule_named
+from dse.planner.problem.costs.compat import MEMORY_FACTOR, MIB_PER_GIB, CompatRule
+from dse.planner.problem.costs.rule import MIB, Placement, PricingRule
+from dse.planner.problem.costs.shares import slices
+from dse.planner.problem.costs.strict import OPTIMIZER_BYTES, WEIGHT_AND_GRADIENT_BYTES, StrictRule
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.profiles import ProfileKey
+from dse.planner.search.space import tensor_degrees
 
 Matrix = NDArray[np.float64]
 SLACK = 1e-9  # of a capacity: running sums round otherwise than the rule; more may fit, so bounds stay sound

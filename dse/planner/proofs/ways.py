@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dse.planner.costs import Infeasible
-from dse.planner.costs.rule import Placement
-from dse.planner.problem import PlanProblem
+from dse.planner.problem.costs import Infeasible
+from dse.planner.problem.costs.rule import Placement
+from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.places import BestPlaces
 from dse.planner.proofs.stages import Matrix, StageTables
-from dse.planner.space import sequences
+from dse.planner.search.space import sequences
 
 BYTES_PER_MS = 1e6
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.errors import InputError
-from dse.planner.arguments import Asked
-from dse.planner.cluster import MixedCluster
-from dse.planner.plan import PlanResult
+from dse.base.errors import InputError
+from dse.base.settings import check_choice
+from dse.planner.problem.arguments import Asked
+from dse.planner.problem.cluster import MixedCluster
+from dse.planner.problem.plan import PlanResult
+from dse.planner.problem.values import listed
 from dse.planner.questions.failures import replan
 from dse.planner.questions.growth import growth
 from dse.planner.questions.pareto import front, kept_for
@@ -26,8 +28,6 @@ from dse.planner.questions.text import (
     subset_entry,
     subsets_text,
 )
-from dse.planner.values import listed
-from dse.settings import check_choice
 
 KEPT_FOR_FAILURES = 200
 """Plans of a planner among which the one that keeps most of the placement is looked for."""

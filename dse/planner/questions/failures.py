@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dse.errors import InputError
-from dse.planner.placement import stage_spans
-from dse.planner.plan import ClusterPlan, PlanResult
-from dse.planner.problem import PlanProblem
+from dse.base.errors import InputError
+from dse.planner.problem.plan import ClusterPlan, PlanResult
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.ranks import stage_spans
 from dse.planner.questions.subsets import Solve, chosen_numbers, kind_of, node_kinds, restricted, solved
 
 

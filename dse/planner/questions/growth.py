@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dse.planner.plan import PlanResult
-from dse.planner.problem import PlanProblem
+from dse.planner.problem.plan import PlanResult
+from dse.planner.problem.problem import PlanProblem
 from dse.planner.questions.subsets import Solve, kind_of, node_kinds, restricted, solved
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.planner.questions.subsets import Subset
 
 _MS_PER_HOUR = 3.6e6

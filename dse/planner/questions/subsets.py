@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from dse.errors import InputError
-from dse.planner.cluster import Host, MixedCluster
-from dse.planner.plan import PlanResult
-from dse.planner.problem import PlanProblem
-from dse.planner.records import price_of_step
+from dse.base.errors import InputError
+from dse.planner.files.records import price_of_step
+from dse.planner.problem.cluster import Host, MixedCluster
+from dse.planner.problem.plan import PlanResult
+from dse.planner.problem.problem import PlanProblem
 from dse.planner.throughput import Throughput, throughput_of
 
 MOST_SUBSETS = 10_000
@@ -176,7 +176,7 @@ def solved(problem: PlanProblem, solve: Solve) -> PlanResult:
 
 def memory_share(problem: PlanProblem, result: PlanResult) -> float | None:
     """Return the fullest GPU's share of its memory under the best plan."""
-    from dse.planner.records import stage_entries
+    from dse.planner.files.records import stage_entries
 
     if result.best is None or result.cost is None:
         return None

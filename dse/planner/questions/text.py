@@ -6,19 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dse.planner.choice import useful_bound
-from dse.planner.documents import plan_to_dict
+from dse.base.units import format_bytes, format_count
 from dse.planner.durations import duration
-from dse.planner.output import aligned
-from dse.planner.problem import PlanProblem
+from dse.planner.files.documents import plan_to_dict
+from dse.planner.files.output import aligned
+from dse.planner.files.records import gap_of
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.questions.bottleneck import groups_text
 from dse.planner.questions.failures import Candidate, Replan
 from dse.planner.questions.growth import Growth
 from dse.planner.questions.prices import PriceRange
 from dse.planner.questions.subsets import Subset
-from dse.planner.records import gap_of
+from dse.planner.search.automatic import useful_bound
 from dse.planner.throughput import Throughput
-from dse.planner.why import groups_text
-from dse.units import format_bytes, format_count
 
 
 def subset_entry(subset: Subset) -> dict[str, Any]:

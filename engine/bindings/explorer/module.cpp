@@ -1,4 +1,4 @@
-// The Python module dse._explorer: rows and recordings as the engine in a page finds them, for tests.
+// The Python module dse.native._explorer: rows and recordings as the engine in a page finds them, for tests.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -46,7 +46,7 @@ std::string explorer_recording(const std::string& request, std::size_t index) {
 
 NB_MODULE(_explorer, m) {
     m.doc() = "The engine of pages, natively, to be compared with the package.";
-    nb::module_::import_("dse._engine");  // has Cancellation
+    nb::module_::import_("dse.native._engine");  // has Cancellation
     bind_errors();
     m.def("explorer_rows", &explorer_rows, "request"_a);
     m.def("explorer_recording", &explorer_recording, "request"_a, "index"_a);

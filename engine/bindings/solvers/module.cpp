@@ -1,4 +1,4 @@
-// The Python module dse._solvers: schedules of collectives, plans for mixed clusters, partitions.
+// The Python module dse.native._solvers: schedules of collectives, plans for mixed clusters, partitions.
 #include <nanobind/nanobind.h>
 
 #include "bindings/bindings.hpp"
@@ -6,7 +6,7 @@
 
 NB_MODULE(_solvers, m) {
     m.doc() = "The native solvers: schedules of collectives, plans for mixed clusters and partitions.";
-    nanobind::module_::import_("dse._engine");  // has Cancellation
+    nanobind::module_::import_("dse.native._engine");  // has Cancellation
     bind_errors();
     bind_synthesis(m);
     bind_synthesis_search(m);

@@ -1,4 +1,4 @@
-// What the module dse._solvers is made of.
+// What the module dse.native._solvers is made of.
 #pragma once
 
 #include <nanobind/nanobind.h>

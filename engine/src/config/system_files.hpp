@@ -1,7 +1,7 @@
 // ASTRA-sim's configuration files (system.json, network.yml, remote_memory.json, the groups file): reading.
 //
 // The only readers: Python's are these. Strict where the reference is silent or undefined; the groups file
-// has the rules and messages of dse/workloads/traces.py.
+// has the rules and messages of dse/simulation/workloads/traces.py.
 #pragma once
 
 #include <string>

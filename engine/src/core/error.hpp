@@ -1,4 +1,4 @@
-// The exceptions that leave the engine; the bindings turn them into those of dse/errors.py.
+// The exceptions that leave the engine; the bindings turn them into those of dse/base/errors.py.
 #pragma once
 
 #include <stdexcept>

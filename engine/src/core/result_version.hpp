@@ -4,7 +4,7 @@
 namespace dse {
 
 /// Raised by one whenever any result may change, so that stored rows of older results are computed again.
-/// tests/points/test_result_version.py notices when results change without that.
+/// tests/studies/points/test_result_version.py notices when results change without that.
 inline constexpr int kResultVersion = 1;
 
 }  // namespace dse

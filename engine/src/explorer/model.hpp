@@ -1,4 +1,4 @@
-// A model as its canonical JSON says it, and what a strategy makes of it (dse/strategies/native.py).
+// A model as its canonical JSON says it, and what a strategy makes of it (dse/inputs/strategies/native.py).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Model {
     workload::ModelSpec under(const workload::StrategySpec& strategy) const;
 };
 
-/// Reads what dse.points.inputs.model_json writes. Throws InputError for a value that is not allowed, and for
+/// Reads what dse.studies.points.inputs.model_json writes. Throws InputError for a value that is not allowed, and for
 /// a model of which traces show nothing.
 Model model_of_json(const config::JsonValue& object);
 

@@ -1,4 +1,4 @@
-// The rules of dse/models/spec.py, and the repairs of dse/models/fidelity.py.
+// The rules of dse/inputs/models/spec.py, and the repairs of dse/inputs/models/fidelity.py.
 #include <array>
 #include <utility>
 #include <vector>

@@ -1,4 +1,4 @@
-// Figures of the strategies of a request, as dse.points.evaluate finds them.
+// Figures of the strategies of a request, as dse.studies.points.evaluate finds them.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// A system as its canonical JSON says it (dse/simulators/native.py).
+// A system as its canonical JSON says it (dse/simulation/simulators/native.py).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct System {
     bool leaves_order_open = true;  ///< the issue order is what the fidelity of the model says
 };
 
-/// Reads what dse.points.inputs.system_json writes. Throws InputError for a value that is not allowed, and
+/// Reads what dse.studies.points.inputs.system_json writes. Throws InputError for a value that is not allowed, and
 /// for what needs files or is not simulated in a page.
 System system_of_json(const config::JsonValue& object);
 

@@ -1,4 +1,4 @@
-// The rules of dse/systems/validation.py, in its order.
+// The rules of dse/inputs/systems/validation.py, in its order.
 #include <array>
 #include <vector>
 

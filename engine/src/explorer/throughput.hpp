@@ -1,4 +1,4 @@
-// What the wall time of a step is worth (dse/points/utilization.py).
+// What the wall time of a step is worth (dse/studies/points/utilization.py).
 #pragma once
 
 #include <cstdint>

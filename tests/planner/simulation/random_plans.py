@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from dse.planner.cluster import Host, MixedCluster
-from dse.planner.costs import Infeasible, price
-from dse.planner.plan import ClusterPlan
-from dse.planner.problem import PlanProblem
-from dse.planner.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.cluster import Host, MixedCluster
+from dse.planner.problem.costs import Infeasible, price
+from dse.planner.problem.plan import ClusterPlan
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
 
 TYPES = ("A100", "V100", "P100")
 

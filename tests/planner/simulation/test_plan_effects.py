@@ -7,8 +7,8 @@ import itertools
 import pytest
 from random_plans import feasible_plans
 
-from dse.planner.simulation import MEANINGS, PlanSimulation, simulate
-from dse.planner.simulation.effects import NEVER_LONGER
+from dse.planner.questions.simulation import MEANINGS, PlanSimulation, simulate
+from dse.planner.questions.simulation.effects import NEVER_LONGER
 
 PLANS = 120
 NEVER_SHORTER = ("one message at a time",)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dse import _engine
-from dse.planner.cluster import Host, MixedCluster
-from dse.planner.costs.ranks import Ranks
-from dse.planner.simulation.network import engine_network
-from dse.trace_nodes import trace_of
-from dse.workloads.nodes import compute_node, message_node
-from dse.workloads.traces import workload_of
+from dse.base.trace_nodes import trace_of
+from dse.native import _engine
+from dse.planner.problem.cluster import Host, MixedCluster
+from dse.planner.problem.costs.ranks import Ranks
+from dse.planner.questions.simulation.network import engine_network
+from dse.simulation.workloads.nodes import compute_node, message_node
+from dse.simulation.workloads.traces import workload_of
 
 MB = 1_000_000
 CLUSTER = MixedCluster(

@@ -9,15 +9,15 @@ import pytest
 from planner.golden_rows import row_problem
 from random_plans import random_problem
 
-from dse.errors import InputError
-from dse.planner.costs import Infeasible, price
-from dse.planner.plan import ClusterPlan, PlanResult
-from dse.planner.planner import Limits
-from dse.planner.planners.exact import ExactPlanner
-from dse.planner.planners.metis import Metis
-from dse.planner.problem import PlanProblem
-from dse.planner.simulation import NEIGHBOURS, rerank, simulate
-from dse.planner.simulation.neighbours import neighbours_of
+from dse.base.errors import InputError
+from dse.planner.problem.costs import Infeasible, price
+from dse.planner.problem.plan import ClusterPlan, PlanResult
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.questions.simulation import NEIGHBOURS, rerank, simulate
+from dse.planner.questions.simulation.neighbours import neighbours_of
+from dse.planner.search.planner import Limits
+from dse.planner.search.planners.exact import ExactPlanner
+from dse.planner.search.planners.metis import Metis
 
 CLUSTERS = 50
 

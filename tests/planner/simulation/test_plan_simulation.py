@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from dse.planner.cluster import Host, MixedCluster
-from dse.planner.costs import Infeasible
-from dse.planner.plan import ClusterPlan
-from dse.planner.problem import PlanProblem
-from dse.planner.profiles import Profile, ProfileKey, ProfileSet
-from dse.planner.simulation import PlanSimulation, simulate
-from dse.planner.simulation.passes import Pass, order_of, ring_ends
+from dse.planner.problem.cluster import Host, MixedCluster
+from dse.planner.problem.costs import Infeasible
+from dse.planner.problem.plan import ClusterPlan
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.questions.simulation import PlanSimulation, simulate
+from dse.planner.questions.simulation.passes import Pass, order_of, ring_ends
 
 HOSTS = (Host("a", "A100", 2, 100.0, 10.0), Host("v", "V100", 2, 100.0, 10.0))
 CLUSTER = MixedCluster(HOSTS, {"A100": 80.0, "V100": 80.0})

@@ -1,4 +1,4 @@
-// Prints the links and all routes of a mesh, for tests/test_mesh2d.py:
+// Prints the links and all routes of a mesh, for tests/inputs/networks/test_mesh2d.py:
 //   print_mesh WIDTH HEIGHT [NPUS | route SRC DEST]
 #include <cstdlib>
 #include <iostream>

@@ -1,0 +1,104 @@
+"""The page of a report: one HTML file with its data, style, program and plot library inside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dse.answers.caps import cap_words
+from dse.answers.explain import CATEGORY_MEANINGS, MEANINGS
+from dse.answers.reports.commands import strategy_overrides
+from dse.base.pages import CHARTS, NUMBERS, inlined, library, page_style, script_json, template_environment
+from dse.base.units import format_bytes, format_count, format_duration_ns
+from dse.inputs.strategies import AXES, STRATEGY_FIELDS, Strategy, shown_axes
+
+TEMPLATES = Path(__file__).parent / "templates"
+_LIBRARY = TEMPLATES / "vendor" / "chart.umd.min.js"
+PROGRAM_KEYS = (
+    *("memory_cap_bytes", "finished", "answers", "origins", "points"),
+    *("cap_curve", "breakdowns", "sensitivity"),
+)
+HEAT_LIMITS = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0)
+
+
+def render_page(data: dict[str, Any]) -> str:
+    """Return the page of `report_data`; it loads nothing, and runs without a network."""
+    environment = template_environment(TEMPLATES)
+    environment.filters.update(
+        duration=lambda value: "–" if value is None else format_duration_ns(value),
+        size=lambda value: "–" if value is None else format_bytes(value),
+        cap=cap_words,
+        percent=lambda value: "–" if value is None else f"{value:.1f}",
+        whole=grouped_digits,
+        count=lambda value: "–" if value is None else format_count(value),
+    )
+    names = data["point_fields"]
+    points = [
+        {entry[0]: point_view(names, entry, group["origins"]) for entry in group["points"]}
+        for group in data["groups"]
+    ]
+    return environment.get_template("report.html").render(
+        report=data,
+        points=points,
+        parts=MEANINGS,
+        categories=CATEGORY_MEANINGS,
+        heat=heat_level,
+        style=page_style(TEMPLATES / "report.css"),
+        program=inlined(TEMPLATES / "report.js"),
+        libraries=[library(_LIBRARY), inlined(NUMBERS), inlined(CHARTS)],
+        data=script_json(_for_program(data, points)),
+    )
+
+
+def point_view(names: list[str], entry: list[Any], origins: list[dict[str, str]]) -> dict[str, Any]:
+    """Return a point as the templates show it: its fields, label, command line and shares."""
+    point: dict[str, Any] = dict(zip(names, entry[2:], strict=True))
+    strategy = Strategy(**{name: point[name] for name in STRATEGY_FIELDS})
+    point["rank"] = entry[0]
+    point["label"] = strategy.label()
+    origin = origins[entry[1]]
+    point["command"] = f"{origin['command']} {strategy_overrides(strategy)}"
+    point["variant"], point["note"] = origin["variant"], origin["note"]
+    exposed, wall = point["exposed_comm_ns"], point["wall_time_ns"]
+    point["exposed_pct"] = None if exposed is None or not wall else 100 * exposed / wall
+    return point
+
+
+def heat_level(wall_time_ns: int, fastest_ns: int) -> int:
+    """Return 0 to 6: how much slower than the fastest one a point is, in the steps of the legend."""
+    return sum(wall_time_ns >= limit * fastest_ns for limit in HEAT_LIMITS)
+
+
+def _for_program(data: dict[str, Any], points: list[dict[int, dict[str, Any]]]) -> dict[str, Any]:
+    """The part of the data that the plots need; the rest of it is text of the page already."""
+    names = data["point_fields"]
+    entries = [entry for group in data["groups"] for entry in group["points"]]
+    places = [names.index(name) + 2 for name in STRATEGY_FIELDS]
+    values = [tuple([entry[place] for place in places]) for entry in entries]
+    axes = [axis.name for axis in shown_axes(values)]
+    unshown = {"key", *STRATEGY_FIELDS} - set(axes)  # the key is the longest field
+    shown = [name for name in names if name not in unshown]
+    kept_places = [0, 1, *[names.index(name) + 2 for name in shown]]
+    groups = []
+    for group, views in zip(data["groups"], points, strict=True):
+        kept = {name: group[name] for name in PROGRAM_KEYS}
+        kept["points"] = [
+            [*[point[place] for place in kept_places], views[point[0]]["label"]] for point in group["points"]
+        ]
+        kept["breakdowns"] = [
+            {name: entry[name] for name in ("point", "wall_time_ns", "breakdown", "memory")}
+            for entry in group["breakdowns"]
+        ]
+        groups.append(kept)
+    return {
+        "point_fields": [*shown, "label"],
+        "strategy_fields": axes,
+        "flags": [[axis.name, axis.word] for axis in AXES if axis.kind == "flag" and axis.since == 1],
+        "groups": groups,
+        "axis_studies": data["axis_studies"],
+    }
+
+
+def grouped_digits(value: int | None) -> str:
+    """Return a whole number in groups of three digits, with narrow spaces."""
+    return "–" if value is None else f"{value:,}".replace(",", "\u202f")

@@ -1,0 +1,144 @@
+"""The finished points of one question in the order of the ranking, and which of them a page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from dse.answers import cap_curve
+from dse.answers.selection import finished_points, rank_order
+from dse.answers.texts import texts_of
+from dse.answers.ties import tied_points
+from dse.inputs.strategies import GROUPED, STRATEGY_FIELDS
+from dse.studies.store import Snapshot, StudyRow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RANK = "rank"
+"""A column: 0 for the best point. On the page it names the point."""
+
+
+_PREDICTED_AXES = ("tp", "pp", "cp", "ep", "micro_batch")
+_MOST_MAPS = 6
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """`table` has the points that are ok, best first, with their `RANK`."""
+
+    snapshot: Snapshot
+    table: pa.Table
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, table: pa.Table) -> Ranked:
+        """Rank the rows of a table of the snapshot."""
+        import numpy as np
+        import pyarrow as pa
+
+        finished = table.take(finished_points(table))
+        ordered = finished.take(rank_order(finished))
+        return cls(snapshot, ordered.append_column(RANK, pa.array(np.arange(ordered.num_rows))))
+
+    def rows(self, ranks: Sequence[int]) -> list[StudyRow]:
+        """Return whole rows, in the order of `ranks`."""
+        import pyarrow as pa
+
+        return self.snapshot.rows(self.table.take(pa.array(ranks, pa.int64()))) if ranks else []
+
+    def has_memory(self) -> bool:
+        """Whether some point has a peak memory."""
+        column = self.table["peak_memory_bytes"]
+        return bool(column.null_count < len(column))
+
+    def under(self, memory_cap_bytes: int) -> Ranked:
+        """Return those whose peak memory is known and at most the cap; they keep their ranks."""
+        import pyarrow.compute as pc
+
+        return Ranked(
+            self.snapshot, self.table.filter(pc.less_equal(self.table["peak_memory_bytes"], memory_cap_bytes))
+        )
+
+    def first(self, count: int) -> list[int]:
+        """Return the ranks of the best points."""
+        ranks: list[int] = self.table[RANK].slice(0, count).to_pylist()
+        return ranks
+
+    def best_and_runner_up(self) -> tuple[int | None, int | None]:
+        """Return the ranks of the best point and of the first that is not printed as it is; None for none."""
+        if not self.table.num_rows:
+            return None, None
+        first = self.first(1)[0]
+        tied = tied_points(self.table, self.rows([0])[0])
+        others = (~tied).nonzero()[0]
+        return first, self.table[RANK][int(others[0])].as_py() if len(others) else None
+
+    def cap_steps(self) -> list[tuple[int, int]]:
+        """Return (cap in bytes, rank of the best point from it on), by ascending cap: the Pareto front."""
+        if not self.has_memory():
+            return []
+        ranks: list[int] = []
+
+        def whole(some: pa.Table) -> list[StudyRow]:
+            ranks.extend(some[RANK].to_pylist())
+            return self.snapshot.rows(some)
+
+        caps = [step.memory_cap_bytes for step in cap_curve(self.table, whole=whole)]
+        return list(zip(caps, reversed(ranks), strict=True))  # the curve is the front the other way round
+
+    def best_of_each(self, columns: Iterable[str]) -> list[tuple[tuple[Any, ...], int]]:
+        """Return the values of these columns and the rank of the best point that has them, best first."""
+        names = list(columns)
+        grouped = self.table.group_by(names).aggregate([(RANK, "min")]).sort_by(f"{RANK}_min")
+        values = zip(*(grouped[name].to_pylist() for name in names), strict=True)
+        return list(zip(values, grouped[f"{RANK}_min"].to_pylist(), strict=True))
+
+    def sample(self, needed: Iterable[int], max_points: int) -> list[int]:
+        """Return about `max_points` ranks, ascending: all that are needed, then the best of each strategy.
+
+        The rest is taken at even steps through the ranking, so that slow points are shown too. Where the best
+        of strategies do not all fit, they get half of the room.
+        """
+        import numpy as np
+
+        total = self.table.num_rows
+        if total <= max_points:
+            return list(range(total))
+        kept = np.unique(np.fromiter(needed, np.int64))
+        best = np.array([rank for _, rank in self.best_of_each(STRATEGY_FIELDS)], np.int64)
+        for candidates, share in ((best, 2), (np.arange(total), 1)):
+            others = np.setdiff1d(candidates, kept)
+            room = max(0, max_points - len(kept))
+            count = min(len(others), room if len(others) <= room else room // share)
+            kept = np.union1d(kept, others[(np.arange(count) * len(others)) // max(count, 1)])
+        return [int(rank) for rank in kept]
+
+
+def heat_axes(ranked: Ranked) -> tuple[str, ...]:
+    """Return the axes of the heat maps: `GROUPED` degrees of traces; of predictions those that vary.
+
+    Of predictions dp is left out if two others vary, since it follows from them.
+    """
+    if not any('"predictor"' in text for text in texts_of(ranked.table["options"])):
+        return GROUPED
+    varied = [name for name in _PREDICTED_AXES if len(ranked.table[name].unique()) > 1]
+    return tuple(varied if len(varied) > 1 else ["dp", *varied])
+
+
+def heat_maps(ranked: Ranked, axes: Sequence[str]) -> list[dict[str, Any]]:
+    """Return, for each pair of axes, the best point of each pair of values, over all else.
+
+    A list of {rows, columns, row_values, column_values, cells}; `cells` has a list of ranks or None for each
+    row. A pair of axes that both have one value is left out, and those beyond `_MOST_MAPS`.
+    """
+    maps = []
+    for down, across in combinations(axes, 2):
+        best = dict(ranked.best_of_each((down, across)))
+        rows, columns = (sorted({pair[axis] for pair in best}) for axis in (0, 1))
+        if len(rows) > 1 or len(columns) > 1:
+            cells = [[best.get((row, column)) for column in columns] for row in rows]
+            values = {"row_values": rows, "column_values": columns}
+            maps.append({"rows": down, "columns": across, **values, "cells": cells})
+    return maps[:_MOST_MAPS]

@@ -1,0 +1,48 @@
+"""The timeline of a simulated plan for a mixed cluster: a process for each type of GPU in each stage."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+from dse.answers.timelines.options import TimelineOptions, TimelineSummary
+from dse.answers.timelines.write import write_timeline
+from dse.base.files import write_output
+from dse.planner.problem.plan import ClusterPlan
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.questions.simulation import PlanSimulator
+
+
+def plan_timeline(
+    problem: PlanProblem,
+    plan: ClusterPlan,
+    path: Path,
+    options: TimelineOptions | None = None,
+    about: Mapping[str, str] | None = None,
+) -> TimelineSummary:
+    """Simulate a plan and write its timeline as trace events; a name that ends in .gz is compressed.
+
+    Drawn is one GPU of each type in each stage, the first of a replica: passes, messages between stages, the
+    reduction of gradients, the update. The same plan gives the same bytes.
+
+    Raises:
+        Infeasible: the plan cannot be run.
+        InputError: the file cannot be written, or a class of the options does not exist.
+    """
+    recording, titles = PlanSimulator(problem).record(plan)
+    text = io.StringIO()
+    summary = write_timeline(recording, text, options, {**_about(plan), **(about or {})}, titles)
+    data = text.getvalue().encode()
+    write_output(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data, "timeline")
+    return summary
+
+
+def _about(plan: ClusterPlan) -> dict[str, str]:
+    return {
+        "types": ", ".join(plan.types),
+        "stages": ", ".join(f"{dp} x {tp}" for dp, tp in plan.strategies),
+        "micro-batches": str(plan.batches),
+        "layers": ", ".join(map(str, plan.partition)),
+    }

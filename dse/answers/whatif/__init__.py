@@ -1,0 +1,38 @@
+"""What if: how wall times and the best strategy follow the numbers of the system and the memory cap."""
+
+from __future__ import annotations
+
+from dse.answers.whatif.binding import Binding, binding_among, binding_constraint
+from dse.answers.whatif.candidates import Candidates
+from dse.answers.whatif.parameters import Parameter, parameters_named, parameters_of
+from dse.answers.whatif.sensitivity import FACTORS, Optimum, Sample, Sensitivity, optima, sensitivity
+from dse.answers.whatif.switch import (
+    LIMIT,
+    Switch,
+    cap_switches,
+    cap_switches_among,
+    smallest_switch,
+    switch_among,
+)
+
+__all__ = [
+    "FACTORS",
+    "LIMIT",
+    "Binding",
+    "Candidates",
+    "Optimum",
+    "Parameter",
+    "Sample",
+    "Sensitivity",
+    "Switch",
+    "binding_among",
+    "binding_constraint",
+    "cap_switches",
+    "cap_switches_among",
+    "optima",
+    "parameters_named",
+    "parameters_of",
+    "sensitivity",
+    "smallest_switch",
+    "switch_among",
+]

@@ -1,0 +1,1 @@
+"""Ground of all wings: errors, signals, files, records, units, texts, programs, settings and expressions."""

@@ -1,0 +1,26 @@
+"""User errors: what a command line prints in one line before it exits with code 2."""
+
+from __future__ import annotations
+
+
+class DseError(Exception):
+    """Base of every error that the user can repair; the message names what was got and what is allowed."""
+
+
+class InputError(DseError):
+    """A key, file or command-line value is wrong; the message names it, its value and what is allowed."""
+
+
+class SimulationError(DseError):
+    """A point cannot be evaluated; a sweep makes it a row of status `failed`.
+
+    For example a collective without an algorithm, or a user's own program that crashes.
+    """
+
+
+class SimulationTimeout(DseError):  # noqa: N818 (a status of results, not only an error)
+    """What evaluates a point ran too long; a sweep makes it a row of status `timeout`."""
+
+
+class Cancelled(Exception):  # noqa: N818 (what another thread asked for)
+    """The engine was told to stop, by `dse.base.cancellation`; whoever told it so expects this."""

@@ -1,0 +1,7 @@
+"""One language for constraints, objectives, budgets, conditions and costs; two evaluators."""
+
+from dse.base.expressions.columns import ColumnExpression
+from dse.base.expressions.parser import parse
+from dse.base.expressions.scalar import Expression
+
+__all__ = ["ColumnExpression", "Expression", "parse"]

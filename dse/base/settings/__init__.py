@@ -1,0 +1,19 @@
+"""What nouns declare their settings with: keys and their meanings, checks of values, choices by name."""
+
+from dse.base.settings.checks import check_choice, checked_path, checked_seconds, checked_text, refuse_foreign
+from dse.base.settings.choices import Choices
+from dse.base.settings.keys import MISSING, group, key, mapping, options
+
+__all__ = [
+    "MISSING",
+    "Choices",
+    "check_choice",
+    "checked_path",
+    "checked_seconds",
+    "checked_text",
+    "group",
+    "key",
+    "mapping",
+    "options",
+    "refuse_foreign",
+]

@@ -1,0 +1,47 @@
+"""Checks of single settings: errors in one line that name the key, what was got and what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.base.suggestions import did_you_mean
+
+
+def check_choice(key: str, value: str, allowed: Sequence[str]) -> None:
+    """Refuse what is not among the allowed values."""
+    if value not in allowed:
+        hint = did_you_mean(value, allowed)
+        raise InputError(f"{key} is '{value}'; allowed are {', '.join(allowed)}{hint}")
+
+
+def refuse_foreign(group: str, values: Any, choice: str, keys: Sequence[str]) -> None:
+    """Refuse keys that the choice of the group does not know: they belong to the choice `choice`."""
+    for key in keys:
+        value = getattr(values, key)
+        if value is not None and value != []:
+            raise InputError(
+                f"{group}.{key} is '{value}', but {group} is {values.name}; write {group}={choice} too"
+            )
+
+
+def checked_path(key: str, value: str | None) -> Path | None:
+    """Return a path, or None."""
+    return None if value is None else Path(checked_text(key, value, "be a path, or null"))
+
+
+def checked_text(key: str, value: str | None, expected: str) -> str:
+    """Return a text that is not empty; `expected` is what it must do."""
+    if not value:
+        raise InputError(f"{key} is {'null' if value is None else 'empty'}; it must {expected}")
+    return value
+
+
+def checked_seconds(key: str, value: float | None) -> float:
+    """Return a number above 0."""
+    if value is None or not 0 < value < math.inf:
+        raise InputError(f"{key} is {'null' if value is None else value}; it must be a number above 0")
+    return value

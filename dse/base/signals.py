@@ -1,0 +1,185 @@
+"""Ctrl-C and SIGTERM in commands: one line, and exit code 130 or 143, from the first line that runs on.
+
+While nothing is at stake (imports, configuration, answers) a signal ends the process at once: an exception
+could be swallowed by a finaliser or a library, or be taken for another error. A block that holds something
+(rows, programs, temporary files) is marked by `putting_away`: there a signal raises KeyboardInterrupt, and
+the process ends when the block has been left, however it is left. Only commands call `guard`; nothing changes
+for programs that use dse as a library.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+from dse.base.start import INTERRUPTED as INTERRUPTED
+
+_SAME_S = 1.0  # a terminal and a wrapper may both pass on one Ctrl-C; a later one means: now
+
+
+class _Command:
+    """The signals of one process; made by `guard`, which is its only caller."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        self._thread = _thread.get_ident()
+        self._number = int(signal.SIGINT)
+        self._received_s: float | None = None
+        self._line = INTERRUPTED
+        self._blocks = 0
+        self._code: int | None = None
+        self.farewells: list[Callable[[], None]] = []
+        atexit.register(self._leave)  # the first one to be registered runs last
+        sys.unraisablehook = self._unraisable
+        self.listen()
+
+    def listen(self) -> None:
+        """Handle both signals; Ctrl-C stays ignored where it is (nohup, background jobs of scripts)."""
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, self._interrupted)
+        self.listen_to_end()
+
+    def listen_to_end(self) -> None:
+        """Handle SIGTERM, which libraries take over."""
+        signal.signal(signal.SIGTERM, self._terminated)
+
+    @property
+    def is_signalled(self) -> bool:
+        """Whether a signal has come."""
+        return self._received_s is not None
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this thread is the one that handles signals."""
+        return _thread.get_ident() == self._thread
+
+    def _terminated(self, number: int, frame: FrameType | None) -> None:
+        if self._received_s is None:
+            self._number = number
+        handler = signal.getsignal(signal.SIGINT)  # whoever has put another one before ours takes notice too
+        (handler if callable(handler) else self._interrupted)(signal.SIGINT, frame)
+
+    def _interrupted(self, _number: int, _frame: FrameType | None) -> None:
+        if os.getpid() != self._pid:  # a copy that is about to become another program
+            os._exit(128 + self._number)
+        now = time.monotonic()
+        if self._received_s is None:
+            self._received_s = now
+        elif now - self._received_s < _SAME_S:
+            return
+        else:
+            self.end()
+        if not self._blocks:
+            self.end()
+        raise KeyboardInterrupt
+
+    def enter(self, line: str | None) -> str:
+        """Begin a block; return the line of the one around it."""
+        before = self._line
+        self._line = line or before
+        self._blocks += 1
+        return before
+
+    def leave(self, before: str) -> None:
+        """Leave a block; the outermost one ends the process after a signal."""
+        self._blocks -= 1
+        if self.is_signalled and not self._blocks:
+            self.end()
+        self._line = before
+
+    def end(self) -> None:
+        """End the process with the line; nothing runs after that."""
+        for farewell in self.farewells:
+            farewell()
+        with contextlib.suppress(OSError):
+            os.write(2, f"{self._line}\n".encode())
+        os._exit(128 + self._number)
+
+    def done(self, code: int) -> None:
+        """Take the exit code of what is complete."""
+        self._code = code
+
+    def _leave(self) -> None:
+        """Leave out the rest of Python's own end, in which signals could not be handled any more."""
+        if self._code is not None and os.getpid() == self._pid:
+            if self.is_signalled:
+                self.end()
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.flush()
+            os._exit(self._code)
+
+    @staticmethod
+    def _unraisable(problem: Any) -> None:
+        if not issubclass(problem.exc_type, KeyboardInterrupt):  # that is noted already
+            sys.__unraisablehook__(problem)
+
+
+_command: _Command | None = None
+
+
+def guard() -> None:
+    """Handle signals from here on, in a process that is a command; call it in the main thread."""
+    global _command
+    if _command is None:
+        _command = _Command()
+
+
+@contextlib.contextmanager
+def putting_away(line: str | None = None) -> Iterator[None]:
+    """While the block runs, a signal raises KeyboardInterrupt; the process ends when the block has been left.
+
+    `line` is what a command says then; a second signal, over a second after the first one, ends it at once.
+    Does nothing in other threads, and in processes that are no command.
+    """
+    command = _command
+    if command is None or not command.is_main:
+        yield
+        return
+    before = command.enter(line)
+    try:
+        yield
+    finally:
+        command.leave(before)
+
+
+def raise_if_signalled() -> None:
+    """Raise KeyboardInterrupt where a signal has come, but its exception was swallowed."""
+    if _command is not None and _command.is_signalled:
+        raise KeyboardInterrupt
+
+
+def end_if_signalled() -> None:
+    """End the process where a signal has come and nothing is at stake any more."""
+    if _command is not None and _command.is_signalled:
+        _command.end()
+
+
+def is_guarded() -> bool:
+    """Whether this process is a command."""
+    return _command is not None
+
+
+def before_end(farewell: Callable[[], None]) -> None:
+    """Have a short function called, which raises nothing, before a signal ends a command."""
+    if _command is not None:
+        _command.farewells.append(farewell)
+
+
+def listen_again() -> None:
+    """Take SIGTERM back from a library that has put a handler of its own."""
+    if _command is not None and _command.is_main:
+        _command.listen_to_end()
+
+
+def done(code: int) -> None:
+    """Say that the command is complete, with this exit code."""
+    if _command is not None:
+        _command.done(code)

@@ -1,0 +1,80 @@
+"""Bytes and durations: parsing what users write, formatting what they read."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from dse.base.errors import InputError
+
+_BYTES_PER_UNIT = {
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+}
+_QUANTITY = re.compile(r"(?P<number>-?(\d{1,20}(\.\d{0,20})?|\.\d{1,20}))\s*(?P<unit>[A-Za-z]*)", re.ASCII)
+_MAX_BYTES = 2**63 - 1
+_ALLOWED = "a positive number and one of the units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, such as 80GB"
+
+
+def parse_bytes(text: str, key: str = "size") -> int:
+    """Return the bytes that `text` stands for: 80GB is 80e9 bytes, 80GiB is 80 x 2^30 bytes.
+
+    Units are B, kB, MB, GB, TB (powers of 1000) and KiB, MiB, GiB, TiB (powers of 1024), in any case; blanks
+    may stand before the unit; a fraction of a byte is cut off.
+
+    Raises:
+        InputError: not a positive number of bytes below 2^63, or no unit; the message begins with `key`.
+    """
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"{key} '{text}' is not a number of bytes; write {_ALLOWED}")
+    number, unit = match["number"], match["unit"]
+    if not unit:
+        raise InputError(
+            f"{key} '{text}' has no unit; "
+            f"write {number}GB ({number}e9 bytes) or {number}GiB ({number} x 2^30 bytes)"
+        )
+    if unit.lower() not in _BYTES_PER_UNIT:
+        raise InputError(f"{key} '{text}' has the unknown unit '{unit}'; write {_ALLOWED}")
+    size_bytes = int(Fraction(number) * _BYTES_PER_UNIT[unit.lower()])
+    if not 1 <= size_bytes <= _MAX_BYTES:
+        raise InputError(f"{key} '{text}' is {size_bytes} bytes; it must be from 1 to {_MAX_BYTES} bytes")
+    return size_bytes
+
+
+def format_bytes(size_bytes: float) -> str:
+    """Return a size for people, in powers of 1000 with two decimals: 67022880768 gives "67.02 GB"."""
+    if size_bytes < 1000:
+        return f"{size_bytes:.0f} B"
+    value = float(size_bytes)
+    for unit in ("kB", "MB", "GB"):
+        value /= 1000
+        if round(value, 2) < 1000:
+            return f"{value:.2f} {unit}"
+    return f"{value / 1000:.2f} TB"
+
+
+def format_duration_ns(duration_ns: float) -> str:
+    """Return a duration for people with four significant digits: 4088264658 gives "4.088 s"."""
+    value = float(duration_ns)
+    for unit in ("ns", "µs", "ms"):
+        if float(f"{value:.4g}") < 1000:
+            return f"{value:.4g} {unit}"
+        value /= 1000
+    return f"{value:.4g} s" if value < 9999.5 else f"{value:.0f} s"
+
+
+def format_count(value: float) -> str:
+    """Return a number for people with four significant digits: 329612.4 gives "329.6k"."""
+    for unit in ("", "k", "M", "G"):
+        if float(f"{value:.4g}") < 1000:
+            return f"{value:.4g}{unit}"
+        value /= 1000
+    return f"{value:.4g}T"

@@ -1,0 +1,1 @@
+"""The checker of schedules, which shares no code with the searches."""

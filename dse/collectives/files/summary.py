@@ -1,0 +1,163 @@
+"""What a synthesis found, as plain data and as a table for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from dse.base.texts import counted
+from dse.base.units import format_bytes, format_duration_ns
+from dse.collectives.bounds import Bound
+from dse.collectives.problem.schedule import Schedule
+from dse.collectives.problem.settings import ROOTED, Network, Size
+from dse.collectives.search.synthesis import Result
+
+_MOST_NODES_SHOWN = 12
+
+
+def summary(result: Result, network: Network, size: Size) -> dict[str, Any]:
+    """Return the summary of `summary.json`: times in ps, `gap` as a share of the bound, sizes in bytes."""
+    problem = result.schedule.problem
+    collective, graph = problem.collective, problem.graph
+    best = result.best_fixed
+    operation = {"operation_bytes": size.operation_bytes, "padding_bytes": size.padding_bytes}
+    return {
+        "collective": collective.name,
+        "topology": network.name,
+        "npus": graph.npus,
+        "switches": graph.nodes - graph.npus,
+        "links": len(graph),
+        "chunks": collective.chunks,
+        "chunks_per_npu": collective.chunks_per_npu,
+        **({"root": collective.root} if collective.name in ROOTED else {}),
+        "chunk_bytes": plain(problem.chunk_bytes),
+        **(operation if size.operation_bytes is not None else {}),
+        **problem.model._asdict(),
+        "time_ps": result.time_ps,
+        **bound_entries(result.bounds, result.time_ps),
+        **({"bounds_are_cut": True} if result.bounds_are_cut and not result.is_optimal else {}),
+        "synthesizer": result.synthesizer,
+        "why": result.why,
+        "seed": result.seed,
+        "trials": result.trials,
+        "cpu_s": round(result.cpu_s, 6),
+        **({"barrier_ps": result.barrier_ps} if result.barrier_ps is not None else {}),
+        "fixed_algorithms": dict(result.fixed),
+        "fixed_left_out": dict(result.left_out),
+        "best_fixed": best,
+        "times_faster": result.fixed[best] / result.time_ps if best and result.time_ps else None,
+        **traffic(result.schedule),
+    }
+
+
+def bound_entries(bounds: tuple[Bound, ...], time_ps: int) -> dict[str, Any]:
+    """Return the strongest bound with its argument and nodes, all others, the gap, and if it is closed."""
+    best = max(bounds, key=lambda bound: bound.time_ps, default=None)
+    bound_ps = best.time_ps if best else 0
+    return {
+        "bound_ps": bound_ps,
+        "bound": best.name if best else "none",
+        "bound_text": best.text if best else "nothing has to be sent",
+        "bound_nodes": list(best.nodes) if best else [],
+        **({"bound_inner_nodes": list(best.inner)} if best and best.inner else {}),
+        "bounds": {bound.name: bound.time_ps for bound in bounds},
+        "optimal": time_ps <= bound_ps,
+        "gap": time_ps / bound_ps - 1 if bound_ps else 0.0,
+    }
+
+
+def traffic(schedule: Schedule) -> dict[str, Any]:
+    """Return the number of sends, their bytes, and the share of the time that links are held on average."""
+    problem = schedule.problem
+    whole = schedule.time_ps * len(problem.graph)
+    return {
+        "sends": len(schedule),
+        "bytes_sent": plain(len(schedule) * problem.chunk_bytes),
+        "link_use": schedule.held_ps / whole if whole else 0.0,
+    }
+
+
+def plain(value: Fraction) -> int | float:
+    """Return a number as JSON has it: whole ones exactly."""
+    return value.numerator if value.denominator == 1 else float(value)
+
+
+def duration(time_ps: int) -> str:
+    """Return a time for people, and exactly."""
+    return f"{format_duration_ns(time_ps / 1000)} ({time_ps} ps)"
+
+
+def summary_text(data: dict[str, Any], more: Sequence[tuple[str, str]] = ()) -> str:
+    """Return a summary as lines of a name and a value, with further rows at the end."""
+    is_base = data.get("checked") == "base"
+    rows = [
+        ("collective", _collective(data)),
+        ("network", _network(data)),
+        ("time", duration(data["time_ps"])),
+        *bound_rows(data),
+    ]
+    if "barrier_ps" in data:
+        rows.append(("with a barrier", duration(data["barrier_ps"])))
+    rows += _fixed(data)
+    rows += [
+        ("sent", f"{data['sends']} sends, {format_bytes(data['bytes_sent'])}"),
+        ("link use", f"{100 * data['link_use']:.1f} % on average"),
+        ("synthesizer", f"{data['synthesizer']}, seed {data['seed']}, {data['trials']} runs"),
+        ("CPU time", f"{data['cpu_s']:.3g} s"),
+        *([("checked", "its base; all other sends are translations of it")] if is_base else []),
+        *more,
+    ]
+    return table(rows)
+
+
+def bound_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the strongest bound, its argument, and the gap."""
+    nodes = data["bound_nodes"]
+    shown = ", ".join(map(str, nodes[:_MOST_NODES_SHOWN])) + (" …" if len(nodes) > _MOST_NODES_SHOWN else "")
+    about = f" of {shown}" if nodes else ""
+    is_cut = data.get("bounds_are_cut", False)
+    return [
+        ("bound", f"{duration(data['bound_ps'])}, {data['bound']}{about}"),
+        *(("", sentence) for sentence in data["bound_text"].split(". ")),
+        *([("", "the time limit ended the search for bounds; a stronger one may exist")] if is_cut else []),
+        ("gap", "0, optimal" if data["optimal"] else f"{100 * data['gap']:.2f} %"),
+    ]
+
+
+def times_as_long(ratio: float) -> str:
+    """Return how much longer something takes, for people."""
+    text = f"{ratio:.3g}"
+    return "equally long" if text == "1" else f"{text} times"
+
+
+def table(rows: list[tuple[str, str]]) -> str:
+    """Return lines of a name and a value; an empty name goes on with the one before."""
+    width = max(len(name) for name, _ in rows) + 2
+    return "\n".join(f"{name:<{width}}{value}".rstrip() for name, value in rows)
+
+
+def _collective(data: dict[str, Any]) -> str:
+    root = f", root {data['root']}" if "root" in data else ""
+    text = f"{data['collective']}{root}, {counted(data['chunks'], 'chunk')} of {data['chunk_bytes']} bytes"
+    if "operation_bytes" in data:
+        text += f" ({data['operation_bytes']} bytes and {data['padding_bytes']} of padding)"
+    return text
+
+
+def _network(data: dict[str, Any]) -> str:
+    how = " that cut through" if data["forwarding"] == "cut_through" else ""
+    switches = f", {data['switches']} switches{how}" if data["switches"] else ""
+    return f"{data['topology']}: {data['npus']} NPUs{switches}, {data['links']} links"
+
+
+def _fixed(data: dict[str, Any]) -> list[tuple[str, str]]:
+    times = sorted(data["fixed_algorithms"].items(), key=lambda item: (item[1], item[0]))
+    rows = []
+    for position, (name, time_ps) in enumerate(times):
+        ratio = time_ps / data["time_ps"] if data["time_ps"] else 1.0
+        text = f"{name} {format_duration_ns(time_ps / 1000)}, {times_as_long(ratio)}"
+        rows.append(("fixed" if position == 0 else "", text + (", the best" if position == 0 else "")))
+    if not rows and data["fixed_left_out"]:
+        rows.append(("fixed", f"left out: {next(iter(data['fixed_left_out'].values()))}"))
+    return rows

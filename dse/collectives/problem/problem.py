@@ -1,0 +1,169 @@
+"""What is to be synthesised: a collective on the links of a graph, with chunks of a size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from dse.collectives.problem.collective import Collective
+from dse.collectives.problem.cut_through import check_cut_through
+from dse.inputs.networks import LinkGraph, LinkKind
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dse.base import solvers
+
+MIRRORED = {"reduce_scatter": "all_gather", "reduce": "broadcast", "gather": "scatter"}
+
+
+class LinkModel(NamedTuple):
+    """How long a chunk takes on a link (section 2 of the specification of synthesis).
+
+    `gb`: a GB/s is 10^9 or 2^30 bytes per second. `occupancy`: the link is held until the chunk has arrived
+    (`total`), or while its bytes enter (`bandwidth`). `clock`: times are floored to ps or to whole ns.
+    `forwarding`: a switch sends a chunk on when all of it is there (`stored`), or while it arrives
+    (`cut_through`); then links at switches are held while bytes enter, whatever the occupancy.
+    """
+
+    gb: Literal["1e9", "gib"] = "1e9"
+    occupancy: Literal["total", "bandwidth"] = "total"
+    clock: Literal["ps", "ns"] = "ps"
+    forwarding: Literal["stored", "cut_through"] = "stored"
+
+    def times_ps(self, kind: LinkKind, chunk_bytes: Fraction | int) -> tuple[int, int]:
+        """After how many ps a chunk has arrived, and how long it holds the link; exact, floored once."""
+        serial_ps = self._serial_ps(kind, chunk_bytes)
+        arrival = self._floored(kind.latency_ns * 1000 + serial_ps)
+        return arrival, arrival if self.occupancy == "total" else self._floored(serial_ps)
+
+    def cut_times_ps(self, kind: LinkKind, chunk_bytes: Fraction | int) -> tuple[int, int]:
+        """After how many ps the first byte of a chunk has arrived, and for how long bytes enter the link."""
+        return self._floored(kind.latency_ns * 1000), self._floored(self._serial_ps(kind, chunk_bytes))
+
+    @property
+    def tick_ps(self) -> int:
+        """What times are whole multiples of."""
+        return 1 if self.clock == "ps" else 1000
+
+    def _serial_ps(self, kind: LinkKind, chunk_bytes: Fraction | int) -> Fraction:
+        bytes_per_gb = 10**9 if self.gb == "1e9" else 2**30
+        return Fraction(chunk_bytes) * 10**12 / (kind.bandwidth_gbps * bytes_per_gb)
+
+    def _floored(self, time_ps: Fraction) -> int:
+        return int(time_ps / self.tick_ps) * self.tick_ps
+
+
+DEFAULT_MODEL = LinkModel()
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A collective among the NPUs of a graph, with chunks of `chunk_bytes` bytes."""
+
+    graph: LinkGraph
+    collective: Collective
+    chunk_bytes: Fraction
+    model: LinkModel = DEFAULT_MODEL
+
+    def __post_init__(self) -> None:
+        """Refuse switches that cannot forward chunks while they arrive.
+
+        Raises:
+            InputError: as check_cut_through.
+        """
+        if self.cuts_through:
+            check_cut_through(self.graph, self.model.tick_ps)
+
+    @property
+    def cuts_through(self) -> bool:
+        """Whether switches forward chunks while they arrive."""
+        return self.model.forwarding == "cut_through"
+
+    @cached_property
+    def times_of_kinds(self) -> NDArray[np.int64]:
+        """Per kind of link after how many ps a chunk arrives, and how long it is held; shape (kinds, 2).
+
+        Links at switches that cut through differ; `distinct_times` has what occurs.
+        """
+        import numpy as np
+
+        times = [self.model.times_ps(kind, self.chunk_bytes) for kind in self.graph.kinds]
+        return np.array(times, dtype=np.int64).reshape(-1, 2)
+
+    @cached_property
+    def arrival_ps(self) -> NDArray[np.int64]:
+        """Per link after how many ps a chunk can be sent on: it has arrived.
+
+        Where the link leads to a switch that cuts through, its first byte has.
+        """
+        import numpy as np
+
+        if not self.cuts_through:
+            return self.passed_ps
+        is_cut = self.graph.destinations >= self.graph.npus
+        return np.where(is_cut, self._cut_times_of_kinds[self.graph.kind_of, 0], self.passed_ps)
+
+    @cached_property
+    def passed_ps(self) -> NDArray[np.int64]:
+        """Per link after how many ps all of a chunk has arrived."""
+        column: NDArray[np.int64] = self.times_of_kinds[self.graph.kind_of, 0]
+        return column
+
+    @cached_property
+    def held_ps(self) -> NDArray[np.int64]:
+        """Per link for how many ps a chunk holds it."""
+        import numpy as np
+
+        column: NDArray[np.int64] = self.times_of_kinds[self.graph.kind_of, 1]
+        if not self.cuts_through:
+            return column
+        graph = self.graph
+        is_cut = (graph.destinations >= graph.npus) | (graph.sources >= graph.npus)
+        return np.where(is_cut, self._cut_times_of_kinds[graph.kind_of, 1], column)
+
+    @cached_property
+    def distinct_times(self) -> NDArray[np.int64]:
+        """The pairs of arrival and hold that links have, in ps; shape (pairs, 2)."""
+        import numpy as np
+
+        if not self.cuts_through:
+            return self.times_of_kinds
+        return np.unique(np.stack([self.arrival_ps, self.held_ps], axis=1), axis=0)
+
+    @cached_property
+    def _cut_times_of_kinds(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        times = [self.model.cut_times_ps(kind, self.chunk_bytes) for kind in self.graph.kinds]
+        return np.array(times, dtype=np.int64).reshape(-1, 2)
+
+    @cached_property
+    def mirrored(self) -> Problem:
+        """The problem whose schedules, run backwards, solve this one: section 4 of the specification.
+
+        Raises:
+            KeyError: the collective is none of reduce-scatter, reduce and gather.
+        """
+        collective = replace(self.collective, name=MIRRORED[self.collective.name])
+        return replace(self, graph=self.graph.transposed, collective=collective)
+
+    @cached_property
+    def native(self) -> solvers.CollectiveProblem:
+        """The problem as the engine's searches take it; only of collectives that do not reduce."""
+        from dse.base import solvers
+
+        graph, collective = self.graph, self.collective
+        wants = None if collective.everyone_wants_all else collective.wants()
+        return solvers.CollectiveProblem(
+            graph.npus,
+            graph.nodes,
+            (graph.sources, graph.destinations),
+            (self.arrival_ps, self.held_ps),
+            collective.chunks,
+            collective.holdings(),
+            wants,
+        )

@@ -1,0 +1,71 @@
+"""Whether every chunk has a way to where it is wanted; asked before any search."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from dse.base.errors import InputError
+from dse.collectives.problem.collective import CUSTOM
+from dse.collectives.problem.problem import Problem
+from dse.inputs.networks import LinkGraph
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def require_ways(problem: Problem) -> None:
+    """Refuse a problem in which a chunk cannot get to an NPU that wants it.
+
+    Raises:
+        InputError: names both NPUs.
+    """
+    import numpy as np
+
+    graph, collective = problem.graph, problem.collective
+    if collective.name == CUSTOM:
+        _require_custom(problem)
+        return
+    if collective.name not in ("gather", "reduce"):
+        lost = np.flatnonzero(~reached(graph, [collective.root])[: graph.npus])
+        if len(lost):
+            raise _no_way(problem, collective.root, int(lost[0]))
+    if collective.name not in ("broadcast", "scatter"):
+        lost = np.flatnonzero(~reached(graph.transposed, [collective.root])[: graph.npus])
+        if len(lost):
+            raise _no_way(problem, int(lost[0]), collective.root)
+
+
+def _require_custom(problem: Problem) -> None:
+    holders: defaultdict[int, list[int]] = defaultdict(list)
+    for npu, chunk in problem.collective.preconditions:
+        holders[chunk].append(npu)
+    known: dict[tuple[int, ...], NDArray[np.bool_]] = {}
+    for npu, chunk in problem.collective.postconditions:
+        sources = tuple(holders[chunk])
+        if sources not in known:
+            known[sources] = reached(problem.graph, sources)
+        if not known[sources][npu]:
+            raise _no_way(problem, sources[0], npu)
+
+
+def reached(graph: LinkGraph, sources: Iterable[int]) -> NDArray[np.bool_]:
+    """Which nodes there is a way to from one of the sources."""
+    import numpy as np
+
+    from dse.base import solvers
+    from dse.collectives.bounds.bound import NEVER
+
+    once = np.ones(len(graph), dtype=np.int64)
+    links = solvers.TimedLinks(graph.npus, graph.nodes, (graph.sources, graph.destinations), (once, once), 0)
+    found: NDArray[np.bool_] = links.distances(np.array([*sources], dtype=np.uint32)) != NEVER
+    return found
+
+
+def _no_way(problem: Problem, source: int, destination: int) -> InputError:
+    return InputError(
+        f"topology has no way from NPU {source} to NPU {destination}, which {problem.collective.name} needs; "
+        "add links"
+    )

@@ -1,0 +1,273 @@
+"""From texts of keys to what is asked: a network, a problem on it, and how hard to search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from dse.base.cancellation import NEVER, Deadline
+from dse.base.errors import InputError
+from dse.base.settings import check_choice
+from dse.base.units import parse_bytes
+from dse.collectives.problem.collective import COLLECTIVES, MOST_CHUNKS, Collective
+from dse.collectives.problem.custom import read_custom
+from dse.collectives.problem.problem import LinkModel, Problem
+from dse.inputs.networks import LinkGraph
+from dse.inputs.networks.csv import read_link_graph
+from dse.inputs.networks.named import is_named, named_network
+from dse.inputs.systems.links import Switches, link_graph
+from dse.inputs.systems.spec import SystemSpec
+
+Values = Mapping[str, str]
+ROOTED = ("broadcast", "scatter", "gather", "reduce")
+DEFAULT_CHUNK_BYTES = 1 << 20
+MOST_DELIVERIES = 1 << 28
+_MOST_PS = 1 << 62
+_CHOICES = {
+    "gb": ("1e9", "gib"),
+    "occupancy": ("total", "bandwidth"),
+    "clock": ("ps", "ns"),
+    "forwarding": ("stored", "cut_through"),
+}
+
+
+@dataclass(frozen=True)
+class Network:
+    """A graph, what it is called, its dimensions (the first varies fastest; () unknown), default of `gb`."""
+
+    name: str
+    graph: LinkGraph
+    sizes: tuple[int, ...] = ()
+    gb: str = "1e9"
+
+
+class Size(NamedTuple):
+    """Bytes of a chunk; of the operation where these were asked for, and by how many it is padded."""
+
+    chunk_bytes: Fraction
+    operation_bytes: int | None = None
+    padding_bytes: int = 0
+
+
+def network_of(
+    values: Values, system: Callable[[], SystemSpec] | None, deadline: Deadline = NEVER
+) -> Network:
+    """Return the network of `topology`, or of a system where `system` makes one; see `named_network`.
+
+    Raises:
+        InputError: neither or both, an unreadable file, a name that is none, or keys without effect.
+    """
+    if system is not None:
+        _refuse(values, ("topology", "npus"), "system", "choose either")
+        made = system()
+        return _system_network(made, values)
+    _refuse(values, ("dimensions", "switches"), "topology", "they are for system=NAME")
+    if "topology" not in values:
+        raise InputError(
+            "topology is missing; write topology=FILE.csv, topology=torus__dim=[4,4] or system=NAME"
+        )
+    topology = values["topology"]
+    if is_named(topology):
+        if "npus" in values:
+            raise InputError(
+                f"npus={values['npus']} has no effect on topology={topology}, which has no switches"
+            )
+        named = named_network(topology, deadline)
+        return Network(topology, named.graph, named.sizes)
+    path = Path(topology)
+    if path.suffix.lower() != ".csv" and not path.exists():
+        raise InputError(
+            f"topology is '{topology}'; it must be a CSV file, or a name such as torus__dim=[4,4]"
+        )
+    npus = whole(values, "npus", 2, 1 << 20) if "npus" in values else None
+    return Network(path.stem, read_link_graph(path, npus))
+
+
+def _system_network(system: SystemSpec, values: Values) -> Network:
+    switches = values.get("switches", "unrolled")
+    check_choice("switches", switches, ("unrolled", "nodes"))
+    numbers: list[int] | None = None
+    if "dimensions" in values:
+        text = values["dimensions"].strip("[]")
+        if not re.fullmatch(r"\d{1,3}(,\s*\d{1,3})*", text, re.ASCII):
+            raise InputError(f"dimensions is '{values['dimensions']}'; it must be numbers such as [0,1]")
+        numbers = sorted(int(part) for part in text.split(","))
+    graph = link_graph(system, numbers, cast(Switches, switches))
+    chosen = [system.network[number] for number in numbers or range(len(system.network))]
+    sizes = tuple(size for dimension in chosen for size in _grid(dimension.shape, dimension.npus))
+    return Network(system.name, graph, sizes, "gib")
+
+
+def _grid(shape: tuple[int, ...], npus: int) -> tuple[int, ...]:
+    import math
+
+    return shape if shape and math.prod(shape) == npus else (npus,)
+
+
+def _refuse(values: Values, keys: Collection[str], instead: str, why: str) -> None:
+    for key in keys:
+        if key in values:
+            raise InputError(f"{key}={values[key]} has no effect with {instead}; {why}, or leave {key} out")
+
+
+def problem_of(network: Network, values: Values, *, may_stay_base: bool = False) -> tuple[Problem, Size]:
+    """Return the problem that keys describe on a network, and the sizes behind it.
+
+    `may_stay_base`: a schedule that looks the same from every NPU need not be listed send by send, so that
+    an all-gather on a network with translations may have more than `MOST_DELIVERIES`.
+
+    Raises:
+        InputError: a wrong value, keys without effect, too many chunks, or times that are too long.
+    """
+    name, root = _collective_name(values)
+    model = _model(values, network.gb)
+    if name.endswith(".json"):
+        _refuse(
+            values,
+            ("root", "chunks_per_npu", "operation_bytes"),
+            "a collective of your own",
+            "the file says all",
+        )
+        collective, own_bytes = read_custom(Path(name), network.graph.npus)
+        if own_bytes is not None:
+            _refuse(values, ("chunk_bytes",), "a collective of your own", "the file has a chunk_size")
+        size = Size(own_bytes or _chunk_bytes(values))
+    else:
+        collective = _collective(network.graph, name, root, values, may_stay_base=may_stay_base)
+        size = _size(collective, values)
+    problem = Problem(network.graph, collective, size.chunk_bytes, model)
+    _check_times(problem)
+    return problem, size
+
+
+def _collective_name(values: Values) -> tuple[str, int | None]:
+    """The name, and the root that it says, as in `scatter_3`."""
+    name = values.get("collective", "all_gather")
+    with_root = re.fullmatch(rf"({'|'.join(ROOTED)})_(\d{{1,9}})", name, re.ASCII)
+    if with_root is None:
+        if not name.endswith(".json"):
+            check_choice("collective", name, (*COLLECTIVES, "FILE.json"))
+        return name, None
+    if "root" in values:
+        raise InputError(f"root={values['root']} has no effect with collective={name}; leave one of them out")
+    return with_root[1], int(with_root[2])
+
+
+def _model(values: Values, gb: str) -> LinkModel:
+    chosen = {key: values.get(key, gb if key == "gb" else allowed[0]) for key, allowed in _CHOICES.items()}
+    for key, allowed in _CHOICES.items():
+        check_choice(key, chosen[key], allowed)
+    return LinkModel(**cast(dict[str, Any], chosen))
+
+
+def _collective(
+    graph: LinkGraph, name: str, root: int | None, values: Values, *, may_stay_base: bool
+) -> Collective:
+    if name not in ROOTED and "root" in values:
+        raise InputError(f"root={values['root']} has no effect on {name}; only {', '.join(ROOTED)} have one")
+    if "root" in values:
+        root = whole(values, "root", 0, graph.npus - 1, f"the network has {graph.npus} NPUs")
+    elif root is not None and root >= graph.npus:
+        raise InputError(
+            f"root is {root}; it must be 0 to {graph.npus - 1}, as the network has {graph.npus} NPUs"
+        )
+    per_npu = whole(values, "chunks_per_npu", 1, 10**12) if "chunks_per_npu" in values else 1
+    collective = Collective(name, graph.npus, per_npu, root or 0)
+    deliveries = deliveries_of(collective)
+    is_base = may_stay_base and name == "all_gather" and deliveries > MOST_DELIVERIES
+    most = MOST_DELIVERIES
+    if is_base and values.get("synthesizer", "auto") in ("auto", "symmetric") and graph.translations:
+        most = deliveries
+    if collective.chunks >= MOST_CHUNKS or deliveries > most:
+        raise InputError(
+            f"chunks_per_npu is {per_npu}, which makes {collective.chunks} chunks, {deliveries} deliveries; "
+            f"at most {MOST_DELIVERIES} can be scheduled: take fewer and larger chunks"
+        )
+    return collective
+
+
+def deliveries_of(collective: Collective) -> int:
+    """Return how many chunks have to come somewhere at most, all NPUs together."""
+    return collective.chunks * (collective.npus if collective.everyone_wants_all else 1)
+
+
+def _size(collective: Collective, values: Values) -> Size:
+    if "operation_bytes" not in values:
+        return Size(_chunk_bytes(values))
+    _refuse(values, ("chunk_bytes",), "operation_bytes", "choose either")
+    whole_bytes = _bytes(values, "operation_bytes")
+    if whole_bytes.denominator != 1:
+        raise InputError(f"operation_bytes is '{values['operation_bytes']}'; it must be a whole number")
+    chunks = chunks_of_operation(collective)
+    chunk_bytes = -(-whole_bytes.numerator // chunks)
+    return Size(Fraction(chunk_bytes), whole_bytes.numerator, chunk_bytes * chunks - whole_bytes.numerator)
+
+
+def chunks_of_operation(collective: Collective) -> int:
+    """How many chunks the bytes are made of that a training simulator calls the size of an operation."""
+    if collective.name in ("all_gather", "broadcast", "reduce"):
+        return collective.chunks_per_npu
+    return collective.chunks_per_npu * collective.npus
+
+
+def _chunk_bytes(values: Values) -> Fraction:
+    return _bytes(values, "chunk_bytes") if "chunk_bytes" in values else Fraction(DEFAULT_CHUNK_BYTES)
+
+
+def _bytes(values: Values, key: str) -> Fraction:
+    text = values[key]
+    if re.fullmatch(r"\d{1,18}(\.\d{1,18})?", text, re.ASCII):
+        size = Fraction(text)
+        if size > 0:
+            return size
+    elif re.search(r"[A-Za-z]$", text):
+        return Fraction(parse_bytes(text, key))
+    raise InputError(f"{key} is '{text}'; it must be a number of bytes above 0, such as 1048576 or 1MiB")
+
+
+def _check_times(problem: Problem) -> None:
+    """Every link must take some time, and all sends together less than 2^62 ps."""
+    for kind in problem.graph.kinds:
+        arrival, _ = problem.model.times_ps(kind, problem.chunk_bytes)
+        bandwidth = f"{float(kind.bandwidth_gbps):g} GB/s"
+        if arrival < 1:
+            raise InputError(
+                f"chunk_bytes is {float(problem.chunk_bytes):g}: a chunk takes 0 {problem.model.clock} on "
+                f"a link of {bandwidth}, which cannot be scheduled; take larger chunks or another clock"
+            )
+        if arrival * (problem.collective.chunks + 1) * problem.graph.nodes > _MOST_PS:
+            raise InputError(
+                f"chunk_bytes is {float(problem.chunk_bytes):g}: a chunk takes {arrival} ps on a link of "
+                f"{bandwidth}, so that times may pass 2^62 ps; take smaller chunks"
+            )
+
+
+def whole(values: Values, key: str, least: int, most: int, why: str = "") -> int:
+    """Return the whole number of a key.
+
+    Raises:
+        InputError: it is none, or not in the range.
+    """
+    text = values[key]
+    if not re.fullmatch(r"\d{1,19}", text, re.ASCII) or not least <= int(text) <= most:
+        reason = f", as {why}" if why else ""
+        raise InputError(f"{key} is '{text}'; it must be a whole number, {least} to {most}{reason}")
+    return int(text)
+
+
+def number(values: Values, key: str, *, above: bool) -> float:
+    """Return the number of a key: above 0, or at least 0.
+
+    Raises:
+        InputError: it is none.
+    """
+    text = values[key]
+    is_number = re.fullmatch(r"(\d{1,12}(\.\d{0,12})?|\.\d{1,12})(e-?\d{1,2})?", text, re.ASCII)
+    value = float(text) if is_number else -1.0
+    if value < 0 or (above and value == 0):
+        raise InputError(f"{key} is '{text}'; it must be a number {'above' if above else 'of at least'} 0")
+    return value

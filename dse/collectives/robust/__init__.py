@@ -1,0 +1,1 @@
+"""Schedules under failures and under links that vary."""

@@ -1,0 +1,97 @@
+"""Beside a schedule: it repaired after a failure, and its time under links that vary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dse.collectives.check.checker import check
+from dse.collectives.check.verdict import InvalidSchedule, require_valid
+from dse.collectives.problem.schedule import Schedule
+from dse.collectives.robust.failures import Failure, on_broken_graph
+from dse.collectives.robust.repair import Repair, repair
+from dse.collectives.robust.selection import selected
+from dse.collectives.robust.settings import Draws
+from dse.collectives.robust.summary import (
+    Rows,
+    failure_rows,
+    failures_summary,
+    figures_summary,
+    variance_rows,
+    variance_summary,
+)
+from dse.collectives.robust.variance import compare, spread
+from dse.collectives.search.fixed_algorithms import fixed_algorithms
+from dse.collectives.search.synthesis import Result
+from dse.collectives.search.synthesizers.base import Effort
+
+
+@dataclass(frozen=True)
+class Robust:
+    """A result, with `failures` and `variance` of a summary, their rows, and the repaired schedule."""
+
+    result: Result
+    data: dict[str, Any] = field(default_factory=dict)
+    rows: Rows = field(default_factory=list)
+    repaired: Schedule | None = None
+
+
+def robust(result: Result, failure: Failure | None, draws: Draws | None, effort: Effort) -> Robust:
+    """Return the result, selected for its figure where that is asked, and what failure and draws do to it.
+
+    Raises:
+        InputError: after a later failure nothing leads from a chunk to an NPU that wants it; names both.
+        Cancelled: before a repair has been found.
+        InvalidSchedule: a repaired schedule breaks a rule.
+    """
+    data: dict[str, Any] = {}
+    rows: Rows = []
+    repaired = None
+    if draws is not None:
+        result, data["variance"] = _under(result, draws, effort)
+        rows += variance_rows(data["variance"])
+    if failure is not None:
+        schedule = result.schedule
+        found = repair(schedule, failure, effort)
+        repaired = _checked(found, failure)
+        data["failures"] = failures_summary(schedule, failure, found)
+        rows += failure_rows(data["failures"])
+    return Robust(result, data, rows, repaired)
+
+
+def _under(result: Result, draws: Draws, effort: Effort) -> tuple[Result, dict[str, Any]]:
+    """Return the result, selected if that is asked, and the object `variance`."""
+    chosen = None if draws.select is None else selected(result, draws, effort)
+    result = result if chosen is None else chosen.result
+    schedule, seed = result.schedule, effort.seed
+    fixed = fixed_algorithms(schedule.problem).schedules
+    found = compare({"": schedule, **fixed}, draws.variance, draws.count, seed)
+    own = found.pop("")
+    data = variance_summary(schedule.problem.graph, draws, seed, own, found)
+    if chosen is not None:
+        fastest = figures_summary(spread(chosen.fastest, draws.variance, draws.count, seed))
+        data["select"] = {
+            "figure": draws.select,
+            "candidates": chosen.candidates,
+            "fastest_ps": chosen.fastest.time_ps,
+            "fastest_figure_ps": fastest[f"{draws.select}_ps"],
+        }
+    return result, data
+
+
+def _checked(found: Repair, failure: Failure) -> Schedule:
+    """Return the repaired schedule after a check of both.
+
+    It is on the links that are left if they fail at the start and every node has some: files of links have
+    no node without any.
+    """
+    made = []
+    for schedule in (found.repaired, found.anew):
+        dead = failure.links[schedule.link]
+        if (schedule.end_ps[dead] > failure.at_ps).any():
+            raise InvalidSchedule("the repaired schedule is invalid: a send is over a link that has failed")
+        made.append(schedule if failure.at_ps else on_broken_graph(schedule, failure))
+        require_valid(check(made[-1]), "the repair")
+    graph = made[0].problem.graph
+    has_all = len({*graph.sources.tolist(), *graph.destinations.tolist()}) == graph.nodes
+    return made[0] if has_all else found.repaired

@@ -1,0 +1,1 @@
+"""Searches for schedules: synthesizers, reductions, and fixed algorithms to compare with."""

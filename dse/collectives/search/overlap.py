@@ -1,0 +1,255 @@
+"""All-reduces whose halves share the links: a half is made again around the other, or chunks of both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dse.collectives.problem.problem import Problem
+from dse.collectives.problem.schedule import Schedule
+from dse.collectives.search.reductions import halves, tightened
+from dse.collectives.search.symmetric_reductions import families, search_sums
+from dse.collectives.search.synthesizers.base import Effort
+from dse.collectives.search.synthesizers.searches import Variant, numbered
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_Search = Callable[[Problem, Schedule | None, Effort], Schedule | None]
+_VARIANTS: tuple[Variant, ...] = (("arrival", "oldest"), ("arrival", "needed"), ("arrival", "random"))
+
+
+# Sends placed while halves are fitted together, about a second, and limits on rounds within that.
+_SENDS = 1_000_000
+_MOST_ROUNDS = 60
+_PATIENCE = 20  # rounds without gain
+_FRESH_STARTS = 4
+# Gaps of links looked at while chunks are freed, a second or two.
+_GAPS = 10_000_000
+_GAPS_PER_LINK = 16  # of a step: of some chunks, for sums more than once
+_FEWEST_STEPS, _MOST_STEPS = 50, 2000
+_GAPS_OF_ORBITS, _MOST_STEPS_OF_ORBITS = 4_000_000, 1000
+
+
+class Overlaps:
+    """Searches for one all-reduce with overlapped halves, with one seed: from several starts and nothing.
+
+    What does not depend on the start is made once, and what a time limit has cut short is made again.
+    """
+
+    def __init__(self) -> None:
+        self._fresh: dict[int, Schedule] = {}
+        self._searched: list[tuple[_Search, Schedule | None, Schedule | None]] = []
+
+    def best(self, start: Schedule, effort: Effort) -> Schedule:
+        """Return the fastest all-reduce that overlaps its halves, from `start` and from new ones."""
+        if start.time_ps <= effort.enough_ps:
+            return start
+        ends = None if effort.time_limit_s is None else time.monotonic() + effort.time_limit_s
+        best = tightened(start)
+
+        def is_late() -> bool:
+            cancelled = effort.cancellation is not None and effort.cancellation.is_cancelled
+            return cancelled or (ends is not None and time.monotonic() >= ends)
+
+        def is_over() -> bool:
+            return best.time_ps <= effort.enough_ps or is_late()
+
+        best = _faster(best, _improved(best, effort, is_over))
+        if len(start) * _FRESH_STARTS <= _SENDS // 2:
+            for number in range(_FRESH_STARTS):
+                if not is_over():
+                    best = _faster(best, self._from_nothing(start.problem, number, effort, is_over, is_late))
+        searches: list[tuple[_Search, Callable[[], Schedule | None]]] = [
+            (_translations_kept, lambda: start),
+            (_translations_kept, lambda: None),
+            (_chunks_made_again, lambda: best),  # what the others have found
+            (_chunks_made_again, lambda: None),
+        ]
+        for search, first in searches:
+            if not is_over():
+                left_s = None if ends is None else max(0.0, ends - time.monotonic())
+                limited_effort = replace(effort, time_limit_s=left_s)
+                best = _faster(best, self._once(search, best.problem, first(), limited_effort, is_late))
+        return best
+
+    def _from_nothing(
+        self,
+        problem: Problem,
+        number: int,
+        effort: Effort,
+        is_over: Callable[[], bool],
+        is_late: Callable[[], bool],
+    ) -> Schedule:
+        if number in self._fresh:
+            return self._fresh[number]
+        made = _fresh(problem, effort.seed * _FRESH_STARTS + number)
+        found = _improved(made, effort, is_over)
+        if not is_late():
+            self._fresh[number] = found
+        return found
+
+    def _once(
+        self,
+        search: _Search,
+        problem: Problem,
+        start: Schedule | None,
+        effort: Effort,
+        is_late: Callable[[], bool],
+    ) -> Schedule | None:
+        for known, first, found in self._searched:
+            if known is search and first is start:
+                return found
+        found = search(problem, start, effort)
+        if not is_late():
+            self._searched.append((search, start, found))
+        return found
+
+
+def _faster(best: Schedule, other: Schedule | None) -> Schedule:
+    return best if other is None or other.time_ps >= best.time_ps else other
+
+
+def _improved(start: Schedule, effort: Effort, is_over: Callable[[], bool]) -> Schedule:
+    """Return `start` with its halves made again around each other for about a second."""
+    rounds = min(_MOST_ROUNDS, _SENDS // max(1, len(start)))
+    return overlapped(start, rounds, effort.seed, is_over, effort.enough_ps) if rounds >= 2 else start
+
+
+def _chunks_made_again(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
+    """Return an all-reduce of which chunks were freed, sums and copies, and put into the gaps again.
+
+    From `start`, whose sums go up trees, or from nothing. None: switches relay, or there are too many links.
+    """
+    steps = _steps(problem, _GAPS, _MOST_STEPS)
+    made = problem.collective.chunks if start is None else 0
+    if problem.graph.nodes > problem.graph.npus or steps - made < _FEWEST_STEPS:
+        return None
+    return tightened(search_sums(problem, start, effort, steps))
+
+
+def _translations_kept(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
+    """Return the fastest of the all-reduces that some translations keep, made as those of chunks freed.
+
+    None: they do not keep `start`, there are no translations, or too many links.
+    """
+    steps = _steps(problem, _GAPS_OF_ORBITS, _MOST_STEPS_OF_ORBITS)
+    if steps < _FEWEST_STEPS:
+        return None
+    best, begins = None, time.monotonic()
+    for orbits in families(problem):
+        spent_s = time.monotonic() - begins
+        if effort.time_limit_s is not None and spent_s >= effort.time_limit_s:
+            break
+        left_s = None if effort.time_limit_s is None else effort.time_limit_s - spent_s
+        found = orbits.search(start, replace(effort, time_limit_s=left_s), steps)
+        if found is not None and (best is None or found.time_ps < best.time_ps):
+            best = found
+    return best and tightened(best)
+
+
+def _steps(problem: Problem, gaps: int, most: int) -> int:
+    return min(most, gaps // (_GAPS_PER_LINK * max(1, len(problem.graph))))
+
+
+def overlapped(
+    schedule: Schedule, rounds: int, seed: int, is_over: Callable[[], bool], enough_ps: int = 0
+) -> Schedule:
+    """Return an all-reduce at least as fast, whose all-gather is made around its sums, and the other way.
+
+    Each round fixes the sends of sums, as early as they can be, and searches for the copies from there: a
+    chunk may be copied once its root has the full sum, on a link that has no more sums to carry. Run
+    backwards copies are sums and sums copies, so the next round makes the other half. A round that is no
+    slower is kept. Sums must go up trees, as in all schedules made of two halves, and be compacted.
+    """
+    now = schedule
+    backwards, failed = False, 0
+    for number in range(rounds):
+        if is_over() or failed > _PATIENCE:
+            break
+        found = _copies_made_again(now, seed * rounds + number, enough_ps)
+        failed = 0 if found.time_ps < now.time_ps else failed + 1
+        if found.time_ps <= now.time_ps:
+            now = found
+        now, backwards = turned(now), not backwards
+    return turned(now) if backwards else now
+
+
+def turned(schedule: Schedule) -> Schedule:
+    """Return an all-reduce by trees run backwards on turned links: copies become sums, and sums copies."""
+    problem = schedule.problem
+    other = replace(problem, graph=problem.graph.transposed)
+    starts = schedule.backward_starts_ps
+    return tightened(Schedule.of(other, schedule.link, schedule.chunk, starts, ~schedule.reduce))
+
+
+def _fresh(problem: Problem, seed: int) -> Schedule:
+    """Return an all-reduce whose halves are both made by greedy searches, the second around the first."""
+    import numpy as np
+
+    other = replace(problem, graph=problem.graph.transposed)
+    chunks = np.arange(problem.collective.chunks, dtype=np.int32)
+    roots = (chunks % problem.graph.npus).astype(np.int32)
+    now = np.zeros(len(chunks), dtype=np.int64)
+    columns = _copies(other, roots, now, np.zeros(len(problem.graph), dtype=np.int64), seed, 0)
+    return _copies_made_again(turned(Schedule.of(other, *columns)), seed, 0)
+
+
+def _copies_made_again(schedule: Schedule, seed: int, enough_ps: int) -> Schedule:
+    """Return the same sums with other copies of what they make."""
+    import numpy as np
+
+    problem, sums = schedule.problem, schedule.reduce
+    link, chunk, start_ps = schedule.link[sums], schedule.chunk[sums], schedule.start_ps[sums]
+    roots, ready_ps = _full_sums(problem, link, chunk, schedule.end_ps[sums])
+    free_from_ps = np.zeros(len(problem.graph), dtype=np.int64)
+    np.maximum.at(free_from_ps, link, start_ps + problem.held_ps[link])
+    more = _copies(problem, roots, ready_ps, free_from_ps, seed, enough_ps)
+    return Schedule.of(
+        problem,
+        np.concatenate([link, more[0]]),
+        np.concatenate([chunk, more[1]]),
+        np.concatenate([start_ps, more[2]]),
+        np.arange(len(link) + len(more[0])) < len(link),
+    )
+
+
+def _copies(
+    problem: Problem,
+    roots: NDArray[np.int32],
+    ready_ps: NDArray[np.int64],
+    free_from_ps: NDArray[np.int64],
+    seed: int,
+    enough_ps: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Columns of sends that copy each chunk from its root, where it is from `ready_ps` on."""
+    import numpy as np
+
+    from dse.base import solvers
+
+    chunks = np.arange(problem.collective.chunks, dtype=np.int32)
+    state = halves(problem)[1].native.resumed((roots, chunks), ready_ps, free_from_ps)
+    columns, _ = solvers.search_restarts(
+        state, numbered(_VARIANTS), seed, len(_VARIANTS), enough_ps, None, lambda *_: None
+    )
+    link, chunk, start_ps = columns
+    return link, chunk, start_ps
+
+
+def _full_sums(
+    problem: Problem, link: NDArray[np.int32], chunk: NDArray[np.int32], end_ps: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Per chunk its root, the node that gets sums and sends none, and when it has them all."""
+    import numpy as np
+
+    graph, chunks = problem.graph, problem.collective.chunks
+    has_sent = np.zeros((chunks, graph.nodes), dtype=bool)
+    has_sent[chunk, graph.sources[link]] = True
+    has_sent[:, graph.npus :] = True
+    roots = np.argmin(has_sent, axis=1).astype(np.int32)
+    ready_ps = np.zeros(chunks, dtype=np.int64)
+    np.maximum.at(ready_ps, chunk, np.where(graph.destinations[link] == roots[chunk], end_ps, 0))
+    return roots, ready_ps

@@ -1,0 +1,111 @@
+"""All-reduce from its two halves, one after the other or overlapped; schedules without sends in vain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dse.base.errors import InputError
+from dse.collectives.problem.problem import Problem
+from dse.collectives.problem.schedule import Schedule
+from dse.collectives.search.symmetric import SymmetricSchedule
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+# Of an all-reduce, whose sends are listed one by one: 2^26 take 2 GB.
+MOST_SENDS = 1 << 26
+
+
+def halves(problem: Problem) -> tuple[Problem, Problem]:
+    """Return the reduce-scatter and the all-gather of which an all-reduce is made."""
+    collective = problem.collective
+    scatter, gather = (replace(collective, name=name) for name in ("reduce_scatter", "all_gather"))
+    return replace(problem, collective=scatter), replace(problem, collective=gather)
+
+
+def turned_links(problem: Problem) -> NDArray[np.int32] | None:
+    """Per link the one of the same kind in the other direction; None if some link has none."""
+    import numpy as np
+
+    graph = problem.graph
+    key = graph.sources.astype(np.int64) * graph.nodes + graph.destinations
+    turned = graph.destinations.astype(np.int64) * graph.nodes + graph.sources
+    order = np.argsort(key)
+    at = np.minimum(np.searchsorted(key, turned, sorter=order), len(key) - 1)
+    links = order[at] if len(key) else order
+    if not np.array_equal(key[links], turned) or not np.array_equal(graph.kind_of[links], graph.kind_of):
+        return None
+    return links.astype(np.int32)
+
+
+def in_sequence(problem: Problem, first: Schedule, second: Schedule) -> Schedule:
+    """Return the all-reduce that does a reduce-scatter and then, behind a barrier, an all-gather.
+
+    Raises:
+        InputError: it has too many sends to list.
+    """
+    import numpy as np
+
+    if len(first) + len(second) > MOST_SENDS:
+        raise InputError(
+            f"the all-reduce has {len(first) + len(second)} sends, at most {MOST_SENDS} are listed;"
+            " synthesise reduce_scatter and all_gather by themselves, or with fewer chunks"
+        )
+
+    return Schedule.of(
+        problem,
+        np.concatenate([first.link, second.link]),
+        np.concatenate([first.chunk, second.chunk]),
+        np.concatenate([first.start_ps, second.start_ps + first.time_ps]),
+        np.concatenate([first.reduce, second.reduce]),
+    )
+
+
+def without_waste(schedule: Schedule) -> Schedule:
+    """Return the sends that bring a chunk first to where it is wanted or sent on; only without sums."""
+    from dse.base import solvers
+
+    if isinstance(schedule, SymmetricSchedule):
+        return schedule  # a tree from each NPU, not to be listed here
+
+    needed = solvers.deliveries_needed(
+        schedule.problem.native, schedule.link, schedule.chunk, schedule.start_ps
+    )
+    kept = needed.astype(bool)
+    if kept.all():
+        return schedule
+    return Schedule(
+        schedule.problem,
+        schedule.link[kept],
+        schedule.chunk[kept],
+        schedule.start_ps[kept],
+        schedule.reduce[kept],
+    )
+
+
+def tightened(schedule: Schedule, rounds: int = 0, seed: int = 0, enough_ps: int = 0) -> Schedule:
+    """Return the same sends as early as the order on every link and causality allow; never later in all.
+
+    A send waits for all that had brought its chunk to its sender before its start: sums that go up trees stay
+    the same (`replay.compacted` is for schedules of anyone, whose partial sums may be exchanged).
+    With `rounds` the order on the links may change too, by moving all sends late and early in turn.
+    """
+    from dse.base import solvers
+
+    graph, problem = schedule.problem.graph, schedule.problem
+    start = solvers.justified_starts(
+        graph.sources,
+        graph.destinations,
+        problem.arrival_ps,
+        problem.held_ps,
+        schedule.link,
+        schedule.chunk,
+        schedule.start_ps,
+        rounds,
+        seed,
+        enough_ps,
+    )
+    return Schedule.of(problem, schedule.link, schedule.chunk, start, schedule.reduce)

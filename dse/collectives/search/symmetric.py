@@ -1,0 +1,147 @@
+"""Schedules that look the same from every NPU: the sends of source 0, and all others by translation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from dse.base.errors import InputError
+from dse.collectives.problem.problem import Problem
+from dse.collectives.problem.schedule import Schedule
+from dse.inputs.networks.translations import Translations
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# More are not listed one by one: 2^28 take 5 GB.
+MOST_LISTED_SENDS = 1 << 28
+
+
+@dataclass(frozen=True, eq=False)
+class BaseSends:
+    """The sends of what NPU 0 owns, arrays of one length: over a generator, from a node, of a chunk, when."""
+
+    generator: NDArray[np.int32]
+    node: NDArray[np.int32]
+    chunk: NDArray[np.int32]
+    start_ps: NDArray[np.int64]
+
+
+class SymmetricSchedule(Schedule):
+    """A schedule kept as its base; the columns of `Schedule` are made when one is first asked for.
+
+    What NPU s owns crosses link u + s → u + s + g when what NPU 0 owns crosses u → u + g. A generator
+    carries one chunk at a time in the base, and different s use different links then, so no link is used
+    twice at a time (specification of synthesis, section 7.6). `group` has the translations of the links,
+    `reduce` says whether the sends add to what is there.
+    """
+
+    group: Translations
+    base: BaseSends
+    reduces: bool
+
+    def __init__(self, problem: Problem, group: Translations, base: BaseSends, reduces: bool = False) -> None:
+        for name, value in (("problem", problem), ("group", group), ("base", base), ("reduces", reduces)):
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        """How many sends there are, of all sources."""
+        return len(self.base.node) * self.problem.graph.npus
+
+    @cached_property
+    def time_ps(self) -> int:
+        """When the last send has arrived; 0 without sends."""
+        arrival = self.problem.times_of_kinds[self.group.kind_of, 0]
+        ends = self.base.start_ps + arrival[self.base.generator]
+        return int(ends.max()) if len(ends) else 0
+
+    @cached_property
+    def held_ps(self) -> int:
+        """For how many ps links are held, all together."""
+        held = self.problem.times_of_kinds[self.group.kind_of, 1]
+        return int(held[self.base.generator].sum()) * self.problem.graph.npus
+
+    @property
+    def can_be_listed(self) -> bool:
+        """Whether there is memory for all sends one by one."""
+        return len(self) <= MOST_LISTED_SENDS
+
+    def expand(self) -> Schedule:
+        """Return the plain schedule, with every send, sorted by start, link and chunk.
+
+        Raises:
+            InputError: it has too many sends to list.
+        """
+        import numpy as np
+
+        graph, collective = self.problem.graph, self.problem.collective
+        if not self.can_be_listed:
+            raise InputError(
+                f"the schedule has {len(self)} sends, more than the {MOST_LISTED_SENDS} that can be listed;"
+                f" its base of {len(self.base.node)} sends says all"
+            )
+        sources = np.arange(graph.npus, dtype=np.int64)
+        rank = np.unique(self.base.start_ps, return_inverse=True)[1].astype(np.int64)
+        nodes = self.group.add(self.base.node.astype(np.int64)[:, None], sources[None, :])
+        link = self.group.link_of[nodes, self.base.generator[:, None]]
+        chunk = self.base.chunk.astype(np.int64)[:, None]
+        if collective.name == "all_to_all":
+            pairs = graph.npus * graph.npus
+            chunk = (
+                chunk // pairs * pairs + sources * graph.npus + self.group.add(chunk % graph.npus, sources)
+            )
+        else:
+            chunk = chunk + sources
+        order = np.argsort((rank[:, None] * len(graph) + link).ravel(), kind="stable")
+        return Schedule(
+            self.problem,
+            link.ravel()[order],
+            chunk.astype(np.int32).ravel()[order],
+            np.repeat(self.base.start_ps, graph.npus)[order],
+            np.full(len(self), self.reduces),
+        )
+
+    def mirrored(self, problem: Problem) -> Schedule:
+        """Return it run backwards on turned links, also by its base: see Schedule.mirrored."""
+        import numpy as np
+
+        group = problem.graph.translations
+        if group is None:
+            return self.expand().mirrored(problem)
+        zero = np.zeros(1, dtype=np.int64)
+        turned = np.searchsorted(group.generators, self.group.add(zero, self.group.generators, sign=-1))
+        there = self.group.add(self.base.node.astype(np.int64), self.group.generators[self.base.generator])
+        arrival = self.problem.times_of_kinds[self.group.kind_of, 0][self.base.generator]
+        base = BaseSends(
+            turned[self.base.generator].astype(np.int32),
+            there.astype(np.int32),
+            self.base.chunk,
+            self.time_ps - self.base.start_ps - arrival,
+        )
+        return SymmetricSchedule(problem, group, base, problem.collective.is_reducing)
+
+    @cached_property
+    def _expanded(self) -> Schedule:
+        return self.expand()
+
+    @cached_property
+    def link(self) -> NDArray[np.int32]:
+        """The link of each send."""
+        return self._expanded.link
+
+    @cached_property
+    def chunk(self) -> NDArray[np.int32]:
+        """The chunk of each send."""
+        return self._expanded.chunk
+
+    @cached_property
+    def start_ps(self) -> NDArray[np.int64]:
+        """When each send starts."""
+        return self._expanded.start_ps
+
+    @cached_property
+    def reduce(self) -> NDArray[np.bool_]:
+        """Whether each send adds to what the receiver has."""
+        return self._expanded.reduce

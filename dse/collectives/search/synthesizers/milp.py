@@ -1,0 +1,105 @@
+"""Programs of 0/1 variables, asked only whether they have a solution; solved by HiGHS (highspy)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+from dse.base.cancellation import Cancellation
+from dse.base.lazy import extra
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Answer = Literal["feasible", "infeasible", "unknown"]
+_INFINITY = float("inf")
+
+
+class Program:
+    """Variables from 0 to 1 and rows of bounds on their weighted sums."""
+
+    def __init__(self) -> None:
+        self.lower: list[float] = []
+        self.upper: list[float] = []
+        self.whole: list[bool] = []
+        self._starts = [0]
+        self._columns: list[int] = []
+        self._weights: list[float] = []
+        self._least: list[float] = []
+        self._most: list[float] = []
+
+    def __len__(self) -> int:
+        """How many variables there are."""
+        return len(self.lower)
+
+    def add(self, whole: bool = True, lower: float = 0, upper: float = 1) -> int:
+        """Return the number of a new variable; not `whole`: the rows leave it 0 or 1 where the others are."""
+        self.lower.append(lower)
+        self.upper.append(upper)
+        self.whole.append(whole)
+        return len(self.lower) - 1
+
+    def row(
+        self, terms: Iterable[tuple[int, float]], least: float = -_INFINITY, most: float = _INFINITY
+    ) -> None:
+        """Bound the sum of `terms`, which are (variable, weight)."""
+        for column, weight in terms:
+            self._columns.append(column)
+            self._weights.append(weight)
+        self._starts.append(len(self._columns))
+        self._least.append(least)
+        self._most.append(most)
+
+    def solve(
+        self, seconds: float, seed: int, cancellation: Cancellation | None = None
+    ) -> tuple[Answer, NDArray[np.float64] | None]:
+        """Return whether there is a solution, and one; `unknown` at the time limit or when cancelled."""
+        import numpy as np
+
+        highspy = load_highspy()
+        solver = highspy.Highs()
+        for option, value in {
+            "output_flag": False,
+            "threads": 1,
+            "time_limit": max(seconds, 0.01),
+            "random_seed": seed % (1 << 31),
+        }.items():
+            solver.setOptionValue(option, value)
+        if cancellation is not None:
+            token = cancellation
+
+            def stop(event: Any) -> None:
+                event.interrupt(token.is_cancelled)
+
+            solver.cbMipInterrupt.subscribe(stop)
+            solver.cbSimplexInterrupt.subscribe(stop)
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = len(self.lower), len(self._least)
+        model.col_cost_ = np.zeros(len(self.lower))
+        model.col_lower_, model.col_upper_ = np.array(self.lower), np.array(self.upper)
+        model.row_lower_, model.row_upper_ = np.array(self._least), np.array(self._most)
+        kinds = highspy.HighsVarType
+        model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in self.whole]
+        matrix = model.a_matrix_
+        matrix.format_ = highspy.MatrixFormat.kRowwise
+        matrix.start_ = np.array(self._starts, dtype=np.int32)
+        matrix.index_ = np.array(self._columns, dtype=np.int32)
+        matrix.value_ = np.array(self._weights, dtype=np.float64)
+        solver.passModel(model)
+        solver.run()
+        status = solver.getModelStatus()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return "infeasible", None
+        if status == highspy.HighsModelStatus.kOptimal:
+            return "feasible", np.array(solver.getSolution().col_value)
+        return "unknown", None
+
+
+def load_highspy() -> Any:
+    """Return the package highspy.
+
+    Raises:
+        InputError: it is not installed; says how to.
+    """
+    return extra("highspy", "synthesizer=exact needs the package highspy: pip install 'dse[synthesis]'")

@@ -1,0 +1,1 @@
+"""Commands of `dse`, a file per verb: parse, ask, print."""

@@ -1,0 +1,124 @@
+"""`dse completion bash`: a script by which bash or zsh completes verbs, options, keys and choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dse.commands.cli import ArgumentParser, called_as
+from dse.commands.verbs import options_of, verbs
+
+# "$1" is the command that is completed. Readline replaces what follows the last = or : of a word only.
+BASH = """\
+_dse() {
+    local line="${COMP_LINE:0:COMP_POINT}" words word
+    read -ra words <<< "$line"
+    [[ $line == *[[:space:]] ]] && words+=("")
+    word="${words[-1]}"
+    mapfile -t COMPREPLY < <("$1" completion words -- "${words[@]:1}" 2> /dev/null)
+    if [[ $word == *=* && $COMP_WORDBREAKS == *=* ]]; then
+        COMPREPLY=("${COMPREPLY[@]#"${word%=*}="}")
+    fi
+    if [[ ${COMPREPLY[0]} == *[=.] ]]; then compopt -o nospace; fi
+}
+complete -o default -F _dse dse
+"""
+ZSH = """\
+#compdef dse
+_dse() {
+    local -a found
+    found=("${(@f)$("${words[1]}" completion words -- "${(@)words[2,CURRENT-1]}" "$PREFIX" 2> /dev/null)}")
+    if [[ -n "${found[1]}" ]]; then
+        compadd -Q -S '' -a found
+    else
+        compset -P '*='
+        _files
+    fi
+}
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+compdef _dse dse
+"""
+_SCRIPTS = {"bash": BASH, "zsh": ZSH}
+
+
+def parser() -> ArgumentParser:
+    """The command line."""
+    parser = ArgumentParser(
+        prog=called_as("completion"),
+        description="Print a script that lets a shell complete the verbs of dse, their options, the keys of "
+        "the configuration, and choices such as system=system1; files complete as usual.",
+        epilog='For bash: eval "$(dse completion bash)" in ~/.bashrc; for zsh: eval "$(dse completion zsh)" '
+        "in ~/.zshrc.",
+    )
+    parser.add_argument("shell", choices=tuple(_SCRIPTS), help="whose script")
+    return parser
+
+
+def completions(words: Sequence[str]) -> list[str]:
+    """Return what the last of `words`, those after `dse`, can become; nothing where only files can follow."""
+    *before, word = words or [""]
+    known = verbs()
+    if not before:
+        return _starting(word, [*known, "--help", "--version"])
+    if before[0] not in known:
+        return []
+    module = known[before[0]].load()
+    options = options_of(module)
+    if values := options.get(before[-1]):
+        return _starting(word, values)
+    if word.startswith("-"):
+        return _starting(word, options)
+    if hasattr(module, "KEYS"):
+        return _own_keys(module.KEYS, word)
+    if hasattr(module, "USAGE"):
+        return _keys(before[0], word)
+    return _starting(word, _SCRIPTS) if before == ["completion"] else []
+
+
+def _starting(word: str, candidates: Iterable[str]) -> list[str]:
+    return sorted(candidate for candidate in candidates if candidate.startswith(word))
+
+
+def _own_keys(keys: Iterable[str], word: str) -> list[str]:
+    """Return KEY= of a command that has its own keys, or system=CHOICE; files complete as usual."""
+    if "=" not in word:
+        return _starting(word, (f"{key}=" for key in keys))
+    group = word.partition("=")[0]
+    return _keys("point", word) if group in keys and group in ("system", "model", "cluster") else []
+
+
+def _keys(verb: str, word: str) -> list[str]:
+    """Return KEY=, GROUP. for more keys, or GROUP=CHOICE."""
+    from dse.base.files import conf_folder
+    from dse.studies.config.entries import entries
+    from dse.studies.config.own_files import GROUPS
+    from dse.studies.config.schema import ConfigSchema
+    from dse.studies.config.uses import use_of
+
+    group, assigned, _ = word.partition("=")
+    if assigned:
+        folder = conf_folder() / group
+        choices = [path.stem for path in folder.glob("*.yaml")] if group.isidentifier() else []
+        return _starting(word, (f"{group}={choice}" for choice in choices))
+    names = [entry.name.replace(".N.", ".0.") for entry in entries(ConfigSchema)]
+    used = [name for name in names if verb in (use_of(name)[0] or (verb,))]
+    depth = word.count(".") + 1
+    shown = {f"{name}=" if name.count(".") < depth else _first(name, depth) for name in used}
+    groups = {f"{path.name}=" for path in conf_folder().iterdir() if path.name in GROUPS}
+    return _starting(word, shown | {group for group in groups if verb in (use_of(group[:-1])[0] or (verb,))})
+
+
+def _first(name: str, parts: int) -> str:
+    return ".".join(name.split(".")[:parts]) + "."
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the script; or, as the script asks, completions of the words after `words --`.
+
+    Raises:
+        InputError: no such shell.
+    """
+    if list(argv[:2]) == ["words", "--"]:
+        print("".join(f"{word}\n" for word in completions(argv[2:])), end="")
+    else:
+        print(_SCRIPTS[parser().parse_args(argv).shell], end="")
+    return 0

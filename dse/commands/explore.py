@@ -1,0 +1,149 @@
+"""`dse explore system=… model=…`: the simulator as one page, in which sliders sweep the space again."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+
+from dse.answers.explorer import (
+    Subject,
+    Words,
+    page_data,
+    render_page,
+    space_choices,
+    why_not_live,
+    without_engine,
+)
+from dse.base.errors import InputError
+from dse.base.files import check_output, make_folder, write_output
+from dse.base.units import format_bytes
+from dse.commands.cli import configs_from_arguments
+from dse.studies.config import Config
+from dse.studies.points import scenario_of
+
+USAGE = """\
+usage: {program} [KEY=VALUE ...] [-o FILE] [--no-open]
+
+Write one HTML file in which our engine itself runs, and open it: every number of the system and the model has
+a field and a slider, and the whole space is simulated again, to the cycle, while you move it. The file needs
+no network and no installation; its address says the state, so that a link is a finding.
+
+  system=system1        a file of conf/system or a path of your own: system=mine.yaml; so for every group
+  model=llama70b        a file of conf/model
+  space=full, space.tp=[1,2,4]    the strategies that compete, as in a sweep
+  memory_cap=80GiB      per NPU; 80GB is 80e9 bytes, 80GiB is 80 x 2^30
+  workload.divisibility=whole
+                        strategies that split a sequence, a token or a head are infeasible instead of cut
+  system.network.0.bandwidth_gbps=200, model.num_layers=16, ...
+                        where the sliders begin: any key of system and model
+
+Predictions (model.fidelity=realistic on a cluster of accelerators) cannot be live; docs/explorer.md says what
+else cannot.
+
+options: -h, --help   this text        --cfg       print the configuration and stop
+         -o, --output FILE   the page (default: results/<model>-<system>-explorer.html)
+         --no-open    write the page only; it is not opened either where there is no display
+         --config-dir DIR   search groups in this folder first: DIR/system, DIR/model, ..."""
+
+_NO_OPEN = "--no-open"
+_OF_SPACE = ("space", "memory_cap")
+_NOT_SAID = ("results_dir",)
+
+
+def subject_of(config: Config, words: Sequence[str]) -> Subject:
+    """Return what a page shows of a configuration; `words` are the overrides that led to it.
+
+    Raises:
+        InputError: the scenario cannot be live, or the space has axes that only predictions or sweeps know.
+    """
+    scenario = scenario_of(config)
+    if problem := why_not_live(scenario):
+        raise InputError(problem)
+    _refuse_listed(config)
+    choices = space_choices(config.space)
+    config.space.strategies(config.model, config.system)  # says why, if there are none
+    said = [word for word in words if _group(word) not in _NOT_SAID]
+    of_space = tuple([word for word in said if _group(word) in _OF_SPACE])
+    rest = [word for word in said if _group(word) not in _OF_SPACE]
+    keys = {word.partition("=")[0] for word in rest}
+    if not keys & {"experiment", "model", "model.file"}:
+        rest.insert(0, "model=llama70b")
+    if not keys & {"experiment", "system"}:
+        rest.insert(0, "system=system1")
+    return Subject(
+        scenario=scenario,
+        choices=choices,
+        constraints=config.space.constraints,
+        words=Words(tuple(rest), of_space),
+        memory_cap_bytes=config.memory_cap_bytes,
+    )
+
+
+def _refuse_listed(config: Config) -> None:
+    """Refuse models and systems as axes: the page would be of the first, and its commands of another."""
+    import yaml
+
+    axes = yaml.safe_load(config.resolved)["space"]["axes"]
+    for group in ("model", "system"):
+        if group in axes:
+            raise InputError(
+                f"space.axes.{group} has no effect on dse explore, where one {group} is shown and others are "
+                f"presets; leave it out and write {group}=NAME, or write python -m dse.sweep"
+            )
+
+
+def _group(word: str) -> str:
+    return word.partition("=")[0].partition(".")[0]
+
+
+def _own_options(argv: Sequence[str]) -> tuple[Path | None, list[str]]:
+    """Return the file of -o, and the other arguments."""
+    output: Path | None = None
+    rest: list[str] = []
+    arguments = iter(argv)
+    for argument in arguments:
+        name, assigned, value = argument.partition("=")
+        if name not in ("-o", "--output"):
+            rest.append(argument)
+            continue
+        text = value if assigned else next(arguments, "")
+        if not text:
+            raise InputError(f"{name} names no file; write {name} FILE")
+        output = Path(text)
+    return output, rest
+
+
+def _has_display() -> bool:
+    return sys.platform in ("win32", "darwin") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the page and open it; return the exit code.
+
+    Raises:
+        InputError: a wrong key or value, a scenario that cannot be live, no engine for pages, or the page
+            cannot be written.
+    """
+    output, rest = _own_options(argv)
+    configs = configs_from_arguments(rest, USAGE, "explore", several=(), others=(_NO_OPEN,))
+    if not configs:
+        return 0
+    (config,) = configs
+    words = [argument.removeprefix("++") for argument in rest if argument != _NO_OPEN]  # all keys exist
+    subject = subject_of(config, words)
+    if problem := without_engine():
+        raise InputError(problem)
+    if output is None:
+        make_folder(config.results_dir)
+        output = config.results_dir / f"{config.study}-explorer.html"
+    check_output(output, "--output")
+    page = render_page(page_data(subject)).encode()
+    write_output(output, page, "--output")
+    is_opened = _NO_OPEN not in rest and _has_display() and webbrowser.open(output.resolve().as_uri())
+    print(f"{output}: {format_bytes(len(page))}, {'opened' if is_opened else 'open it'} in a browser")
+    return 0

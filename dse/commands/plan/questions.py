@@ -1,0 +1,62 @@
+"""`dse plan prices`, `subsets`, `front`, `grow`, `fail`: answers beside the best plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.collectives.problem.arguments import parse_arguments
+from dse.commands.cli import print_notes
+from dse.commands.plan.shared import OPTIONS, asked_for, format_of, progress_bar, stoppable, target_of
+from dse.planner.problem.keys import GROUPS, KEYS, OUTPUT_KEYS
+from dse.planner.questions.keys import QUESTIONS
+
+
+def answer(question: str, argv: Sequence[str]) -> int:
+    """Answer a question of `QUESTIONS`."""
+    from dataclasses import replace
+
+    from dse.base.files import check_output, write_output
+    from dse.planner.files.files import entries_csv, json_text, yaml_text
+    from dse.planner.questions.ask import KEPT_FOR_FAILURES, Answer, ask
+
+    own = QUESTIONS[question]
+    unused = {*OUTPUT_KEYS, *(("prices",) if question in ("grow", "fail") else ())} - {"format"}
+    keys = {key: meaning for key, meaning in {**KEYS, **own}.items() if key not in unused}
+    arguments = parse_arguments(argv, keys, OPTIONS, groups=GROUPS, example="cluster=a100_v100")
+    form = format_of(arguments)
+    target = target_of(arguments)
+    if target is not None and target.suffix not in (".json", ".yaml", ".csv"):
+        raise InputError(f"-o is '{target}'; the answer to {question} goes to FILE.json, .yaml or .csv")
+    if target is not None:
+        check_output(target, "-o")
+    asked = asked_for(arguments)
+    if question == "fail":
+        asked = replace(asked, limits=replace(asked.limits, keep=KEPT_FOR_FAILURES))
+    with progress_bar() as bar:
+
+        def on_case(total: int) -> None:
+            bar.total = total
+            bar.update()
+
+        def work(solve: Any) -> Answer:
+            return ask(question, asked, arguments.values, solve, on_case)
+
+        answer, _ = stoppable(work, asked)
+    data = {"question": question, "answers": answer.entries}
+    texts: Mapping[str, Callable[[], str]] = {
+        "table": lambda: f"{answer.text}\n",
+        "json": lambda: f"{json_text(data)}\n",
+        "yaml": lambda: yaml_text(data),
+        "csv": lambda: entries_csv(answer.entries),
+    }
+    print(texts[form](), end="")
+    notes = list(asked.notes)
+    if asked.cost_model == "compat":
+        notes.append("cost=compat prices what Metis prices: a plan here may not run; dse plan says why")
+    if target is not None:
+        write_output(target, texts[target.suffix[1:]]().encode(), "-o")
+        notes.append(f"wrote {target}")
+    print_notes(notes)
+    return 0

@@ -1,0 +1,145 @@
+"""`dse plan KEY=VALUE ...`: search the best plan, print it and write it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.base.errors import InputError
+from dse.collectives.problem.arguments import Arguments, parse_arguments
+from dse.commands.cli import print_notes
+from dse.commands.plan.shared import OPTIONS, asked_for, configuration, format_of, stoppable, target_of
+from dse.planner.problem.keys import GROUPS, KEYS
+
+if TYPE_CHECKING:
+    from dse.planner.problem.arguments import Asked
+    from dse.planner.problem.plan import PlanResult
+
+
+def plan(argv: Sequence[str]) -> int:
+    """Search, print and write; the exit code is 1 where there is no plan."""
+    from dse.planner.files.files import check_target, write_document
+    from dse.planner.files.records import document
+    from dse.planner.problem.values import whole
+    from dse.planner.questions.simulated import simulated
+
+    arguments = parse_arguments(argv, KEYS, OPTIONS, groups=GROUPS, example="cluster=a100_v100")
+    form = format_of(arguments)
+    target = target_of(arguments)
+    if target is not None:
+        check_target(target)
+    timeline = _timeline_target(arguments)
+    asked = asked_for(arguments)
+    most = whole(arguments.values, "simulate", 0, least=0)
+    if most > asked.limits.keep:
+        raise InputError(
+            f"simulate is {most}, but only the {asked.limits.keep} cheapest are kept; write top={most}"
+        )
+    if most and form == "csv" and (target is None or target.suffix == ".csv"):
+        raise InputError(
+            f"simulate={most} has no effect with format=csv, which has the stages of the best plan"
+        )
+    if most or timeline is not None:
+        from dse.planner.questions.simulation.network import require_network
+
+        key = "timeline" if timeline is not None else f"simulate={most}"
+        require_network(asked.problem, key)
+
+    def work(solve: Any) -> tuple[PlanResult, Any]:
+        result = solve(asked.problem)
+        if not most or result.best is None:
+            return result, None
+        try:
+            return result, simulated(asked.problem, result, most)
+        except InputError as why:  # more GPUs than a simulation takes: the plans are found all the same
+            refusals.append(f"not simulated: {why}")
+            return result, None
+
+    refusals: list[str] = []
+    (result, simulation), was_cancelled = stoppable(work, asked)
+    data = {
+        **document(asked.problem, result, _provenance(argv, arguments, asked)),
+        **({"simulation": simulation} if simulation else {}),
+    }
+    notes = ["interrupted: this is the best so far"] if was_cancelled else []
+    notes += [*asked.notes, *_other_search(asked, result), *refusals]
+    try:
+        _print(form, data, asked, result)
+    finally:  # also for who stops reading at the first line
+        if target is not None:
+            notes += [f"wrote {path}" for path in write_document(target, data)]
+        if timeline is not None:
+            notes.append(_drawn(asked, result, timeline))
+    print_notes(notes)
+    return 0 if result.best is not None else 1
+
+
+def _other_search(asked: Asked, result: PlanResult) -> list[str]:
+    """A note where another planner than that of the question has the answer."""
+    from dse.planner.search.automatic import planner_for
+
+    began = planner_for(asked.planner, asked.problem, asked.cost_model).name
+    if result.planner == began:
+        return []
+    return [
+        f"planner={began} did not end within its limits: the plan and the bound are those of "
+        f"planner={result.planner}"
+    ]
+
+
+def _print(form: str, data: dict[str, Any], asked: Asked, result: PlanResult) -> None:
+    from dse.planner.files.files import json_text, stages_csv, yaml_text
+    from dse.planner.files.output import result_text
+    from dse.planner.files.records import result_to_plain
+    from dse.planner.questions.simulated import simulated_lines
+
+    simulation = data.get("simulation")
+    if form == "table":
+        lines = simulated_lines(simulation) if simulation else []
+        table = result_text(data, asked.cluster_name, asked.model_name)
+        print("\n".join([table, *([""] * bool(lines)), *lines]))
+    elif form == "csv":
+        print(stages_csv(data), end="")
+    else:
+        plain = result_to_plain(asked.problem, result)
+        plain |= {"simulation": simulation} if simulation else {}
+        print(json_text(plain) if form == "json" else yaml_text(plain), end="\n" if form == "json" else "")
+    sys.stdout.flush()
+
+
+def _timeline_target(arguments: Arguments) -> Path | None:
+    """The file for the timeline, checked before work goes into it."""
+    from dse.base.files import check_output
+
+    if "timeline" not in arguments.values:
+        return None
+    path = Path(arguments.values["timeline"]).expanduser()
+    if not path.name.endswith((".json", ".json.gz")):
+        raise InputError(f"timeline is '{path}'; it must end in .json or .json.gz")
+    check_output(path, "timeline")
+    return path
+
+
+def _drawn(asked: Asked, result: PlanResult, path: Path) -> str:
+    """Draw the best plan; return what was written, or why nothing."""
+    from dse.answers.timelines.plan import plan_timeline
+    from dse.planner.problem.costs import Infeasible
+
+    if result.best is None:
+        return f"no timeline was written into {path}: there is no plan"
+    try:
+        return f"wrote {path}: {plan_timeline(asked.problem, result.best, path).describe()}"
+    except Infeasible as why:
+        return f"no timeline was written into {path}: the best plan cannot be simulated: {why.reason}"
+
+
+def _provenance(argv: Sequence[str], arguments: Arguments, asked: Asked) -> dict[str, Any]:
+    import yaml
+
+    from dse.studies.sweeps.provenance import provenance
+
+    about: dict[str, Any] = yaml.safe_load(provenance(["dse", "plan", *argv], configuration(arguments), {}))
+    del about["points"]
+    return {"cluster": asked.cluster_name, "model": asked.model_name, **about}

@@ -1,0 +1,97 @@
+"""`dse regret results/SEARCHED --truth results/EXHAUSTIVE`: how far off the best a search ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from dse.answers import ANSWER_COLUMNS
+from dse.answers.caps import under
+from dse.commands.cli import (
+    ArgumentParser,
+    add_memory_cap,
+    add_output,
+    asked_cap,
+    called_as,
+    print_json,
+    print_notes,
+    write_csv,
+)
+from dse.studies.store import StudyStore
+
+if TYPE_CHECKING:
+    from dse.answers import Group
+    from dse.answers.regret import Regret
+
+
+def parser() -> ArgumentParser:
+    """The command line."""
+    parser = ArgumentParser(
+        prog=called_as("regret"),
+        description="Compare the best point of a searched study with the best of its whole space.",
+    )
+    parser.add_argument("study", help="the folder of the searched study")
+    parser.add_argument(
+        "--truth", required=True, metavar="STUDY", help="a study with every point of its space"
+    )
+    parser.add_argument(
+        "--objective",
+        default="wall_time_ns",
+        metavar="EXPRESSION",
+        help="what was minimised, over numeric columns (default %(default)s)",
+    )
+    add_memory_cap(parser, "only without a cap")
+    add_output(parser, csv="the answers")
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the regret with and without the cap for each group of the study; return the exit code.
+
+    Raises:
+        InputError: a folder is not a readable study, the truth lacks points of the other, the cap has no
+            unit, or the objective is wrong.
+    """
+    arguments = parser().parse_args(argv)
+    asked = asked_cap(arguments)
+    from dse.answers import apply_cap, study_cap
+    from dse.answers.regret import by_group, regret
+    from dse.base.expressions import Expression
+    from dse.studies.search.goals import numeric_columns
+
+    goal = Expression(arguments.objective, numeric_columns(), "objective")
+    searched = StudyStore(arguments.study)
+    columns = list(dict.fromkeys(["key", *ANSWER_COLUMNS, *goal.names_used]))
+    found, truth = (store.read_table(columns) for store in (searched, StudyStore(arguments.truth)))
+    regret(found, truth, arguments.objective)  # refuses points that the truth lacks
+    parts = by_group(found, truth)
+    caps, notes = apply_cap([whole for _, whole in parts], study_cap(asked, searched))
+    print_notes(notes)
+    answers = []
+    for (some, whole), cap in zip(parts, caps, strict=True):
+        for limit in dict.fromkeys((None, cap)):
+            answers.append((some, limit, regret(some.table, whole.table, arguments.objective, limit)))
+    rows = [_plain(*answer) for answer in answers]
+    if arguments.csv is not None:
+        write_csv(arguments.csv, rows, ["title"])
+    if arguments.json:
+        print_json(rows)
+    else:
+        print(f"{arguments.objective}: {found.num_rows} of {truth.num_rows} points evaluated")
+        print("\n".join(_line(*answer) for answer in answers))
+    return 0
+
+
+def _plain(group: Group, cap: int | None, answer: Regret) -> dict[str, object]:
+    return {"title": group.title, "memory_cap_bytes": cap, **asdict(answer)}
+
+
+def _line(group: Group, cap: int | None, answer: Regret) -> str:
+    what = f"{group.title}, {group.fidelity}, {under(cap)}"
+    if answer.best_value is None:
+        return f"{what}: no point is ok and fits"
+    if answer.found_value is None:
+        return f"{what}: nothing found, the best is {answer.best_value:.10g}"
+    percent = "-" if answer.relative is None else f"{100 * answer.relative:.2f} %"
+    return f"{what}: regret {percent} (found {answer.found_value:.10g}, best {answer.best_value:.10g})"

@@ -1,0 +1,127 @@
+"""`dse schedule FILE`: whether a schedule of anyone's is valid, its time, and how good it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.base.errors import InputError
+from dse.base.settings import check_choice
+from dse.collectives.problem.arguments import NETWORK_KEYS, PROBLEM_KEYS, parse_arguments, usage_lines
+from dse.commands.cli import called_as, system_from_overrides
+
+if TYPE_CHECKING:
+    from dse.base.cancellation import Deadline
+
+KEYS = {
+    **NETWORK_KEYS,
+    **PROBLEM_KEYS,
+    "time_limit_s": "seconds for making a named network and for the bounds; the check is always whole "
+    "(default: none)",
+    "slack_ps": "tolerated rounding of the times of a foreign file (default 0)",
+    "format": "table (default) or json",
+}
+OPTIONS = {"-h": False, "--help": False, "--topology": True, "--collective": True}
+_MOST_SHOWN = 20
+_USAGE = """\
+usage: {program} FILE [topology=FILE.csv|NAME] [collective=NAME] [KEY=VALUE ...]
+
+Check a schedule against its topology: every link, every chunk, every contribution; print its time, lower
+bounds, the gap to the best of them, and the rules that are broken, first ones first. FILE is .csv, .jsonl or
+.parquet, or a folder of dse synthesize, which says all keys itself.
+
+Exit code 0: valid; 1: invalid; 2: unreadable, or wrong keys.
+
+keys:
+{keys}"""
+
+
+def usage() -> str:
+    """The text of --help."""
+    return _USAGE.replace("{program}", called_as("schedule")).replace("{keys}", usage_lines(KEYS))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the verdict; return 0 if the schedule is valid, else 1.
+
+    Raises:
+        InputError: a wrong key or value, or a file that cannot be read or was made for another topology.
+    """
+    arguments = parse_arguments(argv, KEYS, OPTIONS, others=1)
+    if arguments.options:
+        print(usage())
+        return 0
+    if not arguments.others:
+        raise InputError(f"FILE is missing; see {called_as('schedule')} --help")
+    from dse.base.cancellation import Deadline
+    from dse.collectives.problem.settings import number, whole
+
+    values = dict(arguments.values)
+    form = values.pop("format", "table")
+    check_choice("format", form, ("table", "json"))
+    slack_ps = whole(values, "slack_ps", 0, 10**12) if "slack_ps" in values else 0
+    limit_s = number(values, "time_limit_s", above=True) if "time_limit_s" in values else None
+    for key in ("slack_ps", "time_limit_s"):
+        values.pop(key, None)
+    deadline = Deadline.after(limit_s)
+    data = _judged(Path(arguments.others[0]), values, arguments.overrides, slack_ps, deadline)
+    print(json.dumps(data, indent=2) if form == "json" else _text(data))
+    return 0 if data["valid"] else 1
+
+
+def _judged(
+    path: Path, values: dict[str, str], overrides: Sequence[str], slack_ps: int, deadline: Deadline
+) -> dict[str, Any]:
+    from dse.collectives.bounds import lower_bounds
+    from dse.collectives.check.checker import check_sends
+    from dse.collectives.files.summary import bound_entries
+    from dse.collectives.problem.of_schedule import given_problem, schedule_path
+
+    path = schedule_path(path)
+    system = (lambda: system_from_overrides(overrides)) if overrides else None
+    file, problem = given_problem(path, values, system, deadline)
+    verdict = check_sends(problem, file.sends, most=_MOST_SHOWN, slack_ps=slack_ps)
+    found = [
+        {"rule": violation.rule, "sends": list(violation.sends), "text": violation.text}
+        for violation in verdict.violations
+    ]
+    count = verdict.count
+    bounds = bound_entries(lower_bounds(problem, deadline), verdict.time_ps)
+    if deadline.is_over and not bounds["optimal"]:
+        bounds["bounds_are_cut"] = True
+    if file.time_ps is not None and abs(file.time_ps - verdict.time_ps) > slack_ps:
+        count += 1
+        text = f"the file says {file.time_ps} ps, the last arrival is at {verdict.time_ps} ps"
+        found.append({"rule": 0, "sends": [], "text": text})
+    return {
+        "valid": count == 0,
+        "collective": problem.collective.name,
+        "npus": problem.graph.npus,
+        "links": len(problem.graph),
+        "sends": verdict.sends,
+        "time_ps": verdict.time_ps,
+        **bounds,
+        "violation_count": count,
+        "violations": found,
+    }
+
+
+def _text(data: dict[str, Any]) -> str:
+    from dse.collectives.files.summary import bound_rows, duration, table
+
+    what = f"{data['collective']} on {data['npus']} NPUs and {data['links']} links, {data['sends']} sends"
+    rows = [("schedule", what), ("time", duration(data["time_ps"]))]
+    if data["valid"]:
+        rows += bound_rows(data)
+        rows += [
+            ("" if i else "bounds", f"{name} {ps} ps") for i, (name, ps) in enumerate(data["bounds"].items())
+        ]
+        return table([*rows, ("verdict", "valid")])
+    more = "" if data["violation_count"] == 1 else "s"
+    rows.append(("verdict", f"invalid: {data['violation_count']} violation{more}"))
+    for violation in data["violations"]:
+        rule = f"rule {violation['rule']}: " if violation["rule"] else ""
+        rows.append(("", f"{rule}{violation['text']}"))
+    return table(rows)

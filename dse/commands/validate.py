@@ -1,0 +1,104 @@
+"""`dse validate FILE…`: compare the simulator with recorded results of ASTRA-sim, to the cycle."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from dse.base.machine import usable_cores
+from dse.base.signals import putting_away
+from dse.base.texts import counted
+from dse.commands.cli import ArgumentParser, called_as, print_notes
+from dse.simulation.simulators import NativeSimulator
+from dse.simulation.validation import CRASHED, Case, Mismatch, check, check_standalone, load_cases
+
+NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
+_MOST_TAKEN = 3
+
+
+def parser() -> ArgumentParser:
+    """The command line."""
+    parser = ArgumentParser(
+        prog=called_as("validate"),
+        description="Compare the simulator with recorded results of ASTRA-sim: every rank, every figure.",
+        epilog="Exit code: 0 no mismatch, 1 mismatches, or a case whose reference crashed, 2 wrong input.",
+    )
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help=".jsonl of points or collectives; a case folder (traces, ASTRA-sim's configuration files, the "
+        "log of its run), a folder of case folders, or a .tar.gz of them",
+    )
+    parser.add_argument("--network-model", choices=NETWORK_MODELS, help="only the cases of one network model")
+    parser.add_argument(
+        "--binary-folder",
+        type=Path,
+        metavar="DIR",
+        help="run the stand-alone simulators in it (make build-astrasim: build/bin) on files instead",
+    )
+    parser.add_argument("--threads", type=int, default=usable_cores(), help="default %(default)s")
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print a line per mismatch and a summary; return 1 if there is one, or a case that cannot be compared.
+
+    Raises:
+        InputError: a file that cannot be read or is of no known form.
+    """
+    arguments = parser().parse_args(argv)
+    total: Counter[str] = Counter()
+    for path in arguments.paths:
+        with load_cases(path) as cases:
+            chosen = [c for c in cases if arguments.network_model in (None, c.network_model)]
+            mismatches = compare(chosen, max(1, arguments.threads), arguments.binary_folder)
+        for mismatch in mismatches:
+            print(mismatch.describe())
+        statuses = Counter(case.expected.status for case in chosen)
+        deadlocks, crashed = statuses["deadlock"], statuses[CRASHED]
+        wrong = len({mismatch.case for mismatch in mismatches}) - crashed
+        equal = len(chosen) - wrong - crashed
+        print_notes(_taken(chosen))
+        print(
+            f"{path}: {counted(len(chosen), 'case')} ({counted(deadlocks, 'deadlock')}), {equal} equal, "
+            f"{wrong} wrong" + (f", {crashed} not comparable" if crashed else "")
+        )
+        total.update(
+            cases=len(chosen) - crashed, wrong=wrong, mismatches=len(mismatches) - crashed, crashed=crashed
+        )
+    print(
+        f"total: {counted(total['cases'], 'case')} compared, "
+        f"{counted(total['mismatches'], 'mismatch', 'mismatches')} in {counted(total['wrong'], 'case')}"
+        + (f"; {total['crashed']} not comparable" if total["crashed"] else "")
+    )
+    return 1 if total["mismatches"] or total["crashed"] else 0
+
+
+def _taken(cases: Sequence[Case]) -> list[str]:
+    """Which files were taken for the log and the groups by their content, of the first cases."""
+    found = [case for case in cases if case.taken]
+    more = [f"and in {counted(len(found) - _MOST_TAKEN, 'more case')}"] if len(found) > _MOST_TAKEN else []
+    return [f"{case.name}: took {case.taken}" for case in found[:_MOST_TAKEN]] + more
+
+
+def compare(cases: Sequence[Case], threads: int, binary_folder: Path | None = None) -> list[Mismatch]:
+    """Check cases on threads; mismatches in the order of the cases."""
+    simulator = NativeSimulator()
+
+    def differences(case: Case) -> list[Mismatch]:
+        if binary_folder is None:
+            return check(case, simulator)
+        return check_standalone(case, binary_folder, simulator)
+
+    pool = ThreadPoolExecutor(threads)
+    with putting_away() if binary_folder else contextlib.nullcontext():
+        try:
+            results = pool.map(differences, cases)
+            return [mismatch for mismatches in results for mismatch in mismatches]
+        finally:
+            pool.shutdown(cancel_futures=True)

@@ -1,0 +1,55 @@
+"""Commands by name: the modules of this folder whose first line begins with `dse VERB …` in backquotes.
+
+A new command is a new file; nothing is imported to find it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+_FIRST_LINE = re.compile(r'"""`dse (?P<name>[a-z]+)\b[^`]*`: (?P<meaning>[^"]*?)\.?(?:"""|$)')
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A command: `dse NAME`, or `python -m dse NAME`; `meaning` is the rest of its module's first line."""
+
+    name: str
+    module: str
+    meaning: str
+
+    def load(self) -> ModuleType:
+        """Import the module, which has `main`."""
+        return importlib.import_module(self.module)
+
+    def main(self, arguments: Sequence[str]) -> int:
+        """Run it; return the exit code."""
+        return cast(Callable[[Sequence[str]], int], self.load().main)(arguments)
+
+
+def verbs(folder: Path = Path(__file__).parent) -> dict[str, Verb]:
+    """Return all commands by name, in its order: modules, and packages with a module `__main__`."""
+    found: dict[str, Verb] = {}
+    for path in [*folder.glob("*.py"), *folder.glob("*/__main__.py")]:
+        with path.open(encoding="utf-8") as file:
+            first = _FIRST_LINE.match(file.readline().rstrip())
+        if first:
+            module = ".".join(path.relative_to(folder.parents[1]).with_suffix("").parts)
+            found[first["name"]] = Verb(first["name"], module, first["meaning"])
+    return dict(sorted(found.items()))
+
+
+def options_of(module: ModuleType) -> dict[str, tuple[str, ...]]:
+    """Return the options of a command, each with its choices; empty where it takes any value, or none."""
+    if hasattr(module, "OPTIONS"):
+        return dict.fromkeys(module.OPTIONS, ())
+    if not hasattr(module, "parser"):
+        return dict.fromkeys(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", module.USAGE), ())
+    actions: dict[str, Any] = module.parser()._option_string_actions
+    return {option: tuple(map(str, action.choices or ())) for option, action in actions.items()}

@@ -1,0 +1,53 @@
+"""Which algorithm the collectives of each kind of communicator group use, as a cluster is configured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from dse.base.errors import InputError
+from dse.base.suggestions import did_you_mean
+
+ALGORITHMS = ("auto", "ring", "tree", "hierarchical", "in_switch", "synthesized")
+
+_KIND = {"tp": "tp", "expert_tp": "tp", "dp": "dp", "dp_cp": "dp", "expert_dp": "dp", "replicas": "dp"}
+
+
+@dataclass(frozen=True)
+class GroupAlgorithms:
+    """Algorithms of tensor parallelism, and of gradients and sharded weights (`ALGORITHMS`).
+
+    Exchanges of context and expert parallelism and messages between stages have one algorithm each
+    (`dse.prediction.steps.collectives`).
+
+    Raises:
+        InputError: there is no such algorithm; names the key.
+    """
+
+    tp: str = "auto"
+    dp: str = "auto"
+
+    def __post_init__(self) -> None:
+        """Check both."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value not in ALGORITHMS:
+                allowed = ", ".join(ALGORITHMS)
+                raise InputError(
+                    f"system.group_algorithms.{field.name} is {value!r}; allowed are {allowed}"
+                    + did_you_mean(str(value), ALGORITHMS)
+                )
+
+    @staticmethod
+    def kind(axis: str) -> str | None:
+        """The kind, `tp` or `dp`, of the groups of an axis; None for those without a choice."""
+        return _KIND.get(axis)
+
+    def of(self, axis: str) -> str:
+        """The algorithm of the groups of an axis."""
+        kind = self.kind(axis)
+        chosen: str = "auto" if kind is None else getattr(self, kind)
+        return chosen
+
+
+DEFAULT_ALGORITHMS = GroupAlgorithms()
+"""The faster of ring and tree for all groups."""

@@ -1,0 +1,200 @@
+"""Accelerator types by name: the files of conf/accelerator, and files of the user's own."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.base.files import conf_folder
+from dse.base.record_files import yaml_record
+from dse.base.records import unknown_field
+from dse.base.suggestions import unknown
+from dse.base.texts import excerpt
+from dse.base.units import parse_bytes
+from dse.inputs.accelerators.accelerator import Accelerator, Efficiency
+
+PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "int8", "fp8", "fp4")
+
+
+@dataclass(frozen=True)
+class _File:
+    """The keys of a file; one of `efficiency` and `efficiency_of` is given."""
+
+    name: str
+    peak_tflops: Mapping[str, float]
+    memory: str
+    memory_bandwidth_gbps: float
+    sources: Mapping[str, str]
+    aliases: tuple[str, ...] = ()
+    efficiency: Efficiency | None = None
+    efficiency_of: str | None = None
+    calibration: str = ""
+    uncertainty: Mapping[str, float] | None = None
+    memory_reserve: str | None = None
+    fitted_kinds: tuple[str, ...] = ()
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the driver shows."""
+        return parse_bytes(self.memory, "accelerator.memory")
+
+    @property
+    def memory_reserve_bytes(self) -> int:
+        """What of it no tensor can have."""
+        key = "accelerator.memory_reserve"
+        return 0 if self.memory_reserve is None else parse_bytes(self.memory_reserve, key)
+
+
+def accelerator(name: str, key: str = "accelerator") -> Accelerator:
+    """Return an accelerator type; `key` is how messages call the choice.
+
+    `name` is that of a file of conf/accelerator or an alias in one (in any case), or the path of a YAML file.
+    A type without efficiencies of its own has those of the type that `efficiency_of` names, and says so.
+
+    Raises:
+        InputError: no such type (names all, and the nearest), or a file with an unknown, missing or
+            impossible key (names file and key).
+    """
+    return _resolved(*_found(name, key))
+
+
+def _found(name: str, key: str) -> tuple[_File, Path]:
+    known = accelerator_names()
+    found = name if name in known else None
+    if found is None:
+        aliases = {alias.lower(): stem for stem in known for alias in (stem, *aliases_of(stem))}
+        found = aliases.get(name.lower())
+    if found is not None:
+        return _of_conf(found), _path(found)
+    if "/" in name or name.endswith((".yaml", ".yml")):
+        path = Path(name).expanduser()
+        if path.is_file():
+            return _read(path), path
+        raise InputError(f"{key} is '{excerpt(name)}'; there is no such file")
+    problem = f"{key} is '{excerpt(name)}'"
+    raise InputError(unknown(problem, name.lower(), aliases, f"allowed are {', '.join(known)}, or a file"))
+
+
+def accelerator_names() -> tuple[str, ...]:
+    """The names of the files of conf/accelerator."""
+    return tuple(sorted(path.stem for path in (conf_folder() / "accelerator").glob("*.yaml")))
+
+
+def aliases_of(name: str) -> tuple[str, ...]:
+    """What else a type of conf/accelerator is called, in tables of measurements for example."""
+    return _of_conf(name).aliases
+
+
+@functools.cache
+def _of_conf(name: str) -> _File:
+    return _read(_path(name))
+
+
+def _path(name: str) -> Path:
+    return conf_folder() / "accelerator" / f"{name}.yaml"
+
+
+def _read(path: Path) -> _File:
+    """The checked keys of a file.
+
+    Raises:
+        InputError: names the file and the key.
+    """
+    file = yaml_record(path, _File, "accelerator")
+    try:
+        _check(file)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return file
+
+
+def _resolved(file: _File, path: Path) -> Accelerator:
+    efficiency, calibration, uncertainty = file.efficiency, file.calibration, dict(file.uncertainty or {})
+    kinds = file.fitted_kinds
+    if file.efficiency_of is not None:
+        found = _found(file.efficiency_of, f"{path}: accelerator.efficiency_of")
+        if found[0].efficiency is None:  # a file that names itself has none
+            raise InputError(
+                f"{path}: accelerator.efficiency_of is {excerpt(file.efficiency_of)}, which has none of "
+                "its own either"
+            )
+        other = _resolved(*found)
+        efficiency, uncertainty = other.efficiency, dict(other.uncertainty)
+        kinds = other.fitted_kinds
+        is_in_fit = file.name in _words(other)
+        known = "fitted to steps of this type too" if is_in_fit else "no measurements of this type"
+        calibration = f"carried over from {other.name}: {known}"
+    assert efficiency is not None
+    return Accelerator(
+        name=file.name,
+        peak_tflops={name: float(value) for name, value in file.peak_tflops.items()},
+        memory_bytes=file.memory_bytes,
+        memory_reserve_bytes=file.memory_reserve_bytes,
+        memory_bandwidth_gbps=file.memory_bandwidth_gbps,
+        efficiency=efficiency,
+        sources=file.sources,
+        calibration=calibration,
+        uncertainty={name: float(value) for name, value in uncertainty.items()},
+        fitted_kinds=kinds,
+    )
+
+
+def _words(found: Accelerator) -> list[str]:
+    """Those of what a type was fitted to: `dse calibrate` names the types."""
+    return found.calibration.replace(",", " ").split()
+
+
+def _check(file: _File) -> None:
+    """Refuse what no accelerator can be."""
+    if (file.efficiency is None) == (file.efficiency_of is None):
+        raise InputError(
+            "accelerator needs one of efficiency, its own constants, and efficiency_of, whose it has instead"
+        )
+    if file.efficiency_of is not None and (file.calibration or file.uncertainty):
+        raise InputError("accelerator.calibration and uncertainty belong to efficiency; remove efficiency_of")
+    if file.memory_reserve_bytes >= file.memory_bytes:
+        raise InputError(
+            f"accelerator.memory_reserve is {file.memory_reserve}; it must be below accelerator.memory, "
+            f"which is {file.memory}"
+        )
+    _check_efficiency(file)
+    for key, value in _figures(file):
+        if not 0 < value < math.inf:
+            raise InputError(f"accelerator.{key} is {value:g}; it must be a number above 0")
+    for name in file.peak_tflops:
+        if name not in PRECISIONS:
+            problem = f"accelerator.peak_tflops has {excerpt(name)}"
+            allowed = f"allowed precisions are {', '.join(PRECISIONS)}"
+            raise InputError(unknown(problem, name, PRECISIONS, allowed))
+    if not {"bf16", "fp16"} & file.peak_tflops.keys():
+        raise InputError("accelerator.peak_tflops lacks bf16 and fp16; it must have at least one of them")
+    for key in ("peak_tflops", "memory", "memory_bandwidth_gbps"):
+        if not file.sources.get(key):
+            raise InputError(f"accelerator.sources.{key} is missing; it must say where the figure is from")
+
+
+def _check_efficiency(file: _File) -> None:
+    """Refuse shares above the whole, and uncertainties of what is no constant."""
+    names = [field.name for field in fields(Efficiency)]
+    for name in names if file.efficiency is not None else ():
+        value = getattr(file.efficiency, name)
+        if isinstance(value, float):
+            most = math.inf if name.endswith("_us") else 1.0
+            if not 0 < value <= most or math.isinf(value):
+                bound = "above 0" if math.isinf(most) else "above 0 and at most 1"
+                raise InputError(f"accelerator.efficiency.{name} is {value}; it must be a number {bound}")
+    for name, value in (file.uncertainty or {}).items():
+        if name not in names:
+            raise InputError(unknown_field(f"accelerator.uncertainty.{excerpt(name)}", name, names))
+        if not 0 <= value < math.inf:
+            raise InputError(f"accelerator.uncertainty.{name} is {value}; it must be a number of at least 0")
+
+
+def _figures(file: _File) -> Iterator[tuple[str, Any]]:
+    yield from ((f"peak_tflops.{name}", value) for name, value in file.peak_tflops.items())
+    yield "memory_bandwidth_gbps", file.memory_bandwidth_gbps

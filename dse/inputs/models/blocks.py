@@ -1,0 +1,103 @@
+"""Parts of a transformer block that not every model has: mixtures of experts, latent attention."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dse.base.errors import InputError
+
+MAX_DIMENSION = 2**63 - 1
+
+
+def check_count(key: str, value: object, least: int = 1, greatest: int = MAX_DIMENSION) -> None:
+    """Refuse what is not an integer between two bounds.
+
+    Raises:
+        InputError: names the key, what was got, and the bounds.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= greatest:
+        raise InputError(f"{key} is {value!r}; it must be an integer from {least} to {greatest}")
+
+
+@dataclass(frozen=True)
+class MixtureOfExperts:
+    """Feed-forward blocks of which a router chooses `top_k` of `count` for every token.
+
+    `d_ff` is the width of one expert. `shared` experts see every token (`shared_d_ff`: their width together,
+    None: `shared` x `d_ff`). The first `dense_layers` layers have a dense feed-forward block of the model's
+    `d_ff`. `capacity_factor` None is dropless: no token is refused; otherwise an expert takes at most this
+    many times its mean. `imbalance` is the tokens of the busiest NPU over the mean, at least 1.
+
+    Raises:
+        InputError: a count is not an integer in its range; `shared_d_ff` without `shared`; a factor that is
+            not at least 1 (`capacity_factor`: above 0).
+    """
+
+    count: int
+    top_k: int
+    d_ff: int
+    shared: int = 0
+    shared_d_ff: int | None = None
+    dense_layers: int = 0
+    capacity_factor: float | None = None
+    imbalance: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        check_count("model.experts.count", self.count, 2)
+        check_count("model.experts.top_k", self.top_k)
+        check_count("model.experts.d_ff", self.d_ff)
+        check_count("model.experts.shared", self.shared, 0)
+        check_count("model.experts.dense_layers", self.dense_layers, 0)
+        if self.top_k > self.count:
+            raise InputError(
+                f"model.experts.top_k is {self.top_k}; it must be at most model.experts.count, {self.count}"
+            )
+        if self.shared_d_ff is not None:
+            check_count("model.experts.shared_d_ff", self.shared_d_ff)
+            if not self.shared:
+                raise InputError(
+                    f"model.experts.shared_d_ff is {self.shared_d_ff}, but model.experts.shared is 0; write "
+                    "model.experts.shared=1 too"
+                )
+        if self.capacity_factor is not None and not 0 < self.capacity_factor < math.inf:
+            raise InputError(
+                f"model.experts.capacity_factor is {self.capacity_factor}; it must be a number above 0, or "
+                "null, which drops no token"
+            )
+        if not 1 <= self.imbalance < math.inf:
+            raise InputError(
+                f"model.experts.imbalance is {self.imbalance}; it must be a number from 1: the tokens of the "
+                "busiest NPU over the mean"
+            )
+
+    @property
+    def shared_width(self) -> int:
+        """Width of the feed-forward block that the shared experts are together."""
+        return self.shared * self.d_ff if self.shared_d_ff is None else self.shared_d_ff
+
+
+@dataclass(frozen=True)
+class LatentAttention:
+    """Multi-head latent attention (DeepSeek-V2, https://arxiv.org/abs/2405.04434, section 2.1).
+
+    Queries, keys and values have low ranks; `query_rank` None: queries have none. The widths are those of
+    one head: of keys without and with rotary positions, and of values.
+
+    Raises:
+        InputError: a rank or width is not an integer from 1 to 2^63 - 1.
+    """
+
+    key_value_rank: int
+    query_rank: int | None
+    nope_dim: int
+    rope_dim: int
+    value_dim: int
+
+    def __post_init__(self) -> None:
+        """Check every width."""
+        for key in ("key_value_rank", "nope_dim", "rope_dim", "value_dim"):
+            check_count(f"model.latent_attention.{key}", getattr(self, key))
+        if self.query_rank is not None:
+            check_count("model.latent_attention.query_rank", self.query_rank)

@@ -1,0 +1,75 @@
+"""How truly a model is modelled: as the reference does, or with each of its limits repaired."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.base.suggestions import did_you_mean
+
+FIDELITIES = ("stage", "realistic")
+RECOMPUTES = ("stage", "selective", "full")
+
+CHOICE = {"is_choice": True}
+"""Metadata of fields that say how a model is run, not what it is: they compete, as strategies do."""
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """What to repair of the reference's model; None: what the model's fidelity says (docs/workload.md).
+
+    Raises:
+        InputError: a value that is not allowed.
+    """
+
+    bytes_per_element: int | None = None
+    multiply_add_as_two: bool | None = None
+    block_shapes: bool | None = None
+    output_projection: bool | None = None
+    nonlinear_operators: bool | None = None
+    loss: bool | None = None
+    embedding_lookup: bool | None = None
+    no_input_gradient: bool | None = None
+    optimizer_state: bool | None = None
+    consistent_sharding: bool | None = None
+    just_in_time_gathers: bool | None = None
+    shared_gathers: bool | None = None
+    contiguous_stages: bool | None = None
+    recompute: str | None = field(default=None, metadata=CHOICE)
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        for key in REPAIRS:
+            value = getattr(self, key)
+            if value is None:
+                continue
+            if key == "bytes_per_element":
+                if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 8:
+                    raise InputError(
+                        f"model.repairs.{key} is {value!r}; it must be an integer from 1 to 8, or null"
+                    )
+            elif key == "recompute":
+                if value not in RECOMPUTES:
+                    raise InputError(
+                        f"model.repairs.recompute is {value!r}; allowed are {', '.join(RECOMPUTES)}, or "
+                        f"null{did_you_mean(str(value), RECOMPUTES)}"
+                    )
+            elif not isinstance(value, bool):
+                raise InputError(f"model.repairs.{key} is {value!r}; it must be true, false or null")
+
+    def over(self, defaults: Repairs) -> Repairs:
+        """Return these values, and `defaults` where they are None."""
+        chosen: dict[str, Any] = {}
+        for key in REPAIRS:
+            value = getattr(self, key)
+            chosen[key] = getattr(defaults, key) if value is None else value
+        return Repairs(**chosen)
+
+
+REPAIRS = tuple(field.name for field in fields(Repairs))
+_SWITCHES = tuple(key for key in REPAIRS if key not in ("bytes_per_element", "recompute"))
+REPAIRS_OF = {
+    "stage": Repairs(1, recompute="stage", **dict.fromkeys(_SWITCHES, False)),
+    "realistic": Repairs(2, recompute="selective", **dict.fromkeys(_SWITCHES, True)),
+}

@@ -1,0 +1,141 @@
+"""Settings of a model: keys, types, meanings."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dse.base.records import converted
+from dse.base.settings import group, key
+from dse.inputs.models.spec import ModelSpec
+
+
+@dataclass
+class RepairsSchema:
+    """Which limits of the reference's model are repaired: see `dse.inputs.models.Repairs`."""
+
+    bytes_per_element: int | None = key(
+        "bytes of an element, 1 to 8. This and all below: null is what `model.fidelity` says,"
+        " see [workload.md](workload.md#fidelity)",
+        None,
+    )
+    multiply_add_as_two: bool | None = key("a multiply-add is two operations", None)
+    block_shapes: bool | None = key("grouped queries and the gate of the feed-forward", None)
+    output_projection: bool | None = key("attention ends with an output projection", None)
+    nonlinear_operators: bool | None = key("softmax, activation function and dropout", None)
+    loss: bool | None = key("the loss turns logits into their gradient", None)
+    embedding_lookup: bool | None = key("the input embedding reads rows instead of multiplying", None)
+    no_input_gradient: bool | None = key("no gradient of the network's input", None)
+    optimizer_state: bool | None = key("Adam in mixed precision: 12 more bytes per weight", None)
+    consistent_sharding: bool | None = key("weights that FSDP shards are gathered over dp and sp", None)
+    just_in_time_gathers: bool | None = key("FSDP gathers weights a block ahead", None)
+    shared_gathers: bool | None = key("q, k, v gather their input once", None)
+    contiguous_stages: bool | None = key(
+        "neighbouring layers share a stage, micro-batches in the order 1F1B", None
+    )
+    recompute: str | None = key(
+        "what `activation_recompute` computes again: `stage`, `selective` or `full`", None
+    )
+
+
+@dataclass
+class ExpertsSchema:
+    """Feed-forward blocks that a router chooses from: see `dse.inputs.models.MixtureOfExperts`."""
+
+    count: int | None = key(
+        "routed experts of a layer. Null here and in the next two keys: no experts, see "
+        "[models.md](models.md#fields)",
+        None,
+    )
+    top_k: int | None = key("experts that the router chooses for a token", None)
+    d_ff: int | None = key("feed-forward width of one expert", None)
+    shared: int | None = key("experts that see every token; null: 0", None)
+    shared_d_ff: int | None = key("width of the shared experts together; null: `shared` × `d_ff`", None)
+    dense_layers: int | None = key(
+        "first layers, which have a dense feed-forward of `model.d_ff`; null: 0", None
+    )
+    capacity_factor: float | None = key(
+        "tokens that an expert takes at most, over the mean; null: dropless", None
+    )
+    imbalance: float | None = key("tokens of the busiest NPU over the mean, at least 1; null: 1", None)
+
+
+@dataclass
+class LatentAttentionSchema:
+    """Multi-head latent attention: see `dse.inputs.models.LatentAttention`."""
+
+    key_value_rank: int | None = key(
+        "width of the vector that keys and values are made of. Null here and in all but the next key: "
+        "attention is not latent, see [models.md](models.md#fields)",
+        None,
+    )
+    query_rank: int | None = key("the same of queries; null: queries have no low rank", None)
+    nope_dim: int | None = key("width of a head of queries and keys without rotary positions", None)
+    rope_dim: int | None = key("width of its part with rotary positions, which heads of keys share", None)
+    value_dim: int | None = key("width of a head of values", None)
+
+
+@dataclass
+class ModelSchema:
+    """conf/model/*.yaml: see `dse.inputs.models.ModelSpec`."""
+
+    name: str = key("text, part of the names of studies")
+    input_dim: int = key("width of the input embedding (the vocabulary)")
+    output_dim: int = key("width of the output embedding")
+    d_model: int = key("hidden width")
+    d_ff: int = key("feed-forward width")
+    num_heads: int = key("heads of queries")
+    seq_len: int = key("tokens of a sequence")
+    batch_size: int = key("sequences of the global batch")
+    num_layers: int = key("layers, at least 2")
+    num_kv_heads: int | None = key(
+        "heads of keys and values in grouped-query attention; null: `num_heads`. Shown by the"
+        " repair `block_shapes` only",
+        None,
+    )
+    gated_mlp: bool = key(
+        "the feed-forward has a third matrix, a gate. Shown by the repair `block_shapes` only", False
+    )
+    micro_batches: int | None = key(
+        "micro-batches of a step. null: 1; under `realistic` with pp > 1, as many as divide "
+        "the batch, up to 4 a stage",
+        None,
+    )
+    fidelity: str = key(
+        "`stage` models what STAGE models, `realistic` repairs its limits, see "
+        "[workload.md](workload.md#fidelity)",
+        "stage",
+    )
+    repairs: RepairsSchema = field(default_factory=RepairsSchema)
+    head_dim: int | None = key(
+        "width of a head; null: `d_model` / `num_heads`. This and all below: [models.md](models.md#fields)",
+        None,
+    )
+    experts: ExpertsSchema = group(ExpertsSchema)
+    latent_attention: LatentAttentionSchema = group(LatentAttentionSchema)
+    tied_embeddings: bool = key("the output embedding is that of the input", False)
+    biases: bool = key("matrices of layers have biases, and norms too (LayerNorm)", False)
+    qkv_biases: bool = key("queries, keys and values have biases, and nothing else has", False)
+    query_key_norms: bool = key("heads of queries and keys are normalised", False)
+    learned_positions: int = key("rows of a learned position embedding; 0: none", 0)
+    dropout: bool = key("dropout after the softmax and after both blocks", False)
+    prediction_layers: int = key("layers that predict further tokens (multi-token prediction)", 0)
+
+
+def model_spec(values: ModelSchema) -> ModelSpec:
+    """Return the model that the settings describe.
+
+    Raises:
+        InputError: a value breaks a rule; names the key, what was got and what is allowed.
+    """
+    plain = asdict(values)
+    plain["experts"] = _group(plain["experts"])
+    latent = _group(plain["latent_attention"])
+    plain["latent_attention"] = None if latent is None else {"query_rank": None, **latent}
+    spec: ModelSpec = converted(plain, ModelSpec, "model")
+    return spec
+
+
+def _group(values: dict[str, Any]) -> dict[str, Any] | None:
+    """The keys that have a value: others are what the specification says; None if none has."""
+    return {name: value for name, value in values.items() if value is not None} or None

@@ -1,0 +1,226 @@
+"""The shape of a transformer, as one training step sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+
+from dse.base.errors import InputError
+from dse.base.records import shown
+from dse.base.suggestions import did_you_mean
+from dse.inputs.models.blocks import LatentAttention, MixtureOfExperts, check_count
+from dse.inputs.models.fidelity import CHOICE, FIDELITIES, REPAIRS_OF, Repairs
+
+MODEL_DIMENSIONS = (
+    "input_dim",
+    "output_dim",
+    "d_model",
+    "d_ff",
+    "num_heads",
+    "seq_len",
+    "batch_size",
+    "num_layers",
+)
+_SWITCHES = ("gated_mlp", "tied_embeddings", "biases", "qkv_biases", "query_key_norms", "dropout")
+MAX_LAYERS = 10_000
+MAX_INSTANCES = 200_000  # layers times micro-batches: each is made, and takes some 35 kB
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A decoder of equal layers between an input and an output embedding.
+
+    `input_dim` and `output_dim` are the widths of the embeddings (the vocabulary), `d_model` the hidden and
+    `d_ff` the feed-forward width, `seq_len` the tokens of a sequence, `batch_size` the sequences of the
+    global batch. `num_kv_heads` (None: num_heads) are the heads of keys and values in grouped-query
+    attention, `gated_mlp` says that the feed-forward has a third matrix, a gate (SwiGLU). `head_dim` (None:
+    d_model / num_heads) is the width of a head. `experts` and `latent_attention` take the place of dense
+    feed-forward blocks and of attention with full-rank projections. `biases`: all matrices of layers have
+    them, and norms (LayerNorm; without them RMSNorm); `qkv_biases`: only queries, keys and values have.
+    `query_key_norms`: heads of queries and keys are normalised. `learned_positions` are the rows of a
+    position embedding. `prediction_layers` predict further tokens (DeepSeek-V3), each with a layer's weights,
+    a projection, and logits of its own. docs/models.md says which fidelity shows what.
+
+    `fidelity` stage models what STAGE models: no grouped queries, no gate, one byte an element (workload
+    specification, section 14); realistic repairs all of that. `repairs` switches single repairs.
+    `micro_batches` None is 1 under stage; under realistic with pipeline stages, the greatest divisor of the
+    batch on a rank up to 4 a stage (Huang et al. 2019: from there on the bubble is almost negligible).
+
+    Raises:
+        InputError: a dimension is not an integer from 1 (`num_layers`: 2) to 2^63 - 1; there are more than
+            10,000 layers, or 200,000 layers times micro-batches; a choice is unknown; the name is empty or
+            not printable; fields contradict each other, such as latent attention with `head_dim`.
+    """
+
+    name: str
+    input_dim: int
+    output_dim: int
+    d_model: int
+    d_ff: int
+    num_heads: int
+    seq_len: int
+    batch_size: int
+    num_layers: int
+    num_kv_heads: int | None = None
+    gated_mlp: bool = False
+    micro_batches: int | None = field(default=None, metadata=CHOICE)
+    fidelity: str = "stage"
+    repairs: Repairs = field(default_factory=Repairs)
+    head_dim: int | None = None
+    experts: MixtureOfExperts | None = None
+    latent_attention: LatentAttention | None = None
+    tied_embeddings: bool = False
+    biases: bool = False
+    qkv_biases: bool = False
+    query_key_norms: bool = False
+    learned_positions: int = 0
+    dropout: bool = False
+    prediction_layers: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every dimension."""
+        if not self.name:
+            raise InputError("model.name is empty; it must name the model, for example llama70b")
+        if not self.name.isprintable():
+            raise InputError(f"model.name is {self.name!r}; it must have printable characters only")
+        for key in (*MODEL_DIMENSIONS, "num_kv_heads", "micro_batches"):
+            value = getattr(self, key)
+            if value is None and key not in MODEL_DIMENSIONS:
+                continue
+            check_count(f"model.{key}", value)
+        if self.num_layers < 2:
+            raise InputError(
+                "model.num_layers is 1; it must be at least 2: with a single layer the output embedding "
+                "is left unconnected, and the backward pass starts on its own"
+            )
+        if self.num_layers > MAX_LAYERS:
+            raise InputError(f"model.num_layers is {self.num_layers}; at most {MAX_LAYERS} are allowed")
+        if (self.micro_batches or 1) * self.num_layers > MAX_INSTANCES:
+            raise InputError(
+                f"model.micro_batches is {self.micro_batches}; with {self.num_layers} layers at most "
+                f"{MAX_INSTANCES // self.num_layers} are allowed"
+            )
+        if self.num_heads % (self.num_kv_heads or 1):
+            raise InputError(
+                f"model.num_kv_heads is {self.num_kv_heads}; it must divide model.num_heads, {self.num_heads}"
+            )
+        if self.fidelity not in FIDELITIES:
+            raise InputError(
+                f"model.fidelity is {self.fidelity!r}; allowed are {', '.join(FIDELITIES)}"
+                f"{did_you_mean(str(self.fidelity), FIDELITIES)}"
+            )
+        for key in _SWITCHES:
+            if not isinstance(getattr(self, key), bool):
+                raise InputError(f"model.{key} is {getattr(self, key)!r}; it must be true or false")
+        self._check_blocks()
+        if self.batch_size % (self.micro_batches or 1):
+            raise InputError(
+                f"model.micro_batches is {self.micro_batches}; it must divide model.batch_size, "
+                f"{self.batch_size}"
+            )
+        if (self.micro_batches or 1) > 1 and not self.resolved_repairs.contiguous_stages:
+            raise InputError(
+                f"model.micro_batches is {self.micro_batches}; with stages that go round robin it must be 1: "
+                "write model.fidelity=realistic or model.repairs.contiguous_stages=true too"
+            )
+
+    def _check_blocks(self) -> None:
+        """Check what not every model has."""
+        check_count("model.learned_positions", self.learned_positions, 0)
+        check_count("model.prediction_layers", self.prediction_layers, 0, self.num_layers)
+        if self.head_dim is not None:
+            check_count("model.head_dim", self.head_dim)
+        if self.experts is not None and self.experts.dense_layers >= self.num_layers:
+            raise InputError(
+                f"model.experts.dense_layers is {self.experts.dense_layers}; it must be below "
+                f"model.num_layers, {self.num_layers}: otherwise no layer has experts"
+            )
+        if self.tied_embeddings and self.input_dim != self.output_dim:
+            raise InputError(
+                f"model.tied_embeddings is true, but model.input_dim is {self.input_dim} and "
+                f"model.output_dim {self.output_dim}; embeddings of different widths cannot be tied"
+            )
+        if self.biases and self.qkv_biases:
+            raise InputError(
+                "model.qkv_biases is true, but model.biases, too, which means all; write only one"
+            )
+        latent = self.latent_attention
+        if latent is None:
+            return
+        foreign = {
+            "head_dim": self.head_dim is not None,
+            "num_kv_heads": self.key_value_heads != self.num_heads,
+            "qkv_biases": self.qkv_biases,
+            "query_key_norms": self.query_key_norms,
+        }
+        for key in [key for key, is_set in foreign.items() if is_set]:
+            raise InputError(
+                f"model.{key} is {shown(getattr(self, key))}, which has no effect with "
+                "model.latent_attention; leave it out"
+            )
+
+    @cached_property
+    def resolved_repairs(self) -> Repairs:
+        """The repairs without None: what the fidelity says where nothing else is said."""
+        return self.repairs.over(REPAIRS_OF[self.fidelity])
+
+    @cached_property
+    def is_reference(self) -> bool:
+        """Whether this is exactly what STAGE models."""
+        return self.resolved_repairs == REPAIRS_OF["stage"]
+
+    @property
+    def key_value_heads(self) -> int:
+        """Heads of keys and values that the model has."""
+        return self.num_heads if self.num_kv_heads is None else self.num_kv_heads
+
+    @property
+    def key_width(self) -> int:
+        """Width of a head of queries and keys."""
+        if self.latent_attention is not None:
+            return self.latent_attention.nope_dim + self.latent_attention.rope_dim
+        return self.d_model // self.num_heads if self.head_dim is None else self.head_dim
+
+    @property
+    def value_width(self) -> int:
+        """Width of a head of values."""
+        return self.key_width if self.latent_attention is None else self.latent_attention.value_dim
+
+    @property
+    def shown_kv_heads(self) -> int:
+        """Heads of keys and values that the workload has."""
+        shown = self.resolved_repairs.block_shapes and self.num_kv_heads
+        return self.num_kv_heads if shown and self.num_kv_heads else self.num_heads
+
+    def micro_batches_on(self, dp: int, pp: int) -> int:
+        """Number of micro-batches under these degrees."""
+        if self.micro_batches is not None:
+            return self.micro_batches
+        if self.fidelity == "stage" or pp == 1 or not self.resolved_repairs.contiguous_stages:
+            return 1
+        batch = self.batch_size // dp if self.batch_size % dp == 0 else self.batch_size
+        return max(count for count in range(1, 4 * pp + 1) if batch % count == 0)
+
+    def choices_under(self, dp: int, pp: int, *, activation_recompute: bool) -> dict[str, object]:
+        """The fields with the metadata `CHOICE` by dotted name, as they take effect under a strategy."""
+        recompute = self.resolved_repairs.recompute if activation_recompute else None
+        return {"micro_batches": self.micro_batches_on(dp, pp), "repairs.recompute": recompute}
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights that the workload has, embeddings included (no biases, no norms)."""
+        repairs = self.resolved_repairs
+        gated = repairs.block_shapes and self.gated_mlp
+        projections = 4 if repairs.output_projection else 3
+        keys_and_values = 2 * self.d_model * self.shown_kv_heads // self.num_heads
+        attention = self.d_model * ((projections - 2) * self.d_model + keys_and_values)
+        feed_forward = (3 if gated else 2) * self.d_model * self.d_ff
+        embeddings = (self.input_dim + self.output_dim) * self.d_model
+        return self.num_layers * (attention + feed_forward) + embeddings
+
+
+CHOICES = (
+    *[entry.name for entry in fields(ModelSpec) if entry.metadata.get("is_choice")],
+    *[f"repairs.{entry.name}" for entry in fields(Repairs) if entry.metadata.get("is_choice")],
+)
+"""Dotted names of the fields that say how a model is run, not what it is."""

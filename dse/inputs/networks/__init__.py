@@ -1,0 +1,5 @@
+"""Graphs of directed links between NPUs and switches, which systems, synthesis and partitions share."""
+
+from dse.inputs.networks.graph import LinkGraph, LinkKind
+
+__all__ = ["LinkGraph", "LinkKind"]

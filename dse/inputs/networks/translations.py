@@ -1,0 +1,129 @@
+"""Graphs that look the same from every node: links of a numbering that adds the same offset everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from dse.inputs.networks.graph import LinkGraph
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SAMPLED_NODES = 48
+
+
+@dataclass(frozen=True, eq=False)
+class Translations:
+    """The group of a graph whose links are u → u + g, for the same generators g and their kinds at every u.
+
+    Node u is the element with the digits of u in the mixed radix `sizes` (the first counts ones); elements
+    are added digit by digit, without carry. Generator i leads from node 0 to node `generators[i]`, is of
+    kind `kind_of[i]`, and from node u it is link `link_of[u, i]` (int32, shape (nodes, generators)).
+    """
+
+    sizes: tuple[int, ...]
+    generators: NDArray[np.int64]
+    kind_of: NDArray[np.int32]
+    link_of: NDArray[np.int32]
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """By how much a node's number grows per one of each digit."""
+        strides = [1]
+        for size in self.sizes:
+            strides.append(strides[-1] * size)
+        return tuple(strides[:-1])
+
+    def add(self, a: NDArray[np.int64], b: NDArray[np.int64], sign: int = 1) -> NDArray[np.int64]:
+        """Return a + b (a - b with sign -1) per pair of nodes; shapes broadcast."""
+        import numpy as np
+
+        if len(self.sizes) == 1:
+            sums: NDArray[np.int64] = (a + sign * b) % self.sizes[0]
+            return sums
+        total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)), dtype=np.int64)
+        for size, stride in zip(self.sizes, self.strides, strict=True):
+            total += (a // stride + sign * (b // stride)) % size * stride
+        return total
+
+    def digits(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the digits of nodes, shape (digits, nodes)."""
+        import numpy as np
+
+        rows = [nodes // stride % size for size, stride in zip(self.sizes, self.strides, strict=True)]
+        return np.array(rows, dtype=np.int64).reshape(len(self.sizes), -1)
+
+
+def find_translations(graph: LinkGraph) -> Translations | None:
+    """Return the translations of a graph under a mixed-radix numbering of its nodes; None without.
+
+    Radices are those products of factors of the number of nodes in which all links of some nodes agree, the
+    largest first; then all links are checked. Switches as nodes have no translations.
+    """
+    import numpy as np
+
+    nodes, links = graph.nodes, len(graph)
+    if nodes != graph.npus or nodes < 2 or links == 0 or links % nodes:
+        return None
+    if (np.bincount(graph.sources, minlength=nodes) != links // nodes).any():
+        return None
+    order = np.argsort(graph.sources, kind="stable").reshape(nodes, -1)
+    sample = np.unique(np.linspace(0, nodes - 1, SAMPLED_NODES).astype(np.int64))
+    there = graph.destinations[order[sample]].astype(np.int64)
+    kinds = graph.kind_of[order[sample]].astype(np.int64)
+    if (np.sort(kinds) != np.sort(kinds[0])).any():
+        return None
+    for sizes in _numberings(nodes, sample[:, None], there, kinds):
+        found = _translations(graph, sizes, order)
+        if found is not None:
+            return found
+    return None
+
+
+def _numberings(
+    nodes: int, here: NDArray[np.int64], there: NDArray[np.int64], kinds: NDArray[np.int64]
+) -> Iterator[tuple[int, ...]]:
+    """The mixed radices in which links of the nodes `here` have the same offsets, digit by digit."""
+    import numpy as np
+
+    def extended(
+        sizes: tuple[int, ...], stride: int, offsets: NDArray[np.int64]
+    ) -> Iterator[tuple[int, ...]]:
+        if stride == nodes:
+            yield sizes
+            return
+        left = nodes // stride
+        for size in (size for size in range(left, 1, -1) if left % size == 0):
+            digit = (there // stride - here // stride) % size
+            longer = offsets + digit * stride
+            codes = np.sort(longer * (kinds.max() + 1) + kinds, axis=1)
+            if (codes == codes[0]).all():
+                yield from extended((*sizes, size), stride * size, longer)
+
+    yield from extended((), 1, np.zeros_like(there))
+
+
+def _translations(graph: LinkGraph, sizes: tuple[int, ...], order: NDArray[np.int64]) -> Translations | None:
+    """The translations of a numbering if all links agree; `order`: links by source, a row per node."""
+    import numpy as np
+
+    nodes, degree = order.shape
+    group = Translations(sizes, np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, 0), np.int32))
+    here = np.arange(nodes, dtype=np.int64)[:, None]
+    offsets = group.add(graph.destinations[order].astype(np.int64), here, sign=-1)
+    generators = np.sort(offsets[0])
+    number = np.full(nodes, -1, dtype=np.int32)
+    number[generators] = np.arange(degree, dtype=np.int32)
+    columns = number[offsets]
+    if (columns < 0).any():
+        return None
+    link_of = np.empty((nodes, degree), dtype=np.int32)
+    np.put_along_axis(link_of, columns.astype(np.int64), order.astype(np.int32), axis=1)
+    kinds = graph.kind_of[link_of]
+    if (kinds != kinds[0]).any():
+        return None
+    return Translations(sizes, generators, kinds[0].copy(), link_of)

@@ -1,0 +1,36 @@
+"""A training system: NPUs, network, collective algorithms; ASTRA-sim's configuration files in and out."""
+
+from dse.inputs.systems.algorithms import OVER_ALL_NPUS, PER_DIMENSION, algorithm_of, is_synthesized
+from dse.inputs.systems.astrasim import read_system, write_system
+from dse.inputs.systems.graph import Graph, StaticRoute, read_graph, read_routes
+from dse.inputs.systems.spec import (
+    CollectiveAlgorithms,
+    Derating,
+    Dimension,
+    LinkFault,
+    NpuType,
+    RemoteMemory,
+    SystemSpec,
+)
+from dse.inputs.systems.validation import InvalidSystem
+
+__all__ = [
+    "OVER_ALL_NPUS",
+    "PER_DIMENSION",
+    "CollectiveAlgorithms",
+    "Derating",
+    "Dimension",
+    "Graph",
+    "InvalidSystem",
+    "LinkFault",
+    "NpuType",
+    "RemoteMemory",
+    "StaticRoute",
+    "SystemSpec",
+    "algorithm_of",
+    "is_synthesized",
+    "read_graph",
+    "read_routes",
+    "read_system",
+    "write_system",
+]

@@ -1,5 +1,0 @@
-"""Predicted against measured as one offline page: a scatter plot a source, tables of errors and parts."""
-
-from dse.measurements.pages.page import render_page
-
-__all__ = ["render_page"]

@@ -1,5 +1,0 @@
-"""Graphs of directed links between NPUs and switches, which systems, synthesis and partitions share."""
-
-from dse.networks.graph import LinkGraph, LinkKind
-
-__all__ = ["LinkGraph", "LinkKind"]

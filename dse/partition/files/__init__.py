@@ -1,0 +1,1 @@
+"""Answers of partitions as files and text."""

@@ -1,0 +1,1 @@
+"""Graphs to partition: their sources and the steps that simplify them."""

@@ -1,0 +1,86 @@
+"""Models of PyTorch by name: examples, or a function of a user's own file; needs the extra torch."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.base.lazy import is_installed
+from dse.base.settings import check_choice
+from dse.base.texts import excerpt
+
+PREFIX = "torch:"
+EXAMPLE_NAMES = ("two_branches", "transformer", "mixture")
+_INSTALL = "needs PyTorch; pip install 'dse[torch]' (torch==2.13.0)"
+
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """What is trained: a module, `sample(generator, count)` → (inputs, target), `loss(output, target)`.
+
+    `inputs` is a tuple of tensors whose first dimension is `count`; the loss is a mean over it. Types are
+    those of torch, which is imported only where it is used.
+    """
+
+    module: Any
+    sample: Callable[[Any, int], tuple[tuple[Any, ...], Any]]
+    loss: Callable[[Any, Any], Any]
+
+
+def require_torch(what: str) -> None:
+    """Check that torch can be imported.
+
+    Raises:
+        InputError: it is not installed; says how to get it.
+    """
+    if not is_installed("torch"):
+        raise InputError(f"{what} {_INSTALL}")
+
+
+def task_named(name: str, seed: int = 0) -> TrainingTask:
+    """Return the task of an example, or of FILE.py:FUNCTION, which returns a `TrainingTask` or its fields.
+
+    Parameters are drawn after `torch.manual_seed(seed)`.
+
+    Raises:
+        InputError: no such example, file or function, or it returns something else; or torch is missing.
+    """
+    require_torch(f"the model '{name}'")
+    import torch
+
+    torch.manual_seed(seed)
+    if ".py" not in name:
+        check_choice("the model", name, (*EXAMPLE_NAMES, "FILE.py:FUNCTION"))
+        from dse.partition.graphs.sources.torch_examples import EXAMPLES
+
+        example: TrainingTask = EXAMPLES[name]()
+        return example
+    file, _, function = name.rpartition(":")
+    if not file.endswith(".py") or not function.isidentifier():
+        raise InputError(f"the model '{excerpt(name)}' must name a function, as in FILE.py:FUNCTION")
+    made = _function(Path(file), function)()
+    if isinstance(made, tuple) and len(made) == 3:
+        made = TrainingTask(*made)
+    if not isinstance(made, TrainingTask) or not isinstance(made.module, torch.nn.Module):
+        raise InputError(f"{name} returned {excerpt(repr(made))}; it must return (module, sample, loss)")
+    return made
+
+
+def _function(path: Path, name: str) -> Callable[[], Any]:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; the model must be FILE.py:FUNCTION or an example")
+    spec = importlib.util.spec_from_file_location(f"dse_user_model_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise InputError(f"{path}: has no function {name}")
+    return function  # type: ignore[no-any-return]

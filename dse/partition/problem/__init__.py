@@ -1,0 +1,1 @@
+"""Partition problems: devices, links, capacities, constraints and the keys that set them."""

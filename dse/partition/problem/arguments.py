@@ -1,0 +1,240 @@
+"""Keys of `dse partition`, and what their texts mean: lists, nodes by number or name, numbers with units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dse.base.errors import InputError
+from dse.base.suggestions import did_you_mean
+from dse.base.texts import excerpt
+from dse.base.units import parse_bytes
+from dse.partition.graphs.graph import LARGEST
+from dse.partition.graphs.sources.source import Source
+
+GRAPH_KEYS = {
+    "graph": "a file: .json, .graphml, .graph or .metis, .onnx, .et (Chakra), or torch:MODEL with MODEL one "
+    "of two_branches, transformer, mixture, or FILE.py:FUNCTION",
+    "model": "a model of conf/model instead, such as llama70b; model.KEY=VALUE changes it",
+    "nodes": "operators (default), modules, or a number: parts of a module's name that tell modules apart",
+    "dims": "sizes of symbolic dimensions of an ONNX file, such as {batch:8,seq:128}",
+    "micro_batch": "samples of a micro-batch of a torch: model (default 8)",
+}
+DEVICE_KEYS = {
+    "devices": "a system such as torus_4x4 or mine.yaml (system.KEY=VALUE changes it), a cluster of "
+    "conf/cluster, a CSV topology, a CSV matrix, or a number of equal devices (default: those of a JSON "
+    "graph)",
+    "matrix": "what a CSV matrix holds: distance (default) or bandwidth, in GB/s",
+    "speeds": "of the devices, such as [1,1,0.5]: a node takes weight / speed (default 1)",
+    "memory": "of each device, a hard limit: 80GB, or a list (default: that of a system, else none)",
+    "tflops": "10^12 operations per second of a device of speed 1 (default: that of a system, else 1)",
+    "memory_gbps": "10^9 bytes per second of its memory (default: that of a system, else unlimited)",
+}
+WEIGHT_KEYS = {
+    "weight": "of a node: time, parameters, flops or memory (default: time; sharding_cost parameters)",
+    "optimizer": "what memory holds of parameters: none, sgd (2 copies) or adam (4, default)",
+    "in_flight": "micro-batches whose activations are held (default 1; pipeline_bottleneck the devices)",
+}
+SEARCH_KEYS = {
+    "objective": "sharding_cost (default), pipeline_bottleneck, process_mapping or latency",
+    "partitioner": "auto (default) or one of {partitioners}; several to compare: [exact,multilevel]",
+    "compare": "partition.json of earlier runs to evaluate too, such as [a/partition.json,b/partition.json]",
+    "imbalance": "a device may have (1 + imbalance) of the mean weight (process_mapping; default 0.03)",
+    "pinned": "nodes, by number or name, to devices, such as {0:0,head:3}",
+    "together": "groups of nodes that stay on one device, such as [[0,1],[4,5]]",
+    "free_order": "true: stages may be on devices in any order (pipeline_bottleneck)",
+    "time_limit": "seconds of a search at most; the answer says where they end one (default: auto 10 for a "
+    "proof, else 30; multilevel, heuristic, hierarchical 30; others none)",
+    "seed": "of everything random (default 0)",
+    "restarts": "starts of a search that starts again (default: its own)",
+}
+OUTPUT_KEYS = {
+    "schedule": "of the pipeline whose step is simulated: 1f1b (default), gpipe or zb-h1",
+    "microbatches": "of that step (default 8)",
+    "format": "table (default), json, or csv: the devices; Parquet files are written by -o",
+}
+KEYS = {**GRAPH_KEYS, **DEVICE_KEYS, **WEIGHT_KEYS, **SEARCH_KEYS, **OUTPUT_KEYS}
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Values by key as texts; overrides of model and system; the folder of -o."""
+
+    values: Mapping[str, str]
+    model: Sequence[str] = ()
+    system: Sequence[str] = ()
+    folder: str | None = None
+    wants_help: bool = False
+
+
+def parse_arguments(argv: Sequence[str]) -> Arguments:
+    """Return the arguments of a command line.
+
+    Raises:
+        InputError: an unknown, repeated or empty key, or an unknown option.
+    """
+    values: dict[str, str] = {}
+    overrides: dict[str, list[str]] = {"model": [], "system": []}
+    folder, wants_help = None, False
+    words = iter(argv)
+    for word in words:
+        name, assigned, value = word.partition("=")
+        if word in ("-h", "--help"):
+            wants_help = True
+        elif name in ("-o", "--output"):
+            if folder is not None:
+                raise InputError(f"{name} occurs twice; write it once")
+            folder = value if assigned else next(words, "")
+            if not folder:
+                raise InputError("-o is empty; write -o DIR")
+        elif word.startswith("-"):
+            raise InputError(f"unknown option {name}; allowed are KEY=VALUE, -o DIR, --help")
+        elif not assigned:
+            raise InputError(f"'{excerpt(word)}' is no key; write KEY=VALUE, such as graph=FILE.json")
+        elif (group := name.lstrip("+").partition(".")[0]) in overrides and "." in name:
+            overrides[group].append(word)
+        elif name not in KEYS:
+            raise InputError(f"unknown key {name}; allowed are {', '.join(KEYS)}{did_you_mean(name, KEYS)}")
+        elif name in values:
+            raise InputError(f"{name} occurs twice, as '{values[name]}' and '{value}'; write it once")
+        elif not value:
+            raise InputError(f"{name} is empty; write {name}=VALUE, or leave it out")
+        else:
+            values[name] = value
+    return Arguments(values, overrides["model"], overrides["system"], folder, wants_help)
+
+
+def items(text: str) -> list[str]:
+    """Return what a text such as `[a,b]` lists; a text without brackets is one item.
+
+    Raises:
+        InputError: a bracket is not closed.
+    """
+    if not text.startswith("["):
+        return [text]
+    if not text.endswith("]"):
+        raise InputError(f"'{excerpt(text)}' lacks its ]; write [a,b]")
+    return [part.strip() for part in text.removeprefix("[").removesuffix("]").split(",") if part.strip()]
+
+
+def whole(values: Mapping[str, str], key: str, default: int, least: int = 0) -> int:
+    """Return the whole number of a key.
+
+    Raises:
+        InputError: it is none, or less than `least`.
+    """
+    text = values.get(key, str(default))
+    found = _natural(text)
+    if found is None or found < least:
+        raise InputError(
+            f"{key} is '{excerpt(text)}'; it must be a whole number of at least {least} and at most 15 digits"
+        )
+    return found
+
+
+def _natural(text: str) -> int | None:
+    """Return a whole number of at most 15 digits, None for other texts."""
+    return int(text) if re.fullmatch(r"\d{1,15}", text.strip(), re.ASCII) else None
+
+
+def number(text: str, key: str, *, above: bool = False) -> float:
+    """Return a number from 0, or above it.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not (1 / LARGEST if above else 0) <= value <= LARGEST:
+        allowed = "above 0" if above else "of at least 0"
+        if value > 0:
+            allowed = f"from {1 / LARGEST:g} to {LARGEST:g}" if above else f"from 0 to {LARGEST:g}"
+        raise InputError(f"{key} is '{excerpt(text)}'; it must be a number {allowed}")
+    return value
+
+
+def sizes_of(text: str) -> dict[str, int]:
+    """Return the sizes that a text such as {batch:8,seq:128} gives names."""
+    found = {}
+    for part in _braced(text):
+        name, assigned, size = part.rpartition(":")
+        number_of = _natural(size)
+        if not assigned or not number_of:
+            raise InputError(f"dims has '{excerpt(part)}'; it must be NAME:SIZE, as in dims={{batch:8}}")
+        found[name.strip()] = number_of
+    return found
+
+
+def pinned_of(text: str, source: Source, devices: int) -> dict[int, int]:
+    """Return the device of each node that a text such as {0:0,head:3} names.
+
+    Raises:
+        InputError: no such node or device, or one node on two devices.
+    """
+    found: dict[int, int] = {}
+    for part in _braced(text):
+        name, _, text_of = part.rpartition(":")
+        device = _natural(text_of)
+        if device is None or device >= devices:
+            raise InputError(
+                f"pinned has '{excerpt(part)}'; it must be NODE:DEVICE with devices 0 to {devices - 1}"
+            )
+        node = _node(name.strip(), "pinned", source)
+        if found.setdefault(node, device) != device:
+            raise InputError(
+                f"pinned puts node '{excerpt(name.strip())}' on devices {found[node]} and {device}; write one"
+            )
+    return found
+
+
+def together_of(text: str, source: Source) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of nodes that a text such as [[0,1],[4,5]] lists.
+
+    Raises:
+        InputError: no such node, or no list of lists.
+    """
+    groups = re.findall(r"\[([^\[\]]*)\]", text)
+    if not groups or not re.fullmatch(r"\[(\s*\[[^\[\]]*\]\s*,?)+\s*\]", text):
+        raise InputError(f"together is '{excerpt(text)}'; it must be groups of nodes, as in [[0,1],[4,5]]")
+    return tuple(
+        tuple(_node(name.strip(), "together", source) for name in group.split(",")) for group in groups
+    )
+
+
+def memory_of(text: str, devices: int) -> tuple[float, ...]:
+    """Return the bytes of each device, from one size for all or a list."""
+    sizes = [float(parse_bytes(part, "memory")) for part in items(text)]
+    return _for_each("memory", sizes, devices)
+
+
+def speeds_of(text: str, devices: int) -> tuple[float, ...]:
+    """Return the speed of each device."""
+    return _for_each("speeds", [number(part, "speeds", above=True) for part in items(text)], devices)
+
+
+def _for_each(key: str, found: list[float], devices: int) -> tuple[float, ...]:
+    if len(found) == 1:
+        return tuple(found * devices)
+    if len(found) != devices:
+        raise InputError(f"{key} has {len(found)} values, but there are {devices} devices")
+    return tuple(found)
+
+
+def _braced(text: str) -> list[str]:
+    return [part for part in text.removeprefix("{").removesuffix("}").split(",") if part.strip()]
+
+
+def _node(name: str, key: str, source: Source) -> int:
+    names = [operator.name for operator in source.operators]
+    if name in names:
+        return names.index(name)
+    node = _natural(name)
+    if node is not None and node < len(names):
+        return node
+    raise InputError(
+        f"{key} names node '{excerpt(name)}'; nodes are 0 to {len(names) - 1}, or their names"
+        f"{did_you_mean(name, names)}"
+    )

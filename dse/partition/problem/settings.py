@@ -1,0 +1,309 @@
+"""From texts of keys to a problem: the graph of a source, devices, what is balanced, and constraints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from dse.base.errors import InputError
+from dse.base.settings import check_choice
+from dse.base.texts import excerpt
+from dse.inputs.models import ModelSpec
+from dse.inputs.systems import SystemSpec
+from dse.partition.graphs.sources.source import (
+    OPTIMIZERS,
+    WEIGHTS,
+    Rates,
+    Source,
+    by_module,
+    model_graph,
+    training_memory,
+)
+from dse.partition.problem import arguments as texts
+from dse.partition.problem.arguments import Arguments
+from dse.partition.problem.devices import MOST_DEVICES, Devices
+from dse.partition.problem.problem import OBJECTIVES, PartitionProblem
+
+Values = Mapping[str, str]
+TIMED = ("pipeline_bottleneck", "latency")
+_DEFAULT_TFLOPS = 1.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A problem, where it came from, and `is_time`: whether weights are known to be nanoseconds."""
+
+    problem: PartitionProblem
+    source: Source
+    is_time: bool
+    system: SystemSpec | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Composed:
+    """What makes a model or a system of overrides such as `system=torus_4x4`; needs the configuration.
+
+    `cluster` returns the devices of a mixed cluster by its name, None if there is none of that name.
+    """
+
+    model: Callable[[Sequence[str]], ModelSpec]
+    system: Callable[[Sequence[str]], SystemSpec]
+    cluster: Callable[[str], tuple[Devices, Rates] | None]
+
+
+def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
+    """Return the problem that the keys describe.
+
+    Raises:
+        InputError: a wrong value, a key without effect, a file that cannot be read, too many devices, or
+            weights that are all 0.
+    """
+    values = arguments.values
+    objective = values.get("objective", OBJECTIVES[0])
+    check_choice("objective", objective, OBJECTIVES)
+    source = source_of(arguments, composed)
+    if arguments.system and "devices" not in values:
+        raise InputError(f"{arguments.system[0]} has no effect without a system; write devices=NAME too")
+    devices, rates, system = _devices(arguments, source, composed)
+    _require_count(source, devices.count, objective)
+    weight = _weight(values, source, objective)
+    rates, notes = _rates(values, source, rates, weight)
+    graph = model_graph(source, weight, rates, _memory(values, source, objective, devices))
+    _require_weights(source, graph.node_weights, objective, weight)
+    is_time = objective in TIMED or (source.weights is None and weight == "time")
+    _refuse_foreign(values, objective)
+    if "memory" in values and not graph.memory_bytes:
+        raise InputError(
+            f"memory={values['memory']} has no effect on {source.name}, whose nodes need no memory"
+        )
+    if "speeds" in values and not (is_time or {"schedule", "microbatches"} & values.keys()):
+        raise InputError(
+            f"speeds={values['speeds']} has no effect on objective={objective} of weights that are no times"
+        )
+    problem = PartitionProblem(
+        graph,
+        devices if graph.memory_bytes else replace(devices, memory_bytes=()),
+        objective,
+        texts.pinned_of(values.get("pinned", ""), source, devices.count),
+        (*source.together, *(texts.together_of(values["together"], source) if "together" in values else ())),
+        texts.number(values.get("imbalance", "0.03"), "imbalance"),
+        _flag(values, "free_order"),
+    )
+    return Asked(problem, source, is_time, system, (*source.notes, *notes))
+
+
+def _require_count(source: Source, devices: int, objective: str) -> None:
+    if devices > MOST_DEVICES:
+        raise InputError(f"there are {devices} devices; at most {MOST_DEVICES} can be partitioned over")
+    nodes = len(source.operators)
+    if objective == "sharding_cost" and nodes < devices:
+        raise InputError(
+            f"{source.name} has {nodes} nodes for {devices} devices, each of which gets one under "
+            f"objective=sharding_cost; take at most {nodes} devices, or another objective"
+        )
+
+
+def _require_weights(source: Source, weights: Sequence[float], objective: str, weight: str) -> None:
+    if any(weights):
+        return
+    if source.weights is None:
+        others = ", ".join(other for other in WEIGHTS if other != weight)
+        raise InputError(
+            f"{source.name}: weight={weight} is 0 for every node, so that nothing can be balanced; "
+            + (
+                f"write weight={others.replace(', ', ' or ')}"
+                if objective not in TIMED
+                else "no node takes time"
+            )
+        )
+    if objective in TIMED:
+        raise InputError(
+            f"{source.name}: every weight is 0, so that objective={objective} has no time to minimise"
+        )
+
+
+def source_of(arguments: Arguments, composed: Composed) -> Source:
+    """Return the graph of `graph` or `model`.
+
+    Raises:
+        InputError: neither or both, a file that cannot be read, or keys that it has no use for.
+    """
+    values = arguments.values
+    if ("graph" in values) == ("model" in values):
+        raise InputError("write one of graph=FILE and model=NAME" if "graph" in values else _NO_GRAPH)
+    if "model" not in values and arguments.model:
+        raise InputError(f"{arguments.model[0]} has no effect without model=NAME")
+    name = values.get("graph", "")
+    suffix = Path(name).suffix.lower()
+    is_torch = name.startswith("torch:")
+    for key, has_effect in (("dims", suffix == ".onnx"), ("micro_batch", is_torch)):
+        if key in values and not has_effect:
+            of = "an ONNX file" if key == "dims" else "graph=torch:MODEL"
+            raise InputError(f"{key}={values[key]} has no effect on {name or 'a model'}; it is for {of}")
+    if "model" in values:
+        from dse.partition.graphs.sources.chakra import model_source
+
+        source = model_source(composed.model([f"model={values['model']}", *arguments.model]))
+    elif is_torch:
+        from dse.partition.graphs.sources.torch_graph import MICRO_BATCH, read_torch
+
+        size = texts.whole(values, "micro_batch", MICRO_BATCH, 1)
+        source = read_torch(name.removeprefix("torch:"), size)
+    else:
+        source = _file(Path(name), suffix, values)
+    nodes = values.get("nodes", "operators")
+    if nodes == "operators":
+        return source
+    if nodes != "modules" and not re.fullmatch(r"[1-9]\d{0,3}", nodes, re.ASCII):
+        raise InputError(f"nodes is '{excerpt(nodes)}'; it must be operators, modules, or a number from 1")
+    return by_module(source, None if nodes == "modules" else int(nodes))
+
+
+_NO_GRAPH = (
+    "graph is missing; write graph=FILE (.json, .graphml, .graph, .onnx, .et, torch:MODEL) or model=NAME"
+)
+
+
+def _file(path: Path, suffix: str, values: Values) -> Source:
+    if suffix == ".json":
+        from dse.partition.graphs.sources.json_graph import read_json_graph
+
+        return read_json_graph(path)
+    if suffix == ".graphml":
+        from dse.partition.graphs.sources.graphml import read_graphml
+
+        return read_graphml(path)
+    if suffix in (".graph", ".metis"):
+        from dse.partition.graphs.sources.metis import read_metis
+
+        return read_metis(path)
+    if suffix == ".onnx":
+        from dse.partition.graphs.sources.onnx_file import read_onnx
+
+        return read_onnx(path, texts.sizes_of(values.get("dims", "")))
+    if suffix == ".et":
+        from dse.partition.graphs.sources.chakra import read_chakra
+
+        return read_chakra(path)
+    raise InputError(
+        f"graph is '{excerpt(str(path))}'; it must end in .json, .graphml, .graph, .metis, .onnx or .et, or "
+        "be torch:MODEL"
+    )
+
+
+def _devices(
+    arguments: Arguments, source: Source, composed: Composed
+) -> tuple[Devices, Rates | None, SystemSpec | None]:
+    values = arguments.values
+    rates: Rates | None = None
+    system: SystemSpec | None = None
+    text = values.get("devices")
+    is_csv = text is not None and text.lower().endswith(".csv")
+    if text is None and source.devices is None:
+        raise InputError("devices is missing; write devices=NAME, devices=FILE.csv or devices=N")
+    if text is None:
+        devices = cast(Devices, source.devices)
+    elif re.fullmatch(r"[-+\d.]+(e[-+]?\d+)?", text, re.ASCII | re.IGNORECASE):
+        if not re.fullmatch(r"0*[1-9]\d{0,5}", text, re.ASCII):
+            raise InputError(f"devices is {excerpt(text)}; a number of devices must be whole and at least 1")
+        devices = Devices(int(text))
+    elif is_csv:
+        devices = csv_devices(Path(text), values.get("matrix"))
+    elif "=" in text:
+        raise InputError(
+            f"devices is '{excerpt(text)}'; it must be a system, a cluster, a CSV file or a number: a "
+            "network with parameters is for dse synthesize, and system.KEY=VALUE changes a system"
+        )
+    elif (found := composed.cluster(text)) is not None:
+        devices, rates = found
+    else:
+        from dse.partition.graphs.sources.systems import system_devices
+
+        system = composed.system([f"system={text}", *arguments.system])
+        devices, rates = system_devices(system)
+    if "matrix" in values and not is_csv:
+        raise InputError(f"matrix={values['matrix']} has no effect; it is for devices=FILE.csv")
+    if arguments.system and system is None:
+        raise InputError(f"{arguments.system[0]} has no effect on devices={text}, which is no system")
+    if "speeds" in values:
+        devices = replace(devices, speeds=texts.speeds_of(values["speeds"], devices.count))
+    if "memory" in values:
+        devices = replace(devices, memory_bytes=texts.memory_of(values["memory"], devices.count))
+    return devices, rates, system
+
+
+def csv_devices(path: Path, matrix: str | None) -> Devices:
+    """Return the devices of a CSV topology or matrix; `matrix` is what the latter holds.
+
+    Raises:
+        InputError: the file cannot be read, or `matrix` is said of a topology.
+    """
+    from dse.partition.graphs.sources.measured import MATRIX_KINDS, is_matrix, read_matrix, read_topology
+
+    if matrix is not None:
+        check_choice("matrix", matrix, MATRIX_KINDS)
+    if is_matrix(path):
+        return read_matrix(path, matrix or MATRIX_KINDS[0])
+    if matrix is not None:
+        raise InputError(f"matrix={matrix} has no effect on {path}, which is a topology")
+    return read_topology(path)
+
+
+def _weight(values: Values, source: Source, objective: str) -> str:
+    default = "parameters" if objective == "sharding_cost" else "time"
+    weight = values.get("weight", default)
+    check_choice("weight", weight, WEIGHTS)
+    if source.weights is not None and "weight" in values:
+        raise InputError(f"weight={weight} has no effect on {source.name}, whose weights are given")
+    if objective in TIMED and weight != "time":
+        raise InputError(f"weight={weight} has no effect on objective={objective}, which is about time")
+    return weight
+
+
+def _rates(values: Values, source: Source, rates: Rates | None, weight: str) -> tuple[Rates, list[str]]:
+    needed = source.weights is None and weight == "time"
+    for key in ("tflops", "memory_gbps"):
+        if key in values and not needed:
+            raise InputError(f"{key}={values[key]} has no effect here; it is for weights that are times")
+    own = rates or Rates(_DEFAULT_TFLOPS * 1e3)
+    tflops = values.get("tflops")
+    if needed and rates is None and tflops is None and any(operator.flops for operator in source.operators):
+        notes = [f"a device does {_DEFAULT_TFLOPS:g} TFLOPS; write tflops=N for yours"]
+    else:
+        notes = []
+    return (
+        Rates(
+            own.flops_per_ns if tflops is None else 1e3 * texts.number(tflops, "tflops", above=True),
+            own.bytes_per_ns
+            if "memory_gbps" not in values
+            else texts.number(values["memory_gbps"], "memory_gbps", above=True),
+        ),
+        notes,
+    )
+
+
+def _memory(values: Values, source: Source, objective: str, devices: Devices) -> Sequence[float]:
+    for key in ("optimizer", "in_flight"):
+        if key in values and source.memory_bytes is not None:
+            raise InputError(f"{key}={values[key]} has no effect on {source.name}, whose memory is given")
+    optimizer = values.get("optimizer", "adam")
+    check_choice("optimizer", optimizer, tuple(OPTIMIZERS))
+    stages = min(devices.count, len(source.operators))
+    default = stages if objective == "pipeline_bottleneck" else 1
+    return training_memory(source, optimizer, texts.whole(values, "in_flight", default))
+
+
+def _refuse_foreign(values: Values, objective: str) -> None:
+    for key, of in (("imbalance", "process_mapping"), ("free_order", "pipeline_bottleneck")):
+        if key in values and objective != of:
+            raise InputError(f"{key}={values[key]} has no effect on objective={objective}; it is for {of}")
+
+
+def _flag(values: Values, key: str) -> bool:
+    text = values.get(key, "false")
+    check_choice(key, text, ("true", "false"))
+    return text == "true"

@@ -1,0 +1,150 @@
+"""A partition as stages of torch.distributed.pipelining: nodes in the order of stages, a cut between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.base.plain_data import load_json_object
+from dse.base.texts import excerpt
+from dse.partition.graphs.sources.torch_graph import is_operator, maker_of
+from dse.partition.graphs.steps import stage_order
+
+
+def read_placement(path: Path) -> dict[str, int]:
+    """Return the device of each operator, from the partition.json of a `graph=torch:MODEL`.
+
+    Raises:
+        InputError: the file has none.
+    """
+    found = load_json_object(path).get("operators")
+    if not isinstance(found, dict) or not all(type(device) is int for device in found.values()):
+        raise InputError(
+            f"{path}: has no operators with devices; make it with dse partition graph=torch:MODEL -o"
+        )
+    return found
+
+
+def stages_of(traced: Any, placement: Mapping[str, int]) -> dict[str, int]:
+    """Return the stage of each operator of a traced module: devices in the order of the forward pass.
+
+    Raises:
+        InputError: the placement is of another model, devices wait for each other, or share a parameter.
+    """
+    calls = [node for node in traced.graph.nodes if is_operator(node)]
+    number_of = {node: number for number, node in enumerate(calls)}
+    for node in calls:
+        if node.name not in placement:
+            raise InputError(
+                f"the partition has no device for the operator {excerpt(node.name)}; it is of another model, "
+                "or not of graph=torch:MODEL"
+            )
+    labels = [placement[node.name] for node in calls]
+    edges = [
+        (number_of[maker_of(value)], number)
+        for number, node in enumerate(calls)
+        for value in node.all_input_nodes
+        if maker_of(value) in number_of
+    ]
+    order = stage_order(edges, labels)
+    stage = {node.name: order.index(label) for node, label in zip(calls, labels, strict=True)}
+    _check_parameters(calls, stage)
+    return stage
+
+
+def split(traced: Any, stage: Mapping[str, int], *, relay: bool = False) -> Any:
+    """Return the traced module with its nodes in the order of stages, and a cut between two stages.
+
+    What crosses is copied, once for each stage that it goes to: pipelining sends a value to one stage only,
+    and wants it contiguous. With `relay` a value goes from stage to stage rather than past some. What
+    the model returns leaves from the last stage.
+    """
+    import torch
+    from torch.distributed.pipelining._IR import aten_pipe_split_alias
+
+    last = max(stage.values())
+    own = {node: _stage(node, stage) for node in traced.graph.nodes}
+    new = torch.fx.Graph()
+    copied: dict[Any, Any] = {}
+    crossing: dict[tuple[Any, int], Any] = {}
+    for node in traced.graph.nodes:
+        if node.op in ("placeholder", "get_attr"):
+            copied[node] = new.node_copy(node)
+    wanted = _destinations(traced.graph, own, last)
+    for place in range(last + 1):
+        if place:
+            new.call_function(aten_pipe_split_alias, (), {})
+
+        def value(node: Any, place: int = place) -> Any:
+            return crossing.get((node, place), copied[node])
+
+        nodes = [n for n in traced.graph.nodes if own[n] == place and n.op == "call_function"]
+        for node in nodes:
+            copied[node] = new.node_copy(node, value)
+        for node, others in wanted.items():
+            later = [other for other in others if other > place]
+            if relay and own[node] <= place and later:
+                crossing[node, place + 1] = _sent(new, value(node), node)
+            elif not relay and own[node] == place:
+                crossing.update({(node, other): _sent(new, copied[node], node) for other in sorted(others)})
+    _flatten(new)
+    output = next(node for node in traced.graph.nodes if node.op == "output")
+    new.node_copy(output, lambda node: crossing.get((node, last), copied[node]))
+    traced.graph = new
+    traced.recompile()
+    return traced
+
+
+def _flatten(graph: Any) -> None:
+    """Make all nodes those of the model itself: in another order, calls of its modules are not whole."""
+    root: dict[str, Any] = {}
+    for node in graph.nodes:
+        stack = node.meta.get("nn_module_stack")
+        if stack and not root:
+            root = dict([next(iter(stack.items()))])
+        if node.op == "call_function":
+            node.meta["nn_module_stack"] = root
+
+
+def _stage(node: Any, stage: Mapping[str, int]) -> int:
+    if node.op == "call_function":
+        return stage[maker_of(node).name]
+    return max(stage.values()) if node.op == "output" else 0
+
+
+def _destinations(graph: Any, own: Mapping[Any, int], last: int) -> dict[Any, set[int]]:
+    """The other stages at which each value is used."""
+    wanted: dict[Any, set[int]] = {}
+    for node in graph.nodes:
+        place = last if node.op == "output" else own[node]
+        for value in node.all_input_nodes:
+            if value.op != "get_attr" and own[value] != place:
+                wanted.setdefault(value, set()).add(place)
+    return wanted
+
+
+def _sent(graph: Any, value: Any, node: Any) -> Any:
+    import torch
+
+    made = node.meta["val"]
+    copy = graph.call_function(
+        torch.ops.aten.clone.default, (value,), {"memory_format": torch.contiguous_format}
+    )
+    copy.meta["val"] = torch.empty_like(made, memory_format=torch.contiguous_format)
+    return copy
+
+
+def _check_parameters(calls: list[Any], stage: Mapping[str, int]) -> None:
+    where: dict[str, tuple[str, int]] = {}
+    for node in calls:
+        for value in node.all_input_nodes:
+            if value.op != "get_attr":
+                continue
+            name, place = where.setdefault(str(value.target), (node.name, stage[node.name]))
+            if place != stage[node.name]:
+                raise InputError(
+                    f"the parameter {value.target} is used by {name} and {node.name}, which are on different "
+                    "devices; put them together"
+                )

@@ -1,0 +1,143 @@
+"""What one process does: train its stage of a pipeline, a model alone, or its shard (FSDP)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.partition.graphs.sources.torch_graph import exported
+from dse.partition.graphs.sources.torch_models import TrainingTask
+from dse.partition.run.plans import Plan, batches, device_of, task_of
+from dse.partition.run.processes import Progress
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The loss of every step (None: this process does not see it) and its seconds."""
+
+    losses: list[float] | None
+    seconds: list[float]
+
+
+def train_pipeline(plan: Plan, rank: int, processes: int, progress: Progress) -> Trained:
+    """Train the stages of a rank with torch.distributed.pipelining; the group is ready.
+
+    Raises:
+        InputError: the partition does not fit the model or the number of processes.
+    """
+    import torch
+    import torch.distributed as dist
+
+    from dse.partition.run.runtime import pipeline_of
+
+    task, device = task_of(plan, rank), device_of(rank)
+    pipeline = pipeline_of(plan, task, rank, processes)
+    optimizer = _optimizer(plan, [value for one in pipeline.stages for value in one.submod.parameters()])
+    losses: list[float] = []
+    seconds = []
+    for step, (inputs, target) in enumerate(batches(plan, task, device)):
+        progress(step)
+        dist.barrier()
+        start = time.perf_counter()
+        optimizer.zero_grad()
+        found = pipeline.step(inputs, target)
+        optimizer.step()
+        if found:
+            losses.append(float(torch.stack([loss.detach() for loss in found]).mean()))
+        dist.barrier()
+        seconds.append(time.perf_counter() - start)
+    return Trained(losses or None, seconds)
+
+
+def train_alone(plan: Plan, rank: int, processes: int, progress: Progress) -> Trained:  # noqa: ARG001
+    """Train the whole model in this process, with the same micro-batches, whose gradients are added up."""
+    import torch
+
+    task, device = task_of(plan, rank), device_of(rank)
+    module = _whole(plan, task).to(device)
+    optimizer = _optimizer(plan, module.parameters())
+    losses, seconds = [], []
+    for step, (inputs, target) in enumerate(batches(plan, task, device)):
+        progress(step)
+        start = time.perf_counter()
+        optimizer.zero_grad()
+        found = []
+        for part in range(plan.micro_batches):
+            some = slice(part * plan.micro_batch, (part + 1) * plan.micro_batch)
+            loss = task.loss(module(*(value[some] for value in inputs)), target[some])
+            (loss / plan.micro_batches).backward()
+            found.append(loss.detach())
+        optimizer.step()
+        losses.append(float(torch.stack([loss.detach() for loss in found]).mean()))
+        seconds.append(time.perf_counter() - start)
+    return Trained(losses, seconds)
+
+
+def train_sharded(plan: Plan, rank: int, processes: int, progress: Progress) -> Trained:
+    """Train with fully sharded data parallelism (`torch.distributed.fsdp.fully_shard`); the group is ready.
+
+    Every process has its share of the samples of a step, and gathers the parameters of a module that has
+    some before it is used. Zhao et al. 2023, https://arxiv.org/abs/2304.11277.
+
+    Raises:
+        InputError: the samples of a step cannot be shared out evenly.
+    """
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    if plan.batch % processes:
+        raise InputError(f"a step has {plan.batch} samples, which {processes} processes cannot share evenly")
+    task, device = task_of(plan, rank), device_of(rank)
+    module = task.module.to(device)
+    mesh = init_device_mesh(device.type, (processes,))
+    for child in module.children():
+        if any(True for _ in child.parameters()) and type(child).forward is not _no_forward():
+            fully_shard(child, mesh=mesh)
+    fully_shard(module, mesh=mesh)
+    optimizer = _optimizer(plan, module.parameters())
+    share = plan.batch // processes
+    losses, seconds = [], []
+    for step, (inputs, target) in enumerate(batches(plan, task, device)):
+        progress(step)
+        dist.barrier()
+        start = time.perf_counter()
+        optimizer.zero_grad()
+        some = slice(rank * share, (rank + 1) * share)
+        loss = task.loss(module(*(value[some] for value in inputs)), target[some])
+        loss.backward()
+        optimizer.step()
+        mean = loss.detach().clone()
+        dist.all_reduce(mean)
+        losses.append(float(mean) / processes)
+        dist.barrier()
+        seconds.append(time.perf_counter() - start)
+    return Trained(losses, seconds)
+
+
+def _whole(plan: Plan, task: TrainingTask) -> Any:
+    """The module, traced where it draws random numbers: then each operator draws as in a stage."""
+    from dse.partition.run.draws import has_draws, seed_draws
+
+    traced = exported(task, plan.micro_batch)
+    if not has_draws(traced):
+        return task.module
+    seed_draws(traced, plan.seed)
+    return traced
+
+
+def _no_forward() -> Any:
+    """The forward of modules that only hold others, such as lists, which nothing calls."""
+    from torch import nn
+
+    return nn.ModuleList.forward
+
+
+def _optimizer(plan: Plan, parameters: Any) -> Any:
+    import torch
+
+    # A stage may have no parameters: an optimizer of nothing is refused, one of an empty tensor is not.
+    own = list(parameters) or [torch.nn.Parameter(torch.empty(0))]
+    return torch.optim.AdamW(own, lr=plan.learning_rate)

@@ -1,0 +1,1 @@
+"""Searches for partitions: partitioners and bounds."""

@@ -1,0 +1,47 @@
+"""What a partitioner is: a problem in, the best partition it finds out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from dse.partition.problem.problem import Partition, PartitionProblem
+
+SEARCH_S = 30.0
+"""What `dse partition` gives a search that proves nothing, in seconds. Most end before."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Wall time in seconds (None: to the end), seed of all random draws, and restarts (None: its own)."""
+
+    time_limit_s: float | None = None
+    seed: int = 0
+    restarts: int | None = None
+
+    def stopped(self, seconds: float) -> tuple[str, ...]:
+        """Return the note of a search that took `seconds`, if the time limit ended it."""
+        if self.time_limit_s is None or seconds < self.time_limit_s:
+            return ()
+        return (
+            f"the time limit of {self.time_limit_s:g} s stopped the search: another run may end elsewhere; "
+            "a larger time_limit=N may find better",
+        )
+
+
+class Partitioner(ABC):
+    """A way to partition. Implementations pass the contract suite of `dse.testing.partitioners`."""
+
+    name: str
+    objectives: tuple[str, ...]
+    default_time_limit_s: float | None = None
+    """What `dse partition` takes where it is given none; None: to the end, or as the partitioner chooses."""
+
+    @abstractmethod
+    def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
+        """Search.
+
+        Raises:
+            InputError: the problem is wrong, or not one that this partitioner can solve.
+            InfeasiblePartition: no partition keeps the constraints; names device, need and capacity.
+        """

@@ -1,0 +1,1 @@
+"""Files of plans: documents, records, tables and their readers."""

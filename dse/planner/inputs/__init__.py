@@ -1,8 +1,0 @@
-"""Clusters and profiles from files: Metis's formats, and generators of its synthetic inputs."""
-
-from __future__ import annotations
-
-from dse.planner.inputs.hostfile import read_cluster
-from dse.planner.inputs.profile_files import read_profiles
-
-__all__ = ["read_cluster", "read_profiles"]

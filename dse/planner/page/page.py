@@ -1,0 +1,160 @@
+"""The data of the page, and the page: one HTML file with its style inside and no program."""
+
+from __future__ import annotations
+
+import colorsys
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dse.base.pages import page_style, template_environment
+from dse.base.texts import counted
+from dse.base.units import format_count
+from dse.planner.durations import duration
+from dse.planner.files.output import (
+    counted_things,
+    excluded_lines,
+    fidelity_text,
+    layers_text,
+    nothing_text,
+    proof_text,
+)
+from dse.planner.problem.cluster import Host
+from dse.planner.questions.bottleneck import batches_text, groups_text, parts_ms, period_ms, reasons
+
+TEMPLATES = Path(__file__).parent / "templates"
+_MOST_ROWS = 200
+_HUES = 137.508  # the golden angle: neighbouring stages differ most
+
+
+class Cell(NamedTuple):
+    """Consecutive GPUs of a host with one stage; None: idle."""
+
+    stage: int | None
+    gpus: int
+
+
+class Colour(NamedTuple):
+    """Of a stage, and of the text on it."""
+
+    ground: str
+    ink: str
+
+
+class Row(NamedTuple):
+    """Hosts in a row that are cut alike: their first and last address, how many, type and cells."""
+
+    first: str
+    last: str
+    hosts: int
+    type: str
+    island: int
+    cells: tuple[Cell, ...]
+
+
+def render_page(data: Mapping[str, Any]) -> str:
+    """Return the page of a document; it loads nothing and runs no program."""
+    environment = template_environment(TEMPLATES)
+    environment.filters.update(time=duration, layers=lambda x: layers_text(x).replace("-", "–"))
+    environment.filters.update(batches=batches_text)
+    best = data["best"]
+    rows = host_rows(data)
+    stages = best["stages"] if best else []
+    periods = [
+        0.0 if stage["execution_ms"] is None else period_ms(stage, data["cost_model"]) for stage in stages
+    ]
+    slowest = max(periods, default=0.0) or 1.0
+    return environment.get_template("plan.html").render(
+        data=data,
+        best=best,
+        nothing=nothing_text(data),
+        rows=rows[:_MOST_ROWS],
+        left_out=sum(row.hosts for row in rows[_MOST_ROWS:]),
+        widest=max((host.gpus for host in _hosts(data)), default=1),
+        stages=stages,
+        widths=[100 * period / slowest for period in periods],
+        colours=[colour(index) for index in range(len(stages))],
+        proof=proof_text(data),
+        figures=_figures(best, periods) if best else [],
+        fidelity=fidelity_text(data),
+        excludes=_sentence("; ".join(excluded_lines(data))),
+        things=counted_things(data),
+        reasons=reasons(data),
+        parts=sorted(parts_ms(best, data["cost_model"]).items(), key=lambda part: -part[1]) if best else [],
+        ranking=[(plan, groups_text(plan)) for plan in data["ranking"]],
+        style=page_style(TEMPLATES / "plan.css"),
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def colour(index: int) -> Colour:
+    """Return the colour of a stage, and black or white, whichever can be read on it."""
+    red, green, blue = colorsys.hls_to_rgb(index * _HUES % 360 / 360, 0.45, 0.6)
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red, green, blue)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    ground = "#" + "".join(f"{round(255 * channel):02x}" for channel in (red, green, blue))
+    return Colour(ground, "#000000" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "#ffffff")
+
+
+def _figures(best: Mapping[str, Any], periods: Sequence[float]) -> list[tuple[str, str, str]]:
+    """What the cards say beside the step: throughput, shape, slowest stage and price."""
+    batches = f"{batches_text(best['batches'])} per step"
+    figures = [*_throughput(best), ("shape", counted(len(periods), "stage"), batches)]
+    slowest = best["stages"][periods.index(max(periods))]
+    what = f"stage {slowest['stage']}, on {', '.join(slowest['types'])}"
+    figures.append(("slowest stage", duration(max(periods)), f"{what}, per micro-batch"))
+    if best.get("price_per_step") is not None:
+        figures.append(
+            ("1,000 steps cost", f"{1000 * best['price_per_step']:.2f}", "by the prices of the GPU types")
+        )
+    return figures
+
+
+def _throughput(best: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    tokens, mfu = best["tokens_per_s"], best["mfu_pct"]
+    if best["sequences_per_s"] is None:
+        return []
+    if tokens is None:
+        return [("sequences/s", format_count(best["sequences_per_s"]), f"no tokens/s: {best['mfu_note']}")]
+    each = f"{format_count(best['sequences_per_s'])} sequences/s"
+    return [
+        ("tokens/s", format_count(tokens), each),
+        ("MFU", "unknown" if mfu is None else f"{mfu:.1f} %", best["mfu_note"]),
+    ]
+
+
+def host_rows(data: Mapping[str, Any]) -> list[Row]:
+    """Return the hosts in their order, neighbours that are cut alike as one row."""
+    taken: dict[int, list[tuple[int, Cell]]] = {}
+    for stage in (data["best"] or {}).get("stages", ()):
+        for host in stage["hosts"]:
+            cell = Cell(stage["stage"], host["gpus"])
+            taken.setdefault(host["host"], []).append((host["first"], cell))
+    hosts = [(host, _cells(host.gpus, taken.get(number, []))) for number, host in enumerate(_hosts(data))]
+    rows = []
+    for (type_, island, cells), group in groupby(
+        hosts, key=lambda entry: (entry[0].type, entry[0].island, entry[1])
+    ):
+        alike = [host.address for host, _ in group]
+        rows.append(Row(alike[0], alike[-1], len(alike), type_, island, cells))
+    return rows
+
+
+def _hosts(data: Mapping[str, Any]) -> list[Host]:
+    return [Host(*values) for values in data["problem"]["cluster"]["hosts"]]
+
+
+def _cells(gpus: int, taken: list[tuple[int, Cell]]) -> tuple[Cell, ...]:
+    """The stages of a host's GPUs in their order, and those without one."""
+    cells: list[Cell] = []
+    reached = 0
+    for first, cell in sorted(taken):
+        if first > reached:
+            cells.append(Cell(None, first - reached))
+        cells.append(cell)
+        reached = first + cell.gpus
+    return (*cells, Cell(None, gpus - reached)) if reached < gpus else tuple(cells)

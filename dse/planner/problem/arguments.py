@@ -1,0 +1,255 @@
+"""What the keys of `dse plan` ask: a problem, a planner, a cost model and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.base.errors import InputError
+from dse.base.settings import check_choice
+from dse.planner.problem.cluster import MixedCluster
+from dse.planner.problem.keys import COST_MODELS, GROUPS, WALKS
+from dse.planner.problem.named_clusters import named_cluster
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.profiles import ProfileSet
+from dse.planner.problem.values import flag, listed, number, whole
+from dse.planner.search.planner import Limits
+from dse.planner.times import times_of
+
+if TYPE_CHECKING:
+    from dse.inputs.models import ModelSpec
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a command line asks. `accelerators` names that of each known type; `notes` are for people."""
+
+    problem: PlanProblem
+    planner: str
+    cost_model: str
+    limits: Limits
+    cluster_name: str
+    model_name: str
+    accelerators: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def asked_of(
+    values: Mapping[str, str], overrides: Sequence[str], model_of: Callable[[Sequence[str]], ModelSpec]
+) -> Asked:
+    """Return what keys ask; `overrides` are those of cluster and model, which `model_of` composes.
+
+    Raises:
+        InputError: a wrong key or file, one without effect, or too few.
+    """
+    from dse.planner.search.automatic import planner_for
+    from dse.planner.search.planners import planner_named
+
+    groups = {name: [word for word in overrides if _group(word) == name] for name in GROUPS}
+    planner = values.get("planner", "auto")
+    if planner != "auto":
+        planner_named(planner)
+    cost_model = values.get("cost", "compat" if planner in WALKS else "strict")
+    check_choice("cost", cost_model, COST_MODELS)
+    _refuse_idle(values, planner, cost_model)
+    name, cluster, accelerators = _cluster(values, groups["cluster"], cost_model)
+    cluster = replace(cluster, price_per_hour=_prices(values, cluster))
+    order = _type_order(values, cluster)
+    limits = _limits(values)
+    options = _options(values)
+    model = model_of(groups["model"]) if groups["model"] else None
+    _refuse_sizes(values, model)
+    max_tp, max_batch = options["max_tp"], options["max_batch"]
+    profiles, notes = times_of(values, model, cluster, accelerators, order, max_tp, max_batch, cost_model)
+    profiles = replace(profiles, source=_in_utf8(profiles.source))
+    if "num_layers" in values and whole(values, "num_layers", 1) != profiles.layers:
+        raise InputError(
+            f"num_layers is {values['num_layers']}, but the profiles have {profiles.layers} layers "
+            "(embedding and head included); write that, or name other profiles"
+        )
+    if cost_model == "strict" and "first_profile" in values:
+        notes = (*notes, "first_profile has no effect under cost=strict: every stage has its own times")
+    if model is not None:
+        cluster = replace(cluster, peak_tflops=_peaks(cluster, accelerators))
+    problem = PlanProblem(
+        cluster,
+        profiles,
+        order,
+        gbs=whole(values, "gbs", model.batch_size if model else 128),
+        hidden=model.d_model if model else whole(values, "hidden_size", 4096),
+        sequence=model.seq_len if model else whole(values, "sequence_length", 1024),
+        vocabulary=model.output_dim if model else whole(values, "vocabulary", 51200),
+        flops_per_sequence=_flops_per_sequence(model, profiles),
+        **options,
+    )
+    if "gap" in values and planner == "auto" and planner_for(planner, problem, cost_model).name == "exact":
+        notes = (
+            *notes,
+            f"gap={values['gap']} has no effect: planner=auto chose exact, which ends when its plan is "
+            "proven optimal; write planner=anytime for a search that ends earlier",
+        )
+    model_name = model.name if model else profiles.source
+    return Asked(
+        problem, planner, cost_model, limits, _in_utf8(name), _in_utf8(model_name), accelerators, notes
+    )
+
+
+def _in_utf8(text: str) -> str:
+    """The text with question marks for the bytes of a file's name that are no text."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _peaks(cluster: MixedCluster, accelerators: Mapping[str, str]) -> Mapping[str, float]:
+    """The peak of each type in dense 16-bit products; none where one is unknown."""
+    from dse.inputs.accelerators import Accelerator
+    from dse.planner.problem.costs_from_model import precision_of
+
+    if not all(type_ in accelerators for type_ in cluster.types):
+        return {}
+    found = {type_: Accelerator.named(accelerators[type_]) for type_ in cluster.types}
+    peaks = {type_: one.peak_tflops.get(precision_of(one)) for type_, one in found.items()}
+    known = {type_: peak for type_, peak in peaks.items() if peak is not None}
+    return known if len(known) == len(peaks) else {}
+
+
+def _flops_per_sequence(model: ModelSpec | None, profiles: ProfileSet) -> float | None:
+    """What training on a sequence needs of the model that the profiles are of; None: of another, or none."""
+    from dse.inputs.models.flops import training_flops_per_token
+    from dse.planner.problem.costs_from_model import parameter_bytes
+
+    if model is None or profiles.layers != len(parameter_bytes(model)):
+        return None
+    return training_flops_per_token(model).total * model.seq_len
+
+
+def _options(values: Mapping[str, str]) -> dict[str, Any]:
+    """Fields of the problem that neither cluster nor model decide."""
+    whole(values, "gbs", 128)
+    return {
+        "max_tp": whole(values, "max_tp", 128),
+        "max_batch": whole(values, "max_batch", 128),
+        "group_scale": whole(values, "group_scale", 1, least=0),
+        "permutation_limit": whole(values, "permutation_limit", 128),
+        "allow_mixed_stages": flag(values, "allow_mixed_stages", True),
+        "memory_reserve": number(values, "memory_reserve", 0.1, below=1.0),
+        "shard_optimizer": flag(values, "shard_optimizer", False),
+    }
+
+
+def _limits(values: Mapping[str, str]) -> Limits:
+    time_limit_s = number(values, "time_limit", 0.0, below=1e9) if "time_limit" in values else None
+    if time_limit_s == 0:
+        raise InputError("time_limit is 0; it must be a number of seconds above 0")
+    gap = number(values, "gap", 0.0, below=1.0) if "gap" in values else None
+    return Limits(time_limit_s, whole(values, "top", 10), gap)
+
+
+def _group(word: str) -> str:
+    return word.removeprefix("+").partition("=")[0].partition(".")[0]
+
+
+def _refuse_idle(values: Mapping[str, str], planner: str, cost_model: str) -> None:
+    """Refuse keys that change nothing with this planner and cost model."""
+    idle = {
+        "group_scale": cost_model == "strict" and "cost=strict; it is a key of cost=compat",
+        "permutation_limit": planner not in WALKS and f"planner={planner}; it is a key of planner=metis",
+        "allow_mixed_stages": planner in WALKS
+        and f"planner={planner}, whose stages are what its walk visits; it is a key of planner=exact",
+        "time_limit": planner == "enumerate"
+        and "planner=enumerate, which prices all plans; write planner=exact",
+        "gap": (planner not in ("auto", "anytime") or cost_model == "compat")
+        and f"planner={planner} and cost={cost_model}; it is a key of planner=anytime and cost=strict",
+        "memory_reserve": cost_model == "compat" and "cost=compat, which reserves nothing; write cost=strict",
+        "shard_optimizer": cost_model == "compat"
+        and "cost=compat, which counts no states; write cost=strict",
+    }
+    for key, why in idle.items():
+        if key in values and why:
+            raise InputError(f"{key}={values[key]} has no effect with {why}, or leave {key} out")
+
+
+def _refuse_sizes(values: Mapping[str, str], model: ModelSpec | None) -> None:
+    keys = {
+        "hidden_size": "model.d_model",
+        "sequence_length": "model.seq_len",
+        "vocabulary": "model.output_dim",
+        "num_layers": "model.num_layers",
+    }
+    for key, instead in keys.items():
+        if model is not None and key in values:
+            raise InputError(
+                f"{key}={values[key]} has no effect beside model={model.name}, which has its own; "
+                f"write {instead}=…"
+            )
+
+
+def _cluster(
+    values: Mapping[str, str], overrides: Sequence[str], cost_model: str
+) -> tuple[str, MixedCluster, dict[str, str]]:
+    """Name, cluster, and the accelerator of each type that conf/accelerator knows."""
+    files = [key for key in ("hostfile", "clusterfile") if key in values]
+    if overrides and files:
+        raise InputError(f"cluster and {files[0]} are two clusters; write one of them")
+    if overrides:
+        chosen = [word for word in overrides if word.partition("=")[0] == "cluster"]
+        if len(chosen) != 1:
+            raise InputError(f"cluster is named {len(chosen)} times; write cluster=NAME once")
+        name = chosen[0].partition("=")[2]
+        found = named_cluster(name, [word for word in overrides if word not in chosen])
+        return found.name, found.cluster, dict(found.accelerators)
+    if len(files) < 2:
+        missing = "clusterfile" if files == ["hostfile"] else "hostfile" if files else "cluster"
+        raise InputError(
+            f"{missing} is missing; write cluster=NAME, or hostfile=FILE clusterfile=FILE; see --help"
+        )
+    from dse.planner.problem.inputs import read_cluster
+
+    path = Path(values["hostfile"]).expanduser()
+    cluster = read_cluster(path, Path(values["clusterfile"]).expanduser(), compat=cost_model == "compat")
+    return path.name, cluster, _known_accelerators(cluster.types)
+
+
+def _known_accelerators(types: Sequence[str]) -> dict[str, str]:
+    from dse.inputs.accelerators import accelerator
+
+    found = {}
+    for type_ in types:
+        try:
+            found[type_] = accelerator(type_).name
+        except InputError:
+            continue  # whoever needs it says so
+    return found
+
+
+def _prices(values: Mapping[str, str], cluster: MixedCluster) -> Mapping[str, float]:
+    """Prices by type.
+
+    Raises:
+        InputError: a type that the cluster lacks, one without a price, or one that is no number.
+    """
+    if "prices" not in values:
+        return cluster.price_per_hour
+    found: dict[str, float] = {}
+    for entry in listed("prices", values["prices"]):
+        type_, _, text = entry.partition(":")
+        check_choice("prices", type_, cluster.types)
+        if type_ in found:
+            raise InputError(f"prices has {type_} twice; write one price for each type")
+        found[type_] = number({f"prices of {type_}": text}, f"prices of {type_}", 0.0, below=1e9)
+    for type_ in cluster.types:
+        if type_ not in found:
+            raise InputError(f"prices has no {type_}; write a price for each of {', '.join(cluster.types)}")
+    return found
+
+
+def _type_order(values: Mapping[str, str], cluster: MixedCluster) -> tuple[str, ...]:
+    if "type_order" not in values:
+        return cluster.types
+    order = tuple(listed("type_order", values["type_order"]))
+    if sorted(order) != sorted(cluster.types):
+        raise InputError(
+            f"type_order is {values['type_order']}; it must have each of {', '.join(cluster.types)} once"
+        )
+    return order

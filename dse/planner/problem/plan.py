@@ -1,0 +1,74 @@
+"""One plan for a mixed cluster, and what a planner answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ClusterPlan:
+    """Stages on consecutive ranks; ranks are dealt out type by type in the order of `types`.
+
+    `groups` are the GPUs of each stage, `strategies` its (dp, tp), `batches` the micro-batches of a step, and
+    `partition` has a bound more than there are stages: stage i (from 0) has layers partition[i] up to, not
+    including, partition[i + 1]. `costed` stages count in the cost: all, but for truncated plans of the walk.
+    `attempt` and `delta` are the walk's: partition attempt, and what the plan adds to the count.
+    """
+
+    types: tuple[str, ...]
+    groups: tuple[int, ...]
+    strategies: tuple[tuple[int, int], ...]
+    batches: int
+    partition: tuple[int, ...]
+    costed: int
+    attempt: int = 1
+    delta: int = 0
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """Cost terms of a stage in ms: all micro-batches share `execution_ms`, the others occur as named."""
+
+    execution_ms: float
+    link_ms: float
+    reduction_ms: float
+    update_ms: float
+    memory_bytes: tuple[float, ...] = ()
+    """Per GPU of the stage, in rank order; empty under the compat cost, which knows no memory of one GPU."""
+
+
+@dataclass(frozen=True)
+class PlanCost:
+    """What a plan costs: the step in ms, and its terms per costed stage."""
+
+    cost_ms: float
+    stages: tuple[StageCost, ...]
+    gap_ms: float
+    batch_generator_ms: float
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """A planner's answer.
+
+    `count` is what the walk counts (None: not a walk); `plans` the number of plans that were priced; `best`
+    None where nothing fits. `bound_ms` is a proven lower bound on every plan of the space (None: none known),
+    `optimal` whether the best is proven to be one. `ranking` holds the cheapest plans in order, the best
+    first. `infeasible` counts reasons why parts of the space fell out. `certificate` is plain data for
+    `dse.planner.proofs.certificate`.
+    """
+
+    planner: str
+    cost_model: str
+    count: int | None
+    plans: int
+    best: ClusterPlan | None
+    cost: PlanCost | None
+    bound_ms: float | None
+    optimal: bool
+    seconds: float
+    ranking: tuple[tuple[float, ClusterPlan], ...] = ()
+    infeasible: Mapping[str, int] = field(default_factory=dict)
+    certificate: Mapping[str, Any] | None = None

@@ -1,0 +1,1 @@
+"""Searches for plans: the planners and the space that they search."""

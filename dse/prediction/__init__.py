@@ -1,0 +1,1 @@
+"""Prediction of training steps on real hardware, with measured runs, accuracy and calibration."""

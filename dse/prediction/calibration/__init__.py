@@ -1,0 +1,1 @@
+"""Calibration: few constants of accelerators and frameworks, fitted to measured steps."""

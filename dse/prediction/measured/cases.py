@@ -1,0 +1,182 @@
+"""A measured row as a model, a plan and a cluster; what it does not say is assumed, and told."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from dse.base.texts import excerpt
+from dse.inputs.accelerators import Accelerator, Cluster
+from dse.inputs.models import ModelSpec
+from dse.inputs.strategies import InfeasibleStrategy
+from dse.prediction.measured.hardware import cluster_of
+from dse.prediction.measured.row_models import model_of
+from dse.prediction.measured.row_schedules import Inexpressible, schedule_of
+from dse.prediction.measured.rows import MeasuredRow, unmodelled
+from dse.prediction.measured.software import framework_of, overlaps_tp
+from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.predict import predict
+
+MEMORY_SHARE = 0.94
+"""Share of an NPU's memory that a run can use before its allocator fails."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a prediction takes; `assumed` says what the row left open and what stands for it."""
+
+    model: ModelSpec
+    plan: Plan
+    cluster: Cluster
+    assumed: tuple[str, ...]
+
+
+def case_of(row: MeasuredRow) -> Case:
+    """Return the case of a row.
+
+    Raises:
+        Inexpressible: a degree is unknown, or no plan runs so.
+        InputError: the accelerator is unknown.
+    """
+    if row.missing:
+        what = f"{', '.join(row.missing)}: empty"
+        raise Inexpressible(f"{what}; a row is compared with a prediction only if it says them")
+    if row.task not in ("", "pretrain"):
+        raise Inexpressible(f"task is '{excerpt(row.task)}'; predictions are of pretraining")
+    assumed: list[str] = []
+    plan = _plan(row, assumed)
+    cluster = cluster_of(row, assumed)
+    plan = replace(plan, precision=_precision(row, cluster.accelerator, assumed))
+    model = model_of(row, plan, assumed)
+    case = _choices(Case(model, plan, cluster, ()), row, assumed)
+    assumed += [f"{name} {excerpt(value)} is not modelled" for name, value in unmodelled(row).items()]
+    return replace(case, assumed=tuple(assumed))
+
+
+def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
+    missing = [name for name in ("tp", "pp", "dp") if getattr(row, name) is None]
+    if missing:
+        raise Inexpressible(f"{', '.join(missing)}: unknown, and a plan needs all degrees")
+    tp, pp, dp, cp = row.tp or 1, row.pp or 1, row.dp or 1, row.cp or 1
+    if tp * pp * dp * cp != row.gpus:
+        raise Inexpressible(f"tp x cp x dp x pp is {tp * cp * dp * pp}, but the row has {row.gpus} GPUs")
+    framework, overlap_dp = framework_of(row)
+    assumed.append(f"framework {framework}")
+    schedule, chunks = schedule_of(row, assumed)
+    sequence_parallel = tp > 1 and bool(row.sp)
+    if tp > 1 and row.sp is None:
+        sequence_parallel = framework == "megatron-core" and row.seq // cp % tp == 0
+        assumed.append(f"{'' if sequence_parallel else 'no '}sequence parallelism")
+    zero = row.zero or 0
+    if row.zero is None:
+        assumed.append("zero 0")
+    return Plan(
+        dp=dp, tp=tp, pp=pp, cp=cp, ep=row.ep or 1,
+        micro_batch=row.mbs or 1,
+        schedule=schedule,
+        chunks=chunks,
+        expert_tp=row.expert_tp if row.experts else None,
+        offload=_offload(row),
+        shard_ranks=row.shard_ranks,
+        context=row.context.lower() or "ring",
+        zero=zero,
+        sequence_parallel=sequence_parallel,
+        attention="unfused" if row.attention.startswith("unfused") else "flash",
+        overlap_tp=(overlaps_tp(row) if row.tp_comm_overlap is None else row.tp_comm_overlap) and tp > 1,
+        overlap_dp=overlap_dp or zero == 3,  # which gathers ahead whatever a framework reduces early
+        framework=framework,
+    )  # fmt: skip
+
+
+def _offload(row: MeasuredRow) -> str:
+    kind = row.offload.lower() or "none"
+    if kind not in ("none", "optimizer", "activations"):
+        raise Inexpressible(
+            f"offload is '{excerpt(row.offload)}', which is not modelled; known are none, optimizer and "
+            "activations (those of all layers)"
+        )
+    return kind
+
+
+def _precision(row: MeasuredRow, accelerator: Accelerator, assumed: list[str]) -> str:
+    text = row.precision.lower()
+    for name in ("fp4", "fp8", "bf16", "fp16"):
+        if name in text:
+            return name
+    found = "bf16" if "bf16" in accelerator.peak_tflops else "fp16"
+    assumed.append(f"precision {found}" + (f" for {excerpt(row.precision)!r}" if text else ""))
+    return found
+
+
+def _choices(case: Case, row: MeasuredRow, assumed: list[str]) -> Case:
+    """Recompute and size of micro-batches where the row leaves them open.
+
+    Who publishes tuned runs says so when they recompute everything: what is not said is taken as none. Of
+    micro-batches those are taken that the prediction finds fastest: a published run is a tuned one.
+    """
+    plan = case.plan
+    words = row.recompute.lower().split()
+    if words:
+        kind = "none" if words[0] in ("none", "no") else words[0]
+        if (
+            "layer" in words or "op" in words
+        ):  # torchtitan: every second layer, or every second product of each
+            plan = replace(plan, recompute="full", recompute_layers=max(1, row.layers // plan.pp // 2))
+            assumed.append("half of the layers recomputed")
+        elif kind in ("none", "selective", "full"):
+            plan = replace(plan, recompute=_recomputed(row, kind, assumed))
+        else:
+            raise Inexpressible(f"recompute is {row.recompute!r}; known are none, selective, full")
+    if not words:
+        assumed.append("recompute none")
+    parts = plan.pp * plan.chunks
+    if all((row.layers + extra) % parts for extra in (0, 1, 2)) and row.layers >= parts:
+        plan = replace(plan, stages="spread")
+        assumed.append(f"{row.layers} layers in {parts} stages: one more in the middle ones")
+    if row.mbs:
+        return replace(case, plan=plan)
+    return replace(case, plan=_fastest_that_fits(case, plan, _sizes(case, row), assumed))
+
+
+def _recomputed(row: MeasuredRow, kind: str, assumed: list[str]) -> str:
+    """What is computed again, where the row lists modules."""
+    modules = {name for name in re.split(r"[+,; ]+", row.recompute_modules.lower()) if name} - {"none"}
+    if kind != "selective" or not modules:
+        return kind
+    if others := sorted(modules - {"core_attn"}):
+        assumed.append(f"{' and '.join(others)} not computed again: that is not modelled")
+    return "selective" if "core_attn" in modules else "none"
+
+
+def _sizes(case: Case, row: MeasuredRow) -> list[int]:
+    """Sizes of micro-batches to try, largest first."""
+    batch = case.model.batch_size
+    if batch % case.plan.dp:
+        raise Inexpressible(f"the batch of {batch} does not go up in dp {case.plan.dp}")
+    each = batch // case.plan.dp
+    if row.microbatches:
+        return [max(1, each // row.microbatches)]
+    return [size for size in (16, 8, 4, 2, 1) if each % size == 0]
+
+
+def _fastest_that_fits(case: Case, plan: Plan, sizes: list[int], assumed: list[str]) -> Plan:
+    """The plan whose micro-batches are predicted fastest of those that fit; the smallest if none fits."""
+    if len(sizes) == 1:
+        assumed.append(f"micro-batches of {sizes[0]}: the batch over the ranks and their micro-batches")
+        return replace(plan, micro_batch=sizes[0])
+    room = MEMORY_SHARE * case.cluster.accelerator.usable_memory_bytes
+    fits: list[tuple[float, Plan]] = []
+    for size in sizes:
+        candidate = replace(plan, micro_batch=size)
+        try:
+            found = predict(case.model, candidate, case.cluster)
+        except InfeasibleStrategy:
+            continue
+        if found.peak_memory_bytes <= room:
+            fits.append((found.step_s, candidate))
+    if not fits:
+        assumed.append(f"micro-batches of {sizes[-1]}: the smallest, as none is predicted to fit")
+        return replace(plan, micro_batch=sizes[-1])
+    chosen = min(fits, key=lambda one: one[0])[1]
+    assumed.append(f"micro-batches of {chosen.micro_batch}: the fastest that fit")
+    return chosen

@@ -1,0 +1,121 @@
+"""The cluster that a row was measured on, from its columns `gpu`, `gpus`, `gpus_per_node` and `hardware`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from dse.inputs.accelerators import Cluster, Nics, Tier, accelerator
+from dse.inputs.accelerators.systems import cluster_of_conf
+from dse.prediction.measured.rows import MeasuredRow
+
+# Whose nodes, links and latencies (conf/system) a family of accelerators has.
+_SYSTEMS = {
+    "v100": "dgx_v100",
+    "a100": "dgx_a100",
+    "h100": "dgx_h100",
+    "h200": "dgx_h200",
+    "h800": "hgx_h800",
+    "h20": "dgx_h200",  # as an H200: 900 GB/s of NVLink, 400 Gb/s NICs (NVIDIA H20 data sheet)
+    "b200": "dgx_b200",
+    "b300": "dgx_b300",
+    "gb200": "gb200_nvl72",
+    "gb300": "gb300_nvl72",
+    "mi300x": "mi300x_platform",
+    "mi325x": "mi300x_platform",
+}
+_TRAYS = {"gb200": 4, "gb300": 4}
+"""GPUs of what is called a node where NVLink joins many of them."""
+
+
+def cluster_of(row: MeasuredRow, assumed: list[str]) -> Cluster:
+    """Return the cluster of a row.
+
+    The last node may be filled in part. Where NVLink joins a rack, a run has equal numbers of GPUs of each.
+
+    Raises:
+        InputError: the accelerator is unknown.
+    """
+    chip = accelerator(row.gpu, "gpu")
+    family = chip.name.split("_")[0]
+    if family not in _SYSTEMS:
+        assumed.append(f"links of a DGX H100 for {chip.name}")
+    system = cluster_of_conf(_SYSTEMS.get(family, _SYSTEMS["h100"]), 2)
+    inside, between = system.tiers
+    if family in _TRAYS:
+        in_node = min(inside.npus, row.gpus)
+        while row.gpus % in_node:
+            in_node -= 1
+        if in_node < min(inside.npus, row.gpus):
+            assumed.append(f"{in_node} GPUs of each rack of {inside.npus}")
+        sharing = row.gpus_per_node or _TRAYS[family]
+    else:
+        sharing = row.gpus_per_node or inside.npus
+        in_node = min(sharing, row.gpus)
+        if row.gpus_per_node is None and row.gpus > sharing:
+            assumed.append(f"nodes of {sharing} GPUs")
+    tiers = [
+        Tier(inside.name, in_node, inside.bandwidth_gbps, inside.latency_us, inside.in_switch_efficiency)
+    ]
+    if row.gpus > in_node:
+        stated = row.nic_gbit_per_gpu / 8 if row.nic_gbit_per_gpu else nic_gbps_of(row.hardware, sharing)
+        if stated is None:
+            assumed.append(f"NICs of {between.bandwidth_gbps * 8:g} Gb/s per GPU")
+        tiers.append(
+            Tier(
+                between.name,
+                row.gpus,
+                stated or between.bandwidth_gbps,
+                between.latency_us,
+                between.in_switch_efficiency,
+            )
+        )
+    return Cluster(row.hardware or chip.name, chip, tuple(tiers), nics=_nics(row, system, tiers, sharing))
+
+
+def _nics(row: MeasuredRow, system: Cluster, tiers: list[Tier], sharing: int) -> Nics | None:
+    """NICs of a node: as many as the description says, else those of the usual system."""
+    if len(tiers) == 1 or tiers[0].npus > sharing:
+        return None
+    if count := nics_of(row.hardware):
+        return Nics.of(1, count, sharing, tiers[1].bandwidth_gbps * sharing)
+    return system.nics and replace(system.nics, bandwidth_gbps=tiers[1].bandwidth_gbps)
+
+
+_RATE = r"(?:(?P<gbit>\d+(?:\.\d+)?)\s*(?:Gb/s|Gbps|Gbit/s)|(?P<speed>[EHNX]DR)\b)"
+_PER_GPU = r"\s*(?:a|per|each|/)\s*GPU"
+_GBIT_PER_S = {"EDR": 100.0, "HDR": 200.0, "NDR": 400.0, "XDR": 800.0}  # of InfiniBand with four lanes
+
+
+def nics_of(hardware: str) -> int | None:
+    """How many NICs a node has as a description says it, or None.
+
+    >>> nics_of("512-GPU cluster, 4x HDR = 800 Gb/s a node")
+    4
+    >>> nics_of("8x B200, 2x 200 Gb/s a GPU")
+    """
+    found = re.search(rf"(\d+)\s*x\s*{_RATE}(?!{_PER_GPU})", hardware)
+    return (int(found[1]) or None) if found else None
+
+
+def nic_gbps_of(hardware: str, npus_per_node: int) -> float | None:
+    """Bandwidth of the network per NPU in 10^9 bytes per second as a description says it, or None.
+
+    >>> nic_gbps_of("Selene DGX A100 80GB, 8x200Gb/s HDR", 8)
+    25.0
+    >>> nic_gbps_of("4x HDR", 8), nic_gbps_of("800 Gb/s a node", 8)
+    (12.5, 12.5)
+    >>> nic_gbps_of("Grand Teton, 400 Gb/s a GPU", 8), nic_gbps_of("2x HDR per GPU", 8)
+    (50.0, 50.0)
+    """
+    if found := re.search(rf"(?:(?P<count>\d+)\s*x\s*)?{_RATE}{_PER_GPU}", hardware):
+        return int(found["count"] or 1) * _gbit_per_s(found) / 8
+    if found := re.search(rf"(?P<count>\d+)\s*x\s*{_RATE}", hardware):
+        return int(found["count"]) * _gbit_per_s(found) / 8 / npus_per_node
+    if found := re.search(rf"{_RATE}\s*(?:(?:a|per|each|/)\s*)?node", hardware):
+        return _gbit_per_s(found) / 8 / npus_per_node
+    return None
+
+
+def _gbit_per_s(found: re.Match[str]) -> float:
+    return float(found["gbit"]) if found["gbit"] else _GBIT_PER_S[found["speed"]]

@@ -1,0 +1,175 @@
+"""Which plans cannot run, and why."""
+
+from __future__ import annotations
+
+from dse.base.errors import InputError
+from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS
+from dse.inputs.accelerators.cluster import Cluster
+from dse.inputs.models import ModelSpec
+from dse.inputs.strategies.divisibility import InfeasibleStrategy
+from dse.prediction.steps.groups import groups_of
+from dse.prediction.steps.kernels import PRECISION_BITS
+from dse.prediction.steps.plan import ORDER, STAGES, Plan
+from dse.prediction.steps.schedules import SCHEDULES, schedule_named
+from dse.prediction.steps.tier_shares import legs_of
+
+_CHOICES = {
+    "stages": STAGES,
+    "schedule": tuple(sorted(SCHEDULES)),
+    "context": ("ring", "ulysses", "gather"),
+    "recompute": ("none", "selective", "full"),
+    "precision": tuple(PRECISION_BITS),
+    "attention": ("flash", "unfused"),
+    "offload": ("none", "optimizer", "activations"),
+    "zero": (0, 1, 2, 3),
+}
+
+
+def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
+    """Refuse a plan that cannot run on a cluster.
+
+    Raises:
+        InfeasibleStrategy: names the choice, what it is, and what is allowed.
+    """
+    for name in ("dp", "tp", "pp", "cp", "ep", "expert_tp", "micro_batch", "chunks"):
+        _at_least_one(plan, name)
+    for name in ("recompute_layers", "shard_ranks"):
+        _at_least_one(plan, name)
+    for name, allowed in _CHOICES.items():
+        if getattr(plan, name) not in allowed:
+            raise InfeasibleStrategy(
+                f"{name} is {getattr(plan, name)}; allowed are {', '.join(map(str, allowed))}"
+            )
+    if plan.npus != cluster.npus:
+        raise InfeasibleStrategy(
+            f"tp {plan.tp} x cp {plan.cp} x dp {plan.dp} x pp {plan.pp} is {plan.npus} NPUs, but "
+            f"{cluster.name} has {cluster.npus}"
+        )
+    _check_shards(model, plan)
+    _check_experts(model, plan)
+    _check_options(model, plan, cluster)
+    _check_stages(plan)
+    _check_copies(model, plan)
+    if problem := schedule_named(plan.schedule).problem(plan.pp, plan.chunks, micro_batches(model, plan)):
+        raise InfeasibleStrategy(problem)
+    if plan.order != ORDER:  # which can be placed whenever degrees pass the checks above
+        _check_order(plan)
+    if cluster.algorithms != DEFAULT_ALGORITHMS:
+        groups = groups_of(plan)
+        axes = ["tp", "dp_cp", "replicas", *(["expert_tp", "expert_dp"] if model.experts is not None else [])]
+        for axis in axes:
+            legs_of(groups[axis], cluster, cluster.algorithms.of(axis))
+
+
+def _at_least_one(plan: Plan, name: str) -> None:
+    value = getattr(plan, name)  # None leaves it to a rule
+    if value is not None and value < 1:
+        raise InfeasibleStrategy(f"{name} is {value}; it must be at least 1")
+
+
+def micro_batches(model: ModelSpec, plan: Plan) -> int:
+    """Return the micro-batches that a data-parallel rank runs one after the other.
+
+    Raises:
+        InfeasibleStrategy: the batch does not go up.
+    """
+    each = plan.dp * plan.micro_batch
+    if model.batch_size % each:
+        raise InfeasibleStrategy(
+            f"dp {plan.dp} x micro_batch {plan.micro_batch} is {each}; it must divide the batch of "
+            f"{model.batch_size}"
+        )
+    return model.batch_size // each
+
+
+def _divides(what: str, degree: int, of: str, size: int) -> None:
+    if size % degree:
+        raise InfeasibleStrategy(f"{what} is {degree}; it must divide {of}, {size}")
+
+
+def _check_shards(model: ModelSpec, plan: Plan) -> None:
+    _divides("tp", plan.tp, "the heads", model.num_heads)
+    _divides("tp", plan.tp, "d_ff", model.d_ff)
+    heads = model.key_value_heads
+    if model.latent_attention is None and heads % plan.tp and plan.tp % heads:
+        raise InfeasibleStrategy(
+            f"tp is {plan.tp}; it must divide the {heads} heads of keys, or be a multiple"
+        )
+    pieces = plan.cp * (
+        2 if plan.context != "ulysses" and plan.cp > 1 else 1
+    )  # causal halves are balanced in pairs
+    _divides("cp" if pieces == plan.cp else "2 cp", pieces, "the sequence", model.seq_len)
+    if plan.context == "ulysses":
+        _divides("tp x cp", plan.tp * plan.cp, "the heads (context=ulysses)", model.num_heads)
+    if plan.sequence_parallel:
+        if plan.tp == 1:
+            raise InfeasibleStrategy("sequence_parallel has no effect with tp 1; leave it out, or use cp")
+        _divides("tp", plan.tp, "the sequence of a rank (sequence_parallel)", model.seq_len // plan.cp)
+
+
+def _check_experts(model: ModelSpec, plan: Plan) -> None:
+    if model.experts is None:
+        if plan.ep > 1:
+            raise InfeasibleStrategy(f"ep is {plan.ep}, but {model.name} has no experts; it must be 1")
+        if plan.expert_tp is not None:
+            raise InfeasibleStrategy(
+                f"expert_tp is {plan.expert_tp}, but {model.name} has no experts; leave it out"
+            )
+        return
+    _divides("tp", plan.tp, "the width of the shared experts", model.experts.shared_width)
+    _divides("ep", plan.ep, "the experts", model.experts.count)
+    expert_tp = plan.tp if plan.expert_tp is None else plan.expert_tp
+    _divides("expert_tp", expert_tp, "the width of an expert", model.experts.d_ff)
+    _divides("ep x expert_tp", plan.ep * expert_tp, "tp x cp x dp", plan.tp * plan.cp * plan.dp)
+    _divides("expert_tp", expert_tp, "tp", plan.tp)
+
+
+def _check_options(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
+    if plan.precision not in cluster.accelerator.peak_tflops:
+        known = ", ".join(name for name in PRECISION_BITS if name in cluster.accelerator.peak_tflops)
+        raise InfeasibleStrategy(
+            f"precision is {plan.precision}, which {cluster.accelerator.name} does not have; write {known}"
+        )
+    if plan.attention == "unfused" and (plan.cp > 1 or model.latent_attention is not None):
+        raise InfeasibleStrategy(
+            "attention=unfused goes without cp and without latent attention; write flash"
+        )
+    if plan.recompute_layers is not None and plan.recompute == "none":
+        raise InfeasibleStrategy(
+            "recompute_layers has no effect with recompute=none; write full or selective"
+        )
+    if plan.zero == 3 and not plan.overlap_dp:
+        raise InfeasibleStrategy(
+            "overlap_dp=false has no effect with zero 3, which gathers weights a layer ahead; leave it out"
+        )
+
+
+def _check_copies(model: ModelSpec, plan: Plan) -> None:
+    if plan.shard_ranks is None:
+        return
+    if plan.zero != 3:
+        raise InfeasibleStrategy(f"shard_ranks has no effect with zero {plan.zero}; it must be 3 (FSDP)")
+    if plan.cp > 1 or model.experts is not None:
+        raise InfeasibleStrategy("shard_ranks goes without cp and without experts; leave it out")
+    _divides("shard_ranks", plan.shard_ranks, "dp", plan.dp)
+    if plan.shard_ranks in (1, plan.dp):
+        raise InfeasibleStrategy(
+            f"shard_ranks is {plan.shard_ranks} of dp {plan.dp}: write zero 1 for whole copies, and leave it "
+            "out for a single one"
+        )
+
+
+def _check_stages(plan: Plan) -> None:
+    if plan.stages != "even" and plan.layers_per_stage:
+        raise InfeasibleStrategy(
+            f"stages is {plan.stages}, and layers_per_stage says it too: leave out one of them"
+        )
+    if plan.pp == 1 and (plan.stages != "even" or plan.layers_per_stage):
+        raise InfeasibleStrategy("stages and layers_per_stage have no effect with pp 1; leave them out")
+
+
+def _check_order(plan: Plan) -> None:
+    try:
+        groups_of(plan)
+    except InputError as error:
+        raise InfeasibleStrategy(str(error)) from None

@@ -1,0 +1,85 @@
+"""Which algorithm the groups of a plan use for their collectives, with what bytes, and how long one takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dse.inputs.accelerators.cluster import Cluster
+from dse.inputs.models import ModelSpec
+from dse.prediction.steps.balance import balanced
+from dse.prediction.steps.groups import groups_of
+from dse.prediction.steps.layout import layers_in_order, stages
+from dse.prediction.steps.memory import Weights, layer_weights, stage_weights
+from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.sharded_sizes import Local
+from dse.prediction.steps.step import Timer
+
+
+@dataclass(frozen=True)
+class GroupCollective:
+    """A collective of the groups of an axis: `size_bytes` over `ranks`, `seconds` where nothing hides it.
+
+    `algorithm` is that of all-reduces as chosen; `auto` says which of ring and tree it comes down to. Gathers
+    and scatters of rings and trees move the same bytes.
+    """
+
+    axis: str
+    ranks: int
+    collective: str
+    size_bytes: float
+    algorithm: str
+    seconds: float
+
+
+def collectives_used(model: ModelSpec, plan: Plan, cluster: Cluster) -> tuple[GroupCollective, ...]:
+    """Return those of tensor parallelism, and of gradients and sharded weights; of stages the largest.
+
+    Raises:
+        InfeasibleStrategy: the plan cannot run.
+    """
+    plan = balanced(model, plan, cluster)
+    local = Local(model, plan)
+    timer = Timer(local, cluster, groups_of(plan))
+    found = []
+    for axis, collective, size_bytes in _sizes(local):
+        links = timer.links(axis)
+        if links.size == 1 or not size_bytes:
+            continue
+        if collective == "all-reduce":
+            algorithm, seconds = links.used(size_bytes), links.all_reduce_s(size_bytes)
+        else:
+            algorithm = "ring" if links.algorithm == "auto" else links.algorithm
+            seconds = links.gather_s(size_bytes)
+        found.append(GroupCollective(axis, links.size, collective, size_bytes, algorithm, seconds))
+    return tuple(found)
+
+
+def _sizes(local: Local) -> Iterator[tuple[str, str, float]]:
+    """Axis, collective and bytes."""
+    model, plan = local.model, local.plan
+    hidden = 2 * local.tokens * model.d_model
+    yield "tp", "reduce-scatter and all-gather" if plan.sequence_parallel else "all-reduce", hidden
+    if model.experts is not None and local.expert_tp > 1 and (plan.ep > 1 or plan.sequence_parallel):
+        sent = hidden * model.experts.top_k * local.expert_load / plan.tp * local.expert_tp
+        yield "expert_tp", "all-gather and reduce-scatter", sent
+    gradient = float(local.framework.gradient_bytes)
+    weights = _weights(local)
+    if plan.zero == 3:
+        yield "dp_cp", "all-gather of a layer's weights", 2 * weights.dense
+        yield "expert_dp", "all-gather of a layer's weights", 2 * weights.experts
+        if plan.shard_ranks is not None:
+            yield "replicas", "all-reduce", gradient * weights.dense / plan.shard_ranks
+        return
+    collective = "reduce-scatter" if plan.zero else "all-reduce"
+    yield "dp_cp", collective, gradient * weights.dense
+    yield "expert_dp", collective, gradient * weights.experts
+
+
+def _weights(local: Local) -> Weights:
+    """Of the largest chunk of a stage; with ZeRO-3 of the largest layer."""
+    if local.plan.zero == 3:
+        kinds = dict.fromkeys(layers_in_order(local.model))
+        return max((layer_weights(local, kind) for kind in kinds), key=lambda own: own.total)
+    chunks = [own for stage in stages(local.model, local.plan) for own in stage_weights(local, stage)]
+    return max(chunks, key=lambda own: own.total)

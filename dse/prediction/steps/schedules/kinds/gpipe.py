@@ -1,0 +1,18 @@
+"""GPipe: all forward passes, then all backward passes in reverse order (Huang et al. 2019, figure 2c)."""
+
+from __future__ import annotations
+
+from dse.prediction.steps.schedules.base import Schedule, Timetable, grid, one_chunk
+
+
+def _timetable(stages: int, chunks: int, micro_batches: int) -> Timetable:
+    stage, _, batch = grid(stages, chunks, micro_batches)
+    turn = stages + micro_batches - 1
+    return Timetable(stage + batch, turn + (stages - 1 - stage) + (micro_batches - 1 - batch))
+
+
+def _in_flight(stages: int, chunks: int, micro_batches: int) -> list[int]:  # noqa: ARG001
+    return [micro_batches] * stages
+
+
+SCHEDULE = Schedule("gpipe", _timetable, _in_flight, one_chunk("gpipe"))

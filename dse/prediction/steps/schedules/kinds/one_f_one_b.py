@@ -1,0 +1,22 @@
+"""1F1B: stage s runs p - s - 1 forward passes ahead, then one forward and one backward in turn.
+
+PipeDream-flush: Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using
+Megatron-LM", section 2.2.1 and figure 4 (top).
+"""
+
+from __future__ import annotations
+
+from dse.prediction.steps.schedules.base import Schedule, Timetable, grid, one_chunk
+
+
+def _timetable(stages: int, chunks: int, micro_batches: int) -> Timetable:
+    stage, _, batch = grid(stages, chunks, micro_batches)
+    ahead = stages - 1 - stage
+    return Timetable(2 * batch + stage, 2 * (batch + ahead) + stage + 1)
+
+
+def _in_flight(stages: int, chunks: int, micro_batches: int) -> list[int]:  # noqa: ARG001
+    return [min(micro_batches, stages - stage) for stage in range(stages)]
+
+
+SCHEDULE = Schedule("1f1b", _timetable, _in_flight, one_chunk("1f1b"))

@@ -1,0 +1,98 @@
+"""The time of a pipeline by the name of its schedule."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+
+from dse.base.errors import InputError
+from dse.base.suggestions import did_you_mean
+from dse.inputs.strategies.divisibility import InfeasibleStrategy
+from dse.prediction.steps.schedules import by_operation, by_tick, kinds
+from dse.prediction.steps.schedules.base import Schedule
+from dse.prediction.steps.schedules.times import Case, Links, Marks, PipelineTimes, StageTimes
+
+
+def find_schedules() -> dict[str, Schedule]:
+    """Find the schedules: every module of `kinds` has one."""
+    modules = [
+        importlib.import_module(f"{kinds.__name__}.{m.name}") for m in pkgutil.iter_modules(kinds.__path__)
+    ]
+    return {module.SCHEDULE.name: module.SCHEDULE for module in modules}
+
+
+SCHEDULES = find_schedules()
+_FEW_STAGES = 16  # a tick of an array takes as long as about that many operations
+
+
+def schedule_named(name: str) -> Schedule:
+    """Return a schedule.
+
+    Raises:
+        InputError: there is none of this name.
+    """
+    if name not in SCHEDULES:
+        raise InputError(
+            f"schedule is '{name}'; it must be one of {', '.join(sorted(SCHEDULES))}"
+            f"{did_you_mean(name, SCHEDULES)}"
+        )
+    return SCHEDULES[name]
+
+
+def pipeline(
+    schedule: str,
+    stages: Sequence[Sequence[StageTimes]],
+    micro_batches: int,
+    send_s: float | Links = 0.0,
+) -> PipelineTimes:
+    """Time a step of `micro_batches` on stages x chunks.
+
+    An operation starts when its stage is free and what it needs is there: start = max(stage free, arrival).
+    A message of activations or of their gradients takes `send_s` (one number, or one for each link from stage
+    s to s + 1, of which the last joins the last stage and the first); it occupies no stage, but a stage sends
+    one message at a time.
+
+    Raises:
+        InputError: no schedule of this name.
+        InfeasibleStrategy: the schedule does not have so many chunks or micro-batches.
+    """
+    return pipelines(schedule, stages, micro_batches, [send_s])[0]
+
+
+def pipelines(
+    schedule: str,
+    stages: Sequence[Sequence[StageTimes]],
+    micro_batches: int,
+    sends_s: Sequence[float | Links],
+) -> list[PipelineTimes]:
+    """Return `pipeline` for each of `sends_s`, in less time than one after the other."""
+    kind = schedule_named(schedule)
+    count, chunks = len(stages), len(stages[0])
+    if micro_batches < 1:
+        raise InfeasibleStrategy(f"{micro_batches} micro-batches; a step has at least one")
+    problem = kind.problem(count, chunks, micro_batches)
+    if problem:
+        raise InfeasibleStrategy(problem)
+    links = [[send_s] * count if isinstance(send_s, int | float) else send_s for send_s in sends_s]
+    cases = [Case.of(kind, stages, micro_batches, one) for one in links]
+    if count <= _FEW_STAGES:
+        marks = [by_operation.evaluate(case) for case in cases]
+    else:
+        marks = by_tick.evaluate(cases)
+    busy = tuple(micro_batches * sum(part.forward_s + part.backward_s for part in stage) for stage in stages)
+    held = tuple(kind.in_flight(count, chunks, micro_batches))
+    return [_times(one, busy, held) for one in marks]
+
+
+def _times(marks: Marks, busy: tuple[float, ...], held: tuple[int, ...]) -> PipelineTimes:
+    makespan = max(marks.finishes)
+    return PipelineTimes(
+        makespan_s=makespan,
+        busy_s=busy,
+        bubble_s=tuple(makespan - time for time in busy),
+        last_backward_start_s=tuple(marks.last_backward_starts),
+        gradients_s=tuple(map(tuple, marks.gradients)),
+        finish_s=tuple(marks.finishes),
+        in_flight=held,
+    )

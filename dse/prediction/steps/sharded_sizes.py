@@ -1,0 +1,131 @@
+"""What one NPU holds of a micro-batch and of a layer under a plan: sizes after sharding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from dse.inputs.models import ModelSpec
+from dse.inputs.models.counts import ParameterCounts, parameters
+from dse.inputs.models.matrices import LayerKind
+from dse.prediction.steps.frameworks import Framework, framework_named
+from dse.prediction.steps.kernels import PRECISION_BITS
+from dse.prediction.steps.plan import Plan
+
+ROW_SPLIT = {"output", "down"}
+"""Matrices of which tensor parallelism splits the inputs; of others the outputs."""
+
+WHOLE = {"query_down", "key_value_down", "router"}
+"""Matrices that every rank of tensor parallelism has."""
+
+
+@dataclass(frozen=True)
+class Local:
+    """Sizes on one NPU: tokens and heads of a micro-batch, shards of matrices."""
+
+    model: ModelSpec
+    plan: Plan
+
+    @cached_property
+    def framework(self) -> Framework:
+        """The program that runs the step."""
+        found = framework_named(self.plan.framework)
+        return found if self.plan.launch_us is None else replace(found, launch_us=self.plan.launch_us)
+
+    @cached_property
+    def parameters(self) -> ParameterCounts:
+        """Parameters of the whole model."""
+        return parameters(self.model)
+
+    @cached_property
+    def tokens(self) -> float:
+        """Tokens of a micro-batch on this NPU, between the blocks that tensor parallelism splits."""
+        return self.plan.micro_batch * self.model.seq_len / self.plan.cp
+
+    @cached_property
+    def norm_share(self) -> float:
+        """Share of the tokens that norms and residuals work on: sequence parallelism splits them over tp."""
+        return 1 / self.plan.tp if self.plan.sequence_parallel else 1.0
+
+    @cached_property
+    def heads(self) -> float:
+        """Heads of queries on this NPU."""
+        return self.model.num_heads / self.plan.tp
+
+    @cached_property
+    def query_width(self) -> float:
+        """Features of all queries on this NPU."""
+        return self.heads * self.model.key_width
+
+    @cached_property
+    def key_width(self) -> float:
+        """Features of all keys on this NPU; heads of keys are copied where tp exceeds them."""
+        if self.model.latent_attention is not None:
+            return self.query_width
+        return max(self.model.key_value_heads / self.plan.tp, 1.0) * self.model.key_width
+
+    @cached_property
+    def value_width(self) -> float:
+        """Features of all values on this NPU."""
+        if self.model.latent_attention is not None:
+            return self.heads * self.model.value_width
+        return self.key_width
+
+    @cached_property
+    def output_width(self) -> float:
+        """Features that attention hands to its output projection."""
+        return self.heads * self.model.value_width
+
+    @cached_property
+    def bits(self) -> int:
+        """Bits of an operand of the products of weights."""
+        return PRECISION_BITS[self.plan.precision]
+
+    @cached_property
+    def expert_tp(self) -> int:
+        """Tensor-parallel degree of the experts."""
+        return self.plan.tp if self.plan.expert_tp is None else self.plan.expert_tp
+
+    @cached_property
+    def expert_tokens(self) -> float:
+        """Tokens that the experts of the busiest NPU take of a micro-batch, a token counted once per expert.
+
+        The NPUs of an expert group bring their tokens together: each NPU's share is what it brings, times the
+        imbalance; a capacity factor bounds it. With expert_tp, the tokens of its NPUs meet.
+        """
+        experts = self.model.experts
+        assert experts is not None
+        return self.tokens * experts.top_k * self.expert_load * self.expert_tp / self.plan.tp
+
+    @cached_property
+    def expert_load(self) -> float:
+        """Tokens that the busiest NPU's experts take over their mean.
+
+        Where every NPU has all experts, it takes what it brings. A capacity factor bounds it.
+        """
+        experts = self.model.experts
+        assert experts is not None
+        load = experts.imbalance if self.plan.ep > 1 else 1.0
+        return load if experts.capacity_factor is None else min(load, experts.capacity_factor)
+
+    def has_experts(self, kind: LayerKind) -> bool:
+        """Whether layers of a kind have a mixture of experts."""
+        return self.model.experts is not None and kind != "dense"
+
+    def tensor_blocks(self, kind: LayerKind) -> int:
+        """Blocks of a layer before and after which the ranks of tensor parallelism meet.
+
+        Attention and feed-forward are such blocks. With sequence parallelism experts take the tokens that a
+        rank has: only shared ones are a block (Megatron-Core). Prediction layers begin with a projection.
+        """
+        blocks = 2 + (kind == "prediction")
+        if self.plan.sequence_parallel and self.has_experts(kind):
+            experts = self.model.experts
+            assert experts is not None
+            blocks -= not experts.shared_width
+        return blocks
+
+    @cached_property
+    def dropout_bytes(self) -> int:
+        """Bytes of a dropout's mask per element: 0 without dropout."""
+        return 1 if self.model.dropout else 0

@@ -1,0 +1,211 @@
+"""The passes of each stage in seconds: kernels of its layers and the collectives inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from dse.inputs.accelerators.cluster import Cluster
+from dse.inputs.accelerators.placement import Group
+from dse.inputs.models.matrices import LayerKind
+from dse.prediction.steps.blocks import embedding, head, layer
+from dse.prediction.steps.collectives import Links
+from dse.prediction.steps.layout import Chunk
+from dse.prediction.steps.memory import Weights, kept_bytes, layer_weights
+from dse.prediction.steps.sharded_sizes import Local
+from dse.prediction.steps.timing import Parts, Rates, kernels_s
+
+HOST_LINK = 25e9
+"""Bytes per second between an NPU and the host's memory: PCIe 4.0 x16 (32 GB/s), at 0.8."""
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Seconds of one micro-batch by part: forward, backward with recomputation.
+
+    `weight_s` of the latter are gradients of weights, and what of scattering them (ZeRO-3) nothing hides.
+    """
+
+    forward: Parts
+    backward: Parts
+    weight_s: float = 0.0
+
+    @property
+    def both(self) -> Parts:
+        """Forward and backward."""
+        return self.forward.plus(self.backward)
+
+
+@dataclass(frozen=True)
+class Timer:
+    """Times the blocks of a model under a plan; each kind of block once."""
+
+    local: Local
+    cluster: Cluster
+    groups: Mapping[str, Group]
+
+    @cached_property
+    def rates(self) -> Rates:
+        """What kernels reach."""
+        framework, accelerator = self.local.framework, self.cluster.accelerator
+        has_8bit = "fp8" in accelerator.peak_tflops
+        factor = framework.attention_factor_8bit if has_8bit else framework.attention_factor
+        return Rates.of(accelerator, launch_us=framework.launch_us, attention_factor=factor)
+
+    def links(self, axis: str) -> Links:
+        """The links of the groups of an axis."""
+        if axis not in self._links:
+            group = self.groups[axis]
+            if axis.startswith("expert") and self.local.model.experts is None:
+                group = replace(group, size=1)
+            self._links[axis] = Links.of(group, self.cluster, self.cluster.algorithms.of(axis))
+        return self._links[axis]
+
+    @cached_property
+    def _links(self) -> dict[str, Links]:
+        return {}
+
+    def chunk(self, chunk: Chunk) -> Passes:
+        """Time of one micro-batch on a chunk."""
+        forward, backward, weight_s = Parts(), Parts(), 0.0
+        for kind, count in chunk.layers:
+            if count == 0:
+                continue
+            repeated = chunk.repeated / chunk.count
+            for is_recomputed, share in ((False, 1 - repeated), (True, repeated)):
+                if share:
+                    one = self._layer(kind, is_recomputed)
+                    forward = forward.plus(one.forward, count * share)
+                    backward = backward.plus(one.backward, count * share)
+                    weight_s += count * share * one.weight_s
+        further = self.local.model.prediction_layers  # these embed tokens and predict some, too
+        rows = chunk.has_embedding + further * chunk.has_head
+        for is_head, times in ((False, rows), (True, (1 + further) * chunk.has_head)):
+            if times:
+                own = self._end(is_head=is_head)
+                forward, backward = forward.plus(own.forward, times), backward.plus(own.backward, times)
+                weight_s += times * own.weight_s
+        return Passes(forward, backward, weight_s)
+
+    def _layer(self, kind: LayerKind, is_recomputed: bool) -> Passes:
+        key = (kind, is_recomputed)
+        if key not in self._layers:
+            self._layers[key] = self._timed(kind, is_recomputed)
+        return self._layers[key]
+
+    @cached_property
+    def _layers(self) -> dict[tuple[LayerKind, bool], Passes]:
+        return {}
+
+    def _timed(self, kind: LayerKind, is_recomputed: bool) -> Passes:
+        local, plan = self.local, self.local.plan
+        kernels = layer(local, kind)
+        forward = kernels_s(kernels.forward, self.rates, self._meeting_s)
+        backward = kernels_s(reversed(kernels.backward), self.rates, self._meeting_s)
+        if plan.cp > 1:
+            self._exchange_context(forward, backward)
+        if local.has_experts(kind):
+            self._exchange_tokens(forward, backward)
+        if is_recomputed and plan.recompute == "full":
+            backward = backward.plus(forward)
+        if is_recomputed and plan.recompute == "selective":
+            backward = backward.plus(kernels_s(kernels.selective, self.rates))
+        if plan.zero == 3:
+            self._gather_weights(layer_weights(local, kind), forward, backward)
+        if plan.offload == "activations":
+            moved = kept_bytes(local, kind, is_recomputed=is_recomputed) / HOST_LINK
+            for one in (forward, backward):
+                one.add("memory_bound", max(0.0, moved - one.total_s))
+        products = backward.get("matrix_products", 0.0) - (
+            forward.get("matrix_products", 0.0) if is_recomputed and plan.recompute == "full" else 0.0
+        )
+        return Passes(forward, backward, products / 2 + backward.get("dp", 0.0))
+
+    @cached_property
+    def _meeting_s(self) -> float:
+        """What nothing hides of a collective over tp before or after a block of a layer."""
+        local, plan = self.local, self.local.plan
+        if plan.tp == 1:
+            return 0.0
+        size, links = 2 * local.tokens * local.model.d_model, self.links("tp")
+        exposed = 1 - (local.framework.tp_overlap if plan.overlap_tp else 0.0)
+        return exposed * (links.gather_s(size) if plan.sequence_parallel else links.all_reduce_s(size))
+
+    def _exchange_context(self, forward: Parts, backward: Parts) -> None:
+        """Keys and values meet: a ring hides behind attention, the others do not (Liu et al. 2023)."""
+        local, plan = self.local, self.local.plan
+        links = self.links("cp")
+        if plan.context == "ulysses":  # queries, keys, values and output change from tokens to heads
+            widths = local.query_width + local.key_width + local.value_width + local.output_width
+            one = links.exchange_s(2 * local.tokens * widths)
+            forward.add("cp", one)
+            backward.add("cp", one)
+            return
+        both = 2 * local.tokens * (local.key_width + local.value_width) * plan.cp
+        hidden = plan.context == "ring"
+        one = links.pass_around_s(both) if hidden else links.gather_s(both)
+        forward.add("cp", max(0.0, one - hidden * forward.get("attention", 0.0)))
+        backward.add("cp", max(0.0, 2 * one - hidden * backward.get("attention", 0.0)))
+
+    def _exchange_tokens(self, forward: Parts, backward: Parts) -> None:
+        """Tokens go to their experts and back; those of expert_tp meet and part again.
+
+        Without sequence parallelism the ranks of tensor parallelism have the same tokens: with ep 1 nothing
+        moves, and what experts return is summed as in a dense layer.
+        """
+        local, plan = self.local, self.local.plan
+        experts = local.model.experts
+        assert experts is not None
+        sent = 2 * local.tokens * experts.top_k * local.model.d_model * local.expert_load / plan.tp
+        one = 2 * self.links("ep").exchange_s(sent)
+        if local.expert_tp > 1 and (plan.ep > 1 or plan.sequence_parallel):
+            one += 2 * self.links("expert_tp").gather_s(sent * local.expert_tp)
+        forward.add("ep", one)
+        backward.add("ep", one)
+
+    def _gather_weights(self, weights: Weights, forward: Parts, backward: Parts) -> None:
+        """ZeRO-3: both passes gather weights a layer ahead; gradients are scattered (Zhao et al. 2023)."""
+        gather = self._spread_s(weights, 2.0)
+        scatter = self._reduce_s(weights)
+        forward.add("dp", max(0.0, gather - forward.total_s))
+        backward.add("dp", max(0.0, gather + scatter - backward.total_s))
+
+    def _reduce_s(self, weights: Weights) -> float:
+        """Scatter gradients; with copies of the weights, their shards are summed over these too."""
+        size = float(self.local.framework.gradient_bytes)
+        seconds = self._spread_s(weights, size)
+        if self.local.plan.shard_ranks is not None:
+            shard = weights.dense / self.groups["dp_cp"].size
+            seconds += self.links("replicas").all_reduce_s(size * shard)
+        return seconds
+
+    def _spread_s(self, weights: Weights, bytes_each: float) -> float:
+        """Gather weights, or scatter their gradients, over all who have the same."""
+        dense = self.links("dp_cp").gather_s(bytes_each * weights.dense)
+        return dense + self.links("expert_dp").gather_s(bytes_each * weights.experts)
+
+    def _end(self, *, is_head: bool) -> Passes:
+        """Embedding or head: over tp, features or logits are summed."""
+        local, plan = self.local, self.local.plan
+        kernels = head(local) if is_head else embedding(local)
+        forward, backward = (
+            kernels_s(kernels.forward, self.rates),
+            kernels_s(reversed(kernels.backward), self.rates),
+        )
+        if plan.tp > 1:
+            links = self.links("tp")
+            size = 2 * local.tokens * local.model.d_model
+            if is_head:  # maximum and sum of every token's exponentials
+                forward.add("tp", 2 * links.all_reduce_s(4 * local.tokens))
+            if plan.sequence_parallel:  # the head's inputs meet, and again for the gradient of its weights
+                forward.add("tp", links.gather_s(size))
+                backward.add("tp", (1 + is_head) * links.gather_s(size))
+            else:
+                (backward if is_head else forward).add("tp", links.all_reduce_s(size))
+        if plan.zero == 3:  # the table stays between the passes
+            rows = local.model.output_dim if is_head else local.model.input_dim
+            table = Weights(rows * local.model.d_model / plan.tp, 0.0)
+            forward.add("dp", max(0.0, self._spread_s(table, 2.0) - forward.total_s))
+            backward.add("dp", max(0.0, self._reduce_s(table) - backward.total_s))
+        return Passes(forward, backward, backward.get("matrix_products", 0.0) / 2 + backward.get("dp", 0.0))

@@ -1,0 +1,234 @@
+"""Predicted steps written down as structures: to be simulated node by node, here or by other simulators."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+from dse.base.errors import InputError
+from dse.inputs.accelerators.cluster import Cluster
+from dse.inputs.models import ModelSpec
+from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.prediction.steps.layout import Chunk
+from dse.prediction.steps.memory import Weights, stage_weights
+from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.predict import PredictedPipeline, predicted_pipeline
+from dse.prediction.steps.sharded_sizes import Local
+from dse.prediction.steps.step import Passes
+from dse.prediction.steps.structure import ChunkWork, Collective, Compute, Part, StepStructure
+from dse.prediction.steps.timing import Parts
+
+_NS = 1e9
+
+
+def timed_structure(model: ModelSpec, plan: Plan, cluster: Cluster) -> StepStructure:
+    """Return a predicted step whose collectives are part of its computing, as long as predicted.
+
+    Ranks of a stage do the same and exchange nothing that is not timed, so one stands for each stage. On
+    `timed_network` the step takes what `predict` says, but for rounding each pass to nanoseconds.
+
+    Raises:
+        InfeasibleStrategy: as `predict`.
+    """
+    step = predicted_pipeline(model, plan, cluster)
+    known = {id(own): _timed(own) for stage in step.passes for own in stage}
+    return StepStructure(
+        schedule=plan.schedule,
+        stages=tuple(tuple(known[id(own)] for own in stage) for stage in step.passes),
+        micro_batches=step.micro_batches,
+        message_bytes=_message_bytes(model, plan),
+        after=((Compute(_ns(step.after_s)),),) * plan.pp,
+    )
+
+
+def timed_network(model: ModelSpec, plan: Plan, cluster: Cluster) -> SystemSpec:
+    """Return a ring of the stages on which a message takes what is predicted.
+
+    Raises:
+        InputError: a step without pipeline stages has no network.
+    """
+    if plan.pp == 1:
+        raise InputError(
+            "pp is 1: without pipeline stages there is no network between them; use pp 2 or more"
+        )
+    send_s = predicted_pipeline(model, plan, cluster).send_s
+    ring = Dimension("Ring", plan.pp, bandwidth_gbps=1e9, latency_ns=float(_ns(send_s)))
+    return _system(f"{cluster.name} between stages", (ring,), cluster)
+
+
+def exchanged_structure(model: ModelSpec, plan: Plan, cluster: Cluster) -> StepStructure:
+    """Return a predicted step on all ranks; collectives over tp and of gradients are nodes with their bytes.
+
+    A simulator gives them the time of its network. Collectives of context and expert parallelism stay part of
+    computing, as do those of ZeRO-2 and 3. The gradients of a chunk are reduced when all its micro-batches
+    are through, which hides less than reducing them in buckets, as `predict` assumes.
+
+    Raises:
+        InfeasibleStrategy: as `predict`.
+        InputError: ranks of a stage do not follow each other, or experts are placed otherwise than over dp.
+    """
+    if not plan.order.endswith("pp"):
+        raise InputError(
+            f"order is {plan.order}; traces need the stages outermost: write pp last, as in tp-cp-ep-dp-pp"
+        )
+    if plan.ep > 1 and (plan.cp > 1 or plan.dp % plan.ep or plan.expert_tp not in (None, plan.tp)):
+        raise InputError(
+            f"ep is {plan.ep}: traces place experts over dp, {plan.dp}, with the tensor degree of the rest; "
+            "use an ep that divides dp, cp 1 and no expert_tp"
+        )
+    step = predicted_pipeline(model, plan, cluster)
+    writer = _Exchange(model, plan, step)
+    return StepStructure(
+        schedule=plan.schedule,
+        stages=tuple(
+            tuple(
+                writer.work(own, chunk, weights)
+                for own, chunk, weights in zip(
+                    passes, chunks, stage_weights(writer.local, chunks), strict=True
+                )
+            )
+            for passes, chunks in zip(step.passes, step.chunks, strict=True)
+        ),
+        micro_batches=step.micro_batches,
+        axes=writer.axes,
+        message_bytes=_message_bytes(model, plan),
+        overlap_gradients=plan.overlap_dp,
+        after=tuple(writer.after(chunks) for chunks in step.chunks),
+    )
+
+
+def exchange_network(plan: Plan, cluster: Cluster) -> SystemSpec:
+    """Return the network of a cluster as dimensions for the axes of `exchanged_structure`.
+
+    An axis has the links of the innermost tier that joins it with those inside it: a switch for ranks of a
+    stage, a ring for the stages.
+
+    Raises:
+        InputError: the plan has one NPU.
+    """
+    dimensions: list[Dimension] = []
+    joined = 1
+    for axis, degree in (*_axes(plan), ("pp", plan.pp)):
+        joined *= degree
+        if degree == 1:
+            continue
+        tier = next(tier for tier in cluster.tiers if tier.npus >= joined)
+        gbps = tier.bandwidth_gbps * 1e9 / 2**30
+        # A message passes two hops of a switch, one of a ring.
+        topology, hops = ("Ring", 1) if axis == "pp" else ("Switch", 2)
+        dimensions.append(Dimension(topology, degree, gbps, 1000 * tier.latency_us / hops))
+    if not dimensions:
+        raise InputError("the plan has one NPU; a network has at least 2")
+    return _system(cluster.name, tuple(dimensions), cluster)
+
+
+class _Exchange:
+    """Collectives of a plan as nodes."""
+
+    def __init__(self, model: ModelSpec, plan: Plan, step: PredictedPipeline) -> None:
+        self.plan = plan
+        self.step = step
+        self.local = Local(model, plan)
+        self.axes = _axes(plan)
+        self._hidden = round(2 * self.local.tokens * model.d_model)
+
+    def work(self, own: Passes, chunk: Chunk, weights: Weights) -> ChunkWork:
+        """Return a chunk with its collectives spread over its layers."""
+        weight_ns = _ns(own.weight_s)
+        backward = Parts(own.backward)
+        pieces = sum(count * self.local.tensor_blocks(kind) for kind, count in chunk.layers)
+        return ChunkWork(
+            forward=self._spread(own.forward, 0, pieces),
+            backward=self._spread(backward, weight_ns, pieces),
+            weight_ns=weight_ns,
+            gradients=self._gradients(weights) if self.plan.zero < 2 else (),
+        )
+
+    def after(self, chunks: tuple[Chunk, ...]) -> tuple[Part, ...]:
+        """Return the optimizer of a stage, and the parameters that it gathers."""
+        if self.plan.zero >= 2:
+            return (Compute(_ns(self.step.after_s)),)
+        optimizer: tuple[Part, ...] = (Compute(_ns(self.step.optimizer_s)),)
+        if self.plan.zero == 0:
+            return optimizer
+        weights = stage_weights(self.local, chunks)
+        dense, experts = sum(own.dense for own in weights), sum(own.experts for own in weights)
+        return (*optimizer, *self._reduced(dense, experts, 2.0, "all_gather"))
+
+    def _spread(self, parts: Parts, weight_ns: int, pieces: int) -> tuple[Part, ...]:
+        """Return computing cut into equal pieces, a collective over tp after each."""
+        own = self._tensor_collectives()
+        rest = _ns(parts.total_s) - weight_ns
+        if not own or not pieces:
+            return (Compute(max(1, rest)),)
+        rest = max(pieces, rest - _ns(parts.get("tp", 0.0)))
+        cuts = [rest * piece // pieces for piece in range(pieces + 1)]
+        made: list[Part] = []
+        for start, end in pairwise(cuts):
+            made += [Compute(end - start), *own]
+        return tuple(made)
+
+    def _tensor_collectives(self) -> tuple[Collective, ...]:
+        """Those between the halves of a layer: an all-reduce, or its two parts (Korthikanti et al. 2022)."""
+        if self.plan.tp == 1:
+            return ()
+        if not self.plan.sequence_parallel:
+            return (Collective("tp", "all_reduce", self._hidden),)
+        return (
+            Collective("tp", "reduce_scatter", self._hidden),
+            Collective("tp", "all_gather", self._hidden // self.plan.tp),
+        )
+
+    def _gradients(self, weights: Weights) -> tuple[Collective, ...]:
+        kind = "reduce_scatter" if self.plan.zero else "all_reduce"
+        return self._reduced(weights.dense, weights.experts, self.local.framework.gradient_bytes, kind)
+
+    def _reduced(self, dense: float, experts: float, each: float, kind: str) -> tuple[Collective, ...]:
+        """Return the collectives of `each` bytes for each of the parameters, over those who have the same."""
+        everywhere = [axis for axis, degree in self.axes if axis != "tp" and degree > 1]
+        if self.plan.ep == 1:
+            dense, experts = dense + experts, 0.0
+        made = []
+        for parameters, axes in (
+            (dense, everywhere),
+            (experts, [axis for axis in everywhere if axis != "ep"]),
+        ):
+            size = math.prod(dict(self.axes)[axis] for axis in axes)
+            held = parameters * each / (size if kind == "all_gather" else 1)
+            if axes and held >= 1:
+                made.append(Collective("-".join(axes), kind, round(held)))
+        return tuple(made)
+
+
+def _axes(plan: Plan) -> tuple[tuple[str, int], ...]:
+    """Return the degrees inside a stage in the order of the ranks; experts divide dp."""
+    degrees = {"tp": plan.tp, "cp": plan.cp, "ep": plan.ep, "dp": plan.dp // plan.ep}
+    return tuple((axis, degrees[axis]) for axis in plan.order.split("-") if axis != "pp")
+
+
+def _timed(own: Passes) -> ChunkWork:
+    weight_ns = _ns(own.weight_s)
+    backward_ns = _ns(own.backward.total_s)
+    return ChunkWork((Compute(_ns(own.forward.total_s)),), (Compute(backward_ns - weight_ns),), weight_ns)
+
+
+def _message_bytes(model: ModelSpec, plan: Plan) -> int:
+    """Bytes between stages for each rank: those of a tensor-parallel group send a share each."""
+    return max(1, round(2 * plan.micro_batch * model.seq_len / plan.cp * model.d_model / plan.tp))
+
+
+def _ns(seconds: float) -> int:
+    return max(1, round(seconds * _NS))
+
+
+def _system(name: str, network: tuple[Dimension, ...], cluster: Cluster) -> SystemSpec:
+    ring = ("ring",) * len(network)
+    peaks = cluster.accelerator.peak_tflops
+    return SystemSpec(
+        name=name,
+        network=network,
+        collectives=CollectiveAlgorithms(ring, ring, ring, ring),
+        peak_tflops=peaks["bf16"] if "bf16" in peaks else peaks["fp16"],
+        memory_bandwidth_gbps=cluster.accelerator.memory_bandwidth_gbps,
+        track_local_memory=False,
+    )

@@ -1,0 +1,114 @@
+"""How long kernels take on an accelerator: roofline with efficiencies, launches, and the CPU's floor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dse.inputs.accelerators.accelerator import Accelerator
+from dse.prediction.steps.kernels import Kernel
+from dse.prediction.steps.prediction import PARTS
+
+HALF_SIZE = 96.0
+"""A product is half as efficient along m, n or k of this size: partly filled tiles of 128, their prologue
+and epilogue."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What kernels reach, in operations and bytes per second.
+
+    `launch_s` is what a kernel takes on the device at least, `floor_s` what its launch takes the CPU.
+    """
+
+    products: dict[int, float]
+    attention: float
+    memory: float
+    launch_s: float
+    floor_s: float
+
+    @classmethod
+    def of(cls, accelerator: Accelerator, *, launch_us: float, attention_factor: float) -> Rates:
+        """Return the rates of an accelerator under a framework."""
+        reached, peak = accelerator.efficiency, accelerator.peak_tflops
+        half = peak.get("bf16") or peak["fp16"]
+        products = {16: half * 1e12 * reached.matrix}
+        for bits, name in ((8, "fp8"), (4, "fp4")):
+            if name in peak:
+                products[bits] = peak[name] * 1e12 * reached.matrix_8bit
+        return cls(
+            products=products,
+            attention=half * 1e12 * reached.attention * attention_factor,
+            memory=accelerator.memory_bandwidth_gbps * 1e9 * reached.memory,
+            launch_s=reached.launch_us * 1e-6,
+            floor_s=launch_us * 1e-6,
+        )
+
+
+class Parts(dict[str, float]):
+    """Seconds by part of a step; parts that are missing are 0."""
+
+    @property
+    def total_s(self) -> float:
+        """Their sum."""
+        return sum(self.values())
+
+    def add(self, part: str, seconds: float) -> None:
+        """Add to a part."""
+        self[part] = self.get(part, 0.0) + seconds
+
+    def plus(self, other: Parts, times: float = 1.0) -> Parts:
+        """Return the sum with another, `times` over."""
+        total = Parts(self)
+        for part, seconds in other.items():
+            total.add(part, seconds * times)
+        return total
+
+    def complete(self) -> dict[str, float]:
+        """Return all parts in their order."""
+        return {part: self.get(part, 0.0) for part in PARTS}
+
+
+def kernels_s(kernels: Iterable[Kernel], rates: Rates, meeting_s: float = 0.0) -> Parts:
+    """Return the time of kernels that run one after the other.
+
+    A kernel takes what its operations or its bytes take, whichever is longer, and a launch on the device. It
+    begins when the one before it has ended and the CPU has launched it; the CPU launches one after the other,
+    with no lead when the pass begins, and the next pass waits until it has launched all of this one. A
+    meeting is launched as the kernels around it, and takes `meeting_s` and one launch more: collectives run
+    in a stream of their own, and streams wait for each other.
+    """
+    found = Parts()
+    count = 0
+    launched = ended = 0.0  # the next kernel's launch, and the last one's end, from the start of the pass
+    for kernel in kernels:
+        each = seconds = meeting_s if kernel.unit == "meeting" else _seconds(kernel, rates)
+        found.add(kernel.part, seconds * kernel.repeats)
+        if kernel.unit == "meeting":
+            each += rates.floor_s
+        else:
+            count += kernel.repeats
+            each += rates.launch_s
+        # Of equal kernels in a row, all wait for the first launch, or each for its own.
+        ended = max(ended, launched) + each * kernel.repeats
+        launched += (kernel.repeats - 1) * rates.floor_s
+        ended = max(ended, launched + each)
+        launched += rates.floor_s
+    found.add("launches", count * rates.launch_s)
+    waiting = max(ended, launched) - found.total_s
+    if waiting > 0:
+        found.add("launches", waiting)
+    return found
+
+
+def _seconds(kernel: Kernel, rates: Rates) -> float:
+    """What operations or bytes take, whichever is longer."""
+    moved_s = kernel.bytes_ / rates.memory
+    return max(moved_s, kernel.operations / _rate(kernel, rates)) if kernel.operations else moved_s
+
+
+def _rate(kernel: Kernel, rates: Rates) -> float:
+    if kernel.unit == "attention":
+        return rates.attention
+    m, n, k = kernel.shape
+    return rates.products[kernel.bits] / (1 + HALF_SIZE / m + HALF_SIZE / n + HALF_SIZE / k)

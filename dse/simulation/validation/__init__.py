@@ -1,0 +1,8 @@
+"""Checking the simulator against recorded reference results, in three forms (docs/validation.md)."""
+
+from dse.simulation.validation.cases import CRASHED, Case, Expected, Mismatch
+from dse.simulation.validation.cli_cases import check_standalone
+from dse.simulation.validation.compare import check
+from dse.simulation.validation.sources import load_cases
+
+__all__ = ["CRASHED", "Case", "Expected", "Mismatch", "check", "check_standalone", "load_cases"]

@@ -1,0 +1,112 @@
+"""Running a case through the stand-alone simulators, on files, and comparing every printed figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from dse.base.errors import InputError, SimulationError
+from dse.base.programs import ProgramRunner, found_program, last_lines, private_folder
+from dse.inputs.systems import SystemSpec
+from dse.simulation.simulators import Simulator
+from dse.simulation.simulators.astrasim import write_inputs
+from dse.simulation.validation.cases import CRASHED, Case, Mismatch, Value
+from dse.simulation.validation.compare import as_printed, crashed, printed_size
+from dse.simulation.validation.folders import EXIT_CODE_OF_DEADLOCK, simulator_options
+from dse.simulation.validation.log import read_log
+from dse.simulation.workloads import Workload
+
+BINARIES = {"congestion_unaware": "astrasim-unaware", "congestion_aware": "astrasim-aware"}
+STATUS_OF_EXIT_CODE = {0: "ok", 2: "unsupported", EXIT_CODE_OF_DEADLOCK: "deadlock"}
+_TIMEOUT_S = 600
+_FIGURES = (
+    "finish_ns",
+    "exposed_comm_ns",
+    "wall_time_ns",
+    "gpu_time_ns",
+    "cpu_time_ns",
+    "comm_time_ns",
+    "remote_memory_time_ns",
+    "compute_bound_pct",
+    "compute_utilization_pct",
+    "memory_utilization_pct",
+    "operation_intensity",
+)
+
+
+def check_standalone(case: Case, binary_folder: Path, simulator: Simulator) -> list[Mismatch]:
+    """Run `case` as files and return all differences from what is recorded and from `simulator`.
+
+    Raises:
+        InputError: there is no simulator in `binary_folder`, or the case itself is wrong; names the case.
+    """
+    binary = found_program(binary_folder / BINARIES[case.network_model], "--binary-folder")
+    try:
+        workload, system = case.load()
+        if case.expected.status == CRASHED:
+            return [crashed(case, system)]
+        with private_folder("dse-standalone-") as folder:
+            log = folder / "simulator.log"
+            options = _options(case, workload, system, folder)
+            code = ProgramRunner().run(
+                [str(binary), *options], folder=Path.cwd(), log=log, timeout_s=_TIMEOUT_S
+            )
+            status = STATUS_OF_EXIT_CODE.get(code, f"exit code {code}")
+            if status != case.expected.status:
+                got = status if status in ("ok", "deadlock") else f"{status}: {last_lines(log)}"
+                return [Mismatch(case.name, None, "status", case.expected.status, got)]
+            report = read_log(log)
+    except InputError as error:
+        raise InputError(f"case {case.name}: {error}") from None
+    if status == "unsupported":
+        return []
+    return [
+        *_from_recorded(case, report),
+        *_from_in_process(case.name, report, workload, system, simulator),
+    ]
+
+
+def _options(case: Case, workload: Workload, system: SystemSpec, folder: Path) -> list[str]:
+    """The options of the simulator; files that are not there yet are written into `folder`."""
+    if case.folder is None:
+        return write_inputs(workload, system, folder)
+    return simulator_options(case.folder)
+
+
+def _from_recorded(case: Case, report: Mapping[int, Mapping[str, Value]]) -> Iterator[Mismatch]:
+    if case.expected.ranks is None:
+        return
+    for rank in sorted(case.expected.ranks.keys() ^ report.keys()):
+        yield Mismatch(case.name, rank, "finished", rank in case.expected.ranks, rank in report)
+    for rank in sorted(case.expected.ranks.keys() & report.keys()):
+        for key, figure in case.expected.ranks[rank].items():
+            got = report[rank].get(key, 0)  # a class of nodes that does not occur has no line
+            if isinstance(figure, str):
+                got = printed_size(int(got))
+            if got != figure:
+                yield Mismatch(case.name, rank, key, figure, got)
+
+
+def _from_in_process(
+    name: str,
+    report: Mapping[int, Mapping[str, Value]],
+    workload: Workload,
+    system: SystemSpec,
+    simulator: Simulator,
+) -> Iterator[Mismatch]:
+    try:
+        outcome = simulator.simulate(workload, system)
+    except SimulationError as error:
+        yield Mismatch(name, None, "status", f"in process: unsupported: {error}", "a report")
+        return
+    has_peak = system.track_local_memory and system.trace_enabled
+    keys = (*_FIGURES, "peak_memory_bytes") if has_peak else _FIGURES
+    for rank in range(outcome.rank_count):
+        metrics, figures = outcome.rank(rank), report.get(rank)
+        if (metrics is None) != (figures is None):
+            yield Mismatch(name, rank, "finished in process", metrics is not None, figures is not None)
+        elif metrics is not None and figures is not None:
+            for key in keys:
+                in_process, got = as_printed(metrics, key, 0), figures.get(key, 0)
+                if in_process != got:
+                    yield Mismatch(name, rank, f"{key} in process", in_process, got)

@@ -1,0 +1,124 @@
+"""Settings of what generates workloads: keys, checks, choices. Loads no generator until one is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from dse.base.errors import InputError
+from dse.base.settings import (
+    Choices,
+    check_choice,
+    checked_path,
+    checked_seconds,
+    checked_text,
+    key,
+    options,
+    refuse_foreign,
+)
+from dse.inputs.models import ModelSpec
+from dse.inputs.strategies import Divisibility
+
+if TYPE_CHECKING:
+    from dse.simulation.workloads.generators import WorkloadGenerator
+
+WORKLOADS = Choices(
+    "workload",
+    "dse.workloads",
+    {"native": "dse.simulation.workloads.generators:make", "stage": "dse.simulation.workloads.stage:make"},
+)
+
+
+@dataclass
+class WorkloadSchema:
+    """conf/workload/*.yaml: what generates workloads, see `dse.workloads`."""
+
+    name: str = key(
+        "`native`: our own generator; `stage`: a checkout of yours, see [backends.md](backends.md#stage)"
+    )
+    divisibility: str | None = key(
+        "sizes that do not divide: `stage` cuts fractional shards as STAGE does; `whole` makes points "
+        "infeasible that split a sequence, a token or a head, or whose stages differ in layers, and cuts "
+        "widths of matrices, which programs pad; `strict` makes all of them infeasible; null: `stage`, and "
+        "`whole` under `model.fidelity=realistic`",
+        None,
+    )
+    checkout: str | None = key("`workload=stage`: folder of the checkout", None)
+    entry: str | None = key(
+        "`workload=stage`: file of the checkout that generates traces. The name is our assumption", None
+    )
+    python: str | None = key(
+        "`workload=stage`: a path or a command, the interpreter that has what the checkout "
+        "imports; null: the one that runs the command",
+        None,
+    )
+    timeout_s: float | None = key(
+        "`workload=stage`: seconds for the traces of one point, above 0; then it has the status `timeout`",
+        None,
+    )
+    options: dict[str, Any] = options("workload")
+
+
+@dataclass(frozen=True)
+class WorkloadSettings:
+    """What generates the workload of a point; `divisibility` None is what the fidelity of the model says.
+
+    stage runs the file `entry` of the folder `checkout` with the interpreter `python` (None: ours), which may
+    take `timeout_s` per point; these are None for other choices. Those of other packages have `options`.
+    """
+
+    name: str
+    divisibility: Divisibility | None
+    checkout: Path | None = None
+    entry: str | None = None
+    python: str | None = None
+    timeout_s: float | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def workload_settings(values: WorkloadSchema) -> WorkloadSettings:
+    """Return checked settings.
+
+    Raises:
+        InputError: a value breaks a rule; names the key, what was got and what is allowed.
+    """
+    WORKLOADS.check(values.name)
+    WORKLOADS.refuse_options(values)
+    if values.divisibility is not None:
+        check_choice("workload.divisibility", values.divisibility, get_args(Divisibility))
+    divisibility = cast("Divisibility | None", values.divisibility)
+    if values.name == "stage":
+        return WorkloadSettings(
+            "stage",
+            divisibility,
+            checkout=checked_path("workload.checkout", values.checkout),
+            entry=checked_text("workload.entry", values.entry, "name a file of the checkout"),
+            python=values.python or None,
+            timeout_s=checked_seconds("workload.timeout_s", values.timeout_s),
+        )
+    refuse_foreign("workload", values, "stage", ("checkout", "entry", "python", "timeout_s"))
+    return WorkloadSettings(values.name, divisibility, options=values.options)
+
+
+def check_model(settings: WorkloadSettings, model: ModelSpec) -> None:
+    """Refuse a model that the generator cannot model.
+
+    Raises:
+        InputError: says what can.
+    """
+    if settings.name == "stage" and not model.is_reference:
+        raise InputError(
+            "workload.name is 'stage', which models what model.fidelity=stage models; write workload=native "
+            "for any repair"
+        )
+
+
+def make_generator(settings: WorkloadSettings) -> WorkloadGenerator:
+    """Return the generator that the configuration names.
+
+    Raises:
+        InputError: it needs a checkout and there is none.
+    """
+    return cast("WorkloadGenerator", WORKLOADS.load(settings.name)(settings))

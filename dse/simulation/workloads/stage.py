@@ -1,0 +1,192 @@
+"""A user's own checkout of STAGE as a generator of workloads (workload specification, section 1)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dse.base.errors import InputError, SimulationError, SimulationTimeout
+from dse.base.files import read_bytes
+from dse.base.programs import (
+    ProgramRunner,
+    found_program,
+    how_it_ended,
+    keep_log,
+    last_lines,
+    private_folder,
+    tail,
+)
+from dse.inputs.models import ModelSpec, refuse_untraceable
+from dse.inputs.strategies import Divisibility, Strategy
+from dse.simulation.workloads.generators import WorkloadGenerator, fractional
+from dse.simulation.workloads.settings import WorkloadSettings
+from dse.simulation.workloads.traces import GROUPS_FILE, ImportedWorkload, read_groups, workload_of
+
+_OUTPUT_NAME = "trace"
+_NO_MODULE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)", re.MULTILINE)
+_UNKNOWN_OPTIONS = re.compile(r"error: unrecognized arguments: (.*)")
+_OPTION_OF_DIMENSION = {
+    "din": "input_dim",
+    "dout": "output_dim",
+    "dmodel": "d_model",
+    "dff": "d_ff",
+    "batch": "batch_size",
+    "seq": "seq_len",
+    "head": "num_heads",
+    "num_stacks": "num_layers",
+}
+
+
+def make(settings: WorkloadSettings) -> WorkloadGenerator:
+    """Return the generator that `workload=stage` names.
+
+    Raises:
+        InputError: there is no such checkout.
+    """
+    if settings.checkout is None:
+        raise InputError(
+            "workload.checkout is null; workload=stage needs the folder of your STAGE: workload.checkout=PATH"
+        )
+    assert settings.entry is not None
+    assert settings.timeout_s is not None
+    return StageGenerator(settings.checkout, settings.entry, settings.python, settings.timeout_s)
+
+
+@dataclass(frozen=True)
+class StageGenerator(WorkloadGenerator):
+    """Runs `<python> <checkout>/<entry> --dp …` and reads the traces and groups that it writes.
+
+    `python` None is the interpreter that runs this. The program runs in a private folder which has a link to
+    each entry of the checkout, so that paths relative to either work.
+    """
+
+    checkout: Path
+    entry: str = "main.py"
+    python: str | None = None
+    timeout_s: float = 3600
+    is_external = True
+    _programs: ProgramRunner = field(default_factory=ProgramRunner, repr=False, compare=False)
+
+    def generate(self, model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> ImportedWorkload:
+        """See `WorkloadGenerator.generate`; its crash or missing files are a `SimulationError`."""
+        if not model.is_reference:
+            raise InputError(
+                "model.fidelity: a checkout of STAGE generates no repairs; use model.fidelity=stage"
+            )
+        refuse_untraceable(model)
+        is_fractional = fractional(model, strategy, divisibility)
+        checkout = self._found_checkout()
+        python = self._found_python()
+        with private_folder("dse-stage-") as folder:
+            work, output, log = folder / "work", folder / "output", folder / "stage.log"
+            work.mkdir()
+            output.mkdir()
+            for path in checkout.iterdir():
+                if path.name != ".git":
+                    (work / path.name).symlink_to(path)
+            command = [str(python), str(checkout / self.entry), *stage_options(model, strategy, output)]
+            try:
+                status = self._programs.run(
+                    command,
+                    folder=work,
+                    log=log,
+                    timeout_s=self.timeout_s,
+                    environment={"PYTHONDONTWRITEBYTECODE": "1"},
+                )
+                if status != 0:
+                    self._check_modules(log)
+                    self._check_options(log)
+                    raise SimulationError(f"ended with {how_it_ended(status)}; {last_lines(log)}")
+                return _read(output, strategy.npus, is_fractional)
+            except SimulationTimeout as error:
+                raise SimulationTimeout(f"STAGE {error} (workload.timeout_s); {_log(log)}") from None
+            except SimulationError as error:
+                raise SimulationError(f"STAGE {error}; {_log(log)}") from None
+
+    def identity(self) -> Mapping[str, str]:
+        """See `WorkloadGenerator.identity`: the digest of the checkout's Python files, and the entry."""
+        digest = hashlib.sha256()
+        checkout = self._found_checkout()
+        for path in sorted(checkout.rglob("*.py")):
+            digest.update(f"{path.relative_to(checkout)}\n".encode() + read_bytes(path))
+        return {"name": "stage", "entry": self.entry, "checkout_sha256": digest.hexdigest()}
+
+    def stop(self) -> None:
+        """See `WorkloadGenerator.stop`."""
+        self._programs.stop()
+
+    def _found_checkout(self) -> Path:
+        checkout = self.checkout.expanduser().absolute()
+        if not checkout.is_dir():
+            raise InputError(f"workload.checkout is '{self.checkout}'; there is no such folder")
+        if not (checkout / self.entry).is_file():
+            raise InputError(f"workload.entry is '{self.entry}'; {self.checkout} has no such file")
+        return checkout
+
+    def _check_modules(self, log: Path) -> None:
+        """Refuse an interpreter without what the checkout imports: no point can be generated with it."""
+        missing = _NO_MODULE.findall(tail(log))
+        if missing:
+            python = f"'{self.python}'" if self.python else f"null, so {sys.executable} ran"
+            raise InputError(
+                f"workload.python is {python}, which has no module '{missing[-1]}' that {self.entry} of the "
+                "checkout imports; set it to an interpreter that has the checkout's packages"
+            )
+
+    def _check_options(self, log: Path) -> None:
+        """Refuse an entry file that does not know the options of March 2025: no point can be generated."""
+        found = _UNKNOWN_OPTIONS.search(tail(log))
+        if found:
+            unknown = ", ".join(re.findall(r"--\w+", found[1]))
+            raise InputError(
+                f"workload.entry is '{self.entry}', which does not know {unknown}: dse writes the options of "
+                "STAGE of March 2025 (branch recomp), and that of 2026 has others; copy "
+                "external/stage/main_dse.py, which translates them, into the checkout and write "
+                "workload.entry=main_dse.py"
+            )
+
+    def _found_python(self) -> Path:
+        if self.python is None:
+            return Path(sys.executable)
+        return found_program(shutil.which(self.python) or self.python, "workload.python")
+
+
+def stage_options(model: ModelSpec, strategy: Strategy, output: Path) -> list[str]:
+    """Return STAGE's options for a point whose files go to `output`."""
+    values: dict[str, object] = {
+        "output_dir": output,
+        "output_name": _OUTPUT_NAME,
+        "comm_group_file": GROUPS_FILE,
+        **{axis: getattr(strategy, axis) for axis in ("dp", "tp", "sp", "pp")},
+        "weight_sharded": str(strategy.weight_sharded).lower(),
+        "activation_recompute": str(strategy.activation_recompute).lower(),
+        **{option: getattr(model, key) for option, key in _OPTION_OF_DIMENSION.items()},
+        "chakra_schema_version": "v0.0.4",
+    }
+    return [text for option, value in values.items() for text in (f"--{option}", str(value))]
+
+
+def _read(output: Path, ranks: int, is_fractional: bool) -> ImportedWorkload:
+    """Read what STAGE wrote; the traces stay in memory, because their folder will be removed."""
+    traces = [output / f"{_OUTPUT_NAME}.{rank}.et" for rank in range(ranks)]
+    missing = [path.name for path in (*traces, output / GROUPS_FILE) if not path.is_file()]
+    if missing:
+        written = sorted(path.name for path in output.iterdir())
+        raise SimulationError(
+            f"ended with exit status 0 but wrote no {missing[0]} ({len(missing)} of {ranks + 1} files are "
+            f"missing; it wrote {', '.join(written[:3]) or 'nothing'}{', ...' if len(written) > 3 else ''})"
+        )
+    try:
+        groups = read_groups(output / GROUPS_FILE)
+        return workload_of([read_bytes(path) for path in traces], groups, is_fractional=is_fractional)
+    except InputError as error:
+        raise SimulationError(f"wrote what cannot be read: {error}".replace(f"{output}/", "")) from None
+
+
+def _log(log: Path) -> str:
+    return f"its log is {keep_log(log, 'dse-stage-')}" if log.is_file() else "it left no log"

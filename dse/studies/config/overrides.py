@@ -1,0 +1,102 @@
+"""Overrides by the grammar of Hydra, which is imported only when it is needed."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dse.base.errors import InputError
+from dse.base.texts import excerpt
+from dse.studies.config.grammar import called, parse_problem
+from dse.studies.config.own_files import GROUPS, REFERENCE
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+
+_PLAIN = (str, int, float, bool, list, dict, type(None))
+_MAX_LISTED = 1000
+_KEY_REFERENCE = re.compile(r"\$\{\.*[A-Za-z_][A-Za-z0-9_.\[\]-]*\}")
+
+
+def choices_of(override: Override) -> list[str]:
+    """Return the overrides, one for each value that an override lists."""
+    from hydra.core.override_parser.types import ChoiceSweep, RangeSweep
+
+    if not override.is_sweep_override():
+        return [str(override.input_line)]
+    values = override.value()
+    if not isinstance(values, ChoiceSweep | RangeSweep) or (
+        isinstance(values, ChoiceSweep) and not all(isinstance(entry, _PLAIN) for entry in values.list)
+    ):
+        raise InputError(
+            f"{called(override.input_line)} is no list of values; write KEY=A,B,C or KEY=range(1,9)"
+        )
+    return [f"{override.get_key_element()}={value}" for value in _listed(override)]
+
+
+def _listed(override: Override) -> list[str]:
+    from hydra.errors import HydraException
+
+    try:
+        values = list(itertools.islice(override.sweep_string_iterator(), _MAX_LISTED + 1))
+    except (HydraException, NotImplementedError, ValueError, ArithmeticError):  # glob(*), a step of 0
+        values = []
+    if not 0 < len(values) <= _MAX_LISTED:
+        raise InputError(f"{called(override.input_line)} must list 1 to {_MAX_LISTED} values, as A,B,C")
+    return values
+
+
+def as_axis(override: Override) -> str:
+    """Return how an override that lists values is written as an axis of a space."""
+    key = override.key_or_group
+    try:
+        values = ",".join(_listed(override))
+    except InputError:
+        values = "…"
+    return f"space.axes={{{key}:[{values}]}}"
+
+
+def parsed_overrides(overrides: Sequence[str]) -> list[Override]:
+    """Return overrides as the grammar of Hydra reads them.
+
+    Raises:
+        InputError: one that cannot be read, or asks for what overrides do not do here.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parsed: list[Override] = []
+    for override in overrides:
+        try:
+            parsed += OverridesParser.create().parse_overrides([override])
+        except HydraException as error:
+            raise InputError(parse_problem(error, override)) from None
+        except (ValueError, RecursionError):  # Python reads no whole number of more than 4,300 digits
+            raise InputError(
+                f"{called(override)} is nested too deeply, or has a number with too many digits"
+            ) from None
+        key = parsed[-1].key_or_group
+        if not key or "@" in override.partition("=")[0]:
+            raise InputError(f"{called(override)} names no key; write key=value, such as model.d_ff=1024")
+        if key in ("hydra.searchpath", "hydra/searchpath"):
+            raise InputError(f"unknown key {key}; for a folder of your own write --config-dir DIR")
+        if parsed[-1].is_delete():
+            raise InputError(f"{called(override)}: {key} cannot be removed; write {key}=VALUE")
+        if key in GROUPS and not override.startswith(key):
+            raise InputError(f"{called(override)}: {key} needs no +; write {override.lstrip('+')}")
+        if key.startswith("system.accelerator."):
+            raise InputError(
+                f"{called(override)}: an accelerator is chosen whole, by its name or a file; "
+                f"a sweep changes a figure of it as an axis, 'space.axes={{{excerpt(key)}:[VALUE]}}'; for a "
+                "point copy its file of conf/accelerator, change it, and write system.accelerator=FILE.yaml"
+            )
+        if REFERENCE in _KEY_REFERENCE.sub("", override):
+            raise InputError(
+                f"{called(override)}: ${{…}} may hold a key only, as in ${{model.d_model}}; "
+                "the shell puts in variables of the environment, written as $NAME"
+            )
+        if re.match(r"hydra\b", key):
+            raise InputError(f"unknown key {key}; of Hydra only the grammar of overrides is used")
+    return parsed

@@ -1,0 +1,43 @@
+"""The folder of --config-dir as Hydra reads it: its files are checked as those that a choice names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra._internal.sources_registry import SourcesRegistry
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.plugins.config_source import ConfigResult
+
+from dse.base.files import conf_folder, read_text
+from dse.studies.config.own_files import check_own_file
+
+
+class CheckedFiles(FileConfigSource):
+    """Files of a folder; those that are not of conf/ are others' and may be hostile."""
+
+    @staticmethod
+    def scheme() -> str:
+        """How an entry of the search path names this class."""
+        return "dse"
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """Check the file, and read it as Hydra does.
+
+        Raises:
+            InputError: as `check_own_file`.
+        """
+        path = (Path(self.path) / self._normalize_file_name(config_path)).resolve()
+        if path.is_file() and not path.is_relative_to(conf_folder()):
+            check_own_file(read_text(path), str(path))
+        return super().load_config(config_path)
+
+
+def check_search_path(search_path: ConfigSearchPath, folder: Path | None) -> None:
+    """Let all files be checked, those of `folder` first; a file of conf/ may name others by `../`."""
+    SourcesRegistry.instance().register(CheckedFiles)
+    if folder is not None:
+        search_path.prepend("the user", str(folder))
+    for entry in search_path.get_path():
+        if entry.path is not None and "://" not in entry.path:
+            entry.path = f"{CheckedFiles.scheme()}://{entry.path}"

@@ -1,0 +1,124 @@
+"""`python -m dse.studies.config.reference`: docs/reference.md from the schema and values of conf/."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from dse.base.files import conf_folder
+from dse.studies.config.compose import compose_config
+from dse.studies.config.entries import Entry, commands_text, entries
+from dse.studies.config.schema import ConfigSchema
+from dse.studies.config.uses import use_of
+
+GROUPS = ("model", "system", "space", "search", "executor", "simulator", "workload")
+_WITH_CHOICES = ("space", "search", "executor", "simulator", "workload")
+_HEAD = """\
+# Keys
+
+<!-- made by `make reference` of the settings of each noun and conf/; a test compares -->
+Every key of the configuration, with the default that `conf/` gives it. How keys are overridden, and
+what may be an axis: [configuration.md](configuration.md).
+
+`N` is the number of an entry of a list, from 0. *Given* means that each entry or file must have the key.
+A key that only some of `dse sweep`, `dse explore` and `dse point` use says so; the others refuse it on their
+command line, and say what to write instead.
+"""
+_NOTES = {
+    "model": "The defaults are those of `model=llama70b`; a file of `conf/model` sets the sizes. In place of "
+    "a file of `conf/model`,\n`model.file=config.json` reads a configuration of the Hugging Face Hub, see "
+    "[models.md](models.md#hugging-face).",
+    "system": "The defaults are those of `system=system1`, which has three equal dimensions; a file of "
+    "`conf/system` sets\nname, network, collectives, peak performance and memory bandwidth. Units: "
+    "[systems.md](systems.md#two-meanings-of-gbs).\n\nThe last column is the key of `system.json`, "
+    "`network.yml` (n), `remote_memory.json` (r), or the command-line option (o) of\nASTRA-sim; it is empty "
+    "where ASTRA-sim has none.",
+}
+
+
+def _values(overrides: list[str]) -> dict[str, Any]:
+    import yaml
+
+    values: dict[str, Any] = yaml.safe_load(compose_config(overrides).resolved)
+    return values
+
+
+def _at(values: Any, name: str) -> Any:
+    for part in name.split("."):
+        if part == "N":
+            return dataclasses.MISSING
+        values = values[part]
+    return values
+
+
+def _shown(value: Any) -> str:
+    if value == "???":
+        return "*given*"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, list):
+        return f"[{', '.join(_shown(entry) for entry in value)}]"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) if value != "" else '""'
+
+
+def _choices(group: str) -> list[str]:
+    return sorted(path.stem for path in Path(conf_folder(), group).glob("*.yaml"))
+
+
+def _defaults(entry: Entry, values: dict[str, Any], others: dict[str, dict[str, Any]]) -> str:
+    """The default, and that of other choices of the group where it differs."""
+    if entry.name in ("study", "memory_cap"):  # what null stands for depends on the other keys
+        return "null"
+    own = _at(values, entry.name)
+    if own == {}:
+        return "{}"
+    if own is dataclasses.MISSING:
+        return _shown(entry.default)
+    texts = [_shown(own)]
+    if not entry.name.endswith(".name"):
+        for choice, other in others.items():
+            if (value := _at(other, entry.name)) != own:
+                texts.append(f"{_shown(value)} under `{choice}`")
+    return "; ".join(texts).replace("|", "\\|")
+
+
+def reference() -> str:
+    """The page as Markdown."""
+    values = _values([])
+    found = list(entries(ConfigSchema))
+    lines = [_HEAD, *_section("", [entry for entry in found if "." not in entry.name], values, {})]
+    for group in ("strategy", *GROUPS):
+        inside = [entry for entry in found if entry.name.startswith(f"{group}.")]
+        others = {
+            f"{group}={choice}": _values([f"{group}={choice}"])
+            for choice in (_choices(group) if group in _WITH_CHOICES else [])
+        }
+        lines += ["", *_section(group, inside, values, others)]
+    return "\n".join(lines) + "\n"
+
+
+def _section(
+    group: str, inside: list[Entry], values: dict[str, Any], others: dict[str, dict[str, Any]]
+) -> list[str]:
+    title = group.capitalize() if group else "Top level"
+    astrasim = any(entry.astrasim for entry in inside)
+    lines = [f"## {title}", ""]
+    if group in GROUPS:
+        lines += [f"Choices: {', '.join(f'`{group}={choice}`' for choice in _choices(group))}.", ""]
+    if group and (only := use_of(group)[0]):
+        lines += [f"For {commands_text(only)} only.", ""]
+    if group in _NOTES:
+        lines += [_NOTES[group], ""]
+    lines += ["| Key | Type | Default | Meaning |" + (" ASTRA-sim |" if astrasim else "")]
+    lines += ["|---|---|---|---|" + ("---|" if astrasim else "")]
+    for entry in inside:
+        cells = [f"`{entry.name}`", entry.kind, _defaults(entry, values, others), entry.meaning]
+        lines.append(f"| {' | '.join(cells)} |" + (f" {entry.astrasim} |" if astrasim else ""))
+    return lines
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

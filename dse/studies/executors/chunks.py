@@ -1,0 +1,64 @@
+"""Chunks of points: how many go together, and how that follows what a point costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from dse.studies.points import DesignPoint
+
+Item = tuple[int, DesignPoint]
+"""A point and its index in the source."""
+
+_GROWTH = 4  # at most, from one measurement to the next: the next points may cost more
+_WEIGHT = 0.5  # of the last measurement in the estimate
+
+
+class ChunkSizer:
+    """Chooses the number of points of a chunk so that it takes `target_s` seconds; starts with one point."""
+
+    def __init__(self, target_s: float, max_points: int) -> None:
+        self._target_s = target_s
+        self._max_points = max_points
+        self._point_s: float | None = None
+        self.size = 1
+
+    def measured(self, points: int, seconds: float) -> None:
+        """Take in that `points` took `seconds`."""
+        if points < 1:
+            return
+        last_s = seconds / points
+        before_s = last_s if self._point_s is None else self._point_s
+        self._point_s = _WEIGHT * last_s + (1 - _WEIGHT) * before_s
+        fitting = self._target_s / max(self._point_s, 1e-9)
+        self.size = max(1, int(min(fitting, self.size * _GROWTH, self._max_points)))
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Points that are evaluated together, and how often they have been lost so far.
+
+    `losses` counts ends of the worker, which a point may have caused; `node_losses` ends of its machine.
+    """
+
+    items: list[Item]
+    losses: int = 0
+    node_losses: int = 0
+
+    def without(self, done: int) -> Chunk:
+        """Return what is left after the first `done` points."""
+        return Chunk(self.items[done:], self.losses, self.node_losses)
+
+    def halves(self) -> tuple[Chunk, Chunk]:
+        """Return two chunks of about the same size, each with one loss more."""
+        middle = len(self.items) // 2
+        return (
+            Chunk(self.items[:middle], self.losses + 1, self.node_losses),
+            Chunk(self.items[middle:], self.losses + 1, self.node_losses),
+        )
+
+
+def drawn(source: Iterator[Item], count: int) -> list[Item]:
+    """Return up to `count` of the next points."""
+    return list(islice(source, count))

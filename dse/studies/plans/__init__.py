@@ -1,0 +1,7 @@
+"""Many plans as one study: clusters × models × batches × planners, resumed, on Ray too."""
+
+from dse.studies.plans.case import Case
+from dse.studies.plans.evaluate import evaluate
+from dse.studies.plans.record import PLANS, PlanRow
+
+__all__ = ["PLANS", "Case", "PlanRow", "evaluate"]

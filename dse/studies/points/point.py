@@ -1,0 +1,172 @@
+"""A design point: a scenario (everything but the strategy) and a strategy; its content-addressed key."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Protocol
+
+from dse.inputs.models import ModelSpec
+from dse.inputs.strategies import AXES, Divisibility, Strategy, is_feasible, resolved_divisibility
+from dse.inputs.systems import SystemSpec
+from dse.prediction.steps.prediction import PREDICTION_VERSION
+from dse.simulation.simulators import NativeSimulator, Simulator, SimulatorSettings, make_simulator
+from dse.simulation.workloads import NativeGenerator, WorkloadGenerator, WorkloadSettings, make_generator
+from dse.studies.points.inputs import canonical_json, model_json, result_version, system_json
+from dse.studies.points.predicted import is_feasible as is_feasible_prediction
+from dse.studies.points.predicted import refuse_idle_settings, refuse_predicted_settings
+from dse.studies.store.lookup import KEY_DIGITS
+
+# The axes of 0.2.0 always count. Younger ones count where they are not what they are by default, so that they
+# leave the keys of older points as they are.
+_FIRST_AXES = tuple([axis.name for axis in AXES if axis.since == 1])
+_YOUNGER_AXES = tuple([axis.name for axis in AXES if axis.since > 1])
+_YOUNGER_DEFAULTS = tuple([axis.default for axis in AXES if axis.since > 1])
+_younger_values = attrgetter(*_YOUNGER_AXES)
+_KEY_TEXT = "%s" + " %d" * len(_FIRST_AXES)
+_strategy_values = attrgetter(*_FIRST_AXES)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What many design points share: the study, the model, the system, and what generates and simulates.
+
+    `divisibility` None: what the model's fidelity says.
+    """
+
+    study: str
+    model: ModelSpec
+    system: SystemSpec
+    divisibility: Divisibility | None = None
+    simulator: Simulator = field(default_factory=NativeSimulator)
+    generator: WorkloadGenerator = field(default_factory=NativeGenerator)
+
+    @functools.cached_property
+    def resolved_divisibility(self) -> Divisibility:
+        """What happens to sizes that do not divide."""
+        return resolved_divisibility(self.model, self.divisibility)
+
+    @functools.cached_property
+    def model_spec(self) -> str:
+        """The model as canonical JSON."""
+        return model_json(self.model)
+
+    @functools.cached_property
+    def system_spec(self) -> str:
+        """The system as canonical JSON, with digests of the files that it names."""
+        return system_json(self.system)
+
+    @functools.cached_property
+    def options(self) -> str:
+        """What generates and simulates, as canonical JSON: all of it that a result may depend on."""
+        predictor = {"predictor": PREDICTION_VERSION} if self.is_predicted else {}
+        return canonical_json(
+            {
+                "divisibility": self.resolved_divisibility,
+                "result_version": result_version(),
+                "simulator": self.simulator.identity(),
+                "workload": self.generator.identity(),
+                **predictor,
+            }
+        )
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A hash of the three texts above. The name of the study is no input."""
+        texts = json.dumps([self.model_spec, self.system_spec, self.options])
+        return hashlib.sha256(texts.encode()).hexdigest()
+
+    @functools.cached_property
+    def is_predicted(self) -> bool:
+        """Whether the predictor answers, from the structure of a step, instead of a trace and the engine."""
+        is_cluster = self.system.cluster is not None
+        return is_cluster and self.model.fidelity == "realistic" and not self.is_external
+
+    def check(self) -> None:
+        """Refuse settings that a prediction, or a simulation, does not have; done once.
+
+        Raises:
+            InputError: names the setting.
+        """
+        _ = self._checked
+
+    @functools.cached_property
+    def _checked(self) -> None:
+        if self.is_predicted:
+            refuse_idle_settings(self)
+        else:
+            refuse_predicted_settings(self)
+
+    @property
+    def is_external(self) -> bool:
+        """Whether programs of the user's own generate or simulate."""
+        return self.simulator.is_external or self.generator.is_external
+
+    def stop(self) -> None:
+        """End the programs that evaluate points of this scenario, if any run."""
+        self.generator.stop()
+        self.simulator.stop()
+
+
+@dataclass(frozen=True)
+class DesignPoint:
+    """What a row of a study depends on."""
+
+    scenario: Scenario
+    strategy: Strategy
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether a workload exists and fills the system; other points are rows with a reason."""
+        on = self.scenario
+        fills = self.strategy.npus == on.system.npus
+        on.check()
+        if on.is_predicted:
+            return fills and is_feasible_prediction(self)
+        return fills and is_feasible(on.model, self.strategy, on.resolved_divisibility)
+
+    @property
+    def key(self) -> str:
+        """`KEY_DIGITS` hexadecimal digits: a hash of every input and of the version of results."""
+        text = _KEY_TEXT % (self.scenario.digest, *_strategy_values(self.strategy))
+        values = _younger_values(self.strategy)
+        if values != _YOUNGER_DEFAULTS:
+            for name, value, default in zip(_YOUNGER_AXES, values, _YOUNGER_DEFAULTS, strict=True):
+                text += "" if value == default else f" {name}={value}"
+        return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
+
+
+class ScenarioInputs(Protocol):
+    """What a configuration tells of a scenario."""
+
+    @property
+    def study(self) -> str: ...  # noqa: D102
+    @property
+    def model(self) -> ModelSpec: ...  # noqa: D102
+    @property
+    def system(self) -> SystemSpec: ...  # noqa: D102
+    @property
+    def workload(self) -> WorkloadSettings: ...  # noqa: D102
+    @property
+    def simulator(self) -> SimulatorSettings: ...  # noqa: D102
+
+
+def scenario_of(
+    config: ScenarioInputs, model: ModelSpec | None = None, system: SystemSpec | None = None
+) -> Scenario:
+    """Return the scenario of a configuration, with another model or system if one is given.
+
+    Raises:
+        InputError: the program of a simulator or generator is missing.
+    """
+    return Scenario(
+        study=config.study,
+        model=model or config.model,
+        system=system or config.system,
+        divisibility=config.workload.divisibility,
+        simulator=make_simulator(config.simulator),
+        generator=make_generator(config.workload),
+    )

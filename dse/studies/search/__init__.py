@@ -1,0 +1,22 @@
+"""Searches behind one small interface: they propose design points, and may learn from their rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dse.base.lazy import lazily
+from dse.studies.search.settings import SearchSettings as SearchSettings
+from dse.studies.search.settings import make_search as make_search
+
+if TYPE_CHECKING:
+    from dse.studies.search.base import Points as Points
+    from dse.studies.search.base import Search as Search
+    from dse.studies.search.base import SearchInputs as SearchInputs
+    from dse.studies.search.enumeration import Exhaustive as Exhaustive
+    from dse.studies.search.enumeration import Pruned as Pruned
+    from dse.studies.search.enumeration import RandomSample as RandomSample
+
+__getattr__ = lazily(
+    __name__,
+    {"base": "Points Search SearchInputs", "enumeration": "Exhaustive Pruned RandomSample"},
+)

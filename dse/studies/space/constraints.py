@@ -1,0 +1,148 @@
+"""Which strategies satisfy the constraints for a model and a system, and what each constraint removes."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dse.base.expressions import Expression
+from dse.inputs.models import ModelSpec
+from dse.inputs.strategies import DEGREES, OPTIONS, Strategy
+from dse.inputs.systems import SystemSpec
+from dse.studies.space.degrees import Axes, degree_combinations, is_open
+from dse.studies.space.names import TEXTS, FieldNames, Reader, explain, reader, strategy_field
+
+_KEPT_LISTS = 64
+_NAMES = FieldNames()
+
+
+class Constraints:
+    """Selects strategies, scenario by scenario, and counts.
+
+    The list of strategies depends on a scenario only through the values that constraints read of it: few
+    lists serve many scenarios.
+
+    `combinations` and `points` count over all scenarios so far.
+
+    Raises:
+        InputError: a constraint outside the language.
+    """
+
+    def __init__(self, axes: Axes, constraints: Sequence[str]) -> None:
+        """Parse the constraints."""
+        self._axes = axes
+        self._is_open = is_open(axes)
+        self._all = [
+            Expression(text, _NAMES, f"space.constraints.{index}", explain, TEXTS)
+            for index, text in enumerate(constraints)
+        ]
+        on_strategy = [any(map(strategy_field, expression.names_used)) for expression in self._all]
+        self._of_scenario = [e for e, uses in zip(self._all, on_strategy, strict=True) if not uses]
+        self._of_strategy = [e for e, uses in zip(self._all, on_strategy, strict=True) if uses]
+        self._of_strategy = [e for asked in self._by_depth(OPTIONS) for e in asked]
+        self._scenario_readers = _readers(self._of_scenario)
+        self._readers = _readers(self._of_strategy)
+        self._removed = dict.fromkeys(self._all, 0)
+        self._select = functools.lru_cache(maxsize=_KEPT_LISTS)(self._selected)
+        self._size = functools.lru_cache(maxsize=_KEPT_LISTS)(self._counted)
+        self.scenarios = 0
+        self.combinations = 0
+        self.points = 0
+
+    def strategies(self, model: ModelSpec, system: SystemSpec) -> tuple[Strategy, ...]:
+        """Return the strategies for a model and a system, first axis (dp) slowest.
+
+        Raises:
+            InputError: a constraint cannot be evaluated.
+        """
+        npus = system.npus if self._is_open else 0
+        size = self._size(npus)
+        self.scenarios += 1
+        self.combinations += size
+        values = {name: read(model, system) for name, read in self._scenario_readers.items()}
+        for expression in self._of_scenario:
+            if not expression.holds(values):
+                self._removed[expression] += size
+                return ()
+        strategies, removed = self._select(npus, *[read(model, system) for read in self._readers.values()])
+        for expression, count in zip(self._of_strategy, removed, strict=True):
+            self._removed[expression] += count
+        self.points += len(strategies)
+        return strategies
+
+    def removed(self) -> list[tuple[Expression, int]]:
+        """Return how many combinations each constraint removed, in the order of the constraints."""
+        return list(self._removed.items())
+
+    def removed_in_order(self) -> list[tuple[Expression, int]]:
+        """Return the same in the order of evaluation."""
+        return [(each, self._removed[each]) for each in (*self._of_scenario, *self._of_strategy)]
+
+    def _counted(self, npus: int) -> int:
+        if self._is_open:
+            options = math.prod([len(self._axes[name] or ()) for name in OPTIONS])
+            return options * sum(1 for _ in degree_combinations(self._axes, npus))
+        return math.prod([len(values or ()) for values in self._axes.values()])
+
+    def _selected(self, npus: int, *of_scenario: float) -> tuple[tuple[Strategy, ...], tuple[int, ...]]:
+        """Return the strategies, and how many each constraint removes, for values of `self._readers`.
+
+        Axes besides the degrees get their values one after the other, and a constraint is asked as soon as
+        all of its axes have one: what it removes then is never enumerated.
+        """
+        values: dict[str, Any] = dict(zip(self._readers, of_scenario, strict=True))
+        removed = dict.fromkeys(self._of_strategy, 0)
+        found: list[Strategy] = []
+        varied = [name for name in OPTIONS if len(self._axes[name] or ()) != 1]
+        fixed = {name: listed[0] for name in OPTIONS if name not in varied and (listed := self._axes[name])}
+        names = {field: self._names_of(field) for field in (*DEGREES, *OPTIONS)}
+        asked = self._by_depth(varied)
+        below = [
+            math.prod([len(self._axes[name] or ()) for name in varied[depth:]]) for depth in range(len(asked))
+        ]
+        chosen: dict[str, Any] = dict(fixed)
+        values.update({name: value for field, value in fixed.items() for name in names[field]})
+
+        def walk(depth: int) -> None:
+            for expression in asked[depth]:
+                if not expression.holds(values):
+                    removed[expression] += below[depth]
+                    return
+            if depth == len(varied):
+                found.append(Strategy(**chosen))
+                return
+            field = varied[depth]
+            for value in self._axes[field] or ():
+                chosen[field] = value
+                for name in names[field]:
+                    values[name] = value
+                walk(depth + 1)
+
+        for degrees in degree_combinations(self._axes, npus):
+            for field, value in zip(DEGREES, degrees, strict=True):
+                chosen[field] = value
+                for name in names[field]:
+                    values[name] = value
+            walk(0)
+        return tuple(found), tuple(removed.values())
+
+    def _names_of(self, field: str) -> list[str]:
+        """The names of a field of a strategy, short and dotted, that constraints use."""
+        used = {name for expression in self._of_strategy for name in expression.names_used}
+        return [name for name in (field, f"strategy.{field}") if name in used]
+
+    def _by_depth(self, varied: Sequence[str]) -> list[list[Expression]]:
+        """The constraints that can be asked once none, the first, the first two … of the axes have values."""
+        asked: list[list[Expression]] = [[] for _ in range(len(varied) + 1)]
+        for expression in self._of_strategy:
+            fields = {strategy_field(name) for name in expression.names_used}
+            depths = [depth for depth, field in enumerate(varied, 1) if field in fields]
+            asked[max(depths, default=0)].append(expression)
+        return asked
+
+
+def _readers(expressions: Sequence[Expression]) -> dict[str, Reader]:
+    names = {name: each.key for each in expressions for name in each.names_used if not strategy_field(name)}
+    return {name: reader(name, key) for name, key in names.items()}

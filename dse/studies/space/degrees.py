@@ -1,0 +1,61 @@
+"""Combinations of the axes of a strategy; degrees without a list are all that fill the system."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from dse.inputs.strategies import DEGREES, OPTIONS, AxisValue
+
+Axes: TypeAlias = Mapping[str, "Sequence[Any] | None"]
+"""The values of each field of a strategy in order; None: every degree with which it fills the NPUs."""
+
+
+def divisors(number: int) -> list[int]:
+    """Return the divisors of a number of at least 1, ascending."""
+    low = [divisor for divisor in range(1, int(number**0.5) + 1) if number % divisor == 0]
+    return sorted({*low, *(number // divisor for divisor in low)})
+
+
+def is_open(axes: Axes) -> bool:
+    """Whether some axis of degrees has no list, so that combinations depend on the system."""
+    return any(axes[axis] is None for axis in DEGREES)
+
+
+def combinations(axes: Axes, npus: int) -> Iterator[tuple[AxisValue, ...]]:
+    """Iterate over the combinations, first axis (dp) slowest.
+
+    With an axis without a list, only those whose degrees multiply to `npus`: others never fill the system.
+    """
+    others = list(option_combinations(axes))
+    for degrees in degree_combinations(axes, npus):
+        for options in others:
+            yield (*degrees, *options)
+
+
+def degree_combinations(axes: Axes, npus: int) -> Iterator[tuple[int, ...]]:
+    """Iterate over those of the degrees, as `combinations`."""
+    if is_open(axes):
+        return _filling([axes[axis] for axis in DEGREES], npus)
+    return itertools.product(*[axes[axis] or () for axis in DEGREES])
+
+
+def option_combinations(axes: Axes) -> Iterator[tuple[AxisValue, ...]]:
+    """Iterate over those of the axes that are no degrees."""
+    return itertools.product(*[axes[name] or () for name in OPTIONS])
+
+
+def _filling(axes: Sequence[Sequence[int] | None], npus: int) -> Iterator[tuple[int, ...]]:
+    """Iterate over degrees, one of each axis, whose product is `npus`."""
+    if not axes:
+        if npus == 1:
+            yield ()
+        return
+    first, *others = axes
+    if first is None:
+        first = divisors(npus) if others else [npus]
+    for degree in first:
+        if npus % degree == 0:
+            for rest in _filling(others, npus // degree):
+                yield (degree, *rest)

@@ -1,0 +1,191 @@
+"""One Parquet part of a study: written whole or not at all, checked when it is read."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import uuid
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from dse.base.errors import InputError
+from dse.base.files import write_atomically
+from dse.studies.store.integrity import check_is_file, replaced_parts
+from dse.studies.store.records import RecordType
+from dse.studies.store.schema import POINTS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PART_NAME = re.compile(r"part-[0-9a-f]{32}\.parquet")
+ROW_GROUP_ROWS = 65_536  # what is read to get at one row
+_NO_SCHEMA_VERSION = 0
+_UNNAMED = POINTS.name.encode()  # parts that do not name their record type: those of release 0.2.0
+
+AnyRecord: TypeAlias = RecordType[Any]
+
+
+@dataclass(frozen=True)
+class PartFooter:
+    """What the footer of a part says: its rows, the parts that it stands for, and its schema version."""
+
+    path: Path
+    rows: int
+    replaces: frozenset[str]
+    schema_version: int
+
+
+def part_names(folder: Path) -> list[str]:
+    """Return the names of the parts in a folder, sorted.
+
+    A listing taken while another process merges may miss old and new names; two that agree do not.
+
+    Raises:
+        InputError: the folder cannot be listed.
+    """
+    try:
+        names = _listed(folder)
+        while (again := _listed(folder)) != names:
+            names = again
+        return names
+    except OSError as error:
+        near = Path("results") / folder
+        hint = f"; did you mean {near}?" if near.is_dir() else ""
+        raise InputError(f"{folder} is not a study: {error.strerror}{hint}") from error
+
+
+def _listed(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if PART_NAME.fullmatch(path.name))
+
+
+def write_part(folder: Path, record: AnyRecord, table: pa.Table, replaces: Collection[str] = ()) -> Path:
+    """Write a table of records as a new part that stands for the parts named; return its path.
+
+    Raises:
+        InputError: the folder cannot be written, or the disk is full; nothing of the part is left.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = record.schema
+    table = table.select(schema.names).cast(schema).unify_dictionaries()
+    sink = pa.BufferOutputStream()
+    footer = {**schema.metadata, "record": record.name, "replaces": json.dumps(sorted(replaces))}
+    pq.write_table(
+        table.replace_schema_metadata(footer),
+        sink,
+        row_group_size=ROW_GROUP_ROWS,
+        use_dictionary=[name for name in schema.names if name != record.key],
+        compression={name: "none" if name == record.key else "snappy" for name in schema.names},
+        write_page_checksum=True,
+    )
+    path = folder / f"part-{uuid.uuid4().hex}.parquet"
+    write_atomically(path, memoryview(sink.getvalue()))
+    return path
+
+
+def read_footer(path: Path, record: AnyRecord) -> PartFooter:
+    """Read the footer of a part of records of one type.
+
+    Raises:
+        FileNotFoundError: the part is gone.
+        InputError: it is corrupt or no file, not ours, of another type, or written by a newer version.
+    """
+    import pyarrow.parquet as pq
+
+    check_is_file(path)
+    with _reading(path):
+        metadata = pq.read_metadata(path)
+        entries = metadata.metadata or {}
+        version = int(entries.get(b"schema_version", _NO_SCHEMA_VERSION))
+        found = entries.get(b"record", _UNNAMED).decode()
+        replaces = replaced_parts(entries.get(b"replaces", b"[]"))
+    if version < 1:
+        raise InputError(
+            f"{path} is not part of a study (no schema_version in its footer): move it elsewhere"
+        )
+    if found != record.name:
+        raise InputError(f"{path} has rows of type {found}, not {record.name}: name another study")
+    if version > record.version:
+        raise InputError(
+            f"{path} has schema version {version}, this program reads up to {record.version}: use a newer one"
+        )
+    return PartFooter(path, metadata.num_rows, replaces, version)
+
+
+def read_part(part: PartFooter, record: AnyRecord, schema: pa.Schema) -> pa.Table:
+    """Read the columns of `schema`; those that the part's version did not have yet hold their fill value.
+
+    Raises:
+        FileNotFoundError, InputError: as `read_footer`.
+    """
+    import pyarrow.parquet as pq
+
+    with _reading(part.path), pq.ParquetFile(part.path, page_checksum_verification=True) as file:
+        present = file.schema_arrow.names
+        columns = [name for name in schema.names if name in present]
+        return _checked(file.read(columns=columns), record, schema, part.schema_version)
+
+
+def read_rows_at(part: PartFooter, record: AnyRecord, positions: Sequence[int]) -> pa.Table:
+    """Read every column of a few rows, given by their ascending positions in the part.
+
+    Raises:
+        FileNotFoundError, InputError: as `read_footer`.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = record.schema
+    tables = [schema.empty_table()]
+    with _reading(part.path), pq.ParquetFile(part.path, page_checksum_verification=True) as file:
+        first = 0
+        for group in range(file.num_row_groups):
+            last = first + file.metadata.row_group(group).num_rows
+            inside = [position - first for position in positions if first <= position < last]
+            if inside:
+                rows = file.read_row_group(group).take(inside)
+                tables.append(_checked(rows, record, schema, part.schema_version))
+            first = last
+    return pa.concat_tables(tables)
+
+
+def _checked(table: pa.Table, record: AnyRecord, schema: pa.Schema, version: int) -> pa.Table:
+    """The columns of `schema`, with values that are believed."""
+    table = _completed(table, record, schema, version)
+    record.check(table)
+    return table
+
+
+def _completed(table: pa.Table, record: AnyRecord, schema: pa.Schema, version: int) -> pa.Table:
+    """The columns of `schema`; those that schema `version` did not have yet hold their fill value."""
+    import pyarrow as pa
+
+    for field in schema:
+        column = record.columns[field.name]
+        if column.since > version and field.name not in table.schema.names:
+            fill = pa.array([column.fill] * table.num_rows, field.type)
+            table = table.append_column(field, fill)
+    return table.select(schema.names).cast(schema)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what pyarrow raises over a damaged file into an InputError that names it and the way out."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        if isinstance(error, OSError) and error.strerror:  # pyarrow's own, for a corrupt page, has none
+            raise InputError(f"cannot read {path}: {error.strerror}") from error
+        cause = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"{path} is corrupt ({cause}): move it away and run the sweep again, which computes only the "
+            "rows that were in it"
+        ) from error

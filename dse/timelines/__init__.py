@@ -1,7 +1,0 @@
-"""Timelines of a recording, or of a predicted pipeline, as trace events, which Perfetto and Chrome open."""
-
-from dse.timelines.options import TimelineOptions, TimelineSummary
-from dse.timelines.pipeline import write_pipeline
-from dse.timelines.write import write_timeline
-
-__all__ = ["TimelineOptions", "TimelineSummary", "write_pipeline", "write_timeline"]

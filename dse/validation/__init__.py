@@ -1,8 +1,0 @@
-"""Checking the simulator against recorded reference results, in three forms (docs/validation.md)."""
-
-from dse.validation.cases import CRASHED, Case, Expected, Mismatch
-from dse.validation.cli_cases import check_standalone
-from dse.validation.compare import check
-from dse.validation.sources import load_cases
-
-__all__ = ["CRASHED", "Case", "Expected", "Mismatch", "check", "check_standalone", "load_cases"]

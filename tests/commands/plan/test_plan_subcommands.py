@@ -1,0 +1,120 @@
+"""The commands of plan: prices, questions, profiles and sweeps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from plan_command import QUICK, Run, keys, refused
+
+from dse.commands.plan.__main__ import ACTIONS
+from dse.commands.plan.sweep import STUDY_KEYS
+
+
+def test_prices_of_files_can_be_given(run: Run, inputs: Path) -> None:
+    assert "prices are unknown" in refused("prices", *keys(inputs))
+    out = run("prices", *keys(inputs), "prices=[A100:2,V100:0.5]", "format=json")
+    entries = json.loads(out)["answers"]
+    for type_ in ("A100", "V100"):
+        own = [entry for entry in entries if entry["type"] == type_]
+        assert own[0]["from"] == 0
+        assert own[-1]["to"] is None
+        assert [entry["to"] for entry in own[:-1]] == [entry["from"] for entry in own[1:]]
+        assert own[0]["gpus"].get(type_, 0) > 0  # what costs nothing is used
+
+
+def test_questions_are_answered(run: Run) -> None:
+    cluster = ("cluster=a100_v100", "cluster.nodes.0.count=2", "cluster.nodes.1.count=2", *QUICK)
+    subsets = json.loads(run("subsets", *cluster, "format=json"))["answers"]
+    assert len(subsets) == 3 * 3 - 1
+    times = [entry["step_ms"] for entry in subsets]
+    assert times == sorted(times)
+    front = json.loads(run("front", *cluster, "format=json"))["answers"]
+    assert front[0]["step_ms"] == times[0]
+    assert {json.dumps(entry["nodes"]) for entry in front} <= {
+        json.dumps(entry["nodes"]) for entry in subsets
+    }
+    grown = json.loads(run("grow", *cluster, "nodes=2", "kind=A100", "format=json"))["answers"]
+    assert (grown[0]["kind"], grown[0]["gpus"]) == ("A100", 24)
+    failed = json.loads(run("fail", *cluster, "format=json"))["answers"]
+    assert [entry["type"] for entry in failed] == ["V100", "A100"]
+    for entry in failed:
+        assert entry["nearest"]["moved_bytes"] <= entry["fastest"]["moved_bytes"] <= entry["weights_bytes"]
+        assert entry["nearest"]["step_ms"] <= 1.05 * entry["fastest"]["step_ms"]
+        assert entry["host"] not in entry["fastest"]["hosts"]
+    assert run("front", *cluster, "memory_reserve=0.9999") == "no subset of the nodes has a plan\n"
+    for question in ("subsets", "front", "prices", "grow", "fail"):
+        assert run(question, *cluster).count("\n") >= 3
+
+
+def test_costs_are_calibrated_by_profiles(run: Run, inputs: Path) -> None:
+    asked = ("cluster=a100_v100", "model=megatron_1.7b", "gbs=64", "max_batch=8")
+    predicted = json.loads(run(*asked, "format=json"))
+    scaled = json.loads(run(*asked, f"profiles={inputs / 'profiles'}", "format=json"))
+    assert "A100: predicted layers x" in run.notes  # type: ignore[attr-defined]
+    assert scaled["best"]["cost_ms"] != predicted["best"]["cost_ms"]
+
+
+def test_a_sweep_goes_on(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ("sweep", "study=s", "cluster=a100_v100", *QUICK[:1], *QUICK[2:], "workers=1")
+    first = run(*asked, "gbs=[16,32]")
+    assert "2 of 2 were computed" in run.notes  # type: ignore[attr-defined]
+    assert first.count("tiny") == 2
+    rows = json.loads(run(*asked, "gbs=[16,32,64]", "allow_mixed_stages=[true,false]", "format=json"))
+    assert "4 of 6 were computed" in run.notes  # type: ignore[attr-defined]
+    assert sorted((row["gbs"], row["allow_mixed_stages"]) for row in rows) == [
+        (gbs, mixed) for gbs in (16, 32, 64) for mixed in (False, True)
+    ]
+    assert all(row["status"] == "ok" and row["optimal"] for row in rows)
+    best = json.loads(rows[0]["plan"])
+    assert best["cost_ms"] == rows[0]["cost_ms"]
+    assert sum(best["groups"]) == 32
+
+
+def test_the_usage_of_sweep_names_keys_that_have_an_effect() -> None:
+    named = ACTIONS["sweep"].rpartition(": ")[2].split(", ")
+    assert named == list(STUDY_KEYS) == ["study", "executor", "workers", "address"]
+
+
+def test_rows_of_searches_of_old_are_planned_again(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Since the first version `auto` chooses by another size, and searches have other bounds and beams."""
+    monkeypatch.chdir(tmp_path)
+    asked = ("sweep", "study=s", "cluster=a100_v100", *QUICK, "workers=1")
+    with monkeypatch.context() as before:
+        before.setattr("dse.studies.plans.case.VERSION", 1)
+        run(*asked)
+    run(*asked)
+    assert "1 of 1 were computed" in run.notes  # type: ignore[attr-defined]
+    run(*asked)
+    assert "0 of 1 were computed" in run.notes  # type: ignore[attr-defined]
+
+
+def test_what_does_not_fit_is_a_row_with_its_reason(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = (
+        "sweep",
+        "study=s",
+        "cluster=a100_v100",
+        "model=gpt3_175b",
+        "gbs=1536",
+        "max_tp=1",
+        "max_batch=1",
+    )
+    (row,) = json.loads(run(*asked, "format=json", "workers=1"))
+    assert (row["status"], row["cost_ms"]) == ("nothing_fits", None)
+    assert row["reason"]
+    assert "no plan fits" in run(*asked[2:], code=1)
+
+
+def test_prices_are_told_of_the_best_plan(run: Run, inputs: Path) -> None:
+    asked = (*keys(inputs), "planner=exact", "prices=[A100:2,V100:0.5]")
+    best = json.loads(run(*asked, "format=json"))["best"]
+    assert best["price_per_hour"] == 40.0
+    assert best["price_per_step"] == pytest.approx(best["cost_ms"] / 3.6e6 * 40)
+    assert "the cluster costs 40.00 an hour, 27.622 for 1,000 steps" in run(*asked)

@@ -1,0 +1,151 @@
+"""The command `dse`: a verb per file, found without imports; what a wrong one is answered; imports."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_lines import Done
+
+from dse.commands import verbs as verbs_module
+from dse.commands.verbs import Verb, options_of, verbs
+
+PACKAGE = Path(verbs_module.__file__).parent
+NAMES = [
+    "accuracy",
+    "batch",
+    "best",
+    "calibrate",
+    "compare",
+    "completion",
+    "explain",
+    "explore",
+    "partition",
+    "pipeline",
+    "plan",
+    "point",
+    "regret",
+    "report",
+    "schedule",
+    "sensitivity",
+    "status",
+    "sweep",
+    "synthesize",
+    "timeline",
+    "validate",
+]
+
+
+def run_program(*arguments: str, folder: Path, options: tuple[str, ...] = ()) -> Done:
+    line = [sys.executable, *options, "-m", "dse", *arguments]
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def test_the_verbs_are_the_files_that_say_so() -> None:
+    assert list(verbs()) == NAMES
+    assert verbs()["explain"].module == "dse.commands.explain"
+    assert verbs()["best"].meaning == "the best strategies of a study, for one cap or for all of them"
+
+
+def test_a_new_file_is_a_new_verb(tmp_path: Path) -> None:
+    (tmp_path / "roofline.py").write_text('"""`dse roofline results/<study>`: what bounds a point."""\n')
+    (tmp_path / "units.py").write_text('"""Units of everything."""\n')
+    package = tmp_path / "plan"
+    package.mkdir()
+    (package / "__main__.py").write_text('"""`dse plan`: which cluster to buy.\n\nMore.\n"""\n')
+    assert verbs(tmp_path) == {
+        "plan": Verb("plan", f"{tmp_path.parent.name}.{tmp_path.name}.plan.__main__", "which cluster to buy"),
+        "roofline": Verb(
+            "roofline", f"{tmp_path.parent.name}.{tmp_path.name}.roofline", "what bounds a point"
+        ),
+    }
+
+
+def test_help_has_a_line_per_verb_and_imports_none(tmp_path: Path) -> None:
+    done = run_program("--help", folder=tmp_path, options=("-X", "importtime"))
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == "usage: python -m dse VERB ..."
+    assert [line.split()[0] for line in lines[2 : 2 + len(NAMES)]] == NAMES
+    assert all(len(line) <= 100 for line in lines)
+    imported = {line.rpartition("|")[2].strip() for line in done.err.splitlines() if "|" in line}
+    ours = {name for name in imported if name.split(".")[0] == "dse"}
+    assert ours == {
+        "dse",
+        "dse.base",
+        "dse.commands",
+        "dse.commands.cli",
+        "dse.base.errors",
+        "dse.base.signals",
+        "dse.base.start",
+        "dse.base.suggestions",
+        "dse.base.texts",
+        "dse.base.units",
+        "dse.commands.verbs",
+    }
+    assert not imported & {"numpy", "pyarrow", "yaml", "hydra", "omegaconf", "ray"}
+
+
+def test_version(tmp_path: Path) -> None:
+    import dse
+
+    assert run_program("--version", folder=tmp_path) == Done(0, f"dse {dse.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("word", "nearest"), [("bets", "best"), ("sweeep", "sweep"), ("--verson", "--version")]
+)
+def test_an_unknown_verb_is_one_line_and_exit_code_2(tmp_path: Path, word: str, nearest: str) -> None:
+    done = run_program(word, folder=tmp_path)
+    allowed = ", ".join(NAMES)
+    expected = f"error: unknown verb '{word}'; allowed are {allowed}; did you mean '{nearest}'?\n"
+    assert done == Done(2, "", expected)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_usage_shows_how_the_command_was_called(tmp_path: Path, name: str) -> None:
+    assert run_program(name, "--help", folder=tmp_path).out.startswith(f"usage: python -m dse {name} ")
+
+
+def test_the_console_script_is_called_dse(tmp_path: Path) -> None:
+    """And handles signals before it loads anything else."""
+    program = """
+import sys
+sys.argv = ["/some/where/bin/dse", "best", "--help"]
+import dse
+from dse.base import signals
+assert signals.is_guarded()
+ours = {name for name in sys.modules if name.startswith("dse.")}
+assert ours == {"dse.base", "dse.base.start", "dse.base.signals"}
+from dse.__main__ import main
+main()
+"""
+    line = [sys.executable, "-c", program]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("usage: dse best [-h]")
+
+
+def test_every_verb_has_options() -> None:
+    options = {name: options_of(verb.load()) for name, verb in verbs().items()}
+    assert all({"-h", "--help"} <= found.keys() for found in options.values())
+    assert set(options["sweep"]) == {"-h", "--help", "--cfg", "-m", "--config-dir", "--dry-run"}
+    assert options["validate"]["--network-model"] == ("congestion_unaware", "congestion_aware")
+
+
+def imported(file: Path) -> set[str]:
+    nodes = list(ast.walk(ast.parse(file.read_text())))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def test_nothing_imports_a_command() -> None:
+    commands = {verb.module for verb in verbs().values()} | {"dse.__main__"}
+    for file in PACKAGE.rglob("*.py"):
+        assert not imported(file) & commands, file

@@ -1,0 +1,182 @@
+"""Partitioned models train: losses are those of one process, a process that dies ends the job."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import os
+import signal
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from dse.base.errors import InputError
+from dse.inputs.networks.csv import read_link_graph
+
+pytest.importorskip("torch", reason="needs the extra torch: pip install 'dse[torch]'")
+
+from dse.commands.pipeline import main
+from dse.partition.graphs.sources.torch_graph import exported, read_torch
+from dse.partition.graphs.sources.torch_models import task_named
+from dse.partition.run.plans import Plan
+from dse.partition.run.prediction import measured_overhead
+from dse.partition.run.processes import ProcessDied, Progress, run_processes
+from dse.partition.run.profile import measure
+from dse.partition.run.stages import stages_of
+from dse.partition.run.training import train_alone, train_pipeline
+
+
+def placement(name: str, devices: int) -> dict[str, int]:
+    """Equal numbers of operators in their order; branches of two_branches on devices of their own."""
+    operators = read_torch(name).operators
+    if name == "two_branches":
+        places = {"left": 0, "right": 1}
+        return {o.name: min(devices - 1, places.get(o.module.split(".")[0], 2)) for o in operators}
+    return {o.name: n * devices // len(operators) for n, o in enumerate(operators)}
+
+
+@pytest.mark.parametrize(
+    ("name", "devices", "schedule"),
+    [
+        ("two_branches", 3, "gpipe"),
+        ("transformer", 2, "1f1b"),
+        ("mixture", 4, "1f1b"),
+        ("mixture", 4, "interleaved"),
+    ],
+)
+def test_losses_are_those_of_one_process(name: str, devices: int, schedule: str) -> None:
+    """Inputs and gradients skip stages in branches; stages of the mixture go round two processes, or not."""
+    plan = Plan(name, placement(name, devices), schedule, micro_batches=4, steps=3)
+    piped = run_processes(train_pipeline, 2 if schedule == "interleaved" else devices, plan)
+    alone = run_processes(train_alone, 1, plan, group=False)[0]
+    assert alone.losses is not None
+    assert [one.losses for one in piped if one.losses is not None] == [pytest.approx(alone.losses, rel=1e-5)]
+    assert len(set(alone.losses)) == 3
+
+
+def test_stage_without_parameters_trains_too() -> None:
+    """The second of three stages is the activation after the first layer."""
+    places = {o.name: 2 for o in read_torch("mixture").operators} | {"linear": 0, "relu": 1}
+    plan = Plan("mixture", places, micro_batches=4, steps=2)
+    piped = run_processes(train_pipeline, 3, plan)
+    alone = run_processes(train_alone, 1, plan, group=False)[0]
+    assert piped[2].losses == pytest.approx(alone.losses, rel=1e-5)
+
+
+DROPS = """
+import torch
+from torch import nn
+
+
+class Drops(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.side = nn.Linear(32, 64), nn.Linear(64, 32), nn.Linear(32, 32)
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x):
+        return self.second(self.drop(torch.relu(self.first(x)))) + torch.dropout(self.side(x), 0.2, True)
+
+
+def model():
+    def sample(generator, count):
+        x = torch.randn(count, 32, generator=generator)
+        return (x,), torch.sin(x)
+
+    return Drops(), sample, nn.functional.mse_loss
+"""
+
+
+def test_dropout_draws_the_same_in_a_pipeline_as_in_one_process(tmp_path: Path) -> None:
+    """The first stage has the first and the last dropout of the model, the second the one between."""
+    file = tmp_path / "drops.py"
+    file.write_text(DROPS)
+    name = f"{file}:model"
+    places = {operator.name: 0 for operator in read_torch(name).operators}
+    places |= {"linear_1": 1, "add": 1}
+    plan = Plan(name, places, micro_batches=4, steps=3)
+    piped = run_processes(train_pipeline, 2, plan)
+    alone = run_processes(train_alone, 1, plan, group=False)[0]
+    assert piped[1].losses == pytest.approx(alone.losses, rel=1e-6)
+    other = run_processes(train_alone, 1, dataclasses.replace(plan, seed=1), group=False)[0]
+    assert other.losses != pytest.approx(alone.losses, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "devices", "schedule"), [("two_branches", 3, "gpipe"), ("mixture", 4, "interleaved")]
+)
+def test_framework_takes_time_for_passes_without_work(name: str, devices: int, schedule: str) -> None:
+    plan = Plan(name, placement(name, devices), schedule, micro_batches=4)
+    found = run_processes(measured_overhead, 2 if schedule == "interleaved" else devices, plan, 2)
+    assert all(overhead_ns > 1000 for overhead_ns in found)
+
+
+def test_profile_counts_cpu_time_of_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that moves on by 10 ns each time that it is read, and no other clock."""
+    clock = SimpleNamespace(thread_time_ns=itertools.count(0, 10).__next__)
+    monkeypatch.setattr("dse.partition.run.profile.time", clock)
+    found = measure("two_branches", 2, 1, 1, 0, 1, lambda _: None)
+    assert sum(found.operator_ns.values()) == pytest.approx(10)
+    assert (found.backward, found.optimizer_ns) == (1, 10)
+
+
+def dies(_: Plan, rank: int, processes: int, progress: Progress) -> None:
+    """Train, but the second process is killed in the second step."""
+
+    def until(step: int) -> None:
+        progress(step)
+        if rank == 1 and step == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    train_pipeline(_, rank, processes, until)
+
+
+def test_process_that_dies_in_training_ends_the_job() -> None:
+    plan = Plan("two_branches", placement("two_branches", 2), steps=3)
+    with pytest.raises(ProcessDied) as caught:
+        run_processes(dies, 2, plan)
+    assert str(caught.value) == "process 1 was ended by SIGKILL in step 1; the other processes were stopped"
+
+
+def test_run_compares_with_one_process_fsdp_and_the_prediction(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, links = tmp_path / "partition.json", tmp_path / "links.csv"
+    file.write_text(json.dumps({"operators": placement("two_branches", 2)}))
+    assert main(["probe", "--processes", "2", "--repetitions", "3", "-o", str(links)]) == 0
+    assert read_link_graph(links).npus == 2
+    capsys.readouterr()
+    options = ["--partition", str(file), "--microbatches", "4", "--steps", "3", "--topology", str(links)]
+    assert main(["run", "two_branches", *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["equal"]
+    assert found["difference"] <= 1e-5
+    assert found["losses_sharded"] == pytest.approx(found["losses_alone"], rel=1e-4)
+    times = ("step_s", "predicted_step_s", "predicted_work_s", "overhead_of_a_pass_s", "step_alone_s")
+    assert all(found[key] > 0 for key in (*times, "step_sharded_s"))
+    assert found["fastest_step_s"] <= found["step_s"]
+
+
+def test_partition_of_another_model_is_refused() -> None:
+    traced = exported(task_named("mixture"), 2)
+    with pytest.raises(InputError, match="no device for the operator linear; it is of another model"):
+        stages_of(traced, {"conv": 0})
+
+
+def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "partition.json"
+    file.write_text(json.dumps({"operators": placement("two_branches", 2)}))
+    run = ["run", "two_branches", "--partition", str(file)]
+    for options, message in (
+        (["--processes", "3"], "--processes is 3, but the partition has 2 devices"),
+        (["--schedule", "interleaved"], "must be 2 or more times as many, such as --processes 1"),
+        (["--steps", "0"], "--steps is 0; it must be 1 to 1000000"),
+        (["--no-prediction", "--topology", "x"], "--topology has no effect with --no-prediction"),
+    ):
+        with pytest.raises(InputError, match=message):
+            main([*run, *options])
+    file.write_text("{}")
+    with pytest.raises(InputError, match="has no operators with devices"):
+        main(run)

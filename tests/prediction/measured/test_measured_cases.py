@@ -1,0 +1,181 @@
+"""A measured row as a case: what is read from it, what is assumed, and that what is assumed is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dse.inputs.strategies import InfeasibleStrategy
+from dse.prediction.measured.cases import case_of
+from dse.prediction.measured.row_schedules import Inexpressible
+from dse.prediction.measured.rows import MeasuredRow
+from dse.prediction.steps.predict import predict
+
+ROW = MeasuredRow(
+    "a", 24, 2048, 16, 2048, "H100", 8, 64, 1.0, ffn=8192, gated=False, vocab=51200, gpus_per_node=8,
+    tp=2, pp=1, dp=4, zero=1, mbs=2, recompute="none", sp=True, precision="bf16", source="own",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("gpu", "text", "expected"),
+    [
+        ("V100", "", "fp16"),
+        ("V100", "mixed", "fp16"),
+        ("V100", "fp16", "fp16"),
+        ("A100", "", "bf16"),
+        ("tpu_v5p", "", "bf16"),
+        ("GB200", "MXFP8", "fp8"),
+        ("GB200", "NVFP4", "fp4"),
+        ("A100", "amp_bf16", "bf16"),
+    ],
+)
+def test_a_precision_that_is_not_said_is_one_that_the_accelerator_has(
+    gpu: str, text: str, expected: str
+) -> None:
+    case = case_of(replace(ROW, gpu=gpu, precision=text))
+    assert case.plan.precision == expected
+    is_told = any(f"precision {expected}" in line for line in case.assumed)
+    assert is_told == (text in ("", "mixed"))
+
+
+def test_a_precision_that_the_accelerator_lacks_cannot_be_expressed() -> None:
+    case = case_of(replace(ROW, gpu="V100", precision="bf16"))
+    with pytest.raises(InfeasibleStrategy, match="bf16, which v100_32 does not have; write fp16"):
+        predict(case.model, case.plan, case.cluster)
+
+
+def test_what_follows_from_the_shape_of_the_feed_forward_block_is_told() -> None:
+    plain, gated, unknown = [case_of(replace(ROW, gated=gated)) for gated in (False, True, None)]
+    assert "tied embeddings, biases and dropout, as the feed-forward block is not gated" in plain.assumed
+    assert "untied embeddings, no biases and no dropout, as the feed-forward block is gated" in gated.assumed
+    assert any("not gated (unknown)" in line for line in unknown.assumed)
+    wide = case_of(replace(ROW, ffn=None))
+    assert (wide.model.d_ff, "a feed-forward width of 8192, 4 x hidden" in wide.assumed) == (8192, True)
+
+
+def test_degrees_of_freedom_that_a_row_leaves_open_are_told() -> None:
+    found = case_of(replace(ROW, sp=None, zero=None))
+    assert {"sequence parallelism", "zero 0"} <= set(found.assumed)
+    odd = case_of(replace(ROW, sp=None, seq=2047, tp=2))
+    assert "no sequence parallelism" in odd.assumed
+    assert not odd.plan.sequence_parallel
+
+
+def test_micro_batches_are_said_to_fit_only_if_they_do() -> None:
+    fitting = case_of(replace(ROW, mbs=None))
+    assert any(line.endswith(": the fastest that fit") for line in fitting.assumed)
+    huge = case_of(replace(ROW, mbs=None, layers=240, hidden=16384, heads=128, ffn=65536))
+    assert huge.plan.micro_batch == 1
+    assert "micro-batches of 1: the smallest, as none is predicted to fit" in huge.assumed
+    counted = case_of(replace(ROW, mbs=None, microbatches=4))
+    assert counted.plan.micro_batch == 4
+    assert "micro-batches of 4: the batch over the ranks and their micro-batches" in counted.assumed
+
+
+def test_sharded_weights_are_gathered_ahead_whatever_the_framework_reduces_early() -> None:
+    case = case_of(replace(ROW, zero=3, tp=1, dp=8, sp=False, source="MegatronSC21"))
+    assert predict(case.model, case.plan, case.cluster).step_s > 0
+
+
+MIXTURE = replace(ROW, experts=8, topk=2, moe_ffn=4096, ep=4, gated=True)
+
+
+def test_a_row_without_required_values_says_which_and_is_not_predicted() -> None:
+    with pytest.raises(Inexpressible, match=r"^layers, iter_s: empty; "):
+        case_of(replace(ROW, layers=0, iter_s=0.0, missing=("layers", "iter_s")))
+
+
+def test_the_shape_that_a_row_states_is_that_of_the_model() -> None:
+    model = case_of(replace(ROW, head_dim=256, tied_embeddings=False, mtp_layers=1)).model
+    assert (model.head_dim, model.tied_embeddings, model.prediction_layers) == (256, False, 1)
+    assert model.biases  # which no column states
+    stated = case_of(replace(ROW, gated=True, tied_embeddings=True))
+    assert stated.model.tied_embeddings
+    assert "no biases and no dropout, as the feed-forward block is gated" in stated.assumed
+
+
+def test_shared_experts_and_dense_layers_that_a_row_states_take_the_place_of_those_of_deepseek() -> None:
+    usual = case_of(replace(MIXTURE, mla=True)).model.experts
+    stated = case_of(replace(MIXTURE, mla=True, shared_experts=4, first_dense_layers=0)).model.experts
+    plain = case_of(replace(MIXTURE, shared_experts=1, first_dense_layers=3)).model.experts
+    assert usual is not None
+    assert stated is not None
+    assert plain is not None
+    assert (usual.shared, usual.dense_layers) == (2, 1)
+    assert (stated.shared, stated.dense_layers) == (4, 0)
+    assert (plain.shared, plain.dense_layers) == (1, 3)
+
+
+def test_experts_have_the_tensor_degree_that_the_row_states() -> None:
+    whole = case_of(replace(MIXTURE, expert_tp=1, ep=8))
+    assert whole.plan.expert_tp == 1
+    assert predict(whole.model, whole.plan, whole.cluster).step_s > 0
+    assert case_of(replace(MIXTURE, ep=4)).plan.expert_tp is None
+    assert case_of(replace(ROW, expert_tp=1)).plan.expert_tp is None  # without experts it says nothing
+
+
+def test_offload_of_a_part_cannot_be_expressed() -> None:
+    assert case_of(replace(ROW, offload="optimizer")).plan.offload == "optimizer"
+    with pytest.raises(
+        Inexpressible, match=r"^offload is 'activations of 20 layers to CPU', which is not mod"
+    ):
+        case_of(replace(ROW, offload="activations of 20 layers to CPU"))
+
+
+def test_only_pretraining_is_predicted() -> None:
+    assert case_of(replace(ROW, task="pretrain")).plan == case_of(ROW).plan
+    with pytest.raises(Inexpressible, match=r"^task is 'lora'; predictions are of pretraining$"):
+        case_of(replace(ROW, task="lora"))
+
+
+def test_modules_that_are_computed_again_are_told_where_no_prediction_models_them() -> None:
+    core = case_of(replace(ROW, recompute="selective", recompute_modules="core_attn"))
+    assert core.plan.recompute == "selective"
+    both = case_of(replace(ROW, recompute="selective", recompute_modules="mlp+moe_act"))
+    assert both.plan.recompute == "none"
+    assert "mlp and moe_act not computed again: that is not modelled" in both.assumed
+
+
+def test_what_a_row_says_beyond_the_model_is_told() -> None:
+    assert (
+        "cuda_graph full_iteration is not modelled"
+        in case_of(replace(ROW, cuda_graph="full_iteration")).assumed
+    )
+
+
+def test_a_stated_overlap_of_tensor_parallelism_and_nic_count() -> None:
+    assert case_of(replace(ROW, tp_comm_overlap=True)).plan.overlap_tp
+    assert not case_of(replace(ROW, source="NeMo", tp_comm_overlap=False)).plan.overlap_tp
+    two = case_of(replace(ROW, gpus=16, dp=8, nic_gbit_per_gpu=800.0))
+    assert two.cluster.tiers[1].bandwidth_gbps == 100.0
+
+
+def test_gradients_of_zero_2_are_sharded_in_a_pipeline_and_reduced_after_every_micro_batch() -> None:
+    row = replace(ROW, gpus=16, tp=1, pp=2, dp=8, sp=False, mbs=1, microbatches=8)
+    found = {}
+    for zero in (1, 2):
+        case = case_of(replace(row, zero=zero))
+        found[zero] = predict(case.model, case.plan, case.cluster)
+    assert found[2].memory_bytes["gradients"] * 8 == pytest.approx(
+        found[1].memory_bytes["gradients"], rel=1e-6
+    )
+    assert found[2].memory_bytes["optimizer"] == found[1].memory_bytes["optimizer"]
+    assert found[2].parts_s["dp"] > found[1].parts_s["dp"] > 0
+
+
+def test_hybrid_sharding_and_the_kind_of_context_parallelism_are_those_of_the_row() -> None:
+    row = replace(ROW, gpus=16, dp=16, tp=1, sp=False, zero=3, gated=True)
+    assert case_of(row).plan.shard_ranks is None
+    hybrid = case_of(replace(row, shard_ranks=8))
+    assert hybrid.plan.shard_ranks == 8
+    assert predict(hybrid.model, hybrid.plan, hybrid.cluster).step_s > 0
+    split = replace(ROW, tp=1, cp=2, sp=False)
+    assert [case_of(replace(split, context=kind)).plan.context for kind in ("", "Ulysses")] == [
+        "ring",
+        "ulysses",
+    ]
+    unknown = case_of(replace(split, context="spiral"))
+    with pytest.raises(InfeasibleStrategy, match="context is spiral; allowed are ring, ulysses, gather"):
+        predict(unknown.model, unknown.plan, unknown.cluster)

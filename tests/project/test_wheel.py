@@ -1,0 +1,166 @@
+"""Source distribution and wheel: nothing is left out, and the commands run where there is no checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("scikit_build_core", reason="scikit-build-core is not installed: pip install -e '.[dev]'")
+
+ROOT = Path(__file__).parents[2]
+_PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])  # as once activated
+_NOT_PACKAGED = ("__pycache__", ".so")
+# Compiled without optimisation, which takes half the time and changes no figure.
+_BUILD = ("--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check")
+_SETTINGS = ("cmake.build-type=Release", "cmake.args=-DCMAKE_CXX_FLAGS_RELEASE=-O0")
+
+
+def sources(folder: str) -> set[str]:
+    """The files of a folder of the checkout, but for what is compiled."""
+    files = (path for path in (ROOT / folder).rglob("*") if path.is_file())
+    names = (path.relative_to(ROOT).as_posix() for path in files)
+    return {name for name in names if not any(part in name for part in _NOT_PACKAGED)}
+
+
+def source_distribution(folder: Path) -> Path:
+    program = "import sys; from scikit_build_core.build import build_sdist; print(build_sdist(sys.argv[1]))"
+    line = [sys.executable, "-c", program, str(folder)]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / done.stdout.splitlines()[-1]
+
+
+def run(*line: str | Path, cwd: Path, timeout_s: float = 120) -> str:
+    """Run a command that knows nothing of the checkout; return what it prints."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))}
+    environment["PATH"] = _PATH
+    if shutil.which("ccache"):
+        environment |= {  # hits whatever the names of temporary folders
+            "CMAKE_CXX_COMPILER_LAUNCHER": "ccache",
+            "CCACHE_BASEDIR": tempfile.gettempdir(),
+            "CCACHE_NOHASHDIR": "1",
+        }
+    done = subprocess.run(
+        list(map(str, line)),
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=timeout_s,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def wheel(source: Path, folder: Path) -> Path:
+    settings = (f"--config-settings={setting}" for setting in _SETTINGS)
+    line = (
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        *_BUILD,
+        *settings,
+        "--wheel-dir",
+        folder,
+        source,
+    )
+    run(*line, cwd=folder.parent, timeout_s=900)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def tag() -> str:
+    """How the name of a wheel for this Python begins: from 3.12 on one wheel is for all later versions."""
+    version = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    return "cp312-abi3-" if sys.version_info >= (3, 12) else f"{version}-{version}-"
+
+
+def clean_environment(folder: Path, built: Path) -> Path:
+    """Make an environment with the wheel that borrows all other packages of this one; return its Python.
+
+    A folder that a .pth file adds is searched, but the .pth files in it, such as that of an editable
+    installation, are not read.
+    """
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
+    python = folder / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check")
+    run(*pip, "install", "--quiet", "--no-deps", "--no-index", built, cwd=folder)
+    purelib = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder)
+    borrowed = dict.fromkeys(sysconfig.get_path(kind) for kind in ("purelib", "platlib"))
+    (Path(purelib.strip()) / "borrowed.pth").write_text("".join(f"{path}\n" for path in borrowed))
+    return python
+
+
+def test_the_source_distribution_has_every_file_that_is_compiled_or_packaged(tmp_path: Path) -> None:
+    with tarfile.open(source_distribution(tmp_path)) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames()}
+    needed = sources("dse") | sources("conf") | sources("engine") | {"pyproject.toml", "README.md", "LICENSE"}
+    assert needed - names == set()
+    assert not [name for name in names if name.startswith(("results/", "workloads/", "build/"))]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (shutil.which("cmake", path=_PATH) and shutil.which("c++")), reason="needs a compiler"
+)
+def test_the_wheel_is_complete_and_works_in_a_clean_environment(tmp_path: Path) -> None:
+    dist, empty = tmp_path / "dist", tmp_path / "empty"
+    dist.mkdir()
+    empty.mkdir()
+    built = wheel(source_distribution(tmp_path), dist)
+
+    with zipfile.ZipFile(built) as archive:
+        packaged = {name for name in archive.namelist() if ".dist-info/" not in name}
+    expected = sources("dse") | {f"dse/{name}" for name in sources("conf")}
+    assert {name for name in packaged if not name.endswith(".so")} == expected
+    assert {Path(name).name.split(".")[0] for name in packaged - expected} == {"_engine", "_solvers"}
+
+    assert f"-{tag()}" in built.name
+
+    python = clean_environment(tmp_path / "clean", built)
+    place = run(python, "-c", "import dse; print(dse.__file__)", cwd=empty).strip()
+    assert Path(place).is_relative_to(tmp_path / "clean")
+
+    def dse(verb: str, *arguments: str) -> str:
+        return run(python, "-m", "dse", verb, *arguments, cwd=empty)
+
+    answer = run(python.with_name("dse"), "sweep", "system=system1", "model=llama70b", cwd=empty)
+    assert "56 points: 56 ok" in answer
+    assert pq.read_table(empty / "results" / "llama70b-system1", columns=["key"]).num_rows == 56
+    assert run(python.with_name("dse"), "--version", cwd=empty).startswith("dse 0.")
+
+    point = json.loads(
+        dse("point", "system=dgx16", "model=tiny", "strategy.dp=4", "strategy.tp=4", "format=json")
+    )
+    assert [entry["metrics"]["wall_time_ns"] for entry in point["rank_classes"]] == [724_891]
+
+    sweep = ("sweep", "system=torus_4x4", "model=tiny", "space.sp=[1]", "executor.workers=1")
+    dse("sweep", "system=torus_4x4", "model=tiny", "space.sp=[1]", "study=here")
+    dse(*sweep, "executor=ray", "study=elsewhere")
+    here, elsewhere = (pq.read_table(empty / "results" / name) for name in ("here", "elsewhere"))
+    assert here.num_rows > 4
+    assert set(here["status"].to_pylist()) == {"ok"}
+    order = [("key", "ascending")]
+    columns = ["key", "status", "wall_time_ns"]
+    assert here.select(columns).sort_by(order) == elsewhere.select(columns).sort_by(order)
+
+    assert "best" in dse("best", "results/here")
+    assert "proven optimal" in dse("plan", "cluster=a100_v100", "model=megatron_1.7b", "gbs=128")
+    dse("report", "results/here", "-o", "report.html")
+    page = (empty / "report.html").read_text()
+    assert page.startswith("<!")
+    assert "Chart.js" in page

@@ -1,0 +1,88 @@
+"""Predictions in processes: the same rows as here, in any number of threads, and nothing is left running."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from predicted_points import predicted_point, predicted_scenario
+
+from dse.base.errors import InputError
+from dse.inputs.strategies import Strategy
+from dse.studies.executors import predicting
+from dse.studies.executors.local import LocalExecutor
+from dse.studies.executors.predicting import Predictors
+from dse.studies.points import DesignPoint, evaluate
+
+
+def points() -> list[DesignPoint]:
+    plans = [
+        Strategy(dp=16 // tp, tp=tp, micro_batch=size, weight_sharded=sharded)
+        for tp in (1, 2, 4, 8)
+        for size in (1, 2, 64)  # 64 sequences do not go round 2 ranks: rows with a reason
+        for sharded in (False, True)
+    ]
+    return [
+        DesignPoint(predicted_scenario(*over), plan)
+        for over in ((), ("system.accelerator=h200",))
+        for plan in plans
+    ]
+
+
+@pytest.fixture
+def predictors(monkeypatch: pytest.MonkeyPatch) -> Iterator[Predictors]:
+    """From the first point on in a process."""
+    monkeypatch.setattr(predicting, "_ALONE_SECONDS", 0.0)
+    made = Predictors()
+    yield made
+    made.stop()
+
+
+def test_rows_are_those_of_this_process(predictors: Predictors) -> None:
+    some = points()
+    assert predictors.rows(some[:30]) == [evaluate(point) for point in some[:30]]  # both scenarios
+    assert predictors.rows(some[30:]) == [evaluate(point) for point in some[30:]]
+
+
+def test_errors_of_points_are_raised_here(predictors: Predictors) -> None:
+    wrong = predicted_point(Strategy(dp=16), "model.repairs.loss=false")
+    with pytest.raises(InputError, match=r"model\.repairs\.loss changes no prediction"):
+        predictors.rows([wrong])
+    right = predicted_point(Strategy(dp=16))
+    assert predictors.rows([right]) == [evaluate(right)]
+
+
+def test_a_process_that_ends_loses_no_point(predictors: Predictors) -> None:
+    (first, second, *_) = points()
+    predictors.rows([first])
+    predictors._started[0]._process.kill()
+    assert predictors.rows([second]) == [evaluate(second)]
+
+
+def test_stopping_ends_the_processes(predictors: Predictors) -> None:
+    predictors.rows(points()[:1])
+    identity = predictors._started[0]._process.pid
+    predictors.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(identity, 0)
+    assert predictors.rows(points()[:1]) == []
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_local_executor_uses_them(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    monkeypatch.setattr(predicting, "_ALONE_SECONDS", 0.0)
+    started: list[Any] = []
+    start = predicting._Predictor.__init__
+
+    def counted(self: Any) -> None:
+        start(self)
+        started.append(self)
+
+    monkeypatch.setattr(predicting._Predictor, "__init__", counted)
+    some = points()
+    rows = dict(LocalExecutor(threads).run(some))
+    assert [rows[index] for index in range(len(some))] == [evaluate(point) for point in some]
+    assert 1 <= len(started) <= threads
+    assert all(process._process.poll() is not None for process in started)
