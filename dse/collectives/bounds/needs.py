@@ -117,7 +117,7 @@ class Needs:
 
     def wanting(self, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which nodes of a set want what `into_each` counts."""
-        wanting = inside.copy()
+        wanting: NDArray[np.bool_] = inside.copy()
         wanting[self.collective.npus :] = False
         if self.collective.name == "gather":
             root = bool(inside[self.collective.root])

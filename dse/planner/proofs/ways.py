@@ -152,7 +152,7 @@ class WayMaker:
 
 def _at_its_end(execution_ms: Matrix, first: bool, last: bool) -> Matrix:
     """Return the times that remain for a group that is the first of all, the last, or both."""
-    kept = execution_ms.copy()
+    kept: Matrix = execution_ms.copy()
     if first:
         kept[1:, :] = np.inf
     if last:
