@@ -16,7 +16,7 @@ FUZZ_COMPILER ?= $(or $(shell command -v clang++),$(shell command -v c++))
 
 .DEFAULT_GOAL := help
 .PHONY: help install sweep bench test lint types unit nightly engine-test sanitize coverage format stubs lock clean
-.PHONY: torch npm wasm build-astrasim validate-cli fuzz chaos docs reference calibrate
+.PHONY: torch npm wasm build-astrasim validate-cli fuzz chaos docs news release-notes reference calibrate
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -55,6 +55,12 @@ bench: $(STAMP)  ## measure everything, into benchmarks/results (docs/performanc
 docs: $(STAMP)  ## the guide as a site, into build/docs; nothing in it is loaded from elsewhere
 	$(PIP) --quiet --require-hashes --no-deps -r requirements/docs.lock
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+news: $(STAMP)  ## print what the fragments of news/ would add to the changelog
+	@$(BIN)/towncrier build --draft
+
+release-notes: $(STAMP)  ## move the fragments of news/ into CHANGELOG.md, under the version of pyproject.toml
+	$(BIN)/towncrier build --yes
 
 calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into conf/; takes minutes
 	$(BIN)/python -m dse calibrate --all -o conf
