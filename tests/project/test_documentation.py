@@ -33,7 +33,11 @@ FOLDERS = (
     "results",
     "benchmarks",
 )
-ALL_PAGES = [*PAGES, ROOT / "CHANGELOG.md", *(ROOT / folder / "README.md" for folder in FOLDERS)]
+ALL_PAGES = [
+    *PAGES,
+    *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "news/README.md")),
+    *(ROOT / folder / "README.md" for folder in FOLDERS),
+]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _IN_TABLE = re.compile(r"^\|[^|]*\| `(dse [^`]+)` \|", re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -232,6 +236,15 @@ def test_the_readme_shows_what_the_reference_cases_prove_and_what_they_do_not() 
     assert "congestion-unaware or congestion-aware" in text
     assert "all 735 reference cases" in text
     assert "go beyond that reference" in text
+
+
+def test_the_first_example_of_the_readme_is_printed_as_it_stands(tmp_path: Path) -> None:
+    example = re.compile(
+        r"^```bash\n(dse .*)\n```\n\n<!-- first example.*?-->\n```text\n(.*?)^```$", re.M | re.S
+    )
+    ((line, printed),) = example.findall((ROOT / "README.md").read_text())
+    verb, arguments = command(line)
+    assert run_ok(verb, *arguments, cwd=tmp_path).out == printed
 
 
 def test_pictures_are_small() -> None:

@@ -14,7 +14,7 @@ from command_lines import TINY, error_of, run_dse, run_ok
 from page_programs import needs_engine
 
 import dse.answers.explorer.page
-from dse.answers.explorer import render_page, without_engine
+from dse.answers.explorer import render_page
 from dse.answers.explorer.engine_file import engine_bytes
 from dse.answers.explorer.page import LIBRARIES, PAGE, PROGRAMS, SHARED, WORKER, program
 
@@ -234,29 +234,6 @@ def test_a_study_without_a_point_that_is_ok_is_refused_and_so_is_no_study(tmp_pa
     assert "no point of results/one is ok" in refused
     assert "missing" in error_of("report", "results/missing", "--live", cwd=tmp_path)
     assert list(tmp_path.rglob("*.html")) == []
-
-
-@pytest.mark.parametrize("name", ["llama70b-system1", "gpt175b-system2"])
-def test_the_examples_of_the_guide_are_what_the_command_writes(tmp_path: Path, name: str) -> None:
-    """Made by tests/answers/reports/examples.py; another version of results needs new ones."""
-    example = Path(__file__).parents[3] / "docs" / "examples" / f"{name}-explorer.html"
-    assert example.stat().st_size <= LIMIT_BYTES
-    found = data_of(example)
-    assert found["live"] is True
-    assert (
-        len(
-            re.findall(
-                r'<script type="application/octet-stream" id="wasm">([\w+/=]+)</script>', example.read_text()
-            )[0]
-        )
-        > 10**5
-    )
-    if without_engine():
-        pytest.skip(without_engine())
-    model, system = name.split("-")
-    run_ok("explore", f"system={system}", f"model={model}", "--no-open", "-o", "page.html", cwd=tmp_path)
-    made = data_of(tmp_path / "page.html")
-    assert found == {**made, "version": found["version"]}
 
 
 def test_every_program_of_the_folder_stands_in_the_page_once() -> None:

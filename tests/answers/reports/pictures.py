@@ -1,7 +1,8 @@
-"""Makes docs/examples again: reports, timelines and explorers of two pairs of the lab, and pictures of them.
+"""Draws the pictures of docs/examples again, from the pages that the hook of the guide makes.
 
-Needs Chromium, Pillow and matplotlib, for the explorers also what `make wasm` builds:
-`PYTHONPATH=tests python tests/answers/reports/examples.py`; with the word `explorers` only these are made.
+Needs Chromium, Pillow and matplotlib, for the explorer also what `make wasm` builds:
+`PYTHONPATH=tests:docs/hooks python tests/answers/reports/pictures.py`.
+With the word `explorers` it draws those of the explorer only.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from chromium import Chromium, found_chromium
+from examples import make_examples
 from PIL import Image
 
 FOLDER = Path(__file__).parents[3] / "docs" / "examples"
@@ -36,34 +37,11 @@ COLOURS = {
 }
 
 
-def make_page(name: str, work: Path) -> None:
-    """Sweep, report, and the timeline of the best point under 80 GB."""
-    model, system = name.split("-")
-    study = f"results/{name}"
-    run(work, "dse", "sweep", f"system={system}", f"model={model}")
-    run(work, "dse", "report", study, "-o", str(FOLDER / f"{name}.html"))
-    key = json.loads(run(work, "dse", "best", study, "--json"))["best_under_cap"]["key"]
-    run(work, "dse", "timeline", study, "--point", key, "-o", str(FOLDER / f"{name}.trace.json.gz"))
-
-
-def make_explorer(name: str, work: Path) -> None:
-    """The page in which the engine runs."""
-    model, system = name.split("-")
-    page = str(FOLDER / f"{name}-explorer.html")
-    run(work, "dse", "explore", f"system={system}", f"model={model}", "--no-open", "-o", page)
-
-
-def run(work: Path, *line: str) -> str:
-    """Run a command of the package; return what it prints."""
-    command = [sys.executable, "-m", *line]
-    return subprocess.run(command, cwd=work, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
-def draw_timeline(name: str) -> None:
+def draw_timeline(name: str, pages: Path) -> None:
     """Draw the tracks of the first class of ranks and its memory, from the trace events."""
     from matplotlib.figure import Figure
 
-    with gzip.open(FOLDER / f"{name}.trace.json.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(pages / f"{name}.trace.json.gz", "rt", encoding="utf-8") as file:
         events = [event for event in json.load(file)["traceEvents"] if event["pid"] == 1]
     tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
     rows = {tid: row for row, tid in enumerate(reversed(tracks))}
@@ -96,11 +74,11 @@ def save_picture(browser: Chromium, name: str) -> None:
     image.save(FOLDER / f"{name}.png", optimize=True)
 
 
-def picture_explorer(browser: Chromium, name: str) -> None:
+def picture_explorer(browser: Chromium, name: str, pages: Path) -> None:
     """A series: links of another speed and what the old state was, then a map of winners."""
     settled = "explorer.app.isIdle && explorer.app.frame && explorer.app.frame.isLive"
     browser.prefer(prefers_reduced_motion="reduce")
-    browser.open(FOLDER / f"{name}-explorer.html", width=1340, height=860)
+    browser.open(pages / f"{name}-explorer.html", width=1340, height=860)
     browser.until(settled)
     browser.evaluate("document.documentElement.style.scrollbarWidth = 'none'")
     browser.evaluate("explorer.state.set({ changes: { 'system.peak_tflops': 900 } })")
@@ -119,27 +97,24 @@ def picture_explorer(browser: Chromium, name: str) -> None:
 
 
 def main() -> None:
-    """Make all pages, then their pictures."""
+    """Make the pages in a temporary folder, then their pictures."""
     program = found_chromium()
     if program is None:
         sys.exit("Chromium is needed")
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        for page, *_ in PICTURES:
-            make_explorer(page, Path(folder))
-            if "explorers" not in sys.argv[1:]:
-                make_page(page, Path(folder))
+        make_examples(Path(folder))
         with Chromium(program, Path(folder)) as browser:
-            picture_explorer(browser, PICTURES[0][0])
+            picture_explorer(browser, PICTURES[0][0], Path(folder))
             if "explorers" not in sys.argv[1:]:
-                picture_reports(browser)
+                picture_reports(browser, Path(folder))
 
 
-def picture_reports(browser: Chromium) -> None:
+def picture_reports(browser: Chromium, pages: Path) -> None:
     """The parts of the reports that the guide shows."""
-    draw_timeline(PICTURES[0][0])
+    draw_timeline(PICTURES[0][0], pages)
     for page, picture, heading, (width, height) in PICTURES:
-        browser.open(FOLDER / f"{page}.html", width=width, height=height)
+        browser.open(pages / f"{page}.html", width=width, height=height)
         browser.evaluate("document.documentElement.style.scrollbarWidth = 'none'")
         browser.evaluate(
             f"[...document.querySelectorAll('h3')].find((h) => h.textContent === '{heading}')"
