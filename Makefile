@@ -15,7 +15,7 @@ FUZZ_SECONDS ?= 160
 FUZZ_COMPILER ?= $(or $(shell command -v clang++),$(shell command -v c++))
 
 .DEFAULT_GOAL := help
-.PHONY: help install sweep bench test lint types unit nightly engine-test sanitize coverage format stubs lock clean
+.PHONY: help install sweep bench test lint types unit nightly engine-test sanitize wheels coverage format stubs lock clean
 .PHONY: torch npm wasm build-astrasim validate-cli fuzz chaos docs news release-notes reference calibrate
 
 help:  ## list the targets
@@ -140,6 +140,9 @@ chaos: $(STAMP)  ## kills and Ctrl-C at random moments: no row lost or doubled, 
 nightly: $(STAMP)  ## random points by both engines; constants fitted; every switch of a page; 10 CPU-minutes of hostile files
 	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(JOBS) tests/simulation/simulators tests/prediction/measured/test_landed_constants.py \
 		tests/answers/explorer/test_explorer_browser.py tests/hostile/test_readers.py
+
+wheels: $(STAMP)  ## a wheel for every Python from 3.10 to 3.14 on the PATH, built and tried; takes minutes
+	DSE_WHEELS=1 $(BIN)/python -m pytest tests/project/test_wheel.py -k every_python
 
 sanitize: build/asan/.clean build/tsan/.clean  ## the engine's tests under ASan + UBSan and under TSan
 

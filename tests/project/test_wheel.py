@@ -23,6 +23,7 @@ _PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH"
 _NOT_PACKAGED = ("__pycache__", ".so")
 # Compiled without optimisation, which takes half the time and changes no figure.
 _BUILD = ("--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check")
+VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 _SETTINGS = ("cmake.build-type=Release", "cmake.args=-DCMAKE_CXX_FLAGS_RELEASE=-O0")
 
 
@@ -41,10 +42,10 @@ def source_distribution(folder: Path) -> Path:
     return folder / done.stdout.splitlines()[-1]
 
 
-def run(*line: str | Path, cwd: Path, timeout_s: float = 120) -> str:
+def run(*line: str | Path, cwd: Path, timeout_s: float = 120, path: str = _PATH) -> str:
     """Run a command that knows nothing of the checkout; return what it prints."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV"))}
-    environment["PATH"] = _PATH
+    environment["PATH"] = path
     if shutil.which("ccache"):
         environment |= {  # hits whatever the names of temporary folders
             "CMAKE_CXX_COMPILER_LAUNCHER": "ccache",
@@ -64,10 +65,11 @@ def run(*line: str | Path, cwd: Path, timeout_s: float = 120) -> str:
     return done.stdout
 
 
-def wheel(source: Path, folder: Path) -> Path:
+def wheel(source: Path, folder: Path, python: str | Path = sys.executable) -> Path:
+    """Build the wheel for a Python whose environment has the build tools."""
     settings = (f"--config-settings={setting}" for setting in _SETTINGS)
     line = (
-        sys.executable,
+        python,
         "-m",
         "pip",
         "wheel",
@@ -78,15 +80,35 @@ def wheel(source: Path, folder: Path) -> Path:
         folder,
         source,
     )
-    run(*line, cwd=folder.parent, timeout_s=900)
+    tools = os.pathsep.join([str(Path(python).parent), _PATH])
+    run(*line, cwd=folder.parent, timeout_s=1800, path=tools)
     (built,) = folder.glob("*.whl")
     return built
 
 
-def tag() -> str:
-    """How the name of a wheel for this Python begins: from 3.12 on one wheel is for all later versions."""
-    version = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    return "cp312-abi3-" if sys.version_info >= (3, 12) else f"{version}-{version}-"
+def tag(version: str) -> str:
+    """How the name of a wheel for a Python begins: from 3.12 on one wheel is for all later versions."""
+    name = f"cp{version.replace('.', '')}"
+    return f"{name}-{name}-" if version in ("3.10", "3.11") else "cp312-abi3-"
+
+
+def interpreter(version: str) -> str | None:
+    """The Python of a version on the PATH; None where there is none, or only a name without a program."""
+    found = shutil.which(f"python{version}")
+    line = [found or "", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    if found is None or subprocess.run(line, capture_output=True, check=False).returncode:
+        return None
+    return found
+
+
+def locked_environment(folder: Path, interpreter: str) -> Path:
+    """Make an environment with the locked packages of a sweep and of builds; return its Python."""
+    run(interpreter, "-m", "venv", folder, cwd=folder.parent)
+    python = folder / "bin" / "python"
+    line = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    lock = ROOT / "requirements" / "base.lock"
+    run(*line, "--require-hashes", "--no-deps", "-r", lock, cwd=folder, timeout_s=900)
+    return python
 
 
 def clean_environment(folder: Path, built: Path) -> Path:
@@ -129,7 +151,8 @@ def test_the_wheel_is_complete_and_works_in_a_clean_environment(tmp_path: Path) 
     assert {name for name in packaged if not name.endswith(".so")} == expected
     assert {Path(name).name.split(".")[0] for name in packaged - expected} == {"_engine", "_solvers"}
 
-    assert f"-{tag()}" in built.name
+    this = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert f"-{tag(this)}" in built.name
 
     python = clean_environment(tmp_path / "clean", built)
     place = run(python, "-c", "import dse; print(dse.__file__)", cwd=empty).strip()
@@ -164,3 +187,44 @@ def test_the_wheel_is_complete_and_works_in_a_clean_environment(tmp_path: Path) 
     page = (empty / "report.html").read_text()
     assert page.startswith("<!")
     assert "Chart.js" in page
+
+
+def test_a_name_without_a_program_is_no_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert interpreter("3.10") is None
+    (tmp_path / "python3.10").write_text("#!/bin/sh\nexit 127\n")
+    (tmp_path / "python3.10").chmod(0o755)
+    assert interpreter("3.10") is None
+    (tmp_path / "python3.10").write_text("#!/bin/sh\necho 3.10\n")
+    assert interpreter("3.10") == str(tmp_path / "python3.10")
+
+
+@pytest.fixture(scope="module")
+def wheels() -> dict[str, Path]:
+    """The wheels that were built so far, by tag."""
+    return {}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("DSE_WHEELS" not in os.environ, reason="make wheels builds a wheel for every Python")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_sweep_gives_the_same_times_under_every_python(
+    tmp_path: Path, version: str, wheels: dict[str, Path]
+) -> None:
+    """A Python from 3.12 on takes the wheel that the first of them has built."""
+    found = interpreter(version)
+    if found is None:
+        pytest.skip(f"there is no python{version} on the PATH")
+    (tmp_path / "dist").mkdir()
+    python = locked_environment(tmp_path / "environment", found)
+    if tag(version) not in wheels:
+        wheels[tag(version)] = wheel(source_distribution(tmp_path), tmp_path / "dist", python)
+    built = wheels[tag(version)]
+    assert f"-{tag(version)}" in built.name
+    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", built, cwd=tmp_path)
+    dse = python.with_name("dse")
+    answer = run(dse, "sweep", "system=system1", "model=llama70b", cwd=tmp_path)
+    assert "best              64   1   1   1    no       no     3.18 s" in answer
+    assert "56 points: 56 ok" in answer
+    run(dse, "report", "results/llama70b-system1", "-o", "report.html", cwd=tmp_path)
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!")
