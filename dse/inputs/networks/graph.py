@@ -9,11 +9,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from dse.inputs.networks.translations import Translations, find_translations
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from dse.inputs.networks.translations import Translations
 
 
 class LinkKind(NamedTuple):
@@ -72,9 +72,9 @@ class LinkGraph:
     @cached_property
     def translations(self) -> Translations | None:
         """What shows that it looks the same from every node; None if its numbering does not show it."""
-        from dse.inputs.networks.translations import find_translations
-
-        return find_translations(self)
+        if self.nodes != self.npus:  # switches as nodes have no translations
+            return None
+        return find_translations(self.nodes, self.sources, self.destinations, self.kind_of)
 
     def without(self, links: NDArray[np.bool_]) -> LinkGraph:
         """Return the graph without the links of a mask; the others keep their order, all nodes stay."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dse.inputs.networks.graph import LinkGraph
-
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -58,27 +56,31 @@ class Translations:
         return np.array(rows, dtype=np.int64).reshape(len(self.sizes), -1)
 
 
-def find_translations(graph: LinkGraph) -> Translations | None:
-    """Return the translations of a graph under a mixed-radix numbering of its nodes; None without.
+def find_translations(
+    nodes: int, sources: NDArray[np.int32], destinations: NDArray[np.int32], kind_of: NDArray[np.int32]
+) -> Translations | None:
+    """Return the translations of links between NPUs under a mixed-radix numbering of these; None without.
+
+    Link i leads from `sources[i]` to `destinations[i]`, nodes below `nodes`, and is of kind `kind_of[i]`.
 
     Radices are those products of factors of the number of nodes in which all links of some nodes agree, the
-    largest first; then all links are checked. Switches as nodes have no translations.
+    largest first; then all links are checked.
     """
     import numpy as np
 
-    nodes, links = graph.nodes, len(graph)
-    if nodes != graph.npus or nodes < 2 or links == 0 or links % nodes:
+    links = len(sources)
+    if nodes < 2 or links == 0 or links % nodes:
         return None
-    if (np.bincount(graph.sources, minlength=nodes) != links // nodes).any():
+    if (np.bincount(sources, minlength=nodes) != links // nodes).any():
         return None
-    order = np.argsort(graph.sources, kind="stable").reshape(nodes, -1)
+    order = np.argsort(sources, kind="stable").reshape(nodes, -1)
     sample = np.unique(np.linspace(0, nodes - 1, SAMPLED_NODES).astype(np.int64))
-    there = graph.destinations[order[sample]].astype(np.int64)
-    kinds = graph.kind_of[order[sample]].astype(np.int64)
+    there = destinations[order[sample]].astype(np.int64)
+    kinds = kind_of[order[sample]].astype(np.int64)
     if (np.sort(kinds) != np.sort(kinds[0])).any():
         return None
     for sizes in _numberings(nodes, sample[:, None], there, kinds):
-        found = _translations(graph, sizes, order)
+        found = _translations(sizes, order, destinations, kind_of)
         if found is not None:
             return found
     return None
@@ -107,14 +109,19 @@ def _numberings(
     yield from extended((), 1, np.zeros_like(there))
 
 
-def _translations(graph: LinkGraph, sizes: tuple[int, ...], order: NDArray[np.int64]) -> Translations | None:
+def _translations(
+    sizes: tuple[int, ...],
+    order: NDArray[np.int64],
+    destinations: NDArray[np.int32],
+    kind_of: NDArray[np.int32],
+) -> Translations | None:
     """The translations of a numbering if all links agree; `order`: links by source, a row per node."""
     import numpy as np
 
     nodes, degree = order.shape
     group = Translations(sizes, np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, 0), np.int32))
     here = np.arange(nodes, dtype=np.int64)[:, None]
-    offsets = group.add(graph.destinations[order].astype(np.int64), here, sign=-1)
+    offsets = group.add(destinations[order].astype(np.int64), here, sign=-1)
     generators = np.sort(offsets[0])
     number = np.full(nodes, -1, dtype=np.int32)
     number[generators] = np.arange(degree, dtype=np.int32)
@@ -123,7 +130,7 @@ def _translations(graph: LinkGraph, sizes: tuple[int, ...], order: NDArray[np.in
         return None
     link_of = np.empty((nodes, degree), dtype=np.int32)
     np.put_along_axis(link_of, columns.astype(np.int64), order.astype(np.int32), axis=1)
-    kinds = graph.kind_of[link_of]
+    kinds = kind_of[link_of]
     if (kinds != kinds[0]).any():
         return None
     return Translations(sizes, generators, kinds[0].copy(), link_of)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.partition.graphs.sources.torch_models import TrainingTask, task_named
+from dse.partition.graphs.sources.torch_models import task_named
+from dse.partition.graphs.sources.training_task import TrainingTask
 
 SCHEDULES = {"1f1b": "Schedule1F1B", "gpipe": "ScheduleGPipe", "interleaved": "ScheduleInterleaved1F1B"}
 """What torch.distributed.pipelining calls them."""

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.distributed import pipelining
 
 from dse.partition.graphs.sources.torch_graph import exported
-from dse.partition.graphs.sources.torch_models import TrainingTask
+from dse.partition.graphs.sources.training_task import TrainingTask
 from dse.partition.run.draws import seed_draws
 from dse.partition.run.plans import SCHEDULES, Plan, batches, device_of, task_of
 from dse.partition.run.processes import Progress

@@ -8,7 +8,7 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.partition.graphs.sources.torch_graph import exported
-from dse.partition.graphs.sources.torch_models import TrainingTask
+from dse.partition.graphs.sources.training_task import TrainingTask
 from dse.partition.run.plans import Plan, batches, device_of, task_of
 from dse.partition.run.processes import Progress
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dse.base.errors import InputError
 
 if TYPE_CHECKING:
-    from dse.studies.store.records import Row
+    from dse.studies.store.row import Row
     from dse.studies.store.store import StudyStore
 
 KEY_DIGITS = 32

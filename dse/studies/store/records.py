@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_args, g
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import typing_extensions
 
-    from dse.studies.store.schema import StudyRow
-
-    Row = typing_extensions.TypeVar("Row", default=StudyRow)
-else:
-    Row = TypeVar("Row")
+Row = TypeVar("Row")
 
 
 class Column(NamedTuple):

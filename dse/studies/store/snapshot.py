@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
 from dse.studies.store.parts import PartFooter, read_part, read_rows_at
-from dse.studies.store.records import RecordType, Row
+from dse.studies.store.records import RecordType
+from dse.studies.store.row import Row
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,8 @@ from dse.base.errors import InputError
 from dse.base.files import make_folder, sync_folder, write_atomically, writing_to
 from dse.studies.store.integrity import check_replacements
 from dse.studies.store.parts import PartFooter, part_names, read_footer, read_part, write_part
-from dse.studies.store.records import RecordType, Row
+from dse.studies.store.records import RecordType
+from dse.studies.store.row import Row
 from dse.studies.store.schema import POINTS, StudyRow
 from dse.studies.store.snapshot import Snapshot, read_snapshot, without_duplicates
 

@@ -18,7 +18,7 @@ from dse.studies.executors import ExecutorSettings
 from dse.studies.executors.interrupts import noticed_interrupts
 from dse.studies.executors.ray_session import ray_session
 from dse.studies.store import StudyStore
-from dse.studies.store.records import Row
+from dse.studies.store.row import Row
 from dse.studies.sweeps.writer import StudyWriter
 
 _IN_FLIGHT_PER_WORKER = 2  # one runs, and one is there when it ends

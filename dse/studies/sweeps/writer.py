@@ -10,7 +10,7 @@ from typing import Generic
 
 from dse.base.errors import InputError
 from dse.studies.store import StudyStore
-from dse.studies.store.records import Row
+from dse.studies.store.row import Row
 
 LEAST_FLUSH_S, MOST_FLUSH_S = 0.1, 1.0
 WRITING_SHARE = 0.05

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from dse.partition.graphs.sources.torch_models import TrainingTask
+from dse.partition.graphs.sources.training_task import TrainingTask
 
 
 def two_branches(width: int = 256, depth: int = 4) -> TrainingTask:

@@ -10,7 +10,8 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
 from dse.partition.graphs.sources.source import Operator, Source
-from dse.partition.graphs.sources.torch_models import TrainingTask, task_named
+from dse.partition.graphs.sources.torch_models import task_named
+from dse.partition.graphs.sources.training_task import TrainingTask
 
 MICRO_BATCH = 8
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +12,11 @@ from dse.base.errors import InputError
 from dse.base.lazy import is_installed
 from dse.base.settings import check_choice
 from dse.base.texts import excerpt
+from dse.partition.graphs.sources.training_task import TrainingTask
 
 PREFIX = "torch:"
 EXAMPLE_NAMES = ("two_branches", "transformer", "mixture")
 _INSTALL = "needs PyTorch; pip install 'dse[torch]' (torch==2.13.0)"
-
-
-@dataclass(frozen=True)
-class TrainingTask:
-    """What is trained: a module, `sample(generator, count)` → (inputs, target), `loss(output, target)`.
-
-    `inputs` is a tuple of tensors whose first dimension is `count`; the loss is a mean over it. Types are
-    those of torch, which is imported only where it is used.
-    """
-
-    module: Any
-    sample: Callable[[Any, int], tuple[tuple[Any, ...], Any]]
-    loss: Callable[[Any, Any], Any]
 
 
 def require_torch(what: str) -> None:

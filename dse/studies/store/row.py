@@ -1,0 +1,14 @@
+"""The type of a study's rows, for annotations: design points where a store or reader does not say it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import typing_extensions
+
+    from dse.studies.store.schema import StudyRow
+
+    Row = typing_extensions.TypeVar("Row", default=StudyRow)
+else:
+    Row = TypeVar("Row")
