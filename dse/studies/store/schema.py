@@ -38,7 +38,7 @@ class _Names:
     system: Annotated[str, text("name of the system")]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)  # Python 3.10 reads no types of a class with KW_ONLY
 class StudyRow(StrategyFields, _Names):  # fields of the last base come first
     """One design point: the strategy, how it ended, and its metrics (None where there is no value).
 
@@ -46,7 +46,6 @@ class StudyRow(StrategyFields, _Names):  # fields of the last base come first
     and the operation intensity are those of the last rank: the one that finishes last, the lowest id on ties.
     """
 
-    _: dataclasses.KW_ONLY
     status: Annotated[Status, text(f"how the point ended: {', '.join(STATUSES)}", allowed=STATUSES)]
     reason: Annotated[str, text("why the point is not ok; empty when it is")]
     fractional: Annotated[bool, flag("some size does not divide, and its shards are cut to whole numbers")]
