@@ -10,7 +10,7 @@ from dse.answers.groups import Group
 from dse.answers.selection import finished_points
 from dse.base.errors import InputError
 from dse.base.units import format_bytes, parse_bytes
-from dse.inputs.systems.spec import DEFAULT_MEMORY_BYTES
+from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES
 from dse.inputs.systems.values import memory_of_spec
 from dse.studies.store import StudyStore
 from dse.studies.store.history import sweep_caps

@@ -138,7 +138,7 @@ def _cluster(path: Path) -> object:
 
 
 def _accelerator(path: Path) -> object:
-    from dse.inputs.accelerators.registry import accelerator
+    from dse.inputs.accelerators.accelerator import accelerator
 
     return accelerator(str(path))
 

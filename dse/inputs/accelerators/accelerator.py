@@ -4,25 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from dse.base.errors import InputError
-
-
-@dataclass(frozen=True)
-class Efficiency:
-    """Shares of the data-sheet figures that kernels reach; at most six numbers, see docs/reality.md.
-
-    `matrix` is reached by large matrix products in 16 bit, `matrix_8bit` in 8 bit and below, `attention` by
-    fused attention (causal half counted), `memory` by elementwise kernels on large tensors, `links` by
-    collectives with large messages. `launch_us` is the least time of a kernel on the device.
-    """
-
-    matrix: float
-    matrix_8bit: float
-    attention: float
-    memory: float
-    links: float
-    launch_us: float
+from dse.base.texts import excerpt
+from dse.inputs.accelerators.efficiency import Efficiency
+from dse.inputs.accelerators.registry import AcceleratorFile, found_file
 
 
 @dataclass(frozen=True)
@@ -74,8 +61,55 @@ class Accelerator:
         """Return a type of conf/accelerator by its name or an alias, or that of a file.
 
         Raises:
-            InputError: as `dse.inputs.accelerators.registry.accelerator`.
+            InputError: as `accelerator`.
         """
-        from dse.inputs.accelerators.registry import accelerator
-
         return accelerator(name, key)
+
+
+def accelerator(name: str, key: str = "accelerator") -> Accelerator:
+    """Return an accelerator type; `key` is how messages call the choice.
+
+    `name` is that of a file of conf/accelerator or an alias in one (in any case), or the path of a YAML file.
+    A type without efficiencies of its own has those of the type that `efficiency_of` names, and says so.
+
+    Raises:
+        InputError: no such type (names all, and the nearest), or a file with an unknown, missing or
+            impossible key (names file and key).
+    """
+    return _resolved(*found_file(name, key))
+
+
+def _resolved(file: AcceleratorFile, path: Path) -> Accelerator:
+    efficiency, calibration, uncertainty = file.efficiency, file.calibration, dict(file.uncertainty or {})
+    kinds = file.fitted_kinds
+    if file.efficiency_of is not None:
+        found = found_file(file.efficiency_of, f"{path}: accelerator.efficiency_of")
+        if found[0].efficiency is None:  # a file that names itself has none
+            raise InputError(
+                f"{path}: accelerator.efficiency_of is {excerpt(file.efficiency_of)}, which has none of "
+                "its own either"
+            )
+        other = _resolved(*found)
+        efficiency, uncertainty = other.efficiency, dict(other.uncertainty)
+        kinds = other.fitted_kinds
+        is_in_fit = file.name in _words(other)
+        known = "fitted to steps of this type too" if is_in_fit else "no measurements of this type"
+        calibration = f"carried over from {other.name}: {known}"
+    assert efficiency is not None
+    return Accelerator(
+        name=file.name,
+        peak_tflops={name: float(value) for name, value in file.peak_tflops.items()},
+        memory_bytes=file.memory_bytes,
+        memory_reserve_bytes=file.memory_reserve_bytes,
+        memory_bandwidth_gbps=file.memory_bandwidth_gbps,
+        efficiency=efficiency,
+        sources=file.sources,
+        calibration=calibration,
+        uncertainty={name: float(value) for name, value in uncertainty.items()},
+        fitted_kinds=kinds,
+    )
+
+
+def _words(found: Accelerator) -> list[str]:
+    """Those of what a type was fitted to: `dse calibrate` names the types."""
+    return found.calibration.replace(",", " ").split()

@@ -1,4 +1,4 @@
-"""Accelerator types by name: the files of conf/accelerator, and files of the user's own."""
+"""Files of accelerator types by name: those of conf/accelerator, and files of the user's own."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dse.base.records import unknown_field
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
-from dse.inputs.accelerators.accelerator import Accelerator, Efficiency
+from dse.inputs.accelerators.efficiency import Efficiency
 
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "int8", "fp8", "fp4")
 
 
 @dataclass(frozen=True)
-class _File:
+class AcceleratorFile:
     """The keys of a file; one of `efficiency` and `efficiency_of` is given."""
 
     name: str
@@ -50,20 +50,12 @@ class _File:
         return 0 if self.memory_reserve is None else parse_bytes(self.memory_reserve, key)
 
 
-def accelerator(name: str, key: str = "accelerator") -> Accelerator:
-    """Return an accelerator type; `key` is how messages call the choice.
-
-    `name` is that of a file of conf/accelerator or an alias in one (in any case), or the path of a YAML file.
-    A type without efficiencies of its own has those of the type that `efficiency_of` names, and says so.
+def found_file(name: str, key: str) -> tuple[AcceleratorFile, Path]:
+    """Return the keys of a type's file, checked, and its path; see `dse.inputs.accelerators.accelerator`.
 
     Raises:
-        InputError: no such type (names all, and the nearest), or a file with an unknown, missing or
-            impossible key (names file and key).
+        InputError: no such type, or a file with an unknown, missing or impossible key.
     """
-    return _resolved(*_found(name, key))
-
-
-def _found(name: str, key: str) -> tuple[_File, Path]:
     known = accelerator_names()
     found = name if name in known else None
     if found is None:
@@ -91,7 +83,7 @@ def aliases_of(name: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _of_conf(name: str) -> _File:
+def _of_conf(name: str) -> AcceleratorFile:
     return _read(_path(name))
 
 
@@ -99,13 +91,13 @@ def _path(name: str) -> Path:
     return conf_folder() / "accelerator" / f"{name}.yaml"
 
 
-def _read(path: Path) -> _File:
+def _read(path: Path) -> AcceleratorFile:
     """The checked keys of a file.
 
     Raises:
         InputError: names the file and the key.
     """
-    file = yaml_record(path, _File, "accelerator")
+    file = yaml_record(path, AcceleratorFile, "accelerator")
     try:
         _check(file)
     except InputError as error:
@@ -113,43 +105,7 @@ def _read(path: Path) -> _File:
     return file
 
 
-def _resolved(file: _File, path: Path) -> Accelerator:
-    efficiency, calibration, uncertainty = file.efficiency, file.calibration, dict(file.uncertainty or {})
-    kinds = file.fitted_kinds
-    if file.efficiency_of is not None:
-        found = _found(file.efficiency_of, f"{path}: accelerator.efficiency_of")
-        if found[0].efficiency is None:  # a file that names itself has none
-            raise InputError(
-                f"{path}: accelerator.efficiency_of is {excerpt(file.efficiency_of)}, which has none of "
-                "its own either"
-            )
-        other = _resolved(*found)
-        efficiency, uncertainty = other.efficiency, dict(other.uncertainty)
-        kinds = other.fitted_kinds
-        is_in_fit = file.name in _words(other)
-        known = "fitted to steps of this type too" if is_in_fit else "no measurements of this type"
-        calibration = f"carried over from {other.name}: {known}"
-    assert efficiency is not None
-    return Accelerator(
-        name=file.name,
-        peak_tflops={name: float(value) for name, value in file.peak_tflops.items()},
-        memory_bytes=file.memory_bytes,
-        memory_reserve_bytes=file.memory_reserve_bytes,
-        memory_bandwidth_gbps=file.memory_bandwidth_gbps,
-        efficiency=efficiency,
-        sources=file.sources,
-        calibration=calibration,
-        uncertainty={name: float(value) for name, value in uncertainty.items()},
-        fitted_kinds=kinds,
-    )
-
-
-def _words(found: Accelerator) -> list[str]:
-    """Those of what a type was fitted to: `dse calibrate` names the types."""
-    return found.calibration.replace(",", " ").split()
-
-
-def _check(file: _File) -> None:
+def _check(file: AcceleratorFile) -> None:
     """Refuse what no accelerator can be."""
     if (file.efficiency is None) == (file.efficiency_of is None):
         raise InputError(
@@ -178,7 +134,7 @@ def _check(file: _File) -> None:
             raise InputError(f"accelerator.sources.{key} is missing; it must say where the figure is from")
 
 
-def _check_efficiency(file: _File) -> None:
+def _check_efficiency(file: AcceleratorFile) -> None:
     """Refuse shares above the whole, and uncertainties of what is no constant."""
     names = [field.name for field in fields(Efficiency)]
     for name in names if file.efficiency is not None else ():
@@ -195,6 +151,6 @@ def _check_efficiency(file: _File) -> None:
             raise InputError(f"accelerator.uncertainty.{name} is {value}; it must be a number of at least 0")
 
 
-def _figures(file: _File) -> Iterator[tuple[str, Any]]:
+def _figures(file: AcceleratorFile) -> Iterator[tuple[str, Any]]:
     yield from ((f"peak_tflops.{name}", value) for name, value in file.peak_tflops.items())
     yield "memory_bandwidth_gbps", file.memory_bandwidth_gbps

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from dse.base.files import conf_folder
 from dse.base.record_files import yaml_record
+from dse.inputs.accelerators.accelerator import accelerator
 from dse.inputs.accelerators.cluster import Cluster, TierSpec, cluster
-from dse.inputs.accelerators.registry import accelerator
 
 
 @dataclass(frozen=True)

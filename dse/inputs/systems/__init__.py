@@ -2,16 +2,16 @@
 
 from dse.inputs.systems.algorithms import OVER_ALL_NPUS, PER_DIMENSION, algorithm_of, is_synthesized
 from dse.inputs.systems.astrasim import read_system, write_system
-from dse.inputs.systems.graph import Graph, StaticRoute, read_graph, read_routes
-from dse.inputs.systems.spec import (
+from dse.inputs.systems.fields import (
     CollectiveAlgorithms,
     Derating,
     Dimension,
     LinkFault,
     NpuType,
     RemoteMemory,
-    SystemSpec,
 )
+from dse.inputs.systems.graph import Graph, StaticRoute, read_graph, read_routes
+from dse.inputs.systems.spec import SystemSpec
 from dse.inputs.systems.validation import InvalidSystem
 
 __all__ = [

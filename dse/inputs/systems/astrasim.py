@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from dse.base.errors import InputError
 from dse.base.files import read_bytes, write_files
 from dse.inputs.systems.algorithms import is_synthesized
-from dse.inputs.systems.spec import CollectiveAlgorithms, Dimension, RemoteMemory, SystemSpec
+from dse.inputs.systems.fields import CollectiveAlgorithms, Dimension, RemoteMemory
+from dse.inputs.systems.spec import SystemSpec
 from dse.inputs.systems.validation import COLLECTIVES, INERT_KEYS, InvalidSystem
 
 _REQUIRED: Any = object()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dse.inputs.accelerators import Accelerator, Cluster, TierSpec, cluster
-from dse.inputs.systems.spec import CollectiveAlgorithms, Dimension, SystemSpec
+from dse.inputs.systems.fields import CollectiveAlgorithms, Dimension, SystemFields
 from dse.inputs.systems.validation import COLLECTIVES, InvalidSystem
 
 DERIVED = {
@@ -51,7 +51,7 @@ def derived_fields(
     }
 
 
-def fields_of_cluster(system: SystemSpec) -> dict[str, Any]:
+def fields_of_cluster(system: SystemFields) -> dict[str, Any]:
     """The same for a system; empty if it is no cluster, or not wholly described."""
     if system.accelerator is None or system.nodes is None or system.npus_per_node is None or not system.tiers:
         return {}

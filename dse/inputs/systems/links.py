@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Literal
 from dse.base.errors import InputError
 from dse.inputs.networks.csv import read_link_graph
 from dse.inputs.networks.graph import LinkGraph, LinkKind
-from dse.inputs.systems.spec import Dimension, SystemSpec
+from dse.inputs.systems.fields import Dimension
+from dse.inputs.systems.spec import SystemSpec
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ from dse.base.records import converted
 from dse.base.settings import MISSING, key
 from dse.inputs.accelerators import Accelerator, TierSpec
 from dse.inputs.systems.clusters import DERIVED, derived_fields
-from dse.inputs.systems.spec import DEFAULT_MEMORY_BYTES, NpuType
+from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES, NpuType
 from dse.inputs.systems.types import FOLLOWING, figures_of
 from dse.inputs.systems.validation import InvalidSystem
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dse.inputs.systems.spec import NpuType, SystemSpec
+    from dse.inputs.systems.fields import NpuType, SystemFields
 
 FOLLOWING = ("peak_tflops", "memory_bandwidth_gbps")
 """Fields of a system that follow from its types."""
@@ -19,7 +19,7 @@ def figures_of(types: Sequence[NpuType]) -> tuple[float, float]:
     return peak, min(each.memory_bandwidth_gbps for each in types)
 
 
-def npu_speeds(system: SystemSpec) -> Iterator[tuple[float, float]]:
+def npu_speeds(system: SystemFields) -> Iterator[tuple[float, float]]:
     """Yield operations and bytes per second of NPUs, each speed at least once."""
     # The last derating of an NPU counts.
     slow = {each.npu: (each.compute_factor, each.memory_factor) for each in system.deratings}

@@ -13,9 +13,10 @@ from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS
 from dse.inputs.systems.algorithms import algorithm_of, synthesizer_problem
+from dse.inputs.systems.types import FOLLOWING, figures_of
 
 if TYPE_CHECKING:
-    from dse.inputs.systems.spec import Dimension, SystemSpec
+    from dse.inputs.systems.fields import Dimension, SystemFields
 
 NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
 SCHEDULING_POLICIES = ("LIFO", "FIFO", "EXPLICIT")
@@ -57,7 +58,7 @@ class InvalidSystem(InputError):  # noqa: N818 (says what the system is)
         self.problem = problem
 
 
-def validate(system: SystemSpec) -> None:
+def validate(system: SystemFields) -> None:
     """Check all fields of a system.
 
     Raises:
@@ -94,7 +95,7 @@ def validate(system: SystemSpec) -> None:
     _check_cluster(system)
 
 
-def _check_network(system: SystemSpec) -> None:
+def _check_network(system: SystemFields) -> None:
     from dse.native import _engine
 
     if not system.network:
@@ -135,10 +136,8 @@ def _check_shape(path: str, dimension: Dimension) -> None:
         raise InvalidSystem(f"{path}.{field}", what)
 
 
-def _check_types(system: SystemSpec) -> None:
+def _check_types(system: SystemFields) -> None:
     """Check the types of NPUs: all NPUs have one, and the system's figures are what follows from them."""
-    from dse.inputs.systems.types import FOLLOWING, figures_of
-
     if not system.npu_types:
         return
     names = [each.name for each in system.npu_types]
@@ -163,7 +162,7 @@ def _check_types(system: SystemSpec) -> None:
             raise InvalidSystem(field, problem)
 
 
-def _check_degradations(system: SystemSpec) -> None:
+def _check_degradations(system: SystemFields) -> None:
     for index, fault in enumerate(system.faults):
         path = f"faults.{index}"
         _integer(f"{path}.source", fault.source, 0)
@@ -183,7 +182,7 @@ def _check_degradations(system: SystemSpec) -> None:
         _number(f"{path}.memory_factor", derating.memory_factor, zero_allowed=False)
 
 
-def _check_collectives(system: SystemSpec) -> None:
+def _check_collectives(system: SystemFields) -> None:
     from dse.native import _engine
 
     for collective in COLLECTIVES:
@@ -201,7 +200,7 @@ def _check_collectives(system: SystemSpec) -> None:
             )
 
 
-def _check_roofline(system: SystemSpec) -> None:
+def _check_roofline(system: SystemFields) -> None:
     for field in ("peak_tflops", "memory_bandwidth_gbps"):
         value = getattr(system, field)
         _number(field, value, zero_allowed=True, most=MAX_SPEED)
@@ -209,7 +208,7 @@ def _check_roofline(system: SystemSpec) -> None:
             raise InvalidSystem(field, "is 0; it must be greater than 0 unless the roofline model is off")
 
 
-def _check_remote_memory(system: SystemSpec) -> None:
+def _check_remote_memory(system: SystemFields) -> None:
     memory = system.remote_memory
     if memory.memory_type == "PER_NODE_MEMORY_EXPANSION":
         raise InvalidSystem(
@@ -226,7 +225,7 @@ def _check_remote_memory(system: SystemSpec) -> None:
             _integer(f"remote_memory.{field}", getattr(memory, field), 1)
 
 
-def _check_inert(system: SystemSpec) -> None:
+def _check_inert(system: SystemFields) -> None:
     keys = [key for key, _ in system.inert]
     for key, value in system.inert:
         if key not in INERT_KEYS:
@@ -237,7 +236,7 @@ def _check_inert(system: SystemSpec) -> None:
             raise InvalidSystem(f"inert.{key}", f"is {value}; it must be a string or a number")
 
 
-def _check_cluster(system: SystemSpec) -> None:
+def _check_cluster(system: SystemFields) -> None:
     """Check what describes a cluster: all of it is given or nothing, and it has the NPUs of the network."""
     described = {"nodes": system.nodes, "npus_per_node": system.npus_per_node}
     if system.accelerator is None:

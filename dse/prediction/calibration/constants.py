@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import DseError
-from dse.inputs.accelerators.accelerator import Accelerator, Efficiency
+from dse.inputs.accelerators.accelerator import Accelerator
 from dse.inputs.accelerators.cluster import Cluster
+from dse.inputs.accelerators.efficiency import Efficiency
 from dse.prediction.calibration.fitting import Constant, Problem
 from dse.prediction.measured.rows import MeasuredRow
 

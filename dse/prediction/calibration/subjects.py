@@ -11,7 +11,8 @@ from dse.base.files import conf_folder
 from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
 from dse.inputs.accelerators import Accelerator
-from dse.inputs.accelerators.registry import accelerator, accelerator_names
+from dse.inputs.accelerators.accelerator import accelerator
+from dse.inputs.accelerators.registry import accelerator_names
 from dse.prediction.calibration.calibration import Calibration, calibrate, enough_rows, left_out_mape_pct
 from dse.prediction.calibration.constant_files import file_keys
 from dse.prediction.calibration.constants import (
@@ -38,7 +39,7 @@ class Subject:
         """Return the type of conf/accelerator of this name or alias, or that of a file.
 
         Raises:
-            InputError: as `dse.inputs.accelerators.registry.accelerator`.
+            InputError: as `dse.inputs.accelerators.accelerator.accelerator`.
         """
         found = accelerator(name)
         own = Path(name).expanduser()

@@ -13,8 +13,8 @@ from dse.base.files import conf_folder
 from dse.base.texts import excerpt
 from dse.inputs.accelerators import Accelerator
 from dse.inputs.models.huggingface import ModelFile
+from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES
 from dse.inputs.systems.settings import complete_cluster, complete_types
-from dse.inputs.systems.spec import DEFAULT_MEMORY_BYTES
 from dse.simulation.simulators.settings import SIMULATORS
 from dse.simulation.workloads.settings import WORKLOADS
 from dse.studies.config.messages import one_line

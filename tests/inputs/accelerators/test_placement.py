@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
-from dse.inputs.accelerators.accelerator import Accelerator, Efficiency
+from dse.inputs.accelerators.accelerator import Accelerator
 from dse.inputs.accelerators.cluster import Cluster, Nics, Tier
+from dse.inputs.accelerators.efficiency import Efficiency
 from dse.inputs.accelerators.placement import Group, Span, far_rate_gbps, placement, ring_bandwidth_gbps, span
 
 NPU = Accelerator("npu", {"bf16": 100.0}, 80 * 10**9, 2000.0, Efficiency(1, 1, 1, 1, 1, 0))

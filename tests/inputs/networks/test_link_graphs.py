@@ -15,8 +15,8 @@ from dse.inputs.networks.csv import decimal, link_graph_csv, read_link_graph
 from dse.inputs.networks.graph import LinkGraph
 from dse.inputs.networks.named import is_named, named_network
 from dse.inputs.systems import Dimension, SystemSpec
+from dse.inputs.systems.fields import CollectiveAlgorithms
 from dse.inputs.systems.links import link_graph
-from dse.inputs.systems.spec import CollectiveAlgorithms
 from dse.native import _engine
 from dse.simulation.simulators.native import native_system
 

@@ -9,7 +9,7 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.inputs.systems import Dimension, SystemSpec
-from dse.inputs.systems.spec import CollectiveAlgorithms
+from dse.inputs.systems.fields import CollectiveAlgorithms
 from dse.native import _engine
 
 
