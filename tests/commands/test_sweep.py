@@ -180,7 +180,7 @@ def test_the_configuration_and_the_help_are_printed_instead_of_a_sweep(tmp_path:
     printed = yaml.safe_load(out)
     assert printed["memory_cap"] == "96GiB"
     assert printed["model"]["d_model"] == 1024
-    assert run_ok("sweep", "--help", cwd=tmp_path).out.startswith("usage: python -m dse.sweep")
+    assert run_ok("sweep", "--help", cwd=tmp_path).out.startswith("usage: python -m dse sweep")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -27,7 +27,7 @@ from dse.planner.proofs.places import BestPlaces
 from dse.planner.proofs.relaxed import RelaxedWays
 from dse.planner.proofs.steps import Region
 from dse.planner.proofs.ways import RelaxedWay, WayMaker
-from dse.planner.questions.exclusions import UNPROVEN
+from dse.planner.search.exclusions import UNPROVEN
 from dse.planner.search.planner import Limits
 from dse.planner.search.planners.anytime import AnytimePlanner
 from dse.planner.search.planners.exact import ExactPlanner

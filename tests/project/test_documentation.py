@@ -86,12 +86,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(line: str) -> tuple[str, list[str]]:
-    """The verb and the arguments of `dse VERB …`, or of `python -m dse.VERB …`."""
+    """The verb and the arguments of `dse VERB …`, or of `python -m dse VERB …`."""
     words = shlex.split(line)
     if words[0] == "dse":
         return words[1], words[2:]
     assert words[:2] == ["python", "-m"]
-    return words[2].removeprefix("dse."), words[3:]
+    return (words[3], words[4:]) if words[2] == "dse" else (words[2].removeprefix("dse."), words[3:])
 
 
 def assert_nothing_is_left_beside(folder: Path, before: set[Path]) -> None:

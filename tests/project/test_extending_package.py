@@ -65,7 +65,7 @@ def test_a_command_is_found_and_allowed(tmp_path: Path) -> None:
     )
     run_python(tmp_path, "-m", "dse", "sweep", *TINY, "space.sp=[1]", "study=new")
     assert run_python(tmp_path, "-m", "dse", "tally", "results/new") == "10 points of tiny on torus_4x4\n"
-    assert json.loads(run_python(tmp_path, "-m", "dse.tally", "results/new", "--json")) == {
+    assert json.loads(run_python(tmp_path, "-m", "dse", "tally", "results/new", "--json")) == {
         "model": "tiny",
         "system": "torus_4x4",
         "points": 10,

@@ -22,7 +22,7 @@ from dse.studies.store.history import stored_configuration
 if TYPE_CHECKING:
     from dse.studies.store import StudyRow, StudyStore
 
-_POINT_WORDS = 3  # python -m dse point
+_POINT_WORDS = 4  # python -m dse point
 _ALONE = ("dp * tp * sp * pp == npus",)
 
 Choices = dict[str, Sequence[Any] | None]

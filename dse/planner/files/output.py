@@ -10,8 +10,8 @@ from dse.base.texts import counted, printable
 from dse.base.units import format_count, format_duration_ns
 from dse.planner.durations import duration
 from dse.planner.questions.bottleneck import batches_text, groups_text, reasons
-from dse.planner.questions.exclusions import UNPROVEN
 from dse.planner.search.automatic import useful_bound
+from dse.planner.search.exclusions import UNPROVEN
 
 if TYPE_CHECKING:
     from dse.planner.proofs.check import Verdict

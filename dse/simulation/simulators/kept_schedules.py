@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,6 +84,7 @@ def code_digest() -> str:
     """
     import numpy as np
 
+    import_module("dse.base.solvers")  # also loads both engines
     from dse.native import _engine
 
     package = Path(__file__).parents[2]

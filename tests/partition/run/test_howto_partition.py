@@ -22,9 +22,9 @@ def test_the_commands_run_in_order(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     printed = ""
     for line in COMMANDS:
-        python, m, module, *arguments = shlex.split(line)
-        assert (python, m) == ("python", "-m")
-        printed += run_ok(module.removeprefix("dse."), *arguments, cwd=tmp_path).out
+        python, m, module, verb, *arguments = shlex.split(line)
+        assert (python, m, module) == ("python", "-m", "dse")
+        printed += run_ok(verb, *arguments, cwd=tmp_path).out
     assert len(COMMANDS) == 4
     assert "results/mixture.json: 48 operators" in printed
     assert "48 nodes, 54 edges" in printed

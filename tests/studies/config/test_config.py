@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import dse
 from dse.base.errors import InputError
 from dse.base.files import conf_folder
 from dse.inputs.models import ModelSpec
@@ -345,7 +344,7 @@ def test_a_mistake_in_a_file_of_conf_is_named(tmp_path: Path, monkeypatch: pytes
     import shutil
 
     shutil.copytree(conf_folder(), tmp_path / "conf")
-    monkeypatch.setattr(dse, "__file__", str(tmp_path / "dse" / "__init__.py"))
+    monkeypatch.setattr("dse.base.files.__file__", str(tmp_path / "dse" / "base" / "files.py"))
     model = tmp_path / "conf" / "model" / "tiny.yaml"
     text = model.read_text()
     model.write_text(text.replace("d_ff: 4096", "d_ff: many"))
@@ -367,7 +366,7 @@ def test_a_mistake_in_a_file_of_conf_is_named(tmp_path: Path, monkeypatch: pytes
 def test_conf_is_found_inside_an_installed_package_or_else_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dse, "__file__", str(tmp_path / "dse" / "__init__.py"))
+    monkeypatch.setattr("dse.base.files.__file__", str(tmp_path / "dse" / "base" / "files.py"))
     with pytest.raises(InputError, match=r"no configuration: neither .*conf nor .*conf has config\.yaml"):
         compose_config([])
     (tmp_path / "dse" / "conf").mkdir(parents=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import permutations
 from math import factorial
@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 
 from dse.base.cancellation import current_cancellation
 from dse.planner.problem.costs import rule_named
-from dse.planner.problem.plan import ClusterPlan, PlanResult
+from dse.planner.problem.plan import PlanResult
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.certificate import SearchedBlock, exact_certificate
-from dse.planner.questions.exclusions import UNPROVEN, reasons_of
 from dse.planner.search.engine_arrays import engine_problem
+from dse.planner.search.engine_plans import plan_of
+from dse.planner.search.exclusions import UNPROVEN, reasons_of
+from dse.planner.search.in_time import plan_in_time
 from dse.planner.search.planner import Limits, Planner
 from dse.planner.search.space import micro_batches, most_stages
 
@@ -49,8 +51,6 @@ class ExactPlanner(Planner):
         on_progress: Callable[[str], None] | None = None,
     ) -> PlanResult:
         """See `Planner.plan`; `seconds` leaves out the certificate, `plans` are the labels looked at."""
-        from dse.planner.search.planners.anytime import plan_in_time
-
         started = perf_counter()
         keep = max(1, limits.keep)
         if cost_model == "strict" and cells_of(problem) > MOST_CELLS:
@@ -134,20 +134,6 @@ def search_labels(
         current_cancellation(),
     )
     return LabelSearch(*found)
-
-
-def plan_of(
-    problem: PlanProblem, sequence: Sequence[int], batches: int, stages: Sequence[tuple[int, int, int]]
-) -> ClusterPlan:
-    """Return the engine's plan: stages are (GPUs, tensor degree, first layer after it)."""
-    return ClusterPlan(
-        tuple(problem.type_order[i] for i in sequence),
-        tuple(gpus for gpus, _, _ in stages),
-        tuple((gpus // tp, tp) for gpus, tp, _ in stages),
-        batches,
-        (0, *(end for _, _, end in stages)),
-        len(stages),
-    )
 
 
 def _share_of_time(cost_model: str, limits: Limits) -> float | None:

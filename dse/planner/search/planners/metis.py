@@ -9,7 +9,7 @@ from typing import ClassVar
 from dse.base.errors import InputError, SimulationTimeout
 from dse.planner.problem.plan import PlanResult
 from dse.planner.problem.problem import PlanProblem
-from dse.planner.questions.exclusions import UNPROVEN
+from dse.planner.search.exclusions import UNPROVEN
 from dse.planner.search.plan_tables import PlanRows, walk
 from dse.planner.search.planner import Limits, Planner
 
