@@ -15,7 +15,7 @@ from dse.planner.files.documents import plan_from_dict, plan_to_dict, problem_fr
 from dse.planner.files.files import read_plan
 from dse.planner.files.records import best_entry, gap_between
 from dse.planner.problem.costs import COST_MODELS, Infeasible, rule_named
-from dse.planner.problem.inputs.gaps import check_gap
+from dse.planner.problem.inputs.gaps import check_gaps
 from dse.planner.problem.plan import ClusterPlan
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.search.automatic import useful_bound
@@ -89,13 +89,3 @@ def _answer(document: Mapping[str, Any]) -> Answer:
         "ranking": [{"cost_ms": rule.price(other).cost_ms, **plan_to_dict(other)} for other in ranking],
     }
     return Answer(problem, cost_model, plan, ranking, {**document, **again})
-
-
-def check_gaps(problem: PlanProblem) -> None:
-    """Refuse profiles whose layers take far longer than their pass.
-
-    Raises:
-        InputError: names the first of them.
-    """
-    for key, profile in problem.profiles.profiles.items():
-        check_gap(profile, f"problem: profile of {key}")

@@ -14,9 +14,9 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
-from dse.planner.files.answer import check_gaps
 from dse.planner.files.documents import cost_from_dict, cost_to_dict, plan_from_dict, problem_from_dict
 from dse.planner.problem.costs import COST_MODELS, Infeasible, rule_named
+from dse.planner.problem.inputs.gaps import check_gaps
 from dse.planner.problem.plan import ClusterPlan
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.answer_check import wrong_in_answer

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 
 from dse.base import orphans
 from dse.base.programs import how_it_ended
-from dse.studies.executors.worker import Done, deadline, limit_s
+from dse.studies.executors.limits import Done, deadline, limit_s
 from dse.studies.points import DesignPoint, evaluate, failed_row
 from dse.studies.store import StudyRow
 
@@ -73,7 +73,7 @@ def _rows(points: Sequence[DesignPoint], point_timeout_s: float | None) -> Gener
     receiver, sender = os.pipe()
     with Connection(receiver, writable=False) as answers, tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dse.executors.alone", str(sender)],
+            [sys.executable, "-m", "dse.studies.executors.alone", str(sender)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

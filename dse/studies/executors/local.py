@@ -13,9 +13,9 @@ from dse.base.machine import usable_cores
 from dse.studies.executors.base import Executor
 from dse.studies.executors.chunks import ChunkSizer, Item, drawn
 from dse.studies.executors.interrupts import noticed_interrupts
+from dse.studies.executors.limits import limit_s
 from dse.studies.executors.predicting import Predictors
 from dse.studies.executors.settings import ExecutorSettings
-from dse.studies.executors.worker import limit_s
 from dse.studies.points import DesignPoint, evaluate
 from dse.studies.store import StudyRow
 

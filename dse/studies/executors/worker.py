@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dse.base.errors import InputError
 from dse.inputs.strategies import Strategy
+from dse.studies.executors.alone import evaluate_alone
+from dse.studies.executors.limits import Done, deadline, limit_s
 from dse.studies.points import DesignPoint, Scenario, evaluate
 from dse.studies.points.inputs import engine_version
 from dse.studies.store import StudyRow
 
 _PACKS = 16  # lists of scenarios that a worker keeps, with their texts and digests
-_LONGEST_SECONDS = 1e9  # what the kernel can count
 _kept: dict[str, list[Scenario]] = {}
 
 
@@ -29,14 +28,6 @@ class Work:
     point_timeout_s: float | None
     chunk_limit_s: float
     alone: bool = False
-
-
-@dataclass(frozen=True)
-class Done:
-    """Rows of the first points of a task, and the seconds that they took."""
-
-    rows: list[StudyRow]
-    seconds: float
 
 
 def evaluate_chunk(packs: Sequence[Any], work: Work) -> Done:
@@ -60,8 +51,6 @@ def evaluate_chunk(packs: Sequence[Any], work: Work) -> Done:
         for strategy in strategies
     ]
     if work.alone:
-        from dse.studies.executors.alone import evaluate_alone
-
         return evaluate_alone(points, work.point_timeout_s, work.chunk_limit_s)
     rows: list[StudyRow] = []
     for point in points:
@@ -70,28 +59,6 @@ def evaluate_chunk(packs: Sequence[Any], work: Work) -> Done:
         if time.perf_counter() - began > work.chunk_limit_s:
             break
     return Done(rows, time.perf_counter() - began)
-
-
-def limit_s(scenario: Scenario, point_timeout_s: float | None) -> float | None:
-    """Return the seconds that a point may take: programs of the user's own have limits of their own."""
-    if point_timeout_s is None:
-        return None
-    programs = (scenario.generator, scenario.simulator)
-    return point_timeout_s + sum(getattr(program, "timeout_s", 0.0) for program in programs)
-
-
-@contextlib.contextmanager
-def deadline(seconds: float | None) -> Iterator[None]:
-    """End this process with SIGALRM when the block takes longer, even inside native code; None is no limit.
-
-    The kernel does it: no handler has to run, which a stuck engine would not let happen.
-    """
-    if seconds is not None and seconds < _LONGEST_SECONDS:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _fetched(pack: Any) -> list[Scenario]:

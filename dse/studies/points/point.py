@@ -16,8 +16,8 @@ from dse.prediction.steps.prediction import PREDICTION_VERSION
 from dse.simulation.simulators import NativeSimulator, Simulator, SimulatorSettings, make_simulator
 from dse.simulation.workloads import NativeGenerator, WorkloadGenerator, WorkloadSettings, make_generator
 from dse.studies.points.inputs import canonical_json, model_json, result_version, system_json
-from dse.studies.points.predicted import is_feasible as is_feasible_prediction
-from dse.studies.points.predicted import refuse_idle_settings, refuse_predicted_settings
+from dse.studies.points.prediction_rules import is_feasible as is_feasible_prediction
+from dse.studies.points.prediction_rules import refuse_idle_settings, refuse_predicted_settings
 from dse.studies.store.lookup import KEY_DIGITS
 
 # The axes of 0.2.0 always count. Younger ones count where they are not what they are by default, so that they
@@ -96,9 +96,9 @@ class Scenario:
     @functools.cached_property
     def _checked(self) -> None:
         if self.is_predicted:
-            refuse_idle_settings(self)
+            refuse_idle_settings(self.model, self.system, self.divisibility)
         else:
-            refuse_predicted_settings(self)
+            refuse_predicted_settings(self.model, self.system)
 
     @property
     def is_external(self) -> bool:
@@ -125,7 +125,8 @@ class DesignPoint:
         fills = self.strategy.npus == on.system.npus
         on.check()
         if on.is_predicted:
-            return fills and is_feasible_prediction(self)
+            assert on.system.cluster is not None
+            return fills and is_feasible_prediction(on.model, self.strategy, on.system.cluster)
         return fills and is_feasible(on.model, self.strategy, on.resolved_divisibility)
 
     @property

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dse.base.errors import InputError
-from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS
-from dse.inputs.models import REPAIRS, ModelSpec
-from dse.inputs.strategies import InfeasibleStrategy
-from dse.inputs.systems.clusters import fields_of_cluster
+from dse.inputs.models import ModelSpec
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import PARTS, Prediction
 from dse.prediction.steps.strategies import plan_of
 
 if TYPE_CHECKING:
     from dse.inputs.accelerators import Cluster
-    from dse.studies.points.point import DesignPoint, Scenario
+    from dse.studies.points.point import DesignPoint
 
 COMPUTE_PARTS = ("matrix_products", "attention", "memory_bound", "launches", "optimizer")
 """The parts of a prediction in which an NPU computes; the others are communication and waiting."""
@@ -44,44 +40,6 @@ def prediction_inputs(point: DesignPoint) -> tuple[ModelSpec, Plan, Cluster]:
     assert cluster is not None
     on.check()
     return on.model, plan_of(on.model, point.strategy), cluster
-
-
-def refuse_idle_settings(scenario: Scenario) -> None:
-    """Refuse settings of traces and of the engine, which predictions do not have.
-
-    Raises:
-        InputError: names the key.
-    """
-    model, system = scenario.model, scenario.system
-    idle = [
-        f"model.repairs.{key}"
-        for key in REPAIRS
-        if key != "recompute" and getattr(model.repairs, key) is not None
-    ]
-    idle += ["workload.divisibility"] if scenario.divisibility is not None else []
-    idle += [f"system.{key}" for key in ("faults", "deratings", "npu_types") if getattr(system, key)]
-    idle += ["system.network_model"] if system.network_model != "congestion_unaware" else []
-    idle += ["system.collectives"] if system.collectives != fields_of_cluster(system)["collectives"] else []
-    if idle:
-        raise InputError(
-            f"{', '.join(idle)} changes no prediction, and {model.name} on {system.name} is predicted "
-            "(a cluster under model.fidelity=realistic): leave it out, or write model.fidelity=stage"
-            + ("; predictions have system.group_algorithms" if "system.collectives" in idle else "")
-        )
-
-
-def refuse_predicted_settings(scenario: Scenario) -> None:
-    """Refuse what only predictions have, where an engine simulates traces.
-
-    Raises:
-        InputError: names the key.
-    """
-    system = scenario.system
-    if system.group_algorithms != DEFAULT_ALGORITHMS:
-        raise InputError(
-            f"system.group_algorithms changes predictions only, and {scenario.model.name} on {system.name} "
-            "is simulated: leave it out, or write model.fidelity=realistic; the engine has system.collectives"
-        )
 
 
 def parts_ns(prediction: Prediction) -> dict[str, int]:
@@ -123,14 +81,3 @@ def metrics(point: DesignPoint, prediction: Prediction) -> dict[str, Any]:
         "tokens_per_s_per_npu": None if tokens is None else tokens / on.system.npus,
         "prediction_notes": "; ".join(prediction.notes) or None,
     }
-
-
-def is_feasible(point: DesignPoint) -> bool:
-    """Whether the strategy can run."""
-    from dse.prediction.steps.feasibility import require_feasible
-
-    try:
-        require_feasible(*prediction_inputs(point))
-    except InfeasibleStrategy:
-        return False
-    return True

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import Protocol, cast
 
 from dse.inputs.models import ModelSpec
 from dse.inputs.systems import SystemSpec
 from dse.studies.points import DesignPoint, ScenarioInputs
-from dse.studies.search.settings import SearchSettings
+from dse.studies.search.settings import SEARCHES, SearchSettings
 from dse.studies.space import DesignSpace
 from dse.studies.store import StudyRow
 
@@ -77,3 +77,12 @@ class Search(ABC):
     def notes(self) -> list[str]:
         """What a user should know at the end, one line each, such as how many points were pruned."""
         return []
+
+
+def make_search(inputs: SearchInputs, points: Points) -> Search:
+    """Return the search that the configuration names; `points` enumerates its space.
+
+    Raises:
+        InputError: a budget or objective cannot be parsed, or Optuna is missing.
+    """
+    return cast("Search", SEARCHES.load(inputs.search.name)(inputs, points))

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.settings import Choices, check_choice, key, options, refuse_foreign
-
-if TYPE_CHECKING:
-    from dse.studies.search.base import Points, Search, SearchInputs
 
 SEARCHES = Choices(
     "search",
@@ -122,12 +119,3 @@ def _check_optuna(values: SearchSchema) -> None:
         raise InputError(f"search.batch is {values.batch}; it must be an integer of at least 1")
     if not values.objectives:
         raise InputError("search.objectives is empty; it must list at least one, such as [wall_time_ns]")
-
-
-def make_search(inputs: SearchInputs, points: Points) -> Search:
-    """Return the search that the configuration names; `points` enumerates its space.
-
-    Raises:
-        InputError: a budget or objective cannot be parsed, or Optuna is missing.
-    """
-    return cast("Search", SEARCHES.load(inputs.search.name)(inputs, points))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dse.base.errors import InputError
 from dse.planner.problem.arithmetic import plain_sum
+from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.profiles import Profile, ProfileSet
 
 MOST_OVERLAP = 0.05
@@ -52,3 +53,13 @@ def overlap_note(profiles: ProfileSet) -> str | None:
         f"{len(below)} of {len(found)} profiles have layers that take longer than their pass, by up to "
         f"{100 * overlap_of(found[worst]):.2g} % ({worst})"
     )
+
+
+def check_gaps(problem: PlanProblem) -> None:
+    """Refuse profiles whose layers take far longer than their pass.
+
+    Raises:
+        InputError: names the first of them.
+    """
+    for key, profile in problem.profiles.profiles.items():
+        check_gap(profile, f"problem: profile of {key}")
