@@ -19,9 +19,10 @@ from dse.planner.problem.costs import rule_named
 from dse.planner.problem.inputs import read_cluster, read_profiles
 from dse.planner.problem.inputs.synthetic import write_half_and_half, write_synthetic_profiles
 from dse.planner.problem.problem import PlanProblem
+from dse.planner.search.engine_plans import plan_of
 from dse.planner.search.planner import Limits
 from dse.planner.search.planners import planner_named
-from dse.planner.search.planners.exact import plan_of, search_labels
+from dse.planner.search.planners.exact import search_labels
 
 Row = dict[str, str | int | float | bool | None]
 _FIRST = "DeviceType.A100_tp1_bs16.json"
