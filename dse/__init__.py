@@ -1,4 +1,4 @@
-"""Design-space exploration of AI training systems: one sub-package per noun, see docs/architecture.md.
+"""Design-space exploration of AI training systems: ten wings, see docs/architecture.md.
 
 The names in `__all__` are the library (docs/library.md); each is imported when it is first asked for.
 """
