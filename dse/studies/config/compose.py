@@ -240,6 +240,10 @@ def _composed(
         values = OmegaConf.to_object(config)
     except (HydraException, OmegaConfBaseException, YAMLError, TypeError, ValueError) as error:
         raise InputError(one_line(error, overrides, folder, files)) from None
+    except OSError as error:  # Hydra looks for a file of a choice's name
+        raise InputError(
+            f"{excerpt(Path(str(error.filename)).stem)} cannot be used: {error.strerror}"
+        ) from None
     assert isinstance(values, ConfigSchema)
     values.study = config.study = study_name(values)
     says_memory = values.system.accelerator is not None or values.system.npu_types

@@ -1,4 +1,4 @@
-"""What is wrong with an override that Hydra's grammar refuses, in plain words."""
+"""The fault of an override that Hydra's grammar refuses, in plain words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _problem(error: str, key: str, is_assigned: bool, value: str) -> str:
         return "it has no '='; write key=value"
     if not _KEY.fullmatch(key):
         entry = ", an entry of a list system.network.0.npus" if "[" in key else ""
-        return f"'{key}' is no key; write key=value, where a key is a name such as model.d_ff{entry}"
+        return f"'{excerpt(key)}' is no key; write key=value, where a key is a name such as model.d_ff{entry}"
     if call := _CALL.search(error):
         return (
             f"{call[1]} has no value; functions are those of Hydra, such as range(1,9), int, float, str and "
