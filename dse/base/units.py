@@ -6,6 +6,7 @@ import re
 from fractions import Fraction
 
 from dse.base.errors import InputError
+from dse.base.texts import excerpt
 
 _BYTES_PER_UNIT = {
     "b": 1,
@@ -34,7 +35,7 @@ def parse_bytes(text: str, key: str = "size") -> int:
     """
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
-        raise InputError(f"{key} '{text}' is not a number of bytes; write {_ALLOWED}")
+        raise InputError(f"{key} '{excerpt(text)}' is not a number of bytes; write {_ALLOWED}")
     number, unit = match["number"], match["unit"]
     if not unit:
         raise InputError(

@@ -238,7 +238,7 @@ def _composed(
         _refuse_references(plain)  # the next step would follow them
         config = OmegaConf.merge(OmegaConf.structured(ConfigSchema), plain)
         values = OmegaConf.to_object(config)
-    except (HydraException, OmegaConfBaseException, YAMLError, TypeError, ValueError) as error:
+    except (HydraException, OmegaConfBaseException, YAMLError, TypeError, ValueError, OverflowError) as error:
         raise InputError(one_line(error, overrides, folder, files)) from None
     except OSError as error:  # Hydra looks for a file of a choice's name
         raise InputError(
