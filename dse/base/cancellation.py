@@ -1,4 +1,4 @@
-"""Which calls end early: those of the engine inside `cancellable`, and whatever asks a deadline."""
+"""Calls that end early: those of the engine inside `cancellable`, and whatever asks a deadline."""
 
 from __future__ import annotations
 

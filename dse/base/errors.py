@@ -19,7 +19,7 @@ class SimulationError(DseError):
 
 
 class SimulationTimeout(DseError):  # noqa: N818 (a status of results, not only an error)
-    """What evaluates a point ran too long; a sweep makes it a row of status `timeout`."""
+    """The evaluation of a point ran too long. A sweep makes it a row of status `timeout`."""
 
 
 class Cancelled(Exception):  # noqa: N818 (what another thread asked for)

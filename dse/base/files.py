@@ -66,7 +66,7 @@ def read_bytes(path: Path, most_bytes: int = 2**34) -> bytes:
 
 
 def _opened_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # a pipe that nobody writes to would let us wait for ever
+    return os.open(path, flags | os.O_NONBLOCK)  # opening a pipe without a writer would wait for ever
 
 
 def read_text(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""What a process may use of its machine."""
+"""The cores and memory that a process may use of its machine."""
 
 from __future__ import annotations
 

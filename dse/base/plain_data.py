@@ -61,7 +61,7 @@ def check_yaml(text: str, where: str, most_nodes: int = MOST_NODES) -> None:
     """
     import yaml
 
-    nodes, sizes = 0, dict[str, int | None]()  # None: not complete yet
+    nodes, sizes = 0, dict[str, int | None]()  # None while not complete
     opened: list[tuple[str | None, int]] = []
     try:
         for event in yaml.parse(text, _loader()):

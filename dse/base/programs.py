@@ -101,7 +101,7 @@ def found_program(program: str | Path, key: str) -> Path:
 
 @contextlib.contextmanager
 def private_folder(prefix: str) -> Iterator[Path]:
-    """Make a temporary folder that nobody else uses, and remove it.
+    """Make a temporary folder that no other process uses, and remove it.
 
     Its path does not contain `empty`: ASTRA-sim takes such a path for "no file".
 

@@ -1,4 +1,4 @@
-"""What an expression consists of: immutable nodes, each with the column (from 1) at which it stands."""
+"""The nodes of an expression: immutable nodes, each with the column (from 1) at which it stands."""
 
 from __future__ import annotations
 

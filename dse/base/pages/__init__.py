@@ -1,4 +1,4 @@
-"""What the pages share that are one HTML file: templates, style and program inside, data as JSON."""
+"""Parts that all one-file HTML pages share: templates, style and program inside, data as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nouns declare their settings with: keys and their meanings, checks of values, choices by name."""
+"""Declarations of settings: keys and their meanings, checks of values, choices by name."""
 
 from dse.base.settings.checks import check_choice, checked_path, checked_seconds, checked_text, refuse_foreign
 from dse.base.settings.choices import Choices

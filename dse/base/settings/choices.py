@@ -14,11 +14,11 @@ from dse.base.settings.checks import check_choice
 
 @dataclass(frozen=True)
 class Choices:
-    """What the configuration may name in a group such as `simulator`: what makes each choice, by name.
+    """The names that a configuration group such as `simulator` allows: what makes each choice, by name.
 
-    `own` is the one table of ours, as `module:function`. Any other name is looked for among the entry points
-    of the group `entry_points`, as `dse.simulators`, which are written the same way. Ours are no entry
-    points, so that a source tree that is not installed has them too, and no name of ours can be taken.
+    `own` is the table of built-in choices, as `module:function`. Other names are looked for among entry
+    points of the group `entry_points`, as `dse.simulators`, which are written the same way. Ours are no entry
+    points, so that a source tree that is not installed has them too, and no built-in name can be taken.
     """
 
     group: str
@@ -68,11 +68,11 @@ class Choices:
             raise InputError(f"{self.group} '{name}' cannot be loaded from {entry.value}: {error}") from None
 
     def is_foreign(self, name: str) -> bool:
-        """Whether the choice is not one of ours."""
+        """Whether the choice is not built in."""
         return name not in self.own
 
     def refuse_options(self, values: Any) -> None:
-        """Refuse options of a choice of ours.
+        """Refuse options of a built-in choice.
 
         Raises:
             InputError: there are some.
