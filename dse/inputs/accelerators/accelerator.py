@@ -1,4 +1,4 @@
-"""What is known of an accelerator: data-sheet figures, and how much of them real kernels reach."""
+"""Accelerators: data-sheet figures, and how much of them real kernels reach."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Accelerator:
 
     @property
     def usable_memory_bytes(self) -> int:
-        """What a training program can use: the default memory cap of predictions."""
+        """The memory that a training program can use: the default memory cap of predictions."""
         return self.memory_bytes - self.memory_reserve_bytes
 
     def __str__(self) -> str:
@@ -111,5 +111,5 @@ def _resolved(file: AcceleratorFile, path: Path) -> Accelerator:
 
 
 def _words(found: Accelerator) -> list[str]:
-    """Those of what a type was fitted to: `dse calibrate` names the types."""
+    """The words for what a type was fitted to: `dse calibrate` names the types."""
     return found.calibration.replace(",", " ").split()

@@ -1,4 +1,4 @@
-"""Which algorithm the collectives of each kind of communicator group use, as a cluster is configured."""
+"""The algorithm of collectives for each kind of communicator group, as a cluster is configured."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Tier:
     `npus` NPUs are joined by this tier and those below it. `bandwidth_gbps` is what one NPU can send into it,
     in 10^9 bytes per second and direction (NICs that NPUs share are divided among them, a tier with
     oversubscription is slower by that factor). `latency_us` is that of one message. `in_switch_efficiency`
-    is the share of the bandwidth at which its switches sum what NPUs send; None: they do not.
+    is the share of the bandwidth at which its switches sum what NPUs send; None if they do not.
     """
 
     name: str
@@ -72,12 +72,12 @@ class Nics:
 class TierSpec:
     """A tier as configuration has it, for any number of nodes.
 
-    `npus` NPUs are joined; None: those of a node for the first tier, all for the last. One of these says how
-    fast an NPU sends into it: `bandwidth_gbps` (10^9 bytes per second and direction), or `nics_per_node` NICs
-    of `nic_gbit_per_s` (10^9 bits per second and direction), which the NPUs of a node share; without, it is
-    that of the tier below. `oversubscription` divides it. `latency_us` is that of one message.
+    `npus` NPUs are joined; None means those of a node for the first tier, all for the last. One of these says
+    how fast an NPU sends into it: `bandwidth_gbps` (10^9 bytes per second and direction), or `nics_per_node`
+    NICs of `nic_gbit_per_s` (10^9 bits per second and direction), which the NPUs of a node share; without, it
+    is that of the tier below. `oversubscription` divides it. `latency_us` is that of one message.
     `in_switch_efficiency` is the share of that rate at which switches sum: bytes of an all-reduce / time /
-    what an NPU sends into the tier, for large messages. None: the switches do not.
+    what an NPU sends into the tier, for large messages. None means that they do not.
     """
 
     name: str
@@ -119,7 +119,7 @@ class TierSpec:
 class Cluster:
     """Equal accelerators; `tiers` from the inside, the last one joins all. `algorithms` are those of groups.
 
-    `nics` are those of a node; None: each NPU is as near to the network as any other.
+    `nics` are those of a node; None means that each NPU is as near to the network as any other.
 
     The last unit of the last tier but one may be filled in part: 16,384 NPUs in pods of 3,072.
 
@@ -215,7 +215,7 @@ def cluster(
 
 
 def _bandwidth_gbps(spec: TierSpec, npus_per_node: int, below: float | None) -> float | None:
-    """What an NPU can send into a tier."""
+    """The rate at which an NPU can send into a tier."""
     given = below
     if spec.bandwidth_gbps is not None:
         given = spec.bandwidth_gbps

@@ -1,4 +1,4 @@
-"""Which ranks a communicator group joins, and how it lies on the tiers of a cluster.
+"""The ranks that a communicator group joins, and how it lies on the tiers of a cluster.
 
 Ranks are numbered in mixed radix, the first axis of the order running fastest (Narayanan et al. 2021,
 section 3). Attention and dense blocks see the grid tp x cp x dp x pp. Experts see expert_tp x ep x expert_dp
@@ -157,7 +157,7 @@ def ring_rates_gbps(group: Group, cluster: Cluster) -> tuple[float, ...]:
 
 
 def far_rate_gbps(group: Group, cluster: Cluster) -> float | None:
-    """What the NICs of a ring's members in a node send, if the ring leaves by one that is far; else None.
+    """The rate of the NICs of a ring's members in a node, if the ring leaves by one that is far; else None.
 
     A ring enters and leaves a node by one NIC. Where NPUs share NICs, a switch joins two of them and a NIC:
     all NPUs at a NIC are members, or the only member of a node, one of two at its NIC, receives and sends.

@@ -40,12 +40,12 @@ class AcceleratorFile:
 
     @property
     def memory_bytes(self) -> int:
-        """What the driver shows."""
+        """The memory that the driver shows."""
         return parse_bytes(self.memory, "accelerator.memory")
 
     @property
     def memory_reserve_bytes(self) -> int:
-        """What of it no tensor can have."""
+        """The part of it that no tensor can have."""
         key = "accelerator.memory_reserve"
         return 0 if self.memory_reserve is None else parse_bytes(self.memory_reserve, key)
 
@@ -78,7 +78,7 @@ def accelerator_names() -> tuple[str, ...]:
 
 
 def aliases_of(name: str) -> tuple[str, ...]:
-    """What else a type of conf/accelerator is called, in tables of measurements for example."""
+    """Other names of a type of conf/accelerator, in tables of measurements for example."""
     return _of_conf(name).aliases
 
 

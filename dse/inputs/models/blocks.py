@@ -82,8 +82,8 @@ class MixtureOfExperts:
 class LatentAttention:
     """Multi-head latent attention (DeepSeek-V2, https://arxiv.org/abs/2405.04434, section 2.1).
 
-    Queries, keys and values have low ranks; `query_rank` None: queries have none. The widths are those of
-    one head: of keys without and with rotary positions, and of values.
+    Queries, keys and values have low ranks; `query_rank` None means that queries have none. The widths are
+    those of one head: of keys without and with rotary positions, and of values.
 
     Raises:
         InputError: a rank or width is not an integer from 1 to 2^63 - 1.

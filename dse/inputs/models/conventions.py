@@ -1,4 +1,4 @@
-"""What figures of a fidelity mean: which operations MFU counts, and how far times are known to be off."""
+"""The meaning of a fidelity's figures: which operations MFU counts, and how far times are known to be off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ONE = (
 )
 
 RELATIVE_ERROR: Mapping[str, float | None] = {"stage": 0.0, "realistic": None}
-"""How far wall times may be off against each other; None: not calibrated.
+"""How far wall times may be off against each other; None means not calibrated.
 
 Times under `stage` equal those of the reference, so that a difference is one of the reference, too.
 """

@@ -34,7 +34,7 @@ class LayerParameters:
 
     @property
     def active(self) -> int:
-        """Those that a token meets."""
+        """The parameters that a token meets."""
         return self._common + self.active_experts
 
     @property
@@ -66,7 +66,7 @@ class ParameterCounts:
 
     @property
     def embeddings(self) -> int:
-        """Those of tokens, input and output, and of positions."""
+        """The embeddings of tokens, input and output, and of positions."""
         return self.input_embedding + self.output_embedding + self.positions
 
     @property
@@ -76,7 +76,7 @@ class ParameterCounts:
 
     @property
     def active(self) -> int:
-        """Those of the main model that a token meets, embeddings included."""
+        """The parameters of the main model that a token meets, embeddings included."""
         return self.embeddings + self.final_norm + sum(n * layer.active for n, layer in self._main)
 
     @property

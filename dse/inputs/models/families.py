@@ -1,4 +1,4 @@
-"""What each family of models calls its sizes in a Hugging Face configuration, and what it always has.
+"""Families of models: what each calls its sizes in a Hugging Face configuration, and what it always has.
 
 One file, because a new family is written by reading its neighbours.
 """

@@ -17,7 +17,7 @@ CHOICE = {"is_choice": True}
 
 @dataclass(frozen=True)
 class Repairs:
-    """What to repair of the reference's model; None: what the model's fidelity says (docs/workload.md).
+    """Repairs of the reference's model; None means the choice of the model's fidelity (docs/workload.md).
 
     Raises:
         InputError: a value that is not allowed.

@@ -21,7 +21,7 @@ _SIZES = ("vocab_size", "hidden_size", "num_attention_heads", "num_hidden_layers
 class ModelFile:
     """Keys of a model as a file of conf/model has them; `notes` are what a user should know.
 
-    `assumed` says the same of keys that the configuration does not have, or has for inference: nobody needs
+    `assumed` says the same of keys that the configuration does not have, or has for inference: no one needs
     to know who sets them.
     """
 

@@ -12,7 +12,7 @@ from dse.inputs.models.spec import ModelSpec
 
 @dataclass
 class RepairsSchema:
-    """Which limits of the reference's model are repaired: see `dse.inputs.models.Repairs`."""
+    """Limits of the reference's model that are repaired: see `dse.inputs.models.Repairs`."""
 
     bytes_per_element: int | None = key(
         "bytes of an element, 1 to 8. This and all below: null is what `model.fidelity` says,"

@@ -32,7 +32,7 @@ class ModelSpec:
 
     `input_dim` and `output_dim` are the widths of the embeddings (the vocabulary), `d_model` the hidden and
     `d_ff` the feed-forward width, `seq_len` the tokens of a sequence, `batch_size` the sequences of the
-    global batch. `num_kv_heads` (None: num_heads) are the heads of keys and values in grouped-query
+    global batch. `num_kv_heads` (None means num_heads) are the heads of keys and values in grouped-query
     attention, `gated_mlp` says that the feed-forward has a third matrix, a gate (SwiGLU). `head_dim` (None:
     d_model / num_heads) is the width of a head. `experts` and `latent_attention` take the place of dense
     feed-forward blocks and of attention with full-rank projections. `biases`: all matrices of layers have
@@ -41,8 +41,8 @@ class ModelSpec:
     position embedding. `prediction_layers` predict further tokens (DeepSeek-V3), each with a layer's weights,
     a projection, and logits of its own. docs/models.md says which fidelity shows what.
 
-    `fidelity` stage models what STAGE models: no grouped queries, no gate, one byte an element (workload
-    specification, section 14); realistic repairs all of that. `repairs` switches single repairs.
+    `fidelity` stage models what STAGE models: no grouped queries, no gate, one byte an element
+    (docs/workload.md); realistic repairs all of that. `repairs` switches single repairs.
     `micro_batches` None is 1 under stage; under realistic with pipeline stages, the greatest divisor of the
     batch on a rank up to 4 a stage (Huang et al. 2019: from there on the bubble is almost negligible).
 
@@ -161,7 +161,7 @@ class ModelSpec:
 
     @cached_property
     def resolved_repairs(self) -> Repairs:
-        """The repairs without None: what the fidelity says where nothing else is said."""
+        """The repairs without None, which becomes what the fidelity says where nothing else is said."""
         return self.repairs.over(REPAIRS_OF[self.fidelity])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What of a model execution traces cannot show, and only predictions can."""
+"""Parts of a model that execution traces cannot show, and only predictions can."""
 
 from __future__ import annotations
 

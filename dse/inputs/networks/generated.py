@@ -83,7 +83,7 @@ def check_links(name: str, links: int) -> None:
 
 
 def _output_of(name: str, question: Any, seconds: float) -> bytes:
-    """What the process writes; nothing or less than a line if it needs too much memory."""
+    """The output of the process. It is nothing, or less than a line, if it needs too much memory."""
     process = subprocess.Popen(
         [sys.executable, "-c", _MAIN, json.dumps(sys.path)],
         stdin=subprocess.PIPE,

@@ -71,7 +71,7 @@ class LinkGraph:
 
     @cached_property
     def translations(self) -> Translations | None:
-        """What shows that it looks the same from every node; None if its numbering does not show it."""
+        """Translations that make it the same from every node, or None if its numbering does not show it."""
         if self.nodes != self.npus:  # switches as nodes have no translations
             return None
         return find_translations(self.nodes, self.sources, self.destinations, self.kind_of)

@@ -233,7 +233,7 @@ def _closing(links: _Links) -> tuple[int, int]:
 
 
 def _second(name: str, pairs: int, common: dict[str, str]) -> list[int]:
-    """Which pairs have the second latency and bandwidth."""
+    """The pairs that have the second latency and bandwidth."""
     has_second = "alpha2" in common or "beta2" in common
     if has_second != ("proportion" in common):
         raise InputError(

@@ -1,4 +1,4 @@
-"""What is known of an axis of strategies besides its name: all that is derived from it asks here."""
+"""The axes of strategies: all that is known of each besides its name has its home here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a strategy infeasible for a model, and what merely does not divide."""
+"""Rules that make a strategy infeasible for a model, and sizes that merely do not divide."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLANS = "; for a cluster of several types of GPUs, dse plan finds stages that d
 
 
 def check(model: ModelSpec, strategy: Strategy) -> None:
-    """Refuse what is refused under every `workload.divisibility` (workload specification, section 1).
+    """Refuse what is refused under every `workload.divisibility` (docs/workload.md).
 
     Raises:
         InfeasibleStrategy: a degree below 1, an axis that only predictions know, or more pipeline stages than
@@ -106,7 +106,7 @@ def is_feasible(model: ModelSpec, strategy: Strategy, divisibility: Divisibility
 def indivisible(model: ModelSpec, strategy: Strategy) -> list[str]:
     """Return a reason for each condition of divisibility that fails; none means that all shards are whole.
 
-    The conditions are those of the workload specification, section 1. With heads that do not divide d_model,
+    The conditions are those of docs/workload.md. With heads that do not divide d_model,
     FSDP's "sp divides d_model/num_heads" is not reported on top of it. The strategy must pass `check`.
     """
     return [*broken_units(model, strategy), *padded_widths(model, strategy)]

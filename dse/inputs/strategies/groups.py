@@ -1,4 +1,4 @@
-"""Which parallel axis a communicator group belongs to (workload specification, section 7)."""
+"""The parallel axis that a communicator group belongs to (docs/workload.md, Parallelism)."""
 
 from __future__ import annotations
 

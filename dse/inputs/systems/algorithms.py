@@ -9,7 +9,7 @@ SYNTHESIZERS = ("greedy", "arrival", "restarts", "beam", "symmetric", "improve",
 
 
 def algorithm_of(name: str) -> tuple[str, str | None]:
-    """Return the algorithm and the synthesizer of a name such as `synthesized:beam`; None: not chosen."""
+    """Return the algorithm and the synthesizer of a name such as `synthesized:beam`; None if not chosen."""
     algorithm, colon, synthesizer = name.partition(":")
     if colon and algorithm in (PER_DIMENSION, OVER_ALL_NPUS):
         return algorithm, synthesizer

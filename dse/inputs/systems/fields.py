@@ -108,7 +108,7 @@ class RemoteMemory:
 
 @dataclass(frozen=True)
 class SystemFields:
-    """What is said of a system; `SystemSpec` says what each field means."""
+    """The fields of a system. `SystemSpec` says what each field means."""
 
     name: str
     network: tuple[Dimension, ...]

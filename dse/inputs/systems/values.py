@@ -51,7 +51,7 @@ def memory_of_spec(system_spec: str | None) -> int:
 
 
 def label_of_spec(values: dict[str, Any]) -> str:
-    """What tells stored systems apart: the name, and of a cluster that of the accelerator too."""
+    """The label that distinguishes stored systems: the name, and of a cluster that of the accelerator too."""
     name = str(values.get("name", ""))
     accelerator = values.get("accelerator")
     return name if accelerator is None else f"{name} ({accelerator.get('name')})"
