@@ -1,1 +1,1 @@
-"""What a training step costs before it is simulated: operators from the engine, and bounds in closed form."""
+"""The cost of a training step without simulation: operators from the engine, and bounds in closed form."""

@@ -1,4 +1,4 @@
-"""What a point costs at least, in closed form: proof that it cannot win, at a thousandth of the price."""
+"""Lower bounds on a point's cost, in closed form: proof that it cannot win, at a thousandth of the price."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def lower_bound(model: ModelSpec, strategy: Strategy, system: SystemSpec) -> Bou
 
     Time: a rank computes one node at a time, so it needs at least the sum of the roofline durations of its
     nodes; and with pipeline stages, a step takes at least the forward pass and the chain of activation
-    gradients through all layers, which take turns whatever the stages (workload specification, sections 4
-    to 6 and 14.9; simulator specification, section 4.4). Memory: when the forward pass ends, a rank holds its
+    gradients through all layers, which take turns whatever the stages (docs/workload.md,
+    docs/simulator.md). Memory: when the forward pass ends, a rank holds its
     weights or their updates, what the backward pass will read, and the buffers of its receives, which live
-    from time 0 (simulator specification, section 8). The strategy must pass `dse.inputs.strategies.check`,
+    from time 0. The strategy must pass `dse.inputs.strategies.check`,
     and it is taken to fill the system.
 
     Both are 0 for sizes that do not divide and for models with repairs; time is 0 without the roofline
@@ -120,7 +120,7 @@ def _speeds(strategy: Strategy, system: SystemSpec) -> set[tuple[float, float]]:
 
 
 def _work(model: ModelSpec, strategy: Strategy, peak: float, bandwidth: float) -> _Work:
-    """Return durations from operation counts and `tensor_size` (workload specification, sections 3, 4)."""
+    """Return durations from operation counts and `tensor_size`."""
     tp = strategy.tp
     tokens = model.batch_size // strategy.dp * (model.seq_len // strategy.sp)
     gathered = model.batch_size // strategy.dp * model.seq_len  # tokens of a sequence over sp

@@ -1,4 +1,4 @@
-"""What a simulator is: a workload and a system in, the metrics of every rank out."""
+"""The contract of a simulator: a workload and a system in, the metrics of every rank out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dse.simulation.workloads import Workload
 
 @dataclass(frozen=True)
 class RankMetrics:
-    """Figures of one rank, as ASTRA-sim reports them (simulator specification, section 9).
+    """Figures of one rank, as ASTRA-sim reports them (docs/simulator.md).
 
     `exposed_comm_ns` is the finish time minus the sum of compute runtimes; it can be negative. The class
     times are lengths of unions of intervals. `peak_memory_bytes` is None when memory is not tracked.
@@ -108,7 +108,7 @@ class Simulator(ABC):
         """
 
     def identity(self) -> Mapping[str, str]:
-        """What a result depends on besides workload and system, for the keys of design points."""
+        """Settings that a result depends on besides workload and system, for the keys of design points."""
         return {"name": type(self).__name__}
 
     def stop(self) -> None:  # noqa: B027 (most have nothing to do)

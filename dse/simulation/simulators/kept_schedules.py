@@ -56,7 +56,7 @@ class Solved(NamedTuple):
 
 
 def folder() -> Path | None:
-    """Where schedules are kept: `$DSE_CACHE`, or `dse` in the user's folder of caches; None: nowhere."""
+    """Where schedules are kept: `$DSE_CACHE`, or `dse` in the user's folder of caches; None means nowhere."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen == "off":
         return None
@@ -99,7 +99,7 @@ def code_digest() -> str:
 
 
 def read(key: str, problem_of: Callable[[int, int], Problem]) -> list[Solved] | None:
-    """Return what is kept under a key; None: nothing, or what is damaged or no valid schedule.
+    """Return what is kept under a key. None means nothing, or a damaged or invalid schedule.
 
     `problem_of` makes the problem of a number of chunks an NPU and a chunk's bytes, or raises ValueError.
     """

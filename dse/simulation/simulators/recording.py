@@ -1,4 +1,4 @@
-"""What happened when on some ranks of a simulation: nodes, messages and tensors with their times."""
+"""A record of some ranks of a simulation: nodes, messages and tensors with their times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dse.inputs.strategies import Strategy, axis_of_group
 from dse.native import _engine
 from dse.simulation.simulators.base import Outcome, RankMetrics
 
-NEVER = -1  # the end of a node that does not end, the death of a tensor that nobody reads
+NEVER = -1  # the end of a node that does not end, the death of a tensor that no node reads
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class RecordedNode(NamedTuple):
 
 
 class RecordedTensor(NamedTuple):
-    """A tensor as memory is counted: alive from `birth_ns` until before `death_ns`, NEVER if nobody reads it.
+    """A tensor as memory is counted: alive from `birth_ns` until before `death_ns`, NEVER if none reads it.
 
     `is_external`: no node writes it, so it is a weight or an input, and alive from 0.
     """
@@ -95,7 +95,7 @@ class RankRecording:
     def memory_curve(self) -> list[tuple[int, int]]:
         """Return (time_ns, bytes) after the births and deaths of each tick that has any.
 
-        The maximum is the peak memory of the rank (simulator specification, section 8).
+        The maximum is the peak memory of the rank.
         """
         changes: defaultdict[int, int] = defaultdict(int)
         for tensor in self.tensors:

@@ -1,4 +1,4 @@
-"""Reading the report lines that ASTRA-sim prints (simulator specification, section 9)."""
+"""Reading the report lines that ASTRA-sim prints."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class SimulatorSchema:
 
 @dataclass(frozen=True)
 class SimulatorSettings:
-    """What evaluates a point; None where the choice has no such setting.
+    """The simulator that evaluates a point; None where the choice has no such setting.
 
     native has an `engine`: auto (by classes of ranks where proven) or general (every rank); astrasim has the
     program `binary`, which may run for `timeout_s` per point, and a folder for its logs; those of other

@@ -1,7 +1,7 @@
 """Where the congestion-unaware model charges too little: messages that cross slower dimensions.
 
 As in the reference, a message is charged for the lowest dimension in which the addresses of its ends differ
-(simulator specification, section 6.2). Phases of collectives over all NPUs stay within a dimension. The ring
+(docs/simulator.md). Phases of collectives over all NPUs stay within a dimension. The ring
 of any other communicator group, one logical ring over all NPUs, and sends between stages need not.
 """
 

@@ -1,4 +1,4 @@
-"""What a reference case is: a workload, a system, and the figures that the reference printed."""
+"""A reference case: a workload, a system, and the figures that the reference printed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Value = int | float | str
 
 @dataclass(frozen=True)
 class Expected:
-    """What the reference produced.
+    """The figures that the reference produced.
 
     `ranks` maps the ranks that finished to their figures; None if nothing is known about ranks. Under the
     status `unsupported` the reference crashes, and we must answer with an error. Under the status `crashed`

@@ -64,7 +64,7 @@ def crashed(case: Case, system: SystemSpec) -> Mismatch:
 
 
 def _known_crash(system: SystemSpec) -> str | None:
-    """What the reference is known to crash on and we are not (docs/simulator.md, extensions)."""
+    """A feature that crashes the reference and not this simulator (docs/simulator.md, Extensions)."""
     if system.network_model == "congestion_aware":
         for index, dimension in enumerate(system.network):
             if dimension.topology == "Ring" and dimension.npus == 2:
@@ -95,7 +95,7 @@ def printed_size(size_bytes: int) -> str:
     """Return bytes as the unmodified reference prints them: `31.99 GB`, 1024-based, via single precision.
 
     The value is rounded to single precision, divided by 1024 until it is below 1024 or the unit is TB, and
-    printed with two decimals (simulator specification, section 9).
+    printed with two decimals.
     """
     import struct
 

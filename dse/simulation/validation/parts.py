@@ -1,4 +1,4 @@
-"""Which files of a folder are a case: some by their names, the log and the groups by what is in them."""
+"""The files of a folder that are a case: some by their names, the log and the groups by what is in them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Parts(NamedTuple):
 
     @property
     def taken(self) -> str:
-        """What was found by its content, empty if all have their usual names."""
+        """The files found by their content, empty if all have their usual names."""
         found = [f"{self.log.name} as log"] if self.log.name != LOG else []
         if self.groups is not None and self.groups.name != GROUPS_FILE:
             found.append(f"{self.groups.name} as groups")
@@ -132,7 +132,7 @@ def _network(folder: Path) -> Path | None:
 
 
 def _logs(folder: Path) -> list[Path]:
-    """What may be the log: reference.log, else all that look like one, else those of its suffix."""
+    """The files that may be the log: reference.log, else all that look like one, else those of its suffix."""
     if (folder / LOG).is_file():
         return [folder / LOG]
     others = [path for path in folder.iterdir() if path.suffix not in _NO_LOGS and path.is_file()]

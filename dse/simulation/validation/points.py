@@ -62,7 +62,7 @@ def system_of(name: str, settings: Mapping[str, Any]) -> SystemSpec:
     """Return the system that a record describes; optional settings that it lacks keep our defaults.
 
     Raises:
-        InputError: a network model that nobody knows, or a value that breaks a rule of a system.
+        InputError: an unknown network model, or a value that breaks a rule of a system.
     """
     if settings["network_model"] not in NETWORK_MODELS:
         raise InputError(

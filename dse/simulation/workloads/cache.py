@@ -31,7 +31,7 @@ class ByteCache(Generic[Key, Value]):
 
     @property
     def kept_bytes(self) -> int:
-        """What the kept values take together."""
+        """The bytes that the kept values take together."""
         return self._bytes
 
     def get(self, key: Key, make: Callable[[], Value]) -> Value:

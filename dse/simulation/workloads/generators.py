@@ -33,7 +33,7 @@ class GeneratedWorkload(Workload):
     transformer: _engine.Transformer
 
     def trace_bytes(self, rank: int) -> bytes:
-        """The bytes of the rank's .et file (workload specification, sections 9 to 12)."""
+        """The bytes of the rank's .et file."""
         return self.transformer.encode_trace(rank, current_cancellation())
 
     def groups_json(self) -> str:
@@ -58,7 +58,7 @@ class WorkloadGenerator(ABC):
         """
 
     def identity(self) -> Mapping[str, str]:
-        """What a workload depends on besides model and strategy, for the keys of design points."""
+        """Settings that a workload depends on besides model and strategy, for the keys of design points."""
         return {"name": type(self).__name__}
 
     def stop(self) -> None:  # noqa: B027 (most have nothing to do)
@@ -85,7 +85,7 @@ class NativeGenerator(WorkloadGenerator):
 def generate(
     model: ModelSpec, strategy: Strategy, *, divisibility: Divisibility = "stage"
 ) -> GeneratedWorkload:
-    """Generate one training step of `model` under `strategy` (workload specification).
+    """Generate one training step of `model` under `strategy` (docs/workload.md).
 
     Under `strict`, sizes that do not divide are refused, under `whole` those that no program can split; what
     is not refused has fractional shards, which are cut when they are written, as STAGE does.

@@ -1,4 +1,4 @@
-"""Names of generated operators, nodes and tensors, read back (workload specification, 4, 5 and 9)."""
+"""Names of generated operators, nodes and tensors, read back."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class OperatorName:
 
     @property
     def role(self) -> TensorRole:
-        """What the operator's tensor is. Names of backward operators are those that begin with d."""
+        """The role of the operator's tensor. Names of backward operators are those that begin with d."""
         if self.is_shadow:
             return "received"
         for pattern, role in _ROLES:

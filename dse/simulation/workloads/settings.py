@@ -63,10 +63,11 @@ class WorkloadSchema:
 
 @dataclass(frozen=True)
 class WorkloadSettings:
-    """What generates the workload of a point; `divisibility` None is what the fidelity of the model says.
+    """The generator of the workload of a point; `divisibility` None is what the fidelity of the model says.
 
-    stage runs the file `entry` of the folder `checkout` with the interpreter `python` (None: ours), which may
-    take `timeout_s` per point; these are None for other choices. Those of other packages have `options`.
+    stage runs the file `entry` of the folder `checkout` with the interpreter `python` (None means ours),
+    which may take `timeout_s` per point; these are None for other choices. Those of other packages have
+    `options`.
     """
 
     name: str

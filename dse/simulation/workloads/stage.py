@@ -1,4 +1,4 @@
-"""A user's own checkout of STAGE as a generator of workloads (workload specification, section 1)."""
+"""A user's own checkout of STAGE as a generator of workloads (docs/workload.md)."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class TraceCounts:
 
 @dataclass(frozen=True)
 class Workload:
-    """What a simulator runs: one trace per rank class, held by the engine, and the communicator groups.
+    """A simulator's input: one trace per rank class, held by the engine, and the communicator groups.
 
     `is_fractional`: some size does not divide, and its shards are cut to whole numbers as STAGE does.
     `issue_order` holds where the system leaves it open (`SystemSpec.issue_order`).
