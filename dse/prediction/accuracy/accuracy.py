@@ -48,7 +48,7 @@ class Accuracy:
 
     @property
     def ranking(self) -> Ranking:
-        """That of all groups."""
+        """The ranking of all groups."""
         return self.total.ranking
 
 

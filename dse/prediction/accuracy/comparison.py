@@ -1,4 +1,4 @@
-"""A measured step beside its prediction, or beside the reason why there is none."""
+"""A measured step next to its prediction, or to the reason why there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which measured steps are left out together when constants are checked: by source, model or scale."""
+"""Measured steps that are left out together when constants are checked: by source, model or scale."""
 
 from __future__ import annotations
 

@@ -137,6 +137,6 @@ def _means(equal: Sequence[Compared]) -> tuple[float, float]:
 
 
 def _key(row: MeasuredRow, columns: Sequence[str]) -> tuple[Any, ...]:
-    """What sorts and tells apart; an unknown value comes first and differs from all others."""
+    """A key that sorts and distinguishes. An unknown value comes first and differs from all others."""
     values = [getattr(row, column) for column in columns]
     return tuple((value is not None, value if value is not None else 0) for value in values)

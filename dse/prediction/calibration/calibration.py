@@ -27,7 +27,7 @@ _LEAST_GROUPS = 3
 
 @dataclass(frozen=True)
 class FittedConstant:
-    """A constant, its standard uncertainty (None: the rows say nothing of it), and a warning, or none."""
+    """A constant, its standard uncertainty (None if the rows say nothing of it), and a warning, or none."""
 
     name: str
     value: float
@@ -70,7 +70,7 @@ class Calibration:
 
     @property
     def summary(self) -> str:
-        """What was fitted on what, for the file of the owner."""
+        """A summary of what was fitted on what, for the file of the owner."""
         types = "" if self.owner.is_framework else f" on {', '.join(self.types)}"
         where = f"{self.rows} steps{types} of {', '.join(self.sources)}"
         if not self.uncertainty:
@@ -168,7 +168,7 @@ def left_out_mape_pct(
 
 
 def kinds_of(steps: Sequence[Sample]) -> tuple[str, ...]:
-    """What steps have: frameworks, experts, cp."""
+    """The features of steps: frameworks, experts, cp."""
     frameworks = {owner.name for step in steps for owner in step.owners if owner.is_framework}
     has = {
         "experts": any(step.row.experts for step in steps),

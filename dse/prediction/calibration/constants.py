@@ -36,7 +36,7 @@ Predict = Callable[[Any, Any, Cluster], "Prediction"]
 
 @dataclass(frozen=True)
 class Owner:
-    """What has constants: an accelerator type, or a framework."""
+    """The owner of constants: an accelerator type, or a framework."""
 
     name: str
     is_framework: bool = False
@@ -71,7 +71,7 @@ class Sample:
 
     @property
     def group(self) -> tuple[object, ...]:
-        """What rows with errors in common share: where they are from, and the shape of the model."""
+        """The group of rows with errors in common: where they are from, and the shape of the model."""
         row = self.row
         return row.source, row.gpu, row.layers, row.hidden, row.seq, row.experts
 

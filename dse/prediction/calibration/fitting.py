@@ -43,7 +43,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Problem:
-    """What to fit: `log_ratios(values, rows)` returns log(predicted / measured) of these rows."""
+    """The problem of a fit: `log_ratios(values, rows)` returns log(predicted / measured) of these rows."""
 
     constants: Sequence[Constant]
     weights: Array

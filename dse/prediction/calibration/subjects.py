@@ -48,7 +48,7 @@ class Subject:
 
     @property
     def names(self) -> set[str]:
-        """What the column `gpu` may call it, in small letters."""
+        """The names that the column `gpu` may have for it, in small letters."""
         aliases = file_keys(self.path).get("aliases", ())
         return {
             self.accelerator.name.lower(),

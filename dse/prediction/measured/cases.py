@@ -23,7 +23,7 @@ MEMORY_SHARE = 0.94
 
 @dataclass(frozen=True)
 class Case:
-    """What a prediction takes; `assumed` says what the row left open and what stands for it."""
+    """The inputs of a prediction. `assumed` says what the row left open and what stands for it."""
 
     model: ModelSpec
     plan: Plan
@@ -139,7 +139,7 @@ def _choices(case: Case, row: MeasuredRow, assumed: list[str]) -> Case:
 
 
 def _recomputed(row: MeasuredRow, kind: str, assumed: list[str]) -> str:
-    """What is computed again, where the row lists modules."""
+    """The modules that are computed again, where the row lists modules."""
     modules = {name for name in re.split(r"[+,; ]+", row.recompute_modules.lower()) if name} - {"none"}
     if kind != "selective" or not modules:
         return kind

@@ -270,7 +270,7 @@ def _value(place: str, name: str, text: str, kind: type) -> object:
             raise InputError(f"{place}: '{excerpt(text)}' is not allowed; it must be a number above 0")
         return number
     least, most = _LEAST.get(name, 1), _MOST.get(name, 2**53)
-    if not (number.is_integer() and least <= number <= most):  # 8.0 is what pandas writes beside empty cells
+    if not (number.is_integer() and least <= number <= most):  # pandas writes 8.0 next to empty cells
         up_to = f" to {most}" if name in _MOST else ""
         raise InputError(
             f"{place}: '{excerpt(text)}' is not allowed; it must be an integer from {least}{up_to}"

@@ -1,4 +1,4 @@
-"""Which plans cannot run, and why."""
+"""Plans that cannot run, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which algorithm the groups of a plan use for their collectives, with what bytes, and how long one takes."""
+"""The algorithm that the groups of a plan use for collectives, with what bytes, and how long one takes."""
 
 from __future__ import annotations
 

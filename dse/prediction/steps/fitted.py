@@ -1,4 +1,4 @@
-"""What the constants behind a prediction were fitted to, and what none of those steps had."""
+"""The steps that the constants behind a prediction were fitted to, and what none of those steps had."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def fit_notes(accelerator: Accelerator, model: ModelSpec, plan: Plan) -> list[st
 
 
 def _beyond(accelerator: Accelerator, model: ModelSpec, plan: Plan) -> str:
-    """What of a step no fitted step of the accelerator had, as the end of a sentence."""
+    """The part of a step that no fitted step of the accelerator had, as the end of a sentence."""
     if not accelerator.fitted_kinds:  # a file that does not say it
         return ""
     known = set(accelerator.fitted_kinds)

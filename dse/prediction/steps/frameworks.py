@@ -1,4 +1,4 @@
-"""What the program that runs a step adds to the hardware: launches, and what it overlaps."""
+"""Frameworks: what the program that runs a step adds to the hardware: launches, and what it overlaps."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ class Kernel(NamedTuple):
     """`repeats` equal kernels of `operations` (a multiply-add is two) that move `bytes_` bytes each.
 
     A matrix product has m x k times k x n elements of `bits` bits; other kernels have no shape. A meeting is
-    a collective over tp; it has no bytes here, since all of a pass take the same time. `part` is where its
-    time is told: matrix_products, attention, memory_bound or tp.
+    a collective over tp; it has no bytes here, since all of a pass take the same time. `part` says which
+    figure counts its time: matrix_products, attention, memory_bound or tp.
     """
 
     unit: Unit

@@ -1,4 +1,4 @@
-"""Which layers each pipeline stage has, by kind, and what stands before and after them."""
+"""The layers that each pipeline stage has, by kind, and what stands before and after them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _in_order(of_kinds: tuple[tuple[LayerKind, int], ...]) -> list[LayerKind]:
 
 
 def _repeating(stage: tuple[Chunk, ...], count: int | None) -> tuple[Chunk, ...]:
-    """Chunks that compute `count` of their layers again in all (None: all), as equally as they can."""
+    """Chunks that compute `count` of their layers again in all (None means all), as equally as they can."""
     left = sum(chunk.count for chunk in stage) if count is None else count
     shares = [0] * len(stage)
     while left and any(share < chunk.count for share, chunk in zip(shares, stage, strict=True)):

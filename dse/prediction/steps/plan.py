@@ -19,14 +19,15 @@ class Plan:
     or zb-v; `chunks` the model chunks of a stage (interleaved, zb-v: 2). `stages` is the rule by which layers
     are shared out (`STAGES`); `layers_per_stage` lists their counts instead, in the order of the model.
     `zero` 0 to 3 is the stage of ZeRO (3: FSDP); `shard_ranks` of dp share a copy of the weights under stage
-    3, and other ranks have copies (hybrid sharding, HSDP; None: one copy). `recompute` is none, selective
-    (attention core) or full, of `recompute_layers` layers of each stage (None: all; a stage with fewer: all
-    of its own). `sequence_parallel` shards activations outside the tensor-parallel blocks over tp. `context`
-    says how keys and values meet under cp: ring, ulysses or gather. `precision` is fp16, bf16, fp8 or fp4
-    (products of weights only, gradients included; the rest in 16 bit). `attention` is flash or unfused.
-    `overlap_tp` and `overlap_dp` say whether those collectives hide behind products and the backward pass.
-    `offload` is none, optimizer or activations. `order` places ranks, innermost first. `framework` is a file
-    of conf/framework; `launch_us` is what launching a kernel takes its CPU (None: as there).
+    3, and other ranks have copies (hybrid sharding, HSDP; None means one copy). `recompute` is none,
+    selective (attention core) or full, of `recompute_layers` layers of each stage (None means all; a stage
+    with fewer: all of its own). `sequence_parallel` shards activations outside the tensor-parallel blocks
+    over tp. `context` says how keys and values meet under cp: ring, ulysses or gather. `precision` is fp16,
+    bf16, fp8 or fp4 (products of weights only, gradients included; the rest in 16 bit). `attention` is flash
+    or unfused. `overlap_tp` and `overlap_dp` say whether those collectives hide behind products and the
+    backward pass. `offload` is none, optimizer or activations. `order` places ranks, innermost first.
+    `framework` is a file of conf/framework; `launch_us` is what launching a kernel takes its CPU (None means
+    as there).
     """
 
     dp: int = 1

@@ -170,7 +170,7 @@ class _Step:
         return {"dp": exposed, "optimizer": max(map(self._optimizer_s, stages))}
 
     def _scattered_s(self, timed: PipelineTimes) -> float:
-        """What of reducing gradients comes after the pipeline, on the stage that ends last.
+        """The time of reducing gradients that comes after the pipeline, on the stage that ends last.
 
         The buckets of a chunk are reduced during its last backward pass, after those of earlier chunks; the
         last bucket has nothing to hide behind. ZeRO-2 reduces those of every micro-batch.
@@ -208,7 +208,7 @@ class _Step:
         return dense.gather_s(gradient * weights.dense) + experts.gather_s(gradient * weights.experts)
 
     def _gathered_s(self) -> float:
-        """What of gathering weights (ZeRO-1 and 2) the first forward passes do not hide.
+        """The time of gathering weights (ZeRO-1 and 2) that the first forward passes do not hide.
 
         A chunk needs all of its weights at the end of its first forward pass: before it run the first passes
         of earlier stages, and those of as many micro-batches as there are stages through each earlier chunk.

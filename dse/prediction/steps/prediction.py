@@ -1,4 +1,4 @@
-"""What a prediction tells: the time of a step in parts that sum exactly, and the peak memory by category."""
+"""A prediction: the time of a step in parts that sum exactly, and the peak memory by category."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS = (
     "optimizer",
 )
 PREDICTION_VERSION = 9
-"""Raised whenever a prediction of the same inputs may change: stored ones are then made anew."""
+"""Raised whenever a prediction of the same inputs may change: stored ones are then made again."""
 
 MEMORY_CATEGORIES = (
     "weights",

@@ -1,4 +1,4 @@
-"""What a rank of each stage runs, node by node: the form between a step's structure and its traces."""
+"""The program of a rank of each stage, node by node: the form between a step's structure and its traces."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Send:
 
 @dataclass(frozen=True)
 class Detached:
-    """A collective that starts when the chain is there; the chain goes on beside it."""
+    """A collective that starts when the chain is there; the chain goes on meanwhile."""
 
     collective: Collective
 

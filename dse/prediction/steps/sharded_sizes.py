@@ -1,4 +1,4 @@
-"""What one NPU holds of a micro-batch and of a layer under a plan: sizes after sharding."""
+"""The share that one NPU holds of a micro-batch and of a layer under a plan: sizes after sharding."""
 
 from __future__ import annotations
 

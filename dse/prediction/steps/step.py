@@ -47,7 +47,7 @@ class Timer:
 
     @cached_property
     def rates(self) -> Rates:
-        """What kernels reach."""
+        """The rates that kernels reach."""
         framework, accelerator = self.local.framework, self.cluster.accelerator
         has_8bit = "fp8" in accelerator.peak_tflops
         factor = framework.attention_factor_8bit if has_8bit else framework.attention_factor
@@ -124,7 +124,7 @@ class Timer:
 
     @cached_property
     def _meeting_s(self) -> float:
-        """What nothing hides of a collective over tp before or after a block of a layer."""
+        """The time that nothing hides of a collective over tp before or after a block of a layer."""
         local, plan = self.local, self.local.plan
         if plan.tp == 1:
             return 0.0

@@ -24,7 +24,7 @@ def plan_of(model: ModelSpec, strategy: Strategy) -> Plan:
     says. `micro_batch` 0 is the batch of a data-parallel rank over `model.micro_batches`, or 1 without these.
 
     Raises:
-        InfeasibleStrategy: a value that no plan has, or one that has no effect beside the others.
+        InfeasibleStrategy: a value that no plan has, or one that has no effect with the others.
     """
     check_values(strategy)
     _refuse_idle(strategy)
@@ -96,7 +96,7 @@ def _recompute(model: ModelSpec, strategy: Strategy) -> str:
 
 
 def _refuse_idle(strategy: Strategy) -> None:
-    """Refuse what only STAGE knows, and what says nothing beside the other values."""
+    """Refuse what only STAGE knows, and what says nothing in addition to the other values."""
     if strategy.sp > 1:
         raise InfeasibleStrategy(
             f"strategy.sp is {strategy.sp}, which is STAGE's sequence parallelism; write strategy.cp="

@@ -92,7 +92,7 @@ class StepStructure:
 
 @dataclass(frozen=True)
 class NetworkTimes:
-    """What the network takes, alone: each collective, and a message over link s between stage s and the next.
+    """Times of the network, alone: each collective, and a message over link s between stage s and the next.
 
     `unequal` says which of them do not take the same for all ranks of a stage.
     """
@@ -102,14 +102,14 @@ class NetworkTimes:
     unequal: tuple[str, ...] = ()
 
     def parts_ns(self, parts: Sequence[Part]) -> int:
-        """What parts take one after the other."""
+        """The time that parts take one after the other."""
         return sum(part.ns if isinstance(part, Compute) else self.collective_ns[part] for part in parts)
 
 
 def step_ns(structure: StepStructure, network: NetworkTimes) -> int:
     """Return the time of the step in closed form: the pipeline, then gradients, optimizer and parameters.
 
-    Collectives and messages take what they take alone, as on links of their own: gradients are reduced beside
+    Collectives and messages take what they take alone, as on links of their own: gradients are reduced during
     what is left of the pipeline, one collective at a time.
     """
     stages = [

@@ -169,7 +169,7 @@ class _Exchange:
         return tuple(made)
 
     def _tensor_collectives(self) -> tuple[Collective, ...]:
-        """Those between the halves of a layer: an all-reduce, or its two parts (Korthikanti et al. 2022)."""
+        """Collectives between a layer's halves: an all-reduce, or its two parts (Korthikanti et al. 2022)."""
         if self.plan.tp == 1:
             return ()
         if not self.plan.sequence_parallel:

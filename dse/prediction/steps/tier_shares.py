@@ -1,4 +1,4 @@
-"""What each tier of a cluster contributes to a collective that goes tier by tier."""
+"""The share that each tier of a cluster contributes to a collective that goes tier by tier."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Leg:
 
 
 def own_rates(cluster: Cluster) -> list[float]:
-    """What an NPU sends into each tier beyond the first if all do, in bytes per second."""
+    """The rate that an NPU sends into each tier beyond the first if all do, in bytes per second."""
     rates = []
     for index, tier in enumerate(cluster.tiers[1:], 1):
         rate = tier.bandwidth_gbps * 1e9 * BETWEEN_NODES
@@ -53,7 +53,7 @@ def own_rates(cluster: Cluster) -> list[float]:
 
 
 def own_nic_rate(cluster: Cluster) -> float:
-    """What an NPU sends out of its node in bytes per second: its share of a NIC, however many others send."""
+    """An NPU's rate out of its node in bytes per second: its share of a NIC, however many others send."""
     if cluster.nics is None:
         return cluster.tiers[1].bandwidth_gbps * 1e9 * BETWEEN_NODES
     share = THROUGH_CPUS if cluster.nics.is_far else BETWEEN_NODES

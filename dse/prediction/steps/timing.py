@@ -16,7 +16,7 @@ and epilogue."""
 
 @dataclass(frozen=True)
 class Rates:
-    """What kernels reach, in operations and bytes per second.
+    """The rates that kernels reach, in operations and bytes per second.
 
     `launch_s` is what a kernel takes on the device at least, `floor_s` what its launch takes the CPU.
     """
@@ -102,7 +102,7 @@ def kernels_s(kernels: Iterable[Kernel], rates: Rates, meeting_s: float = 0.0) -
 
 
 def _seconds(kernel: Kernel, rates: Rates) -> float:
-    """What operations or bytes take, whichever is longer."""
+    """The time that operations or bytes take, whichever is longer."""
     moved_s = kernel.bytes_ / rates.memory
     return max(moved_s, kernel.operations / _rate(kernel, rates)) if kernel.operations else moved_s
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dse.prediction.accuracy.comparison import Compared
 
 SIZE, MARGIN = 300.0, 44.0
-BAND = 1.1  # a prediction within this factor lies between the two lines beside the diagonal
+BAND = 1.1  # a prediction within this factor lies between the two lines on both sides of the diagonal
 _STEPS = ((1,), (1, 3), (1, 2, 5))  # ticks of a decade: the most that are not crowded
 _MOST_TICKS = 6
 
@@ -27,7 +27,7 @@ class Dot:
 class Scatter:
     """Places from 0 to SIZE, x to the right, y down; `ticks` are seconds with their place from the left.
 
-    `band` is the distance of the lines beside the diagonal from it, along y.
+    `band` is the distance of the lines next to the diagonal from it, along y.
     """
 
     dots: Sequence[Dot]

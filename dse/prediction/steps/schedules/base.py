@@ -1,4 +1,4 @@
-"""What a pipeline schedule is: the tick at which each stage runs each operation, as arrays."""
+"""The contract of a pipeline schedule: the tick at which each stage runs each operation, as arrays."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Timetable(NamedTuple):
 
 
 class Message(NamedTuple):
-    """What goes from one stage to another: activations after `forward`, their gradients after `backward`.
+    """A message from one stage to another: activations after `forward`, their gradients after `backward`.
 
     `link` s lies between stage s and the next; the last one between the last stage and the first.
     """

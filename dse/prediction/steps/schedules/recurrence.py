@@ -79,7 +79,7 @@ class Recurrence:
         return self._times()
 
     def duration_s(self, stage: int, operation: Operation) -> float:
-        """What an operation takes."""
+        """The time that an operation takes."""
         times = self.stages[stage][operation.chunk]
         if operation.kind == FORWARD:
             return times.forward_s

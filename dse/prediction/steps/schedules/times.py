@@ -1,4 +1,4 @@
-"""What goes into the timing of a pipeline, and what comes out."""
+"""Inputs and results of the timing of a pipeline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dse.prediction.steps.schedules.base import KINDS, Schedule
 
 @dataclass(frozen=True)
 class StageTimes:
-    """What one micro-batch takes on one chunk of one stage.
+    """The time that one micro-batch takes on one chunk of one stage.
 
     `backward_s` is the whole backward pass, recomputation included; `weight_s` is that part of it that gives
     the gradients of weights, and only counts for schedules that run it apart (zb-h1, zb-v).
@@ -49,7 +49,7 @@ Links = Sequence[float]
 
 @dataclass(frozen=True)
 class Case:
-    """What is to be timed, in the form of the evaluations; both give the same to the bit.
+    """A pipeline to be timed, in the form of the evaluations; both give the same to the bit.
 
     `durations_s` and `delays_s` (of messages) have for each kind of operation stages x chunks; `received_s`
     are the delays at those that wait for them. `silences` are 0 where a message is sent and -inf elsewhere.
@@ -106,7 +106,7 @@ def flat(values: dict[str, list[list[float]]], kinds: int = len(KINDS)) -> list[
 
 
 class Marks(NamedTuple):
-    """What is told of operations, in seconds and per stage; gradients are per stage and chunk."""
+    """Times of chosen operations, in seconds and per stage. Gradients are per stage and chunk."""
 
     last_backward_starts: list[float]
     gradients: list[list[float]]
