@@ -1,4 +1,4 @@
-"""What a lower bound is: a time, its argument, and the nodes that it is about."""
+"""A lower bound: a time, its argument, and the nodes that it is about."""
 
 from __future__ import annotations
 

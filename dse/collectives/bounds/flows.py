@@ -3,7 +3,7 @@
 Of all sets the one that takes longest to let in what is outside of it is found by flows: if, by a time, the
 links can bring the chunks of all first holders to each NPU, no set lets in too little (max-flow min-cut); if
 not, the least cut is a set that takes longer, and its time is tried next. In whole chunks this is
-specification of synthesis, section 8.5, over all sets; with fluid chunks it is T ≥ k S / x (`rates`).
+the bound of a cut (docs/synthesis.md), over all sets; with fluid chunks it is T ≥ k S / x (`rates`).
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def _allowed(
 
 
 def _whole(problem: Problem) -> tuple[NDArray[np.int64] | None, Fraction]:
-    """Bytes per ns of every link times a scale that makes them whole; None: they are too large."""
+    """Bytes per ns of every link times a scale that makes them whole, or None if they are too large."""
     import numpy as np
 
     bytes_per_gb = Fraction(1 if problem.model.gb == "1e9" else Fraction(2**30, 10**9))

@@ -18,7 +18,7 @@ BACKWARDS = ("all_to_all", "scatter", "gather", "all_reduce")
 
 @dataclass(frozen=True)
 class Needs:
-    """What has to be sent at least; `nodes` are the NPUs of the collective and the switches of its graph.
+    """The least that has to be sent; `nodes` are the NPUs of the collective and the switches of its graph.
 
     In an all-reduce a message of each chunk has to enter every set that lacks an NPU: a full sum holds
     contributions from outside. Reduce-scatter and reduce are judged as the all-gather and broadcast that
@@ -116,7 +116,7 @@ class Needs:
         return needed
 
     def wanting(self, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which nodes of a set want what `into_each` counts."""
+        """The nodes of a set that want what `into_each` counts."""
         wanting: NDArray[np.bool_] = inside.copy()
         wanting[self.collective.npus :] = False
         if self.collective.name == "gather":

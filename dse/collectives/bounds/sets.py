@@ -1,4 +1,4 @@
-"""Which sets of nodes lower bounds look at where a graph has no known structure."""
+"""Sets of nodes that lower bounds look at where a graph has no known structure."""
 
 from __future__ import annotations
 

@@ -32,12 +32,12 @@ class View:
 
     @cached_property
     def needs(self) -> Needs:
-        """What has to be sent."""
+        """The chunks that have to be sent."""
         return Needs(self.problem.collective, self.problem.graph.nodes)
 
     @cached_property
     def group(self) -> Translations | None:
-        """What makes all NPUs alike, links and needs, if anything does."""
+        """The translations that make all NPUs alike, links and needs, if anything does."""
         if self.problem.collective.name not in ("all_gather", "all_to_all", "all_reduce"):
             return None
         return self.problem.graph.translations

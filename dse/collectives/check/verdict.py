@@ -1,4 +1,4 @@
-"""What a check found: how many sends break a rule, and the first of them."""
+"""The result of a check: how many sends break a rule, and the first of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the check of `sends` sends found; `violations` are the first ones in time, `count` is of all."""
+    """The result of a check of `sends` sends. `violations` are the first ones in time, `count` is of all."""
 
     sends: int
     time_ps: int

@@ -85,7 +85,7 @@ class _Writer:
         self._latest[link] = self._add(send, npu, SEND, after, comm_dst=self._destinations[send])
 
     def _in_order(self, link: int, content: _Arrivals, came_over: Mapping[int, int]) -> _Arrivals:
-        """What sends over a link wait for so far, with `content`; of what comes over one link the last."""
+        """The sends that later sends over a link wait for, with `content`: the last of each link."""
         latest = self._order.setdefault(link, {})
         for node in content:
             origin = came_over[node]

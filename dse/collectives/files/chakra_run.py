@@ -1,4 +1,4 @@
-"""What the engine needs for the Chakra traces of a schedule, run as ASTRA-sim runs a custom collective."""
+"""Inputs of the engine for the Chakra traces of a schedule, run as ASTRA-sim runs a custom collective."""
 
 from __future__ import annotations
 

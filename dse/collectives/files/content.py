@@ -1,4 +1,4 @@
-"""What a file of a schedule holds: its sends, and what it says about them."""
+"""The content of a file of a schedule: its sends, and what it says about them."""
 
 from __future__ import annotations
 

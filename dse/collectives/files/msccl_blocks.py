@@ -27,7 +27,7 @@ class BlockStep:
 
 @dataclass(eq=False)
 class Block:
-    """A thread block of a GPU; -1: it sends to nobody, or receives from nobody."""
+    """A thread block of a GPU; -1 means that it sends to none, or receives from none."""
 
     gpu: int
     send: int = -1
@@ -123,7 +123,7 @@ def _free_channel(used: defaultdict[tuple[int, int], int], source: int, to: int,
 def _add_copies(
     schedule: Schedule, npu: int, blocks: list[Block], last: dict[tuple[int, int], BlockStep]
 ) -> None:
-    """What an NPU has at first and is to have at the end goes from its input to its output."""
+    """Copy chunks that an NPU has at first and is to have at the end from its input to its output."""
     collective = schedule.problem.collective
     copies = []
     for chunk in _kept(schedule, npu):

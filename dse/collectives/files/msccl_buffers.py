@@ -52,7 +52,7 @@ def sizes(collective: Collective) -> tuple[int, int]:
 
 
 def input_slot(collective: Collective, npu: int, chunk: int) -> Slot | None:
-    """Where an NPU has a chunk, or its contribution to it, at first; None: it has it not."""
+    """Where an NPU has a chunk, or its contribution to it, at first; None if it does not have it."""
     n, k = collective.npus, collective.chunks_per_npu
     if collective.name == "all_gather":
         return Slot("i", chunk // n) if chunk % n == npu else None
@@ -67,7 +67,7 @@ def input_slot(collective: Collective, npu: int, chunk: int) -> Slot | None:
 
 
 def output_slot(collective: Collective, npu: int, chunk: int) -> Slot | None:
-    """Where an NPU is to have a chunk at the end; None: it need not."""
+    """Where an NPU is to have a chunk at the end; None if it need not."""
     n, k = collective.npus, collective.chunks_per_npu
     if collective.name == "all_gather":
         return Slot("o", chunk % n * k + chunk // n)

@@ -106,7 +106,7 @@ def _with_metadata(sends: SendTable, metadata: Mapping[bytes, bytes]) -> Schedul
 
 
 def _graph(metadata: Mapping[bytes, bytes], npus: int) -> LinkGraph:
-    """The topology; its decimals may have been cut, the fractions beside it are exact."""
+    """The topology; its decimals may have been cut, the fractions next to it are exact."""
     with tempfile.NamedTemporaryFile(suffix=".csv") as file:
         file.write(metadata[_TOPOLOGY])
         file.flush()

@@ -1,4 +1,4 @@
-"""What every send waits for at its two ends: the order of reads and writes of a chunk at a node."""
+"""The sends that every send waits for at its two ends: the order of reads and writes of a chunk at a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a synthesis found, as plain data and as a table for people."""
+"""The result of a synthesis, as plain data and as a table for people."""
 
 from __future__ import annotations
 

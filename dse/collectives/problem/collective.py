@@ -1,4 +1,4 @@
-"""What a collective moves: which NPU has which chunk at first, and which wants it at the end."""
+"""The chunks that a collective moves: which NPU has which chunk at first, and which wants it at the end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Collective:
     postconditions: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse unknown names and wants that nobody can meet; each condition counts once."""
+        """Refuse unknown names and wants that no NPU can meet; each condition counts once."""
         check_choice("collective", self.name, (*COLLECTIVES, CUSTOM))
         held = {chunk for _, chunk in self.preconditions}
         for npu, chunk in self.postconditions:

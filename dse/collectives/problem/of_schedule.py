@@ -1,4 +1,4 @@
-"""Which problem a schedule of anyone's is to solve: its file, what lies beside it, and keys say so."""
+"""The problem that a user's schedule solves, by its file, the files next to it, and keys."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def given_problem(
     """Read a schedule, and return what it is to solve.
 
     Keys come first; without `topology` and `system` the links are those of the file, or of the files that
-    synthesis writes beside it. Without any key the problem is the one it was made for.
+    synthesis writes next to it. Without any key the problem is the one it was made for.
 
     Raises:
         InputError: an unreadable file, nothing that says the topology or the collective, or a schedule that

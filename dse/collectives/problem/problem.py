@@ -1,4 +1,4 @@
-"""What is to be synthesised: a collective on the links of a graph, with chunks of a size."""
+"""A synthesis problem: a collective on the links of a graph, with chunks of a size."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LinkModel(NamedTuple):
 
     @property
     def tick_ps(self) -> int:
-        """What times are whole multiples of."""
+        """The tick: all times are whole multiples of it."""
         return 1 if self.clock == "ps" else 1000
 
     def _serial_ps(self, kind: LinkKind, chunk_bytes: Fraction | int) -> Fraction:

@@ -52,7 +52,7 @@ def _require_custom(problem: Problem) -> None:
 
 
 def reached(graph: LinkGraph, sources: Iterable[int]) -> NDArray[np.bool_]:
-    """Which nodes there is a way to from one of the sources."""
+    """The nodes that can be reached from one of the sources."""
     import numpy as np
 
     from dse.base import solvers

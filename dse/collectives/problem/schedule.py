@@ -90,7 +90,7 @@ class Schedule:
         return True
 
     def mirrored(self, problem: Problem) -> Schedule:
-        """Return it run backwards on turned links: it solves `problem` (specification, section 4).
+        """Return it run backwards on turned links: it solves `problem`.
 
         `problem.mirrored` is the problem of this schedule; no delivery of it may be redundant.
         """

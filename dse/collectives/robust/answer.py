@@ -1,4 +1,4 @@
-"""Beside a schedule: it repaired after a failure, and its time under links that vary."""
+"""A schedule's repair after a failure, and its time under links that vary."""
 
 from __future__ import annotations
 

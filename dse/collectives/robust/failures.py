@@ -78,7 +78,7 @@ class Failure:
 
 
 class Holdings(NamedTuple):
-    """Which node has which chunk from when on: three arrays of one length."""
+    """The nodes that have each chunk, and from when on: three arrays of one length."""
 
     node: NDArray[np.int32]
     chunk: NDArray[np.int32]
@@ -132,7 +132,7 @@ def only(schedule: Schedule, kept: NDArray[np.bool_]) -> Schedule:
 
 
 def lost_chunks(schedule: Schedule, failure: Failure) -> tuple[int, ...]:
-    """The chunks that no living node has when NPUs die: nobody can want them any more."""
+    """The chunks that no living node has when NPUs die: they cannot be wanted any more."""
     import numpy as np
 
     there = holdings_after(surviving(schedule, failure), failure)
@@ -150,7 +150,7 @@ def lost_at_start(problem: Problem, failure: Failure) -> tuple[int, ...]:
 
 
 def problem_after(problem: Problem, failure: Failure, lost: Sequence[int] = ()) -> Problem:
-    """Return what living NPUs still want, on the same links: dead ones want nothing, lost chunks nobody.
+    """Return what living NPUs still want, on the same links: nothing for dead ones, and no lost chunk.
 
     The graph keeps all links, so that sends before the failure have theirs; `without_dead` takes them out.
     """

@@ -1,4 +1,4 @@
-"""A schedule after a failure: repaired, so that most of it stays, beside one made anew."""
+"""A schedule after a failure: repaired, so that most of it stays, and one made from scratch."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DEFAULT = Effort()
 
 @dataclass(frozen=True)
 class Repair:
-    """What a failure does to a schedule; times in ps.
+    """The effect of a failure on a schedule. Times in ps.
 
     `repaired` and `anew` solve `problem`: what living NPUs want of chunks that are left. `kept` is the share
     of the sends before that `repaired` still has, link and chunk. `bound_ps` is of the graph that is left, 0
@@ -61,7 +61,7 @@ class Repair:
 
 
 def repair(schedule: Schedule, failure: Failure, effort: Effort = _DEFAULT) -> Repair:
-    """Return a schedule after a failure, repaired and made anew.
+    """Return a schedule after a failure, repaired and made from scratch.
 
     The repair keeps all sends that do not depend on what failed, fills in what is missing by greedy searches
     from there, and searches later parts again; of all tried within 5 % of the fastest it is the one that

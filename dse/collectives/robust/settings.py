@@ -33,7 +33,7 @@ _PAIRS = (("straggler_share", "straggler_slowdown"), ("spike_share", "spike_ns")
 
 @dataclass(frozen=True)
 class Draws:
-    """How links vary, in how many draws, and which figure selects a schedule; None: the nominal time."""
+    """How links vary, in how many draws, and which figure selects a schedule; None means the nominal time."""
 
     variance: Variance
     count: int = DEFAULT_DRAWS

@@ -1,4 +1,4 @@
-"""What failures and variances do to a schedule, as plain data and as rows for people; times in ps."""
+"""Effects of failures and variances on a schedule, as plain data and as rows for people; times in ps."""
 
 from __future__ import annotations
 

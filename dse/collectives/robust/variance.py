@@ -230,7 +230,7 @@ def _lognormal(normal: NDArray[np.float64], cv: float) -> NDArray[np.float64]:
 def _durations(
     schedule: Schedule, variance: Variance, factor: NDArray[np.float64], random: np.random.Generator
 ) -> Draws:
-    """What links, or sends, take with factors on the bandwidths; whole ticks, floored."""
+    """The times that links, or sends, take with factors on the bandwidths; whole ticks, floored."""
     import numpy as np
 
     problem = schedule.problem

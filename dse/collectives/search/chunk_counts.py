@@ -29,7 +29,7 @@ _LEAST_SECONDS = 0.1  # of the search for a number
 
 @dataclass(frozen=True, eq=False)
 class Cutting:
-    """What is to be cut: the keys that ask for it on a network, and the bytes of the operation."""
+    """The data to be cut: the keys that ask for it on a network, and the bytes of the operation."""
 
     network: Network
     values: Values
@@ -155,7 +155,7 @@ def finer_hint(result: Result, values: Values) -> str | None:
 
 
 def _bound_ps(problem: Problem, number: int) -> int:
-    """What no schedule of so many chunks an NPU takes less than."""
+    """A time below which no schedule of so many chunks an NPU ends."""
     smaller = replace(problem.collective, chunks_per_npu=number)
     finer = replace(problem, collective=smaller, chunk_bytes=problem.chunk_bytes / number)
     return best_bound(finer).time_ps

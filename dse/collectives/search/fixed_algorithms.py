@@ -1,4 +1,4 @@
-"""Fixed algorithms on the links at hand: ring, direct, doubling, hierarchical and trees, as references."""
+"""Fixed algorithms on given links: ring, direct, doubling, hierarchical and trees, as references."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _translated(
 def _needed(
     problem: Problem, tree: Tree, chunks: NDArray[np.int32], to: NDArray[np.int32]
 ) -> NDArray[np.bool_]:
-    """Which messages (of the tree, per chunk) lead to an NPU that wants the chunk."""
+    """Mark the messages (of the tree, per chunk) that lead to an NPU that wants the chunk."""
     import numpy as np
 
     if problem.collective.everyone_wants_all:

@@ -122,7 +122,8 @@ def _improved(start: Schedule, effort: Effort, is_over: Callable[[], bool]) -> S
 def _chunks_made_again(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
     """Return an all-reduce of which chunks were freed, sums and copies, and put into the gaps again.
 
-    From `start`, whose sums go up trees, or from nothing. None: switches relay, or there are too many links.
+    From `start`, whose sums go up trees, or from nothing. None means that switches relay, or there are too
+    many links.
     """
     steps = _steps(problem, _GAPS, _MOST_STEPS)
     made = problem.collective.chunks if start is None else 0
@@ -134,7 +135,7 @@ def _chunks_made_again(problem: Problem, start: Schedule | None, effort: Effort)
 def _translations_kept(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
     """Return the fastest of the all-reduces that some translations keep, made as those of chunks freed.
 
-    None: they do not keep `start`, there are no translations, or too many links.
+    None means that they do not keep `start`, there are no translations, or too many links.
     """
     steps = _steps(problem, _GAPS_OF_ORBITS, _MOST_STEPS_OF_ORBITS)
     if steps < _FEWEST_STEPS:

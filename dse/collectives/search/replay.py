@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Critical(NamedTuple):
-    """What decides the time of each draw: per link, what it adds to the critical paths of all draws.
+    """The links that decide the time of each draw: per link, what it adds to the critical paths of all draws.
 
     `draws` counts paths that use the link, `arrivals` steps over it that end with an arrival, `waits` steps
     that end when it is free again, `path_ps` is the time of both. `times_ps` has an entry per draw.

@@ -83,7 +83,7 @@ def name_of(values: Mapping[str, str]) -> str:
 
 
 def _named(values: Mapping[str, str]) -> tuple[str, int | None, str]:
-    """The name of a synthesizer of ours, the runs and the fitness that the user's name means."""
+    """The name of a built-in synthesizer, the runs and the fitness that the user's name means."""
     name = values.get("synthesizer", "auto")
     if name in _ALIASES:
         return _ALIASES[name]

@@ -1,4 +1,4 @@
-"""Synthesis: the best schedule found for a problem, with lower bounds and fixed algorithms beside it."""
+"""Synthesis: the best schedule found for a problem, with lower bounds and fixed algorithms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a synthesizer is: a problem and an effort in, the best schedule found out."""
+"""The contract of a synthesizer: a problem and an effort in, the best schedule found out."""
 
 from __future__ import annotations
 
@@ -97,6 +97,6 @@ class Synthesizer(ABC):
         """Return what is known of an all-reduce taken whole; `best` is made of its two halves, overlapped.
 
         `overlap` makes the halves of another schedule around each other.
-        The schedule returned is `best` or a faster one; None: this synthesizer only makes halves.
+        The schedule returned is `best` or a faster one; None means that this synthesizer only makes halves.
         """
         return None

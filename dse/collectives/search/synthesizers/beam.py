@@ -16,7 +16,7 @@ Fitness = Literal["chunk_count", "shortest_path"]
 
 
 class Beam(Synthesizer):
-    """The best of `trials` beam searches with `beams` states (specification, section 7.4).
+    """The best of `trials` beam searches with `beams` states (docs/synthesis.md).
 
     `fitness` counts the chunks that have arrived, or measures the longest way that is left, in ps; with a
     `temperature` above 0, in the same unit, states survive by chance, the likelier the fitter.

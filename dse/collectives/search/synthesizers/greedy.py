@@ -1,4 +1,4 @@
-"""Greedy search forward in time: a free link takes a chunk that nobody has claimed (TACOS's idea)."""
+"""Greedy search forward in time: a free link takes a chunk that no link has claimed (TACOS's idea)."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def runs_of_a_trial(problem: Problem) -> int:
 
 
 class Restarts(Synthesizer):
-    """The best of `trials` runs that differ by seed, rule and direction (specification, section 7.3)."""
+    """The best of `trials` runs that differ by seed, rule and direction."""
 
     name = "restarts"
 

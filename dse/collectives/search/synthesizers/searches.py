@@ -1,4 +1,4 @@
-"""What the searches of the engine share: variants, time limits, and columns made a schedule."""
+"""Parts that the searches of the engine share: variants, time limits, and columns made a schedule."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def numbered(variants: tuple[Variant, ...]) -> list[tuple[int, int]]:
 
 
 def is_spread_by_wants(problem: Problem) -> bool:
-    """Whether chunks reach all that want them by those that want them: nobody needs to relay."""
+    """Whether chunks reach all that want them by those that want them, so that no node needs to relay."""
     return problem.collective.everyone_wants_all and problem.graph.nodes == problem.graph.npus
 
 

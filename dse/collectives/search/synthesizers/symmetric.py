@@ -26,7 +26,7 @@ class Symmetric(Synthesizer):
 
     Rings, tori, hypercubes, cliques, unrolled switches and their products are such graphs. Each generator is
     a channel of the trees of NPU 0, which carries one chunk at a time; the rest are translations
-    (specification, section 7.6). A run is greedy; as it has to do with the chunks of one NPU only, a trial
+    (docs/synthesis.md). A run is greedy; as it has to do with the chunks of one NPU only, a trial
     has many.
     """
 

@@ -148,7 +148,7 @@ class Counter(NamedTuple):
     columns: list[int]
 
     def by(self, step: int) -> int | None:
-        """The variable that says whether it has happened by a step; None: it cannot have."""
+        """The variable that says whether it has happened by a step; None if it cannot have."""
         number = bisect_right(self.steps, step)
         return self.columns[number - 1] if number else None
 
@@ -211,12 +211,12 @@ class Timed:
             self.follow(column, self.has(place, start))
 
     def has(self, place: tuple[int, int], step: int) -> int | None:
-        """The variable that says whether a place has its chunk by a step; None: it cannot."""
+        """The variable that says whether a place has its chunk by a step; None if it cannot."""
         counter = self._has.get(place)
         return counter.by(step) if counter else None
 
     def follow(self, column: int, condition: int | None) -> None:
-        """Allow a variable only where another is 1; None: never."""
+        """Allow a variable only where another is 1; None means never."""
         if condition is None:
             self.program.upper[column] = 0
         else:

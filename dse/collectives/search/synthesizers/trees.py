@@ -21,7 +21,7 @@ class Trees(Synthesizer):
     are packed into that (Edmonds; edge splitting removes switches; ForestColl is this for machine learning),
     and chunks go along them. A trial is a packing. Beyond the flow's time a schedule takes what the deepest
     trees take to fill and to run dry, so it is near the best rate where there are many chunks
-    (specification, section 7.7).
+    (docs/synthesis.md).
     """
 
     name = "trees"
