@@ -1,4 +1,4 @@
-"""What the space of plans leaves out, by name: a plan proven best in it may be slower than one outside."""
+"""The plans that the space leaves out, by name: a plan proven best in it may be slower than one outside."""
 
 from __future__ import annotations
 

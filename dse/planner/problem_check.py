@@ -1,4 +1,4 @@
-"""What cannot be in a problem that a file holds: numbers out of range, types without memory, other layers."""
+"""Checks of a problem that a file holds: numbers out of range, types without memory, other layers."""
 
 from __future__ import annotations
 

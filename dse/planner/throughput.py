@@ -13,7 +13,7 @@ _NO_MODEL = "profiles have no model; with model=NAME, of as many layers, the ans
 
 
 class Throughput(NamedTuple):
-    """What is known of it; `mfu_note` says what MFU counts, or why figures are missing."""
+    """Throughput, as far as it is known. `mfu_note` says what MFU counts, or why figures are missing."""
 
     sequences_per_s: float | None
     tokens_per_s: float | None

@@ -34,7 +34,7 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """`document` is that of the file, with every figure of `best` and `ranking` priced anew."""
+    """`document` is that of the file, with every figure of `best` and `ranking` priced again."""
 
     problem: PlanProblem
     cost_model: str

@@ -1,4 +1,4 @@
-"""What `dse plan` prints: the stages of the best plan, its bound and gap, and why it is that one."""
+"""The output of `dse plan`: the stages of the best plan, its bound and gap, and why it is that one."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _searched(data: Mapping[str, Any]) -> str:
 
 
 def _kind_of_search(data: Mapping[str, Any]) -> str:
-    """What the certificate is of; without one `anytime` has searched by beams under strict."""
+    """The search that the certificate is of. Without one `anytime` has searched by beams under strict."""
     if data["certificate"]:
         return str(data["certificate"].get("kind"))
     return "dual" if (data["planner"], data["cost_model"]) == ("anytime", "strict") else "blocks"

@@ -29,7 +29,7 @@ _HUES = 137.508  # the golden angle: neighbouring stages differ most
 
 
 class Cell(NamedTuple):
-    """Consecutive GPUs of a host with one stage; None: idle."""
+    """Consecutive GPUs of a host with one stage; None means idle."""
 
     stage: int | None
     gpus: int
@@ -101,7 +101,7 @@ def colour(index: int) -> Colour:
 
 
 def _figures(best: Mapping[str, Any], periods: Sequence[float]) -> list[tuple[str, str, str]]:
-    """What the cards say beside the step: throughput, shape, slowest stage and price."""
+    """The cards next to the step: throughput, shape, slowest stage and price."""
     batches = f"{batches_text(best['batches'])} per step"
     figures = [*_throughput(best), ("shape", counted(len(periods), "stage"), batches)]
     slowest = best["stages"][periods.index(max(periods))]

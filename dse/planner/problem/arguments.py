@@ -1,4 +1,4 @@
-"""What the keys of `dse plan` ask: a problem, a planner, a cost model and limits."""
+"""The question that the keys of `dse plan` ask: a problem, a planner, a cost model and limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a command line asks. `accelerators` names that of each known type; `notes` are for people."""
+    """A command line's question. `accelerators` names that of each known type; `notes` are for people."""
 
     problem: PlanProblem
     planner: str
@@ -115,7 +115,7 @@ def _peaks(cluster: MixedCluster, accelerators: Mapping[str, str]) -> Mapping[st
 
 
 def _flops_per_sequence(model: ModelSpec | None, profiles: ProfileSet) -> float | None:
-    """What training on a sequence needs of the model that the profiles are of; None: of another, or none."""
+    """The operations of training on a sequence; None means that the profiles are of another model or none."""
     from dse.inputs.models.flops import training_flops_per_token
     from dse.planner.problem.costs_from_model import parameter_bytes
 

@@ -41,7 +41,7 @@ class StageCost:
 
 @dataclass(frozen=True)
 class PlanCost:
-    """What a plan costs: the step in ms, and its terms per costed stage."""
+    """The cost of a plan: the step in ms, and its terms per costed stage."""
 
     cost_ms: float
     stages: tuple[StageCost, ...]
@@ -53,10 +53,10 @@ class PlanCost:
 class PlanResult:
     """A planner's answer.
 
-    `count` is what the walk counts (None: not a walk); `plans` the number of plans that were priced; `best`
-    None where nothing fits. `bound_ms` is a proven lower bound on every plan of the space (None: none known),
-    `optimal` whether the best is proven to be one. `ranking` holds the cheapest plans in order, the best
-    first. `infeasible` counts reasons why parts of the space fell out. `certificate` is plain data for
+    `count` is what the walk counts (None if not a walk); `plans` the number of plans that were priced; `best`
+    None where nothing fits. `bound_ms` is a proven lower bound on every plan of the space (None if none is
+    known), `optimal` whether the best is proven to be one. `ranking` holds the cheapest plans in order, the
+    best first. `infeasible` counts reasons why parts of the space fell out. `certificate` is plain data for
     `dse.planner.proofs.certificate`.
     """
 

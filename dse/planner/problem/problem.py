@@ -10,12 +10,12 @@ from dse.planner.problem.profiles import ProfileSet
 
 @dataclass(frozen=True)
 class PlanProblem:
-    """What a planner is asked.
+    """The problem that a planner solves.
 
     `type_order` lists the types of the cluster, each once; ties and the order of visits follow it. `gbs` is
     the global batch in sequences. `permutation_limit` and `group_scale` bound the walk. `memory_reserve` is
     the share of each GPU's memory that strict plans leave free. `flops_per_sequence` is what training on one
-    sequence needs of the model (None: profiles without a model).
+    sequence needs of the model (None means profiles without a model).
     """
 
     cluster: MixedCluster

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class ProfileKey(NamedTuple):
-    """What a profile was taken for: GPU type, tensor degree, batch (sequences of a micro-batch)."""
+    """The case that a profile was taken for: GPU type, tensor degree, batch (sequences of a micro-batch)."""
 
     type: str
     tp: int

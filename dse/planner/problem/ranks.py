@@ -1,4 +1,4 @@
-"""Which GPU each rank of a plan is: ranks are dealt out type by type, in the order of the hosts."""
+"""The GPU that each rank of a plan is: ranks are dealt out type by type, in the order of the hosts."""
 
 from __future__ import annotations
 

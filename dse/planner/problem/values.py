@@ -1,4 +1,4 @@
-"""What the text of a key means: a list, a whole number, a number, a flag."""
+"""The meaning of a key's text: a list, a whole number, a number, a flag."""
 
 from __future__ import annotations
 

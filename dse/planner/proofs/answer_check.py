@@ -48,7 +48,7 @@ def _in_best(said: Any, wanted: Mapping[str, Any]) -> list[str]:
 
 
 def _in_ranking(ranking: Any, problem: PlanProblem, cost_model: str, best_ms: float) -> list[str]:
-    """Every plan is priced anew, and none is cheaper than the best."""
+    """Every plan is priced again, and none is cheaper than the best."""
     rule, lines = rule_named(problem, cost_model), []
     for place, entry in enumerate(ranking):
         try:

@@ -1,4 +1,4 @@
-"""What proves a plan best: bounds or searches of all blocks of the space, as plain data for JSON.
+"""The proof that a plan is best: bounds or searches of all blocks of the space, as plain data for JSON.
 
 A block is a type sequence, a number of micro-batches and the stage counts that share a least group. It says
 how many plans it has and that none of them is below `bound_ms`: the block is `empty` (nothing in it fits),

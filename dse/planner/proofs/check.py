@@ -1,6 +1,6 @@
 """The checker of plans and certificates: independent of the search, in numpy and plain Python.
 
-It prices the plan by the pricing rule, and proves every block's claim anew: from its own tables of stages
+It prices the plan by the pricing rule, and proves every block's claim again: from its own tables of stages
 (differences of running sums) it bounds suffixes from the back, then, where the bound alone does not prove the
 claim, it extends prefixes from the front. The planner's search runs the other way round, in the engine.
 """
@@ -37,9 +37,9 @@ _LONGEST_LINE = 300
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found: `lines` says what is wrong, each beginning with the place in the document.
+    """The result of a check: `lines` says what is wrong, each beginning with the place in the document.
 
-    `blocks` are the proofs, of blocks or of boxes; `plans` how many they cover, None where nobody counted.
+    `blocks` are the proofs, of blocks or of boxes; `plans` how many they cover, None if not counted.
     """
 
     valid: bool
@@ -129,7 +129,7 @@ def _check(document: Mapping[str, Any]) -> Verdict:
     else:
         found = [f"certificate.kind: {kind}, must be blocks or dual"]
     blocks = certificate["blocks" if kind == "blocks" else "boxes"]
-    plans = certificate["plans"] if kind == "blocks" else None  # boxes cover all plans; nobody counted them
+    plans = certificate["plans"] if kind == "blocks" else None  # boxes cover all plans, uncounted
     return Verdict(not found, tuple(found), len(blocks), plans, bound)
 
 
@@ -140,7 +140,7 @@ def _check_price(
     document: Mapping[str, Any],
     lines: list[str],
 ) -> float | None:
-    """Price the plan anew; every term must be the document's, to the bit."""
+    """Price the plan again; every term must be the document's, to the bit."""
     claimed = cost_to_dict(cost_from_dict(document["cost"]))
     try:
         cost = rule_named(problem, cost_model).price(plan)

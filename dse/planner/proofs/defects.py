@@ -17,7 +17,7 @@ def defects_of(problem: PlanProblem, plan: ClusterPlan, cost_model: str) -> list
     """Return what is wrong with a plan, a text each; empty for one that can be run, as all strict plans are.
 
     Compat plans may be priced by their first stage alone, lose layers, have stages without layers, tensor
-    groups of several types, or more on a GPU than its memory holds (spec 10, D1, D4, D6, D7, D9).
+    groups of several types, or more on a GPU than its memory holds (docs/planner.md).
     """
     if cost_model == "strict":
         return []
@@ -55,7 +55,7 @@ def _mixed_tensor_groups(problem: PlanProblem, plan: ClusterPlan) -> list[int]:
 
 
 def _short_of_memory(problem: PlanProblem, plan: ClusterPlan) -> list[str]:
-    """Which GPU has too little for it; nothing where layers are lost, or profiles that would say so."""
+    """The GPU that has too little for it; nothing where layers are lost, or profiles that would say so."""
     from dse.planner.questions.simulation.work import work_of
 
     if plan.partition[-1] < problem.layers:

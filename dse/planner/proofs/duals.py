@@ -73,7 +73,7 @@ def _contains(region: Region, part: Region) -> bool:
 
 
 def _halves(regions: list[Region], part: Region) -> list[tuple[list[Region], Region]] | None:
-    """Return two parts and the regions in each, by a cut that goes through no region; None: there is none.
+    """Return two parts and the regions in each, by a cut that goes through no region; None if there is none.
 
     Cuts in the middle come first, so that halves are halved again few times.
     """

@@ -25,7 +25,7 @@ Cell = tuple[int, int, int]
 def cheaper_plan(
     tables: StageTables, bounds: SuffixBounds, unit: int, stages: tuple[int, ...], threshold_ms: float
 ) -> float | None:
-    """Return the cost of a plan of the block below the threshold, or None: there is none."""
+    """Return the cost of a plan of the block below the threshold, or None if there is none."""
     for count in stages:
         if 0 in bounds.sum_ms[count]:
             found = _cheaper(tables, bounds, unit, count, threshold_ms)

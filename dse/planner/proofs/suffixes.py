@@ -1,4 +1,4 @@
-"""Lower bounds on suffixes of plans, from the last stage to the first, without labels (after spec 11.3)."""
+"""Lower bounds on suffixes of plans, from the last stage to the first, without labels."""
 
 from __future__ import annotations
 

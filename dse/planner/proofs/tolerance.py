@@ -1,4 +1,4 @@
-"""What rounding may change: the checker adds up otherwise than the search."""
+"""The difference that rounding may make: the checker adds up otherwise than the search."""
 
 from __future__ import annotations
 

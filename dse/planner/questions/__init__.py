@@ -1,4 +1,4 @@
-"""What people ask beside the best plan: subsets of nodes, prices, growth, failures, and what is worth it."""
+"""Questions besides the best plan: subsets of nodes, prices, growth, failures, and what is worth it."""
 
 from dse.planner.questions.failures import Replan, replan
 from dse.planner.questions.growth import Growth, growth

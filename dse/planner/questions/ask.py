@@ -44,7 +44,7 @@ class Answer:
 def ask(
     question: str, asked: Asked, values: Mapping[str, str], solve: Solve, on_case: Callable[[int], None]
 ) -> Answer:
-    """Answer a question of `QUESTIONS`; `on_case` is told how many problems are planned, before each.
+    """Answer a question of `QUESTIONS`; `on_case` gets the number of planned problems, before each.
 
     Raises:
         InputError: a wrong key, unknown prices, or no plan to begin with.

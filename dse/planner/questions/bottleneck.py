@@ -75,7 +75,7 @@ def reasons(data: Mapping[str, Any]) -> list[str]:
 
 
 def _shared_uplinks(stages: list[dict[str, Any]]) -> list[str]:
-    """What messages that share a node's uplink may add to the pace, which the price leaves out."""
+    """The time that messages on a shared uplink may add to the pace, which the price leaves out."""
     most_ms, number, replicas = 0.0, 0, 1
     for stage, following in pairwise(stages):
         on_host = {host["host"]: host["gpus"] for host in stage["hosts"]}

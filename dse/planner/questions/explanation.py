@@ -73,7 +73,7 @@ def _stages(entry: Mapping[str, Any], cost_model: str) -> list[dict[str, Any]]:
 
 
 def _moves(problem: PlanProblem, plan: ClusterPlan, cost_ms: float, cost_model: str) -> list[dict[str, Any]]:
-    """What a layer more or less on each side of each boundary would change, or why it cannot be.
+    """The effect of a layer more or less on each side of each boundary, or why it cannot be.
 
     Nothing is said of stages that the price leaves out: a layer moved there would look like a layer saved.
     """
@@ -97,7 +97,7 @@ def _moves(problem: PlanProblem, plan: ClusterPlan, cost_ms: float, cost_model: 
 
 
 def _others(answer: Answer, parts: Mapping[str, float]) -> list[dict[str, Any]]:
-    """What the next plans lose, and in which parts of the step; the differences add up."""
+    """The loss of the next plans, and in which parts of the step. The differences add up."""
     problem, cost_model, best = answer.problem, answer.cost_model, answer.document["best"]
     found = []
     for plan in answer.ranking[1 : MOST_OTHERS + 1]:
@@ -117,7 +117,7 @@ def _others(answer: Answer, parts: Mapping[str, float]) -> list[dict[str, Any]]:
 
 
 def _simulation(problem: PlanProblem, plan: ClusterPlan, cost_model: str) -> dict[str, Any]:
-    """The simulated step beside the price, by effects; `refused` says why there is none."""
+    """The simulated step next to the price, by effects; `refused` says why there is none."""
     from dse.planner.questions.simulation.effects import MEANINGS
     from dse.planner.questions.simulation.simulate import PlanSimulator
 

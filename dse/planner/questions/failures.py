@@ -27,7 +27,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Replan:
-    """What to do when `host` (its number) fails.
+    """The plan for when `host` (its number) fails.
 
     `fastest` is the best plan on the hosts left, some of which may stay idle; `nearest` moves the fewest
     bytes among plans at most `slack` slower than it. `weights_bytes` are those of all GPUs of `fastest`.

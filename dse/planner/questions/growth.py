@@ -1,4 +1,4 @@
-"""What more nodes of a kind would bring."""
+"""The gain from more nodes of a kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that questions have beside those of a plan."""
+"""Keys that questions have besides those of a plan."""
 
 from __future__ import annotations
 

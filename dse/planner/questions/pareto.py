@@ -1,4 +1,4 @@
-"""Which subsets are worth it: none other is as fast, as cheap and as roomy, and better in one of these."""
+"""Subsets that are worth it: none other is as fast, as cheap and as roomy, and better in one of these."""
 
 from __future__ import annotations
 

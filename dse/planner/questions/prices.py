@@ -1,4 +1,4 @@
-"""Which subset of nodes makes a step cheapest, for every price of a type's GPU-hour."""
+"""The subset of nodes that makes a step cheapest, for every price of a type's GPU-hour."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class NodeKind(NamedTuple):
 
 @dataclass(frozen=True)
 class Subset:
-    """Nodes by name of their kind, and the best plan that uses them all (`result.best` None: none fits)."""
+    """Nodes by name of their kind, and the best plan of them all (`result.best` is None if none fits)."""
 
     nodes: Mapping[str, int]
     problem: PlanProblem
@@ -145,7 +145,7 @@ def solve_subsets(
     every: bool = False,
     on_subset: Callable[[int], None] = lambda _: None,
 ) -> list[Subset]:
-    """Return the best plan of every subset; `on_subset` is told how many there are, before each.
+    """Return the best plan of every subset; `on_subset` gets their number, before each.
 
     Raises:
         InputError: there are too many subsets, or the planner refuses one.
@@ -163,7 +163,7 @@ def solve_subsets(
 def solved(problem: PlanProblem, solve: Solve) -> PlanResult:
     """Return the answer of a planner; a number of GPUs that it refuses is an answer without a plan.
 
-    Compat plans begin with a single stage of all GPUs, which must be a power of two (spec 3.1).
+    Compat plans begin with a single stage of all GPUs, which must be a power of two.
     """
     gpus = problem.cluster.gpus
     try:

@@ -1,4 +1,4 @@
-"""Which planner `auto` means, and its answer: one with a time or bound that no step takes is refused."""
+"""The planner that `auto` means, and its answer: one with a time or bound that no step takes is refused."""
 
 from __future__ import annotations
 

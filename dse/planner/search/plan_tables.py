@@ -19,7 +19,7 @@ def walk(
     keep: int | None = None,
     time_limit_s: float | None = None,
 ) -> WalkResult:
-    """Walk every outer plan; `keep` cheapest plans are kept in the order of cost, None: all as emitted.
+    """Walk every outer plan; `keep` cheapest plans are kept in the order of cost; None means all as emitted.
 
     With `by_first_attempt` the next step follows the memory of the first attempt (mode strat), else that
     after rebalancing (mode naive).

@@ -1,4 +1,4 @@
-"""What a planner is: a problem and a cost model in, the best plan it finds out."""
+"""The contract of a planner: a problem and a cost model in, the best plan it finds out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dse.planner.problem.problem import PlanProblem
 
 @dataclass(frozen=True)
 class Limits:
-    """How far a planner may go: wall time in seconds (None: to the end), plans kept.
+    """How far a planner may go: wall time in seconds (None means to the end), plans kept.
 
     `gap` is how far the best plan may be above the bound, as a share of it, for `anytime` to end; None: its
     own default.

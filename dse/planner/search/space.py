@@ -1,6 +1,6 @@
 """The space that exact planners search: sequences, groups, degrees, partitions; per cost model.
 
-Compat (spec 11.1): groups are any ordered powers of two, at least `least_group`, that use all GPUs; a stage
+Compat: groups are any ordered powers of two, at least `least_group`, that use all GPUs; a stage
 may have GPUs of several types. Strict: groups are any powers of two, each at a start that is a multiple of
 its size ("aligned"), as ranks are numbered in the order of the sequence; so a group of at most a host's size
 never straddles hosts of that size. `group_scale` and `permutation_limit` do not bound the strict space. In
@@ -60,7 +60,7 @@ def most_stages(problem: PlanProblem) -> int:
 
 
 def least_group(problem: PlanProblem, cost_model: str, stages: int) -> int:
-    """Return the least group of plans with a number of stages (spec 3.2)."""
+    """Return the least group of plans with a number of stages."""
     if cost_model == "strict":
         return 1
     gpus = problem.cluster.gpus

@@ -1,4 +1,4 @@
-"""The compat pricing rule: cost and memory of Metis (2024) to the bit, defects included (spec 7.1, 8)."""
+"""The compat pricing rule: cost and memory of Metis (2024) to the bit, defects included (docs/planner.md)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CompatRule(PricingRule):
         self._shares: dict[tuple[tuple[str, ...], int, int, int, int, int], list[int]] = {}
 
     def check_memory(self, at: Placement) -> None:
-        """All GPUs of the stage together against the demand of one replica, in MB (spec 7.1)."""
+        """All GPUs of the stage together against the demand of one replica, in MB."""
         ranks, batch = self.ranks(at.types), self.problem.gbs // (at.dp * at.batches)
         memory_gib = self.problem.cluster.memory_gib
         capacity = 0.0
@@ -75,13 +75,13 @@ class CompatRule(PricingRule):
         return activation / (self._gbps(at.types, ranks) * MIB)
 
     def reduction_ms_per_byte(self, at: Placement) -> float:
-        """Of a ring over dp replicas, on the slowest of the groups (spec 8.1, 8.3)."""
+        """Of a ring over dp replicas, on the slowest of the groups."""
         groups = (range(at.start + j, at.start + at.gpus, at.dp) for j in range(at.dp))
         gbps = min(self._gbps(at.types, group) for group in groups)
         return 2 * (at.dp - 1) / (at.dp * (gbps * MIB))
 
     def gap_ms(self, at: Placement) -> float:
-        """A gap of exactly 0 makes the plan unpriced, as a missing profile does (spec 8.1)."""
+        """A gap of exactly 0 makes the plan unpriced, as a missing profile does."""
         batch = self.problem.gbs // (at.dp * at.batches)
         gaps = []
         for type_ in self.ranks(at.types).types_in(at.start, at.gpus):
@@ -128,7 +128,7 @@ class CompatRule(PricingRule):
         return slowest
 
     def split(self, at: Placement, start: int, gpus: int) -> list[int]:
-        """Samples of each replica; a replica is as fast as its first GPU (spec 5.2)."""
+        """Samples of each replica; a replica is as fast as its first GPU."""
         key = (at.types, start, gpus, at.dp, at.tp, at.batches)
         if key not in self._shares:
             ranks, width = self.ranks(at.types), gpus // at.dp
@@ -138,7 +138,7 @@ class CompatRule(PricingRule):
         return self._shares[key]
 
     def _parameters(self, tp: int, layers: tuple[int, int]) -> float:
-        """Bytes of a stage's parameters; the number of middle layers can be negative (spec 8.1)."""
+        """Bytes of a stage's parameters; the number of middle layers can be negative."""
         parameters, (first, end) = self.problem.profiles.parameters_bytes, layers
         total, middle = 0.0, end - first
         if first == 0:
@@ -150,7 +150,7 @@ class CompatRule(PricingRule):
         return total + (parameters[min(1, len(parameters) - 1)] / tp) * middle
 
     def _gbps(self, types: tuple[str, ...], ranks: range) -> float:
-        """The bandwidth of a set of ranks: of intra-host links even between hosts (spec 8.3)."""
+        """The bandwidth of a set of ranks: of intra-host links even between hosts."""
         order = self.ranks(types)
         touched = dict.fromkeys(rank // self._gpus_per_host for rank in ranks)
         names = {order.hosts[host].type for host in touched}

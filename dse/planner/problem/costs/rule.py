@@ -1,4 +1,4 @@
-"""What pricing rules share: sums of slices of profiles and the shape of plans."""
+"""Parts that pricing rules share: sums of slices of profiles and the shape of plans."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PricingRule(ABC):
             self.check_strategy(gpus, dp, tp, plan.batches)
 
     def check_strategy(self, gpus: int, dp: int, tp: int, batches: int) -> None:
-        """Raise Infeasible unless the degrees fill the group and its batch is allowed (spec 4.2)."""
+        """Raise Infeasible unless the degrees fill the group and its batch is allowed."""
         problem = self.problem
         if dp < 1 or tp < 1 or dp * tp != gpus:
             raise Infeasible(f"{dp} x {tp}: dp times tp must be the stage's {gpus} GPUs")

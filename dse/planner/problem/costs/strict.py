@@ -1,4 +1,4 @@
-"""The strict pricing rule: what a plan takes on the hardware, without Metis's defects (spec 10).
+"""The strict pricing rule: what a plan takes on the hardware, without Metis's defects (docs/planner.md).
 
 Where the specification leaves room or is weak, this rule says more:
 
@@ -196,7 +196,7 @@ class StrictRule(PricingRule):
         return total * MIB - sharded
 
     def _sample_mb(self, type_: str, batch: int, at: Placement) -> float:
-        """What one further sample in flight adds, from profiles of totals."""
+        """The memory that one further sample in flight adds, from profiles of totals."""
         low = self.doubled_batch(type_, at.tp, batch)
         if low is None:
             return self.layers_memory_mb(type_, at.tp, batch, at.layers) / batch
@@ -204,7 +204,7 @@ class StrictRule(PricingRule):
         return max(0.0, more - self.layers_memory_mb(type_, at.tp, low, at.layers)) / low
 
     def doubled_batch(self, type_: str, tp: int, batch: int) -> int | None:
-        """Return the batch whose profile and its double's say what a sample adds; None: there is none."""
+        """Return the batch whose profile and its double's say what a sample adds; None if there is none."""
         for low in (batch, batch // 2):
             if {ProfileKey(type_, tp, low), ProfileKey(type_, tp, 2 * low)} <= self._keys:
                 return low
@@ -269,7 +269,7 @@ def reduction_gbps(problem: PlanProblem, ranks: Ranks, start: int, gpus: int, tp
 
 
 def _uplinks_gbps(problem: PlanProblem, touched: list[Host]) -> list[float]:
-    """What each of several hosts has to the others: its uplink, or what is between islands if they differ."""
+    """The bandwidth of each of several hosts to the others: its uplink, or that between differing islands."""
     between = problem.cluster.between_islands_gbps
     if between is not None and len({host.island for host in touched}) > 1:
         return [min(host.inter_gbps, between) for host in touched]

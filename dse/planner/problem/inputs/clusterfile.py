@@ -16,7 +16,7 @@ _KEYS = ("instance_type", "inter_bandwidth", "intra_bandwidth", "memory")
 
 @dataclass(frozen=True)
 class NodeRecord:
-    """What a cluster file says of an address: `spelled` is the type as written, `type` in upper case."""
+    """An address in a cluster file: `spelled` is the type as written, `type` in upper case."""
 
     spelled: str
     intra_gbps: float

@@ -43,7 +43,7 @@ def without_overlaps(profiles: ProfileSet) -> ProfileSet:
 
 
 def overlap_note(profiles: ProfileSet) -> str | None:
-    """Return which profiles have gaps below 0, in words; None: none has."""
+    """Return which profiles have gaps below 0, in words, or None if none has."""
     found = profiles.profiles
     below = [key for key, profile in found.items() if profile.gap_ms < 0]
     if not below:

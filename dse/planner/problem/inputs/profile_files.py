@@ -34,7 +34,7 @@ def read_profiles(folders: Sequence[Path], first: str | None, compat: bool = Fal
     """Return the profiles of the folders; types are in upper case, files with other names are ignored.
 
     `first` names the file that gives optimizer time, batch generator time and layer weights to the compat
-    cost (`.json` and `DeviceType.` may be left out); None: that of the first type by name, least
+    cost (`.json` and `DeviceType.` may be left out); None means that of the first type by name, least
     tensor degree, least batch. With `compat` only its parameters count; otherwise all files must agree on
     them.
 
@@ -52,7 +52,7 @@ def read_profiles(folders: Sequence[Path], first: str | None, compat: bool = Fal
 
 
 def key_of(name: str) -> ProfileKey | None:
-    """Return what a file of this name is a profile for, or None: it is none."""
+    """Return what a file of this name is a profile for, or None if it is none."""
     if not name.endswith(".json"):
         return None
     usual = _USUAL.fullmatch(name)

@@ -56,7 +56,7 @@ then the first one may; own links as long as links inside hosts are the fastest)
 
 @dataclass(frozen=True)
 class Effect:
-    """What switching an effect on adds to the step, in ms; negative if it makes the step shorter."""
+    """The time that switching an effect on adds to the step, in ms; negative if it makes the step shorter."""
 
     name: str
     ms: float
@@ -126,7 +126,7 @@ def _reduced(ends: Ends, after: Sequence[float]) -> float:
 
 
 def _stages(work: PlanWork, *, has_all: bool = False, is_beside: bool = False) -> Line:
-    """Stages as one replica each, at the pace of the price; messages in passes, or beside them."""
+    """Stages as one replica each, at the pace of the price; messages in passes, or at the same time."""
     forward, backward, hands = [], [], []
     last = len(work.stages) - 1
     for number, stage in enumerate(work.stages):

@@ -22,7 +22,7 @@ RING_DELAY_NS = 10
 """What a step of a ring takes besides its message: constant in the engine."""
 
 Edge = tuple[int, int, float, float]
-_NO_REDUCTION_GBPS = 1e30  # adding up gradients takes no time beside sending them
+_NO_REDUCTION_GBPS = 1e30  # adding up gradients takes no time compared with sending them
 
 
 def engine_network(

@@ -53,7 +53,7 @@ class Reranking:
         return self.cheapest.step_ms - self.best.step_ms
 
     def reason(self) -> tuple[Effect, ...]:
-        """What makes the best plan overtake the cheapest: differences of effects, the largest first.
+        """The reasons why the best plan overtakes the cheapest: differences of effects, the largest first.
 
         Empty where the cheapest stays the best. They add up, with the difference of prices, to `gained_ms`.
         """
@@ -155,7 +155,7 @@ class _Search:
                 most -= 1
 
     def _affordable(self, plans: Iterable[ClusterPlan], dearest: float) -> list[ClusterPlan]:
-        """Those that are new and cost no more, the cheapest first."""
+        """The plans that are new and cost no more, the cheapest first."""
         found = []
         for number, plan in enumerate(plans):
             if plan in self._seen:

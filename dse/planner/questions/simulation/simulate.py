@@ -1,4 +1,4 @@
-"""A plan's step by the engine, beside its price, and the effects between the two."""
+"""A plan's step by the engine, next to its price, and the effects between the two."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StageSimulation:
 
 @dataclass(frozen=True)
 class PlanSimulation:
-    """A simulated step in ms beside its price.
+    """A simulated step in ms next to its price.
 
     `price_ms` is None where the cost model refuses the plan, and `refused` says why. `effects` lead from the
     price to the step (empty without a price); `remainder_ms` is what they leave unexplained.

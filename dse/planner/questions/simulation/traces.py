@@ -24,14 +24,14 @@ _RECEIVE: MessageEnd = "receive"
 
 
 def pass_ns(stage: StageWork, replica: Replica) -> tuple[int, int]:
-    """What a forward and a backward pass take, gap and batch generator included; at least 1 ns."""
+    """The time of a forward and a backward pass, gap and batch generator included; at least 1 ns."""
     inside = replica.layers_ms + replica.gap_ms
     forward = inside * FORWARD_SHARE + stage.generator_ms
     return max(1, round(forward * NS_PER_MS)), max(1, round((inside * (1 - FORWARD_SHARE)) * NS_PER_MS))
 
 
 def update_ns(stage: StageWork) -> int:
-    """What updating the parameters takes; at least 1 ns."""
+    """The time that updating the parameters takes; at least 1 ns."""
     return max(1, round(stage.terms.update_ms * NS_PER_MS))
 
 

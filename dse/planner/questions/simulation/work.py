@@ -1,4 +1,4 @@
-"""What the GPUs of a plan have to do: replicas with their samples and times, messages, gradients."""
+"""The work of a plan's GPUs: replicas with their samples and times, messages, gradients."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class PlanWork:
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:
-        """What goes forward per micro-batch, by stage: each overlap of two replicas' samples."""
+        """The messages that go forward per micro-batch, by stage: each overlap of two replicas' samples."""
         found = []
         for stage, (here, there) in enumerate(pairwise(self.stages)):
             for source, sender in enumerate(here.replicas):

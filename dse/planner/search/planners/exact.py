@@ -1,4 +1,4 @@
-"""The exact planner: a dynamic program over suffixes with Pareto labels and bounds (spec 11)."""
+"""The exact planner: a dynamic program over suffixes with Pareto labels and bounds (docs/planner.md)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class ExactPlanner(Planner):
 
 
 class LabelSearch(NamedTuple):
-    """What the engine's search says: plans and blocks as it lists them, the bound, and why it ended."""
+    """The result of the engine's search: plans and blocks as it lists them, the bound, and why it ended."""
 
     plans: list[Any]
     blocks: list[Any]
