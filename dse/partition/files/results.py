@@ -1,4 +1,4 @@
-"""What a partition means for every device, as rows, text, JSON and Parquet."""
+"""The result of a partition for every device, as rows, text, JSON and Parquet."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class StageGraph:
         return len(self.forward_ns)
 
     def overhead_of(self, stage: int) -> float:
-        """What a framework takes for a pass of a stage besides its work, in ns."""
+        """The time that a framework takes for a pass of a stage besides its work, in ns."""
         return self.overhead_ns[stage] if self.overhead_ns else 0.0
 
 

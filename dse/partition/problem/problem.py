@@ -13,7 +13,7 @@ OBJECTIVES = ("sharding_cost", "pipeline_bottleneck", "process_mapping", "latenc
 
 @dataclass(frozen=True)
 class PartitionProblem:
-    """What a partitioner is asked.
+    """The problem that a partitioner solves.
 
     `pinned` maps a node to its device; `together` lists groups of nodes that stay on one device. `imbalance`
     is epsilon of `process_mapping`: a device's weight is at most (1 + epsilon) of the mean. Every device gets
@@ -34,8 +34,8 @@ class PartitionProblem:
 class Partition:
     """A partitioner's answer: `labels` is the device of each node in input order.
 
-    `bound` is a proven lower bound on the cost of every partition (None: none known), `optimal` whether the
-    cost is proven least. `seconds` is the wall time of the search.
+    `bound` is a proven lower bound on the cost of every partition (None if none is known), `optimal` whether
+    the cost is proven least. `seconds` is the wall time of the search.
     """
 
     labels: tuple[int, ...]

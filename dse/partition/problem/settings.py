@@ -45,7 +45,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Composed:
-    """What makes a model or a system of overrides such as `system=torus_4x4`; needs the configuration.
+    """Makes a model or a system of overrides such as `system=torus_4x4`; needs the configuration.
 
     `cluster` returns the devices of a mixed cluster by its name, None if there is none of that name.
     """

@@ -1,4 +1,4 @@
-"""What is wrong with a partition problem, said before anything is searched."""
+"""Checks of a partition problem, made before anything is searched."""
 
 from __future__ import annotations
 

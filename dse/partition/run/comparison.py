@@ -1,4 +1,4 @@
-"""A pipelined training run beside one process, FSDP, and the step that was predicted."""
+"""A pipelined training run compared with one process, FSDP, and the step that was predicted."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Compared:
 
 
 def compare(plan: Plan, processes: int, links: Devices | None, *, predict: bool, baseline: bool) -> Compared:
-    """Train in all ways, one after the other, on the same processes; `links` None: they are measured.
+    """Train in all ways, one after the other, on the same processes; with `links` None they are measured.
 
     Raises:
         ProcessDied: a process ended early.

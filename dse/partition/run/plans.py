@@ -1,4 +1,4 @@
-"""What a job trains: the plan, and the model, data and device that each of its processes makes of it."""
+"""The training of a job: the plan, and the model, data and device that each of its processes makes of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCHEDULES = {"1f1b": "Schedule1F1B", "gpipe": "ScheduleGPipe", "interleaved": "S
 
 @dataclass(frozen=True)
 class Plan:
-    """What is trained: `steps` of `micro_batches` of `micro_batch` samples, the same data everywhere."""
+    """The training: `steps` of `micro_batches` of `micro_batch` samples, the same data everywhere."""
 
     model: str
     placement: Mapping[str, int]

@@ -14,7 +14,7 @@ _WARM_UP = 3
 
 
 class Link(NamedTuple):
-    """What was measured from a process to another: latency in ns, bandwidth in 1e9 bytes per second."""
+    """A measured link from a process to another: latency in ns, bandwidth in 1e9 bytes per second."""
 
     source: int
     destination: int

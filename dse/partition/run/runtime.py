@@ -26,7 +26,7 @@ _WARM_UP = 3
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What a rank runs: its stages, their schedule, and whether it takes inputs and makes losses."""
+    """The part that a rank runs: its stages, their schedule, and whether it takes inputs and makes losses."""
 
     stages: list[Any]
     schedule: Any

@@ -1,4 +1,4 @@
-"""What one process does: train its stage of a pipeline, a model alone, or its shard (FSDP)."""
+"""The work of one process: train its stage of a pipeline, a model alone, or its shard (FSDP)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dse.partition.run.processes import Progress
 
 @dataclass(frozen=True)
 class Trained:
-    """The loss of every step (None: this process does not see it) and its seconds."""
+    """The loss of every step (None if this process does not see it) and its seconds."""
 
     losses: list[float] | None
     seconds: list[float]

@@ -10,7 +10,7 @@ from dse.partition.problem.validation import validate
 
 
 def check(problem: PartitionProblem, partition: Partition) -> float:
-    """Return the cost of `partition`, evaluated anew.
+    """Return the cost of `partition`, evaluated again.
 
     Raises:
         InfeasiblePartition: it breaks a constraint; names the device, its need and its capacity.

@@ -17,7 +17,7 @@ from dse.partition.search.bounds import cheapest_way, least_imbalance, rounding_
 # Nodes and edges up to which every answer gets this bound, and its states times nodes: about a second.
 _MOST = 60_000
 EFFORT = 25_000
-# Distances between devices that are told apart; each is a relaxation of its own.
+# Distances between devices that bounds distinguish; each is a relaxation of its own.
 _LEVELS = 6
 _NO_LIMIT_S = 1e9
 _ROUNDING = 1e-12

@@ -1,4 +1,4 @@
-"""What a partitioner is: a problem in, the best partition it finds out."""
+"""The contract of a partitioner: a problem in, the best partition it finds out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEARCH_S = 30.0
 
 @dataclass(frozen=True)
 class Limits:
-    """Wall time in seconds (None: to the end), seed of all random draws, and restarts (None: its own)."""
+    """Wall time in seconds (None means to the end), seed of random draws, restarts (None means its own)."""
 
     time_limit_s: float | None = None
     seed: int = 0

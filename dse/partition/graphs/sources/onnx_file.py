@@ -95,7 +95,7 @@ def _set_dimensions(path: Path, model: Any, sizes: dict[str, int]) -> None:
 
 @dataclass
 class _Values:
-    """What is known of the tensors of a graph: shapes, bytes of an element, and who makes them."""
+    """The tensors of a graph: shapes, bytes of an element, and who makes them."""
 
     shapes: dict[str, Shape] = field(default_factory=dict)
     element_bytes: dict[str, float] = field(default_factory=dict)

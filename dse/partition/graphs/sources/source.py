@@ -1,4 +1,4 @@
-"""What every source of graphs returns: operators with their work; what of it is weight and memory."""
+"""The result of every source of graphs: operators with their work, weights and memory."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Operator:
 class Source:
     """A graph of operators, or of nodes whose weights are given.
 
-    `weights` and `memory_bytes` are given ones (None: they follow from the operators). `devices` are those of
-    the file. `backward` is the time of the backward pass over that of the forward pass. `members` of a node
-    are the operators that it was made of; `together` are nodes that can only be on one device.
+    `weights` and `memory_bytes` are given ones (None if they follow from the operators). `devices` are those
+    of the file. `backward` is the time of the backward pass over that of the forward pass. `members` of a
+    node are the operators that it was made of; `together` are nodes that can only be on one device.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Rates:
-    """What a device of speed 1 does: operations a nanosecond, and bytes a nanosecond (0: as many as need be).
+    """Rates of a device of speed 1: operations and bytes a nanosecond (0 bytes: as many as need be).
 
     A node takes max(operations / rate, bytes / bandwidth), the roofline (Williams et al. 2009).
     """
@@ -146,7 +146,7 @@ def model_graph(source: Source, weight: str, rates: Rates, memory: Sequence[floa
 def by_module(source: Source, depth: int | None = None) -> Source:
     """Return the graph of modules: operators of one module become one node, and nodes of a cycle too.
 
-    `depth` counts the parts of a module's name that tell modules apart (None: all of them).
+    `depth` counts the parts of a module's name that tell modules apart (None means all of them).
 
     Raises:
         InputError: weights are given, so that there is nothing to add up.

@@ -9,7 +9,7 @@ from dse.partition.problem.problem import PartitionProblem
 
 
 class PartialCost:
-    """What `sharding_cost` is at least, whatever becomes of the nodes that have no piece yet.
+    """The least that `sharding_cost` can be, whatever becomes of the nodes that have no piece yet.
 
     Loads only grow: each piece above the mean pays the square of its excess, the others together lack what
     these have too much, which costs least if they lack the same. A cut edge pays the least distance.
