@@ -64,12 +64,12 @@ class Config:
 
     @property
     def chosen_cap_bytes(self) -> int | None:
-        """The cap that the user chose; None: the memory of each system."""
+        """The cap that the user chose; None means the memory of each system."""
         return None if self.memory_cap is None else self.memory_cap_bytes
 
     @property
     def divisibility(self) -> Divisibility | None:
-        """What happens to sizes that do not divide; None: what the fidelity of the model says."""
+        """The rule for sizes that do not divide; None means the rule of the model's fidelity."""
         return self.workload.divisibility
 
     @property

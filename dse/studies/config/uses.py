@@ -1,4 +1,4 @@
-"""Which command uses which key, as the schema says; an override without effect is refused."""
+"""The keys that each command uses, as the schema says; an override without effect is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which executor: the configured one, or a choice by the named cluster and the expected work."""
+"""The choice of an executor: the configured one, or a choice by the named cluster and the expected work."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def choose(
     is_ray_installed: bool,
     threshold_s: float = AUTO_RAY_THRESHOLD_S,
 ) -> AutoChoice:
-    """Choose by a configured cluster, then by the estimated seconds on this machine (None: not known)."""
+    """Choose by a configured cluster, then by the estimated seconds on this machine (None if not known)."""
     if address is not None:
         return AutoChoice("ray", f"executor: ray, since executor.address is {address}")
     if estimated_s is None:

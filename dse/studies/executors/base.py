@@ -1,4 +1,4 @@
-"""What an executor is: design points in, one row each out, in the order in which they finish."""
+"""The contract of an executor: design points in, one row each out, in the order in which they finish."""
 
 from __future__ import annotations
 

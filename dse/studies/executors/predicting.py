@@ -114,7 +114,7 @@ class _Predictor:
 
 
 def _strategies_of(scenario: Scenario, points: Sequence[DesignPoint]) -> list[Strategy]:
-    """Those of the first points, as far as they are of one scenario."""
+    """The strategies of the first points, as far as they are of one scenario."""
     return [point.strategy for point in takewhile(lambda point: point.scenario is scenario, points)]
 
 

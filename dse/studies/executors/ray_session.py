@@ -149,7 +149,7 @@ def _own_handlers() -> Iterator[None]:
 
 
 def _check(address: str) -> None:
-    """Fail soon where nobody listens: Ray itself would wait for minutes, and then end the process."""
+    """Fail soon where no cluster listens: Ray itself would wait for minutes, and then end the process."""
     if address == "auto":
         return
     host, _, port = address.rpartition(":")

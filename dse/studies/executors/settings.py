@@ -51,9 +51,9 @@ class ExecutorSchema:
 class ExecutorSettings:
     """Where points are evaluated.
 
-    local uses `threads` of this process (None: one for each core); ray uses the cluster at `address`, or
-    starts one on this machine with `workers` processes (None: one for each core); auto chooses between them
-    (docs/executors.md). A point may take `point_timeout_s`. Those of other packages have `options` too.
+    local uses `threads` of this process (None means one for each core); ray uses the cluster at `address`, or
+    starts one on this machine with `workers` processes (None means one for each core); auto chooses between
+    them (docs/executors.md). A point may take `point_timeout_s`. Those of other packages have `options` too.
     """
 
     name: str

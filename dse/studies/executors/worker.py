@@ -1,4 +1,4 @@
-"""What a Ray worker does: it evaluates a chunk of points, each within a limit that the kernel enforces."""
+"""The work of a Ray worker: it evaluates a chunk of points, each within a limit that the kernel enforces."""
 
 from __future__ import annotations
 

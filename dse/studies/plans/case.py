@@ -16,7 +16,7 @@ VERSION = 2
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What one combination of keys asks; with a time limit, results depend on load."""
+    """The question of one combination of keys. With a time limit, results depend on load."""
 
     asked: Asked
 

@@ -155,7 +155,7 @@ def _row(
 
 
 def doubts(point: DesignPoint) -> dict[str, str | None]:
-    """Return the columns that say why a point's time is not that of a real machine; None: nothing is known.
+    """Return the columns that say why a point's time is not that of a real machine; None if nothing is known.
 
     Raises:
         InputError: a file of the system cannot be read.

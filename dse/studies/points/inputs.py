@@ -64,7 +64,7 @@ def model_json(model: ModelSpec) -> str:
 
 
 def system_json(system: SystemSpec) -> str:
-    """Return a system as canonical JSON; beside the name of a file stands the digest of its content.
+    """Return a system as canonical JSON, with the digest of its content next to the name of a file.
 
     Raises:
         InputError: a file cannot be read.

@@ -32,9 +32,9 @@ _strategy_values = attrgetter(*_FIRST_AXES)
 
 @dataclass(frozen=True)
 class Scenario:
-    """What many design points share: the study, the model, the system, and what generates and simulates.
+    """The shared part of many design points: study, model, system, and what generates and simulates.
 
-    `divisibility` None: what the model's fidelity says.
+    `divisibility` None means what the model's fidelity says.
     """
 
     study: str
@@ -46,7 +46,7 @@ class Scenario:
 
     @functools.cached_property
     def resolved_divisibility(self) -> Divisibility:
-        """What happens to sizes that do not divide."""
+        """The rule for sizes that do not divide."""
         return resolved_divisibility(self.model, self.divisibility)
 
     @functools.cached_property
@@ -61,7 +61,7 @@ class Scenario:
 
     @functools.cached_property
     def options(self) -> str:
-        """What generates and simulates, as canonical JSON: all of it that a result may depend on."""
+        """The generator and the simulator, as canonical JSON: all of it that a result may depend on."""
         predictor = {"predictor": PREDICTION_VERSION} if self.is_predicted else {}
         return canonical_json(
             {
@@ -113,7 +113,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class DesignPoint:
-    """What a row of a study depends on."""
+    """The inputs that a row of a study depends on."""
 
     scenario: Scenario
     strategy: Strategy
@@ -141,7 +141,7 @@ class DesignPoint:
 
 
 class ScenarioInputs(Protocol):
-    """What a configuration tells of a scenario."""
+    """The inputs of a scenario from a configuration."""
 
     @property
     def study(self) -> str: ...  # noqa: D102

@@ -1,4 +1,4 @@
-"""What a search is: it proposes batches of design points, and may learn from their rows."""
+"""The contract of a search: it proposes batches of design points, and may learn from their rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Points = Callable[[], Iterator[DesignPoint]]
 
 
 class SearchInputs(ScenarioInputs, Protocol):
-    """What a configuration tells a search: its settings, the space, all models and systems, the cap."""
+    """A search's inputs from a configuration: its settings, the space, all models and systems, the cap."""
 
     @property
     def search(self) -> SearchSettings: ...  # noqa: D102
@@ -53,9 +53,9 @@ def none_feasible(name: str, points: int) -> str:
 
 
 class Search(ABC):
-    """Proposes points. The same search proposes the same points again where it is told the same rows.
+    """Proposes points. The same search proposes the same points again where it gets the same rows.
 
-    That makes every search resumable: what it proposes again is in the study already, and its row is told
+    That makes every search resumable: what it proposes again is in the study already, and its row comes
     from there instead of being computed.
     """
 
@@ -75,7 +75,7 @@ class Search(ABC):
         """Learn from a row, computed or stored before."""
 
     def notes(self) -> list[str]:
-        """What a user should know at the end, one line each, such as how many points were pruned."""
+        """Notes for the user at the end, one line each, such as how many points were pruned."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""What a configuration tells a model-based search: its space as a view, and its goals."""
+"""The inputs of a model-based search from a configuration: its space as a view, and its goals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a space before anything is proposed: impossible values, and the number of points."""
+"""Checks of a space before anything is proposed: impossible values, and the number of points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search minimises, and the budgets that hold: expressions over the columns of a row."""
+"""The objectives of a search, and the budgets that hold: expressions over the columns of a row."""
 
 from __future__ import annotations
 

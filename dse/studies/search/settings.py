@@ -53,7 +53,7 @@ class SearchSchema:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Which points to evaluate; None where the choice has no such setting.
+    """The search that chooses points; None where the choice has no such setting.
 
     exhaustive takes all of them, with `prune` only those that may win; random takes `samples` of them, drawn
     with `seed`; optuna lets `sampler` (nsga2, tpe) propose `samples` of them, a `batch` at a time, to

@@ -1,4 +1,4 @@
-"""Which strategies satisfy the constraints for a model and a system, and what each constraint removes."""
+"""Constraints: the strategies that satisfy them for a model and system, and what each constraint removes."""
 
 from __future__ import annotations
 

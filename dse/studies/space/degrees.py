@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from dse.inputs.strategies import DEGREES, OPTIONS, AxisValue
 
 Axes: TypeAlias = Mapping[str, "Sequence[Any] | None"]
-"""The values of each field of a strategy in order; None: every degree with which it fills the NPUs."""
+"""The values of each field of a strategy in order; None means every degree with which it fills the NPUs."""
 
 
 def divisors(number: int) -> list[int]:

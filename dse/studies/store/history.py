@@ -1,4 +1,4 @@
-"""What `_sweeps/` of a study says of its sweeps: their memory caps, and what unfinished ones had planned."""
+"""The history in `_sweeps/` of a study: its sweeps' memory caps, and what unfinished ones had planned."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dse.base.units import parse_bytes
 from dse.studies.store.store import SWEEPS_FOLDER, StudyStore
 
 _ENDING = ".unfinished"
-_DIGITS = 16  # of each key: 2^64, so that a million points are told apart
+_DIGITS = 16  # of each key: 2^64, so that a million points differ
 _KEY_BYTES = _DIGITS // 2
 
 
 class StoredSweep(NamedTuple):
-    """What a file of provenance says of a sweep; what it does not say is None or empty."""
+    """The facts on a sweep in a file of provenance. What it does not say is None or empty."""
 
     started: str | None
     command: tuple[str, ...]
@@ -33,7 +33,7 @@ class StoredSweep(NamedTuple):
 
 @dataclass(frozen=True)
 class Unfinished:
-    """What a sweep that was interrupted, or still runs, had planned; None where it proposes as it goes."""
+    """The planned points of an interrupted or still running sweep; None where it proposes as it goes."""
 
     planned: int | None
     missing: int | None
@@ -77,7 +77,7 @@ def plan_sweep(store: StudyStore[Any], name: str, configuration: str, keys: byte
 
 
 def key_digits(key: str) -> bytes:
-    """What a plan has of a key."""
+    """The digits of a key that a plan has."""
     return bytes.fromhex(key[:_DIGITS])
 
 
@@ -96,7 +96,7 @@ def finish_sweep(store: StudyStore[Any], configuration: str, keys: Collection[st
 
 
 def unfinished_sweep(store: StudyStore[Any]) -> Unfinished | None:
-    """What the latest sweep had planned and the study lacks; None if it has ended, or nothing is known.
+    """Planned points of the latest sweep that the study lacks; None if it has ended, or nothing is known.
 
     Raises:
         InputError: as `StudyStore.keys`.

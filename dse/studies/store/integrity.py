@@ -1,4 +1,4 @@
-"""What a part of a study must be before it is opened: a file, and one of parts that stand for others."""
+"""Checks of a part of a study before it is opened: a file, and one of parts that stand for others."""
 
 from __future__ import annotations
 

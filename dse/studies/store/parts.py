@@ -30,7 +30,7 @@ AnyRecord: TypeAlias = RecordType[Any]
 
 @dataclass(frozen=True)
 class PartFooter:
-    """What the footer of a part says: its rows, the parts that it stands for, and its schema version."""
+    """The content of a part's footer: its rows, the parts that it stands for, and its schema version."""
 
     path: Path
     rows: int

@@ -16,11 +16,12 @@ Row = TypeVar("Row")
 
 
 class Column(NamedTuple):
-    """What a column holds; `unit` is "1" for counts and "none" for text, flags and ids.
+    """The meaning of a column; `unit` is "1" for counts and "none" for text, flags and ids.
 
-    `since` is the version of the record type that added the column, and `fill` its value in older rows.
-    The last three are what no writer breaks, so that a value outside them tells of a damaged file: the least
-    number, the texts that there are, and the fields with texts of a JSON object (None: the text is no JSON).
+    `since` is the version of the record type that added the column, and `fill` its value in older rows. The
+    last three are what no writer breaks, so that a value outside them tells of a damaged file: the least
+    number, the texts that there are, and the fields with texts of a JSON object (None if the text is no
+    JSON).
     """
 
     arrow_type: str
@@ -90,7 +91,7 @@ rate = functools.partial(Column, "double", "tokens/s")
 
 @dataclasses.dataclass(frozen=True)
 class RecordType(Generic[Row]):
-    """What a study needs to know of its rows.
+    """The facts that a study needs to know of its rows.
 
     `row` is a frozen dataclass whose fields are `Annotated[type, Column(...)]`; `type | None` may be null.
     """

@@ -29,7 +29,7 @@ LARGE_PART_ROWS = 100_000
 """A part of this many rows is left alone; compaction merges smaller ones."""
 
 LEFTOVER_S = 3600
-"""Temporary files as old as this are of writers that were killed; nobody reads them, a sweep removes them."""
+"""Temporary files as old as this are of writers that were killed. A sweep removes them."""
 
 SWEEPS_FOLDER = "_sweeps"  # pandas.read_parquet(folder) skips only names that begin with "_" or "."
 _READ_ATTEMPTS = 5

@@ -26,7 +26,7 @@ _LOOK_S = 0.2  # between looks whether Ctrl-C was pressed
 
 
 class Keyed(Protocol):
-    """What a row is computed from; `key` is a hash of all that the row depends on."""
+    """The inputs that a row is computed from; `key` is a hash of all that the row depends on."""
 
     @property
     def key(self) -> str:

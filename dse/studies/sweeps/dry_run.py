@@ -1,4 +1,4 @@
-"""What a sweep would do: its points, those that are stored, and an estimate of its time."""
+"""A dry run of a sweep: its points, those that are stored, and an estimate of its time."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def cost_units(point: DesignPoint) -> int:
 def slow_ranks(point: DesignPoint) -> int:
     """Return how many times its units a point costs where symmetry cannot be proven; 1 if that is not likely.
 
-    Gathered weights end beside messages between stages: in some of these pipelines in the same tick, whose
+    Gathered weights end with messages between stages: in some of these pipelines in the same tick, whose
     order may differ between ranks, so that every rank is simulated (docs/simulator.md).
     """
     model, system, strategy = point.scenario.model, point.scenario.system, point.strategy

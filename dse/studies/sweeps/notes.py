@@ -1,4 +1,4 @@
-"""What people should know of a sweep: degrees that its space lacks, and shards that were cut."""
+"""Notes on a sweep: degrees that its space lacks, and shards that were cut."""
 
 from __future__ import annotations
 

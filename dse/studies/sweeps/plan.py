@@ -1,4 +1,4 @@
-"""What a sweep will do: its points, how many are stored already, and how long the others will take."""
+"""The plan of a sweep: its points, how many are stored already, and how long the others will take."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Swept:
 
 @dataclass(frozen=True)
 class Session:
-    """What a sweep is told: `command` is how it was started, `say` gets warnings and notes, a line each.
+    """The session of a sweep: `command` is how it was started, `say` gets warnings and notes, a line each.
 
     `other_inputs` says in a line how the inputs of stored points differ from those of the sweep.
     """
