@@ -1,4 +1,4 @@
-"""Which rows of a study a question means, which of them wins, and how that is printed: for all commands."""
+"""Answers about a study, for all commands: the rows that a question means, the winner, and its text."""
 
 from __future__ import annotations
 

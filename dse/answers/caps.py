@@ -33,7 +33,7 @@ class Cap:
 
 
 BY_SYSTEM = Cap(DEFAULT_MEMORY_BYTES, by_system=True)
-"""The cap where nobody chose one."""
+"""The cap where none is chosen."""
 
 
 def study_cap(asked: Cap | None, *stores: StudyStore) -> Cap:

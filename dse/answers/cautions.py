@@ -1,4 +1,4 @@
-"""What to say under rows whose times are not those of a real machine, and known not to be."""
+"""Notes under rows whose times are not those of a real machine, and known not to be."""
 
 from __future__ import annotations
 

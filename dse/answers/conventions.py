@@ -1,4 +1,4 @@
-"""What to say once below answers: what MFU counts, and which points are no better than others for certain."""
+"""Notes once below answers: what MFU counts, and which points are no better than others for certain."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def mfu_line(counted: str) -> str:
 
 
 def model_error(row: StudyRow) -> float | None:
-    """Return how far wall times of the fidelity of a row may be off against each other; None: not known."""
+    """Return how far wall times of a row's fidelity may be off against each other, or None if not known."""
     if row.model_spec is None:
         return 0.0  # rows of schema version 1 are of the reference's model
     model = _model(row.model_spec)

@@ -15,7 +15,7 @@ _NAME_WIDTH = 16  # of a study in a table, so that lines stay within 110 columns
 
 
 def render_comparison(comparison: StudyComparison, items: int = 5) -> str:
-    """What differs, both answers, and the `items` greatest gains and losses among the strategies of both."""
+    """Return as text the differences, both answers, and the `items` greatest changes of strategies."""
     names = comparison.names
     lines = [comparison.heading, "", *_inputs(comparison.inputs, names)]
     first, second = comparison.first, comparison.second

@@ -50,7 +50,7 @@ def distinct_points(table: pa.Table) -> pa.Table:
 
 
 def _effect(model_spec: str, dp: int, pp: int, recompute: int) -> tuple[Any, ...]:
-    """What the choices of a model come to under a strategy; of a model that cannot be read, its text."""
+    """The effect of a model's choices under a strategy. Of a model that cannot be read, its text."""
     model = stored_model(model_spec)
     if model is None:
         return (model_spec, dp, pp, recompute)

@@ -88,7 +88,7 @@ def _questions(table: pa.Table) -> tuple[pa.Array, list[tuple[str, str, int]]]:
     """For each row the number of its question, and model, system and NPUs of each question.
 
     The names are part of the texts, so that looking at the (few) distinct texts is enough; rows of schema
-    version 1 have no texts, and are told apart by the names.
+    version 1 have no texts. Their names distinguish them.
     """
     import numpy as np
     import pyarrow as pa
@@ -183,7 +183,7 @@ def stored_model(model_spec: str) -> ModelSpec | None:
 def varying(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
     """For each JSON text the fields (as dotted names below `prefix`) whose values differ among the texts.
 
-    A list of one length in all texts is told apart by its entries, one of several lengths is one value.
+    A list of one length in all texts differs by its entries, one of several lengths is one value.
     """
     parsed = {text: json.loads(text) for text in texts}
     lengths: dict[str, set[int]] = {}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OPTIMA_COLUMNS = ("model_spec", "system_spec", "options")
-"""Beside those of the ranking, what it takes to tell settings apart."""
+"""Columns besides those of the ranking that distinguish settings."""
 
 NOT_AXES = ("options.result_version", "options.engine", *(f"model.{name}" for name in CHOICES))
 """Fields that may vary in a study without being asked about, and choices, which compete."""
@@ -28,7 +28,7 @@ NOT_AXES = ("options.result_version", "options.engine", *(f"model.{name}" for na
 
 @dataclass(frozen=True)
 class Setting:
-    """One value of every axis (None: this one lacks the field), and what is best there.
+    """One value of every axis (None means that this one lacks the field), and what is best there.
 
     `optimum` is None where no point is ok, `capped_optimum` where none fits or there is no cap;
     `smallest_peak_memory_bytes` says by how much a cap is missed.

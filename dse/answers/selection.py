@@ -1,4 +1,4 @@
-"""Which strategy wins: the fastest points of a study, with and without a memory cap, in a total order."""
+"""The winning strategies: the fastest points of a study, with and without a memory cap, in a total order."""
 
 from __future__ import annotations
 

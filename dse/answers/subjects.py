@@ -48,14 +48,14 @@ class Subject:
 
 @dataclass(frozen=True)
 class Subjects:
-    """Those of a study, and `notes` for people that concern all of it."""
+    """The subjects of a study, and `notes` for people that concern all of it."""
 
     found: list[Subject]
     notes: list[str]
 
 
 def default_point(best: _Point | None, best_under_cap: _Point | None) -> _Point | None:
-    """Return which of two optima stands for a group, given both (None: no such point)."""
+    """Return which of two optima stands for a group, given both (None means no such point)."""
     return best if best_under_cap is None else best_under_cap
 
 

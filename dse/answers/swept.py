@@ -29,7 +29,7 @@ _SHOWN_GROUPS = 12
 
 
 def sweep_answer(store: StudyStore, keys: Sequence[str], cap: Cap) -> tuple[list[str], list[str]]:
-    """Return the answer to each question of the points of a sweep as text, and lines beside the answers.
+    """Return the answer to each question of the points of a sweep as text, and lines next to the answers.
 
     Raises:
         FileNotFoundError, InputError: as `StudyStore.snapshot`.

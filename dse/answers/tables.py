@@ -34,7 +34,7 @@ Labelled = list[tuple[str, StudyRow]]
 
 @dataclass(frozen=True)
 class Question:
-    """What to list: the best point and its runner-up; or for every cap; or the front; or the first `top`.
+    """The rows to list: the best point and its runner-up; or for every cap; or the front; or the first `top`.
 
     `by` are columns whose values make groups of their own, `cost` is a third objective of the front. If
     points are `mixed`, those of all models, systems and numbers of NPUs compete.

@@ -1,4 +1,4 @@
-"""What `dse explain` answers: a point, what another one does otherwise, and what changes it."""
+"""The answer of `dse explain`: a point, what another one does otherwise, and what changes it."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ PARTS = {
 AXES = (*[name for name in DEGREES if name in TRACED], "comm")
 
 # What counts where several run at once, most important first. One compute node runs at a time, and one of the
-# nodes that send; only messages from other ranks (exposed_pp) arrive beside them.
+# nodes that send; only messages from other ranks (exposed_pp) arrive at the same time.
 _PRIORITY = (
     *("compute_bound", "memory_bound", "recompute", "other_compute"),
     *(f"exposed_{axis}" for axis in (*GROUPED, "comm")),

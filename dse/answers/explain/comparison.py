@@ -1,4 +1,4 @@
-"""What one design point does better than another, part by part."""
+"""A comparison of two design points: what one does better than another, part by part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fills the memory of a rank at its peak (docs/explain.md)."""
+"""The tensors that fill the memory of a rank at its peak (docs/explain.md)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CATEGORY_OF_ROLE = {
 
 @dataclass(frozen=True)
 class MemoryItem:
-    """Tensors of one operator of one layer (None: an embedding, or unknown) that are alive at the peak."""
+    """Tensors of an operator of a layer (None means an embedding, or unknown) that are alive at the peak."""
 
     category: str
     layer: int | None
@@ -43,7 +43,7 @@ class MemoryItem:
 
 @dataclass(frozen=True)
 class MemoryAtPeak:
-    """What is alive when the memory of `rank` first reaches its peak.
+    """Tensors that are alive when the memory of `rank` first reaches its peak.
 
     `categories` has every name of CATEGORIES, in that order, and sums to `peak_memory_bytes` exactly; so do
     `items`, largest first. `node` is the name of the node that runs then, and `operator` the same for people;

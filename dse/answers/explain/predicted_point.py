@@ -1,4 +1,4 @@
-"""What `dse point` says of a predicted point: what it comes down to, its plan, its parts, its memory."""
+"""The text of `dse point` for a predicted point: its headline, its plan, its parts, its memory."""
 
 from __future__ import annotations
 

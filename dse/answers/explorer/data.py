@@ -1,4 +1,4 @@
-"""What a page knows when it opens: scenario, fields, presets, space, and how the terminal says all that."""
+"""The data that a page opens with: scenario, fields, presets, space, and how the terminal says all that."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a page is about.
+    """The subject of a page.
 
     `rows` are those of a study, in the order of its answers; `models` and `systems` presets besides those of
     conf/. `reason` says why the page is static although its scenario could be live; empty: it is not.
@@ -148,7 +148,7 @@ def study_row_data(row: StudyRow) -> dict[str, Any]:
 
 
 def space_choices(space: DesignSpace) -> dict[str, Sequence[Any] | None]:
-    """Return the values of the axes that traces know; None: every degree that fills the system.
+    """Return the values of the axes that traces know; None means every degree that fills the system.
 
     Raises:
         InputError: the space has axes over fields of model and system, or others that only predictions know.

@@ -1,4 +1,4 @@
-"""Models and systems of conf/ that a page has beside its own; what cannot be live, with the reason."""
+"""Models and systems of conf/ that a page has besides its own; what cannot be live, with the reason."""
 
 from __future__ import annotations
 

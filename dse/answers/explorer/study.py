@@ -174,7 +174,7 @@ def _systems(commands: Commands, on: Scenario, rows: Sequence[StudyRow]) -> list
 
 
 def _new_name(name: str, found: Sequence[Preset]) -> str:
-    """Of several with a name, which a study over axes has, the later ones are told apart by a number."""
+    """Of several with a name, which a study over axes has, a number distinguishes the later ones."""
     taken = {each.name for each in found}
     numbered = itertools.chain([name], (f"{name}, variant {number}" for number in itertools.count(2)))
     return next(each for each in numbered if each not in taken)

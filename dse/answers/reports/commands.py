@@ -20,7 +20,7 @@ _NOT_IN_CONF = ("inert", "omitted_keys")  # what files of ASTRA-sim say without 
 
 @dataclass(frozen=True)
 class Origin:
-    """What rows of one model, system and options share: the command line up to the strategy, and a caveat."""
+    """The common part of rows of one scenario: the command line up to the strategy, and a caveat."""
 
     command: str
     note: str = ""

@@ -189,7 +189,7 @@ def _answers(ranked: Ranked, capped: Ranked | None) -> dict[str, int | None]:
 
 
 def _certainty(answers: Mapping[str, int | None], rows: Mapping[int, StudyRow]) -> list[str]:
-    """Which runners-up are tied with their best point, each sentence once."""
+    """Sentences on runners-up that are tied with their best point, each sentence once."""
     row = {name: None if rank is None else rows[rank] for name, rank in answers.items()}
     said = certainty(row["best"], [row["runner_up"]])
     return list(dict.fromkeys([*said, *certainty(row["best_under_cap"], [row["runner_up_under_cap"]])]))
@@ -216,7 +216,7 @@ def _field(row: StudyRow, name: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can say; percentages to three decimals, as the simulator reports them."""
+    """A value as JSON can hold it. Percentages have three decimals, as the simulator reports them."""
     if isinstance(value, float):
         return round(value, 3) if math.isfinite(value) else None
     return value
@@ -277,7 +277,7 @@ def _failures(snapshot: Snapshot, table: pa.Table, commands: Commands) -> list[d
 
 
 def _sweep(path: Path) -> dict[str, Any]:
-    """What a file of provenance says; one that cannot be read says so, and the report goes on."""
+    """The content of a file of provenance. One that cannot be read says so, and the report goes on."""
     import yaml
 
     try:

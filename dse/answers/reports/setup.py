@@ -1,4 +1,4 @@
-"""What was asked: the model and the system of a question, as labels and values for people."""
+"""The question of a report: the model and the system of a question, as labels and values for people."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def setup(table: pa.Table) -> dict[str, Any]:
 
 
 def _cluster(systems: list[dict[str, Any]]) -> Facts:
-    """What a cluster is made of, and what the constants of its accelerator were fitted on."""
+    """The parts of a cluster, and what the constants of its accelerator were fitted on."""
     if any(system.get("accelerator") is None for system in systems):
         return []
     accelerators = [system["accelerator"] for system in systems]

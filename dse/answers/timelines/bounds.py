@@ -1,4 +1,4 @@
-"""What is kept of a timeline that is larger than its bound: the longest, in their old order."""
+"""The events kept of a timeline that is larger than its bound: the longest, in their old order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a timeline shows, and what was left out."""
+"""Options of a timeline: what it shows, and what was left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if: how wall times and the best strategy follow the numbers of the system and the memory cap."""
+"""Sensitivity: how wall times and the best strategy follow the numbers of the system and the memory cap."""
 
 from __future__ import annotations
 

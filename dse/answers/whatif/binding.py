@@ -1,4 +1,4 @@
-"""Which constraint binds: the memory cap, or else the part of the system that the wall time follows most."""
+"""The constraint that binds: the memory cap, or else the part of the system that wall time follows most."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dse.studies.store import Rows
 
 @dataclass(frozen=True)
 class Binding:
-    """What holds the wall time of the winner up.
+    """The constraint that holds the wall time of the winner up.
 
     `cap_binds` says that the best of all points does not fit under the cap: then `unbound` is its strategy,
     `cost_ns` the wall time that the cap costs, and `needed_bytes` the cap under which it would fit.

@@ -42,7 +42,7 @@ class KeepingGenerator(WorkloadGenerator):
         return workload
 
     def identity(self) -> Mapping[str, str]:
-        """That of the generator inside: keys do not change."""
+        """The identity of the generator inside: keys do not change."""
         return self._inner.identity()
 
 
