@@ -133,7 +133,7 @@ def _accuracy(rows: Sequence[MeasuredRow], by: Sequence[str], limit_s: float | N
     from dse.prediction.accuracy.folds import fold_names
 
     if folds:
-        fold_names((), folds)  # an unknown name is told before predictions are made
+        fold_names((), folds)  # an unknown name is refused before predictions are made
     compared = compare(rows, limit_s=limit_s)
     if not folds:
         return accuracy(compared, by)

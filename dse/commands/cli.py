@@ -1,4 +1,4 @@
-"""What all commands share: their arguments, user errors in one line, exit codes."""
+"""Parts that all commands share: their arguments, user errors in one line, exit codes."""
 
 from __future__ import annotations
 
@@ -121,13 +121,13 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[s
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Print what people should know beside an answer on stderr, a line each."""
+    """Print notes that go with an answer on stderr, a line each."""
     for note in notes:
         print(f"note: {printable(note)}", file=sys.stderr)
 
 
 def beside(study: str, suffix: str) -> Path:
-    """Return where a file about a study goes by default: beside its folder, a table to other tools."""
+    """Return where a file about a study goes by default: next to its folder, a table to other tools."""
     folder = Path(study)
     if folder.name in ("", ".."):
         folder = folder.resolve()

@@ -71,7 +71,7 @@ def export(system: SystemSpec, workload: Workload, folder: Path) -> list[str]:
 
 
 def headline(point: DesignPoint, workload: Workload, outcome: Outcome) -> dict[str, Any]:
-    """What a point comes down to; every value is None where ranks never finish.
+    """The figures that sum a point up. Every value is None where ranks never finish.
 
     Keys: wall_time_ns of the step and the rank that ends last, peak_memory_bytes and the rank that has it
     (None where memory is not tracked), tokens_per_s of all NPUs and of each (None where shards are cut),

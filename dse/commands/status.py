@@ -69,7 +69,7 @@ def _reasons(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def _last_sweep(store: StudyStore, file: Path) -> dict[str, Any]:
-    """What its file of provenance says, and what the study lacks of its plan."""
+    """The content of its file of provenance, and what the study lacks of its plan."""
     from dse.studies.store.history import stored_sweep, sweep_caps, unfinished_sweep
 
     try:

@@ -201,7 +201,7 @@ def _print(data: dict[str, Any], form: str, text: str) -> None:
 
 
 def _folder(arguments: Arguments, default: str) -> Path | None:
-    """Where to write; None: nowhere.
+    """Where to write; None means nowhere.
 
     Raises:
         InputError: two folders, or exports without one.

@@ -80,7 +80,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _taken(cases: Sequence[Case]) -> list[str]:
-    """Which files were taken for the log and the groups by their content, of the first cases."""
+    """The files that were taken for the log and the groups by their content, of the first cases."""
     found = [case for case in cases if case.taken]
     more = [f"and in {counted(len(found) - _MOST_TAKEN, 'more case')}"] if len(found) > _MOST_TAKEN else []
     return [f"{case.name}: took {case.taken}" for case in found[:_MOST_TAKEN]] + more

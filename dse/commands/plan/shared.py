@@ -1,4 +1,4 @@
-"""What all actions of `dse plan` share: their problem, formats, files, and the end by Ctrl-C."""
+"""Parts that all actions of `dse plan` share: their problem, formats, files, and the end by Ctrl-C."""
 
 from __future__ import annotations
 
