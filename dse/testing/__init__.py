@@ -1,7 +1,7 @@
-"""What every simulator, workload generator, search, executor and partitioner must do, as tests to inherit.
+"""Contracts of simulators, workload generators, searches, executors and partitioners, as tests to inherit.
 
 A test class of yours inherits a contract and says in `make` what is tested; pytest does the rest. Modules
-beside the contracts have the small models, systems, traces and spaces that they use.
+besides the contracts have the small models, systems, traces and spaces that they use.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""Simulators that fail, refuse or answer what they are told, for the contract of executors."""
+"""Simulators that fail, refuse or answer as a test sets, for the contract of executors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every executor must do: one row per point, as if points were evaluated one by one."""
+"""The contract of every executor: one row per point, as if points were evaluated one by one."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _with_tensors(draw: random.Random, graph: ModelGraph) -> ModelGraph:
 
 
 def toy_problem(devices: int) -> PartitionProblem:
-    """Return a toy of section 3 of the partition spec: a path of 201 nodes on 3 or 96 devices."""
+    """Return a toy: a path of 201 nodes on 3 or 96 devices."""
     edges = [(v, v + 1) for v in range(200) if v != 100] + [(200, 100)]
     distance = [
         [float(a != b) if devices == 3 else _tiered(a, b) for b in range(devices)] for a in range(devices)

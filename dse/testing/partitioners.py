@@ -1,4 +1,4 @@
-"""What every partitioner must do: keep all constraints, and say no more than it has proven."""
+"""The contract of every partitioner: keep all constraints, and say no more than it has proven."""
 
 from __future__ import annotations
 

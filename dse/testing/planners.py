@@ -1,4 +1,4 @@
-"""What every planner must do, on problems that the test gives."""
+"""The contract of every planner, on problems that the test gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every search must do, and what those may promise that sample, and that learn."""
+"""The contract of every search, and the promises of searches that sample or learn."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class StartsAgain(_Searches):
 
 
 class SamplesPoints(_Searches):
-    """For searches that propose as many points as they are told, by a seed."""
+    """For searches that propose as many points as their settings say, by a seed."""
 
     def test_samples_are_distinct_points_and_seeds_differ(self, search_of: Make) -> None:
         keys = [drive(search_of(SPACE, 30, seed), ROWS) for seed in (0, 1)]
@@ -70,7 +70,7 @@ class SamplesPoints(_Searches):
 
 
 class LearnsFromRows(_Searches):
-    """For searches whose later proposals depend on the rows that they are told."""
+    """For searches whose later proposals depend on the rows that they get."""
 
     def test_the_order_of_completion_changes_nothing(self, search_of: Make) -> None:
         assert drive(search_of(SPACE, 60, 0), ROWS, backwards=True) == drive(search_of(SPACE, 60, 0), ROWS)

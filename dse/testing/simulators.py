@@ -1,4 +1,4 @@
-"""What every simulator must do, and what those may promise that compute ASTRA-sim's figures."""
+"""The contract of every simulator, and the promises of simulators that compute ASTRA-sim's figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _ranks(outcome: Outcome) -> list[RankMetrics | None]:
 
 
 def _half_blocked() -> Workload:
-    """Rank 0 sends once and computes; rank 1 receives that message and then one that nobody sends."""
+    """Rank 0 sends once and computes; rank 1 receives that message and then one that no rank sends."""
     return workload(
         [send(1, to=1, size=100), comp(2, ops=10**9, size=10**8)],
         [recv(1, source=0, size=100), recv(2, source=0, size=100, tag=5, after=[1]), comp(3, after=[2])],

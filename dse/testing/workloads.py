@@ -1,4 +1,4 @@
-"""What every workload generator must do, and what those may promise that make the step of ours."""
+"""The contract of every workload generator, and the promises of those that make the built-in step."""
 
 from __future__ import annotations
 
