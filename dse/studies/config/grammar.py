@@ -12,6 +12,7 @@ _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _UNUSUAL = re.compile(r"[^A-Za-z0-9_ \t/\-\\+.$%*@?|()\[\]{}:=,'\"]")  # what needs quotes
 _CALL = re.compile(r"while evaluating '(.*?)':", re.DOTALL)
 _PAIRS = {")": "(", "]": "[", "}": "{"}
+_LONG = 200
 _HOW = "write key=value; lists are [1,2], groups {key:value}, and other texts stand in quotes"
 
 
@@ -45,7 +46,7 @@ def _problem(error: str, key: str, is_assigned: bool, value: str) -> str:
         if re.search(r"[\[\]{}()'\"]", value):
             return f"{character} must stand in quotes; {_HOW}"
         quoted = shlex.quote(f'{key}="{value}"')
-        return f"{character} must stand in quotes; write {quoted}"
+        return f"{character} must stand in quotes; {f"write {quoted}" if len(quoted) <= _LONG else _HOW}"
     return f"{_brackets(bare)}{_HOW}"
 
 
