@@ -46,7 +46,8 @@ def _problem(error: str, key: str, is_assigned: bool, value: str) -> str:
         if re.search(r"[\[\]{}()'\"]", value):
             return f"{character} must stand in quotes; {_HOW}"
         quoted = shlex.quote(f'{key}="{value}"')
-        return f"{character} must stand in quotes; {f"write {quoted}" if len(quoted) <= _LONG else _HOW}"
+        how = f"write {quoted}" if len(quoted) <= _LONG else _HOW
+        return f"{character} must stand in quotes; {how}"
     return f"{_brackets(bare)}{_HOW}"
 
 
