@@ -21,7 +21,7 @@ class Rate(NamedTuple):
     `bytes_per_ns` is the largest x such that for every set of nodes with an NPU the bandwidths of the links
     into it are at least x times the holders outside of it; in `nodes` they are equal. With chunks of S
     bytes, k per holder, no schedule takes less than k S / x, and packed trees come near as k grows
-    (specification of synthesis, section 7.7).
+    (docs/synthesis.md).
     """
 
     bytes_per_ns: Fraction

@@ -1,4 +1,4 @@
-"""Whether a schedule is valid: rules 1-5 of the specification; shares nothing with synthesizers."""
+"""Checks of a schedule by rules 1 to 5 (docs/synthesis.md), which share no code with synthesizers."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ MOST_CHUNKS = 1 << 31
 class Collective:
     """One of `COLLECTIVES` among `npus` NPUs; broadcast and reduce have `chunks_per_npu` chunks in all.
 
-    Chunks are numbered as in section 1 of the specification of synthesis. `custom` has pairs
-    (NPU, chunk): `preconditions` are there at first, `postconditions` are wanted at the end.
+    `holdings` and `wants` say which NPU has and wants each chunk. `custom` has pairs (NPU, chunk):
+    `preconditions` are there at first, `postconditions` are wanted at the end.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 A chunk that is sent to a switch at t, on a link of latency L, may leave it on others from t + L on, while it
 arrives. As all links of the switch have one bandwidth W, none of them runs dry, and a chunk that leaves at
-once has crossed both links after L1 + L2 + S/W, each held for S/W (section 5 of the specification). One that
+once has crossed both links after L1 + L2 + S/W, each held for S/W. One that
 leaves later, or over several links, waits in the switch, as a stored one does. So a link into such a switch
 delivers after L and is held for S/W, and nothing else of the model changes. Schedules run backwards are valid
 as well, as latencies are whole numbers of ticks.

@@ -21,7 +21,7 @@ MIRRORED = {"reduce_scatter": "all_gather", "reduce": "broadcast", "gather": "sc
 
 
 class LinkModel(NamedTuple):
-    """How long a chunk takes on a link (section 2 of the specification of synthesis).
+    """How long a chunk takes on a link (docs/synthesis.md).
 
     `gb`: a GB/s is 10^9 or 2^30 bytes per second. `occupancy`: the link is held until the chunk has arrived
     (`total`), or while its bytes enter (`bandwidth`). `clock`: times are floored to ps or to whole ns.
@@ -143,7 +143,7 @@ class Problem:
 
     @cached_property
     def mirrored(self) -> Problem:
-        """The problem whose schedules, run backwards, solve this one: section 4 of the specification.
+        """The problem whose schedules, run backwards, solve this one.
 
         Raises:
             KeyError: the collective is none of reduce-scatter, reduce and gather.

@@ -31,7 +31,7 @@ class Critical(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """A schedule as a recursion over max and plus (specification of synthesis, section 9).
+    """A schedule as a recursion over max and plus.
 
     A send starts when the one before on its link lets it free and its chunk is there: what brought it first
     in the schedule, or, of sums, all that had arrived. Durations are int64 arrays of shape (links, draws)

@@ -34,7 +34,7 @@ class SymmetricSchedule(Schedule):
 
     What NPU s owns crosses link u + s → u + s + g when what NPU 0 owns crosses u → u + g. A generator
     carries one chunk at a time in the base, and different s use different links then, so no link is used
-    twice at a time (specification of synthesis, section 7.6). `group` has the translations of the links,
+    twice at a time (docs/synthesis.md). `group` has the translations of the links,
     `reduce` says whether the sends add to what is there.
     """
 

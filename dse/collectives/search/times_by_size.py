@@ -62,7 +62,7 @@ class Choice(NamedTuple):
 
 
 def curve(schedule: Schedule) -> Curve:
-    """Return the time of a schedule by chunk size (specification of synthesis, section 10).
+    """Return the time of a schedule by chunk size (docs/synthesis.md).
 
     Pieces are found by bisection: where two known ways take equally long, the longest way is a third one, or
     there is none between them.

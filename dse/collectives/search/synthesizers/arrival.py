@@ -6,7 +6,7 @@ from dse.collectives.search.synthesizers.searches import GreedySearch
 
 
 class Arrival(GreedySearch):
-    """Runs in the order of arrivals (specification of synthesis, section 7.2)."""
+    """Runs in the order of arrivals (docs/synthesis.md)."""
 
     name = "arrival"
     variants = (("arrival", "oldest"), ("arrival", "needed"), ("arrival", "rarest"))

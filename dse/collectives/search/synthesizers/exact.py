@@ -121,7 +121,7 @@ class _Search:
 
 
 class Exact(Synthesizer):
-    """An optimum with certificate, or the best known and a bound at the time limit (section 7.5).
+    """An optimum with certificate, or the best known and a bound at the time limit.
 
     Starts from `start`, by default what restarts of greedy searches find. Ends after `SECONDS` without a
     limit. An all-reduce taken whole is optimal among those by trees, which send each NPU's sum once.

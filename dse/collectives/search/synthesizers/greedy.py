@@ -10,7 +10,7 @@ from dse.collectives.search.synthesizers.searches import GreedySearch, is_spread
 
 
 class Greedy(GreedySearch):
-    """Runs forward in time (specification of synthesis, section 7.1)."""
+    """Runs forward in time (docs/synthesis.md)."""
 
     name = "greedy"
     variants = (("forward", "oldest"), ("forward", "random"), ("forward", "needed"))

@@ -15,7 +15,7 @@ _MOST_ALL = 2**31  # the engine counts in 32 bits
 
 
 class Improve(Synthesizer):
-    """Restarts, then steps that free part of the schedule and solve it again (section 7.8)."""
+    """Restarts, then steps that free part of the schedule and solve it again."""
 
     name = "improve"
 

@@ -79,8 +79,7 @@ def search_variants(
 class GreedySearch(Synthesizer):
     """The best of `trials` runs of some `variants`; a kind of search is a name and its variants.
 
-    Chunks that must pass through nodes that do not want them get short ways first (specification of
-    synthesis, section 7.9).
+    Chunks that must pass through nodes that do not want them get short ways first.
     """
 
     variants: ClassVar[tuple[Variant, ...]]

@@ -253,8 +253,8 @@ class Timed:
 def timed(grid: Grid, places: Places, steps: int) -> Timed | None:
     """Return the program of all schedules of a problem without sums; None if one of its chunks comes late.
 
-    A place gets a chunk once, a link carries one at a time, and a sender has what it sends (specification,
-    section 7.5). Chunks at their first holders are there from step 0 on.
+    A place gets a chunk once, a link carries one at a time, and a sender has what it sends.
+    Chunks at their first holders are there from step 0 on.
     """
     model = Timed(grid, steps)
     starts_of = windows(grid, places, steps)
