@@ -58,7 +58,7 @@ class CompatRule(PricingRule):
             )
 
     def stage(self, at: Placement) -> StageCost:
-        """Spec 8.1."""
+        """Price a stage: execution, the message to the next stage, reduction and update."""
         first, end = at.layers
         link = self.link_ms(at) if at.following else 0.0
         reduction = self.reduction_ms_per_byte(at) * self._parameters(at.tp, at.layers)
@@ -66,7 +66,7 @@ class CompatRule(PricingRule):
         return StageCost(self._execution_ms(at), link, reduction, update)
 
     def link_ms(self, at: Placement) -> float:
-        """Spec 8.1: elements, forward only, and the logits where the cut is before the last layer."""
+        """The message forward, in elements; the logits where the cut is before the last layer."""
         problem, batch = self.problem, self.problem.gbs // (at.dp * at.batches)
         activation = float(batch * problem.sequence * problem.hidden)
         if at.layers[1] == problem.layers - 1:
@@ -94,7 +94,7 @@ class CompatRule(PricingRule):
         return at.batches * max(gaps)
 
     def total(self, stages: Sequence[StageCost], gap_ms: float, batches: int, first_type: str) -> PlanCost:
-        """Spec 8.2, in its order of additions."""
+        """The cost of the plan, added up in Metis's order."""
         execution = [stage.execution_ms for stage in stages]
         cost = (batches - 1) * max(execution) + plain_sum(execution)
         cost += gap_ms

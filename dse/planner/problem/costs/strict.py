@@ -1,6 +1,6 @@
 """The strict pricing rule: what a plan takes on the hardware, without Metis's defects (docs/planner.md).
 
-Where the specification leaves room or is weak, this rule says more:
+Beyond the defects:
 
 * Links have a third tier: ranks on several islands meet over the least of their hosts' uplinks and the
   cluster's `between_islands_gbps`. Reduction groups that cross a host's uplink at once share either.
