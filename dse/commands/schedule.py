@@ -1,4 +1,4 @@
-"""`dse schedule FILE`: whether a schedule of anyone's is valid, its time, and how good it is."""
+"""`dse schedule FILE`: whether a schedule from any source is valid, its time, and how good it is."""
 
 from __future__ import annotations
 

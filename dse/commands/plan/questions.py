@@ -1,4 +1,4 @@
-"""`dse plan prices`, `subsets`, `front`, `grow`, `fail`: answers beside the best plan."""
+"""`dse plan prices`, `subsets`, `front`, `grow`, `fail`: answers besides the best plan."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def make(inputs: SearchInputs, _: Points) -> Search:
 class OptunaSearch(Search):
     """Proposes `samples` distinct points, a batch at a time, to minimise objectives within budgets.
 
-    What the sampler asks for is moved to the nearest strategy that exists and is new, and the sampler is
-    told the moved one. The first points, and a fifth of the later ones of TPE, are random. Rows come in
+    What the sampler asks for is moved to the nearest strategy that exists and is new, and the sampler
+    learns of the moved one. The first points, and a fifth of the later ones of TPE, are random. Rows come in
     the order of the proposals, so that neither threads nor a resume change what comes next. A row that is
     not ok counts as one that misses a budget by far.
 
