@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenReports{50};
 
-/// `report(best_ps or None, trials)`, called every 50 ms at most; None: nobody wants to know.
+/// `report(best_ps or None, trials)`, called every 50 ms at most; None means no reports.
 Effort effort_of(std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps, const nb::object& report) {
     Effort effort{seed, trials, enough_ps, {}};
     if (report.is_none()) return effort;

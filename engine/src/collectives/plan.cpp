@@ -63,7 +63,7 @@ Plan Planner::make(CollectiveType type, std::uint64_t bytes, const Participants&
     plan.streams = (bytes + chunk - 1) / chunk;
     if (participants.full) {
         plan.phases = full_phases(type, chunk, participants.dimension_mask);
-        // Its schedule cuts the data by itself; streams beside each other would share its links unnoticed.
+        // Its schedule cuts the data by itself; parallel streams would share its links unnoticed.
         if (plan.phases.size() == 1 && plan.phases.front().synthesized != nullptr && plan.streams > 1) {
             plan = {1, full_phases(type, bytes, participants.dimension_mask)};
         }

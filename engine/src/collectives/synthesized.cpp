@@ -1,4 +1,4 @@
-// Synthesised: the sends of a schedule that was made for the links at hand.
+// Synthesised: the sends of a schedule that was made for the links of the network.
 //
 //     unaware of congestion: one delay, from when the last member is there
 //     aware of it:           its sends, each when its chunk is there and its link has taken the one before

@@ -52,7 +52,7 @@ public:
     std::span<const std::uint32_t> route(std::uint32_t source, std::uint32_t destination,
                                          const Checkpoint& checkpoint = {});
 
-    /// Slows or removes a link from now on; routes are found anew. Throws InputError if there is no such
+    /// Slows or removes a link from now on; routes are found again. Throws InputError if there is no such
     /// link.
     void degrade(const LinkFault& fault);
 

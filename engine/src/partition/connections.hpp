@@ -13,7 +13,7 @@ struct Connection {
     std::uint32_t neighbours = 0;
 };
 
-/// A move is tried far more often than made: counting the neighbours of a node anew whenever one of them
+/// A move is tried far more often than made: counting the neighbours of a node again whenever one of them
 /// moves takes its degree each time, and of a hub the square of it.
 class Connections {
 public:
@@ -25,7 +25,7 @@ public:
         all_.resize(first_.back());
     }
 
-    /// Anew, since sums that are added to and taken from often drift.
+    /// From scratch, since sums that are added to and taken from often drift.
     void count(const Labels& labels) {
         std::fill(size_.begin(), size_.end(), 0U);
         for (std::uint32_t v = 0; v < graph_.nodes; ++v)

@@ -13,7 +13,7 @@ constexpr std::size_t kMostLevels = 40;
 constexpr std::size_t kLongestRow = 6000;
 constexpr std::size_t kSegments = 2;           ///< per device, at least
 constexpr double kMostLoaded = 1.5;            ///< times the mean, of segments that are worth refining
-constexpr std::size_t kFewest = 2, kMost = 4;  ///< devices that are split anew
+constexpr std::size_t kFewest = 2, kMost = 4;  ///< devices that are split again
 
 /// Devices in an order in which near ones are next to each other: each is the nearest to those before it.
 std::vector<std::uint32_t> nearest_first(const Problem& problem) {

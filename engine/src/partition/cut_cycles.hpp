@@ -26,19 +26,19 @@ public:
     /// agree on stays and refinement decides the rest.
     Member cycle(const Member* first, const Member* second);
 
-    /// From the graph in two, each half in two and so on, every time coarsened anew.
+    /// From the graph in two, each half in two and so on, every time coarsened again.
     Member halves();
 
     /// From contiguous pieces of a row: long graphs, as those of models are. No labels if there are none.
     Member row(int kind);
 
     /// From segments of a row, dealt out as wholes: a few narrow places may divide a graph better than any
-    /// contiguous pieces do. No labels if they are hopeless beside a cost of `most`.
+    /// contiguous pieces do. No labels if they are hopeless against a cost of `most`.
     Member segments(int kind, double most);
 
     Member improve(Labels labels);
 
-    /// Splits the nodes of a few devices next to each other anew, so many times, and keeps what is not worse:
+    /// Splits the nodes of a few devices next to each other again, so many times, and keeps what is not worse:
     /// a few parts are so small that a start from nothing often finds better ones.
     void split_anew(Member& member, int times);
 

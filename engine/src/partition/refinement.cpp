@@ -78,7 +78,7 @@ public:
     }
 
 private:
-    /// Anew, since sums that are added to and taken from often drift.
+    /// From scratch, since sums that are added to and taken from often drift.
     void count() {
         std::fill(load_.begin(), load_.end(), 0.0);
         std::fill(memory_.begin(), memory_.end(), 0.0);

@@ -37,7 +37,7 @@ public:
 
 protected:
     /// Weight of the nodes from each place of an order on. Sums of what is to come are looked up, never taken
-    /// off a total: beside a large weight the small ones would be lost, and bounds too high.
+    /// off a total: next to a large weight the small ones would be lost, and bounds too high.
     static std::vector<double> rests(const Problem& problem, const std::vector<std::uint32_t>& order);
 
     virtual void placed(std::uint32_t node, std::uint32_t device) = 0;

@@ -22,7 +22,7 @@ public:
     bool pass(std::mt19937_64& random);
 
 private:
-    /// Busy times and memory anew: what is added and taken away often drifts.
+    /// Busy times and memory from scratch: what is added and taken away often drifts.
     void count();
     /// Changes of busy times if `node` moved to device b, summed by device in `changes_`.
     void weigh(std::uint32_t node, std::uint32_t b);

@@ -22,7 +22,7 @@ struct Host {
     std::uint32_t island = 0;
 };
 
-/// What a profile says beside its layers, in ms.
+/// Times of a profile besides its layers, in ms.
 struct ProfileTimes {
     double total_ms = 0;  ///< the layers, added from the first to the last
     double gap_ms = 0;

@@ -11,7 +11,7 @@
 
 namespace dse::simulator {
 
-/// Whether the ranks of this point must follow a plan. A rank that runs no collective waits for nobody with
+/// Whether the ranks of this point must follow a plan. A rank that runs no collective waits for no other with
 /// its slot taken, so without collectives, or with recorded durations only, there is nothing to plan.
 bool needs_plan(const workload::Workload& workload, const SystemConfig& config);
 

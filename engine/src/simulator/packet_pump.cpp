@@ -6,7 +6,7 @@ namespace dse::simulator {
 
 using collectives::Phase;
 
-/// A stream as its algorithm sees it. Finds the stream anew each time: others may be added meanwhile.
+/// A stream as its algorithm sees it. Finds the stream again each time: others may be added meanwhile.
 class CollectiveEngine::StreamMember final : public collectives::Member {
 public:
     StreamMember(CollectiveEngine& engine, std::uint32_t stream) : engine_(engine), index_(stream) {}

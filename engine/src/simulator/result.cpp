@@ -1,4 +1,4 @@
-// Ranks of equal traces and figures are told once.
+// Ranks of equal traces and figures are listed once.
 #include "simulator/result.hpp"
 
 #include <unordered_map>

@@ -15,7 +15,7 @@ constexpr When kNonlinearRec = {.all_of = kNonlinear, .any_of = kAnyRecompute};
 constexpr When kNonlinearFullRec = {.all_of = kNonlinear, .any_of = kFullRecompute};
 constexpr When kProjects = {.all_of = kProjection};
 constexpr When kIsNonlinear = {.all_of = kNonlinear};
-// A mask that recompute makes again is not written in the forward pass: nobody would read it.
+// A mask that recompute makes again is not written in the forward pass: it would not be read.
 constexpr When kMasks = {.all_of = kNonlinear, .none_of = kAnyRecompute};
 constexpr When kProjectionMasks = {.all_of = kNonlinear, .none_of = kFullRecompute};
 constexpr When kGathersJustInTime = {.any_of = kJustInTime};

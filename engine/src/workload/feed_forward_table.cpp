@@ -13,7 +13,7 @@ constexpr When kStageRec = {.any_of = kStageRecompute};
 constexpr When kFullRec = {.any_of = kFullRecompute};
 constexpr When kNonlinearFullRec = {.all_of = kNonlinear, .any_of = kFullRecompute};
 constexpr When kIsNonlinear = {.all_of = kNonlinear};
-// A mask that recompute makes again is not written in the forward pass: nobody would read it.
+// A mask that recompute makes again is not written in the forward pass: it would not be read.
 constexpr When kMasks = {.all_of = kNonlinear, .none_of = kFullRecompute};
 constexpr When kIsGated = {.all_of = kGated};
 constexpr When kHasGate = {.any_of = kGated};

@@ -20,7 +20,7 @@ inline void erase(Word* row, std::uint32_t bit) { row[bit / kWordBits] &= ~(Word
 /// The first of some places whose number is not in a row; `end` if there is none.
 template <typename Number>
 const Number* skip_members(const Number* place, const Number* end, const Word* row) {
-    constexpr std::uint32_t kStep = 8;  // so many without a branch that nobody can foresee
+    constexpr std::uint32_t kStep = 8;  // so many without a branch that cannot be foreseen
     for (; end - place >= kStep; place += kStep) {
         std::uint32_t members = 0;
         for (std::uint32_t i = kStep; i-- > 0;) members = 2 * members + has(row, place[i]);

@@ -14,7 +14,7 @@ public:
     /// Keeps a reference to the state.
     explicit Choice(GreedyState& state);
 
-    /// A chunk that the link could carry to its destination and that nobody has claimed, or kNone.
+    /// A chunk that the link could carry to its destination and that no link has claimed, or kNone.
     std::uint32_t choose(std::uint32_t link, Picoseconds now);
 
     /// What a link has seen so far, for `could_carry`.

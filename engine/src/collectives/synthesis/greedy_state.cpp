@@ -1,4 +1,4 @@
-// What is told of a greedy run at its end.
+// The result of a greedy run at its end.
 #include "collectives/synthesis/greedy_state.hpp"
 
 #include <algorithm>

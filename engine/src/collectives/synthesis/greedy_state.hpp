@@ -1,4 +1,4 @@
-// What the parts of a greedy run share, and what is told of it at its end.
+// State that the parts of a greedy run share, and its result at the end.
 #pragma once
 
 #include <cstdint>

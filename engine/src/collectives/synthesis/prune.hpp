@@ -1,4 +1,4 @@
-// Making a schedule tidy: without what nobody needs, and every send as early as the order allows.
+// Making a schedule tidy: without what no node needs, and every send as early as the order allows.
 #pragma once
 
 #include "collectives/synthesis/problem.hpp"

@@ -19,7 +19,7 @@ inline bool is_narrow(const Task& task) {
 }
 
 /// `Chunk` holds the number of a chunk, `Number` that of a link among those into its node, and how many of
-/// them there are. Nodes are told by rank, which is any order of them.
+/// them there are. Nodes are given by rank, which is any order of them.
 template <typename Chunk, typename Number>
 class RoundLogs : public PackedSends {
 public:
@@ -47,7 +47,7 @@ public:
     std::size_t first_chunk(std::uint32_t node) const { return first_chunk_[node]; }
     std::size_t first_send(std::uint32_t node) const { return first_send_[node]; }
 
-    /// The run is over: a round takes so long, and sends of the last one are told by link if asked for.
+    /// The run is over: a round takes so long, and sends of the last one are given by link if asked for.
     void finish(Picoseconds round_ps, bool orders_last_round) {
         round_ps_ = round_ps;
         orders_last_round_ = orders_last_round;

@@ -222,7 +222,7 @@ private:
         return std::move(sends_);
     }
 
-    /// Forward in time, sends that are on their way when all is sent are told by link.
+    /// Forward in time, sends that are on their way when all is sent are given by link.
     void order_last_round() {
         for (const Log& log : logs_) {
             const auto count = log.end - log.visible;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRounds = 3;
 constexpr double kMostSteps = 1e8;         // links looked at in all rounds; chunks share trees to stay below
-constexpr double kPriceOfDistance = 0.05;  // of 1 ps on the way, beside 1 ps of load on the fullest link
+constexpr double kPriceOfDistance = 0.05;  // of 1 ps on the way, against 1 ps of load on the fullest link
 
 class Router {
 public:

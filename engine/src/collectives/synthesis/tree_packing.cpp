@@ -124,7 +124,7 @@ private:
         return best;
     }
 
-    /// Tracks, what roots have not started, and all groves but one: a set of nodes must let in, beside what
+    /// Tracks, what roots have not started, and all groves but one: a set of nodes must let in, besides what
     /// it lets in for the growing grove, a copy of each tree that has no node in it.
     void lay_network(std::size_t growing) {
         network_ = FlowNetwork(graph_.nodes + 1);

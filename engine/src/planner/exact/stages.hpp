@@ -99,7 +99,7 @@ private:
         double reduction_gbps;
         double capacity_mb;  ///< compat only
     };
-    /// What the table of a stage depends on, beside the sequence and the number of micro-batches.
+    /// What the table of a stage depends on, besides the sequence and the number of micro-batches.
     struct TableKey {
         std::uint32_t dp, tp, last_first, first_end, type;
         double capacity_mb, reduction_gbps;
