@@ -38,7 +38,7 @@ public:
 
     Member improve(Labels labels);
 
-    /// Splits the nodes of a few devices next to each other again, so many times, and keeps what is not worse:
+    /// Splits the nodes of a few devices next to each other again, so often, and keeps what is not worse:
     /// a few parts are so small that a start from nothing often finds better ones.
     void split_anew(Member& member, int times);
 
