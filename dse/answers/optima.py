@@ -30,7 +30,7 @@ NOT_AXES = ("options.result_version", "options.engine", *(f"model.{name}" for na
 class Setting:
     """One value of every axis (None means that this one lacks the field), and what is best there.
 
-    `optimum` is None where no point is ok, `capped_optimum` where none fits or there is no cap;
+    `optimum` is None where no point is ok, `capped_optimum` where none fits or there is no cap.
     `smallest_peak_memory_bytes` says by how much a cap is missed.
     """
 

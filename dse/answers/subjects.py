@@ -25,9 +25,9 @@ class Subject:
     """A group of rows and the point that stands for it.
 
     `row` is the best point under the cap, or the best of all where there is no cap or nothing fits under
-    it; `note` then says so. `memory_cap_bytes` is the cap that `row` obeys, None in these cases. `runner_up`
+    it. `note` then says so. `memory_cap_bytes` is the cap that `row` obeys, None in these cases. `runner_up`
     comes next under the same rule. Both are None where no point is ok. `number` is that of the group in the
-    study; `candidates` are the rows that differ from `row` in their strategy only, if they were asked for.
+    study. `candidates` are the rows that differ from `row` in their strategy only, if they were asked for.
     """
 
     title: str

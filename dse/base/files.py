@@ -118,7 +118,7 @@ def write_files(
     """Write files into a folder, which is made if need be, all of them or none; return their paths.
 
     Names may have folders, as in `repaired/summary.json`. All files are written in a hidden folder inside of
-    `folder` first, so that a full disk leaves an older content as it was; then each takes its place. Files
+    `folder` first, so that a full disk leaves an older content as it was. Then each takes its place. Files
     of `obsolete` that are not among them are removed. An error at any moment undoes everything.
 
     Raises:

@@ -38,7 +38,7 @@ def subject_of_study(
 ) -> tuple[Subject, list[str]]:
     """Return what a page about a study shows, and notes for people; `reason` as for `Subject`.
 
-    The scenario is that of the point that stands for the first question of the study; its rows are the best
+    The scenario is that of the point that stands for the first question of the study. Its rows are the best
     `max_points` of those with the same inputs.
 
     Raises:

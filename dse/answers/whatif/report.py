@@ -28,7 +28,7 @@ CSV_COLUMNS = (
 class Report:
     """The answers about one point, parameter by parameter in the same order.
 
-    `optima`, `switches`, `cap_switches` and `binding` say what else could win; they are empty for a point
+    `optima`, `switches`, `cap_switches` and `binding` say what else could win. They are empty for a point
     that does not win itself, or if they were not asked for.
     """
 

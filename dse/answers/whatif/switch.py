@@ -86,7 +86,7 @@ def switch_among(candidates: Candidates, parameter: Parameter, limit: float = LI
     """The same for candidates, which keep what was evaluated.
 
     All are compared on `GRID`, up to the limit, from the present value outwards, up and down in turn, until
-    another one wins; the step before that is bisected. A strategy that wins only between two values of the
+    another one wins. The step before that is bisected. A strategy that wins only between two values of the
     grid is missed.
 
     Raises:

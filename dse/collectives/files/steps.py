@@ -11,7 +11,7 @@ from dse.collectives.problem.schedule import Schedule
 class Step(NamedTuple):
     """A send leaves its source, or arrives at its destination (`arrives`).
 
-    `written_by` is the last send that brought the chunk to that node before, None if none did; `read_by` are
+    `written_by` is the last send that brought the chunk to that node before, None if none did. `read_by` are
     the sends that have left with it since then.
     """
 

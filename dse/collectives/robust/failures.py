@@ -101,7 +101,7 @@ def holdings_after(schedule: Schedule, failure: Failure) -> Holdings:
 def surviving(schedule: Schedule, failure: Failure, freed: NDArray[np.bool_] | None = None) -> Schedule:
     """Return the sends that do not depend on what has failed, nor on those of a mask.
 
-    A send over a dead link counts if it has arrived by `at_ps`; a send counts if its chunk was there at its
+    A send over a dead link counts if it has arrived by `at_ps`. A send counts if its chunk was there at its
     start, or a send that counts had brought it.
     """
     import numpy as np

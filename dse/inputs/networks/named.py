@@ -51,7 +51,7 @@ def named_network(name: str, deadline: Deadline = NEVER) -> NamedNetwork:
     `grid__dim=[4,4]`, `torus__dim=[4,4]`, `fc__n=8`, `ring__dim=[5]__slow=0.1` (the link that closes the ring
     has that share of the bandwidth, both ways), `tree__r=2__h=3` (r children, h levels below the root), and
     `nx_GENERATOR__arg=value` with a graph generator of networkx. All links lead both ways. `alpha` is their
-    latency in ns (0), `beta` the bandwidth in GB/s (1); a `proportion` of them, drawn with `seed` (0), has
+    latency in ns (0), `beta` the bandwidth in GB/s (1). A `proportion` of them, drawn with `seed` (0), has
     `alpha2` and `beta2` instead.
 
     Raises:

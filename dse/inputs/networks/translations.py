@@ -64,7 +64,7 @@ def find_translations(
     Link i leads from `sources[i]` to `destinations[i]`, nodes below `nodes`, and is of kind `kind_of[i]`.
 
     Radices are those products of factors of the number of nodes in which all links of some nodes agree, the
-    largest first; then all links are checked.
+    largest first. Then all links are checked.
     """
     import numpy as np
 

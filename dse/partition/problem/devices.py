@@ -13,7 +13,7 @@ class Devices:
     """K devices.
 
     `distance[a][b]` is what a cut edge from a to b costs under `sharding_cost` and, per byte, under
-    `process_mapping`; the diagonal is unused and it may be asymmetric. `latency_ns[a][b]` and
+    `process_mapping`. The diagonal is unused and it may be asymmetric. `latency_ns[a][b]` and
     `ns_per_byte[a][b]` are the route between two devices for `pipeline_bottleneck` and `latency` (empty:
     free). `speeds` divide a node's nanoseconds (empty: 1). `memory_bytes` are hard limits (empty: none).
     `tiers` are the factors of the system's own hierarchy, outermost first (empty: flat).

@@ -67,7 +67,7 @@ class _Search:
         """Return a bound on bytes x distance: a sum over distances that separate groups of devices.
 
         What crosses from a group of devices that are nearer to each other than t to another one goes at least
-        t; a group holds no more than its devices together.
+        t. A group holds no more than its devices together.
         """
         total = 0.0
         for gain, devices in _levels(self.merged.problem):

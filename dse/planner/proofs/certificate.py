@@ -135,7 +135,7 @@ def dual_certificate(
     """Return the certificate of an anytime search: `kind` dual.
 
     A box has the plans of a number of micro-batches whose longest stage time, and largest update and
-    reduction, are in its ranges; all plans below `root_ms` are in a box. `multipliers` are the prices in ms
+    reduction, are in its ranges. All plans below `root_ms` are in a box. `multipliers` are the prices in ms
     of all GPUs of each type, in the type order, that prove its bound.
     """
     ranges = ("period_low", "period_high", "tail_low", "tail_high")

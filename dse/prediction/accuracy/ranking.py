@@ -64,7 +64,7 @@ class Ranking:
     """How well strategies are ordered within groups of equal model, GPUs, batch and source.
 
     `spearman_mean` is the mean over groups of Spearman's rank correlation of predicted with measured times.
-    The pick of a group is the strategy predicted fastest (the mean of several that are predicted alike); its
+    The pick of a group is the strategy predicted fastest (the mean of several that are predicted alike). Its
     loss is its measured time over the least measured one, less 1, in %. All are None without groups.
     """
 

@@ -20,7 +20,7 @@ class Agreement:
     """One step, timed three times.
 
     `closed_ns` is the closed form: the recurrence of the pipeline, then gradients and optimizer. `slot_ns`
-    is the recurrence with one communication slot on each rank, as simulators have; `engine_ns` is what the
+    is the recurrence with one communication slot on each rank, as simulators have. `engine_ns` is what the
     engine simulates, node by node on all ranks. `broken` says which preconditions of equality do not hold;
     without any, all three are equal to the nanosecond. If only slots are waited for, for `waits_ns` in all,
     `slot_ns` is equal to `engine_ns`, and `closed_ns` at most `waits_ns` less.

@@ -31,8 +31,8 @@ MOST_SYNTHESIZED = 256
 class Leg:
     """A tier that joins `size` units of a group (tier 0: ranks); all NPUs of a unit send at once.
 
-    `bandwidth` is what each reaches, in bytes per second; `summing_bandwidth` the bytes of an all-reduce per
-    second where its switches sum, 0 where they do not. `latency_s` is that of one message.
+    `bandwidth` is what each reaches, in bytes per second. `summing_bandwidth` is the bytes of an all-reduce
+    per second where its switches sum, 0 where they do not. `latency_s` is that of one message.
     """
 
     size: int

@@ -73,7 +73,7 @@ def kernels_s(kernels: Iterable[Kernel], rates: Rates, meeting_s: float = 0.0) -
     """Return the time of kernels that run one after the other.
 
     A kernel takes what its operations or its bytes take, whichever is longer, and a launch on the device. It
-    begins when the one before it has ended and the CPU has launched it; the CPU launches one after the other,
+    begins when the one before it has ended and the CPU has launched it. The CPU launches one after the other,
     with no lead when the pass begins, and the next pass waits until it has launched all of this one. A
     meeting is launched as the kernels around it, and takes `meeting_s` and one launch more: collectives run
     in a stream of their own, and streams wait for each other.

@@ -23,7 +23,7 @@ _BLOCKS: dict[_engine.BlockKind, Block] = {
 class OperatorCost(NamedTuple):
     """A computation of one block on one rank.
 
-    `times` counts it in a step and `blocks` the blocks of its kind in the model; `operations` and `bytes`,
+    `times` counts it in a step and `blocks` the blocks of its kind in the model. `operations` and `bytes`,
     read and written, are those of one time. An update has the bytes of its weight as `parameter_bytes`, all
     others have 0. Shards that are not whole have fractions.
     """

@@ -43,7 +43,7 @@ class RecordedNode(NamedTuple):
 
     `kind` is compute, send, receive, memory load, memory store, invalid, or the type of a collective.
     `bound` is what limits a compute node on the roofline, "compute" or "memory", else empty. For a receive,
-    `message_ns` is when its message left the peer's node `peer_node`; both are NEVER if it never did, or if
+    `message_ns` is when its message left the peer's node `peer_node`. Both are NEVER if it never did, or if
     all nodes replay recorded durations. `parents` are the nodes that it waited for.
     """
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Need:
     """A collective among NPUs that is to be synthesised, on a graph whose first nodes are its members.
 
-    `scope` and `index` say whose it is to the engine; `devices` are the graph's nodes in the network, none
+    `scope` and `index` say whose it is to the engine. `devices` are the graph's nodes in the network, none
     for the lines of a dimension, which all are alike. `synthesizer` is that of its name, if it has one.
     """
 

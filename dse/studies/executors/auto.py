@@ -58,7 +58,7 @@ def make_executor(
     """Return the executor that the configuration names or `auto` chooses, and which and why.
 
     `estimate` returns the seconds that the work takes on all cores of this machine, or None where that is not
-    known; it is called only if the choice depends on it.
+    known. It is called only if the choice depends on it.
     """
     choice = _choice(settings, estimate)
     return cast("Executor", EXECUTORS.load(choice.name)(settings)), choice

@@ -28,7 +28,7 @@ def predicted_traces(point: DesignPoint) -> PredictedTraces:
     """Return the step of a predicted point node by node, on all ranks.
 
     Collectives of tensor parallelism and of gradients, and messages between stages, are nodes with their
-    bytes, to which a simulator gives the time of its network; the rest is computing, as long as predicted
+    bytes, to which a simulator gives the time of its network. The rest is computing, as long as predicted
     (`dse.prediction.steps.structured.exchanged_structure`).
 
     Raises:

@@ -31,7 +31,7 @@ def numeric_columns() -> tuple[str, ...]:
 class Goals:
     """Objectives, all minimised, and budgets, all to be kept.
 
-    Both are expressions (docs/search.md) over the numeric columns of a row, `npus` among them; a budget may
+    Both are expressions (docs/search.md) over the numeric columns of a row, `npus` among them. A budget may
     also name `memory_cap_bytes`, which with `by_system` is the memory of an NPU of the row's system.
 
     Raises:

@@ -38,12 +38,12 @@ class SpaceSurvey(NamedTuple):
 class DesignSpace:
     """The points worth trying: the product of all axes, less what violates a constraint.
 
-    `choices` has the values of the axes of strategies (`STRATEGY_FIELDS`); an axis that it lacks has its
+    `choices` has the values of the axes of strategies (`STRATEGY_FIELDS`). An axis that it lacks has its
     default only, and degrees that are None are all with which a strategy fills the NPUs of the system
     (`dse.studies.space.degrees`). `axes` adds fields of model and system by path, such as
     ("system.network.0.bandwidth_gbps", (100, 400)), and may replace an axis of strategies ("strategy.tp"),
     which leaves `axes` then. A constraint is an `Expression` over those, `npus` (of the network), the
-    dimensions of the model, and the path of any numeric field; a combination that violates one is not a
+    dimensions of the model, and the path of any numeric field. A combination that violates one is not a
     point.
 
     Raises:

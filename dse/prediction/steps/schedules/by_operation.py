@@ -17,7 +17,7 @@ class Sequence(NamedTuple):
     """All operations, each after what it needs; places count from 1, and 0 is none.
 
     `steps` are stage, place of what is needed, and kind, which numbers the combinations of kind, stage and
-    chunk; `needs` and `kinds` are the same apart. `last_backwards` are the places of stages' last backward
+    chunk. `needs` and `kinds` are the same apart. `last_backwards` are the places of stages' last backward
     passes, `befores` of what runs before them, `lasts` of their last operations, `gradients` of those that
     complete the gradients of a chunk.
     """

@@ -13,7 +13,7 @@ _FIRST = dict(zip(KINDS, "1Aa", strict=True))
 def drawing(schedule: str, stages: int, chunks: int, micro_batches: int) -> str:
     """Draw a step whose forward takes one unit a chunk, and its backward two, one of them for weights.
 
-    A forward of the first micro-batch is 1, its backward A, its weight gradient, where that is apart, a; the
+    A forward of the first micro-batch is 1, its backward A, its weight gradient, where that is apart, a. The
     second has 2, B and b. The second chunk has a mark: 1', A', a'.
     """
     kind = schedule_named(schedule)

@@ -14,7 +14,7 @@ from dse.prediction.steps.schedules.base import KINDS, Schedule
 class StageTimes:
     """The time that one micro-batch takes on one chunk of one stage.
 
-    `backward_s` is the whole backward pass, recomputation included; `weight_s` is that part of it that gives
+    `backward_s` is the whole backward pass, recomputation included. `weight_s` is that part of it that gives
     the gradients of weights, and only counts for schedules that run it apart (zb-h1, zb-v).
     """
 
