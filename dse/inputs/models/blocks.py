@@ -25,9 +25,9 @@ class MixtureOfExperts:
     """Feed-forward blocks of which a router chooses `top_k` of `count` for every token.
 
     `d_ff` is the width of one expert. `shared` experts see every token (`shared_d_ff`: their width together,
-    None: `shared` x `d_ff`). The first `dense_layers` layers have a dense feed-forward block of the model's
-    `d_ff`. `capacity_factor` None is dropless: no token is refused; otherwise an expert takes at most this
-    many times its mean. `imbalance` is the tokens of the busiest NPU over the mean, at least 1.
+    None means `shared` x `d_ff`). The first `dense_layers` layers have a dense feed-forward block of the
+    model's `d_ff`. `capacity_factor` None is dropless: no token is refused; otherwise an expert takes at most
+    this many times its mean. `imbalance` is the tokens of the busiest NPU over the mean, at least 1.
 
     Raises:
         InputError: a count is not an integer in its range; `shared_d_ff` without `shared`; a factor that is

@@ -23,10 +23,10 @@ class SystemSpec(SystemFields):
     second. Either may be 0 only with the roofline model off. `scheduling_policy` (LIFO, FIFO, EXPLICIT) has
     no effect on any result. `queues_per_dimension`, `rendezvous_protocol` and `injection_scale` are
     command-line options of ASTRA-sim. `issue_order` says how a rank chooses among ready communication nodes:
-    reference (the lowest id, as in ASTRA-sim), safe (an order that cannot deadlock), or None: what the
-    fidelity of the model says (docs/simulator.md). `inert` keeps keys of system.json that ASTRA-sim ignores,
-    and `omitted_keys` the keys that the files left to their defaults, so that files survive a round trip;
-    neither changes a result.
+    reference (the lowest id, as in ASTRA-sim), safe (an order that cannot deadlock), or None, which means
+    what the fidelity of the model says (docs/simulator.md). `inert` keeps keys of system.json that ASTRA-sim
+    ignores, and `omitted_keys` the keys that the files left to their defaults, so that files survive a round
+    trip; neither changes a result.
 
     With `npu_types`, `peak_tflops` is the mean over all NPUs, and `memory_bandwidth_gbps` the least, at which
     collectives add up (`dse.inputs.systems.types`); compute runs at what its own NPU has, times its derating.

@@ -35,7 +35,7 @@ class Partitioner(ABC):
     name: str
     objectives: tuple[str, ...]
     default_time_limit_s: float | None = None
-    """What `dse partition` takes where it is given none; None: to the end, or as the partitioner chooses."""
+    """Defaults of `dse partition`; None means to the end, or as the partitioner chooses."""
 
     @abstractmethod
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:

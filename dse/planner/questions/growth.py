@@ -14,8 +14,8 @@ from dse.planner.questions.subsets import Solve, kind_of, node_kinds, restricted
 class Growth:
     """The best plan with `nodes` more of a kind, which uses them all; `gain` is the share of a step it saves.
 
-    `gain` below 0: a plan that uses the new nodes is slower than the one without; leave them idle. None: no
-    plan fits.
+    `gain` below 0 means that a plan that uses the new nodes is slower than the one without; leave them idle.
+    None means that no plan fits.
     """
 
     kind: str

@@ -14,8 +14,8 @@ from dse.planner.problem.problem import PlanProblem
 class Limits:
     """How far a planner may go: wall time in seconds (None means to the end), plans kept.
 
-    `gap` is how far the best plan may be above the bound, as a share of it, for `anytime` to end; None: its
-    own default.
+    `gap` is how far the best plan may be above the bound, as a share of it, for `anytime` to end; None means
+    its own default.
     """
 
     time_limit_s: float | None = None
