@@ -13,6 +13,9 @@ MOST_DIGITS = 1000
 
 MOST_EXPONENT = 999
 
+MOST_MAGNITUDE = 10**300
+"""Sums and quotients of a few such numbers still fit a float, in which messages and pages show them."""
+
 _WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
 _DECIMAL = re.compile(
     r"[-+]?(?P<whole>[0-9]*)(?:\.(?P<rest>[0-9]*))?(?:e[-+]?0{0,9}(?P<exponent>[0-9]+))?",
@@ -31,8 +34,8 @@ def exact_decimal(text: str, *, where: str) -> Fraction:
     Its size is bounded, as `1e99999999` alone would fill the memory.
 
     Raises:
-        InputError: another text, more than `MOST_DIGITS` digits, or an exponent that is not from
-            -`MOST_EXPONENT` to `MOST_EXPONENT`; the message begins with `where`.
+        InputError: another text, more than `MOST_DIGITS` digits, an exponent that is not from
+            -`MOST_EXPONENT` to `MOST_EXPONENT`, or more than `MOST_MAGNITUDE`; the message begins with `where`.
     """
     text = text.strip()
     found = _DECIMAL.fullmatch(text)
@@ -47,4 +50,7 @@ def exact_decimal(text: str, *, where: str) -> Fraction:
         raise InputError(
             f"{where} is '{excerpt(text)}'; its exponent must be from -{MOST_EXPONENT} to {MOST_EXPONENT}"
         )
-    return Fraction(text)
+    value = Fraction(text)
+    if abs(value) > MOST_MAGNITUDE:
+        raise InputError(f"{where} is '{excerpt(text)}'; it must be from -1e300 to 1e300")
+    return value
