@@ -35,7 +35,7 @@ def exact_decimal(text: str, *, where: str) -> Fraction:
 
     Raises:
         InputError: another text, more than `MOST_DIGITS` digits, an exponent that is not from
-            -`MOST_EXPONENT` to `MOST_EXPONENT`, or more than `MOST_MAGNITUDE`; the message begins with `where`.
+            -`MOST_EXPONENT` to `MOST_EXPONENT`, or a value beyond `MOST_MAGNITUDE`. It begins with `where`.
     """
     text = text.strip()
     found = _DECIMAL.fullmatch(text)
