@@ -62,6 +62,7 @@ class _Helper:
             pipe.write(f"{line}\n".encode())
 
 
+_programs = secrets.token_hex(8)
 _lock = threading.Lock()
 _helpers: list[_Helper] = []
 
@@ -83,6 +84,15 @@ def begun(number: int) -> None:
 def ended(number: int) -> None:
     """Forget a process that has ended: another may get its number."""
     _tell(f"- {number}")
+
+
+def mark_of_programs() -> dict[str, str]:
+    """Return variables for the environment of a program, so that even one that just starts is found."""
+    if _MARK in os.environ:
+        return {}  # inherited, and known to the shell
+    value = f"{os.getpid()}-{_programs}"
+    _tell(f"@ {_MARK}={value}")
+    return {_MARK: value}
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dse.base.errors import InputError, SimulationTimeout
-from dse.base.orphans import not_left_behind
+from dse.base.orphans import mark_of_programs, not_left_behind
 from dse.base.signals import putting_away
 
 _TAIL_BYTES = 8192
@@ -50,7 +50,7 @@ class ProgramRunner:
                 process = subprocess.Popen(
                     command,
                     cwd=folder,
-                    env=None if environment is None else {**os.environ, **environment},
+                    env={**os.environ, **(environment or {}), **mark_of_programs()},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,

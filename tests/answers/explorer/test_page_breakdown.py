@@ -22,7 +22,7 @@ from dse.simulation.workloads import parse_name
 from dse.studies.config import compose_config
 from dse.studies.points import point_of
 
-PAGE = Path(dse.__file__).parent / "explorer" / "page"
+PAGE = Path(dse.__file__).parent / "answers" / "explorer" / "page"
 pytestmark = needs_node
 
 TINY16, LAB = ("system=dgx16", "model=tiny"), ("system=system1", "model=llama70b")
