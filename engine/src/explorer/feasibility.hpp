@@ -1,4 +1,5 @@
-// Why a strategy is infeasible, in the words of dse/inputs/strategies/divisibility.py and dse/studies/points/evaluate.py.
+// Why a strategy is infeasible, in the words of dse/inputs/strategies/divisibility.py and
+// dse/studies/points/evaluate.py.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,8 @@ struct Model {
     workload::ModelSpec under(const workload::StrategySpec& strategy) const;
 };
 
-/// Reads what dse.studies.points.inputs.model_json writes. Throws InputError for a value that is not allowed, and for
-/// a model of which traces show nothing.
+/// Reads what dse.studies.points.inputs.model_json writes. Throws InputError for a value that is not allowed,
+/// and for a model of which traces show nothing.
 Model model_of_json(const config::JsonValue& object);
 
 }  // namespace dse::explorer

@@ -17,8 +17,8 @@ struct System {
     bool leaves_order_open = true;  ///< the issue order is what the fidelity of the model says
 };
 
-/// Reads what dse.studies.points.inputs.system_json writes. Throws InputError for a value that is not allowed, and
-/// for what needs files or is not simulated in a page.
+/// Reads what dse.studies.points.inputs.system_json writes. Throws InputError for a value that is not
+/// allowed, and for what needs files or is not simulated in a page.
 System system_of_json(const config::JsonValue& object);
 
 }  // namespace dse::explorer

@@ -13,8 +13,8 @@ namespace dse::workload {
 
 namespace {
 
-// What a workload may have: more would take the memory of the machine (dse/inputs/models/spec.py says the first
-// two).
+// What a workload may have: more would take the memory of the machine (dse/inputs/models/spec.py says the
+// first two).
 constexpr std::int64_t kMostLayers = 10'000;
 constexpr std::int64_t kMostInstances = 200'000;  // layers times micro-batches, some 35 kB each
 constexpr std::int64_t kMostInstancesTimesStages = 20'000'000;
