@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dse.base.errors import InputError
 from dse.base.expressions.parser import error, parse
 from dse.base.expressions.tree import Apply, Compare, Constant, Every, IsNull, Name, Node, Not, OneOf, names
+from dse.base.texts import excerpt
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,7 +65,9 @@ class ColumnExpression:
 
         mask = self.values(table)
         if not isinstance(mask, pa.ChunkedArray | pa.Array) or not pa.types.is_boolean(mask.type):
-            raise InputError(f"{self.key} '{self.text}' is not true or false for each row; write a condition")
+            raise InputError(
+                f"{self.key} '{excerpt(self.text, 300)}' is not true or false for each row; write a condition"
+            )
         return table.filter(mask)
 
     def numbers(self, table: pa.Table) -> pa.ChunkedArray:
@@ -77,7 +80,9 @@ class ColumnExpression:
 
         values = self.values(table)
         if not isinstance(values, pa.ChunkedArray) or _kind(values.type) != "number":
-            raise InputError(f"{self.key} '{self.text}' is not a number for each row; use a numeric column")
+            raise InputError(
+                f"{self.key} '{excerpt(self.text, 300)}' is not a number for each row; use a numeric column"
+            )
         return values
 
     def values(self, table: pa.Table) -> Any:
@@ -92,7 +97,7 @@ class ColumnExpression:
             return self._evaluate(self.tree, table)
         except pa.ArrowException as problem:
             cause = str(problem).partition("\n")[0]
-            raise InputError(f"{self.key} '{self.text}' cannot be evaluated: {cause}") from None
+            raise InputError(f"{self.key} '{excerpt(self.text, 300)}' cannot be evaluated: {cause}") from None
 
     def _evaluate(self, node: Node, table: pa.Table) -> Any:
         import pyarrow as pa

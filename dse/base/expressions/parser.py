@@ -37,6 +37,7 @@ from dse.base.expressions.tree import (
     Some,
     parts,
 )
+from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
 
 ALLOWED = (
@@ -46,6 +47,7 @@ ALLOWED = (
 FUNCTIONS = {"min": (2, None), "max": (2, None), "abs": (1, 1), "log2": (1, 1)}
 """The least and the greatest number of arguments; None where there is no greatest."""
 
+_SHOWN = 400  # characters of a text in a message
 MAX_LENGTH = 2000
 MAX_DEPTH = 50
 _KEYWORDS = frozenset({"and", "or", "not", "in", "is", "null", "between", "true", "false"})
@@ -83,7 +85,8 @@ def parse(text: str, key: str) -> Node:
 
 def error(text: str, key: str, column: int, problem: str) -> InputError:
     """Return what to raise over the part of a text at `column`."""
-    return InputError(f"{key} '{text}', column {column}: {problem}; {ALLOWED}")
+    shown = text if len(text) <= _SHOWN else f"…{text[max(0, column - _SHOWN // 2) : column + _SHOWN // 2]}…"
+    return InputError(f"{key} '{shown}', column {column}: {problem}; {ALLOWED}")
 
 
 class _Parser:
@@ -255,7 +258,7 @@ class _Parser:
 
     def _call(self, function: str, column: int) -> Node:
         if function not in FUNCTIONS:
-            self._fail(f"'{function}(…)' is not allowed", column)
+            self._fail(f"'{excerpt(function)}(…)' is not allowed", column)
         self._take("(")
         arguments = [] if self._at(")") else [self._disjunction()]
         while self._take(","):

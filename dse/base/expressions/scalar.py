@@ -23,6 +23,7 @@ from dse.base.expressions.tree import (
     names,
 )
 from dse.base.suggestions import did_you_mean
+from dse.base.texts import excerpt
 
 _Evaluator = Callable[[Mapping[str, Any]], Any]
 _MAX_POWER_BITS = 4096
@@ -115,7 +116,9 @@ class Expression:
         """
         result = self._evaluate(values)
         if not isinstance(result, bool):
-            raise InputError(f"{self.key} '{self.text}' yields {result}; it must yield true or false")
+            raise InputError(
+                f"{self.key} '{excerpt(self.text, 300)}' yields {result}; it must yield true or false"
+            )
         return result
 
     def evaluator(self, node: Node) -> _Evaluator:

@@ -9,13 +9,14 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.suggestions import did_you_mean
+from dse.base.texts import excerpt
 
 
 def check_choice(key: str, value: str, allowed: Sequence[str]) -> None:
     """Refuse what is not among the allowed values."""
     if value not in allowed:
         hint = did_you_mean(value, allowed)
-        raise InputError(f"{key} is '{value}'; allowed are {', '.join(allowed)}{hint}")
+        raise InputError(f"{key} is '{excerpt(value)}'; allowed are {', '.join(allowed)}{hint}")
 
 
 def refuse_foreign(group: str, values: Any, choice: str, keys: Sequence[str]) -> None:

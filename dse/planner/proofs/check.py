@@ -106,7 +106,9 @@ def _check(document: Mapping[str, Any]) -> Verdict:
         lines.append(f"certificate.version: {certificate.get('version')}, this checker reads {VERSION}")
     cost_model = certificate.get("cost_model")
     if cost_model not in COST_MODELS:
-        lines.append(f"certificate.cost_model: {cost_model}, must be one of {', '.join(COST_MODELS)}")
+        lines.append(
+            f"certificate.cost_model: {excerpt(cost_model)}, must be one of {', '.join(COST_MODELS)}"
+        )
         return Verdict(False, tuple(lines))
     problem, plan = problem_from_dict(document["problem"]), plan_from_dict(document["plan"])
     priced = _check_price(problem, plan, cost_model, document, lines)

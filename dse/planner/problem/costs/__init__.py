@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dse.base.errors import InputError
+from dse.base.texts import excerpt
 from dse.planner.problem.costs.compat import CompatRule
 from dse.planner.problem.costs.infeasible import Infeasible
 from dse.planner.problem.costs.rule import PricingRule
@@ -20,7 +21,7 @@ def rule_named(problem: PlanProblem, cost_model: str) -> PricingRule:
         InputError: no cost model has that name, or it cannot price plans of this cluster.
     """
     if cost_model not in COST_MODELS:
-        raise InputError(f"cost={cost_model}: must be one of {', '.join(COST_MODELS)}")
+        raise InputError(f"cost={excerpt(cost_model)}: must be one of {', '.join(COST_MODELS)}")
     return COST_MODELS[cost_model](problem)
 
 
