@@ -37,7 +37,7 @@ from dse.base.expressions.tree import (
     Some,
     parts,
 )
-from dse.base.texts import excerpt
+from dse.base.texts import excerpt, shortened
 from dse.base.units import parse_bytes
 
 ALLOWED = (
@@ -85,7 +85,9 @@ def parse(text: str, key: str) -> Node:
 
 def error(text: str, key: str, column: int, problem: str) -> InputError:
     """Return what to raise over the part of a text at `column`."""
-    shown = text if len(text) <= _SHOWN else f"…{text[max(0, column - _SHOWN // 2) : column + _SHOWN // 2]}…"
+    shown = shortened(text)
+    if len(shown) > _SHOWN:
+        shown = f"…{text[max(0, column - _SHOWN // 2) : column + _SHOWN // 2]}…"
     return InputError(f"{key} '{shown}', column {column}: {problem}; {ALLOWED}")
 
 
