@@ -66,11 +66,12 @@ def drive(search: Search, rows: Rows, *, backwards: bool = False, limit: int | N
             break
         found = []
         for point in batch:
-            keys.append(point.key)
+            row = rows.row(point)
+            keys.append(row.key)
             if backwards:
-                found.append(rows.row(point))
+                found.append(row)
             elif search.learns:
-                search.tell(rows.row(point))
+                search.tell(row)
         for row in reversed(found):
             search.tell(row)
     return keys
