@@ -67,7 +67,7 @@ def drive(search: Search, rows: Rows, *, backwards: bool = False, limit: int | N
         found = []
         for point in batch:
             row = rows.row(point)
-            keys.append(row.key)
+            keys.append(point.key)
             if backwards:
                 found.append(row)
             elif search.learns:
