@@ -13,9 +13,17 @@ from typing import IO
 # Reads until the process that writes to it has ended: kill -9 leaves no other chance.
 _SHELL = """
 kill_marked() {
-    for place in $(grep -l -- "$mark" /proc/[0-9]*/environ 2> /dev/null); do
+    for place in $(grep -l -- "$1" /proc/[0-9]*/environ 2> /dev/null); do
         number=${place#/proc/}
-        [ "${number%/environ}" = $$ ] || kill -s KILL "${number%/environ}" 2> /dev/null
+        kill -s KILL "${number%/environ}" 2> /dev/null
+    done
+}
+# A process that is between its fork and its program shows no environment for a moment.
+kill_until_gone() {
+    kill_marked "$1"
+    for again in 1 2; do
+        sleep 1
+        kill_marked "$1"
     done
 }
 while read -r what rest; do
@@ -24,17 +32,13 @@ while read -r what rest; do
     -) left=; for each in $started; do [ "$each" = "$rest" ] || left="$left $each"; done; started=$left ;;
     =) words=$rest ;;
     @) mark=$rest ;;
-    !) kill_marked; mark= ;;
+    !) kill_until_gone "$mark" < /dev/null 2> /dev/null & mark= ;;
     esac
 done
 [ -z "$words" ] || echo "$words" >&2
 exec 2> /dev/null
 [ -z "$started" ] || kill -s KILL -- $started
-for again in 1 2 3; do
-    [ -n "$mark" ] || break
-    kill_marked
-    sleep 1
-done
+[ -z "$mark" ] || kill_until_gone "$mark"
 """
 
 _MARK = "DSE_STARTED_BY"
@@ -51,6 +55,7 @@ class _Helper:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             cwd="/",
+            env={name: text for name, text in os.environ.items() if name != _MARK},  # it kills what is marked
             start_new_session=True,  # signals of a terminal are none of its business
             bufsize=0,
         )
@@ -96,6 +101,18 @@ def mark_of_programs() -> dict[str, str]:
 
 
 @contextlib.contextmanager
+def marked_environment() -> Iterator[None]:
+    """Have the processes that start in the block carry the mark of the programs of this one."""
+    mark = mark_of_programs()
+    os.environ.update(mark)
+    try:
+        yield
+    finally:
+        for name in mark:
+            os.environ.pop(name, None)
+
+
+@contextlib.contextmanager
 def not_left_behind(number: int) -> Iterator[None]:
     """Have a process killed if this one ends within the block."""
     begun(number)
@@ -116,7 +133,8 @@ def none_left_behind() -> Iterator[Callable[[Iterable[int]], None]]:
             known.add(number)
 
     try:
-        yield see_to
+        with marked_environment():
+            yield see_to
     finally:
         for number in known:
             ended(number)

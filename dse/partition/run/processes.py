@@ -80,7 +80,8 @@ def run_processes(work: Work, count: int, *arguments: Any, group: bool = True) -
 
 def _begin_server() -> None:
     """Start the process that others are forked from; while it imports, it does not see its parent end."""
-    forkserver.ensure_running()
+    with orphans.marked_environment():
+        forkserver.ensure_running()
     pid = getattr(getattr(forkserver, "_forkserver", None), "_forkserver_pid", None)
     if pid is not None:
         orphans.begun(pid)
