@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from dse.answers.caps import under
 from dse.answers.differences import InputChange, StrategyChange, StudyComparison
-from dse.answers.summary import align, render_rows
+from dse.answers.summary import render_rows
+from dse.base.tables import aligned
 from dse.base.units import format_bytes, format_duration_ns
 from dse.inputs.strategies import STRATEGY_FIELDS, StrategyAxis, shown_axes
 from dse.studies.store.schema import StudyRow
@@ -85,7 +86,7 @@ def _changes(changes: Sequence[StrategyChange], names: tuple[str, str], items: i
     lines: list[str | Sequence[str]] = _header(names, axes) if gains or losses else []
     lines += [_cells("  gain", change, axes) for change in gains]
     lines += [_cells("  loss", change, axes) for change in reversed(losses)]
-    return align(lines)
+    return aligned(lines)
 
 
 def _header(names: tuple[str, str], axes: Sequence[StrategyAxis]) -> list[str | Sequence[str]]:

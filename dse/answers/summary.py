@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from dse.answers.caps import cap_words
 from dse.answers.cautions import cautions
@@ -14,12 +14,12 @@ from dse.answers.conventions import certainty
 from dse.answers.groups import variant_of
 from dse.answers.optima import AxisStudy, Setting, setting_label
 from dse.answers.selection import Selection
+from dse.base.tables import Line, aligned
 from dse.base.texts import counted, printable
 from dse.base.units import format_bytes
 from dse.studies.store.schema import Status, StudyRow
 
 SHOWN_SETTINGS = 40
-Line: TypeAlias = "str | Sequence[str]"  # plain text, or the cells of a row of a table
 
 
 def header(columns: Sequence[Shown]) -> tuple[Line, Line]:
@@ -156,7 +156,7 @@ class _Table:
             line if isinstance(line, str) else [line[0], *(column.cell(line[1]) for column in columns)]
             for line in self.lines
         ]
-        return align([*header(columns), *cells])
+        return aligned([*header(columns), *cells])
 
     def add(self, label: str, row: StudyRow) -> None:
         """Add a point, and below it what is special about its system."""
@@ -226,19 +226,4 @@ def _losses(selection: Selection) -> list[str]:
     such_as = "" if loss.reason == loss.example else ", such as"
     return [
         f"note: {loss.points} of {total} points are {loss.status} for one reason{such_as}: {loss.example}"
-    ]
-
-
-def align(lines: Sequence[Line]) -> list[str]:
-    """Pad the cells of rows to columns, the first to the left, the others to the right; keep plain lines."""
-    rows = [line for line in lines if not isinstance(line, str)]
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return [
-        line
-        if isinstance(line, str)
-        else "  ".join(
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
     ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
+from dse.base.tables import pairs
 from dse.collectives.problem.arguments import NETWORK_KEYS, PROBLEM_KEYS, parse_arguments, usage_lines
 from dse.commands.cli import called_as, system_from_overrides
 
@@ -109,7 +110,7 @@ def _judged(
 
 
 def _text(data: dict[str, Any]) -> str:
-    from dse.collectives.files.summary import bound_rows, duration, table
+    from dse.collectives.files.summary import bound_rows, duration
 
     what = f"{data['collective']} on {data['npus']} NPUs and {data['links']} links, {data['sends']} sends"
     rows = [("schedule", what), ("time", duration(data["time_ps"]))]
@@ -118,10 +119,10 @@ def _text(data: dict[str, Any]) -> str:
         rows += [
             ("" if i else "bounds", f"{name} {ps} ps") for i, (name, ps) in enumerate(data["bounds"].items())
         ]
-        return table([*rows, ("verdict", "valid")])
+        return pairs([*rows, ("verdict", "valid")])
     more = "" if data["violation_count"] == 1 else "s"
     rows.append(("verdict", f"invalid: {data['violation_count']} violation{more}"))
     for violation in data["violations"]:
         rule = f"rule {violation['rule']}: " if violation["rule"] else ""
         rows.append(("", f"{rule}{violation['text']}"))
-    return table(rows)
+    return pairs(rows)

@@ -11,6 +11,7 @@ from dse.answers.whatif.candidates import Candidates
 from dse.answers.whatif.parameters import parameters_named, parameters_of
 from dse.answers.whatif.sensitivity import Optimum, Sensitivity, optima, sensitivity
 from dse.answers.whatif.switch import LIMIT, Switch, cap_switches_among, switch_among
+from dse.base.tables import aligned
 from dse.base.units import format_bytes, format_duration_ns
 from dse.inputs.strategies import Strategy
 from dse.studies.points import DesignPoint, strategy_of_row
@@ -139,12 +140,16 @@ def render(report: Report) -> str:
     factors = [f"x{sample.factor:g}" for sample in report.sensitivities[0].samples]
     rows = [["system.", "value", "elasticity", *factors]]
     rows += [_cells(report, index) for index in range(len(report.sensitivities))]
-    lines += ["", *_aligned(rows)]
+    lines += ["", *aligned(rows)]
     if any(cell.endswith("*") for row in rows for cell in row):
         lines.append("* another strategy wins there")
     if report.switches:
         changes = [switch for switch in (*report.cap_switches, *report.switches) if switch is not None]
-        lines += ["", "another strategy wins at", *_aligned([_switch_cells(switch) for switch in changes])]
+        lines += [
+            "",
+            "another strategy wins at",
+            *aligned([_switch_cells(switch) for switch in changes], left=(0, 3)),
+        ]
         never = [
             entry.parameter.key.removeprefix("system.")
             for entry, switch in zip(report.sensitivities, report.switches, strict=True)
@@ -192,20 +197,6 @@ def _switch_cells(switch: Switch) -> list[str]:
         new = "nothing fits"
     factor = "" if switch.factor is None else f"x{switch.factor:.4g}"
     return [f"  {switch.key.removeprefix('system.')}", value, factor, f" {new}"]
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns; the first and texts that begin with a blank to the left, the others to the right."""
-    if not rows:
-        return []
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if index == 0 or cell.startswith(" ") else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def _label(strategy: Strategy | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from dse.base.tables import pairs
 from dse.base.texts import counted
 from dse.base.units import format_bytes, format_duration_ns
 from dse.collectives.bounds import Bound
@@ -108,7 +109,7 @@ def summary_text(data: dict[str, Any], more: Sequence[tuple[str, str]] = ()) -> 
         *([("checked", "its base; all other sends are translations of it")] if is_base else []),
         *more,
     ]
-    return table(rows)
+    return pairs(rows)
 
 
 def bound_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
@@ -129,12 +130,6 @@ def times_as_long(ratio: float) -> str:
     """Return how much longer something takes, for people."""
     text = f"{ratio:.3g}"
     return "equally long" if text == "1" else f"{text} times"
-
-
-def table(rows: list[tuple[str, str]]) -> str:
-    """Return lines of a name and a value; an empty name goes on with the one before."""
-    width = max(len(name) for name, _ in rows) + 2
-    return "\n".join(f"{name:<{width}}{value}".rstrip() for name, value in rows)
 
 
 def _collective(data: dict[str, Any]) -> str:

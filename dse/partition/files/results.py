@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dse.base.tables import aligned
 from dse.base.texts import counted
 from dse.base.units import format_bytes, format_count, format_duration_ns
 from dse.partition.graphs.steps import cut_tensors
@@ -94,24 +95,24 @@ def text_of(problem: PartitionProblem, found: Partition, rows: Sequence[DeviceRo
     header = ["device", "nodes", "weight", "compute", "receives for", "memory", "sent", "received"]
     table = [header, *([*_cells(row)] for row in rows)]
     keep = [n for n in range(len(header)) if n < 3 or any(line[n] != "–" for line in table[1:])]
-    widths = [max(len(line[n]) for line in table) for n in range(len(header))]
-    for line in table:
-        first, *others = (line[n].ljust(widths[n]) if n == 0 else line[n].rjust(widths[n]) for n in keep)
-        lines.append("  ".join([first, *others]).rstrip())
-    return "\n".join(lines)
+    return "\n".join([*lines, *aligned([[line[n] for n in keep] for line in table])])
 
 
 def comparison_text(problem: PartitionProblem, found: Sequence[Partition]) -> str:
     """Return a line for each of several partitions, the least cost first."""
     ordered = sorted(found, key=lambda one: one.cost)
-    width = max(len(one.partitioner) for one in ordered)
     best = ordered[0].cost
-    return "\n".join(
-        f"{one.partitioner:<{width}}  {cost_text(problem, one.cost):>12}  "
-        f"{f'+{100 * (one.cost / best - 1):.2f} %' if best and one.cost > best else '':>10}  "
-        f"{one.seconds:9.3f} s  {_quality(problem, one)}"
+    rows = [
+        [
+            one.partitioner,
+            f"{cost_text(problem, one.cost):>12}",
+            f"{f'+{100 * (one.cost / best - 1):.2f} %' if best and one.cost > best else '':>10}",
+            f"{one.seconds:9.3f} s",
+            _quality(problem, one),
+        ]
         for one in ordered
-    )
+    ]
+    return "\n".join(aligned(rows, left=(0, 4)))
 
 
 def cost_text(problem: PartitionProblem, cost: float) -> str:

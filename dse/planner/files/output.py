@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dse.base.tables import table
 from dse.base.texts import counted, printable
 from dse.base.units import format_count, format_duration_ns
 from dse.planner.durations import duration
@@ -25,20 +26,6 @@ _TIMES = {
     "calibrated": "predicted, scaled to measured layers (fidelity=realistic)",
 }
 _NO_PROFILE = re.compile(r"(no profile of .+ tp \d+) batch (\d+)")
-
-
-def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines of columns; what begins with a digit is set to the right."""
-    lines = [list(header), *[list(row) for row in rows]]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    right = [all(row[column][:1] in "-0123456789" for row in rows) for column in range(len(header))]
-    return [
-        "  ".join(
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in lines
-    ]
 
 
 def result_text(data: Mapping[str, Any], cluster_name: str, model_name: str) -> str:
@@ -92,10 +79,10 @@ def stage_lines(best: Mapping[str, Any]) -> list[str]:
     """Return a table with a row per stage; of very many, only the first and the last."""
     stages = best["stages"]
     if len(stages) <= _MOST_STAGES:
-        return aligned(_HEADER, [_cells(stage) for stage in stages])
+        return table(_HEADER, [_cells(stage) for stage in stages])
     half = _MOST_STAGES // 2
     shown = [_cells(stage) for stage in (*stages[:half], *stages[-half:])]
-    found = aligned(_HEADER, shown)
+    found = table(_HEADER, shown)
     return [*found[: half + 1], f"… {len(stages) - 2 * half} more stages", *found[half + 1 :]]
 
 
@@ -142,7 +129,7 @@ def ranking_lines(ranking: Sequence[Mapping[str, Any]]) -> list[str]:
         )
         for place, plan in enumerate(ranking, 1)
     ]
-    return aligned(("plan", "step", "% longer", "batches", "types", "stages", "layers from"), rows)
+    return table(("plan", "step", "% longer", "batches", "types", "stages", "layers from"), rows)
 
 
 def _shortened(text: str, most: int = 60) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dse.base.tables import table
 from dse.base.texts import printable
 from dse.planner.durations import difference, duration
 from dse.planner.files.output import (
-    aligned,
     defect_lines,
     excluded_lines,
     layers_text,
@@ -66,7 +66,7 @@ def _stage_lines(stages: list[Mapping[str, Any]]) -> list[str]:
             )
         )
     header = ("stage", "GPUs", "layers", "time", "% waiting", "gradients", "memory", "role")
-    return ["stages, of a micro-batch with what it sends:", *aligned(header, rows)]
+    return ["stages, of a micro-batch with what it sends:", *table(header, rows)]
 
 
 def _move_lines(found: Mapping[str, Any]) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dse.base.tables import table
 from dse.base.texts import counted
 from dse.planner.durations import difference, duration
 from dse.planner.files.documents import plan_to_dict
-from dse.planner.files.output import aligned
 from dse.planner.questions.bottleneck import groups_text
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def simulated_lines(entry: Mapping[str, Any]) -> list[str]:
             )
         )
     lines = ["simulated, the shortest step first:"]
-    lines += aligned(("step", "price", "% longer", "by price", "stages", "largest effects"), rows)
+    lines += table(("step", "price", "% longer", "by price", "stages", "largest effects"), rows)
     if entry["because"]:
         effects = list(entry["because"].items())[:_MOST_EFFECTS]
         why = ", ".join(f"{name} {difference(ms)}" for name, ms in effects)

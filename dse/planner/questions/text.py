@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dse.base.tables import table
 from dse.base.units import format_bytes, format_count
 from dse.planner.durations import duration
 from dse.planner.files.documents import plan_to_dict
-from dse.planner.files.output import aligned
 from dse.planner.files.records import gap_of
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.questions.bottleneck import groups_text
@@ -66,7 +66,7 @@ def subsets_text(entries: Sequence[Mapping[str, Any]]) -> str:
                 "" if entry["plan"] is None else _plan(entry["plan"]),
             )
         )
-    return "\n".join(aligned(header, rows))
+    return "\n".join(table(header, rows))
 
 
 def price_entries(ranges: Sequence[PriceRange]) -> list[dict[str, Any]]:
@@ -99,7 +99,7 @@ def prices_text(entries: Sequence[Mapping[str, Any]]) -> str:
         )
         for entry in entries
     ]
-    return "\n".join(aligned(header, rows))
+    return "\n".join(table(header, rows))
 
 
 def growth_entries(found: Sequence[Growth]) -> list[dict[str, Any]]:
@@ -135,7 +135,7 @@ def growth_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
                 "" if entry["plan"] is None else _plan(entry["plan"]),
             )
         )
-    return "\n".join([f"without: {duration(base_ms)} per step", *aligned(header, rows)])
+    return "\n".join([f"without: {duration(base_ms)} per step", *table(header, rows)])
 
 
 def replan_entry(problem: PlanProblem, found: Replan) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def replans_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
                     _plan(one["plan"]),
                 )
             )
-    return "\n".join([f"before: {duration(base_ms)} per step", *aligned(header, rows)])
+    return "\n".join([f"before: {duration(base_ms)} per step", *table(header, rows)])
 
 
 def _candidate(problem: PlanProblem, found: Replan, one: Candidate | None) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from dse.base.tables import aligned
 from dse.base.texts import printable
 from dse.prediction.accuracy.accuracy import Accuracy, SourceErrors, parts_pct
 from dse.prediction.accuracy.comparison import GIB, Compared
@@ -159,11 +160,7 @@ def inexpressible_by_reason(compared: Sequence[Compared]) -> list[tuple[str, lis
 
 def table(columns: Sequence[tuple[str, Sequence[str]]]) -> str:
     """Return columns side by side: the first to the left, numbers to the right."""
-    padded = []
-    for number, (title, cells) in enumerate(columns):
-        width = max(len(title), *map(len, cells)) if cells else len(title)
-        padded.append([f"{cell:{'>' if number else '<'}{width}}" for cell in (title, *cells)])
-    return "\n".join("  ".join(line).rstrip() for line in zip(*padded, strict=True))
+    return "\n".join(aligned(list(zip(*((title, *cells) for title, cells in columns), strict=True))))
 
 
 def _source_json(source: SourceErrors) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from dse.base.tables import table
 from dse.base.texts import printable
 from dse.base.units import format_count
 from dse.planner.durations import duration
-from dse.planner.files.output import aligned
 from dse.planner.questions.bottleneck import groups_text
 from dse.studies.plans.record import PlanRow
 
@@ -29,7 +29,7 @@ _HEADER = (
 
 def table_text(rows: Sequence[PlanRow]) -> str:
     """Return a line per row below a header."""
-    return "\n".join(aligned(_HEADER, [_cells(row) for row in rows]))
+    return "\n".join(table(_HEADER, [_cells(row) for row in rows]))
 
 
 def _cells(row: PlanRow) -> tuple[str, ...]:

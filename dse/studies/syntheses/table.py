@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dse.base.tables import aligned
 from dse.base.texts import printable
 from dse.base.units import format_duration_ns
 from dse.studies.syntheses.record import SynthesisRow
@@ -32,11 +33,7 @@ def table_text(rows: Sequence[SynthesisRow]) -> str:
     if any(row.forwarding != "stored" for row in rows):
         forwarding = ("forwarding", *(row.forwarding for row in rows))
         lines = [(*line[:_ASKED], cell, *line[_ASKED:]) for line, cell in zip(lines, forwarding, strict=True)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+    return "\n".join(aligned(lines, left=range(len(lines[0]))))
 
 
 def _cells(row: SynthesisRow) -> tuple[str, ...]:
