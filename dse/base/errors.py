@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dse.base.texts import shortened
+
 
 class DseError(Exception):
     """Base of every error that the user can repair; the message names what was got and what is allowed."""
+
+    def __str__(self) -> str:
+        """Return the message; of a word of several hundred characters only the two ends."""
+        return shortened(super().__str__())
 
 
 class InputError(DseError):

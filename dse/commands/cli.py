@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dse.base import signals
 from dse.base.errors import DseError, InputError
 from dse.base.suggestions import did_you_mean
-from dse.base.texts import printable, shortened
+from dse.base.texts import printable
 from dse.base.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _exit_code(main: Callable[[Sequence[str]], int]) -> int:
         sys.stdout.flush()
     except DseError as error:
         signals.end_if_signalled()
-        print("error:", printable(shortened(" ".join(str(error).split()))), file=sys.stderr)
+        print("error:", printable(" ".join(str(error).split())), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         signals.end_if_signalled()

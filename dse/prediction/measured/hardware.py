@@ -82,7 +82,8 @@ def _nics(row: MeasuredRow, system: Cluster, tiers: list[Tier], sharing: int) ->
     return system.nics and replace(system.nics, bandwidth_gbps=tiers[1].bandwidth_gbps)
 
 
-_RATE = r"(?:(?P<gbit>\d+(?:\.\d+)?)\s*(?:Gb/s|Gbps|Gbit/s)|(?P<speed>[EHNX]DR)\b)"
+_COUNT = r"(?<!\d)(?P<count>\d{1,6})\s*x\s*"  # a longer number counts no adapters
+_RATE = r"(?:(?<!\d)(?P<gbit>\d{1,6}(?:\.\d{1,6})?)\s*(?:Gb/s|Gbps|Gbit/s)|(?P<speed>[EHNX]DR)\b)"
 _PER_GPU = r"\s*(?:a|per|each|/)\s*GPU"
 _GBIT_PER_S = {"EDR": 100.0, "HDR": 200.0, "NDR": 400.0, "XDR": 800.0}  # of InfiniBand with four lanes
 
@@ -94,8 +95,8 @@ def nics_of(hardware: str) -> int | None:
     4
     >>> nics_of("8x B200, 2x 200 Gb/s a GPU")
     """
-    found = re.search(rf"(\d+)\s*x\s*{_RATE}(?!{_PER_GPU})", hardware)
-    return (int(found[1]) or None) if found else None
+    found = re.search(rf"{_COUNT}{_RATE}(?!{_PER_GPU})", hardware)
+    return (int(found["count"]) or None) if found else None
 
 
 def nic_gbps_of(hardware: str, npus_per_node: int) -> float | None:
@@ -108,9 +109,9 @@ def nic_gbps_of(hardware: str, npus_per_node: int) -> float | None:
     >>> nic_gbps_of("Grand Teton, 400 Gb/s a GPU", 8), nic_gbps_of("2x HDR per GPU", 8)
     (50.0, 50.0)
     """
-    if found := re.search(rf"(?:(?P<count>\d+)\s*x\s*)?{_RATE}{_PER_GPU}", hardware):
+    if found := re.search(rf"(?:{_COUNT})?{_RATE}{_PER_GPU}", hardware):
         return int(found["count"] or 1) * _gbit_per_s(found) / 8
-    if found := re.search(rf"(?P<count>\d+)\s*x\s*{_RATE}", hardware):
+    if found := re.search(rf"{_COUNT}{_RATE}", hardware):
         return int(found["count"]) * _gbit_per_s(found) / 8 / npus_per_node
     if found := re.search(rf"{_RATE}\s*(?:(?:a|per|each|/)\s*)?node", hardware):
         return _gbit_per_s(found) / 8 / npus_per_node

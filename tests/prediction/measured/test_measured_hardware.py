@@ -106,3 +106,10 @@ def test_gpus_share_nics_as_the_row_or_the_usual_system_says() -> None:
     assert shared.nics == Nics(1, 2, 12.5)
     assert cluster_of(replace(ROW, hardware="400 Gb/s a node"), []).nics == Nics(1, 1, 6.25)
     assert cluster_of(replace(ROW, gpus=8), []).nics is None
+
+
+def test_a_count_or_a_rate_of_thousands_of_digits_is_none_of_a_machine() -> None:
+    many = "9" * 5000
+    assert nic_gbps_of(f"DGX A100, {many}x200Gb/s HDR", 8) is None
+    assert nics_of(f"DGX A100, {many}x200Gb/s HDR") is None
+    assert nic_gbps_of(f"{many} Gb/s a GPU", 8) is None

@@ -260,3 +260,9 @@ def test_ticks_order_all_operations(name: str, stages: int, chunks: int, batches
     assert (forward[places[-1]] < backward[places[-1]]).all()
     if weight is not None:
         assert all((backward[place] < weight[place]).all() for place in places)
+
+
+@pytest.mark.parametrize("name", ["gpipe", "1f1b"])
+def test_more_operations_than_memory_has_room_for_are_refused(name: str) -> None:
+    with pytest.raises(InfeasibleStrategy, match="2 stages x 1 chunks x 4294967296 micro-batches are more"):
+        pipeline(name, uniform(2, 1, 1, 2), 1 << 32)

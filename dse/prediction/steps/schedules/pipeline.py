@@ -23,6 +23,9 @@ def find_schedules() -> dict[str, Schedule]:
 
 
 SCHEDULES = find_schedules()
+MOST_OPERATIONS = 1 << 23
+"""Of a pipeline in a step: stages x chunks x micro-batches; the longest published steps have a thousandth."""
+
 _FEW_STAGES = 16  # a tick of an array takes as long as about that many operations
 
 
@@ -71,6 +74,11 @@ def pipelines(
     count, chunks = len(stages), len(stages[0])
     if micro_batches < 1:
         raise InfeasibleStrategy(f"{micro_batches} micro-batches; a step has at least one")
+    if count * chunks * micro_batches > MOST_OPERATIONS:
+        raise InfeasibleStrategy(
+            f"{count} stages x {chunks} chunks x {micro_batches} micro-batches are more operations than the "
+            f"{MOST_OPERATIONS:,} that a step may have"
+        )
     problem = kind.problem(count, chunks, micro_batches)
     if problem:
         raise InfeasibleStrategy(problem)
