@@ -1,11 +1,12 @@
 """Declarations of settings: keys and their meanings, checks of values, choices by name."""
 
 from dse.base.settings.checks import check_choice, checked_path, checked_seconds, checked_text, refuse_foreign
-from dse.base.settings.choices import Choices
+from dse.base.settings.choices import Accepted, Choices
 from dse.base.settings.keys import MISSING, group, key, mapping, options
 
 __all__ = [
     "MISSING",
+    "Accepted",
     "Choices",
     "check_choice",
     "checked_path",
