@@ -122,7 +122,7 @@ def _systems(arguments: Arguments) -> list[tuple[str, Any]]:
 
 
 def _executor(values: dict[str, str]) -> ExecutorSettings:
-    from dse.collectives.problem.settings import whole
+    from dse.base.settings.values import whole
     from dse.studies.executors.settings import ExecutorSchema, executor_settings
 
     name = values.get("executor", "local")
@@ -131,7 +131,7 @@ def _executor(values: dict[str, str]) -> ExecutorSettings:
         if key in values and name != owner:
             raise InputError(f"{key}={values[key]} has no effect on executor={name}; write executor={owner}")
     counts: dict[str, Any] = {
-        key: whole(values, key, 1, 4096) for key in ("threads", "workers") if key in values
+        key: whole(values, key, 1, least=1, most=4096) for key in ("threads", "workers") if key in values
     }
     return executor_settings(ExecutorSchema(name=name, address=values.get("address"), **counts))
 

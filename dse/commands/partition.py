@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dse.base.settings.values import entries, listed, whole
 from dse.commands.cli import called_as, print_notes
 from dse.partition.problem.arguments import (
     DEVICE_KEYS,
@@ -165,7 +166,7 @@ def _found(arguments: Arguments, asked: Asked) -> list[Partition]:
     from dse.base.errors import InputError
     from dse.partition.files.output import read_labels
     from dse.partition.objectives import evaluate
-    from dse.partition.problem.arguments import items, number, whole
+    from dse.partition.problem.arguments import measure
     from dse.partition.problem.problem import Partition
     from dse.partition.problem.validation import validate
     from dse.partition.search.partitioner import Limits
@@ -173,19 +174,17 @@ def _found(arguments: Arguments, asked: Asked) -> list[Partition]:
 
     values = arguments.values
     limits = Limits(
-        number(values["time_limit"], "time_limit", above=True) if "time_limit" in values else None,
+        measure(values, "time_limit", None, above=True),
         whole(values, "seed", 0),
-        whole(values, "restarts", 1, 1) if "restarts" in values else None,
+        whole(values, "restarts", None, least=1),
     )
-    names = items(values.get("partitioner", "auto"))
-    if len(set(names)) < len(names) or not names:
-        raise InputError(f"partitioner is '{values['partitioner']}'; every one may be named once")
+    names = listed("partitioner", values.get("partitioner", "auto"))
     partitioners = [partitioner_named(name) for name in names]
     if "restarts" in values and set(names) <= _ONE_START:
         raise InputError(f"restarts={values['restarts']} has no effect on partitioner={','.join(names)}")
     validate(asked.problem)
     found = [partitioner.partition(asked.problem, _own(limits, partitioner)) for partitioner in partitioners]
-    for name in items(values["compare"]) if "compare" in values else ():
+    for name in entries("compare", values["compare"]) if "compare" in values else ():
         start = time.perf_counter()
         labels = read_labels(Path(name), asked.problem.graph.nodes)
         cost = evaluate(asked.problem, labels)
@@ -221,11 +220,10 @@ def _simulated(arguments: Arguments, asked: Asked, best: Partition) -> tuple[dic
     from dse.answers.timelines import write_timeline
     from dse.partition.files.output import bars_of
     from dse.partition.graphs.steps import closed_form_ns, simulate_step, stage_graph
-    from dse.partition.problem.arguments import whole
 
     values, problem = arguments.values, asked.problem
     schedule = values.get("schedule", "1f1b")
-    micro_batches = whole(values, "microbatches", 8, 1)
+    micro_batches = whole(values, "microbatches", 8, least=1)
     stages = stage_graph(problem.graph, best.labels, problem.devices.speeds, asked.source.backward)
     network = asked.system or problem.devices
     recording = simulate_step(stages, schedule, micro_batches, network)

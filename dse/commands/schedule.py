@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
-from dse.base.settings import check_choice
 from dse.base.tables import pairs
 from dse.collectives.problem.arguments import NETWORK_KEYS, PROBLEM_KEYS, parse_arguments, usage_lines
 from dse.commands.cli import called_as, system_from_overrides
@@ -57,14 +56,13 @@ def main(argv: Sequence[str]) -> int:
     if not arguments.others:
         raise InputError(f"FILE is missing; see {called_as('schedule')} --help")
     from dse.base.cancellation import Deadline
-    from dse.collectives.problem.settings import number, whole
+    from dse.base.settings.values import number, one_of, whole
 
     values = dict(arguments.values)
-    form = values.pop("format", "table")
-    check_choice("format", form, ("table", "json"))
-    slack_ps = whole(values, "slack_ps", 0, 10**12) if "slack_ps" in values else 0
-    limit_s = number(values, "time_limit_s", above=True) if "time_limit_s" in values else None
-    for key in ("slack_ps", "time_limit_s"):
+    form = one_of(values, "format", ("table", "json"))
+    slack_ps = whole(values, "slack_ps", 0, most=10**12)
+    limit_s = number(values, "time_limit_s", None, above=0)
+    for key in ("format", "slack_ps", "time_limit_s"):
         values.pop(key, None)
     deadline = Deadline.after(limit_s)
     data = _judged(Path(arguments.others[0]), values, arguments.overrides, slack_ps, deadline)

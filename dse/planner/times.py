@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
+from dse.base.settings.values import flag, listed
 from dse.planner.problem.cluster import MixedCluster
 from dse.planner.problem.keys import COSTS
 from dse.planner.problem.profiles import ProfileSet
-from dse.planner.problem.values import flag, listed
 
 if TYPE_CHECKING:
     from dse.inputs.models import ModelSpec

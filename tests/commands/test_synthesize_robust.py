@@ -147,10 +147,10 @@ def test_the_schedule_with_the_least_p95_is_selected_among_restarts(tmp_path: Pa
         ),
         (("failed_npus=0,2",), "after the failure the topology has no way from NPU 3 to NPU 1"),
         (("failed_at_us=5",), "failed_at_us=5 has no effect without failed_links or failed_npus"),
-        (("failed_links=0-1", "failed_at_us=x"), "failed_at_us is 'x'; it must be a number of at least 0"),
+        (("failed_links=0-1", "failed_at_us=x"), "failed_at_us is 'x'; it must be a number from 0 to 1e+12"),
         (
             ("failed_links=0-1", "failed_at_us=1e13"),
-            "failed_at_us is '1e13'; it must be at most 1000000000000",
+            "failed_at_us is '1e13'; it must be a number from 0 to 1e+12",
         ),
         (("failed_npus=1", "collective=all_reduce"), "all_reduce has sums to which every NPU contributes"),
         (("select=p95",), "select=p95 has no effect without a variance; write variance=cv=0.1 too"),

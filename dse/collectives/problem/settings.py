@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 from dse.base.cancellation import NEVER, Deadline
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
+from dse.base.settings.values import Values, one_of, whole
 from dse.base.units import parse_bytes
 from dse.collectives.problem.collective import COLLECTIVES, MOST_CHUNKS, Collective
 from dse.collectives.problem.custom import read_custom
@@ -22,7 +23,6 @@ from dse.inputs.networks.named import is_named, named_network
 from dse.inputs.systems.links import Switches, link_graph
 from dse.inputs.systems.spec import SystemSpec
 
-Values = Mapping[str, str]
 ROOTED = ("broadcast", "scatter", "gather", "reduce")
 DEFAULT_CHUNK_BYTES = 1 << 20
 MOST_DELIVERIES = 1 << 28
@@ -83,13 +83,12 @@ def network_of(
         raise InputError(
             f"topology is '{topology}'; it must be a CSV file, or a name such as torus__dim=[4,4]"
         )
-    npus = whole(values, "npus", 2, 1 << 20) if "npus" in values else None
+    npus = whole(values, "npus", None, least=2, most=1 << 20)
     return Network(path.stem, read_link_graph(path, npus))
 
 
 def _system_network(system: SystemSpec, values: Values) -> Network:
-    switches = values.get("switches", "unrolled")
-    check_choice("switches", switches, ("unrolled", "nodes"))
+    switches = one_of(values, "switches", ("unrolled", "nodes"))
     numbers: list[int] | None = None
     if "dimensions" in values:
         text = values["dimensions"].strip("[]")
@@ -97,8 +96,8 @@ def _system_network(system: SystemSpec, values: Values) -> Network:
             raise InputError(f"dimensions is '{values['dimensions']}'; it must be numbers such as [0,1]")
         numbers = sorted(int(part) for part in text.split(","))
     graph = link_graph(system, numbers, cast(Switches, switches))
-    chosen = [system.network[number] for number in numbers or range(len(system.network))]
-    sizes = tuple(size for dimension in chosen for size in _grid(dimension.shape, dimension.npus))
+    parts = [system.network[number] for number in numbers or range(len(system.network))]
+    sizes = tuple(size for dimension in parts for size in _grid(dimension.shape, dimension.npus))
     return Network(system.name, graph, sizes, "gib")
 
 
@@ -158,10 +157,8 @@ def _collective_name(values: Values) -> tuple[str, int | None]:
 
 
 def _model(values: Values, gb: str) -> LinkModel:
-    chosen = {key: values.get(key, gb if key == "gb" else allowed[0]) for key, allowed in _CHOICES.items()}
-    for key, allowed in _CHOICES.items():
-        check_choice(key, chosen[key], allowed)
-    return LinkModel(**cast(dict[str, Any], chosen))
+    found = {key: one_of({"gb": gb, **values}, key, allowed) for key, allowed in _CHOICES.items()}
+    return LinkModel(**cast(dict[str, Any], found))
 
 
 def _collective(
@@ -170,12 +167,13 @@ def _collective(
     if name not in ROOTED and "root" in values:
         raise InputError(f"root={values['root']} has no effect on {name}; only {', '.join(ROOTED)} have one")
     if "root" in values:
-        root = whole(values, "root", 0, graph.npus - 1, f"the network has {graph.npus} NPUs")
+        why = f"the network has {graph.npus} NPUs"
+        root = whole(values, "root", None, most=graph.npus - 1, why=why)
     elif root is not None and root >= graph.npus:
         raise InputError(
             f"root is {root}; it must be 0 to {graph.npus - 1}, as the network has {graph.npus} NPUs"
         )
-    per_npu = whole(values, "chunks_per_npu", 1, 10**12) if "chunks_per_npu" in values else 1
+    per_npu = whole(values, "chunks_per_npu", 1, least=1, most=10**12)
     collective = Collective(name, graph.npus, per_npu, root or 0)
     deliveries = deliveries_of(collective)
     is_base = may_stay_base and name == "all_gather" and deliveries > MOST_DELIVERIES
@@ -244,30 +242,3 @@ def _check_times(problem: Problem) -> None:
                 f"chunk_bytes is {float(problem.chunk_bytes):g}: a chunk takes {arrival} ps on a link of "
                 f"{bandwidth}, so that times may pass 2^62 ps; take smaller chunks"
             )
-
-
-def whole(values: Values, key: str, least: int, most: int, why: str = "") -> int:
-    """Return the whole number of a key.
-
-    Raises:
-        InputError: it is none, or not in the range.
-    """
-    text = values[key]
-    if not re.fullmatch(r"\d{1,19}", text, re.ASCII) or not least <= int(text) <= most:
-        reason = f", as {why}" if why else ""
-        raise InputError(f"{key} is '{text}'; it must be a whole number, {least} to {most}{reason}")
-    return int(text)
-
-
-def number(values: Values, key: str, *, above: bool) -> float:
-    """Return the number of a key: above 0, or at least 0.
-
-    Raises:
-        InputError: it is none.
-    """
-    text = values[key]
-    is_number = re.fullmatch(r"(\d{1,12}(\.\d{0,12})?|\.\d{1,12})(e-?\d{1,2})?", text, re.ASCII)
-    value = float(text) if is_number else -1.0
-    if value < 0 or (above and value == 0):
-        raise InputError(f"{key} is '{text}'; it must be a number {'above' if above else 'of at least'} 0")
-    return value

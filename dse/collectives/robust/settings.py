@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -10,11 +9,11 @@ from typing import Any, cast
 
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
+from dse.base.settings.values import Values, number, whole
 from dse.base.suggestions import did_you_mean
 from dse.collectives.problem.cut_through import NO_VARIANCE
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.reachability import require_ways
-from dse.collectives.problem.settings import number, whole
 from dse.collectives.robust.failures import Failure, lost_at_start, problem_after, without_dead
 from dse.collectives.robust.repair import check_repairable
 from dse.collectives.robust.variance import SELECTIONS, Correlation, Variance
@@ -40,7 +39,7 @@ class Draws:
     select: str | None = None
 
 
-def failure_of(problem: Problem, values: Mapping[str, str]) -> Failure | None:
+def failure_of(problem: Problem, values: Values) -> Failure | None:
     """Return what fails, None if nothing does.
 
     Raises:
@@ -57,8 +56,7 @@ def failure_of(problem: Problem, values: Mapping[str, str]) -> Failure | None:
         return None
     at_ps = 0
     if "failed_at_us" in values:
-        if number(values, "failed_at_us", above=False) > _MOST_US:
-            raise InputError(f"failed_at_us is '{values['failed_at_us']}'; it must be at most {_MOST_US}")
+        number(values, "failed_at_us", None, most=_MOST_US)
         at_ps = int(Fraction(Decimal(values["failed_at_us"])) * 10**6)
     failure = Failure.parse(problem.graph, links or "", npus or "", at_ps)
     if not failure.links.any() and not failure.npus:
@@ -74,7 +72,7 @@ def failure_of(problem: Problem, values: Mapping[str, str]) -> Failure | None:
     return failure
 
 
-def draws_of(problem: Problem, values: Mapping[str, str]) -> Draws | None:
+def draws_of(problem: Problem, values: Values) -> Draws | None:
     """Return how links vary, None if they do not.
 
     Raises:
@@ -91,7 +89,7 @@ def draws_of(problem: Problem, values: Mapping[str, str]) -> Draws | None:
         raise InputError(NO_VARIANCE)
     parts = _parts(values["variance"])
     numbers: dict[str, Any] = {
-        "bandwidth_cv" if key == "cv" else key: number(parts, key, above=False)
+        "bandwidth_cv" if key == "cv" else key: number(parts, key, None)
         for key in parts
         if key not in ("correlation", "draws")
     }
@@ -112,7 +110,7 @@ def draws_of(problem: Problem, values: Mapping[str, str]) -> Draws | None:
         raise InputError(
             f"variance is '{values['variance']}', under which nothing varies; write such as cv=0.1"
         )
-    count = whole(parts, "draws", 1, _MOST_DRAWS) if "draws" in parts else DEFAULT_DRAWS
+    count = whole(parts, "draws", DEFAULT_DRAWS, least=1, most=_MOST_DRAWS)
     if "select" in values:
         check_choice("select", values["select"], SELECTIONS)
     return Draws(variance, count, values.get("select"))

@@ -8,11 +8,12 @@ from typing import Any
 
 from dse.base.cancellation import Deadline
 from dse.base.errors import InputError
+from dse.base.settings.values import Values
 from dse.base.units import format_duration_ns
 from dse.collectives.bounds import best_bound
 from dse.collectives.problem.collective import CUSTOM
 from dse.collectives.problem.problem import Problem
-from dse.collectives.problem.settings import Network, Size, Values, chunks_of_operation, problem_of
+from dse.collectives.problem.settings import Network, Size, chunks_of_operation, problem_of
 from dse.collectives.search.fixed_algorithms import TOO_LATE
 from dse.collectives.search.synthesis import Result, synthesize, with_fixed
 from dse.collectives.search.synthesizers.base import Effort, Synthesizer

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
-from dse.collectives.problem.settings import number, whole
+from dse.base.settings.values import Values, number, whole
 from dse.collectives.search.synthesizers.base import Effort, Synthesizer
 from dse.collectives.search.synthesizers.registry import SYNTHESIZERS, make_synthesizer
 
@@ -24,7 +22,7 @@ _BEAM_KEYS = ("num_beams", "fitness", "temperature")
 _WITHOUT_TRIALS = ("exact",)
 
 
-def effort_of(values: Mapping[str, str]) -> Effort:
+def effort_of(values: Values) -> Effort:
     """Return the effort of trials, time_limit_s and seed.
 
     Raises:
@@ -34,13 +32,13 @@ def effort_of(values: Mapping[str, str]) -> Effort:
     if "trials" in values:
         if name in _WITHOUT_TRIALS:
             raise InputError(f"trials={values['trials']} has no effect on synthesizer={name}; leave it out")
-        trials = whole(values, "trials", 1, 10**9)
-    limit = number(values, "time_limit_s", above=True) if "time_limit_s" in values else None
-    seed = whole(values, "seed", 0, (1 << 63) - 1) if "seed" in values else 0
+        trials = whole(values, "trials", None, least=1, most=10**9)
+    limit = number(values, "time_limit_s", None, above=0)
+    seed = whole(values, "seed", 0, most=(1 << 63) - 1)
     return Effort(seed=seed, trials=trials or Effort.trials, time_limit_s=limit)
 
 
-def synthesizer_of(values: Mapping[str, str]) -> Synthesizer:
+def synthesizer_of(values: Values) -> Synthesizer:
     """Return the synthesizer of a name, ours or BEAN TACOS's, with its own keys.
 
     Raises:
@@ -63,14 +61,14 @@ def synthesizer_of(values: Mapping[str, str]) -> Synthesizer:
         own["fitness"] = fitness or values["fitness"]
         check_choice("fitness", str(own["fitness"]), ("chunk_count", "shortest_path"))
     if "num_beams" in values:
-        own["beams"] = whole(values, "num_beams", 1, 10**6)
+        own["beams"] = whole(values, "num_beams", None, least=1, most=10**6)
     if "temperature" in values:
-        own["temperature"] = number(values, "temperature", above=False)
+        own["temperature"] = number(values, "temperature", None)
     made: Synthesizer = SYNTHESIZERS.load(name)(**own)
     return made
 
 
-def name_of(values: Mapping[str, str]) -> str:
+def name_of(values: Values) -> str:
     """Return the name of the synthesizer that is asked for, which must need no keys of its own.
 
     Raises:
@@ -82,7 +80,7 @@ def name_of(values: Mapping[str, str]) -> str:
     return name
 
 
-def _named(values: Mapping[str, str]) -> tuple[str, int | None, str]:
+def _named(values: Values) -> tuple[str, int | None, str]:
     """The name of a built-in synthesizer, the runs and the fitness that the user's name means."""
     name = values.get("synthesizer", "auto")
     if name in _ALIASES:

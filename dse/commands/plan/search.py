@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
+from dse.base.settings.values import whole
 from dse.collectives.problem.arguments import Arguments, parse_arguments
 from dse.commands.cli import print_notes
 from dse.commands.plan.shared import OPTIONS, asked_for, configuration, format_of, stoppable, target_of
@@ -22,7 +23,6 @@ def plan(argv: Sequence[str]) -> int:
     """Search, print and write; the exit code is 1 where there is no plan."""
     from dse.planner.files.files import check_target, write_document
     from dse.planner.files.records import document
-    from dse.planner.problem.values import whole
     from dse.planner.questions.simulated import simulated
 
     arguments = parse_arguments(argv, KEYS, OPTIONS, groups=GROUPS, example="cluster=a100_v100")
@@ -32,7 +32,7 @@ def plan(argv: Sequence[str]) -> int:
         check_target(target)
     timeline = _timeline_target(arguments)
     asked = asked_for(arguments)
-    most = whole(arguments.values, "simulate", 0, least=0)
+    most = whole(arguments.values, "simulate", 0)
     if most > asked.limits.keep:
         raise InputError(
             f"simulate is {most}, but only the {asked.limits.keep} cheapest are kept; write top={most}"

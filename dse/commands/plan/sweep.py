@@ -78,13 +78,13 @@ def sweep(argv: Sequence[str]) -> int:
 
 
 def _executor(values: Mapping[str, str]) -> Any:
-    from dse.planner.problem.values import whole
+    from dse.base.settings.values import whole
     from dse.studies.executors.settings import ExecutorSchema, executor_settings
 
     name = values.get("executor", "local")
     check_choice("executor", name, ("local", "ray"))
     if "address" in values and name != "ray":
         raise InputError(f"address={values['address']} has no effect on executor=local; write executor=ray")
-    workers = whole(values, "workers", 1) if "workers" in values else None
+    workers = whole(values, "workers", None, least=1)
     counts: dict[str, Any] = {"threads": workers} if name == "local" else {"workers": workers}
     return executor_settings(ExecutorSchema(name=name, address=values.get("address"), **counts))

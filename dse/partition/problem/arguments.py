@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from dse.base.errors import InputError
+from dse.base.settings.values import Values, entries, number
 from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
 from dse.partition.graphs.graph import LARGEST
 from dse.partition.graphs.sources.source import Source
+
+D = TypeVar("D")
 
 GRAPH_KEYS = {
     "graph": "a file: .json, .graphml, .graph or .metis, .onnx, .et (Chakra), or torch:MODEL with MODEL one "
@@ -105,55 +109,20 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
     return Arguments(values, overrides["model"], overrides["system"], folder, wants_help)
 
 
-def items(text: str) -> list[str]:
-    """Return what a text such as `[a,b]` lists; a text without brackets is one item.
+def measure(values: Values, key: str, default: D, *, above: bool = False) -> float | D:
+    """Return a number of a size that sums and quotients of a graph can hold: from 0, or above it.
 
     Raises:
-        InputError: a bracket is not closed.
+        InputError: it is none.
     """
-    if not text.startswith("["):
-        return [text]
-    if not text.endswith("]"):
-        raise InputError(f"'{excerpt(text)}' lacks its ]; write [a,b]")
-    return [part.strip() for part in text.removeprefix("[").removesuffix("]").split(",") if part.strip()]
-
-
-def whole(values: Mapping[str, str], key: str, default: int, least: int = 0) -> int:
-    """Return the whole number of a key.
-
-    Raises:
-        InputError: it is none, or less than `least`.
-    """
-    text = values.get(key, str(default))
-    found = _natural(text)
-    if found is None or found < least:
-        raise InputError(
-            f"{key} is '{excerpt(text)}'; it must be a whole number of at least {least} and at most 15 digits"
-        )
-    return found
+    if above:
+        return number(values, key, default, above=0, least=1 / LARGEST, most=LARGEST)
+    return number(values, key, default, most=LARGEST)
 
 
 def _natural(text: str) -> int | None:
     """Return a whole number of at most 15 digits, None for other texts."""
     return int(text) if re.fullmatch(r"\d{1,15}", text.strip(), re.ASCII) else None
-
-
-def number(text: str, key: str, *, above: bool = False) -> float:
-    """Return a number from 0, or above it.
-
-    Raises:
-        InputError: it is none.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not (1 / LARGEST if above else 0) <= value <= LARGEST:
-        allowed = "above 0" if above else "of at least 0"
-        if value > 0:
-            allowed = f"from {1 / LARGEST:g} to {LARGEST:g}" if above else f"from 0 to {LARGEST:g}"
-        raise InputError(f"{key} is '{excerpt(text)}'; it must be a number {allowed}")
-    return value
 
 
 def sizes_of(text: str) -> dict[str, int]:
@@ -206,13 +175,17 @@ def together_of(text: str, source: Source) -> tuple[tuple[int, ...], ...]:
 
 def memory_of(text: str, devices: int) -> tuple[float, ...]:
     """Return the bytes of each device, from one size for all or a list."""
-    sizes = [float(parse_bytes(part, "memory")) for part in items(text)]
+    sizes = [float(parse_bytes(part, "memory")) for part in entries("memory", text)]
     return _for_each("memory", sizes, devices)
 
 
 def speeds_of(text: str, devices: int) -> tuple[float, ...]:
     """Return the speed of each device."""
-    return _for_each("speeds", [number(part, "speeds", above=True) for part in items(text)], devices)
+    return _for_each(
+        "speeds",
+        [measure({"speeds": part}, "speeds", 1.0, above=True) for part in entries("speeds", text)],
+        devices,
+    )
 
 
 def _for_each(key: str, found: list[float], devices: int) -> tuple[float, ...]:

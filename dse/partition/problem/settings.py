@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
+from dse.base.settings.values import Values, flag, one_of, whole
 from dse.base.texts import excerpt
 from dse.inputs.models import ModelSpec
 from dse.inputs.systems import SystemSpec
@@ -27,7 +28,6 @@ from dse.partition.problem.arguments import Arguments
 from dse.partition.problem.devices import MOST_DEVICES, Devices
 from dse.partition.problem.problem import OBJECTIVES, PartitionProblem
 
-Values = Mapping[str, str]
 TIMED = ("pipeline_bottleneck", "latency")
 _DEFAULT_TFLOPS = 1.0
 
@@ -63,8 +63,7 @@ def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
             weights that are all 0.
     """
     values = arguments.values
-    objective = values.get("objective", OBJECTIVES[0])
-    check_choice("objective", objective, OBJECTIVES)
+    objective = one_of(values, "objective", OBJECTIVES)
     source = source_of(arguments, composed)
     if arguments.system and "devices" not in values:
         raise InputError(f"{arguments.system[0]} has no effect without a system; write devices=NAME too")
@@ -90,8 +89,8 @@ def asked_problem(arguments: Arguments, composed: Composed) -> Asked:
         objective,
         texts.pinned_of(values.get("pinned", ""), source, devices.count),
         (*source.together, *(texts.together_of(values["together"], source) if "together" in values else ())),
-        texts.number(values.get("imbalance", "0.03"), "imbalance"),
-        _flag(values, "free_order"),
+        texts.measure(values, "imbalance", 0.03),
+        flag(values, "free_order"),
     )
     return Asked(problem, source, is_time, system, (*source.notes, *notes))
 
@@ -151,7 +150,7 @@ def source_of(arguments: Arguments, composed: Composed) -> Source:
     elif is_torch:
         from dse.partition.graphs.sources.torch_graph import MICRO_BATCH, read_torch
 
-        size = texts.whole(values, "micro_batch", MICRO_BATCH, 1)
+        size = whole(values, "micro_batch", MICRO_BATCH, least=1)
         source = read_torch(name.removeprefix("torch:"), size)
     else:
         source = _file(Path(name), suffix, values)
@@ -270,20 +269,13 @@ def _rates(values: Values, source: Source, rates: Rates | None, weight: str) -> 
         if key in values and not needed:
             raise InputError(f"{key}={values[key]} has no effect here; it is for weights that are times")
     own = rates or Rates(_DEFAULT_TFLOPS * 1e3)
-    tflops = values.get("tflops")
+    tflops = texts.measure(values, "tflops", None, above=True)
     if needed and rates is None and tflops is None and any(operator.flops for operator in source.operators):
         notes = [f"a device does {_DEFAULT_TFLOPS:g} TFLOPS; write tflops=N for yours"]
     else:
         notes = []
-    return (
-        Rates(
-            own.flops_per_ns if tflops is None else 1e3 * texts.number(tflops, "tflops", above=True),
-            own.bytes_per_ns
-            if "memory_gbps" not in values
-            else texts.number(values["memory_gbps"], "memory_gbps", above=True),
-        ),
-        notes,
-    )
+    flops_per_ns = own.flops_per_ns if tflops is None else 1e3 * tflops
+    return Rates(flops_per_ns, texts.measure(values, "memory_gbps", own.bytes_per_ns, above=True)), notes
 
 
 def _memory(values: Values, source: Source, objective: str, devices: Devices) -> Sequence[float]:
@@ -294,16 +286,10 @@ def _memory(values: Values, source: Source, objective: str, devices: Devices) ->
     check_choice("optimizer", optimizer, tuple(OPTIMIZERS))
     stages = min(devices.count, len(source.operators))
     default = stages if objective == "pipeline_bottleneck" else 1
-    return training_memory(source, optimizer, texts.whole(values, "in_flight", default))
+    return training_memory(source, optimizer, whole(values, "in_flight", default))
 
 
 def _refuse_foreign(values: Values, objective: str) -> None:
     for key, of in (("imbalance", "process_mapping"), ("free_order", "pipeline_bottleneck")):
         if key in values and objective != of:
             raise InputError(f"{key}={values[key]} has no effect on objective={objective}; it is for {of}")
-
-
-def _flag(values: Values, key: str) -> bool:
-    text = values.get(key, "false")
-    check_choice(key, text, ("true", "false"))
-    return text == "true"

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
+from dse.base.settings.values import Values, flag, listed, number, whole
 from dse.planner.problem.cluster import MixedCluster
 from dse.planner.problem.keys import COST_MODELS, GROUPS, WALKS
 from dse.planner.problem.named_clusters import named_cluster
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.profiles import ProfileSet
-from dse.planner.problem.values import flag, listed, number, whole
 from dse.planner.search.planner import Limits
 from dse.planner.times import times_of
 
 if TYPE_CHECKING:
     from dse.inputs.models import ModelSpec
+
+_MOST = 2**20
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Asked:
 
 
 def asked_of(
-    values: Mapping[str, str], overrides: Sequence[str], model_of: Callable[[Sequence[str]], ModelSpec]
+    values: Values, overrides: Sequence[str], model_of: Callable[[Sequence[str]], ModelSpec]
 ) -> Asked:
     """Return what keys ask; `overrides` are those of cluster and model, which `model_of` composes.
 
@@ -64,7 +66,7 @@ def asked_of(
     max_tp, max_batch = options["max_tp"], options["max_batch"]
     profiles, notes = times_of(values, model, cluster, accelerators, order, max_tp, max_batch, cost_model)
     profiles = replace(profiles, source=_in_utf8(profiles.source))
-    if "num_layers" in values and whole(values, "num_layers", 1) != profiles.layers:
+    if "num_layers" in values and _count(values, "num_layers", 1) != profiles.layers:
         raise InputError(
             f"num_layers is {values['num_layers']}, but the profiles have {profiles.layers} layers "
             "(embedding and head included); write that, or name other profiles"
@@ -77,10 +79,10 @@ def asked_of(
         cluster,
         profiles,
         order,
-        gbs=whole(values, "gbs", model.batch_size if model else 128),
-        hidden=model.d_model if model else whole(values, "hidden_size", 4096),
-        sequence=model.seq_len if model else whole(values, "sequence_length", 1024),
-        vocabulary=model.output_dim if model else whole(values, "vocabulary", 51200),
+        gbs=_count(values, "gbs", model.batch_size if model else 128),
+        hidden=model.d_model if model else _count(values, "hidden_size", 4096),
+        sequence=model.seq_len if model else _count(values, "sequence_length", 1024),
+        vocabulary=model.output_dim if model else _count(values, "vocabulary", 51200),
         flops_per_sequence=_flops_per_sequence(model, profiles),
         **options,
     )
@@ -124,33 +126,35 @@ def _flops_per_sequence(model: ModelSpec | None, profiles: ProfileSet) -> float 
     return training_flops_per_token(model).total * model.seq_len
 
 
-def _options(values: Mapping[str, str]) -> dict[str, Any]:
+def _options(values: Values) -> dict[str, Any]:
     """Fields of the problem that neither cluster nor model decide."""
-    whole(values, "gbs", 128)
+    _count(values, "gbs", 128)
     return {
-        "max_tp": whole(values, "max_tp", 128),
-        "max_batch": whole(values, "max_batch", 128),
-        "group_scale": whole(values, "group_scale", 1, least=0),
-        "permutation_limit": whole(values, "permutation_limit", 128),
+        "max_tp": _count(values, "max_tp", 128),
+        "max_batch": _count(values, "max_batch", 128),
+        "group_scale": whole(values, "group_scale", 1, most=_MOST),
+        "permutation_limit": _count(values, "permutation_limit", 128),
         "allow_mixed_stages": flag(values, "allow_mixed_stages", True),
         "memory_reserve": number(values, "memory_reserve", 0.1, below=1.0),
         "shard_optimizer": flag(values, "shard_optimizer", False),
     }
 
 
-def _limits(values: Mapping[str, str]) -> Limits:
-    time_limit_s = number(values, "time_limit", 0.0, below=1e9) if "time_limit" in values else None
-    if time_limit_s == 0:
-        raise InputError("time_limit is 0; it must be a number of seconds above 0")
-    gap = number(values, "gap", 0.0, below=1.0) if "gap" in values else None
-    return Limits(time_limit_s, whole(values, "top", 10), gap)
+def _count(values: Values, key: str, default: int) -> int:
+    return whole(values, key, default, least=1, most=_MOST)
+
+
+def _limits(values: Values) -> Limits:
+    time_limit_s = number(values, "time_limit", None, above=0, below=1e9)
+    gap = number(values, "gap", None, below=1.0)
+    return Limits(time_limit_s, _count(values, "top", 10), gap)
 
 
 def _group(word: str) -> str:
     return word.removeprefix("+").partition("=")[0].partition(".")[0]
 
 
-def _refuse_idle(values: Mapping[str, str], planner: str, cost_model: str) -> None:
+def _refuse_idle(values: Values, planner: str, cost_model: str) -> None:
     """Refuse keys that change nothing with this planner and cost model."""
     idle = {
         "group_scale": cost_model == "strict" and "cost=strict; it is a key of cost=compat",
@@ -170,7 +174,7 @@ def _refuse_idle(values: Mapping[str, str], planner: str, cost_model: str) -> No
             raise InputError(f"{key}={values[key]} has no effect with {why}, or leave {key} out")
 
 
-def _refuse_sizes(values: Mapping[str, str], model: ModelSpec | None) -> None:
+def _refuse_sizes(values: Values, model: ModelSpec | None) -> None:
     keys = {
         "hidden_size": "model.d_model",
         "sequence_length": "model.seq_len",
@@ -186,7 +190,7 @@ def _refuse_sizes(values: Mapping[str, str], model: ModelSpec | None) -> None:
 
 
 def _cluster(
-    values: Mapping[str, str], overrides: Sequence[str], cost_model: str
+    values: Values, overrides: Sequence[str], cost_model: str
 ) -> tuple[str, MixedCluster, dict[str, str]]:
     """Name, cluster, and the accelerator of each type that conf/accelerator knows."""
     files = [key for key in ("hostfile", "clusterfile") if key in values]
@@ -223,7 +227,7 @@ def _known_accelerators(types: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _prices(values: Mapping[str, str], cluster: MixedCluster) -> Mapping[str, float]:
+def _prices(values: Values, cluster: MixedCluster) -> Mapping[str, float]:
     """Prices by type.
 
     Raises:
@@ -244,7 +248,7 @@ def _prices(values: Mapping[str, str], cluster: MixedCluster) -> Mapping[str, fl
     return found
 
 
-def _type_order(values: Mapping[str, str], cluster: MixedCluster) -> tuple[str, ...]:
+def _type_order(values: Values, cluster: MixedCluster) -> tuple[str, ...]:
     if "type_order" not in values:
         return cluster.types
     order = tuple(listed("type_order", values["type_order"]))

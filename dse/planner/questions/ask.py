@@ -9,10 +9,10 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
+from dse.base.settings.values import listed, number, one_of, whole
 from dse.planner.problem.arguments import Asked
 from dse.planner.problem.cluster import MixedCluster
 from dse.planner.problem.plan import PlanResult
-from dse.planner.problem.values import listed
 from dse.planner.questions.failures import replan
 from dse.planner.questions.growth import growth
 from dse.planner.questions.pareto import front, kept_for
@@ -55,8 +55,7 @@ def ask(
         return _fail(asked, values, solve)
     if question == "prices" and not asked.problem.cluster.price_per_hour:
         raise InputError("prices are unknown; write prices=[TYPE:NUMBER,...], a price for each type")
-    counts = values.get("counts", "doubling")
-    check_choice("counts", counts, ("doubling", "all"))
+    counts = one_of(values, "counts", ("doubling", "all"))
     found = solve_subsets(asked.problem, solve, every=counts == "all", on_subset=on_case)
     if question == "prices":
         entries = [
@@ -90,7 +89,10 @@ def _grow(asked: Asked, values: Mapping[str, str], solve: Solve) -> Answer:
     kinds = listed("kind", values["kind"]) if "kind" in values else list(known)
     for kind in kinds:
         check_choice("kind", kind, known)
-    counts = [_positive("nodes", text) for text in listed("nodes", values.get("nodes", "1"))]
+    counts = [
+        whole({"nodes": text}, "nodes", 1, least=1, most=99999)
+        for text in listed("nodes", values.get("nodes", "1"))
+    ]
     base, base_ms = _base(asked, solve)
     entries = growth_entries(growth(asked.problem, base, solve, kinds, counts))
     return Answer(entries, growth_text(entries, base_ms))
@@ -98,12 +100,7 @@ def _grow(asked: Asked, values: Mapping[str, str], solve: Solve) -> Answer:
 
 def _fail(asked: Asked, values: Mapping[str, str], solve: Solve) -> Answer:
     hosts = _failing(asked.problem.cluster, values.get("host"))
-    try:
-        slack = float(values.get("slack", "0.05"))
-    except ValueError:
-        slack = -1.0
-    if not 0 <= slack <= 10:
-        raise InputError(f"slack is '{values['slack']}'; it must be a number from 0 to 10, such as 0.05")
+    slack = number(values, "slack", 0.05, most=10)
     base, base_ms = _base(asked, solve)
     found = [replan(asked.problem, base, solve, host, slack) for host in hosts]
     entries = [replan_entry(asked.problem, one) for one in found]
@@ -123,9 +120,3 @@ def _failing(cluster: MixedCluster, text: str | None) -> list[int]:
             f"host is '{text}'; it must be a number from 0 to {len(cluster.hosts) - 1}, or an address of one"
         )
     return found[:1]
-
-
-def _positive(key: str, text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) == 0:
-        raise InputError(f"{key} is '{text}'; it must be a whole number from 1 to 99999")
-    return int(text)

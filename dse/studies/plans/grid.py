@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dse.base.errors import InputError
+from dse.base.settings.values import listed
 from dse.inputs.models import ModelSpec
 from dse.planner.problem.arguments import asked_of
-from dse.planner.problem.values import listed
 from dse.studies.plans.case import Case
 
 AXES = ("cluster", "model", "gbs", "planner", "cost", "memory_reserve", "allow_mixed_stages", "max_tp")
