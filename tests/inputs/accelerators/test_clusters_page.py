@@ -28,23 +28,10 @@ def accelerator_lines() -> list[str]:
             format_bytes(size).replace(".00 ", " ")
             for size in (found.memory_bytes, found.usable_memory_bytes)
         )
+        aliases = ", ".join(f"`{alias}`" for alias in aliases_of(name))
         figures = f"{memory} | {usable} | {found.memory_bandwidth_gbps:g}"
-        lines.append(f"| `{name}` | {peaks} | {figures} | {_sources(name)} |")
+        lines.append(f"| `{name}` | {peaks} | {figures} | {aliases} |")
     return lines
-
-
-def _sources(name: str) -> str:
-    sources = accelerator(name).sources
-    same = dict.fromkeys(sources.values())
-    return "; ".join(same).replace("|", "\\|")
-
-
-def alias_lines() -> list[str]:
-    """The rows of the table of aliases."""
-    return [
-        f"| `{name}` | {', '.join(f'`{alias}`' for alias in aliases_of(name))} |"
-        for name in accelerator_names()
-    ]
 
 
 def cluster_lines() -> list[str]:
@@ -73,7 +60,7 @@ def _tier(tier: object) -> str:
 
 def test_the_page_lists_what_conf_has() -> None:
     lines = PAGE.read_text().splitlines()
-    for line in (*accelerator_lines(), *alias_lines(), *cluster_lines()):
+    for line in (*accelerator_lines(), *cluster_lines()):
         assert line in lines
 
 
@@ -87,5 +74,5 @@ def test_the_page_lists_no_type_that_conf_lacks() -> None:
 
 
 if __name__ == "__main__":
-    for part in (accelerator_lines(), alias_lines(), cluster_lines()):
+    for part in (accelerator_lines(), cluster_lines()):
         print("\n".join(part), end="\n\n")
