@@ -11,18 +11,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.cases import Cases
+from benchmarks.partition_packages import KaHIP, PyMetis
 from dse.base.errors import InputError
 from dse.partition.graphs.graph import ModelGraph
+from dse.partition.objectives import evaluate
 from dse.partition.problem.constraints import InfeasiblePartition
 from dse.partition.problem.devices import Devices
 from dse.partition.problem.problem import PartitionProblem
-from dse.partition.search.check import check
-from dse.partition.search.partitioner import Limits
-from dse.partition.search.partitioners import partitioner_named
+from dse.partition.search.partitioner import Limits, Partitioner
+from dse.partition.search.partitioners.multilevel import Multilevel
 
 Row = dict[str, str | int | float | bool | None]
 
-PACKAGES = ("pymetis", "kahip")
+PACKAGES = (PyMetis, KaHIP)
 _PARTS = (2, 4, 8, 16)
 _SEEDS = 5  # of each package: the best counts
 _IMBALANCE = 0.05
@@ -54,11 +55,11 @@ def compared(graphs: Iterable[tuple[str, ModelGraph]], parts: Sequence[int] = _P
                 continue
             problem = PartitionProblem(graph, Devices(count), "process_mapping", imbalance=_IMBALANCE)
             row: Row = {"graph": name, "nodes": graph.nodes, "edges": len(graph.edges), "parts": count}
-            for partitioner in ("multilevel", *PACKAGES):
-                restarts = _SEEDS if partitioner in PACKAGES else None
-                row |= _measured(partitioner, problem, Limits(restarts=restarts))
+            for kind in (Multilevel, *PACKAGES):
+                restarts = _SEEDS if kind in PACKAGES else None
+                row |= _measured(kind(), problem, Limits(restarts=restarts))
             ours = row["multilevel_cut"]
-            theirs = [cut for package in PACKAGES if isinstance(cut := row[f"{package}_cut"], float)]
+            theirs = [cut for package in PACKAGES if isinstance(cut := row[f"{package.name}_cut"], float)]
             if ours is None and not theirs:
                 row["not_worse"] = None
             else:
@@ -66,9 +67,10 @@ def compared(graphs: Iterable[tuple[str, ModelGraph]], parts: Sequence[int] = _P
             yield row
 
 
-def _measured(partitioner: str, problem: PartitionProblem, limits: Limits) -> Row:
+def _measured(partitioner: Partitioner, problem: PartitionProblem, limits: Limits) -> Row:
     try:
-        answer = partitioner_named(partitioner).partition(problem, limits)
+        answer = partitioner.partition(problem, limits)
     except (InfeasiblePartition, InputError):
-        return {f"{partitioner}_cut": None, f"{partitioner}_s": None}
-    return {f"{partitioner}_cut": float(check(problem, answer)), f"{partitioner}_s": answer.seconds}
+        return {f"{partitioner.name}_cut": None, f"{partitioner.name}_s": None}
+    cut = float(evaluate(problem, answer.labels))
+    return {f"{partitioner.name}_cut": cut, f"{partitioner.name}_s": answer.seconds}

@@ -36,7 +36,6 @@ __all__ = ["KEYS", "OPTIONS", "main", "usage"]
 
 OPTIONS = ("-h", "--help", "-o", "--output")
 _SHOWN_NOTES = 8
-_ONE_START = {"exact", "brute_force", "enumerate"}
 _USAGE = """\
 usage: {program} graph=FILE|model=NAME [devices=NAME|FILE.csv|N] [KEY=VALUE ...] [-o DIR]
 
@@ -60,7 +59,7 @@ def usage() -> str:
     from dse.collectives.problem.arguments import usage_lines
     from dse.partition.search.partitioners import PARTITIONERS
 
-    names = ", ".join(name for name in PARTITIONERS if name != "auto")
+    names = ", ".join(name for name in PARTITIONERS.listed() if name != "auto")
     keys = "\n\n".join(
         f"{title}:\n"
         + usage_lines({key: text.replace("{partitioners}", names) for key, text in group.items()})
@@ -87,6 +86,7 @@ def _partition(arguments: Arguments) -> int:
     from dse.base.settings import check_choice
     from dse.partition.files.results import device_rows
     from dse.partition.problem.settings import asked_problem
+    from dse.partition.search.partitioners import PARTITIONERS
 
     values = arguments.values
     form = values.get("format", "table")
@@ -99,7 +99,8 @@ def _partition(arguments: Arguments) -> int:
     best = found[0]
     rows = device_rows(asked.problem, best.labels, is_time=asked.is_time)
     step, trace = _step(arguments, asked, best)
-    notes = [*asked.notes, *best.notes][:_SHOWN_NOTES]
+    names = listed("partitioner", values.get("partitioner", "auto"))
+    notes = [*PARTITIONERS.notes(*names), *asked.notes, *best.notes][:_SHOWN_NOTES]
     try:
         _print(form, asked, found, rows, step)
     finally:  # also for who stops reading at the first line
@@ -180,7 +181,7 @@ def _found(arguments: Arguments, asked: Asked) -> list[Partition]:
     )
     names = listed("partitioner", values.get("partitioner", "auto"))
     partitioners = [partitioner_named(name) for name in names]
-    if "restarts" in values and set(names) <= _ONE_START:
+    if "restarts" in values and not any(partitioner.starts_again for partitioner in partitioners):
         raise InputError(f"restarts={values['restarts']} has no effect on partitioner={','.join(names)}")
     validate(asked.problem)
     found = [partitioner.partition(asked.problem, _own(limits, partitioner)) for partitioner in partitioners]

@@ -11,9 +11,9 @@ from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.constraints import InfeasiblePartition
 from dse.partition.problem.devices import Devices
 from dse.partition.problem.problem import OBJECTIVES, PartitionProblem
-from dse.partition.search.check import check
 from dse.partition.search.partitioner import Limits, Partitioner
-from dse.partition.search.partitioners.enumeration import Enumeration
+from dse.testing.every_partition import Enumeration
+from dse.testing.partition_check import check
 from dse.testing.partition_problems import random_problem
 
 _PROBLEMS = 25

@@ -9,9 +9,10 @@ import pytest
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.devices import Devices
 from dse.partition.problem.problem import PartitionProblem
-from dse.partition.search.check import check
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners import partitioner_named
+from dse.testing.every_partition import Enumeration
+from dse.testing.partition_check import check
 
 
 def _tree(nodes: int, seed: int, heaviest: int) -> ModelGraph:
@@ -30,7 +31,7 @@ def test_small_trees_are_enumerations(objective: str) -> None:
     for seed in range(60):
         problem = PartitionProblem(_tree(8, seed, 4), _in_a_row(3), objective, imbalance=0.2)
         exact = partitioner_named("exact").partition(problem, Limits())
-        least = partitioner_named("enumerate").partition(problem, Limits())
+        least = Enumeration().partition(problem, Limits())
         assert exact.optimal, seed
         assert check(problem, exact) == pytest.approx(least.cost, rel=1e-9), seed
 

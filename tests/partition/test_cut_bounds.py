@@ -112,7 +112,7 @@ def _ladder(rungs: int) -> ModelGraph:
 def test_a_ladder_of_10000_nodes_is_proven() -> None:
     """Two edges for each of seven cuts, where a tree of cut edges would only prove seven."""
     problem = PartitionProblem(_ladder(5000), Devices(8), "process_mapping", imbalance=0.05)
-    answer = partitioner_named("multilevel").partition(problem, Limits(restarts=2))
+    answer = partitioner_named("fast").partition(problem, Limits(restarts=2))
     assert (answer.cost, answer.bound, answer.optimal) == (14.0, 14.0, True)
 
 
@@ -146,5 +146,5 @@ def test_a_bound_has_what_the_search_left_of_its_time(
     )
     ring = ModelGraph((1.0,) * 12, (*((v, v + 1) for v in range(11)), (0, 11)))
     problem = PartitionProblem(ring, Devices(3), "process_mapping", imbalance=0.0)
-    partitioner_named("multilevel").partition(problem, Limits(time_limit_s=limit_s, restarts=2))
+    partitioner_named("fast").partition(problem, Limits(time_limit_s=limit_s, restarts=2))
     assert [seconds >= 1e9 if limit_s is None else 0.2 <= seconds < 2.0 for seconds in given] == [True]

@@ -12,17 +12,21 @@ from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.constraints import InfeasiblePartition
 from dse.partition.problem.devices import Devices
 from dse.partition.problem.problem import OBJECTIVES, Partition, PartitionProblem
-from dse.partition.search.check import check
-from dse.partition.search.partitioner import Limits
-from dse.partition.search.partitioners import partitioner_named
+from dse.partition.search.partitioner import Limits, Partitioner
+from dse.partition.search.partitioners.exact import Exact
+from dse.testing.every_partition import Enumeration
+from dse.testing.partition_check import check
 from dse.testing.partition_problems import random_problem, toy_problem
+from tests.references.brute_force import BruteForce
+from tests.references.heuristic import Heuristic
+from tests.references.hierarchical import Hierarchical
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "partition" / "optima.json").read_text())
 
 
-def _solved(name: str, problem: PartitionProblem) -> Partition | None:
+def _solved(partitioner: Partitioner, problem: PartitionProblem) -> Partition | None:
     try:
-        return partitioner_named(name).partition(problem, Limits())
+        return partitioner.partition(problem, Limits())
     except InfeasiblePartition:
         return None
 
@@ -31,7 +35,7 @@ def _solved(name: str, problem: PartitionProblem) -> Partition | None:
 def test_exact_is_enumeration_on_1000_random_problems(objective: str) -> None:
     for seed in range(10_000, 11_000):
         problem = random_problem(seed, objective)
-        exact, all_tried = _solved("exact", problem), _solved("enumerate", problem)
+        exact, all_tried = _solved(Exact(), problem), _solved(Enumeration(), problem)
         assert (exact is None) == (all_tried is None), seed
         if exact and all_tried:
             assert exact.optimal, seed
@@ -45,7 +49,7 @@ def test_distances_count_beside_squares_of_parameters() -> None:
         weights = tuple(1e6 * weight for weight in problem.graph.node_weights)
         graph = dataclasses.replace(problem.graph, node_weights=weights)
         problem = dataclasses.replace(problem, graph=graph)
-        exact, all_tried = _solved("exact", problem), _solved("enumerate", problem)
+        exact, all_tried = _solved(Exact(), problem), _solved(Enumeration(), problem)
         assert (exact is None) == (all_tried is None), seed
         if exact and all_tried:
             assert exact.optimal, seed
@@ -57,7 +61,7 @@ def test_a_golden_optimum_is_found_and_proven(case: dict[str, object]) -> None:
     edges = tuple((u, v) for u, v in case["edges"])  # type: ignore[attr-defined]
     graph = ModelGraph(tuple(case["node_weights"]), edges)  # type: ignore[arg-type]
     devices = Devices(case["parts"], tuple(map(tuple, case["distance"])))  # type: ignore[arg-type]
-    answer = partitioner_named("exact").partition(PartitionProblem(graph, devices), Limits())
+    answer = Exact().partition(PartitionProblem(graph, devices), Limits())
     assert answer.cost == pytest.approx(case["optimum"], abs=1e-8)
     assert answer.optimal
     assert answer.bound == answer.cost
@@ -65,14 +69,14 @@ def test_a_golden_optimum_is_found_and_proven(case: dict[str, object]) -> None:
 
 @pytest.mark.parametrize(("devices", "optimum"), [(3, 2.0), (96, 56.125)])
 def test_a_toy_is_proven(devices: int, optimum: float) -> None:
-    answer = partitioner_named("exact").partition(toy_problem(devices), Limits())
+    answer = Exact().partition(toy_problem(devices), Limits())
     assert (answer.cost, answer.bound, answer.optimal) == (optimum, optimum, True)
 
 
-def test_the_seeds_algorithms_do_as_on_the_toys() -> None:
-    """Their results there: 120 by 20 restarts on 3 devices, and 96.63 along tiers of 96."""
-    flat = partitioner_named("heuristic").partition(toy_problem(3), Limits(restarts=2))
-    tiers = partitioner_named("hierarchical").partition(toy_problem(96), Limits(restarts=1))
+def test_baselines_do_as_on_the_toys() -> None:
+    """Their published results are 120 by 20 restarts on 3 devices, and 96.63 along tiers of 96."""
+    flat = Heuristic().partition(toy_problem(3), Limits(restarts=2))
+    tiers = Hierarchical().partition(toy_problem(96), Limits(restarts=1))
     assert 2.0 < flat.cost < 140
     assert 56.125 < tiers.cost < 110
 
@@ -84,7 +88,7 @@ def _chain(weights: list[float], devices: Devices, free_order: bool = False) -> 
 
 
 def test_a_chain_is_cut_where_stages_are_even() -> None:
-    answer = partitioner_named("exact").partition(_chain([4, 3, 2, 9], Devices(2)), Limits())
+    answer = Exact().partition(_chain([4, 3, 2, 9], Devices(2)), Limits())
     assert (answer.labels, answer.cost, answer.optimal) == ((0, 0, 0, 1), 9.0, True)
 
 
@@ -92,15 +96,15 @@ def test_receiving_counts_for_the_stage_that_receives() -> None:
     latency = ((0.0, 2.0), (2.0, 0.0))
     per_byte = ((0.0, 0.5), (0.5, 0.0))
     problem = _chain([4, 3, 2, 3], Devices(2, (), latency, per_byte))
-    answer = partitioner_named("exact").partition(problem, Limits())
+    answer = Exact().partition(problem, Limits())
     # 3 + 2 + 10 x 0.5 behind the last cut; one device alone needs 12.
     assert (answer.labels, answer.cost) == ((0, 0, 0, 1), 10.0)
 
 
 def test_a_free_order_puts_the_fast_device_first_where_the_work_is() -> None:
     devices = Devices(2, speeds=(1.0, 4.0))
-    fixed = partitioner_named("exact").partition(_chain([8, 8, 1], devices), Limits())
-    free = partitioner_named("exact").partition(_chain([8, 8, 1], devices, free_order=True), Limits())
+    fixed = Exact().partition(_chain([8, 8, 1], devices), Limits())
+    free = Exact().partition(_chain([8, 8, 1], devices, free_order=True), Limits())
     assert (fixed.cost, free.cost) == (4.25, 4.0)
     assert free.labels == (1, 1, 0)
 
@@ -108,9 +112,7 @@ def test_a_free_order_puts_the_fast_device_first_where_the_work_is() -> None:
 def test_a_time_limit_ends_in_the_best_known_and_a_bound() -> None:
     edges = tuple((u, v) for u in range(40) for v in range(u + 1, 40) if (u * 7 + v * 13) % 5 == 0)
     graph = ModelGraph(tuple(1.0 + v % 7 for v in range(40)), edges)
-    answer = partitioner_named("exact").partition(
-        PartitionProblem(graph, Devices(6)), Limits(time_limit_s=0.2)
-    )
+    answer = Exact().partition(PartitionProblem(graph, Devices(6)), Limits(time_limit_s=0.2))
     assert answer.bound is not None
     assert not answer.optimal
     assert 0 < answer.bound < answer.cost
@@ -121,6 +123,6 @@ def test_brute_force_stops_inside_the_assignments_of_many_devices() -> None:
     edges = tuple((v, (v * v + 7) % 60) for v in range(60) if (v * v + 7) % 60 != v)
     distance = tuple(tuple(float(1 + (3 * a + 5 * b) % 7) for b in range(48)) for a in range(48))
     problem = PartitionProblem(ModelGraph((1.0,) * 60, edges), Devices(48, distance))
-    answer = partitioner_named("brute_force").partition(problem, Limits(time_limit_s=0.1))
+    answer = BruteForce().partition(problem, Limits(time_limit_s=0.1))
     assert not answer.optimal
     assert check(problem, answer) == answer.cost

@@ -16,6 +16,7 @@ from dse.partition.problem.links import filled
 from dse.partition.problem.problem import PartitionProblem
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners import partitioner_named
+from dse.testing.every_partition import Enumeration
 from dse.testing.partition_problems import random_problem
 
 _BELOW = 1e-9
@@ -34,7 +35,7 @@ def test_it_is_enumeration_on_random_problems() -> None:
         problem = dataclasses.replace(random_problem(seed, "pipeline_bottleneck"), free_order=False)
         try:
             small = merged(problem)
-            optimum = partitioner_named("enumerate").partition(problem, Limits()).cost
+            optimum = Enumeration().partition(problem, Limits()).cost
         except InfeasiblePartition:
             continue
         labels, cost, bound, complete = small.arrays.ideals_bottleneck(0.0, 1e6, 10_000, 1e9)

@@ -6,12 +6,13 @@ import random
 
 import pytest
 
+from benchmarks.partition_packages import PyMetis
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.devices import Devices
 from dse.partition.problem.problem import PartitionProblem
-from dse.partition.search.check import check
 from dse.partition.search.partitioner import Limits
-from dse.partition.search.partitioners import partitioner_named
+from dse.partition.search.partitioners.multilevel import Multilevel
+from dse.testing.partition_check import check
 
 
 def _recent(nodes: int, window: int, inputs: int, heaviest: int = 1) -> ModelGraph:
@@ -30,15 +31,12 @@ def test_wide_graphs_are_cut_no_worse_than_by_pymetis(heaviest: int) -> None:
     """Squares in full on coarse levels let no node move there: 22,711 for equal nodes, not 17,630."""
     pytest.importorskip("pymetis")
     problem = PartitionProblem(_recent(20_000, 500, 3, heaviest), Devices(32))
-    found = partitioner_named("multilevel").partition(problem, Limits(restarts=4))
-    other = partitioner_named("pymetis").partition(problem, Limits(restarts=5))
+    found = Multilevel().partition(problem, Limits(restarts=4))
+    other = PyMetis().partition(problem, Limits(restarts=5))
     assert check(problem, found) <= check(problem, other)
 
 
 def test_a_large_graph_is_cut_alike_for_a_seed() -> None:
     problem = PartitionProblem(_recent(25_000, 300, 2), Devices(8))
-    labels = [
-        partitioner_named("multilevel").partition(problem, Limits(seed=3, restarts=2)).labels
-        for _ in range(2)
-    ]
+    labels = [Multilevel().partition(problem, Limits(seed=3, restarts=2)).labels for _ in range(2)]
     assert labels[0] == labels[1]

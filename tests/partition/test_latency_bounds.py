@@ -15,7 +15,7 @@ from dse.partition.problem.problem import PartitionProblem
 from dse.partition.search.bounds import lower_bound
 from dse.partition.search.latency_bounds import jackson_ns
 from dse.partition.search.partitioner import Limits
-from dse.partition.search.partitioners import partitioner_named
+from dse.testing.every_partition import Enumeration
 from dse.testing.partition_problems import random_problem
 
 FORK = ModelGraph((4.0, 10.0, 10.0, 4.0), ((0, 1), (0, 2), (1, 3), (2, 3)), (1.0,) * 4)
@@ -35,7 +35,7 @@ def _bound(graph: ModelGraph, devices: Devices, pinned: dict[int, int] | None = 
 def test_no_partition_is_below_the_bound(seed: int) -> None:
     problem = random_problem(seed, "latency")
     try:
-        least = partitioner_named("enumerate").partition(problem, Limits()).cost
+        least = Enumeration().partition(problem, Limits()).cost
     except InfeasiblePartition:
         return
     assert lower_bound(problem) <= least
@@ -46,7 +46,7 @@ def test_most_small_problems_are_proven_by_the_bound_alone() -> None:
     for seed in range(300):
         problem = random_problem(seed, "latency")
         try:
-            least = partitioner_named("enumerate").partition(problem, Limits()).cost
+            least = Enumeration().partition(problem, Limits()).cost
         except InfeasiblePartition:
             continue
         count += 1

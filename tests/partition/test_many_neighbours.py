@@ -29,7 +29,7 @@ def _wheel(leaves: int) -> ModelGraph:
 def test_a_star_of_25000_leaves_is_cut_where_its_hub_is_full() -> None:
     """The hub's device is filled with leaves: 12,875 nodes at 3 % more than the mean; all others are cut."""
     problem = PartitionProblem(_star(24_999), Devices(2), "process_mapping")
-    answer = partitioner_named("multilevel").partition(problem, Limits(restarts=1))
+    answer = partitioner_named("fast").partition(problem, Limits(restarts=1))
     assert answer.cost == 25_000 - 12_875
 
 

@@ -14,9 +14,9 @@ from dse.partition.problem.constraints import InfeasiblePartition
 from dse.partition.problem.devices import Devices
 from dse.partition.problem.problem import Partition, PartitionProblem
 from dse.partition.problem.validation import validate
-from dse.partition.search.check import check
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners import partitioner_named
+from dse.testing.partition_check import check
 
 DISTANCE = ((0.0, 3.0), (5.0, 0.0))
 DIAMOND = ModelGraph(

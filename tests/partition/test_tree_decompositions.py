@@ -13,10 +13,11 @@ from dse.partition.graphs.merged import merged
 from dse.partition.problem.constraints import InfeasiblePartition
 from dse.partition.problem.devices import Devices
 from dse.partition.problem.problem import PartitionProblem
-from dse.partition.search.check import check
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners import partitioner_named
 from dse.partition.search.partitioners.exact import without_limits
+from dse.testing.every_partition import Enumeration
+from dse.testing.partition_check import check
 from dse.testing.partition_problems import random_problem
 
 
@@ -44,7 +45,7 @@ def test_it_is_enumeration_on_random_problems() -> None:
         except InfeasiblePartition:
             continue
         labels = small.expand(tuple(small.arrays.least_mapping(3e8, 1e9)))
-        expected = partitioner_named("enumerate").partition(problem, Limits())
+        expected = Enumeration().partition(problem, Limits())
         found = partitioner_named("exact").partition(problem, Limits())
         assert (found.labels, found.optimal) == (labels, True), seed
         assert check(problem, found) == pytest.approx(expected.cost, rel=1e-9, abs=1e-12), seed

@@ -14,9 +14,9 @@ from dse.partition.objectives.latency import execution_order
 from dse.partition.problem.constraints import InfeasiblePartition
 from dse.partition.problem.devices import Devices
 from dse.partition.problem.problem import OBJECTIVES, PartitionProblem
-from dse.partition.search.check import check
 from dse.partition.search.partitioner import Limits
 from dse.partition.search.partitioners import partitioner_named
+from dse.testing.partition_check import check
 
 _BILLIONTH = Fraction(1, 10**9)
 Exact = list[Fraction]

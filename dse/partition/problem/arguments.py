@@ -42,14 +42,14 @@ WEIGHT_KEYS = {
 }
 SEARCH_KEYS = {
     "objective": "sharding_cost (default), pipeline_bottleneck, process_mapping or latency",
-    "partitioner": "auto (default) or one of {partitioners}; several to compare: [exact,multilevel]",
+    "partitioner": "auto (default) or one of {partitioners}; several to compare: [fast,exact]",
     "compare": "partition.json of earlier runs to evaluate too, such as [a/partition.json,b/partition.json]",
     "imbalance": "a device may have (1 + imbalance) of the mean weight (process_mapping; default 0.03)",
     "pinned": "nodes, by number or name, to devices, such as {0:0,head:3}",
     "together": "groups of nodes that stay on one device, such as [[0,1],[4,5]]",
     "free_order": "true: stages may be on devices in any order (pipeline_bottleneck)",
     "time_limit": "seconds of a search at most; the answer says where they end one (default: auto 10 for a "
-    "proof, else 30; multilevel, heuristic, hierarchical 30; others none)",
+    "proof, else 30; fast 30; exact none)",
     "seed": "of everything random (default 0)",
     "restarts": "starts of a search that starts again (default: its own)",
 }

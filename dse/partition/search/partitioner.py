@@ -36,6 +36,8 @@ class Partitioner(ABC):
     objectives: tuple[str, ...]
     default_time_limit_s: float | None = None
     """Defaults of `dse partition`; None means to the end, or as the partitioner chooses."""
+    starts_again: bool = True
+    """Whether `Limits.restarts` changes what it does."""
 
     @abstractmethod
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:

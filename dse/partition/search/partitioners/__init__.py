@@ -1,28 +1,27 @@
-"""The partitioners by name."""
+"""The registry of partitioners; packages may add others as entry points of `dse.partitioners`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from dse.base.errors import InputError
+from dse.base.settings import Accepted, Choices
 from dse.partition.search.partitioner import Limits, Partitioner
-from dse.partition.search.partitioners.automatic import Auto
-from dse.partition.search.partitioners.brute_force import BruteForce
-from dse.partition.search.partitioners.enumeration import Enumeration
-from dse.partition.search.partitioners.exact import Exact
-from dse.partition.search.partitioners.heuristic import Heuristic
-from dse.partition.search.partitioners.hierarchical import Hierarchical
-from dse.partition.search.partitioners.multilevel import Multilevel
-from dse.partition.search.partitioners.packages import KaHIP, PyMetis
 
 __all__ = ["PARTITIONERS", "Limits", "Partitioner", "partitioner_named"]
 
-PARTITIONERS: Mapping[str, type[Partitioner]] = {
-    partitioner.name: partitioner
-    for partitioner in (
-        *(Auto, Exact, Multilevel, Hierarchical, Heuristic, BruteForce, Enumeration, PyMetis, KaHIP),
-    )
-}
+_HOME = "dse.partition.search.partitioners"
+_EXACT, _FAST = f"{_HOME}.exact:Exact", f"{_HOME}.multilevel:Multilevel"
+PARTITIONERS = Choices(
+    "partitioner",
+    "dse.partitioners",
+    {"auto": f"{_HOME}.automatic:Auto", "fast": _FAST, "exact": _EXACT},
+    {
+        "multilevel": Accepted(_FAST, "is the search that partitioner=fast makes"),
+        "heuristic": Accepted(_FAST, "was a baseline; the search of partitioner=fast takes its place"),
+        "hierarchical": Accepted(_FAST, "was a baseline; the search of partitioner=fast takes its place"),
+        "brute_force": Accepted(_EXACT, "was a baseline; the search of partitioner=exact takes its place"),
+        "enumerate": Accepted(_EXACT, "was a baseline; the search of partitioner=exact takes its place"),
+    },
+    key="partitioner",
+)
 
 
 def partitioner_named(name: str) -> Partitioner:
@@ -31,6 +30,5 @@ def partitioner_named(name: str) -> Partitioner:
     Raises:
         InputError: there is none; lists all.
     """
-    if name not in PARTITIONERS:
-        raise InputError(f"partitioner={name}: allowed are {', '.join(PARTITIONERS)}")
-    return PARTITIONERS[name]()
+    made: Partitioner = PARTITIONERS.load(name)()
+    return made

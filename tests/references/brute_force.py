@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dse.partition.files.answers import Task
 from dse.partition.problem.problem import Partition, PartitionProblem
 from dse.partition.search.partitioner import Limits, Partitioner
-from dse.partition.search.partitioners.heuristic import require_plain
-from dse.partition.search.partitioners.random_start import Pieces
-from dse.partition.search.partitioners.set_partitions import set_partitions
+from tests.references.heuristic import require_plain
+from tests.references.random_start import Pieces
+from tests.references.set_partitions import set_partitions
 
 
 class BruteForce(Partitioner):

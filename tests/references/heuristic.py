@@ -10,7 +10,7 @@ from dse.base.errors import InputError
 from dse.partition.files.answers import Task
 from dse.partition.problem.problem import Partition, PartitionProblem
 from dse.partition.search.partitioner import SEARCH_S, Limits, Partitioner
-from dse.partition.search.partitioners.random_start import Pieces, greedy_devices, random_pieces
+from tests.references.random_start import Pieces, greedy_devices, random_pieces
 
 RESTARTS = 20
 SWEEPS = 10
@@ -32,7 +32,7 @@ class Heuristic(Partitioner):
 
 
 def require_plain(problem: PartitionProblem, partitioner: Partitioner) -> None:
-    """Raise InputError for what the seed's algorithms cannot keep."""
+    """Raise InputError for constraints that the baselines do not keep."""
     name = f"partitioner={partitioner.name}"
     if problem.objective not in partitioner.objectives:
         raise InputError(

@@ -1,4 +1,4 @@
-"""PyMetis and KaHIP, where they are installed: balanced partitions of least edge cut, mapped to devices."""
+"""Partitioners to compare with: PyMetis and KaHIP cut as few edges as they can, then parts get devices."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PackagePartitioner(Partitioner):
         if best is None:
             raise InfeasiblePartition(
                 f"partitioner={self.name} found no partition that keeps the constraints ({reason}); "
-                "partitioner=multilevel knows them",
+                "partitioner=fast knows them",
                 *((reason.device, reason.need, reason.capacity) if reason else ()),
             )
         return task.answer_expanded(best[1])
@@ -135,7 +135,7 @@ class PyMetis(PackagePartitioner):
 
     def load(self) -> Any:
         """Import pymetis."""
-        return extra("pymetis", "partitioner=pymetis needs the package pymetis: pip install 'dse[partition]'")
+        return extra("pymetis", "pymetis is missing: pip install 'dse[partition]'")
 
     def parts(
         self, package: Any, graph: tuple[Any, Any, Any, Any], problem: PartitionProblem, seed: int
@@ -161,7 +161,7 @@ class KaHIP(PackagePartitioner):
 
     def load(self) -> Any:
         """Import kahip."""
-        return extra("kahip", "partitioner=kahip needs the package kahip: pip install 'dse[partition]'")
+        return extra("kahip", "kahip is missing: pip install 'dse[partition]'")
 
     def parts(
         self, package: Any, graph: tuple[Any, Any, Any, Any], problem: PartitionProblem, seed: int
