@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, write Parquet and pictures, print tables."""
+"""`python -m benchmarks`: measure, write Parquet, pictures and the tables of the guide, print tables."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import cases, sections
 from benchmarks.congestion import congestion
+from benchmarks.guide import write_pages
 from benchmarks.machine import machine_facts
 from benchmarks.measure import BenchmarkError
 from benchmarks.million import million
@@ -75,6 +76,8 @@ def main(argv: Sequence[str]) -> int:
     print(f"\n{summary(results)}")
     if not options.no_plots:
         draw(results, options.out)
+    if options.out == RESULTS and not options.quick:
+        write_pages(RESULTS)
     return 0
 
 

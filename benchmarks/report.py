@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import statistics
 from collections.abc import Mapping, Sequence
@@ -98,13 +99,15 @@ _SHOWN = {
 
 
 def write_parquet(path: Path, rows: Sequence[Row], facts: dict[str, str | int], command: str) -> None:
-    """Write rows, with the columns of any of them; the metadata has `machine` (JSON) and `command`."""
+    """Write rows, with the columns of any of them; the metadata has `machine`, `command` and `date`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     columns = list(dict.fromkeys(column for row in rows for column in row))
     table = pa.Table.from_pylist([{column: row.get(column) for column in columns} for row in rows])
-    table = table.replace_schema_metadata({"machine": json.dumps(facts), "command": command})
+    table = table.replace_schema_metadata(
+        {"machine": json.dumps(facts), "command": command, "date": datetime.date.today().isoformat()}
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, path, compression="zstd")
 
@@ -121,7 +124,7 @@ def table(section: str, rows: Sequence[Row]) -> str:
     """Return the rows as text, with the columns that matter."""
     columns = _SHOWN[section]
     cells = [[_column_title(column) for column in columns]]
-    cells += [[_cell(column, row.get(column)) for column in columns] for row in rows]
+    cells += [[cell(column, row.get(column)) for column in columns] for row in rows]
     widths = [max(len(line[index]) for line in cells) for index in range(len(columns))]
     return "\n".join(
         "  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in cells
@@ -292,7 +295,8 @@ def _column_title(column: str) -> str:
     return column.removesuffix("_s").removesuffix("_bytes")
 
 
-def _cell(column: str, value: str | int | float | bool | None) -> str:
+def cell(column: str, value: str | int | float | bool | None) -> str:
+    """Return a value as text, in the unit that its column names."""
     if value is None:
         return "-"
     if isinstance(value, bool):

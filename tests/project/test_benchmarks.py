@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,8 @@ import pytest
 from chromium import found_chromium
 from outside import astrasim_program, stage_checkout
 
+from benchmarks.__main__ import RESULTS
+from benchmarks.guide import PAGES, filled
 from dse.answers.explorer import without_engine
 from dse.answers.explorer.engine_file import engine_file
 
@@ -58,6 +61,37 @@ def test_a_section_is_readable_and_says_on_what_machine_it_was_measured(results:
     assert metadata[b"command"] == b"python -m benchmarks --quick"
     personal = (platform.node(), str(ROOT), str(Path.home()))
     assert not [value for value in facts.values() if any(text in str(value) for text in personal)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_measured_tables_of_a_page_are_those_of_the_results(page: Path) -> None:
+    text = page.read_text()
+    assert "<!-- measured: " in text
+    assert filled(text, RESULTS) == text
+
+
+def test_a_measured_table_has_the_day_and_the_machine(results: Path) -> None:
+    page = "before\n<!-- measured: congestion -->\nold\n<!-- end of measured -->\nafter\n"
+    lines = filled(page, results).splitlines()
+    metadata = pq.read_schema(results / "congestion.parquet").metadata
+    facts = json.loads(metadata[b"machine"])
+    assert lines[:3] == [
+        "before",
+        "<!-- measured: congestion -->",
+        "| Point | Events | Simulation | ns per event |",
+    ]
+    day = metadata[b"date"].decode()
+    assert lines[-3:] == [
+        f"Measured on {day}: {facts['cpu']}, {facts['cores']} cores.",
+        "<!-- end of measured -->",
+        "after",
+    ]
+    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", day)
+
+
+def test_a_measured_table_stays_where_no_results_are(tmp_path: Path) -> None:
+    page = "<!-- measured: congestion -->\nold\n<!-- end of measured -->\n"
+    assert filled(page, tmp_path) == page
 
 
 def test_a_cold_process_and_a_warm_one_are_measured_apart(results: Path) -> None:
