@@ -5,19 +5,10 @@ The names in `__all__` are the library (docs/library.md); each is imported when 
 
 from __future__ import annotations
 
-from dse.base import start as _start
-
-if _start.is_command():  # before anything else is loaded; importing dse as a library changes nothing
-    _start.answer_signals()
-    _start.spare_collections()
-
-    from dse.base.signals import guard as _guard
-
-    _guard()
-
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # without `typing`, which takes longer to load than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from dse.answers import cap_curve, select
     from dse.answers.explain.answers import explanation_of
     from dse.answers.library import evaluate, open_study, sweep_study

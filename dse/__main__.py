@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import NoReturn
-
-from dse.base import signals
+TYPE_CHECKING = False  # without `typing`: modules are loaded when signals are answered, in `main`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
 
 
 def program() -> str:
     """Return how this was called."""
+    import sys
+    from pathlib import Path
+
     return "python -m dse" if Path(sys.argv[0]).stem == "__main__" else "dse"
 
 
@@ -37,6 +38,8 @@ def dispatch(arguments: Sequence[str]) -> int:
     Raises:
         InputError: no such verb, or whatever the command finds wrong.
     """
+    import sys
+
     from dse.base.errors import InputError
     from dse.base.suggestions import did_you_mean
 
@@ -63,7 +66,9 @@ def dispatch(arguments: Sequence[str]) -> int:
 
 def main() -> NoReturn:
     """Run the command line of this process, and exit."""
-    signals.guard()  # before anything else is loaded
+    from dse.base.start import begin_command
+
+    begin_command()
     from dse.commands.cli import run
 
     run(dispatch)
