@@ -15,10 +15,11 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster, TierSpec, accelerator, cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.blocks import MixtureOfExperts
+from dse.inputs.strategies.schedules import SCHEDULES
 from dse.prediction.steps.agreement import Agreement, agreement, random_steps
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
-from dse.prediction.steps.schedules import SCHEDULES, StageTimes, by_operation, by_tick, pipeline
+from dse.prediction.steps.schedules import StageTimes, by_operation, by_tick, pipeline
 from dse.prediction.steps.structured import timed_network, timed_structure
 
 Row = dict[str, str | int | float | bool | None]

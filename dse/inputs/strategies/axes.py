@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field, fields
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -25,7 +25,8 @@ class StrategyAxis(NamedTuple):
     the predictor knows the others (`dse.prediction.steps`). `since` is the schema version of studies that
     added the axis: where it is above 1, older points are taken to have the default, and labels and tables
     mention the axis only where it is not that. Numbers are from `least` to `most`. A choice with a `pattern`
-    may be any other text that matches it, too; `further` says what that is.
+    may be any other text that matches it, too; `further` says what that is. `installed` returns the
+    choices that installed packages add.
     """
 
     name: str
@@ -40,6 +41,7 @@ class StrategyAxis(NamedTuple):
     choices: tuple[str, ...] = ()
     pattern: str = ""
     further: str = ""
+    installed: Callable[[], Sequence[str]] = tuple
     least: int = 1
     most: int = _MAX_NUMBER
 
@@ -47,6 +49,16 @@ class StrategyAxis(NamedTuple):
     def is_degree(self) -> bool:
         """Whether it is a degree."""
         return self.kind == "degree"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The choices of this package, then those of installed packages."""
+        return (*self.choices, *self.installed())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether texts beyond `choices` may be its values, so that stored rows may have any."""
+        return bool(self.pattern) or self.installed is not tuple
 
     @property
     def unit(self) -> str:
@@ -64,19 +76,24 @@ class StrategyAxis(NamedTuple):
             return "true or false"
         if self.kind != "choice":
             return f"{'integers' if plural else 'an integer'} from {self.least} to {self.most}"
-        more = ", …" if len(self.choices) > _LISTED else ""
+        names = self.names
+        more = ", …" if len(names) > _LISTED else ""
         or_else = f", or {self.further}" if self.pattern else ""
-        return f"one of {', '.join(self.choices[:_LISTED])}{more}{or_else}"
+        return f"one of {', '.join(names[:_LISTED])}{more}{or_else}"
 
     def accepts(self, value: object) -> bool:
         """Whether this is one of its values."""
         if self.kind == "flag":
             return isinstance(value, bool)
         if self.kind == "choice":
-            return value in self.choices or self._matches(value)
+            return self.has_name(value) or self._matches(value)
         if isinstance(value, bool) or not isinstance(value, int):
             return False
         return self.least <= value <= self.most
+
+    def has_name(self, value: object) -> bool:
+        """Whether it is a choice by name; other packages are looked through only where it is none of ours."""
+        return value in self.choices or value in self.installed()
 
     def _matches(self, value: object) -> bool:
         return bool(self.pattern) and isinstance(value, str) and bool(re.fullmatch(self.pattern, value))
@@ -139,17 +156,20 @@ def choice(
     since: int,
     word: str = "{}",
     heading: tuple[str, str],
+    default: str | None = None,
     pattern: str = "",
     further: str = "",
+    installed: Callable[[], Sequence[str]] = tuple,
 ) -> Any:
     """Return a field that only predictions know, one of some texts, by default the first.
 
-    Texts that match `pattern` are values, too; `further` says in messages what they are.
+    Texts that match `pattern` are values, too; `further` says in messages what they are. `installed` returns
+    the values that installed packages add.
     """
     about = {"kind": "choice", "meaning": meaning, "word": word, "in_traces": False, "since": since}
-    others = {"pattern": pattern, "further": further}
+    others = {"pattern": pattern, "further": further, "installed": installed}
     metadata = {**about, **others, "choices": tuple(choices), "heading": heading}
-    return field(default=choices[0], metadata=metadata, kw_only=True)
+    return field(default=default or choices[0], metadata=metadata, kw_only=True)
 
 
 def axes_of(strategy: type) -> tuple[StrategyAxis, ...]:

@@ -63,7 +63,7 @@ def check_values(strategy: Strategy) -> None:
         if not axis.accepts(value):
             raise InfeasibleStrategy(
                 f"strategy.{axis.name} is {value!r}; it must be {axis.allowed()}"
-                f"{did_you_mean(str(value), axis.choices)}"
+                f"{did_you_mean(str(value), axis.names)}"
             )
 
 

@@ -10,6 +10,7 @@ from operator import attrgetter
 
 from dse.base.files import conf_folder
 from dse.inputs.strategies.axes import AxisValue, StrategyAxis, axes_of, choice, count, degree, flag
+from dse.inputs.strategies.schedules import SCHEDULES, installed_schedules
 
 _SINCE = 5
 _SINCE_STAGES = 6
@@ -42,8 +43,10 @@ class StrategyFields:
         "mb", "sequences of a micro-batch; 0: what model.micro_batches says, or 1", 0, least=0, since=_SINCE
     )
     schedule: str = choice(
-        ("1f1b", "gpipe", "interleaved", "zb-h1", "zb-v"),
+        tuple(SCHEDULES),
         "order of micro-batches in the pipeline",
+        default="1f1b",
+        installed=installed_schedules,
         since=_SINCE,
         heading=("schedule", ""),
     )

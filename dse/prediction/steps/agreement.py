@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dse.base.errors import SimulationError
+from dse.inputs.strategies.schedules import SCHEDULES
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.prediction.steps.programs import SlotRecurrence
-from dse.prediction.steps.schedules import SCHEDULES
 from dse.prediction.steps.structure import ChunkWork, Collective, Compute, Part, StepStructure, step_ns
 from dse.prediction.steps.traces import network_times, trace_workload, traced_system
 from dse.simulation.simulators.native import NativeSimulator
@@ -80,7 +80,7 @@ def _random_step(
 ) -> StepStructure:
     """Return a step; where axes share a dimension, computing takes at least `least` us at a time."""
     schedule = rng.choice(sorted(SCHEDULES))
-    chunks = {"interleaved": rng.choice([2, 3]), "zb-v": 2}.get(schedule, 1)
+    chunks = SCHEDULES[schedule].chunks or rng.choice([2, 3])
     batches = stages * rng.randint(1, 3) if schedule == "interleaved" else rng.randint(1, 9)
     degrees = dict(axes)
     scale = max(least, rng.choice([1, 10, 100]))

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dse.base.errors import InputError
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
+from dse.inputs.strategies import AXIS
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
+from dse.inputs.strategies.schedules import schedule_named
 from dse.prediction.steps.groups import groups_of
 from dse.prediction.steps.kernels import PRECISION_BITS
-from dse.prediction.steps.plan import ORDER, STAGES, Plan
-from dse.prediction.steps.schedules import SCHEDULES, schedule_named
+from dse.prediction.steps.plan import ORDER, Plan
 from dse.prediction.steps.tier_shares import legs_of
 
-_CHOICES = {
-    "stages": STAGES,
-    "schedule": tuple(sorted(SCHEDULES)),
-    "context": ("ring", "ulysses", "gather"),
-    "recompute": ("none", "selective", "full"),
-    "precision": tuple(PRECISION_BITS),
-    "attention": ("flash", "unfused"),
-    "offload": ("none", "optimizer", "activations"),
-    "zero": (0, 1, 2, 3),
-}
+_CHOICES = ("stages", "schedule", "context", "recompute", "precision", "attention", "offload")
+_STAGES_OF_ZERO = (0, 1, 2, 3)
 
 
 def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
@@ -35,11 +30,11 @@ def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
         _at_least_one(plan, name)
     for name in ("recompute_layers", "shard_ranks"):
         _at_least_one(plan, name)
-    for name, allowed in _CHOICES.items():
-        if getattr(plan, name) not in allowed:
-            raise InfeasibleStrategy(
-                f"{name} is {getattr(plan, name)}; allowed are {', '.join(map(str, allowed))}"
-            )
+    for name in _CHOICES:
+        if not AXIS[name].has_name(getattr(plan, name)):
+            raise _other_than(plan, name, AXIS[name].names)
+    if plan.zero not in _STAGES_OF_ZERO:
+        raise _other_than(plan, "zero", _STAGES_OF_ZERO)
     if plan.npus != cluster.npus:
         raise InfeasibleStrategy(
             f"tp {plan.tp} x cp {plan.cp} x dp {plan.dp} x pp {plan.pp} is {plan.npus} NPUs, but "
@@ -59,6 +54,10 @@ def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
         axes = ["tp", "dp_cp", "replicas", *(["expert_tp", "expert_dp"] if model.experts is not None else [])]
         for axis in axes:
             legs_of(groups[axis], cluster, cluster.algorithms.of(axis))
+
+
+def _other_than(plan: Plan, name: str, allowed: Sequence[object]) -> InfeasibleStrategy:
+    return InfeasibleStrategy(f"{name} is {getattr(plan, name)}; allowed are {', '.join(map(str, allowed))}")
 
 
 def _at_least_one(plan: Plan, name: str) -> None:

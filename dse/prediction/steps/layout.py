@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.matrices import LayerKind, layer_kinds
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
+from dse.inputs.strategies.schedules import schedule_named
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.schedules import schedule_named
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models import ModelSpec
+from dse.inputs.strategies.schedules import schedule_named
 from dse.prediction.steps.checks import check
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import _Step
-from dse.prediction.steps.schedules import StageTimes, schedule_named
+from dse.prediction.steps.schedules import StageTimes
 from dse.prediction.steps.schedules.recurrence import Recurrence
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dse.inputs.strategies import AXIS
+
 ORDER = "tp-cp-ep-dp-pp"
 
-STAGES = ("even", "spread", "lighter-last", "lighter-ends", "balanced")
+STAGES = AXIS["stages"].choices
 """How layers are shared out to pipeline stages: see `dse.prediction.steps.layout.stage_layers`."""
 
 
@@ -15,9 +17,9 @@ class Plan:
     """Degrees, micro-batches and what is switched on; the names are those of Megatron-LM and DeepSpeed.
 
     tp x cp x dp x pp NPUs. `ep` divides dp x cp x tp / `expert_tp` and places experts there. `micro_batch`
-    are the sequences of a micro-batch on a data-parallel rank. `schedule` is gpipe, 1f1b, interleaved, zb-h1
-    or zb-v; `chunks` the model chunks of a stage (interleaved, zb-v: 2). `stages` is the rule by which layers
-    are shared out (`STAGES`); `layers_per_stage` lists their counts instead, in the order of the model.
+    are the sequences of a micro-batch on a data-parallel rank. `schedule` is one of
+    `dse.inputs.strategies.schedules`; `chunks` the model chunks of a stage (zb-v: 2). `stages` is the rule
+    by which layers are shared out (`STAGES`); `layers_per_stage` lists their counts instead, in their order.
     `zero` 0 to 3 is the stage of ZeRO (3: FSDP); `shard_ranks` of dp share a copy of the weights under stage
     3, and other ranks have copies (hybrid sharding, HSDP; None means one copy). `recompute` is none,
     selective (attention core) or full, of `recompute_layers` layers of each stage (None means all; a stage

@@ -10,6 +10,7 @@ from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.accelerators.placement import Group
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.flops import training_flops
+from dse.inputs.strategies.schedules import schedule_named
 from dse.prediction.steps.balance import balanced
 from dse.prediction.steps.checks import check, micro_batches
 from dse.prediction.steps.collectives import Links
@@ -19,7 +20,7 @@ from dse.prediction.steps.layout import Chunk, stages
 from dse.prediction.steps.memory import Weights, stage_bytes, stage_weights
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import Prediction
-from dse.prediction.steps.schedules import PipelineTimes, StageTimes, pipelines, schedule_named
+from dse.prediction.steps.schedules import PipelineTimes, StageTimes, pipelines
 from dse.prediction.steps.sharded_sizes import Local
 from dse.prediction.steps.step import HOST_LINK, Passes, Timer
 from dse.prediction.steps.tier_shares import BY_TIERS

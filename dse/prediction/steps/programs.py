@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dse.prediction.steps.schedules import schedule_named
-from dse.prediction.steps.schedules.base import Message, Position
+from dse.inputs.strategies.schedules import schedule_named
+from dse.inputs.strategies.schedules.schedule import Message, Position
 from dse.prediction.steps.schedules.recurrence import BACKWARD, FORWARD, WEIGHT, Operation, operations
 from dse.prediction.steps.structure import Collective, Compute, NetworkTimes, StepStructure
 

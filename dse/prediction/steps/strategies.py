@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import InfeasibleStrategy, Strategy, check_values
+from dse.inputs.strategies.schedules import schedule_named
 from dse.prediction.steps.plan import STAGES, Plan
 
 _SAME = (
@@ -14,7 +15,6 @@ _SAME = (
 )
 _same_values = attrgetter(*_SAME)
 _RECOMPUTED = ("selective", "full")
-_V_CHUNKS = 2  # Qi et al. 2023: the model goes down the stages and up again
 
 
 def plan_of(model: ModelSpec, strategy: Strategy) -> Plan:
@@ -31,7 +31,7 @@ def plan_of(model: ModelSpec, strategy: Strategy) -> Plan:
     is_rule = strategy.stages in STAGES
     return Plan(
         **dict(zip(_SAME, _same_values(strategy), strict=True)),
-        chunks=_V_CHUNKS if strategy.schedule == "zb-v" else strategy.chunks,
+        chunks=schedule_named(strategy.schedule).chunks or strategy.chunks,
         expert_tp=strategy.expert_tp or None,
         micro_batch=micro_batch(model, strategy),
         stages=strategy.stages if is_rule else "even",
@@ -107,8 +107,8 @@ def _refuse_idle(strategy: Strategy) -> None:
         idle = f"zero={strategy.zero}: with weight_sharded it is 3"
     elif strategy.shard_ranks and not strategy.weight_sharded:
         idle = f"shard_ranks={strategy.shard_ranks}: weights are not sharded"
-    elif strategy.chunks > 1 and strategy.schedule != "interleaved":
-        count = _V_CHUNKS if strategy.schedule == "zb-v" else "one"
+    elif strategy.chunks > 1 and (fixed := schedule_named(strategy.schedule).chunks):
+        count = "one" if fixed == 1 else fixed
         idle = f"chunks={strategy.chunks}: schedule={strategy.schedule} has {count}"
     elif strategy.pp == 1 and strategy.schedule != "1f1b":
         idle = f"schedule={strategy.schedule}: pp is 1"

@@ -56,7 +56,7 @@ def check_strategy_axis(axis: str, values: object, key: str) -> tuple[Any, ...]:
     listed, about = _checked_list(values, key), AXIS[axis]
     for value in listed:
         if not about.accepts(value):
-            hint = did_you_mean(str(value), about.choices)
+            hint = did_you_mean(str(value), about.names)
             raise InputError(f"{key} lists {value!r}; its values must be {about.allowed(plural=True)}{hint}")
     _check_distinct(listed, listed, key)
     return listed

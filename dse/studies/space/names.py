@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from dse.base.errors import InputError
 from dse.base.suggestions import did_you_mean
 from dse.inputs.models import MODEL_DIMENSIONS, ModelSpec
-from dse.inputs.strategies import AXES, STRATEGY_FIELDS, Strategy
+from dse.inputs.strategies import AXES, STRATEGY_FIELDS, Strategy, StrategyAxis
 from dse.inputs.systems import SystemSpec
 from dse.studies.space.fields import field_type, read_field
 
@@ -17,8 +17,25 @@ SPECS: dict[str, type] = {"strategy": Strategy, "model": ModelSpec, "system": Sy
 SHORT_NAMES = (*STRATEGY_FIELDS, "npus", *MODEL_DIMENSIONS)
 _NUMBERS = (int, float, bool, int | None, float | None)
 
+
+class _AxisTexts(Collection[str]):
+    """The texts that an axis may be; those of installed packages are looked for only where needed."""
+
+    def __init__(self, axis: StrategyAxis) -> None:
+        self._axis = axis
+
+    def __contains__(self, text: object) -> bool:
+        return self._axis.has_name(text)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._axis.names)
+
+    def __len__(self) -> int:
+        return len(self._axis.names)
+
+
 TEXTS = {
-    f"{prefix}{axis.name}": axis.choices
+    f"{prefix}{axis.name}": _AxisTexts(axis)
     for axis in AXES
     if axis.kind == "choice"
     for prefix in ("", "strategy.")

@@ -136,7 +136,7 @@ POINTS = RecordType(
     inherited={
         axis.name: flag(axis.meaning, axis.since, axis.default)
         if axis.kind == "flag"
-        else text(axis.meaning, axis.since, axis.default, allowed=() if axis.pattern else axis.choices)
+        else text(axis.meaning, axis.since, axis.default, allowed=() if axis.is_open else axis.choices)
         if axis.kind == "choice"
         else degree(axis.meaning, axis.since, axis.default, least=axis.least)
         for axis in AXES

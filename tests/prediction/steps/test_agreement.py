@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dse.inputs.strategies.schedules import SCHEDULES
 from dse.prediction.steps.agreement import Agreement, agreement, random_steps
 from dse.prediction.steps.programs import SlotRecurrence
-from dse.prediction.steps.schedules import SCHEDULES
 from dse.prediction.steps.structure import (
     ChunkWork,
     Collective,

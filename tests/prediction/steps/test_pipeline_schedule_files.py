@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from dse.prediction.steps.schedules import SCHEDULES, StageTimes, kinds
-from dse.prediction.steps.schedules.pipeline import find_schedules
+from dse.inputs.strategies.schedules import SCHEDULES, find_schedules, kinds
+from dse.prediction.steps.schedules import StageTimes
 from dse.prediction.steps.schedules.recurrence import Recurrence
 
 EAGER = '''
 """GPipe with backward passes in the order of the forward passes."""
 
-from dse.prediction.steps.schedules.base import Schedule, Timetable, grid, one_chunk
+from dse.inputs.strategies.schedules.schedule import Schedule, Timetable, grid
 
 
 def timetable(p, v, m):
@@ -21,7 +21,7 @@ def timetable(p, v, m):
     return Timetable(stage + batch, p + m - 1 + (p - 1 - stage) + batch)
 
 
-SCHEDULE = Schedule("eager", timetable, lambda p, v, m: [m] * p, one_chunk("eager"))
+SCHEDULE = Schedule("eager", timetable, lambda p, v, m: [m] * p)
 '''
 
 

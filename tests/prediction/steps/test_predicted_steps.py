@@ -13,10 +13,10 @@ from dse.inputs.accelerators import Cluster, TierSpec, accelerator, cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.blocks import MixtureOfExperts
 from dse.inputs.strategies import InfeasibleStrategy
+from dse.inputs.strategies.schedules import SCHEDULES
 from dse.prediction.steps.agreement import agreement
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
-from dse.prediction.steps.schedules import SCHEDULES
 from dse.prediction.steps.structure import Collective, NetworkTimes, step_ns
 from dse.prediction.steps.structured import (
     exchange_network,

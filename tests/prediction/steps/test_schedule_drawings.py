@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dse.prediction.steps.schedules import SCHEDULES
+from dse.inputs.strategies.schedules import SCHEDULES
 from dse.prediction.steps.schedules.drawing import drawing
 
 PAGE = Path(__file__).parents[3] / "docs" / "schedules.md"

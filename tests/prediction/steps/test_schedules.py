@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dse.base.errors import InputError
 from dse.inputs.strategies import InfeasibleStrategy
+from dse.inputs.strategies.schedules import SCHEDULES
 from dse.prediction.steps.schedules import (
-    SCHEDULES,
     PipelineTimes,
     StageTimes,
     by_operation,

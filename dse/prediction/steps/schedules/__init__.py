@@ -1,6 +1,6 @@
-"""Pipeline schedules of training steps: when each stage runs what, and what that takes."""
+"""What pipelines of training steps take, by their schedules."""
 
-from dse.prediction.steps.schedules.pipeline import SCHEDULES, pipeline, pipelines, schedule_named
+from dse.prediction.steps.schedules.pipeline import pipeline, pipelines
 from dse.prediction.steps.schedules.times import PipelineTimes, StageTimes
 
-__all__ = ["SCHEDULES", "PipelineTimes", "StageTimes", "pipeline", "pipelines", "schedule_named"]
+__all__ = ["PipelineTimes", "StageTimes", "pipeline", "pipelines"]

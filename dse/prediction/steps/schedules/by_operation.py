@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dse.prediction.steps.schedules.base import Schedule
+from dse.inputs.strategies.schedules.schedule import Schedule
 from dse.prediction.steps.schedules.by_tick import layout
 from dse.prediction.steps.schedules.times import Case, Marks, flat
 

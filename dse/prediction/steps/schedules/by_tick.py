@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.prediction.steps.schedules.base import KINDS, Schedule
+from dse.inputs.strategies.schedules.schedule import KINDS, Schedule
 from dse.prediction.steps.schedules.times import Case, Marks, flat
 
 Times = NDArray[np.float64]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dse.prediction.steps.schedules.base import KINDS
-from dse.prediction.steps.schedules.pipeline import schedule_named
+from dse.inputs.strategies.schedules import schedule_named
+from dse.inputs.strategies.schedules.schedule import KINDS
 from dse.prediction.steps.schedules.recurrence import Operation, Recurrence
 from dse.prediction.steps.schedules.times import StageTimes
 

@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Sequence
 
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
-from dse.prediction.steps.schedules import by_operation, by_tick, kinds
-from dse.prediction.steps.schedules.base import Schedule
+from dse.inputs.strategies.schedules import schedule_named
+from dse.prediction.steps.schedules import by_operation, by_tick
 from dse.prediction.steps.schedules.times import Case, Links, Marks, PipelineTimes, StageTimes
 
-
-def find_schedules() -> dict[str, Schedule]:
-    """Find the schedules: every module of `kinds` has one."""
-    modules = [
-        importlib.import_module(f"{kinds.__name__}.{m.name}") for m in pkgutil.iter_modules(kinds.__path__)
-    ]
-    return {module.SCHEDULE.name: module.SCHEDULE for module in modules}
-
-
-SCHEDULES = find_schedules()
 MOST_OPERATIONS = 1 << 23
 """Of a pipeline in a step: stages x chunks x micro-batches; the longest published steps have a thousandth."""
 
 _FEW_STAGES = 16  # a tick of an array takes as long as about that many operations
-
-
-def schedule_named(name: str) -> Schedule:
-    """Return a schedule.
-
-    Raises:
-        InputError: there is none of this name.
-    """
-    if name not in SCHEDULES:
-        raise InputError(
-            f"schedule is '{name}'; it must be one of {', '.join(sorted(SCHEDULES))}"
-            f"{did_you_mean(name, SCHEDULES)}"
-        )
-    return SCHEDULES[name]
 
 
 def pipeline(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dse.prediction.steps.schedules.base import KINDS, Position, Schedule
+from dse.inputs.strategies.schedules.schedule import KINDS, Position, Schedule
 from dse.prediction.steps.schedules.times import Links, PipelineTimes, StageTimes
 
 FORWARD, BACKWARD, WEIGHT = KINDS

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dse.prediction.steps.schedules.base import KINDS, Schedule
+from dse.inputs.strategies.schedules.schedule import KINDS, Schedule
 
 
 @dataclass(frozen=True)

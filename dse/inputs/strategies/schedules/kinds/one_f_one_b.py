@@ -6,7 +6,7 @@ Megatron-LM", section 2.2.1 and figure 4 (top).
 
 from __future__ import annotations
 
-from dse.prediction.steps.schedules.base import Schedule, Timetable, grid, one_chunk
+from dse.inputs.strategies.schedules.schedule import Schedule, Timetable, grid
 
 
 def _timetable(stages: int, chunks: int, micro_batches: int) -> Timetable:
@@ -19,4 +19,4 @@ def _in_flight(stages: int, chunks: int, micro_batches: int) -> list[int]:  # no
     return [min(micro_batches, stages - stage) for stage in range(stages)]
 
 
-SCHEDULE = Schedule("1f1b", _timetable, _in_flight, one_chunk("1f1b"))
+SCHEDULE = Schedule("1f1b", _timetable, _in_flight)

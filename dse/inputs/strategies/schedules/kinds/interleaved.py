@@ -6,7 +6,7 @@ passes ahead, so that it holds one more.
 
 from __future__ import annotations
 
-from dse.prediction.steps.schedules.base import Schedule, Ticks, Timetable, grid
+from dse.inputs.strategies.schedules.schedule import Schedule, Ticks, Timetable, grid
 
 
 def _timetable(stages: int, chunks: int, micro_batches: int) -> Timetable:
@@ -25,7 +25,7 @@ def _in_flight(stages: int, chunks: int, micro_batches: int) -> list[int]:
     return [min(micro_batches * chunks, count + 1) for count in ahead]
 
 
-def _problem(stages: int, chunks: int, micro_batches: int) -> str:
+def _limit(stages: int, chunks: int, micro_batches: int) -> str:
     if chunks < 2:
         return f"chunks is {chunks}: schedule=interleaved has at least 2 chunks a stage; with 1 it is 1f1b"
     if micro_batches % stages:
@@ -33,4 +33,4 @@ def _problem(stages: int, chunks: int, micro_batches: int) -> str:
     return ""
 
 
-SCHEDULE = Schedule("interleaved", _timetable, _in_flight, _problem)
+SCHEDULE = Schedule("interleaved", _timetable, _in_flight, chunks=None, limit=_limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dse.prediction.steps.schedules.base import Schedule, Timetable, grid, one_chunk
+from dse.inputs.strategies.schedules.schedule import Schedule, Timetable, grid
 
 
 def _timetable(stages: int, chunks: int, micro_batches: int) -> Timetable:
@@ -15,4 +15,4 @@ def _in_flight(stages: int, chunks: int, micro_batches: int) -> list[int]:  # no
     return [micro_batches] * stages
 
 
-SCHEDULE = Schedule("gpipe", _timetable, _in_flight, one_chunk("gpipe"))
+SCHEDULE = Schedule("gpipe", _timetable, _in_flight)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-Ticks = NDArray[np.int64]
+Ticks: TypeAlias = "NDArray[np.int64]"
 """Of shape stages x chunks x micro-batches."""
 
 
@@ -56,15 +57,24 @@ class Schedule:
 
     `timetable(p, v, m)` orders m micro-batches; `in_flight(p, v, m)` are the most activations (of one chunk
     and one micro-batch) that each stage holds at once, from the start of the forward pass to the end of what
-    needs them last. `problem(p, v, m)` says why a combination is not allowed; it is empty if it is.
+    needs them last. `chunks` is the number of chunks that every stage has; None means that a strategy chooses
+    it. `limit(p, v, m)` says what else forbids a combination; None and an empty text allow all.
     """
 
     name: str
     timetable: Callable[[int, int, int], Timetable]
     in_flight: Callable[[int, int, int], list[int]]
-    problem: Callable[[int, int, int], str]
+    chunks: int | None = 1
+    limit: Callable[[int, int, int], str] | None = None
     splits_backward: bool = False
     is_v_shaped: bool = False
+
+    def problem(self, stages: int, chunks: int, micro_batches: int) -> str:
+        """Say why the schedule cannot run so many; empty if it can."""
+        if self.chunks not in (None, chunks):
+            count = "one chunk" if self.chunks == 1 else f"exactly {self.chunks} chunks"
+            return f"chunks is {chunks}: schedule={self.name} has {count} a stage"
+        return self.limit(stages, chunks, micro_batches) if self.limit else ""
 
     def positions(self, stages: int, chunks: int) -> list[Position]:
         """Where the parts 0, 1, ... of the model live: round and round, or down and up again (a V)."""
@@ -84,17 +94,10 @@ class Schedule:
         return found
 
 
-def one_chunk(name: str) -> Callable[[int, int, int], str]:
-    """Return the `problem` of a schedule whose stages hold one contiguous part of the model."""
-
-    def problem(stages: int, chunks: int, micro_batches: int) -> str:  # noqa: ARG001
-        return "" if chunks == 1 else f"chunks is {chunks}: schedule={name} has one chunk a stage"
-
-    return problem
-
-
 def grid(stages: int, chunks: int, micro_batches: int) -> tuple[Ticks, Ticks, Ticks]:
     """Return the numbers of stages, chunks and micro-batches, to be combined to ticks of operations."""
+    import numpy as np
+
     return (
         np.arange(stages).reshape(-1, 1, 1),
         np.arange(chunks).reshape(1, -1, 1),

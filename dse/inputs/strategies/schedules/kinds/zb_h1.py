@@ -6,7 +6,7 @@ micro-batches, as many as the first of 1F1B.
 
 from __future__ import annotations
 
-from dse.prediction.steps.schedules.base import Schedule, Timetable, grid, one_chunk
+from dse.inputs.strategies.schedules.schedule import Schedule, Timetable, grid
 
 
 def _timetable(stages: int, chunks: int, micro_batches: int) -> Timetable:
@@ -23,4 +23,4 @@ def _in_flight(stages: int, chunks: int, micro_batches: int) -> list[int]:  # no
     return [min(micro_batches, stages)] * stages
 
 
-SCHEDULE = Schedule("zb-h1", _timetable, _in_flight, one_chunk("zb-h1"), splits_backward=True)
+SCHEDULE = Schedule("zb-h1", _timetable, _in_flight, splits_backward=True)

@@ -8,15 +8,15 @@ first of 1F1B. DualPipe (DeepSeek-V3) folded onto one copy of the weights has th
 
 from __future__ import annotations
 
-import numpy as np
-
-from dse.prediction.steps.schedules.base import Schedule, Timetable
+from dse.inputs.strategies.schedules.schedule import Schedule, Timetable
 
 # Operations of a chunk: forward, gradient of the input, gradient of the weights.
 _F0, _B0, _W0, _F1, _B1, _W1 = (bytes([number]) for number in range(6))
 
 
 def _timetable(stages: int, chunks: int, micro_batches: int) -> Timetable:
+    import numpy as np
+
     # A shorter step runs the order of 2p - 1 micro-batches without those that it lacks.
     ordered = max(2 * stages - 1, micro_batches)
     ticks = np.empty((3, stages, chunks, micro_batches), np.int64)
@@ -43,8 +43,4 @@ def _in_flight(stages: int, chunks: int, micro_batches: int) -> list[int]:  # no
     ]
 
 
-def _problem(stages: int, chunks: int, micro_batches: int) -> str:  # noqa: ARG001
-    return "" if chunks == 2 else f"chunks is {chunks}: schedule=zb-v has exactly 2 chunks a stage"
-
-
-SCHEDULE = Schedule("zb-v", _timetable, _in_flight, _problem, splits_backward=True, is_v_shaped=True)
+SCHEDULE = Schedule("zb-v", _timetable, _in_flight, chunks=2, splits_backward=True, is_v_shaped=True)
