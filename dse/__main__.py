@@ -69,6 +69,11 @@ def main() -> NoReturn:
     from dse.base.start import begin_command
 
     begin_command()
+
+    from dse.base.signals import guard
+
+    guard()
+
     from dse.commands.cli import run
 
     run(dispatch)

@@ -5,6 +5,10 @@ if __name__ == "__main__":
 
     begin_command()
 
+    from dse.base.signals import guard
+
+    guard()
+
     from dse.commands.cli import run
     from dse.commands.sweep import main
 
