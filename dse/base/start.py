@@ -16,7 +16,7 @@ _OBJECTS_PER_COLLECTION = 1_000_000  # loading a command makes some 200,000, of 
 def begin_command() -> None:
     """Make this process a command: it answers signals in one line, and collects garbage rarely.
 
-    The first call of each entry point, before anything else is loaded. `dse.base.signals.guard` is the second.
+    The first call of each entry point, before anything else is loaded. The second is `signals.guard`.
     """
     _answer_signals()
     _spare_collections()
