@@ -1,4 +1,4 @@
-"""Executors behind one small interface: they evaluate design points and yield rows as they finish."""
+"""Executors behind one small interface: they evaluate cases and yield rows as they finish."""
 
 from __future__ import annotations
 

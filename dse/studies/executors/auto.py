@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from dse.base.lazy import is_installed
 from dse.base.machine import usable_cores
+from dse.studies.evaluator import Evaluator
 from dse.studies.executors.base import Executor
 from dse.studies.executors.settings import EXECUTORS, ExecutorSettings
 
@@ -53,15 +54,19 @@ def choose(
 
 
 def make_executor(
-    settings: ExecutorSettings, estimate: Callable[[], float | None] = lambda: None
+    settings: ExecutorSettings,
+    estimate: Callable[[], float | None] = lambda: None,
+    evaluator: Evaluator[Any, Any] | None = None,
 ) -> tuple[Executor, AutoChoice]:
     """Return the executor that the configuration names or `auto` chooses, and which and why.
 
     `estimate` returns the seconds that the work takes on all cores of this machine, or None where that is not
-    known. It is called only if the choice depends on it.
+    known. It is called only if the choice depends on it. With an `evaluator` of other cases than points, only
+    `local` and `ray` can be made.
     """
     choice = _choice(settings, estimate)
-    return cast("Executor", EXECUTORS.load(choice.name)(settings)), choice
+    make = EXECUTORS.load(choice.name)
+    return cast("Executor", make(settings) if evaluator is None else make(settings, evaluator)), choice
 
 
 def make(settings: ExecutorSettings) -> Executor:

@@ -1,21 +1,22 @@
-"""The contract of an executor: design points in, one row each out, in the order in which they finish."""
+"""The contract of an executor: cases in, one row each out, in the order in which they finish."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-
-from dse.studies.points import DesignPoint
-from dse.studies.store import StudyRow
+from typing import Any
 
 
 class Executor(ABC):
-    """Evaluates points. Every point yields one row; bad points are rows with a status, not exceptions."""
+    """Evaluates design points, or other cases whose `Evaluator` it was made with.
+
+    Every case yields one row; bad ones are rows with a status, not exceptions.
+    """
 
     @abstractmethod
-    def run(self, points: Iterable[DesignPoint]) -> Iterator[tuple[int, StudyRow]]:
-        """Yield (index of the point, row) as points finish.
+    def run(self, points: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        """Yield (index of the case, row) as cases finish.
 
         Raises:
-            InputError: a point cannot be evaluated because its input is wrong (not because it is infeasible).
+            InputError: a case cannot be evaluated because its input is wrong (not because it is infeasible).
         """

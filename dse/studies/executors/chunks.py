@@ -1,15 +1,16 @@
-"""Chunks of points: how many go together, and how that follows what a point costs."""
+"""Chunks of cases: how many go together, and how that follows the cost of a case."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Generic, TypeAlias
 
-from dse.studies.points import DesignPoint
+from dse.studies.evaluator import Case
 
-Item = tuple[int, DesignPoint]
-"""A point and its index in the source."""
+Item: TypeAlias = tuple[int, Case]
+"""A case and its index in the source."""
 
 _GROWTH = 4  # at most, from one measurement to the next: the next points may cost more
 _WEIGHT = 0.5  # of the last measurement in the estimate
@@ -36,21 +37,21 @@ class ChunkSizer:
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """Points that are evaluated together, and how often they have been lost so far.
+class Chunk(Generic[Case]):
+    """Cases that are evaluated together, and how often they have been lost so far.
 
-    `losses` counts ends of the worker, which a point may have caused; `node_losses` ends of its machine.
+    `losses` counts ends of the worker, which a case may have caused; `node_losses` ends of its machine.
     """
 
-    items: list[Item]
+    items: list[Item[Case]]
     losses: int = 0
     node_losses: int = 0
 
-    def without(self, done: int) -> Chunk:
-        """Return what is left after the first `done` points."""
+    def without(self, done: int) -> Chunk[Case]:
+        """Return what is left after the first `done` cases."""
         return Chunk(self.items[done:], self.losses, self.node_losses)
 
-    def halves(self) -> tuple[Chunk, Chunk]:
+    def halves(self) -> tuple[Chunk[Case], Chunk[Case]]:
         """Return two chunks of about the same size, each with one loss more."""
         middle = len(self.items) // 2
         return (
@@ -59,6 +60,6 @@ class Chunk:
         )
 
 
-def drawn(source: Iterator[Item], count: int) -> list[Item]:
-    """Return up to `count` of the next points."""
+def drawn(source: Iterator[Item[Case]], count: int) -> list[Item[Case]]:
+    """Return up to `count` of the next cases."""
     return list(islice(source, count))

@@ -1,4 +1,4 @@
-"""How long a point may take, and which points of a task were done in its time."""
+"""How long a case may take, and which cases of a task were done in its time."""
 
 from __future__ import annotations
 
@@ -6,27 +6,25 @@ import contextlib
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Generic
 
-from dse.studies.points import Scenario
-from dse.studies.store import StudyRow
+from dse.studies.evaluator import Case, Evaluator
+from dse.studies.store.row import Row
 
 _LONGEST_SECONDS = 1e9  # what the kernel can count
 
 
 @dataclass(frozen=True)
-class Done:
-    """Rows of the first points of a task, and the seconds that they took."""
+class Done(Generic[Row]):
+    """Rows of the first cases of a task, and the seconds that they took."""
 
-    rows: list[StudyRow]
+    rows: list[Row]
     seconds: float
 
 
-def limit_s(scenario: Scenario, point_timeout_s: float | None) -> float | None:
-    """Return the seconds that a point may take: programs of the user's own have limits of their own."""
-    if point_timeout_s is None:
-        return None
-    programs = (scenario.generator, scenario.simulator)
-    return point_timeout_s + sum(getattr(program, "timeout_s", 0.0) for program in programs)
+def limit_s(evaluator: Evaluator[Case, Row], case: Case, timeout_s: float | None) -> float | None:
+    """Return the seconds that a case may take: programs of the user's own have limits of their own."""
+    return None if timeout_s is None else timeout_s + evaluator.programs_s(case)
 
 
 @contextlib.contextmanager

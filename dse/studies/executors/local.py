@@ -1,4 +1,4 @@
-"""Threads of this process: the engine releases the GIL, so they use all cores; predictions get processes."""
+"""Threads of this process: the engine releases the GIL, so they use all cores. Python gets processes."""
 
 from __future__ import annotations
 
@@ -6,63 +6,85 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import chain
+from typing import Any
 
 from dse.base.cancellation import Cancellation, cancellable
 from dse.base.errors import Cancelled
 from dse.base.machine import usable_cores
+from dse.studies.evaluator import Evaluator
 from dse.studies.executors.base import Executor
 from dse.studies.executors.chunks import ChunkSizer, Item, drawn
 from dse.studies.executors.interrupts import noticed_interrupts
 from dse.studies.executors.limits import limit_s
-from dse.studies.executors.predicting import Predictors
+from dse.studies.executors.processes import Processes
 from dse.studies.executors.settings import ExecutorSettings
-from dse.studies.points import DesignPoint, evaluate
-from dse.studies.store import StudyRow
+from dse.studies.points.evaluator import PointEvaluator
 
-_IN_FLIGHT_PER_THREAD = 3  # enough to keep a thread busy, few enough that points are drawn lazily
+_IN_FLIGHT_PER_THREAD = 3  # enough to keep a thread busy, few enough that cases are drawn lazily
 _CHUNK_SECONDS = 0.01  # of work for a future, which itself costs some tens of microseconds
 _CHUNK_LIMIT_SECONDS = 0.05  # then the rest of a chunk goes back, so that no thread waits for another
-_CHUNK_POINTS = 50  # at most, so that points are drawn lazily
+_CHUNK_CASES = 50  # at most, so that cases are drawn lazily
 _LOOK_SECONDS = 0.05  # between looks whether Ctrl-C was pressed
-_STOP_SECONDS = 0.02  # between attempts to end programs: a point may be about to start one
+_STOP_SECONDS = 0.02  # between attempts to end programs: a case may be about to start one
 
 
-def make(settings: ExecutorSettings) -> Executor:
-    """Return the executor that `executor=local` names."""
-    return LocalExecutor(settings.threads, settings.point_timeout_s)
+def make(settings: ExecutorSettings, evaluator: Evaluator[Any, Any] | None = None) -> Executor:
+    """Return the executor that `executor=local` names, of points if no other evaluator is given."""
+    return LocalExecutor(settings.threads, settings.point_timeout_s, evaluator)
 
 
 class LocalExecutor(Executor):
     """`threads` None means one for each core that this process may use.
 
-    A point whose engine takes longer than `point_timeout_s` is a row of status `timeout`.
+    A case whose engine takes longer than `point_timeout_s` is a row of status `timeout`.
     """
 
-    def __init__(self, threads: int | None = None, point_timeout_s: float | None = None) -> None:
+    def __init__(
+        self,
+        threads: int | None = None,
+        point_timeout_s: float | None = None,
+        evaluator: Evaluator[Any, Any] | None = None,
+    ) -> None:
         self._threads = threads or usable_cores()
         self._point_timeout_s = point_timeout_s
+        self._evaluator = evaluator or PointEvaluator()
 
-    def run(self, points: Iterable[DesignPoint]) -> Iterator[tuple[int, StudyRow]]:
-        """See `Executor.run`. An error, Ctrl-C or closing cancels points, and ends the programs of points."""
-        source = enumerate(points)
-        sizer = ChunkSizer(_CHUNK_SECONDS, _CHUNK_POINTS)
-        left: deque[list[Item]] = deque()  # rests of chunks that took too long
-        running: dict[Future[list[StudyRow]], list[Item]] = {}
+    def run(self, points: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        """See `Executor.run`. An error, Ctrl-C or closing cancels cases, and ends the programs of cases."""
+        evaluator = self._evaluator
+        source: Iterator[Item[Any]] = enumerate(points)
+        if not evaluator.takes_long:
+            yield from self._in_threads(source, self._threads)
+            return
+        first = drawn(source, self._threads)
+        source = chain(first, source)
+        if len(first) > 1:
+            yield from self._in_threads(source, len(first))
+            return
+        for index, case in source:  # one at a time needs no other process
+            yield index, evaluator.evaluate(case)
+
+    def _in_threads(self, source: Iterator[Item[Any]], threads: int) -> Iterator[tuple[int, Any]]:
+        evaluator = self._evaluator
+        sizer = ChunkSizer(_CHUNK_SECONDS, 1 if evaluator.takes_long else _CHUNK_CASES)
+        left: deque[list[Item[Any]]] = deque()  # rests of chunks that took too long
+        running: dict[Future[list[Any]], list[Item[Any]]] = {}
         stopping = Cancellation()
-        predictors = Predictors()
+        processes = Processes(evaluator)
 
-        def work(items: list[Item]) -> list[StudyRow]:
-            rows: list[StudyRow] = []
+        def work(items: list[Item[Any]]) -> list[Any]:
+            rows: list[Any] = []
             began = time.perf_counter()
-            if all(point.scenario.is_predicted for _, point in items):
-                rows = [] if stopping.is_cancelled else predictors.rows([point for _, point in items])
+            if all(evaluator.is_python(case) for _, case in items):
+                rows = [] if stopping.is_cancelled else processes.rows([case for _, case in items])
                 sizer.measured(len(rows), time.perf_counter() - began)
                 return rows
-            for _, point in items:
+            for _, case in items:
                 if stopping.is_cancelled:
                     break
                 try:
-                    rows.append(self._row(point, stopping))
+                    rows.append(self._row(case, stopping))
                 except Cancelled:
                     break
                 seconds = time.perf_counter() - began
@@ -73,13 +95,13 @@ class LocalExecutor(Executor):
 
         with (
             noticed_interrupts() as interrupts,
-            ThreadPoolExecutor(self._threads, thread_name_prefix="dse-point") as pool,
+            ThreadPoolExecutor(threads, thread_name_prefix="dse-case") as pool,
         ):
             try:
                 while True:
                     if interrupts:
                         raise KeyboardInterrupt
-                    while len(running) < self._threads * _IN_FLIGHT_PER_THREAD:
+                    while len(running) < threads * _IN_FLIGHT_PER_THREAD:
                         items = left.popleft() if left else drawn(source, sizer.size)
                         if not items:
                             break
@@ -96,17 +118,15 @@ class LocalExecutor(Executor):
                 stopping.cancel()
                 for future in running:
                     future.cancel()
-                predictors.stop()
+                processes.stop()
                 while wait(running, timeout=_STOP_SECONDS).not_done:
-                    for items in running.values():
-                        for scenario in {id(point.scenario): point.scenario for _, point in items}.values():
-                            scenario.stop()
+                    evaluator.stop(case for items in running.values() for _, case in items)
 
-    def _row(self, point: DesignPoint, stopping: Cancellation) -> StudyRow:
-        limit = limit_s(point.scenario, self._point_timeout_s)
+    def _row(self, case: Any, stopping: Cancellation) -> Any:
+        limit = limit_s(self._evaluator, case, self._point_timeout_s)
         if limit is None:
             with cancellable(stopping):
-                return evaluate(point)
+                return self._evaluator.evaluate(case)
         reason = f"took longer than {limit:g} s (executor.point_timeout_s)"
         with cancellable(stopping.limited_to(limit, reason)):
-            return evaluate(point)
+            return self._evaluator.evaluate(case)

@@ -1,26 +1,27 @@
-"""Ray tasks of many points each, on this machine or a cluster; what a lost worker had is done again."""
+"""Ray tasks of many cases each, on this machine or a cluster; what a lost worker had is done again."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Generic
 
 from dse.base.errors import InputError
 from dse.base.machine import usable_cores
 from dse.base.signals import raise_if_signalled
+from dse.studies.evaluator import Case, Evaluator
 from dse.studies.executors.base import Executor
 from dse.studies.executors.chunks import Chunk, ChunkSizer, Item, drawn
 from dse.studies.executors.interrupts import noticed_interrupts
+from dse.studies.executors.packs import Packs
 from dse.studies.executors.ray_session import ray_session
 from dse.studies.executors.ray_watch import RayWatch
-from dse.studies.executors.scenarios import ScenarioPacks
 from dse.studies.executors.settings import ExecutorSettings
 from dse.studies.executors.worker import Work, evaluate_chunk
-from dse.studies.points import DesignPoint, failed_row
+from dse.studies.points.evaluator import PointEvaluator
 from dse.studies.points.inputs import engine_version
-from dse.studies.store import StudyRow
+from dse.studies.store.row import Row
 
 _CHUNK_SECONDS = 1.0
 _CHUNK_LIMIT_SECONDS = 2.0  # then a worker gives the rest of a chunk back
@@ -37,9 +38,9 @@ _GIVE_UP_AFTER = 5  # losses of one point
 _NODE_LOSSES = 5  # of a chunk, before its points are suspected
 
 
-def make(settings: ExecutorSettings) -> Executor:
-    """Return the executor that `executor=ray` names."""
-    return RayExecutor(settings.address, settings.workers, settings.point_timeout_s)
+def make(settings: ExecutorSettings, evaluator: Evaluator[Any, Any] | None = None) -> Executor:
+    """Return the executor that `executor=ray` names, of points if no other evaluator is given."""
+    return RayExecutor(settings.address, settings.workers, settings.point_timeout_s, evaluator)
 
 
 class RayExecutor(Executor):
@@ -54,12 +55,14 @@ class RayExecutor(Executor):
         address: str | None = None,
         workers: int | None = None,
         point_timeout_s: float | None = None,
+        evaluator: Evaluator[Any, Any] | None = None,
     ) -> None:
         self._address = address
         self._workers = workers
         self._point_timeout_s = point_timeout_s
+        self._evaluator = evaluator or PointEvaluator()
 
-    def run(self, points: Iterable[DesignPoint]) -> Iterator[tuple[int, StudyRow]]:
+    def run(self, points: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         """See `Executor.run`. An error, Ctrl-C or closing cancels what is in flight.
 
         Raises:
@@ -67,7 +70,7 @@ class RayExecutor(Executor):
                 another version of dse.
         """
         with ray_session(self._address, self._workers or usable_cores()) as (ray, is_ours):
-            run = _Run(ray, enumerate(points), self._workers, self._point_timeout_s)
+            run = _Run(ray, self._evaluator, enumerate(points), self._workers, self._point_timeout_s)
             try:
                 with noticed_interrupts() as interrupts:
                     yield from run.rows(interrupts)
@@ -75,27 +78,33 @@ class RayExecutor(Executor):
                 run.cancel(ends_soon=is_ours)
 
 
-class _Run:
+class _Run(Generic[Case, Row]):
     """The chunks of one run: those to do before others are drawn, and those in flight."""
 
     def __init__(
-        self, ray: Any, source: Iterator[Item], workers: int | None, point_timeout_s: float | None
+        self,
+        ray: Any,
+        evaluator: Evaluator[Case, Row],
+        source: Iterator[Item[Case]],
+        workers: int | None,
+        point_timeout_s: float | None,
     ) -> None:
         self._ray = ray
+        self._evaluator = evaluator
         self._watch = RayWatch(ray)
         self._source = source
         self._workers = workers
         self._point_timeout_s = point_timeout_s
         self._task = ray.remote(num_cpus=1, max_retries=0)(evaluate_chunk)
-        self._packs = ScenarioPacks(ray.put)
-        self._sizer = ChunkSizer(_CHUNK_SECONDS, _CHUNK_POINTS)
-        self._again: deque[Chunk] = deque()
-        self._in_flight: dict[Any, Chunk] = {}
+        self._packs = Packs(ray.put, evaluator)
+        self._sizer = ChunkSizer(_CHUNK_SECONDS, 1 if evaluator.takes_long else _CHUNK_POINTS)
+        self._again: deque[Chunk[Case]] = deque()
+        self._in_flight: dict[Any, Chunk[Case]] = {}
         self._counted = -_COUNT_SECONDS
         self._seen_cpus = time.monotonic()
         self._limit = 1
 
-    def rows(self, interrupts: list[int]) -> Iterator[tuple[int, StudyRow]]:
+    def rows(self, interrupts: list[int]) -> Iterator[tuple[int, Row]]:
         while self._fill():
             if interrupts:
                 raise KeyboardInterrupt
@@ -115,7 +124,7 @@ class _Run:
         references = [
             reference
             for reference, chunk in self._in_flight.items()
-            if not ends_soon or any(point.scenario.is_external for _, point in chunk.items)
+            if not ends_soon or any(self._evaluator.uses_programs(case) for _, case in chunk.items)
         ]
         if references:
             _, references = self._ray.wait(references, num_returns=len(references), timeout=_SETTLE_SECONDS)
@@ -141,9 +150,10 @@ class _Run:
             self._submit(chunk)
         return bool(self._in_flight)
 
-    def _submit(self, chunk: Chunk) -> None:
+    def _submit(self, chunk: Chunk[Case]) -> None:
         packs, parts = self._packs.of(chunk.items)
         work = Work(
+            self._evaluator,
             parts,
             version=engine_version(),
             point_timeout_s=self._point_timeout_s,
@@ -152,7 +162,7 @@ class _Run:
         )
         self._in_flight[self._task.remote(packs, work)] = chunk
 
-    def _finished(self, chunk: Chunk, reference: Any) -> Iterator[tuple[int, StudyRow]]:
+    def _finished(self, chunk: Chunk[Case], reference: Any) -> Iterator[tuple[int, Row]]:
         try:
             done = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
@@ -168,7 +178,7 @@ class _Run:
         for (index, _), row in zip(chunk.items, done.rows, strict=False):
             yield index, row
 
-    def _rest(self, chunk: Chunk, done: int) -> Chunk:
+    def _rest(self, chunk: Chunk[Case], done: int) -> Chunk[Case]:
         """Return the next points that were not evaluated; those beyond a chunk's size wait for another."""
         rest = chunk.without(done)
         size = self._sizer.size
@@ -177,7 +187,7 @@ class _Run:
             return Chunk(rest.items[:size], rest.losses, rest.node_losses)
         return rest
 
-    def _lost(self, chunk: Chunk, error: Exception) -> Iterator[tuple[int, StudyRow]]:
+    def _lost(self, chunk: Chunk[Case], error: Exception) -> Iterator[tuple[int, Row]]:
         """Put a chunk back: as it is when its node is gone, else in halves, at last each point alone."""
         exceptions = self._ray.exceptions
         gone = (exceptions.NodeDiedError, exceptions.ObjectLostError, exceptions.RaySystemError)
@@ -188,12 +198,9 @@ class _Run:
         elif chunk.losses < _GIVE_UP_AFTER:
             self._again.appendleft(Chunk(chunk.items, chunk.losses + 1, chunk.node_losses))
         else:
-            ((index, point),) = chunk.items
-            reason = str(error).strip().split("\n")[0]
-            yield (
-                index,
-                failed_row(point, "failed", f"its worker was lost {chunk.losses + 1} times: {reason}"),
-            )
+            ((index, case),) = chunk.items
+            reason = f"its worker was lost {chunk.losses + 1} times: " + str(error).strip().split("\n")[0]
+            yield index, self._evaluator.failed(case, "failed", reason)
 
     def _count_cpus(self) -> None:
         """Follow nodes that come and go."""

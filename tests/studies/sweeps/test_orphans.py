@@ -98,7 +98,7 @@ COMMANDS = {
     "batch": (BATCH, "spawn_main"),
     "batch on ray": (f"{BATCH} executor=ray workers=2", "raylet"),
     "plan sweep": (PLANS, "spawn_main"),
-    "predictions": (PREDICTED, "predicting"),
+    "predictions": (PREDICTED, "executors.processes"),
     "sweep on ray": (RAY, "raylet"),
     "astrasim": (f"point {POINT} simulator=astrasim simulator.binary=./slow", "sleep 600"),
     "sweep of astrasim": (

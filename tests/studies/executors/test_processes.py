@@ -11,10 +11,14 @@ from predicted_points import predicted_point, predicted_scenario
 
 from dse.base.errors import InputError
 from dse.inputs.strategies import Strategy
-from dse.studies.executors import predicting
+from dse.studies.executors import processes
 from dse.studies.executors.local import LocalExecutor
-from dse.studies.executors.predicting import Predictors
+from dse.studies.executors.processes import Processes
 from dse.studies.points import DesignPoint, evaluate
+from dse.studies.points.evaluator import PointEvaluator
+from dse.studies.store import StudyRow
+
+Predicting = Processes[DesignPoint, StudyRow]
 
 
 def points() -> list[DesignPoint]:
@@ -32,21 +36,21 @@ def points() -> list[DesignPoint]:
 
 
 @pytest.fixture
-def predictors(monkeypatch: pytest.MonkeyPatch) -> Iterator[Predictors]:
+def predictors(monkeypatch: pytest.MonkeyPatch) -> Iterator[Predicting]:
     """From the first point on in a process."""
-    monkeypatch.setattr(predicting, "_ALONE_SECONDS", 0.0)
-    made = Predictors()
+    monkeypatch.setattr(processes, "_ALONE_SECONDS", 0.0)
+    made = Processes(PointEvaluator())
     yield made
     made.stop()
 
 
-def test_rows_are_those_of_this_process(predictors: Predictors) -> None:
+def test_rows_are_those_of_this_process(predictors: Predicting) -> None:
     some = points()
     assert predictors.rows(some[:30]) == [evaluate(point) for point in some[:30]]  # both scenarios
     assert predictors.rows(some[30:]) == [evaluate(point) for point in some[30:]]
 
 
-def test_errors_of_points_are_raised_here(predictors: Predictors) -> None:
+def test_errors_of_points_are_raised_here(predictors: Predicting) -> None:
     wrong = predicted_point(Strategy(dp=16), "model.repairs.loss=false")
     with pytest.raises(InputError, match=r"model\.repairs\.loss changes no prediction"):
         predictors.rows([wrong])
@@ -54,14 +58,14 @@ def test_errors_of_points_are_raised_here(predictors: Predictors) -> None:
     assert predictors.rows([right]) == [evaluate(right)]
 
 
-def test_a_process_that_ends_loses_no_point(predictors: Predictors) -> None:
+def test_a_process_that_ends_loses_no_point(predictors: Predicting) -> None:
     (first, second, *_) = points()
     predictors.rows([first])
     predictors._started[0]._process.kill()
     assert predictors.rows([second]) == [evaluate(second)]
 
 
-def test_stopping_ends_the_processes(predictors: Predictors) -> None:
+def test_stopping_ends_the_processes(predictors: Predicting) -> None:
     predictors.rows(points()[:1])
     identity = predictors._started[0]._process.pid
     predictors.stop()
@@ -72,15 +76,15 @@ def test_stopping_ends_the_processes(predictors: Predictors) -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_local_executor_uses_them(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    monkeypatch.setattr(predicting, "_ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(processes, "_ALONE_SECONDS", 0.0)
     started: list[Any] = []
-    start = predicting._Predictor.__init__
+    start = processes._Process.__init__
 
-    def counted(self: Any) -> None:
-        start(self)
+    def counted(self: Any, evaluator: Any) -> None:
+        start(self, evaluator)
         started.append(self)
 
-    monkeypatch.setattr(predicting._Predictor, "__init__", counted)
+    monkeypatch.setattr(processes._Process, "__init__", counted)
     some = points()
     rows = dict(LocalExecutor(threads).run(some))
     assert [rows[index] for index in range(len(some))] == [evaluate(point) for point in some]

@@ -1,0 +1,55 @@
+"""How executors evaluate design points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from dse.studies.evaluator import Evaluator
+from dse.studies.points.evaluate import evaluate, failed_row
+from dse.studies.points.point import DesignPoint, Scenario
+from dse.studies.store.schema import POINTS, Status, StudyRow
+
+if TYPE_CHECKING:
+    from dse.inputs.strategies import Strategy
+
+
+class PointEvaluator(Evaluator[DesignPoint, StudyRow]):
+    """Points are many and short; those of a scenario share it."""
+
+    record = POINTS
+    takes_long = False
+
+    def evaluate(self, case: DesignPoint) -> StudyRow:
+        """See `Evaluator.evaluate`."""
+        return evaluate(case)
+
+    def failed(self, case: DesignPoint, status: Status, reason: str) -> StudyRow:
+        """See `Evaluator.failed`."""
+        return failed_row(case, status, reason)
+
+    def is_python(self, case: DesignPoint) -> bool:
+        """See `Evaluator.is_python`: predictions do, the engine does not."""
+        return case.scenario.is_predicted
+
+    def split(self, case: DesignPoint) -> tuple[Scenario, Strategy]:
+        """See `Evaluator.split`."""
+        return case.scenario, case.strategy
+
+    def join(self, shared: Scenario, rest: Strategy) -> DesignPoint:
+        """See `Evaluator.join`."""
+        return DesignPoint(shared, rest)
+
+    def uses_programs(self, case: DesignPoint) -> bool:
+        """See `Evaluator.uses_programs`."""
+        return case.scenario.is_external
+
+    def programs_s(self, case: DesignPoint) -> float:
+        """See `Evaluator.programs_s`."""
+        on = case.scenario
+        return sum(getattr(program, "timeout_s", 0.0) for program in (on.generator, on.simulator))
+
+    def stop(self, cases: Iterable[DesignPoint]) -> None:
+        """See `Evaluator.stop`."""
+        for scenario in {id(case.scenario): case.scenario for case in cases}.values():
+            scenario.stop()
