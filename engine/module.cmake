@@ -3,32 +3,29 @@
 option(DSE_SOLVERS "Build dse.native._solvers" ON)
 option(DSE_EXPLORER "Build dse.native._explorer" OFF)
 
-# Most of a compiler's time goes into the same headers and templates again, so rooms that share them are one file each:
+# Most of a compiler's time goes into the same headers and templates again, so wings that share them are one file each:
 # what a point runs, what synthesises, what plans, what partitions. Builds of the tests do without, so a missing #include
 # is found.
-set(room_of_core core)  # alone, so that the solvers link none of the points
-set(room_of_synthesis synthesis)
-set(room_of_planner planner)
-set(room_of_exact planner)
-set(room_of_partition partition)
 foreach(source ${DSE_ENGINE_SOURCES})
-  get_filename_component(folder ${source} DIRECTORY)
-  get_filename_component(folder ${folder} NAME)
-  set(room points)
-  if(DEFINED room_of_${folder} AND NOT source MATCHES "/synthesis/replay.cpp$")  # schedules that are there run in points
-    set(room ${room_of_${folder}})
+  file(RELATIVE_PATH place ${CMAKE_CURRENT_SOURCE_DIR}/src ${source})
+  string(REGEX MATCH "^[a-z]+" wing ${place})
+  set(group points)
+  # Alone, base lets the solvers link none of the points. Schedules that are there run in points.
+  if(wing MATCHES "^(base|collectives|planner|partition)$" AND NOT place STREQUAL "collectives/schedules/replay.cpp")
+    set(group ${wing})
   endif()
-  set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${room})
-  if(folder STREQUAL "config")
+  set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+  if(place MATCHES "^(inputs/files|simulation/systems)/")
     list(APPEND cold ${source})
-  elseif(folder STREQUAL "explorer")
+  elseif(wing STREQUAL "answers")
     list(APPEND pages ${source})
-  elseif(room MATCHES "^(synthesis|planner|partition)$")
+  elseif(group MATCHES "^(collectives|planner|partition)$")
     list(APPEND solvers ${source})
   endif()
 endforeach()
 set_source_files_properties(  # these speak of operators with the same short names
-  src/workload/attention_table.cpp src/workload/block_tables.cpp src/workload/feed_forward_table.cpp
+  src/simulation/workloads/attention_table.cpp src/simulation/workloads/block_tables.cpp
+  src/simulation/workloads/feed_forward_table.cpp
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 list(REMOVE_ITEM DSE_ENGINE_SOURCES ${cold} ${pages} ${solvers})
 set_target_properties(dse_engine PROPERTIES SOURCES "${DSE_ENGINE_SOURCES}" UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

@@ -9,10 +9,10 @@
 
 #include "apps/command_line.hpp"
 #include "apps/report.hpp"
-#include "chakra/trace_file.hpp"
-#include "core/error.hpp"
-#include "simulator/simulator.hpp"
-#include "workload/trace_import.hpp"
+#include "base/error.hpp"
+#include "simulation/simulators/simulator.hpp"
+#include "simulation/traces/trace_file.hpp"
+#include "simulation/workloads/trace_import.hpp"
 
 #ifndef DSE_CONGESTION_AWARE
 #error "DSE_CONGESTION_AWARE must be 0 or 1"

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <set>
 
-#include "config/rules.hpp"
-#include "config/text.hpp"
-#include "core/error.hpp"
+#include "base/error.hpp"
+#include "inputs/files/rules.hpp"
+#include "inputs/files/text.hpp"
 
 namespace dse::apps {
 

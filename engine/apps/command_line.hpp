@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "config/system_files.hpp"
+#include "simulation/systems/system_files.hpp"
 
 namespace dse::apps {
 

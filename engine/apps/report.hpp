@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <string>
 
-#include "simulator/config.hpp"
-#include "simulator/result.hpp"
-#include "workload/workload.hpp"
+#include "simulation/simulators/config.hpp"
+#include "simulation/simulators/result.hpp"
+#include "simulation/workloads/workload.hpp"
 
 namespace dse::apps {
 

@@ -1,7 +1,7 @@
 // How calls from Python end early: on Ctrl-C, or by a Cancellation.
 #pragma once
 
-#include "core/cancellation.hpp"
+#include "base/cancellation.hpp"
 
 namespace dse {
 

@@ -1,5 +1,5 @@
 // Costs of operators for Python.
-#include "workload/costs.hpp"
+#include "simulation/workloads/costs.hpp"
 
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>

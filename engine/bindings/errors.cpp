@@ -4,8 +4,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "base/error.hpp"
 #include "bindings/bindings.hpp"
-#include "core/error.hpp"
 
 namespace nb = nanobind;
 

@@ -14,13 +14,13 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/columns.hpp"
-#include "collectives/registry.hpp"
-#include "config/algorithm_rules.hpp"
-#include "config/csv_graph.hpp"
-#include "config/dimension_rules.hpp"
-#include "config/json.hpp"
-#include "config/system_files.hpp"
-#include "config/text.hpp"
+#include "inputs/files/csv_graph.hpp"
+#include "inputs/files/dimension_rules.hpp"
+#include "inputs/files/json.hpp"
+#include "inputs/files/text.hpp"
+#include "simulation/algorithms/registry.hpp"
+#include "simulation/systems/algorithm_rules.hpp"
+#include "simulation/systems/system_files.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -1,8 +1,8 @@
 // The Python module dse.native._engine: errors, traces, costs, simulation, networks, files, replays.
 #include <nanobind/nanobind.h>
 
+#include "base/result_version.hpp"
 #include "bindings/bindings.hpp"
-#include "core/result_version.hpp"
 
 NB_MODULE(_engine, m) {
     m.doc() = "The native core: workload generation, execution traces and simulation.";

@@ -1,5 +1,5 @@
 // The links and routes of a network in Python, read-only: for tests, drawings and tools.
-#include "network/network.hpp"
+#include "inputs/networks/network.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/tuple.h>
@@ -9,11 +9,11 @@
 #include <tuple>
 #include <vector>
 
+#include "base/error.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
-#include "core/error.hpp"
-#include "network/fabric.hpp"
-#include "simulator/config.hpp"
+#include "simulation/networks/fabric.hpp"
+#include "simulation/simulators/config.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

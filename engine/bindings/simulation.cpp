@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
-#include "collectives/registry.hpp"
-#include "core/error.hpp"
-#include "simulator/simulator.hpp"
+#include "simulation/algorithms/registry.hpp"
+#include "simulation/simulators/simulator.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

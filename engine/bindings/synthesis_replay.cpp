@@ -7,7 +7,7 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/columns.hpp"
-#include "collectives/synthesis/replay.hpp"
+#include "collectives/schedules/replay.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

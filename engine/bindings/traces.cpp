@@ -12,9 +12,9 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
-#include "chakra/trace_file.hpp"
-#include "workload/trace_import.hpp"
-#include "workload/transformer.hpp"
+#include "simulation/traces/trace_file.hpp"
+#include "simulation/workloads/trace_import.hpp"
+#include "simulation/workloads/transformer.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

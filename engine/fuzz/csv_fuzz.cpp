@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "config/csv_graph.hpp"
-#include "core/error.hpp"
+#include "base/error.hpp"
+#include "inputs/files/csv_graph.hpp"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "chakra/trace_file.hpp"
-#include "core/error.hpp"
-#include "workload/trace_import.hpp"
+#include "base/error.hpp"
+#include "simulation/traces/trace_file.hpp"
+#include "simulation/workloads/trace_import.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "config/json.hpp"
-#include "config/system_files.hpp"
-#include "core/error.hpp"
+#include "base/error.hpp"
+#include "inputs/files/json.hpp"
+#include "simulation/systems/system_files.hpp"
 
 namespace {
 

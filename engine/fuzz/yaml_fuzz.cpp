@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "config/system_files.hpp"
-#include "core/error.hpp"
+#include "base/error.hpp"
+#include "simulation/systems/system_files.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/registry.hpp"
-#include "simulator/simulator.hpp"
-#include "workload/transformer.hpp"
+#include "simulation/algorithms/registry.hpp"
+#include "simulation/simulators/simulator.hpp"
+#include "simulation/workloads/transformer.hpp"
 
 namespace dse::tests {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "chakra/trace_file.hpp"
+#include "simulation/traces/trace_file.hpp"
 
 namespace dse::tests {
 

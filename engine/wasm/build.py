@@ -18,13 +18,15 @@ from pathlib import Path
 ENGINE = Path(__file__).resolve().parents[1]
 ROOT = ENGINE.parent
 REQUIREMENTS = ROOT / "requirements"
-FOLDERS = ("core", "network", "collectives", "simulator", "workload", "explorer")
-FILES = (
-    *("src/config/json.cpp", "src/config/text.cpp", "src/config/rules.cpp"),
-    *("src/config/algorithm_rules.cpp", "src/config/dimension_rules.cpp"),
-    "src/collectives/synthesis/replay.cpp",
+FOLDERS = (
+    *("base", "inputs/networks", "simulation/networks", "simulation/algorithms", "simulation/simulators"),
+    *("simulation/workloads", "answers/explorer"),
 )
-LEFT_OUT = ("src/workload/trace_import.cpp",)
+FILES = (
+    *(f"src/inputs/files/{name}.cpp" for name in ("json", "text", "rules", "dimension_rules")),
+    *("src/simulation/systems/algorithm_rules.cpp", "src/collectives/schedules/replay.cpp"),
+)
+LEFT_OUT = ("src/simulation/workloads/trace_import.cpp",)
 
 # WebAssembly's exceptions, which all browsers have had since 2022; the compiler's driver forgets to ask for
 # the instructions. Its library has the parts that throw and catch as sources only.

@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/error.hpp"
-#include "core/result_version.hpp"
-#include "explorer/rows.hpp"
+#include "answers/explorer/rows.hpp"
+#include "base/error.hpp"
+#include "base/result_version.hpp"
 
 #define DSE_EXPORT(name) extern "C" __attribute__((export_name(#name))) auto name
 

@@ -29,11 +29,11 @@ def added_lines(page: str) -> dict[str, list[str]]:
     [
         (
             "docs/extending/collective.md",
-            ["engine/src/collectives/ring.cpp", "engine/src/collectives/registry.cpp"],
+            ["engine/src/simulation/algorithms/ring.cpp", "engine/src/simulation/algorithms/registry.cpp"],
         ),
         (
             "docs/extending/topology.md",
-            ["engine/src/network/hypercube.cpp", "engine/src/network/topologies.cpp"],
+            ["engine/src/inputs/networks/hypercube.cpp", "engine/src/inputs/networks/topologies.cpp"],
         ),
     ],
 )

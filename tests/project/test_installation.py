@@ -20,7 +20,7 @@ Obtaining file:///home/me/dse
   Running command Preparing editable metadata (pyproject.toml)
 Collecting hydra-core>=1.3.2 (from dse==0.2.0)
   Running command Building editable for dse (pyproject.toml)
-  [7/67] Building CXX object CMakeFiles/dse_engine.dir/src/config/yaml.cpp.o
+  [7/67] Building CXX object CMakeFiles/dse_engine.dir/src/inputs/files/yaml.cpp.o
   [67/67] Linking CXX shared module _engine.so
 Installing collected packages: numpy, ray, dse
 """

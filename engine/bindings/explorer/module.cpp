@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "answers/explorer/rows.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
-#include "explorer/rows.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

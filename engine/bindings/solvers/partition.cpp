@@ -9,12 +9,12 @@
 #include "bindings/bindings.hpp"
 #include "bindings/columns.hpp"
 #include "bindings/solvers/solvers.hpp"
-#include "partition/chain.hpp"
-#include "partition/elimination.hpp"
-#include "partition/ideals.hpp"
-#include "partition/multilevel.hpp"
-#include "partition/pieces.hpp"
-#include "partition/search.hpp"
+#include "partition/chains/chain.hpp"
+#include "partition/heuristics/multilevel.hpp"
+#include "partition/ideals/ideals.hpp"
+#include "partition/pieces/pieces.hpp"
+#include "partition/search/elimination.hpp"
+#include "partition/search/search.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bindings/columns.hpp"
-#include "planner/problem.hpp"
+#include "planner/problem/problem.hpp"
 
 // The module compiles as one source, where partitions have a Problem too.
 using PlanningProblem = dse::planner::Problem;

@@ -9,11 +9,11 @@
 #include <optional>
 #include <tuple>
 
+#include "base/error.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
 #include "bindings/solvers/planner.hpp"
 #include "bindings/solvers/solvers.hpp"
-#include "core/error.hpp"
 #include "planner/exact/anytime.hpp"
 #include "planner/exact/search.hpp"
 

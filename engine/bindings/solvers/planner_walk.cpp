@@ -6,11 +6,11 @@
 #include "bindings/checkpoints.hpp"
 #include "bindings/solvers/planner.hpp"
 #include "bindings/solvers/solvers.hpp"
-#include "planner/groups.hpp"
-#include "planner/layer_partitioner.hpp"
-#include "planner/rebalance.hpp"
-#include "planner/split.hpp"
-#include "planner/walk.hpp"
+#include "planner/walk/groups.hpp"
+#include "planner/walk/layer_partitioner.hpp"
+#include "planner/walk/rebalance.hpp"
+#include "planner/walk/split.hpp"
+#include "planner/walk/walk.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bindings/columns.hpp"
-#include "collectives/synthesis/problem.hpp"
+#include "collectives/problem/problem.hpp"
 
 /// Sends as numpy arrays: link (int32), chunk (int32), start in ps (int64).
 nanobind::tuple to_numpy(const dse::synthesis::Sends& sends);

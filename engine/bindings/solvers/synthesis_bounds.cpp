@@ -8,9 +8,9 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/solvers/synthesis.hpp"
-#include "collectives/synthesis/bounds.hpp"
-#include "collectives/synthesis/symmetric.hpp"
-#include "collectives/synthesis/symmetric_routes.hpp"
+#include "collectives/bounds/bounds.hpp"
+#include "collectives/symmetric/symmetric.hpp"
+#include "collectives/symmetric/symmetric_routes.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

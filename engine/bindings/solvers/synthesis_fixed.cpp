@@ -6,8 +6,8 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/solvers/synthesis.hpp"
-#include "collectives/synthesis/compact.hpp"
-#include "collectives/synthesis/fixed.hpp"
+#include "collectives/schedules/compact.hpp"
+#include "collectives/schedules/fixed.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -11,11 +11,11 @@
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
 #include "bindings/solvers/synthesis.hpp"
-#include "collectives/synthesis/beam.hpp"
-#include "collectives/synthesis/improve.hpp"
-#include "collectives/synthesis/restarts.hpp"
-#include "collectives/synthesis/sums.hpp"
-#include "collectives/synthesis/trees.hpp"
+#include "collectives/search/beam.hpp"
+#include "collectives/search/improve.hpp"
+#include "collectives/search/restarts.hpp"
+#include "collectives/search/sums.hpp"
+#include "collectives/trees/trees.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -12,7 +12,7 @@
 #include "bindings/checkpoints.hpp"
 #include "bindings/columns.hpp"
 #include "bindings/solvers/synthesis.hpp"
-#include "collectives/synthesis/trees.hpp"
+#include "collectives/trees/trees.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -159,7 +159,7 @@ def main() -> int:
         if changed(old, new) and version == _engine.RESULT_VERSION:
             print(
                 f"results have changed: {', '.join(changed(old, new))}\n"
-                f"raise kResultVersion, which is {version}, in engine/src/core/result_version.hpp, build the "
+                f"raise kResultVersion, which is {version}, in engine/src/base/result_version.hpp, build the "
                 "engine (make install), and try again"
             )
             return 1

@@ -29,7 +29,7 @@ def test_results_change_only_with_their_version() -> None:
     assert not changed or version != _engine.RESULT_VERSION, (
         f"the results of {len(changed)} sets of points have changed, such as {changed[0]}. Stored points "
         "would stand beside new ones under one key. If the change is meant: raise kResultVersion in "
-        f"engine/src/core/result_version.hpp, build the engine, and {HOW_TO}. If not: it is a bug."
+        f"engine/src/base/result_version.hpp, build the engine, and {HOW_TO}. If not: it is a bug."
     )
     assert version == _engine.RESULT_VERSION, (
         f"results are of version {_engine.RESULT_VERSION}, their digests are of version {version}: {HOW_TO}"

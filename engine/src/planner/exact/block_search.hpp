@@ -5,7 +5,7 @@
 #include "planner/exact/bounds.hpp"
 #include "planner/exact/search.hpp"
 #include "planner/exact/stages.hpp"
-#include "planner/problem.hpp"
+#include "planner/problem/problem.hpp"
 
 namespace dse::planner::exact {
 

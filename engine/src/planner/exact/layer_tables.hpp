@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "planner/problem.hpp"
+#include "planner/problem/problem.hpp"
 
 namespace dse::planner::exact {
 

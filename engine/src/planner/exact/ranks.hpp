@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/problem.hpp"
+#include "planner/problem/problem.hpp"
 
 namespace dse::planner::exact {
 

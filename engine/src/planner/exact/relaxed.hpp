@@ -8,7 +8,7 @@
 
 #include "planner/exact/ranks.hpp"
 #include "planner/exact/stages.hpp"
-#include "planner/problem.hpp"
+#include "planner/problem/problem.hpp"
 
 namespace dse::planner::exact {
 

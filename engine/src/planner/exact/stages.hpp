@@ -10,7 +10,7 @@
 
 #include "planner/exact/layer_tables.hpp"
 #include "planner/exact/ranks.hpp"
-#include "planner/problem.hpp"
+#include "planner/problem/problem.hpp"
 
 namespace dse::planner::exact {
 

@@ -1,0 +1,45 @@
+// What every link carries when: chunks in the order of their starts, and the gaps between them. Links that
+// carry the same at the same times, but for the numbers of chunks and nodes, share a lane.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "collectives/problem/problem.hpp"
+
+namespace dse::synthesis {
+
+class LinkSlots {
+public:
+    struct Slot {
+        Picoseconds start;
+        std::uint32_t chunk;
+    };
+
+    /// Keeps a reference to the links. Those of a lane must take equally long; without lanes each has its
+    /// own.
+    explicit LinkSlots(const std::vector<Link>& links, std::vector<std::uint32_t> lanes = {})
+        : links_(links), lanes_(std::move(lanes)), slots_(links.size()) {}
+
+    std::span<const Slot> on(std::uint32_t link) const { return slots_[lane(link)]; }
+
+    void add(const Send& send);
+    void take(const Send& send);
+
+    /// The earliest start on a link, not before `from`.
+    Picoseconds earliest(std::uint32_t link, Picoseconds from) const;
+
+    /// The latest start on a link with which a chunk is there at `until`; below 0 if there is none after it.
+    Picoseconds latest(std::uint32_t link, Picoseconds until) const;
+
+private:
+    std::uint32_t lane(std::uint32_t link) const { return lanes_.empty() ? link : lanes_[link]; }
+
+    const std::vector<Link>& links_;
+    std::vector<std::uint32_t> lanes_;
+    std::vector<std::vector<Slot>> slots_;
+};
+
+}  // namespace dse::synthesis

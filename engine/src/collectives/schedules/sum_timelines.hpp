@@ -1,0 +1,78 @@
+// An all-reduce that is taken apart and put together again: per chunk a tree of sums and a tree of copies.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "collectives/problem/problem.hpp"
+#include "collectives/schedules/link_slots.hpp"
+
+namespace dse::synthesis {
+
+/// Sums of a chunk go up a tree of sends to its root, copies of the full sum go down another from there.
+struct SumTrees {
+    std::uint32_t root = 0;
+    std::vector<Send> sums, copies;
+};
+
+/// What is sent on each link when, of all chunks. All nodes are NPUs. Keeps a reference to the problem.
+///
+/// With `lanes` (per link) the chunks stand for their translations: what one sends on a link, another sends
+/// on another link of that lane, so two sends of one chunk in a lane must not meet either.
+class SumTimelines {
+public:
+    /// Of each chunk the trees, which may be empty.
+    SumTimelines(const Problem& problem, std::vector<SumTrees> trees, std::vector<std::uint32_t> lanes = {});
+
+    const std::vector<SumTrees>& trees() const { return trees_; }
+
+    /// The sends that arrive last.
+    std::vector<Send> latest() const;
+
+    /// The chunks on a link, in the order of their sends.
+    std::span<const LinkSlots::Slot> on(std::uint32_t link) const { return slots_.on(link); }
+
+    void remove(std::uint32_t chunk);
+    void put_back(std::uint32_t chunk, SumTrees trees);
+
+    /// Brings all contributions of a chunk without sends to `root` through the gaps, so that the sum is there
+    /// early, each sent as late as possible for that, and copies it from there as early as possible. A link
+    /// counts as `thrift` times as long as it is held: above 0 trees prefer fast links. False, and nothing is
+    /// inserted, if a copy would come at `limit` or later.
+    bool insert(std::uint32_t chunk, std::uint32_t root, double thrift, Picoseconds limit);
+
+private:
+    struct Candidate {
+        double key;
+        std::uint32_t node;
+        bool operator<(const Candidate& other) const {
+            return key != other.key ? key > other.key : node > other.node;
+        }
+    };
+
+    Picoseconds sums_until(std::uint32_t chunk, std::uint32_t root, double thrift, Picoseconds until,
+                           std::vector<Send>& sums);
+    bool copies_from(std::uint32_t chunk, std::uint32_t root, double thrift, Picoseconds from,
+                     Picoseconds limit, std::vector<Send>& copies);
+    void offer_sum(std::uint32_t link, double thrift);
+    void offer_copy(std::uint32_t link, double thrift);
+    void take(const std::vector<Send>& sends);
+    void begin(std::uint32_t root, Picoseconds at);
+    void offer(std::uint32_t node, Picoseconds at, double key, std::uint32_t by, Picoseconds start);
+    std::uint32_t next();
+    void join(std::uint32_t node) { done_[node] = epoch_; }
+
+    const Problem& problem_;
+    LinkSlots slots_;
+    std::vector<SumTrees> trees_;  ///< per chunk
+
+    // Of the tree that is made: valid where the mark of a node equals the epoch.
+    std::vector<Candidate> heap_;
+    std::vector<double> key_;
+    std::vector<Picoseconds> at_, start_;
+    std::vector<std::uint32_t> by_, seen_, done_;
+    std::uint32_t epoch_ = 0;
+};
+
+}  // namespace dse::synthesis

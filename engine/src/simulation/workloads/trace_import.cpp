@@ -1,0 +1,408 @@
+// Attribute look-up, type checks, dependency linking and communicator resolution of imported traces.
+#include "simulation/workloads/trace_import.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/time.hpp"
+#include "simulation/workloads/communicator_table.hpp"
+#include "simulation/workloads/numbers.hpp"
+
+namespace dse::workload {
+
+namespace {
+
+using chakra::Attribute;
+using chakra::NodeType;
+using chakra::TraceFile;
+using chakra::ValueKind;
+
+bool is_integer(ValueKind kind) {
+    return kind == ValueKind::kInt32 || kind == ValueKind::kInt64 || kind == ValueKind::kUint32 ||
+           kind == ValueKind::kUint64;
+}
+
+class FileImporter {
+public:
+    FileImporter(const TraceFile& file, const std::string& path, std::uint32_t rank, std::uint32_t rank_count,
+                 const std::vector<NamedGroup>& groups, const Checkpoint& checkpoint)
+        : file_(file),
+          path_(path),
+          rank_(rank),
+          rank_count_(rank_count),
+          groups_(groups),
+          checkpoint_(checkpoint) {}
+
+    Trace build() {
+        sort_by_id();
+        if (order_.empty()) throw InputError(path_ + ": the trace has no nodes");
+        trace_.nodes.resize(order_.size());
+        for (std::uint32_t i = 0; i < order_.size(); ++i) {
+            checkpoint_();
+            import_node(i);
+        }
+        link();
+        trace_.tensor_count = static_cast<std::uint32_t>(tensors_.size());
+        return std::move(trace_);
+    }
+
+    std::vector<std::uint64_t> ids() const {
+        std::vector<std::uint64_t> ids;
+        for (const std::uint32_t i : order_) ids.push_back(file_.nodes[i].id);
+        return ids;
+    }
+    std::vector<std::string> names() const {
+        std::vector<std::string> names;
+        for (const std::uint32_t i : order_) names.emplace_back(file_.nodes[i].name);
+        return names;
+    }
+    std::vector<std::string> tensor_names() const {
+        std::vector<std::string> names(tensors_.size());
+        for (const auto& [name, index] : tensors_) names[index] = name;
+        return names;
+    }
+    const std::vector<CommunicatorKey>& slots() const { return slots_; }
+
+private:
+    [[noreturn]] void fail(const chakra::Node& node, const std::string& what) const {
+        const std::string name = "node " + std::to_string(node.id) + " (" + std::string(node.name) + ")";
+        if (find(node, "rf_id") != nullptr) {
+            throw InputError(path_ +
+                             " is a trace of PyTorch (its nodes have an rf_id), which is not read yet; " +
+                             "the first node that cannot be run is " + name);
+        }
+        throw InputError(path_ + ": " + name + ": " + what);
+    }
+
+    /// File positions in ascending id; of a repeated id the last one stays.
+    void sort_by_id() {
+        order_.resize(file_.nodes.size());
+        std::iota(order_.begin(), order_.end(), 0U);
+        const auto id = [&](std::uint32_t i) { return file_.nodes[i].id; };
+        std::stable_sort(order_.begin(), order_.end(), [&](auto a, auto b) { return id(a) < id(b); });
+        std::vector<std::uint32_t> unique;
+        for (std::size_t i = 0; i < order_.size(); ++i) {
+            const bool repeated = i + 1 < order_.size() && id(order_[i]) == id(order_[i + 1]);
+            if (!repeated) unique.push_back(order_[i]);
+        }
+        order_ = std::move(unique);
+    }
+
+    const Attribute* find(const chakra::Node& node, std::string_view name) const {
+        for (const Attribute& attribute : file_.attributes_of(node)) {
+            if (attribute.name == name) return &attribute;
+        }
+        return nullptr;
+    }
+
+    std::optional<std::int64_t> integer(const chakra::Node& node, std::string_view name) const {
+        const Attribute* attribute = find(node, name);
+        if (attribute == nullptr) return std::nullopt;
+        if (!is_integer(attribute->kind)) {
+            fail(node, "attribute '" + std::string(name) + "' is not an integer");
+        }
+        return attribute->integer;
+    }
+
+    std::int64_t required(const chakra::Node& node, std::string_view name) const {
+        const auto value = integer(node, name);
+        if (!value) fail(node, "attribute '" + std::string(name) + "' is missing");
+        return *value;
+    }
+
+    std::uint64_t required_size(const chakra::Node& node, std::string_view name) const {
+        const std::int64_t value = required(node, name);
+        if (value < 0) {
+            fail(node, "attribute '" + std::string(name) + "' is " + std::to_string(value) +
+                           "; it must be at least 0");
+        }
+        return static_cast<std::uint64_t>(value);
+    }
+
+    void import_node(std::uint32_t index) {
+        const chakra::Node& source = file_.nodes[order_[index]];
+        Node& node = trace_.nodes[index];
+        if (source.duration_micros >= kEndOfTime / 1000) {
+            fail(source, "duration_micros is " + std::to_string(source.duration_micros) +
+                             "; it must be below " + std::to_string(kEndOfTime / 1000) +
+                             ", the end of simulated time");
+        }
+        node.duration_ns = source.duration_micros == 0 ? 1 : 1000 * source.duration_micros;
+        const Attribute* cpu = find(source, "is_cpu_op");
+        node.on_cpu = cpu != nullptr && cpu->integer != 0;
+        switch (source.type) {
+            case NodeType::kCompute:
+                import_compute(source, node);
+                break;
+            case NodeType::kCommCollective:
+                import_collective(source, node);
+                break;
+            case NodeType::kCommSend:
+            case NodeType::kCommRecv:
+                import_message(source, node);
+                break;
+            case NodeType::kMemLoad:
+            case NodeType::kMemStore:
+                node.kind = source.type == NodeType::kMemLoad ? NodeKind::kMemLoad : NodeKind::kMemStore;
+                node.bytes = required_size(source, "tensor_size");
+                break;
+            case NodeType::kInvalid:
+                node.kind = NodeKind::kInvalid;
+                break;
+            case NodeType::kMetadata:
+                fail(source, "metadata nodes cannot be run (the reference stops on them); remove the node");
+        }
+        const bool communicates = node.kind == NodeKind::kCollective || node.kind == NodeKind::kSend ||
+                                  node.kind == NodeKind::kReceive;
+        if (communicates && node.on_cpu) fail(source, "is_cpu_op is set on a communication node");
+        import_tensors(source, node);
+        ++trace_.counts.nodes;
+    }
+
+    void import_compute(const chakra::Node& source, Node& node) {
+        node.kind = NodeKind::kCompute;
+        // Both are needed by the roofline only; a trace for replay has neither.
+        const std::int64_t operations = integer(source, "num_ops").value_or(-1);
+        const std::int64_t bytes = integer(source, "tensor_size").value_or(-1);
+        if (!node.on_cpu && (operations < 0 || bytes < 0)) {
+            if (trace_.no_roofline_reason.empty()) {
+                trace_.no_roofline_reason = path_ + ": node " + std::to_string(source.id) + " (" +
+                                            std::string(source.name) +
+                                            "): num_ops and tensor_size must be present and at least 0";
+            }
+        }
+        node.num_ops = static_cast<double>(operations);
+        node.bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0));
+        ++trace_.counts.compute;
+        trace_.counts.num_ops += static_cast<std::uint64_t>(std::max<std::int64_t>(operations, 0));
+        trace_.counts.tensor_bytes += node.bytes;
+    }
+
+    void import_collective(const chakra::Node& source, Node& node) {
+        node.kind = NodeKind::kCollective;
+        const std::int64_t type = required(source, "comm_type");
+        if (type != 0 && type != 2 && type != 5 && type != 6 && type != 7) {
+            fail(source,
+                 "comm_type is " + std::to_string(type) +
+                     "; allowed are 0 all-reduce, 2 all-gather, 5 broadcast, 6 all-to-all, 7 reduce-scatter");
+        }
+        node.collective = static_cast<CollectiveType>(type);
+        node.bytes = required_size(source, "comm_size");
+        node.slot = slot_of(source);
+        ++trace_.counts.collective;
+        trace_.counts.comm_bytes += node.bytes;
+    }
+
+    std::uint32_t slot_of(const chakra::Node& source) {
+        CommunicatorKey key;
+        if (const Attribute* dims = find(source, "involve_dims"); dims != nullptr) {
+            if (dims->kind != ValueKind::kBoolList)
+                fail(source, "attribute 'involve_dims' is not a list of booleans");
+            std::uint64_t mask = 0;
+            for (std::uint32_t i = dims->list_begin; i < dims->list_end; ++i) {
+                if (i - dims->list_begin >= 64)
+                    fail(source, "attribute 'involve_dims' has more than 64 entries");
+                if (file_.bool_items[i] != 0) mask |= std::uint64_t{1} << (i - dims->list_begin);
+            }
+            key.second = mask;
+            trace_.least_dimension_entries =
+                std::min(trace_.least_dimension_entries, dims->list_end - dims->list_begin);
+        } else if (const Attribute* group = find(source, "pg_name"); group != nullptr) {
+            if (group->kind != ValueKind::kString) fail(source, "attribute 'pg_name' is not a string");
+            key.first = std::string(group->text);
+        }
+        const auto found = std::find(slots_.begin(), slots_.end(), key);
+        if (found != slots_.end()) return static_cast<std::uint32_t>(found - slots_.begin());
+        if (!key.first.empty()) require_member(source, key.first);
+        slots_.push_back(key);
+        return static_cast<std::uint32_t>(slots_.size() - 1);
+    }
+
+    void require_member(const chakra::Node& source, const std::string& name) const {
+        for (const NamedGroup& group : groups_) {
+            if (group.name != name) continue;
+            if (std::find(group.members.begin(), group.members.end(), rank_) != group.members.end()) return;
+            fail(source,
+                 "pg_name '" + name + "' is a group that rank " + std::to_string(rank_) + " is not in");
+        }
+        if (groups_.empty()) {
+            fail(source, "pg_name '" + name + "' is a communicator group, but no groups are given");
+        }
+        fail(source, "pg_name '" + name + "' is not in the groups file (" + std::to_string(groups_.size()) +
+                         " groups)");
+    }
+
+    void import_message(const chakra::Node& source, Node& node) {
+        const bool send = source.type == NodeType::kCommSend;
+        node.kind = send ? NodeKind::kSend : NodeKind::kReceive;
+        node.bytes = required_size(source, "comm_size");
+        if (node.bytes == 0) fail(source, "comm_size is 0; a message needs at least 1 byte");
+        const std::int64_t peer = required(source, send ? "comm_dst" : "comm_src");
+        const std::int64_t self = integer(source, send ? "comm_src" : "comm_dst").value_or(rank_);
+        if (self != rank_) {
+            fail(source, std::string(send ? "comm_src" : "comm_dst") + " is " + std::to_string(self) +
+                             " in the trace of rank " + std::to_string(rank_));
+        }
+        if (peer < 0 || peer >= rank_count_ || peer == rank_) {
+            fail(source, std::string(send ? "comm_dst" : "comm_src") + " is " + std::to_string(peer) +
+                             "; it must be another rank below " + std::to_string(rank_count_));
+        }
+        node.peer = static_cast<std::uint32_t>(peer);
+        const std::int64_t tag = required(source, "comm_tag");
+        if (tag < 0) fail(source, "comm_tag is " + std::to_string(tag) + "; it must be at least 0");
+        node.tag = static_cast<std::uint32_t>(tag % 500'000'000);
+        ++(send ? trace_.counts.send : trace_.counts.receive);
+        trace_.counts.comm_bytes += node.bytes;
+    }
+
+    void import_tensors(const chakra::Node& source, Node& node) {
+        node.read_begin = static_cast<std::uint32_t>(trace_.mentions.size());
+        import_tensor_list(source, "inputs");
+        node.write_begin = static_cast<std::uint32_t>(trace_.mentions.size());
+        import_tensor_list(source, "outputs");
+        node.write_end = static_cast<std::uint32_t>(trace_.mentions.size());
+    }
+
+    void import_tensor_list(const chakra::Node& source, std::string_view name) {
+        const Attribute* list = find(source, name);
+        const auto cannot_track = [&](const std::string& why) {
+            if (!trace_.untracked_reason.empty()) return;
+            trace_.untracked_reason = path_ + ": node " + std::to_string(source.id) + " (" +
+                                      std::string(source.name) + "): attribute '" + std::string(name) + "' " +
+                                      why;
+        };
+        if (list == nullptr) return cannot_track("is missing");
+        if (list->kind != ValueKind::kStringList) return;
+        const std::uint32_t count = list->list_end - list->list_begin;
+        if (count % 2 != 0)
+            return cannot_track("has an odd number of entries; it must hold pairs of name and size");
+        for (std::uint32_t i = list->list_begin; i < list->list_end; i += 2) {
+            checkpoint_();
+            const auto next = static_cast<std::uint32_t>(tensors_.size());
+            const auto entry = tensors_.emplace(std::string(file_.list_items[i]), next).first;
+            trace_.mentions.push_back({entry->second, leading_integer(file_.list_items[i + 1])});
+        }
+    }
+
+    void link() {
+        std::unordered_map<std::uint64_t, std::uint32_t> index_of_id;
+        index_of_id.reserve(order_.size());
+        for (std::uint32_t i = 0; i < order_.size(); ++i) index_of_id.emplace(file_.nodes[order_[i]].id, i);
+        std::vector<std::vector<std::uint32_t>> parents(order_.size());
+        std::vector<std::uint32_t> next(order_.size() + 1, 0);
+        bool any_free = false;
+        for (std::uint32_t i = 0; i < order_.size(); ++i) {
+            checkpoint_();
+            const chakra::Node& node = file_.nodes[order_[i]];
+            std::vector<std::uint32_t>& waits = parents[i];
+            for (const auto deps : {file_.data_deps_of(node), file_.control_deps_of(node)}) {
+                for (const std::uint64_t id : deps) {
+                    checkpoint_();
+                    const auto found = index_of_id.find(id);
+                    if (found == index_of_id.end()) {
+                        fail(node, "waits for node " + std::to_string(id) + ", which is not in the file");
+                    }
+                    waits.push_back(found->second);
+                }
+            }
+            trace_.counts.data_deps += file_.data_deps_of(node).size();
+            trace_.counts.control_deps += file_.control_deps_of(node).size();
+            std::sort(waits.begin(), waits.end());
+            waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+            trace_.nodes[i].wait_count = static_cast<std::uint32_t>(waits.size());
+            for (const std::uint32_t parent : waits) ++next[parent + 1];
+            any_free = any_free || waits.empty();
+        }
+        if (!any_free) throw InputError(path_ + ": every node waits for another one; no node can start");
+        std::partial_sum(next.begin(), next.end(), next.begin());
+        trace_.children.resize(next.back());
+        for (std::uint32_t i = 0; i < order_.size(); ++i) {
+            trace_.nodes[i].child_begin = next[i];
+            trace_.nodes[i].child_end = next[i + 1];
+        }
+        for (std::uint32_t i = 0; i < order_.size(); ++i) {
+            checkpoint_();
+            for (const std::uint32_t parent : parents[i]) trace_.children[next[parent]++] = i;
+        }
+    }
+
+    const TraceFile& file_;
+    const std::string& path_;
+    std::uint32_t rank_;
+    std::uint32_t rank_count_;
+    const std::vector<NamedGroup>& groups_;
+    const Checkpoint& checkpoint_;
+    std::vector<std::uint32_t> order_;
+    Trace trace_;
+    std::unordered_map<std::string, std::uint32_t> tensors_;
+    std::vector<CommunicatorKey> slots_;
+};
+
+/// Ids and names kept after the files themselves are gone.
+class ImportedCatalog : public NodeCatalog {
+public:
+    std::uint64_t id(std::uint32_t rank, std::uint32_t node) const override { return ids_[rank][node]; }
+    std::string name(std::uint32_t rank, std::uint32_t node) const override { return names_[rank][node]; }
+    std::string tensor_name(std::uint32_t rank, std::uint32_t tensor) const override {
+        return tensor_names_[rank][tensor];
+    }
+
+    std::size_t memory_bytes() const override {
+        std::size_t bytes = 0;
+        for (const auto& ids : ids_) bytes += heap_bytes(ids);
+        for (const auto* texts : {&names_, &tensor_names_}) {
+            for (const auto& of_rank : *texts) {
+                bytes += heap_bytes(of_rank);
+                for (const std::string& text : of_rank) bytes += text.capacity();
+            }
+        }
+        return bytes;
+    }
+
+    void add(const FileImporter& importer) {
+        ids_.push_back(importer.ids());
+        names_.push_back(importer.names());
+        tensor_names_.push_back(importer.tensor_names());
+    }
+
+private:
+    std::vector<std::vector<std::uint64_t>> ids_;
+    std::vector<std::vector<std::string>> names_;
+    std::vector<std::vector<std::string>> tensor_names_;
+};
+
+}  // namespace
+
+Workload import_traces(std::vector<chakra::TraceFile> files, const std::vector<std::string>& paths,
+                       const std::vector<NamedGroup>& groups, const Checkpoint& checkpoint) {
+    check_groups(groups, files.size());
+    Workload workload;
+    workload.communicator_group_count = groups.size();
+    auto catalog = std::make_shared<ImportedCatalog>();
+    CommunicatorTable communicators(workload, groups);
+    workload.slot_begin.push_back(0);
+    std::vector<Trace> traces;
+    const auto rank_count = static_cast<std::uint32_t>(files.size());
+    for (std::uint32_t rank = 0; rank < rank_count; ++rank) {
+        FileImporter importer(files[rank], paths[rank], rank, rank_count, groups, checkpoint);
+        traces.push_back(importer.build());
+        workload.trace_of_rank.push_back(rank);
+        workload.lane_of_rank.push_back(0);
+        for (const CommunicatorKey& key : importer.slots()) {
+            workload.communicator_of_slot.push_back(communicators.index(key));
+        }
+        workload.slot_begin.push_back(static_cast<std::uint32_t>(workload.communicator_of_slot.size()));
+        catalog->add(importer);
+        files[rank] = {};
+    }
+    workload.traces = std::make_shared<const std::vector<Trace>>(std::move(traces));
+    workload.catalog = std::move(catalog);
+    return workload;
+}
+
+}  // namespace dse::workload
