@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from dse.prediction.steps.tier_shares import Leg
 
 if TYPE_CHECKING:
-    from dse.collectives.search.times_by_size import Curve, Line
+    from dse.collectives.made import Solved
+    from dse.collectives.search.times_by_size import Line
     from dse.inputs.networks import LinkGraph
 
 # Chunks of a rank's share and their bytes: one for small messages, many so that the tiers work at once.
 _MADE_FOR = ((1, 1 << 12), (1, 1 << 22), (4, 1 << 22), (16, 1 << 22))
-_MOST_PLACES = 1 << 18  # pairs of a rank and a chunk; with more, shares are cut less
+_MOST_PLACES = 1 << 18
 _REMEMBERED = 1024
-_one_at_a_time = threading.Lock()
 
 
 class Times(NamedTuple):
@@ -40,34 +39,24 @@ def gather_s(legs: Sequence[Leg], size_bytes: float) -> float:
     """
     ranks = math.prod(leg.size for leg in legs)
     share = Fraction(max(1, round(size_bytes)), ranks)
-    with _one_at_a_time:  # threads of a sweep need the same ones
-        times = _times(tuple(legs))
-    return float(min(each.time_ps(share) for each in times)) * 1e-12
+    return float(min(each.time_ps(share) for each in _times(tuple(legs)))) * 1e-12
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def _times(legs: tuple[Leg, ...]) -> tuple[Times, ...]:
-    return tuple(
-        Times(each.schedule.problem.collective.chunks_per_npu, each.lines) for each in gather_curves(legs)
-    )
-
-
-def gather_curves(legs: Sequence[Leg]) -> Iterator[Curve]:
-    """Make schedules of an all-gather over these tiers, with their times by the size of a chunk."""
-    from dse.collectives import Collective, LinkModel, Problem
-    from dse.collectives.search.synthesis import synthesize
-    from dse.collectives.search.synthesizers.base import Effort
-    from dse.collectives.search.synthesizers.registry import make_synthesizer
     from dse.collectives.search.times_by_size import curve
 
-    graph = group_graph(legs)
-    for chunks, chunk_bytes in _MADE_FOR:
-        if chunks > 1 and graph.npus**2 * chunks > _MOST_PLACES:
-            break
-        collective = Collective("all_gather", graph.npus, chunks)
-        problem = Problem(graph, collective, Fraction(chunk_bytes), LinkModel("1e9", "bandwidth", "ps"))
-        found = synthesize(problem, make_synthesizer("symmetric"), Effort(), compare=False)
-        yield curve(found.schedule)
+    schedules = [each.schedule for each in gather_schedules(legs)]
+    return tuple([Times(each.problem.collective.chunks_per_npu, curve(each).lines) for each in schedules])
+
+
+def gather_schedules(legs: Sequence[Leg]) -> tuple[Solved, ...]:
+    """Return schedules of an all-gather over these tiers."""
+    from dse.collectives import LinkModel
+    from dse.collectives.made import Recipe, schedules_for
+
+    recipe = Recipe(LinkModel("1e9", "bandwidth", "ps"), _MADE_FOR, _MOST_PLACES, ("symmetric",))
+    return schedules_for("all_gather", group_graph(legs), recipe)
 
 
 def group_graph(legs: Sequence[Leg]) -> LinkGraph:

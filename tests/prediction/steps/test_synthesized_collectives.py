@@ -16,7 +16,7 @@ from dse.prediction.steps.collectives import FIXED_S, Links
 from dse.prediction.steps.collectives_used import collectives_used
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
-from dse.prediction.steps.synthesized import gather_curves, gather_s, group_graph
+from dse.prediction.steps.synthesized import gather_s, gather_schedules, group_graph
 from dse.prediction.steps.tier_shares import Leg
 from dse.studies.config import compose_config
 
@@ -71,9 +71,9 @@ def test_schedules_are_valid_and_links_divide_what_a_rank_sends() -> None:
         (Fraction(2000), Fraction(100)),
         (Fraction(5000), Fraction(23, 2)),
     }
-    curves = list(gather_curves(legs))
-    assert [each.schedule.problem.collective.chunks_per_npu for each in curves] == [1, 1, 4, 16]
-    for each in curves:
+    found = gather_schedules(legs)
+    assert [each.schedule.problem.collective.chunks_per_npu for each in found] == [1, 1, 4, 16]
+    for each in found:
         assert check(each.schedule).is_valid
     assert math.isclose(gather_s(legs, 1e8), gather_s(legs, 1e8 + 1e-3), rel_tol=1e-9)
 

@@ -37,8 +37,6 @@ _COLUMNS = {"link": "int32", "chunk": "int32", "start_ps": "int64", "reduce": "b
 _SOURCES = (
     "collectives",
     "inputs/networks",
-    "simulation/simulators/made_schedules.py",
-    "simulation/simulators/kept_schedules.py",
     "base/solvers.py",
 )
 _ENGINES = ("dse.native._engine", "dse.native._solvers")

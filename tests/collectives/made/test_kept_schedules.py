@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from command_lines import TINY, run_ok
 
+from dse.collectives.made import Recipe, Solved, maker
+from dse.collectives.made import kept as kept_schedules
 from dse.collectives.problem.schedule import Schedule
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.named import named_network
-from dse.simulation.simulators import kept_schedules, made_schedules
-from dse.simulation.simulators.made_schedules import Made, schedules_for
+from dse.simulation.simulators.made_schedules import Made, recipe_of, schedules_for
 from dse.studies.store import StudyStore
 
 Plain = list[tuple[object, ...]]
@@ -39,7 +40,7 @@ def plain(made: Made) -> Plain:
 
 def remade(name: str = "all_gather") -> Plain:
     """What a new process gets: nothing is remembered, only what is on disk."""
-    made_schedules._schedules_for.cache_clear()
+    maker._schedules_for.cache_clear()
     return plain(schedules_for(name, grid()))
 
 
@@ -58,22 +59,22 @@ def in_a_process(folder: str) -> Plain:
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of the test's own schedules."""
     monkeypatch.setenv("DSE_CACHE", str(tmp_path / "cache"))
-    made_schedules._schedules_for.cache_clear()
+    maker._schedules_for.cache_clear()
     yield tmp_path / "cache" / "schedules"
-    made_schedules._schedules_for.cache_clear()
+    maker._schedules_for.cache_clear()
 
 
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The collectives that were searched for, in order."""
     found: list[str] = []
-    solve = made_schedules._solved
+    solve = maker._solved
 
-    def counted(name: str, on: LinkGraph, synthesizer: str | None) -> list[kept_schedules.Solved]:
+    def counted(name: str, on: LinkGraph, recipe: Recipe) -> tuple[Solved, ...]:
         found.append(name)
-        return solve(name, on, synthesizer)
+        return solve(name, on, recipe)
 
-    monkeypatch.setattr(made_schedules, "_solved", counted)
+    monkeypatch.setattr(maker, "_solved", counted)
     return found
 
 
@@ -162,17 +163,17 @@ def test_a_file_under_another_name_is_not_trusted(kept: Path, searches: list[str
 def test_a_schedule_that_is_not_valid_is_not_used_whatever_its_checksum_says(
     kept: Path,
 ) -> None:
-    def broken(solved: kept_schedules.Solved) -> kept_schedules.Solved:
+    def broken(solved: Solved) -> Solved:
         schedule = solved.schedule
         early = type(schedule).of(
             schedule.problem, schedule.link, schedule.chunk, schedule.start_ps // 2, schedule.reduce
         )
-        return kept_schedules.Solved(early, 0)
+        return Solved(early, 0)
 
-    solved = made_schedules._solved("all_gather", grid(), None)
+    solved = maker._solved("all_gather", grid(), recipe_of())
 
     def problem_of(chunks: int, chunk_bytes: int) -> object:
-        return made_schedules._problem("all_gather", grid(), chunks, chunk_bytes)
+        return maker._problem("all_gather", grid(), recipe_of(), chunks, chunk_bytes)
 
     kept_schedules.write("good", solved)
     kept_schedules.write("bad", list(map(broken, solved)))
@@ -223,19 +224,19 @@ def test_what_others_have_in_the_folder_stays(kept: Path, monkeypatch: pytest.Mo
 
 def test_columns_of_other_types_and_no_schedules_at_all_are_not_used(kept: Path) -> None:
     """Only who can write the folder makes such a file, whose checksum is right."""
-    solved = made_schedules._solved("all_gather", grid(), None)
+    solved = maker._solved("all_gather", grid(), recipe_of())
 
     def problem_of(chunks: int, chunk_bytes: int) -> object:
-        return made_schedules._problem("all_gather", grid(), chunks, chunk_bytes)
+        return maker._problem("all_gather", grid(), recipe_of(), chunks, chunk_bytes)
 
-    def complex_starts(one: kept_schedules.Solved) -> kept_schedules.Solved:
+    def complex_starts(one: Solved) -> Solved:
         made = one.schedule
         starts = made.start_ps.astype(complex)
         changed = Schedule(made.problem, made.link, made.chunk, starts, made.reduce)  # type: ignore[arg-type]
-        return kept_schedules.Solved(changed, one.bound_ps)
+        return Solved(changed, one.bound_ps)
 
     kept_schedules.write("complex", list(map(complex_starts, solved)))
-    kept_schedules.write("below", [kept_schedules.Solved(one.schedule, -5) for one in solved])
+    kept_schedules.write("below", [Solved(one.schedule, -5) for one in solved])
     kept_schedules.write("empty", [])
 
     assert {path.stem for path in kept.iterdir()} == {"complex", "below", "empty"}
