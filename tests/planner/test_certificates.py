@@ -31,8 +31,8 @@ from dse.planner.proofs.duals import covers
 from dse.planner.proofs.steps import Region
 from dse.planner.search.planner import Limits, Planner
 from dse.planner.search.planners.anytime import AnytimePlanner
-from dse.planner.search.planners.enumerate import EnumeratePlanner
 from dse.planner.search.planners.exact import ExactPlanner
+from tests.references.enumerate_plans import EnumeratePlanner
 
 SEEDS = st.integers(0, 10**9)
 KINDS = st.sampled_from(["compat", "strict", "dual"])

@@ -10,8 +10,8 @@ from small_problems import small_problem
 
 from dse.planner.problem.costs import price
 from dse.planner.search.planner import Limits
-from dse.planner.search.planners.enumerate import EnumeratePlanner
 from dse.planner.search.planners.exact import ExactPlanner
+from tests.references.enumerate_plans import EnumeratePlanner
 
 SEEDS = st.integers(0, 10**9)
 

@@ -9,9 +9,9 @@ from small_problems import small_problem
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.search.planner import Planner
 from dse.planner.search.planners.anytime import AnytimePlanner
-from dse.planner.search.planners.enumerate import EnumeratePlanner
 from dse.planner.search.planners.exact import ExactPlanner
 from dse.testing.planners import PlannerContract
+from tests.references.enumerate_plans import EnumeratePlanner
 
 FEASIBLE = {"compat": (6, 8, 11), "strict": (1, 45, 58)}
 """Seeds of small problems that have plans."""

@@ -257,7 +257,7 @@ def test_a_model_without_parameters_has_no_strict_plan(profiles: Path, tmp_path:
     for path in profiles.iterdir():
         change(path, _set("model", "parameters", "parameters_per_layer_bytes", [0] * 4))
     problem = problem_of(tmp_path, profiles)
-    for planner in ("exact", "anytime", "enumerate"):
+    for planner in ("auto", "exact", "fast"):
         with pytest.raises(InputError, match="parameters_per_layer_bytes are all 0; cost=strict divides"):
             planner_named(planner).plan(problem, "strict", Limits())
 

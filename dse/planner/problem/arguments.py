@@ -47,12 +47,10 @@ def asked_of(
         InputError: a wrong key or file, one without effect, or too few.
     """
     from dse.planner.search.automatic import planner_for
-    from dse.planner.search.planners import planner_named
+    from dse.planner.search.planners import PLANNERS, planner_named
 
     groups = {name: [word for word in overrides if _group(word) == name] for name in GROUPS}
-    planner = values.get("planner", "auto")
-    if planner != "auto":
-        planner_named(planner)
+    planner = planner_named(values.get("planner", "auto")).name
     cost_model = values.get("cost", "compat" if planner in WALKS else "strict")
     check_choice("cost", cost_model, COST_MODELS)
     _refuse_idle(values, planner, cost_model)
@@ -66,6 +64,7 @@ def asked_of(
     max_tp, max_batch = options["max_tp"], options["max_batch"]
     profiles, notes = times_of(values, model, cluster, accelerators, order, max_tp, max_batch, cost_model)
     profiles = replace(profiles, source=_in_utf8(profiles.source))
+    notes = (*PLANNERS.notes(values.get("planner", "auto")), *notes)
     if "num_layers" in values and _count(values, "num_layers", 1) != profiles.layers:
         raise InputError(
             f"num_layers is {values['num_layers']}, but the profiles have {profiles.layers} layers "
@@ -90,7 +89,7 @@ def asked_of(
         notes = (
             *notes,
             f"gap={values['gap']} has no effect: planner=auto chose exact, which ends when its plan is "
-            "proven optimal; write planner=anytime for a search that ends earlier",
+            "proven optimal; write planner=fast for a search that ends earlier",
         )
     model_name = model.name if model else profiles.source
     return Asked(
@@ -156,15 +155,14 @@ def _group(word: str) -> str:
 
 def _refuse_idle(values: Values, planner: str, cost_model: str) -> None:
     """Refuse keys that change nothing with this planner and cost model."""
+    asked = values.get("planner", "auto")
     idle = {
         "group_scale": cost_model == "strict" and "cost=strict; it is a key of cost=compat",
-        "permutation_limit": planner not in WALKS and f"planner={planner}; it is a key of planner=metis",
+        "permutation_limit": planner not in WALKS and f"planner={asked}; it is a key of planner=metis",
         "allow_mixed_stages": planner in WALKS
-        and f"planner={planner}, whose stages are what its walk visits; it is a key of planner=exact",
-        "time_limit": planner == "enumerate"
-        and "planner=enumerate, which prices all plans; write planner=exact",
+        and f"planner={asked}, whose stages are what its walk visits; it is a key of planner=exact",
         "gap": (planner not in ("auto", "anytime") or cost_model == "compat")
-        and f"planner={planner} and cost={cost_model}; it is a key of planner=anytime and cost=strict",
+        and f"planner={asked} and cost={cost_model}; it is a key of planner=fast and cost=strict",
         "memory_reserve": cost_model == "compat" and "cost=compat, which reserves nothing; write cost=strict",
         "shard_optimizer": cost_model == "compat"
         and "cost=compat, which counts no states; write cost=strict",

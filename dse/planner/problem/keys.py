@@ -22,7 +22,7 @@ COST_KEYS = {
 }
 SEARCH_KEYS = {
     "gbs": "sequences of a step (default: those of the model, or 128)",
-    "planner": "auto (default), exact, anytime, enumerate, metis or metis-strat",
+    "planner": "auto (default), fast or exact; as other planners do: metis or metis-strat",
     "cost": "strict (default), or compat: what Metis computes (default of metis and metis-strat)",
     "max_tp": "largest tensor degree (default 128)",
     "max_batch": "largest micro-batch of a replica (default 128)",
@@ -32,7 +32,7 @@ SEARCH_KEYS = {
     "memory_reserve": "strict: share of each GPU's memory left free (default 0.1)",
     "shard_optimizer": "strict: optimizer states and updates are sharded over dp, ZeRO-1 (default false)",
     "time_limit": "seconds after which the best so far is the answer (default: none)",
-    "gap": "anytime: the share by which the best plan may be above the bound at the end (default 0.001)",
+    "gap": "of fast: the share by which the best plan may be above the bound at the end (default 0.001)",
 }
 OUTPUT_KEYS = {
     "top": "how many of the cheapest plans are listed (default 10)",

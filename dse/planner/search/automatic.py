@@ -9,26 +9,20 @@ from dse.planner.problem.plan import PlanResult
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.search.planner import Limits, Planner
 from dse.planner.search.planners import planner_named
-from dse.planner.search.planners.exact import MOST_CELLS, cells_of
 
 
 def planner_for(name: str, problem: PlanProblem, cost_model: str) -> Planner:
-    """Return the planner of a name, or for `auto` the one that suits the problem.
-
-    That is the exact search where it ends soon, else the one that ends when it must.
+    """Return the planner of a name; for `auto` it is the one that suits the problem.
 
     Raises:
         InputError: no such planner, or it cannot search under the cost model.
     """
-    if name == "auto":
-        is_small = cost_model == "compat" or cells_of(problem) <= MOST_CELLS
-        name = "exact" if is_small else "anytime"
     planner = planner_named(name)
     if cost_model not in planner.cost_models:
         raise InputError(
             f"cost is {cost_model}; planner={name} searches under {', '.join(planner.cost_models)} only"
         )
-    return planner
+    return planner.chosen(problem, cost_model)
 
 
 def solve(name: str, problem: PlanProblem, cost_model: str, limits: Limits) -> PlanResult:

@@ -27,8 +27,13 @@ class Planner(ABC):
     """A way to search plans. Implementations pass the contract suite of `dse.testing.planners`."""
 
     name: str
+    """The name under which it is registered."""
     cost_models: tuple[str, ...]
     """Which of compat and strict it can search under."""
+
+    def chosen(self, problem: PlanProblem, cost_model: str) -> Planner:  # noqa: ARG002 (for those that choose)
+        """Return the planner that answers; a planner that chooses among others returns the one it takes."""
+        return self
 
     @abstractmethod
     def plan(

@@ -11,7 +11,7 @@ tensor groups of one type each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import permutations
 from math import comb, isqrt
 
@@ -96,30 +96,6 @@ def tensor_degrees(
             degrees.append(tp)
         tp *= 2
     return degrees
-
-
-def arrangements(
-    problem: PlanProblem, cost_model: str, ranks: Ranks, stages: int, batches: int
-) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Yield the (group, tensor degree) pairs of all stages, for every way to use all GPUs."""
-    least = least_group(problem, cost_model, stages)
-
-    def extend(start: int, left: int) -> Iterator[tuple[tuple[int, int], ...]]:
-        if left == 0:
-            if start == problem.cluster.gpus:
-                yield ()
-            return
-        for gpus in group_sizes(problem, cost_model, start, least):
-            for tp in tensor_degrees(problem, cost_model, ranks, start, gpus, batches):
-                for rest in extend(start + gpus, left - 1):
-                    yield ((gpus, tp), *rest)
-
-    return extend(0, stages)
-
-
-def plans_in(problem: PlanProblem, cost_model: str, ranks: Ranks, stages: int, batches: int) -> int:
-    """Return how many plans of a number of stages the space has, whether or not they fit."""
-    return plans_by_stages(problem, cost_model, ranks, batches, [stages])[stages]
 
 
 def plans_by_stages(

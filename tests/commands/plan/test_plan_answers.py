@@ -167,10 +167,15 @@ def test_a_gap_beside_the_exact_planner_of_auto_is_said_to_do_nothing(run: Run, 
     assert "has no effect" not in run.notes  # type: ignore[attr-defined]
 
 
-def test_what_enumerate_prices_is_not_called_labels(run: Run, inputs: Path, tmp_path: Path) -> None:
-    (tmp_path / "hosts").write_text("0.0.0.1 slots=2\n0.0.0.4 slots=2\n", encoding="utf-8")
-    asked = (f"hostfile={tmp_path / 'hosts'}", *keys(inputs)[1:-1], "gbs=4", "max_tp=2")
-    assert "planner enumerate, cost model strict: 340 plans priced in" in run(*asked, "planner=enumerate")
+def test_names_that_no_help_lists_work_and_say_what_they_are(run: Run, inputs: Path) -> None:
+    out = run(*keys(inputs), FIRST, "planner=metis")
+    assert "planner metis, cost model compat: count " in out
+    assert "note: planner=metis is the walk of Metis over plans" in run.notes  # type: ignore[attr-defined]
+    fast = run(*keys(inputs), "planner=fast")
+    assert re.sub(r"in [0-9.]+ .?s", "", run(*keys(inputs), "planner=anytime")) == re.sub(
+        r"in [0-9.]+ .?s", "", fast
+    )
+    assert "note: planner=anytime is the search that planner=fast makes" in run.notes  # type: ignore[attr-defined]
 
 
 def test_forms_without_a_certificate_are_named(run: Run, inputs: Path, tmp_path: Path) -> None:

@@ -1,39 +1,25 @@
-"""Planners by name; a planner's module is imported when it is first asked for."""
+"""The registry of planners; packages may add others as entry points of `dse.planners`."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping
-
-from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
+from dse.base.settings import Accepted, Choices
 from dse.planner.search.planner import Planner
 
-_HOMES = {
-    "metis": "dse.planner.search.planners.metis:Metis",
-    "metis-strat": "dse.planner.search.planners.metis:MetisStrat",
-    "exact": "dse.planner.search.planners.exact:ExactPlanner",
-    "anytime": "dse.planner.search.planners.anytime:AnytimePlanner",
-    "enumerate": "dse.planner.search.planners.enumerate:EnumeratePlanner",
-}
-
-
-class _Planners(Mapping[str, type[Planner]]):
-    """Planner classes by name, imported one by one."""
-
-    def __getitem__(self, name: str) -> type[Planner]:
-        module, class_ = _HOMES[name].split(":")
-        planner: type[Planner] = getattr(importlib.import_module(module), class_)
-        return planner
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_HOMES)
-
-    def __len__(self) -> int:
-        return len(_HOMES)
-
-
-PLANNERS: Mapping[str, type[Planner]] = _Planners()
+_HOME = "dse.planner.search.planners"
+_FAST, _EXACT = f"{_HOME}.anytime:AnytimePlanner", f"{_HOME}.exact:ExactPlanner"
+_WALK = "is the walk of {} over plans, step by step, to compare with; planner=auto finds better plans"
+PLANNERS = Choices(
+    "planner",
+    "dse.planners",
+    {"auto": f"{_HOME}.automatic:AutoPlanner", "fast": _FAST, "exact": _EXACT},
+    {
+        "metis": Accepted(f"{_HOME}.metis:Metis", _WALK.format("Metis")),
+        "metis-strat": Accepted(f"{_HOME}.metis:MetisStrat", _WALK.format("a fork of Metis")),
+        "anytime": Accepted(_FAST, "is the search that planner=fast makes"),
+        "enumerate": Accepted(_EXACT, "was a baseline; the search of planner=exact takes its place"),
+    },
+    key="planner",
+)
 
 
 def planner_named(name: str) -> Planner:
@@ -42,6 +28,5 @@ def planner_named(name: str) -> Planner:
     Raises:
         InputError: there is none of this name.
     """
-    if name not in _HOMES:
-        raise InputError(f"planner={name}: must be one of {', '.join(_HOMES)}{did_you_mean(name, _HOMES)}")
-    return PLANNERS[name]()
+    made: Planner = PLANNERS.load(name)()
+    return made

@@ -42,7 +42,7 @@ class Metis(Planner):
         except SimulationTimeout:
             raise InputError(
                 f"planner={self.name} did not end within {limits.time_limit_s:g} s; raise the limit, or use "
-                "planner=anytime"
+                "planner=fast"
             ) from None
         if on_progress is not None:
             on_progress(f"{result.count} steps and attempts, {result.plans} plans priced")

@@ -9,12 +9,21 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.planner.problem.costs import Infeasible, PricingRule, rule_named
+from dse.planner.problem.costs.ranks import Ranks
 from dse.planner.problem.plan import ClusterPlan, PlanCost, PlanResult
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.blocks import expected_blocks
 from dse.planner.proofs.certificate import SearchedBlock, exact_certificate
 from dse.planner.search.planner import Limits, Planner
-from dse.planner.search.space import arrangements, micro_batches, most_stages, plans_in, sequences
+from dse.planner.search.space import (
+    group_sizes,
+    least_group,
+    micro_batches,
+    most_stages,
+    plans_by_stages,
+    sequences,
+    tensor_degrees,
+)
 
 MOST_PLANS = 2_000_000
 
@@ -89,8 +98,8 @@ class EnumeratePlanner(Planner):
                     total += plans_in(problem, cost_model, rule.ranks(types), stages, batches)
                 if total > self._most_plans:
                     raise InputError(
-                        f"planner=enumerate: the space has more than {self._most_plans} plans "
-                        f"(at least {total} of {stages} stages or fewer); use planner=exact"
+                        f"the space has more than {self._most_plans} plans "
+                        f"(at least {total} of {stages} stages or fewer); use ExactPlanner"
                     )
 
 
@@ -104,6 +113,30 @@ def _certificate(problem: PlanProblem, cost_model: str, best: ClusterPlan, cost:
         for (types, batches, stages), unit in expected_blocks(problem, cost_model).items()
     ]
     return exact_certificate(problem, cost_model, blocks, best, cost, cost.cost_ms)
+
+
+def arrangements(
+    problem: PlanProblem, cost_model: str, ranks: Ranks, stages: int, batches: int
+) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield the (group, tensor degree) pairs of all stages, for every way to use all GPUs."""
+    least = least_group(problem, cost_model, stages)
+
+    def extend(start: int, left: int) -> Iterator[tuple[tuple[int, int], ...]]:
+        if left == 0:
+            if start == problem.cluster.gpus:
+                yield ()
+            return
+        for gpus in group_sizes(problem, cost_model, start, least):
+            for tp in tensor_degrees(problem, cost_model, ranks, start, gpus, batches):
+                for rest in extend(start + gpus, left - 1):
+                    yield ((gpus, tp), *rest)
+
+    return extend(0, stages)
+
+
+def plans_in(problem: PlanProblem, cost_model: str, ranks: Ranks, stages: int, batches: int) -> int:
+    """Return how many plans of a number of stages the space has, whether or not they fit."""
+    return plans_by_stages(problem, cost_model, ranks, batches, [stages])[stages]
 
 
 def every_plan(problem: PlanProblem, cost_model: str, rule: PricingRule) -> Iterator[ClusterPlan]:
