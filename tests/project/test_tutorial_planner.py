@@ -20,7 +20,7 @@ def test_the_commands_print_what_the_tutorial_shows(
 ) -> None:
     """All lines, in their order, but for `…`, where others may stand."""
     monkeypatch.chdir(tmp_path)
-    assert len([printed for _, printed in STEPS if printed]) >= 8
+    assert len([printed for _, printed in STEPS if printed]) >= 6
     for commands, printed in STEPS:
         for line in commands.splitlines():
             dse, verb, *arguments = shlex.split(line)
