@@ -85,10 +85,11 @@ def _schedules_for(collective: str, key: _Graph, recipe: Recipe) -> tuple[Solved
         }
     )
     found = kept.read(name, problem)
-    if found is None:
-        found = _solved(collective, graph, recipe)
-        kept.write(name, found)
-    return tuple(found)
+    if found is not None:
+        return tuple(found)
+    made = _solved(collective, graph, recipe)
+    kept.write(name, made)
+    return made
 
 
 def _solved(collective: str, graph: LinkGraph, recipe: Recipe) -> tuple[Solved, ...]:
