@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_lines import run_dse, run_ok
 
-from dse.studies.syntheses.grid import combinations, entries
+from dse.studies.space.grid import combinations
 
 TORUS = "torus__dim=[2,3]__alpha=500__beta=50"
 LINE = "grid__dim=[4]__alpha=500__beta=50"
@@ -16,9 +16,9 @@ QUICK = ("synthesizer=restarts", "trials=2", "threads=1")
 
 
 def test_brackets_may_be_nested_in_lists() -> None:
-    assert entries("topology", f"[{TORUS},a.csv]") == [TORUS, "a.csv"]
-    assert entries("topology", TORUS) == [TORUS]
-    assert entries("dimensions", "[0,1]") == ["[0,1]"]
+    made = combinations({"topology": f"[{TORUS},a.csv]", "dimensions": "[0,1]"}, whole=("dimensions",))
+    assert [(each["topology"], each["dimensions"]) for each in made] == [(TORUS, "[0,1]"), ("a.csv", "[0,1]")]
+    assert combinations({"topology": TORUS}) == [{"topology": TORUS}]
 
 
 def test_all_combinations_are_made_the_last_key_fastest() -> None:

@@ -11,26 +11,37 @@ from dse.planner.problem.plan import PlanResult
 from dse.planner.questions.subsets import Subset
 from dse.planner.search.automatic import solve
 from dse.planner.search.exclusions import UNPROVEN
+from dse.studies.evaluator import Evaluator
 from dse.studies.plans.case import Case
-from dse.studies.plans.record import FAILED, NOTHING_FITS, OK, PlanRow
-
-_FIGURES = (
-    *("planner", "cost_ms", "bound_ms", "gap_pct", "optimal", "count", "plans", "stages", "batches", "plan"),
-    *("price_per_hour", "price_per_step", "memory_share_pct", "search_s", "tokens_per_s", "mfu_pct"),
-)
+from dse.studies.plans.record import FAILED, NOTHING_FITS, OK, PLANS, PlanRow
 
 
-def evaluate(case: Case) -> PlanRow:
-    """Plan a case; a problem that a planner refuses gives a row of status `failed`."""
-    asked = case.asked
-    try:
-        result = solve(asked.planner, asked.problem, asked.cost_model, asked.limits)
-    except InputError as error:
-        return _row(case, FAILED, str(error), {})
-    if result.best is None:
-        reasons = sorted(result.infeasible.items(), key=lambda item: (item[0] != UNPROVEN, -item[1], item[0]))
-        return _row(case, NOTHING_FITS, reasons[0][0] if reasons else "no plan fits", _found(case, result))
-    return _row(case, OK, "", _found(case, result))
+class PlanEvaluator(Evaluator[Case, PlanRow]):
+    """Plans; a problem that a planner refuses gives a row of status `failed`."""
+
+    record = PLANS
+
+    def evaluate(self, case: Case) -> PlanRow:
+        """See `Evaluator.evaluate`."""
+        asked = case.asked
+        try:
+            result = solve(asked.planner, asked.problem, asked.cost_model, asked.limits)
+        except InputError as error:
+            return self.failed(case, FAILED, str(error))
+        found = _found(case, result)
+        if result.best is None:
+            reasons = sorted(result.infeasible, key=lambda reason: _rank(result, reason))
+            return _row(case, NOTHING_FITS, reasons[0] if reasons else "no plan fits", **found)
+        return _row(case, OK, "", **found)
+
+    def failed(self, case: Case, status: str, reason: str) -> PlanRow:
+        """See `Evaluator.failed`."""
+        return _row(case, status, reason)
+
+
+def _rank(result: PlanResult, reason: str) -> tuple[bool, int, str]:
+    """First what is unproven, then what is most frequent."""
+    return reason != UNPROVEN, -result.infeasible[reason], reason
 
 
 def _found(case: Case, result: PlanResult) -> dict[str, Any]:
@@ -58,11 +69,11 @@ def _found(case: Case, result: PlanResult) -> dict[str, Any]:
     }
 
 
-def _row(case: Case, status: str, reason: str, figures: dict[str, Any]) -> PlanRow:
+def _row(case: Case, status: str, reason: str, **found: Any) -> PlanRow:
     asked, problem = case.asked, case.asked.problem
     gpus = {type_: problem.cluster.gpus_of(type_) for type_ in problem.cluster.types}
     source = problem.profiles.source
-    return PlanRow(
+    return PLANS.row_of(
         cluster=asked.cluster_name,
         model=asked.model_name,
         gpus=problem.cluster.gpus,
@@ -79,5 +90,5 @@ def _row(case: Case, status: str, reason: str, figures: dict[str, Any]) -> PlanR
         status=status,
         reason=reason,
         key=case.key,
-        **(dict.fromkeys(_FIGURES) | figures),
+        **found,
     )

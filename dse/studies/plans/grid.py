@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from dse.base.errors import InputError
-from dse.base.settings.values import listed
 from dse.inputs.models import ModelSpec
 from dse.planner.problem.arguments import asked_of
 from dse.studies.plans.case import Case
+from dse.studies.space.grid import combinations
 
 AXES = ("cluster", "model", "gbs", "planner", "cost", "memory_reserve", "allow_mixed_stages", "max_tp")
 """Keys that may have lists; profiles, prices and type_order are lists of their own."""
-
-_MOST_CASES = 10**5
 
 
 def cases(
@@ -28,13 +24,8 @@ def cases(
     groups = dict(word.split("=", 1) for word in overrides if word.startswith(("cluster=", "model=")))
     others = [word for word in overrides if word.partition("=")[0] not in ("cluster", "model")]
     given = {**values, **groups}
-    lists = {key: listed(key, given[key]) for key in AXES if key in given}
-    count = 1
-    for found in lists.values():
-        count *= len(found)
-    if count > _MOST_CASES:
-        raise InputError(f"the lists make {count} combinations; at most {_MOST_CASES} are one study")
-    fixed = {key: value for key, value in values.items() if key not in lists}
+    lists = combinations({key: given[key] for key in AXES if key in given})
+    fixed = {key: value for key, value in values.items() if key not in AXES}
     known: dict[tuple[str, ...], ModelSpec] = {}
 
     def model(words: Sequence[str]) -> ModelSpec:
@@ -42,7 +33,6 @@ def cases(
             known[tuple(words)] = model_of(words)
         return known[tuple(words)]
 
-    for combination in itertools.product(*lists.values()):
-        chosen = dict(zip(lists, combination, strict=True))
+    for chosen in lists:
         own = [f"{name}={chosen.pop(name)}" for name in ("cluster", "model") if name in chosen]
         yield Case(asked_of({**fixed, **chosen}, [*own, *others], model))

@@ -138,13 +138,12 @@ class RecordType(Generic[Row]):
 
         fields = []
         for name, column in self.columns.items():
-            nullable = name not in self.inherited and type(None) in get_args(get_args(self._hints[name])[0])
             repeated = column.arrow_type == "dictionary"
             kind = (
                 pa.dictionary(pa.int32(), pa.string()) if repeated else pa.type_for_alias(column.arrow_type)
             )
             metadata = {"description": column.description, "unit": column.unit}
-            fields.append(pa.field(name, kind, nullable, metadata))
+            fields.append(pa.field(name, kind, self._may_be_null(name), metadata))
         return pa.schema(fields, {"schema_version": str(self.version)})
 
     def table(self, rows: pa.Table | Iterable[Row]) -> pa.Table:
@@ -156,6 +155,11 @@ class RecordType(Generic[Row]):
         rows = list(rows)
         arrays = [pa.array(list(map(attrgetter(field.name), rows)), field.type) for field in self.schema]
         return pa.Table.from_arrays(arrays, schema=self.schema)
+
+    def row_of(self, **values: Any) -> Row:
+        """Return the row of these values; columns that may be null are null where no value is given."""
+        nothing = {name: None for name in self.columns if self._may_be_null(name)}
+        return self.row(**{**nothing, **values})
 
     def rows(self, table: pa.Table) -> list[Row]:
         """The rows of a table that has every column of the schema."""
@@ -171,6 +175,9 @@ class RecordType(Generic[Row]):
         """
         for name in table.schema.names:
             self.columns[name].check(name, table[name])
+
+    def _may_be_null(self, name: str) -> bool:
+        return name not in self.inherited and type(None) in get_args(get_args(self._hints[name])[0])
 
     @functools.cached_property
     def _hints(self) -> dict[str, Any]:

@@ -5,15 +5,17 @@ Cases are few and take long: each is a task of its own, unlike the points of a s
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.machine import usable_cores
 from dse.base.orphans import none_left_behind
 from dse.base.signals import raise_if_signalled
+from dse.studies.evaluator import Case, Evaluator
 from dse.studies.executors import ExecutorSettings
 from dse.studies.executors.interrupts import noticed_interrupts
 from dse.studies.executors.ray_session import ray_session
@@ -23,17 +25,6 @@ from dse.studies.sweeps.writer import StudyWriter
 
 _IN_FLIGHT_PER_WORKER = 2  # one runs, and one is there when it ends
 _LOOK_S = 0.2  # between looks whether Ctrl-C was pressed
-
-
-class Keyed(Protocol):
-    """The inputs that a row is computed from; `key` is a hash of all that the row depends on."""
-
-    @property
-    def key(self) -> str:
-        """The hash."""
-
-
-Case = TypeVar("Case", bound=Keyed)
 
 
 def missing_cases(cases: Iterable[Case], store: StudyStore[Row]) -> list[Case]:
@@ -48,18 +39,17 @@ def missing_cases(cases: Iterable[Case], store: StudyStore[Row]) -> list[Case]:
 
 def run_cases(
     cases: Sequence[Case],
-    evaluate: Callable[[Case], Row],
+    evaluator: Evaluator[Case, Row],
     store: StudyStore[Row],
     executor: ExecutorSettings,
     on_row: Callable[[Row], None] = lambda _: None,
 ) -> int:
     """Evaluate cases and store their rows; return how many. What is stored when it is interrupted stays.
 
-    Cases and `evaluate`, a function of a module, go to other processes.
-
     Raises:
         InputError: the study cannot be written, or Ray does not start.
     """
+    evaluate = functools.partial(_row_of, evaluator)
     made = _by_ray if executor.name == "ray" else _here
     with StudyWriter(store) as writer:
         for row in made(cases, evaluate, executor):
@@ -67,6 +57,10 @@ def run_cases(
             writer.add(row)
             raise_if_signalled()
         return len(cases)
+
+
+def _row_of(evaluator: Evaluator[Case, Row], case: Case) -> Row:
+    return evaluator.evaluate(case)
 
 
 def _here(
@@ -127,7 +121,7 @@ def _by_ray(
 ) -> Iterator[Row]:
     """Rows in the order in which they finish, from Ray's workers."""
     with ray_session(executor.address, executor.workers or usable_cores()) as (ray, _):
-        remote = ray.remote(max_retries=2)(evaluate)
+        remote = ray.remote(max_retries=2)(lambda case: evaluate(case))
         width = int(ray.cluster_resources().get("CPU", 1)) or 1
         if executor.workers:
             width = min(width, executor.workers)

@@ -4,46 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol
 
 from dse.base.signals import raise_if_signalled
+from dse.studies.evaluator import Keyed
 from dse.studies.executors import Executor
-from dse.studies.points import DesignPoint
-from dse.studies.search import Search
-from dse.studies.store import StudyRow, StudyStore, as_rows
+from dse.studies.store import StudyStore
+from dse.studies.store.row import Row
 from dse.studies.sweeps.writer import StudyWriter
+
+
+class Proposals(Protocol):
+    """A search, as far as the loop knows it: see `dse.studies.search.Search`."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether it wants to see rows."""
+
+    def batches(self) -> Iterator[Iterable[Any]]:
+        """Yield batches of cases."""
+
+    def tell(self, row: Any) -> None:
+        """Take a row."""
 
 
 @dataclass
 class SweepResult:
-    """The keys of all points of a sweep, in the order in which they were proposed, and how many were new."""
+    """The keys of all cases of a sweep, in the order in which they were proposed, and how many were new."""
 
     keys: list[str] = field(default_factory=list)
     computed: int = 0
     warning: str = ""
 
 
-class StoredRows:
+class StoredRows(Generic[Row]):
     """The rows of a study by key, for searches that learn."""
 
-    def __init__(self, store: StudyStore) -> None:
+    def __init__(self, store: StudyStore[Row]) -> None:
         """Read the study."""
+        self._record = store.record
         self._table = store.read_table() if store.count() else None
         keys = [] if self._table is None else self._table["key"].to_pylist()
         self._indices = {key: index for index, key in enumerate(keys)}
 
-    def row(self, key: str) -> StudyRow:
-        """Return the row of a point that is stored."""
+    def row(self, key: str) -> Row:
+        """Return the row of a case that is stored."""
         assert self._table is not None
-        return as_rows(self._table.slice(self._indices[key], 1))[0]
+        return self._record.rows(self._table.slice(self._indices[key], 1))[0]
 
 
 def run_sweep(
-    search: Search,
+    search: Proposals,
     executor: Executor,
-    store: StudyStore,
+    store: StudyStore[Row],
     *,
     known: set[str],
-    on_row: Callable[[StudyRow], None] = lambda _: None,
+    on_row: Callable[[Row], None] = lambda _: None,
 ) -> SweepResult:
     """Evaluate what `search` proposes and is not `known`, and store it; `known` grows by it.
 
@@ -56,14 +72,14 @@ def run_sweep(
     stored = StoredRows(store) if search.learns else None
     told: set[str] = set()
 
-    def missing(batch: Iterable[DesignPoint]) -> Iterator[DesignPoint]:
-        for point in batch:
-            key = point.key
+    def missing(batch: Iterable[Keyed]) -> Iterator[Keyed]:
+        for case in batch:
+            key = case.key
             result.keys.append(key)
             if key not in known:
                 known.add(key)
                 told.add(key)
-                yield point
+                yield case
             elif stored is not None and key not in told:
                 told.add(key)
                 search.tell(stored.row(key))

@@ -1,22 +1,22 @@
-"""One bar on stderr for a sweep: points per second, time left, and the best point so far."""
+"""One bar on stderr for a sweep: cases per second, time left, and the best point so far."""
 
 from __future__ import annotations
 
 import sys
 from types import TracebackType
+from typing import Any
 
 from dse.base.units import format_duration_ns
-from dse.studies.store import StudyRow
 
 
 class Progress:
     """A context manager; silent where stderr is not a terminal."""
 
-    def __init__(self, total: int | None) -> None:
-        """`total` is the number of points to evaluate, None if it is not known."""
+    def __init__(self, total: int | None, unit: str = "point") -> None:
+        """`total` is the number of cases to evaluate, None if it is not known; `unit` is one of them."""
         from tqdm import tqdm
 
-        self._bar = tqdm(total=total, unit="point", file=sys.stderr, disable=None, smoothing=0.1)
+        self._bar = tqdm(total=total, unit=unit, file=sys.stderr, disable=None, smoothing=0.1)
         self._best_ns: int | None = None
 
     def __enter__(self) -> Progress:
@@ -29,9 +29,9 @@ class Progress:
         """Leave the bar as it stands."""
         self._bar.close()
 
-    def add(self, row: StudyRow) -> None:
-        """Count a point."""
-        wall_time_ns = row.wall_time_ns
+    def add(self, row: Any) -> None:
+        """Count a row; those of points have a `wall_time_ns`."""
+        wall_time_ns = getattr(row, "wall_time_ns", None)
         if wall_time_ns is not None and (self._best_ns is None or wall_time_ns < self._best_ns):
             self._best_ns = wall_time_ns
             self._bar.set_postfix_str(f"best {format_duration_ns(wall_time_ns)}", refresh=False)

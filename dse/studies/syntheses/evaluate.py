@@ -10,22 +10,32 @@ from dse.base.errors import InputError
 from dse.collectives.problem.problem import Problem
 from dse.collectives.search.chunk_counts import best_split
 from dse.collectives.search.synthesis import Result, synthesize
+from dse.studies.evaluator import Evaluator
 from dse.studies.syntheses.case import Case
-from dse.studies.syntheses.record import FAILED, OK, SynthesisRow
+from dse.studies.syntheses.record import FAILED, OK, SYNTHESES, SynthesisRow
 
 
-def evaluate(case: Case) -> SynthesisRow:
-    """Synthesise a case; a problem without a schedule gives a row of status `failed`."""
-    times_ps: Mapping[int, int] = {}
-    try:
-        if case.cutting is None:
-            result = synthesize(case.problem, case.synthesizer, case.effort)
-        else:
-            split = best_split(case.cutting, case.synthesizer, case.effort)
-            result, times_ps = split.result, split.times_ps
-    except InputError as error:
-        return _row(case, case.problem, FAILED, str(error), {}, times_ps)
-    return _row(case, result.schedule.problem, OK, "", _found(result), times_ps)
+class SynthesisEvaluator(Evaluator[Case, SynthesisRow]):
+    """Makes schedules; a problem without one gives a row of status `failed`."""
+
+    record = SYNTHESES
+
+    def evaluate(self, case: Case) -> SynthesisRow:
+        """See `Evaluator.evaluate`."""
+        times_ps: Mapping[int, int] = {}
+        try:
+            if case.cutting is None:
+                result = synthesize(case.problem, case.synthesizer, case.effort)
+            else:
+                split = best_split(case.cutting, case.synthesizer, case.effort)
+                result, times_ps = split.result, split.times_ps
+        except InputError as error:
+            return self.failed(case, FAILED, str(error))
+        return _row(case, result.schedule.problem, times_ps, status=OK, reason="", **_found(result))
+
+    def failed(self, case: Case, status: str, reason: str) -> SynthesisRow:
+        """See `Evaluator.failed`."""
+        return _row(case, case.problem, {}, status=status, reason=reason)
 
 
 def _found(result: Result) -> dict[str, Any]:
@@ -46,25 +56,11 @@ def _found(result: Result) -> dict[str, Any]:
     }
 
 
-_FIGURES = (
-    *("synthesizer", "time_ps", "bound_ps", "bound", "optimal", "gap_pct", "barrier_ps"),
-    *("best_fixed", "best_fixed_ps", "sends", "cpu_s"),
-)
-
-
-def _row(
-    case: Case,
-    problem: Problem,
-    status: str,
-    reason: str,
-    figures: dict[str, Any],
-    times_ps: Mapping[int, int],
-) -> SynthesisRow:
+def _row(case: Case, problem: Problem, times_ps: Mapping[int, int], **found: Any) -> SynthesisRow:
     split = None
     if case.cutting is not None:
         split = json.dumps({"operation_bytes": case.cutting.operation_bytes, "times_ps": dict(times_ps)})
-    figures = dict.fromkeys(_FIGURES) | figures
-    return SynthesisRow(
+    return SYNTHESES.row_of(
         topology=case.topology,
         collective=problem.collective.name,
         npus=problem.graph.npus,
@@ -77,9 +73,7 @@ def _row(
         seed=case.seed,
         trials=case.trials,
         time_limit_s=case.time_limit_s,
-        status=status,
-        reason=reason,
         key=case.key,
         split=split,
-        **figures,
+        **found,
     )

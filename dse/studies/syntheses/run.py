@@ -9,7 +9,7 @@ from dse.studies.store import StudyStore
 from dse.studies.sweeps import cases as any_cases
 from dse.studies.sweeps.cases import missing_cases
 from dse.studies.syntheses.case import Case
-from dse.studies.syntheses.evaluate import evaluate
+from dse.studies.syntheses.evaluate import SynthesisEvaluator
 from dse.studies.syntheses.record import SynthesisRow
 
 __all__ = ["missing_cases", "run_cases"]
@@ -26,4 +26,4 @@ def run_cases(
     Raises:
         InputError: the study cannot be written, or Ray does not start.
     """
-    return any_cases.run_cases(cases, evaluate, store, executor, on_row)
+    return any_cases.run_cases(cases, SynthesisEvaluator(), store, executor, on_row)
