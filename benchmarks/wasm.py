@@ -14,8 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.cases import Cases
-from benchmarks.measure import ROOT, BenchmarkError, in_fresh_process
+from benchmarks.measure import BenchmarkError, in_fresh_process
 from dse.answers.explorer.engine_file import engine_file
+from dse.answers.explorer.page import script
 from dse.inputs.strategies import TRACED, Strategy
 from dse.simulation.workloads.generators import _generated
 from dse.studies.config import compose_config
@@ -28,8 +29,7 @@ CHANGED = ("model", "system")
 # Seconds of each repetition, by what a slider changes: the model, so that all workloads are made anew, or the
 # system. The first time is apart: browsers compile a second time while they run.
 _PROGRAM = """
-const [host, wasm] = process.argv.slice(1);
-require(host);
+const [wasm] = process.argv.slice(1);
 const fs = require("node:fs");
 const { scenario, strategies, repeats } = JSON.parse(fs.readFileSync(0, "utf8"));
 const seconds = (run) => {
@@ -126,7 +126,7 @@ def _in_page(
         "repeats": repeats,
     }
     done = subprocess.run(
-        [node, "-e", _PROGRAM, str(ROOT / "dse/answers/explorer/page/host.js"), module],
+        [node, "-e", script("host") + _PROGRAM, module],
         input=json.dumps(request),
         capture_output=True,
         text=True,

@@ -8,7 +8,7 @@ from typing import Any
 from dse.answers.caps import cap_words
 from dse.answers.explain import CATEGORY_MEANINGS, MEANINGS
 from dse.answers.reports.commands import strategy_overrides
-from dse.base.pages import CHARTS, NUMBERS, inlined, library, page_style, script_json, template_environment
+from dse.base.pages import joined, library, page_style, script_json, template_environment
 from dse.base.units import format_bytes, format_count, format_duration_ns
 from dse.inputs.strategies import AXES, STRATEGY_FIELDS, Strategy, shown_axes
 
@@ -44,8 +44,8 @@ def render_page(data: dict[str, Any]) -> str:
         categories=CATEGORY_MEANINGS,
         heat=heat_level,
         style=page_style(TEMPLATES / "report.css"),
-        program=inlined(TEMPLATES / "report.js"),
-        libraries=[library(_LIBRARY), inlined(NUMBERS), inlined(CHARTS)],
+        program=joined(TEMPLATES / "report.js"),
+        libraries=[library(_LIBRARY)],
         data=script_json(_for_program(data, points)),
     )
 

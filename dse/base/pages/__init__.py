@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dse.base.pages.modules import joined as joined
+
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
@@ -16,10 +18,6 @@ _SOURCE_MAP = re.compile(r"\n//# sourceMappingURL=.*")
 FOLDER = Path(__file__).parent
 BASE_STYLE = FOLDER / "base.css"
 """The style of every page: colours of both schemes, header, cards, tables, plots, focus, print."""
-NUMBERS = FOLDER / "numbers.js"
-"""The program by which pages write durations, sizes and counts; it registers as `pages.numbers`."""
-CHARTS = FOLDER / "charts.js"
-"""The program of what the plots of pages share; it registers as `pages.charts`."""
 
 
 def template_environment(templates: Path) -> Environment:

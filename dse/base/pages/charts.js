@@ -1,103 +1,99 @@
 // What the plots of every page share: fonts, paper, axes, names beside points, labels that break, and copying.
-(() => {
-  "use strict";
-  const pages = (globalThis.pages ??= {});
 
-  // Colours of the parts of a time and of the categories of a memory.
-  const PART_COLORS = {
-    compute_bound: "c1", memory_bound: "c2", recompute: "c3", other_compute: "c4", exposed_dp: "c5", exposed_tp: "c6",
-    exposed_sp: "c7", exposed_pp: "c8", exposed_comm: "c9", remote_memory: "c9", pipeline_bubble: "c10", idle: "c11",
-    finished: "c11", weights: "c1", gradients: "c2", optimizer_state: "c5", activations: "c3",
-    activation_gradients: "c7", buffers: "c6", inputs: "c10", other: "c11",
-    matrix_products: "c1", attention: "c4", launches: "c10", optimizer: "c3", dp: "c5", tp: "c6", cp: "c7", p2p: "c8",
-    ep: "c9", pp_bubble: "c11", communication: "c6", workspace: "c10", reserve: "c11",
+// Colours of the parts of a time and of the categories of a memory.
+const PART_COLORS = {
+  compute_bound: "c1", memory_bound: "c2", recompute: "c3", other_compute: "c4", exposed_dp: "c5", exposed_tp: "c6",
+  exposed_sp: "c7", exposed_pp: "c8", exposed_comm: "c9", remote_memory: "c9", pipeline_bubble: "c10", idle: "c11",
+  finished: "c11", weights: "c1", gradients: "c2", optimizer_state: "c5", activations: "c3",
+  activation_gradients: "c7", buffers: "c6", inputs: "c10", other: "c11",
+  matrix_products: "c1", attention: "c4", launches: "c10", optimizer: "c3", dp: "c5", tp: "c6", cp: "c7", p2p: "c8",
+  ep: "c9", pp_bubble: "c11", communication: "c6", workspace: "c10", reserve: "c11",
+};
+
+// Text of plots on the screen, or on paper: there smaller and sharp. What is drawn already must be drawn again.
+function lookFor(isPaper) {
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  Chart.defaults.font.size = isPaper ? 11 : 12;
+  Chart.defaults.devicePixelRatio = isPaper ? 3 : undefined;
+}
+
+// For what is drawn without the library.
+const pixelRatio = () => {
+  const { devicePixelRatio: asked } = Chart.defaults; // a number on paper, else a function or nothing
+  return Number.isFinite(asked) ? asked : Math.max(1, globalThis.devicePixelRatio ?? 1);
+};
+
+const most = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
+const least = (values) => values.reduce((a, b) => Math.min(a, b), Infinity);
+
+// A cap far from the points would squeeze them into a corner: it is said in words instead.
+const isNear = (cap, sizes) => cap !== null && sizes.length > 0 && cap <= 2 * most(sizes) && cap >= least(sizes) / 2;
+
+function tick(isWide) {
+  return (value) => {
+    const short = Number(Number(value).toPrecision(6));
+    return isWide && !/^[125]e/.test(short.toExponential()) ? "" : String(short);
   };
+}
 
-  // Text of plots on the screen, or on paper: there smaller and sharp. What is drawn already must be drawn again.
-  function lookFor(isPaper) {
-    Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
-    Chart.defaults.font.size = isPaper ? 11 : 12;
-    Chart.defaults.devicePixelRatio = isPaper ? 3 : undefined;
-  }
-
-  // For what is drawn without the library.
-  const pixelRatio = () => {
-    const { devicePixelRatio: asked } = Chart.defaults; // a number on paper, else a function or nothing
-    return Number.isFinite(asked) ? asked : Math.max(1, globalThis.devicePixelRatio ?? 1);
+function axis(color, text, { isWide = false, ...more } = {}) {
+  return {
+    type: isWide ? "logarithmic" : "linear",
+    title: { display: true, text: isWide ? `${text}, logarithmic` : text, color: color("ink") },
+    grid: { color: color("grid") }, border: { color: color("line") },
+    ticks: { color: color("muted"), includeBounds: false, callback: tick(isWide) },
+    ...more,
   };
+}
 
-  const most = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
-  const least = (values) => values.reduce((a, b) => Math.min(a, b), Infinity);
-
-  // A cap far from the points would squeeze them into a corner: it is said in words instead.
-  const isNear = (cap, sizes) => cap !== null && sizes.length > 0 && cap <= 2 * most(sizes) && cap >= least(sizes) / 2;
-
-  function tick(isWide) {
-    return (value) => {
-      const short = Number(Number(value).toPrecision(6));
-      return isWide && !/^[125]e/.test(short.toExponential()) ? "" : String(short);
-    };
+// Labels of bars take at most about half of a plot: on a narrow one they break into lines.
+function wrapped(text, canvas) {
+  const room = Math.max(14, Math.floor(canvas.parentElement.clientWidth / 15));
+  const lines = [];
+  for (const word of text.split(" ")) {
+    const last = lines.length - 1;
+    if (last >= 0 && lines[last].length + 1 + word.length <= room) lines[last] += ` ${word}`;
+    else lines.push(word);
   }
+  return lines;
+}
 
-  function axis(color, text, { isWide = false, ...more } = {}) {
-    return {
-      type: isWide ? "logarithmic" : "linear",
-      title: { display: true, text: isWide ? `${text}, logarithmic` : text, color: color("ink") },
-      grid: { color: color("grid") }, border: { color: color("line") },
-      ticks: { color: color("muted"), includeBounds: false, callback: tick(isWide) },
-      ...more,
-    };
+// Names beside marked points: `marks()` gives [{x, y, text}] in values of the axes.
+function names(color, marks) {
+  return {
+    id: "names",
+    afterDatasetsDraw({ ctx, scales, chartArea }) {
+      ctx.save();
+      ctx.font = `600 ${Chart.defaults.font.size}px ${Chart.defaults.font.family}`;
+      ctx.textBaseline = "bottom";
+      ctx.textAlign = "left";
+      for (const mark of marks()) {
+        const [x, y] = [scales.x.getPixelForValue(mark.x), scales.y.getPixelForValue(mark.y)];
+        const { width } = ctx.measureText(mark.text);
+        const isRight = x + 14 + width > chartArea.right;
+        const left = Math.max(chartArea.left + 2, Math.min(isRight ? x - 10 - width : x + 10, chartArea.right - width - 2));
+        const top = Math.max(chartArea.top + 16, y - 7);
+        ctx.lineWidth = 4;
+        ctx.strokeStyle = color("page");
+        ctx.strokeText(mark.text, left, top);
+        ctx.fillStyle = color("ink");
+        ctx.fillText(mark.text, left, top);
+      }
+      ctx.restore();
+    },
+  };
+}
+
+// Copies, and says so on the button for a while.
+async function copied(text, button) {
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Press Ctrl+C"; // files that were opened from a disk may have no clipboard
   }
+  setTimeout(() => { button.textContent = label; }, 2000);
+}
 
-  // Labels of bars take at most about half of a plot: on a narrow one they break into lines.
-  function wrapped(text, canvas) {
-    const room = Math.max(14, Math.floor(canvas.parentElement.clientWidth / 15));
-    const lines = [];
-    for (const word of text.split(" ")) {
-      const last = lines.length - 1;
-      if (last >= 0 && lines[last].length + 1 + word.length <= room) lines[last] += ` ${word}`;
-      else lines.push(word);
-    }
-    return lines;
-  }
-
-  // Names beside marked points: `marks()` gives [{x, y, text}] in values of the axes.
-  function names(color, marks) {
-    return {
-      id: "names",
-      afterDatasetsDraw({ ctx, scales, chartArea }) {
-        ctx.save();
-        ctx.font = `600 ${Chart.defaults.font.size}px ${Chart.defaults.font.family}`;
-        ctx.textBaseline = "bottom";
-        ctx.textAlign = "left";
-        for (const mark of marks()) {
-          const [x, y] = [scales.x.getPixelForValue(mark.x), scales.y.getPixelForValue(mark.y)];
-          const { width } = ctx.measureText(mark.text);
-          const isRight = x + 14 + width > chartArea.right;
-          const left = Math.max(chartArea.left + 2, Math.min(isRight ? x - 10 - width : x + 10, chartArea.right - width - 2));
-          const top = Math.max(chartArea.top + 16, y - 7);
-          ctx.lineWidth = 4;
-          ctx.strokeStyle = color("page");
-          ctx.strokeText(mark.text, left, top);
-          ctx.fillStyle = color("ink");
-          ctx.fillText(mark.text, left, top);
-        }
-        ctx.restore();
-      },
-    };
-  }
-
-  // Copies, and says so on the button for a while.
-  async function copied(text, button) {
-    const label = button.textContent;
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
-    } catch {
-      button.textContent = "Press Ctrl+C"; // files that were opened from a disk may have no clipboard
-    }
-    setTimeout(() => { button.textContent = label; }, 2000);
-  }
-
-  pages.charts = { PART_COLORS, lookFor, pixelRatio, most, least, isNear, axis, wrapped, names, copied };
-})();
+export { PART_COLORS, lookFor, pixelRatio, most, least, isNear, axis, wrapped, names, copied };

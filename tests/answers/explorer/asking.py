@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from page_programs import NODE
+from page_programs import NODE, loading
 
 from dse.answers.explorer.data import scenario_data
 from dse.answers.whatif import Candidates, parameters_of
@@ -16,11 +15,9 @@ from dse.inputs.strategies import STRATEGY_FIELDS
 from dse.studies.points import DesignPoint, evaluate
 from dse.studies.store import StudyRow
 
-PAGE = Path(__file__).parents[3] / "dse" / "answers" / "explorer" / "page"
+MODULES = ("answers", "parameters", "switches", "winners", "host")
 
 _START = """
-const names = ["answers", "parameters", "switches", "winners", "host"];
-for (const name of names) require(`${process.argv[1]}/${name}.js`);
 const lines = require("node:readline").createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const write = (value) => process.stdout.write(JSON.stringify(value) + "\\n");
 let turn = Promise.resolve(); // one question at a time
@@ -55,7 +52,7 @@ class Asking:
         self.points = 0
         assert NODE is not None
         with subprocess.Popen(
-            [NODE, "-e", _START + program + _END, str(PAGE)],
+            [NODE, "-e", loading(*MODULES) + _START + program + _END],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

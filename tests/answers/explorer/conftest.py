@@ -10,27 +10,17 @@ from typing import Any
 
 import pytest
 from chromium import Chromium
-from page_programs import FILES, HEAD, NODE, PAGE, TAIL, data_of
+from page_programs import HEAD, MODULES, NODE, PARQUET, TAIL, data_of, loading
 from pages import LAB, chromium, made_page
 
 
-@pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of the page in one file, as the page runs them."""
-    file = tmp_path_factory.mktemp("page") / "page.js"
-    file.write_text("\n".join([(PAGE / f"{name}.js").read_text(encoding="utf-8") for name in FILES]))
-    return file
-
-
 @pytest.fixture
-def in_page(programs: Path) -> Any:
+def in_page() -> Any:
     """Run the body of a function of `input` in the page; return what it returns."""
 
     def run(body: str, value: Any = None) -> Any:
-        text = f'require("node:fs").readFileSync({json.dumps(str(programs))}, "utf8")'
-        program = f'require("node:vm").runInThisContext({text});'
         made = subprocess.run(
-            [str(NODE), "-e", "\n".join([program, HEAD, TAIL % body])],
+            [str(NODE), "-e", "\n".join([PARQUET, loading(*MODULES), HEAD, TAIL % body])],
             input=json.dumps(value),
             capture_output=True,
             text=True,

@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulation.simulators.random_points import Point, seeded_points
@@ -18,7 +17,6 @@ from dse.studies.config import compose_config
 from dse.studies.points import DesignPoint, Scenario, evaluate, scenario_of
 from dse.studies.points.inputs import model_json, system_json
 
-PAGE = Path(__file__).parents[3] / "dse" / "answers" / "explorer" / "page"
 PAIRS = (("system1", "llama70b"), ("system2", "gpt175b"))
 STATUSES = ("ok", "infeasible", "deadlock", "failed")
 FIGURES = (

@@ -8,19 +8,22 @@ import random
 import shutil
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from study_rows import failed_row, row
 
 from dse.answers.explorer import Subject, Words, page_data, space_choices, without_engine
+from dse.answers.explorer.page import LIBRARIES, script
 from dse.inputs.strategies import Strategy
 from dse.studies.config import compose_config
 from dse.studies.points import scenario_of
 from dse.studies.store import StudyRow
 
-PAGE = Path(__file__).parents[3] / "dse" / "answers" / "explorer" / "page"
+_FOLDER = TemporaryDirectory()
 
 
 NODE = shutil.which("node")
@@ -28,24 +31,33 @@ needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
 needs_engine = pytest.mark.skipif(bool(without_engine()), reason=without_engine() or "-")
 
 
-FILES = (
+MODULES = (
     *(
-        "vendor/hyparquet-writer.min",
-        "../../../base/pages/numbers",
         "format",
         "constraints",
         "scenario",
         "doubts",
         "answers",
         "state",
+        "fragment",
         "scales",
         "words",
     ),
     *("commands", "download", "frame", "runs"),
 )
+"""Modules of the page that work without a browser."""
 
 
 TRACED = ("dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute")
+
+
+def _running(file: Path) -> str:
+    """A statement that runs a script as a page does, in the global scope."""
+    read = f'require("node:fs").readFileSync({json.dumps(str(file))}, "utf8")'
+    return f'require("node:vm").runInThisContext({read});'
+
+
+PARQUET = _running(LIBRARIES[1])
 
 
 HEAD = 'const input = JSON.parse(require("node:fs").readFileSync(0, "utf8"));'
@@ -65,6 +77,14 @@ CHANGES = {
     "model.repairs.bytes_per_element": 2,
     "workload.divisibility": "whole",
 }
+
+
+@cache
+def loading(*modules: str) -> str:
+    """A statement that runs modules of the page as the page does; `explorer` has what they export."""
+    file = Path(_FOLDER.name) / f"{'-'.join(modules)[:80]}.js"
+    file.write_text(script(*modules))
+    return _running(file)
 
 
 def fields_of(strategy: Strategy) -> dict[str, Any]:
@@ -90,9 +110,9 @@ def drawn_row(chance: random.Random, fields: dict[str, Any]) -> StudyRow:
     return row(**fields, wall_time_ns=chance.randrange(1, 6) * 10**9, peak_memory_bytes=peak)
 
 
-def run_beside(files: Sequence[str], script: str, given: Any) -> Any:
-    """Evaluate `script`, a function of the given data, beside some files of the page."""
-    loads = "".join(f"require({json.dumps(str(PAGE / f'{file}.js'))});" for file in files)
+def run_beside(modules: Sequence[str], script: str, given: Any) -> Any:
+    """Evaluate `script`, a function of the given data, beside some modules of the page."""
+    loads = loading(*modules)
     read = "const given = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
     program = f"{loads}{read}process.stdout.write(JSON.stringify(({script})(given)));"
     done = subprocess.run(

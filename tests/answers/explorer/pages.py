@@ -39,7 +39,7 @@ EVERY_CHANGE = {
     "model.num_layers": 12,
     "workload.divisibility": "whole",
 }
-SETTLED = "explorer.app.isIdle && explorer.app.frame && explorer.app.frame.isLive"
+SETTLED = "explorer.app.page.isIdle && explorer.app.page.frame && explorer.app.page.frame.isLive"
 WATCH = """\
 globalThis.longTasks = [];
 new PerformanceObserver((list) => {
@@ -91,7 +91,7 @@ def lab(name: str) -> tuple[Scenario, tuple[Strategy, ...]]:
 
 
 def frame(browser: Chromium, key: str) -> Any:
-    return browser.evaluate(f"explorer.app.frame.{key}")
+    return browser.evaluate(f"explorer.app.page.frame.{key}")
 
 
 def set_state(browser: Chromium, partial: dict[str, Any]) -> None:

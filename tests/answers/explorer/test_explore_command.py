@@ -16,7 +16,7 @@ from page_programs import needs_engine
 import dse.answers.explorer.page
 from dse.answers.explorer import render_page
 from dse.answers.explorer.engine_file import engine_bytes
-from dse.answers.explorer.page import LIBRARIES, PAGE, PROGRAMS, SHARED, WORKER, program
+from dse.answers.explorer.page import LIBRARIES, PAGE, script
 
 LIMIT_BYTES = 1_500_000
 
@@ -38,7 +38,7 @@ def test_explore_writes_one_page_that_loads_nothing(tmp_path: Path) -> None:
     assert page.stat().st_size <= LIMIT_BYTES
     text = page.read_text()
     assert not re.search(r"<(?:script|img|iframe|link)[^>]* (?:src|href)=.?(?:https?:|/)", text)
-    assert text.count("<script>") == len(LIBRARIES) + len(SHARED) + len(PROGRAMS)
+    assert text.count("<script>") == len(LIBRARIES) + 1
     data = data_of(page)
     assert (data["live"], data["title"]) == (True, "tiny on torus_4x4")
     assert data["command"] == "dse sweep system=torus_4x4 model=tiny"
@@ -236,17 +236,10 @@ def test_a_study_without_a_point_that_is_ok_is_refused_and_so_is_no_study(tmp_pa
     assert list(tmp_path.rglob("*.html")) == []
 
 
-def test_every_program_of_the_folder_stands_in_the_page_once() -> None:
-    names = {path.stem for path in PAGE.glob("*.js")}
-    assert {*PROGRAMS, *WORKER} == names
-    assert len(PROGRAMS) + len(WORKER) == len(names)
-
-
-def test_programs_lose_comments_and_indentation_and_nothing_else() -> None:
-    for path in PAGE.glob("*.js"):
-        lines = [line.strip(" ") for line in path.read_text().splitlines()]
-        kept = [line for line in lines if line and not line.startswith(("//", "/**"))]
-        assert str(program(path.stem)).split("\n") == [*kept, ""] or program(path.stem).splitlines() == kept
+def test_every_module_of_the_folder_stands_in_the_page_once() -> None:
+    app, worker = str(script("app")), str(script("worker"))
+    for name in (path.stem for path in PAGE.glob("*.js")):
+        assert app.count(f"\nexplorer.{name} = ") + worker.count(f"\nexplorer.{name} = ") == 1, name
 
 
 def test_data_of_anyone_cannot_leave_its_element() -> None:

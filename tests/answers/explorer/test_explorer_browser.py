@@ -98,7 +98,7 @@ FEW = {"gpt175b-system2": ["system.network.0.latency_ns", "system.network.2.band
 FIRST_VALUES = {"llama70b-system1": 79.9498, "gpt175b-system2": 292.4386}
 PARAMETERS = """
 (async () => {
-  const { frame, tools } = explorer.app;
+  const { frame, tools } = explorer.app.page;
   const names = ["dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute"];
   const strategyOf = (row) => Object.fromEntries(names.map((name) => [name, row[name]]));
   const ask = async (key, value, rows) => {

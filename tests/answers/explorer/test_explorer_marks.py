@@ -45,12 +45,12 @@ MARKS = """
 
 CELLS = """
 (() => {
-  const { frame } = explorer.app;
+  const { frame } = explorer.app.page;
   const row = frame.rows.find(({ label }) => label === "dp32 tp1 sp2 pp1 recompute");
   const wide = [...Array(33).keys()].map((x) => 84 + x); // 100 is the bandwidth of the other dimensions
   const axes = [{ key: "system.network.2.bandwidth_gbps" }, { key: "memory_cap" }];
   const map = { isAllowed: () => true, nearest: () => ({ row }), values: [wide, wide] };
-  const doubts = new explorer.mapDoubts.MapDoubts(frame.scenario);
+  const doubts = new explorer.map_doubts.MapDoubts(frame.scenario);
   return [doubts.all({ map, axes })[7], doubts.at({ map, axes }, 0, 0), doubts.at({ map, axes }, 16, 0)];
 })()
 """

@@ -20,11 +20,11 @@ def test_the_address_restores_the_state(browser: Chromium, page: Path) -> None:
         browser,
         {"changes": EVERY_CHANGE, "cap_bytes": 40_000_000_000, "selected": "dp4 tp4 sp4 pp1 recompute"},
     )
-    before = browser.evaluate("[explorer.state.get(), explorer.app.frame.rows]")
+    before = browser.evaluate("[explorer.state.get(), explorer.app.page.frame.rows]")
     browser.until("location.hash.length > 100")
     fragment = browser.evaluate("location.hash.slice(1)")
     opened(browser, page, fragment)
-    assert browser.evaluate("[explorer.state.get(), explorer.app.frame.rows]") == before
+    assert browser.evaluate("[explorer.state.get(), explorer.app.page.frame.rows]") == before
     assert browser.evaluate("location.hash.slice(1)") == fragment
     assert before[0]["changes"] == EVERY_CHANGE
     assert_quiet(browser, page)

@@ -56,9 +56,9 @@ def test_bad_input_is_answered_at_the_field_and_the_last_good_state_stays(
     browser: Chromium, page: Path, key: str, text: str, says: str
 ) -> None:
     opened(browser, page)
-    before = browser.evaluate("[explorer.state.get(), explorer.app.frame.rows]")
+    before = browser.evaluate("[explorer.state.get(), explorer.app.page.frame.rows]")
     assert says in typed(browser, key, text)
-    assert browser.evaluate("[explorer.state.get(), explorer.app.frame.rows]") == before
+    assert browser.evaluate("[explorer.state.get(), explorer.app.page.frame.rows]") == before
     assert typed(browser, key, "2") == ""
     assert browser.evaluate("explorer.state.get().changes") == {key: 2}
     assert browser.problems == []
@@ -147,8 +147,8 @@ def test_a_page_whose_engine_is_refused_shows_the_stored_rows_and_computes_nothi
         "The engine does not start: this page was written for results of version 99, but its engine gives "
         f"version {_engine.RESULT_VERSION}: build it again (make wasm)"
     )
-    assert browser.evaluate("explorer.app.tools.engine") is None
-    browser.until("explorer.app.frame?.selected.label === 'dp8 tp2 sp1 pp1'")
+    assert browser.evaluate("explorer.app.page.tools.engine") is None
+    browser.until("explorer.app.page.frame?.selected.label === 'dp8 tp2 sp1 pp1'")
     browser.evaluate("explorer.state.set({ selected: 'dp16 tp1 sp1 pp1' })")
     assert frame(browser, "selected.label") == "dp16 tp1 sp1 pp1"
     commands = browser.evaluate(

@@ -6,14 +6,12 @@ import functools
 import json
 import subprocess
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 from answers.explorer.recordings import engine_recording, recording_json
-from page_programs import NODE, needs_node, run_beside
+from page_programs import NODE, loading, needs_node, run_beside
 
-import dse
 from dse.answers.explain import breakdown, memory
 from dse.answers.timelines.tracks import Threads, slices_of
 from dse.inputs.strategies import Strategy
@@ -22,7 +20,6 @@ from dse.simulation.workloads import parse_name
 from dse.studies.config import compose_config
 from dse.studies.points import point_of
 
-PAGE = Path(dse.__file__).parent / "answers" / "explorer" / "page"
 pytestmark = needs_node
 
 TINY16, LAB = ("system=dgx16", "model=tiny"), ("system=system1", "model=llama70b")
@@ -38,9 +35,7 @@ POINTS = {
     "all": (LAB, Strategy(dp=4, tp=4, sp=2, pp=2, weight_sharded=True, activation_recompute=True)),
     "lab": (LAB, Strategy(dp=64)),
 }
-FILES = (
-    "../../../base/pages/numbers",
-    "../../../base/pages/charts",
+MODULES = (
     "format",
     "recording",
     "breakdown",
@@ -52,8 +47,8 @@ FILES = (
 
 
 def run(script: str, given: Any) -> Any:
-    """Evaluate `script`, a function of the given data, beside the files that are tested here."""
-    return run_beside(FILES, script, given)
+    """Evaluate `script`, a function of the given data, beside the modules that are tested here."""
+    return run_beside(MODULES, script, given)
 
 
 @functools.lru_cache
@@ -213,7 +208,7 @@ def test_the_points_shown_are_the_selected_one_another_and_the_one_before_the_ch
 
 def test_times_of_grid_lines_are_told_apart_however_deep_one_looks() -> None:
     script = """() => [[0, 4e9, 600], [1.2e9, 1.2e9 + 4e5, 600], [0, 900, 300]].map(([from, to, width]) =>
-      explorer.timelinePaint.ticks({ from, to, width }, explorer.format).map(({ text }) => text))"""
+      explorer.timeline_paint.ticks({ from, to, width }, explorer.format).map(({ text }) => text))"""
     assert run(script, None) == [
         ["0.0 s", "0.5 s", "1.0 s", "1.5 s", "2.0 s", "2.5 s", "3.0 s", "3.5 s", "4.0 s"],
         ["1.20000 s", "+50 µs", "+100 µs", "+150 µs", "+200 µs", "+250 µs", "+300 µs", "+350 µs", "+400 µs"],
@@ -223,7 +218,7 @@ def test_times_of_grid_lines_are_told_apart_however_deep_one_looks() -> None:
 
 def test_a_recording_is_made_once_and_one_that_was_cancelled_is_made_again() -> None:
     assert NODE is not None
-    program = f"""require({json.dumps(str(PAGE / "recording.js"))});
+    program = f"""{loading("recording")}
       const cached = explorer.recording.cache();
       let calls = 0;
       const engine = {{ record: (_, row, {{ signal }}) => {{

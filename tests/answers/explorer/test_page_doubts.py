@@ -7,10 +7,9 @@ import itertools
 import json
 import random
 import subprocess
-from pathlib import Path
 from typing import Any
 
-from page_programs import NODE, needs_node
+from page_programs import NODE, loading, needs_node
 from small_points import small_scenarios
 
 from dse.answers.explorer.data import scenario_data
@@ -19,10 +18,8 @@ from dse.inputs.systems import Dimension
 from dse.studies.config import compose_config
 from dse.studies.points import DesignPoint, Scenario, doubts, scenario_of
 
-PAGE = Path(__file__).parents[3] / "dse" / "answers" / "explorer" / "page"
 FIELDS = ("dp", "tp", "sp", "pp")
 PROGRAM = """
-for (const name of ["scenario", "doubts"]) require(`${process.argv[1]}/${name}.js`);
 const input = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
 const { of, warnings, mark, summary } = explorer.doubts;
 const made = input.map(({ scenario, rows }) => {
@@ -40,7 +37,7 @@ pytestmark = needs_node
 def said(cases: list[tuple[Scenario, list[dict[str, Any]]]]) -> list[dict[str, Any]]:
     asked = [{"scenario": scenario_data(scenario), "rows": rows} for scenario, rows in cases]
     done = subprocess.run(
-        [str(NODE), "-e", PROGRAM, str(PAGE)],
+        [str(NODE), "-e", loading("doubts") + PROGRAM],
         input=json.dumps(asked),
         capture_output=True,
         text=True,

@@ -7,11 +7,12 @@ import subprocess
 from dataclasses import replace
 from typing import Any
 
-from engine_points import PAGE, Group, expected, scenario_json, strategies_json
-from page_programs import NODE, needs_engine, needs_node
+from engine_points import Group, expected, scenario_json, strategies_json
+from page_programs import NODE, loading, needs_engine, needs_node
 
 from dse import __version__
 from dse.answers.explorer.engine_file import engine_file
+from dse.answers.explorer.page import script
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import Strategy
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
@@ -23,11 +24,9 @@ pytestmark = [needs_node, needs_engine]
 
 # A worker is a context of its own in the same process; one that `hangs` never answers.
 _START = """
-const [page, wasm] = process.argv.slice(1);
+const [wasm] = process.argv.slice(1);
 const fs = require("node:fs"), vm = require("node:vm");
-const { scenario, strategies, result_version } = JSON.parse(fs.readFileSync(0, "utf8"));
-const source = (name) => fs.readFileSync(`${page}/${name}.js`, "utf8");
-const workerSource = source("host") + source("worker");
+const { scenario, strategies, result_version, workerSource } = JSON.parse(fs.readFileSync(0, "utf8"));
 let served = workerSource;
 const workers = [], posted = [];
 let hangs = false;
@@ -59,7 +58,6 @@ globalThis.Worker = class {
     this.terminated = true;
   }
 };
-require(`${page}/engine.js`);
 const { start, evaluate, record } = explorer.engine;
 const packed = require("node:zlib").gzipSync(fs.readFileSync(wasm), { level: 1 }).toString("base64");
 const error = (promise) => promise.then(() => "no error", ({ kind, message }) => [kind, message]);
@@ -90,9 +88,10 @@ def run(program: str, group: Group = GROUP) -> Any:
         "scenario": scenario_json(group.scenario),
         "strategies": strategies_json(group.strategies),
         "result_version": _engine.RESULT_VERSION,
+        "workerSource": script("worker"),
     }
     done = subprocess.run(
-        [NODE, "-e", _START + program + _END, str(PAGE), str(ENGINE)],
+        [NODE, "-e", loading("engine") + _START + program + _END, str(ENGINE)],
         input=json.dumps(given),
         capture_output=True,
         text=True,

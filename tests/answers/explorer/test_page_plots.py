@@ -13,9 +13,7 @@ from dse.answers import cap_curve, ranking
 from dse.answers.reports.page import HEAT_LIMITS, heat_level
 from dse.studies.store import StudyRow
 
-FILES = (
-    "../../../base/pages/numbers",
-    "../../../base/pages/charts",
+MODULES = (
     "dom",
     "format",
     "answers",
@@ -28,8 +26,8 @@ pytestmark = needs_node
 
 
 def run(script: str, given: Any) -> Any:
-    """Evaluate `script`, a function of the given data, beside the files that are tested here."""
-    return run_beside(FILES, script, given)
+    """Evaluate `script`, a function of the given data, beside the modules that are tested here."""
+    return run_beside(MODULES, script, given)
 
 
 def random_rows(seed: int) -> list[StudyRow]:

@@ -128,7 +128,7 @@ def test_the_newest_state_is_evaluated_and_a_long_run_for_an_old_one_aborted(in_
         """const seen = [];
         let [value, clock, end] = [0, 0, null];
         const timers = [];
-        const runs = new explorer.Runs((signal) => new Promise((done) => {
+        const runs = new explorer.runs.Runs((signal) => new Promise((done) => {
           const mine = value;
           signal.addEventListener("abort", () => { seen.push(`aborted ${mine}`); done(); });
           end = () => { seen.push(`ended ${mine}`); done(); };

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from engine_points import (
-    PAGE,
     PAIRS,
     Group,
     drawn,
@@ -20,7 +19,7 @@ from engine_points import (
     scenario_json,
     strategies_json,
 )
-from page_programs import NODE, needs_engine, needs_node
+from page_programs import NODE, loading, needs_engine, needs_node
 from small_points import small_scenarios
 
 from dse import __version__
@@ -37,7 +36,7 @@ pytestmark = [needs_node, needs_engine]
 # Answers lines of JSON [name, ...arguments] by the host's functions. `stopAt` makes the engine stop as if by
 # an instruction that cannot be reached, when one of its functions has been called some times.
 _PROGRAM = """
-const [host, wasm] = process.argv.slice(1);
+const [wasm] = process.argv.slice(1);
 const stops = {};
 WebAssembly.Instance = new Proxy(WebAssembly.Instance, {
   construct(target, parts) {
@@ -52,7 +51,6 @@ WebAssembly.Instance = new Proxy(WebAssembly.Instance, {
     return { exports };
   },
 });
-require(host);
 const engine = explorer.host.create(require("node:fs").readFileSync(wasm));
 engine.stopAt = (name, calls) => {
   stops[name] = calls;
@@ -76,7 +74,7 @@ class Host:
     def __init__(self) -> None:
         assert NODE is not None
         self._process = subprocess.Popen(
-            [NODE, "-e", _PROGRAM, str(PAGE / "host.js"), str(ENGINE)],
+            [NODE, "-e", loading("host") + _PROGRAM, str(ENGINE)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

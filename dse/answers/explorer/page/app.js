@@ -1,285 +1,299 @@
 // The page: reads its data and the address, starts the engine, and keeps form, views and address at one state.
-(() => {
-  "use strict";
-  const explorer = (globalThis.explorer ??= {});
-  const { state, scenario: scenarios, format } = explorer;
-  const { lookFor } = globalThis.pages.charts;
-  const root = document.documentElement;
-  const asMade = root.outerHTML; // before anything is filled in: what "Save page" saves
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const byId = (id) => document.getElementById(id);
-  const ADDRESS_MS = 250;
+import { lookFor } from "../../../base/pages/charts.js";
+import * as answers from "./answers.js";
+import * as dom from "./dom.js";
+import { breathe } from "./dom.js";
+import * as doubts from "./doubts.js";
+import * as download from "./download.js";
+import * as engines from "./engine.js";
+import { Form } from "./fields.js";
+import * as format from "./format.js";
+import * as fragment from "./fragment.js";
+import * as frames from "./frame.js";
+import { Runs } from "./runs.js";
+import * as scenarios from "./scenario.js";
+import { Shell } from "./shell.js";
+import * as state from "./state.js";
+import { Status } from "./status.js";
+import * as words from "./words.js";
 
-  let engine = null;
-  let isRefused = false; // the engine did not start
-  let base = scenarios.base(data, { model: null, system: null });
-  let frame = null; // what the views show
-  let good = null; // the last state that could be evaluated
-  let frameEnd = new AbortController();
+const root = document.documentElement;
+const asMade = root.outerHTML; // before anything is filled in: what "Save page" saves
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+const ADDRESS_MS = 250;
 
-  // ---- what views may use: the data of the page follow the presets
-  const live = Object.defineProperties(Object.create(data), {
-    fields: { get: () => base.fields }, scenario: { get: () => base.scenario },
+let engine = null;
+let isRefused = false; // the engine did not start
+let base = scenarios.base(data, { model: null, system: null });
+let frame = null; // what the views show
+let good = null; // the last state that could be evaluated
+let frameEnd = new AbortController();
+
+// ---- what views may use: the data of the page follow the presets
+const live = Object.defineProperties(Object.create(data), {
+  fields: { get: () => base.fields }, scenario: { get: () => base.scenario },
+});
+const tools = {
+  data: live, format, answers: answers,
+  get engine() { return data.live && !isRefused ? engines : null; },
+  color: (name) => getComputedStyle(root).getPropertyValue(`--${name.replace(/^--/, "")}`).trim(),
+  select: (label) => state.set({ selected: label }),
+  setChanges: (changes) => state.set({ changes: { ...state.get().changes, ...changes } }),
+  scenarioWith: (changes) => {
+    const { changes: present } = state.get();
+    const made = scenarios.withChanges(base.scenario, base.fields, { ...present, ...changes });
+    return { scenario: made, strategies: strategiesFor(made) };
+  },
+  isReducedMotion: () => matchMedia("(prefers-reduced-motion: reduce)").matches,
+};
+
+// ---- the space
+let unreadable = "";
+const strategyOf = (row) => Object.fromEntries(
+  ["dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute"].map((name) => [name, row[name]]));
+const strategiesFor = (made) => (unreadable ? data.rows.map(strategyOf) : scenarios.strategiesOf(data.space, made));
+
+// ---- parts of the page
+const status = new Status(byId("status"));
+const shell = new Shell(byId("views"), tools);
+let form = null;
+
+function inputError(message) {
+  return Object.assign(new Error(message), { kind: "input" });
+}
+
+async function evaluated(made, strategies, signal) {
+  if (!strategies.length) throw inputError(unreadable || scenarios.emptiness(data.space, made));
+  const rows = await engine.evaluate(made, strategies, { signal, onProgress: (done, total) => status.progress(done, total) });
+  return rows;
+}
+
+// Shows rows of a state: the views get a frame, whose signal says when it is out of date.
+function settle(made, strategies, rows, present) {
+  frameEnd.abort();
+  frameEnd = new AbortController();
+  const before = frames.ghostOf(frame, state.revision());
+  frame = frames.make({ scenario: made, strategies, rows, state: present, fields: base.fields, before, signal: frameEnd.signal });
+  const own = { model: data.scenario?.model.name, system: data.scenario?.system.name };
+  frame.reasons = before ? words.differences(before.state, present, base.fields, own) : [];
+  frame.revision = state.revision();
+  const isOwn = !present.preset.model && !present.preset.system;
+  const title = isOwn ? data.title : `${made.model.name} on ${made.system.name}`;
+  dom.setText(document.querySelector("h1"), title);
+  document.title = `${title}: explorer`;
+  shell.show(frame);
+  status.show(frame);
+  const said = words.winners(before, frame, frame.reasons);
+  const best = frame.best ? `Fastest: ${frame.best.label}, ${format.duration(frame.best.wall_time_ns)}` : "No point finishes";
+  const doubt = frame.best ? doubts.mark(frame.best, frame.doubts(frame.best)) : "";
+  status.say([...said, doubt ? `${best}, but ${doubt}` : best].join(". "));
+}
+
+async function work(signal) {
+  const present = state.get();
+  try {
+    const { scenario: made, strategies } = tools.scenarioWith({});
+    const isSame = frame?.isLive && JSON.stringify(made) === JSON.stringify(frame.scenario);
+    const start = performance.now();
+    const rows = isSame ? frame.rows : await evaluated(made, strategies, signal);
+    good = present;
+    settle(made, strategies, rows, present);
+    frame.isLive = true;
+    if (!isSame) status.ended(`${rows.length} points in ${Math.round(performance.now() - start)} ms`);
+    compareWithStudy(present, rows);
+    form.update(state.get(), base.fields);
+  } catch (error) {
+    failed(error, present);
+  }
+}
+
+// What was refused stays in the form with its reason; everything else goes back to the last good state.
+function failed(error, present) {
+  const message = error?.message ?? String(error);
+  if (error?.kind === "cancelled") return;
+  status.ended("");
+  if (error?.kind !== "input") {
+    status.warn(`${message} (the figures below are those of the state before)`);
+    return;
+  }
+  const refused = Object.fromEntries(Object.entries(present.changes).filter(([key, value]) => good.changes[key] !== value));
+  if (!state.isSame(state.get(), present)) return; // another state is on its way already
+  if (!state.isSame(present, good)) state.revert(good);
+  // The change that came last may do without the refused ones before it.
+  const { [form.tried]: value, ...others } = refused;
+  const isAlone = value === undefined || !Object.keys(others).length;
+  if (!form.refuse(isAlone ? refused : others, message)) status.warn(message);
+  if (!isAlone) state.set({ changes: { ...good.changes, [form.tried]: value } });
+  status.say(message);
+}
+
+// The rows of the study were evaluated elsewhere: that the engine of this page says the same is worth a line.
+let isCompared = false;
+function compareWithStudy(present, rows) {
+  if (isCompared || !data.rows.length || !state.isSame(present, state.initial())) return;
+  isCompared = true;
+  const known = new Map(rows.map((row) => [row.label, row]));
+  const both = data.rows.filter((row) => known.has(row.label));
+  const other = both.filter((row) => ["status", "wall_time_ns", "peak_memory_bytes"].some((name) => known.get(row.label)[name] !== row[name]));
+  byId("evidence").textContent = other.length
+    ? `The engine of this page differs from the study in ${other.length} of ${both.length} points: make the page again.`
+    : `The engine of this page says the same as the study, to the nanosecond and the byte, for all ${both.length} of its points.`;
+  byId("evidence").classList.toggle("error", other.length > 0);
+}
+
+const runs = new Runs(work);
+
+// ---- the state: form, buttons and address follow at once, the engine when it can
+let addressTimer = null;
+// A page that was saved with a state needs a word for the one that it was made with: no fragment is the saved one.
+function addressText() {
+  const text = fragment.write(state.get(), state.initial());
+  return text || !byId("state").textContent.trim() ? text : "preset.model=";
+}
+
+function writeAddress() {
+  clearTimeout(addressTimer);
+  addressTimer = setTimeout(() => {
+    const text = addressText();
+    if (text === location.hash.slice(1)) return;
+    history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+  }, ADDRESS_MS);
+}
+
+function onState(present) {
+  base = scenarios.base(data, present.preset);
+  form?.update(present, base.fields);
+  status.warn("");
+  byId("undo").disabled = !state.canUndo();
+  byId("redo").disabled = !state.canRedo();
+  byId("reset").disabled = !state.isChanged();
+  writeAddress();
+  if (!data.live) return frame && settle(frame.scenario, frame.strategies, frame.rows, present);
+  if (isRefused) return showStored(present);
+  if (frame && !state.isSame(present, frame.state)) frameEnd.abort();
+  return engine && runs.want();
+}
+
+// Where the engine did not start: the rows of the study, and none of what a link changed.
+function showStored({ cap_bytes, selected }) {
+  if (frame) settle(frame.scenario, frame.strategies, frame.rows, { ...state.initial(), cap_bytes, selected });
+}
+
+function readAddress() {
+  const text = location.hash.length > 1 ? location.hash : byId("state").textContent.trim();
+  const { state: read, problems } = fragment.read(text, data, state.initial());
+  state.set(read);
+  if (problems.length) status.warn(`Not all of the link could be read: ${problems.join("; ")}`);
+}
+
+function button(id, action) {
+  byId(id).addEventListener("click", (event) => {
+    form?.clear();
+    action(event.currentTarget);
+    form?.update(state.get(), base.fields);
   });
-  const tools = {
-    data: live, format, answers: explorer.answers,
-    get engine() { return data.live && !isRefused ? explorer.engine : null; },
-    color: (name) => getComputedStyle(root).getPropertyValue(`--${name.replace(/^--/, "")}`).trim(),
-    select: (label) => state.set({ selected: label }),
-    setChanges: (changes) => state.set({ changes: { ...state.get().changes, ...changes } }),
-    scenarioWith: (changes) => {
-      const { changes: present } = state.get();
-      const made = scenarios.withChanges(base.scenario, base.fields, { ...present, ...changes });
-      return { scenario: made, strategies: strategiesFor(made) };
-    },
-    isReducedMotion: () => matchMedia("(prefers-reduced-motion: reduce)").matches,
-  };
+}
 
-  // ---- the space
-  let unreadable = "";
-  const strategyOf = (row) => Object.fromEntries(
-    ["dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute"].map((name) => [name, row[name]]));
-  const strategiesFor = (made) => (unreadable ? data.rows.map(strategyOf) : scenarios.strategiesOf(data.space, made));
+function listen() {
+  button("undo", state.undo);
+  button("redo", state.redo);
+  button("reset", state.reset);
+  byId("link").addEventListener("click", ({ currentTarget }) => {
+    const text = addressText();
+    dom.copied(`${location.href.split("#")[0]}${text && `#${text}`}`, currentTarget);
+  });
+  byId("save").addEventListener("click", () => {
+    const text = fragment.write(state.get(), state.initial());
+    const page = asMade.replace(/(<script[^>]*id="state"[^>]*>)[^<]*/, (_, tag) => tag + text);
+    download.save(`${data.title.replace(/[^\w.-]+/g, "-")}.html`, `<!doctype html>\n${page}`, "text/html");
+  });
+  addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || !["z", "y"].includes(event.key.toLowerCase())) return;
+    if (event.target.matches?.("input[type=text]") && event.target.value !== event.target.dataset.shown) return; // undoes typing
+    event.preventDefault();
+    byId(event.key.toLowerCase() === "y" || event.shiftKey ? "redo" : "undo").click();
+  });
+  // The address belongs to the state: a fragment for a jump would be read as one.
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    byId("views").focus();
+  });
+  addEventListener("hashchange", () => {
+    if (location.hash.slice(1) !== addressText()) readAddress();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => shell.redraw());
+}
 
-  // ---- parts of the page
-  const status = new explorer.Status(byId("status"));
-  const shell = new explorer.Shell(byId("views"), tools);
-  let form = null;
-
-  function inputError(message) {
-    return Object.assign(new Error(message), { kind: "input" });
+// On paper: light, sharp, with what is folded open.
+const opened = [];
+addEventListener("beforeprint", () => {
+  root.classList.add("light", "printing");
+  lookFor(true);
+  shell.updateNow();
+  for (const details of document.querySelectorAll("#views details:not(.screen):not([open])")) {
+    details.open = true;
+    opened.push(details);
   }
+  shell.redraw();
+});
+addEventListener("afterprint", () => {
+  root.classList.remove("light", "printing");
+  lookFor(false);
+  for (const details of opened.splice(0)) details.open = false;
+  shell.redraw();
+});
 
-  async function evaluated(made, strategies, signal) {
-    if (!strategies.length) throw inputError(unreadable || scenarios.emptiness(data.space, made));
-    const rows = await engine.evaluate(made, strategies, { signal, onProgress: (done, total) => status.progress(done, total) });
-    return rows;
-  }
+// ---- the engine
+function becomeStatic(why) {
+  root.classList.add("static");
+  byId("static").hidden = false;
+  byId("why").textContent = why;
+}
 
-  // Shows rows of a state: the views get a frame, whose signal says when it is out of date.
-  function settle(made, strategies, rows, present) {
-    frameEnd.abort();
-    frameEnd = new AbortController();
-    const before = explorer.frame.ghostOf(frame, state.revision());
-    frame = explorer.frame.make({ scenario: made, strategies, rows, state: present, fields: base.fields, before, signal: frameEnd.signal });
-    const own = { model: data.scenario?.model.name, system: data.scenario?.system.name };
-    frame.reasons = before ? explorer.words.differences(before.state, present, base.fields, own) : [];
-    frame.revision = state.revision();
-    const isOwn = !present.preset.model && !present.preset.system;
-    const title = isOwn ? data.title : `${made.model.name} on ${made.system.name}`;
-    explorer.dom.setText(document.querySelector("h1"), title);
-    document.title = `${title}: explorer`;
-    shell.show(frame);
-    status.show(frame);
-    const said = explorer.words.winners(before, frame, frame.reasons);
-    const best = frame.best ? `Fastest: ${frame.best.label}, ${format.duration(frame.best.wall_time_ns)}` : "No point finishes";
-    const doubt = frame.best ? explorer.doubts.mark(frame.best, frame.doubts(frame.best)) : "";
-    status.say([...said, doubt ? `${best}, but ${doubt}` : best].join(". "));
-  }
-
-  async function work(signal) {
-    const present = state.get();
-    try {
-      const { scenario: made, strategies } = tools.scenarioWith({});
-      const isSame = frame?.isLive && JSON.stringify(made) === JSON.stringify(frame.scenario);
-      const start = performance.now();
-      const rows = isSame ? frame.rows : await evaluated(made, strategies, signal);
-      good = present;
-      settle(made, strategies, rows, present);
-      frame.isLive = true;
-      if (!isSame) status.ended(`${rows.length} points in ${Math.round(performance.now() - start)} ms`);
-      compareWithStudy(present, rows);
-      form.update(state.get(), base.fields);
-    } catch (error) {
-      failed(error, present);
-    }
-  }
-
-  // What was refused stays in the form with its reason; everything else goes back to the last good state.
-  function failed(error, present) {
-    const message = error?.message ?? String(error);
-    if (error?.kind === "cancelled") return;
+async function startEngine() {
+  try {
+    await engines.start({
+      packed: byId("wasm").textContent.trim(), workerSource: byId("worker").textContent, result_version: data.result_version,
+    });
+  } catch (error) {
+    isRefused = true;
     status.ended("");
-    if (error?.kind !== "input") {
-      status.warn(`${message} (the figures below are those of the state before)`);
-      return;
-    }
-    const refused = Object.fromEntries(Object.entries(present.changes).filter(([key, value]) => good.changes[key] !== value));
-    if (!state.isSame(state.get(), present)) return; // another state is on its way already
-    if (!state.isSame(present, good)) state.revert(good);
-    // The change that came last may do without the refused ones before it.
-    const { [form.tried]: value, ...others } = refused;
-    const isAlone = value === undefined || !Object.keys(others).length;
-    if (!form.refuse(isAlone ? refused : others, message)) status.warn(message);
-    if (!isAlone) state.set({ changes: { ...good.changes, [form.tried]: value } });
-    status.say(message);
+    becomeStatic(`The engine does not start: ${error?.message ?? error}`);
   }
+}
 
-  // The rows of the study were evaluated elsewhere: that the engine of this page says the same is worth a line.
-  let isCompared = false;
-  function compareWithStudy(present, rows) {
-    if (isCompared || !data.rows.length || !state.isSame(present, state.initial())) return;
-    isCompared = true;
-    const known = new Map(rows.map((row) => [row.label, row]));
-    const both = data.rows.filter((row) => known.has(row.label));
-    const other = both.filter((row) => ["status", "wall_time_ns", "peak_memory_bytes"].some((name) => known.get(row.label)[name] !== row[name]));
-    byId("evidence").textContent = other.length
-      ? `The engine of this page differs from the study in ${other.length} of ${both.length} points: make the page again.`
-      : `The engine of this page says the same as the study, to the nanosecond and the byte, for all ${both.length} of its points.`;
-    byId("evidence").classList.toggle("error", other.length > 0);
-  }
+// In steps, between which the browser may paint: the engine unpacks meanwhile.
+async function start() {
+  await breathe();
+  lookFor(false);
+  if (data.live) unreadable = scenarios.unreadable(data.space, data.scenario);
+  state.start({ cap_bytes: data.memory_cap_bytes });
+  good = state.initial();
+  byId("panel").open = !matchMedia("(max-width: 62rem)").matches; // on a small screen results come first
+  listen();
+  if (!data.live) becomeStatic(data.why_static);
+  const engineStarts = data.live ? startEngine() : null;
+  await breathe();
+  // The rows of the study are there at once, also where nothing can be computed.
+  if (data.rows.length) settle(data.scenario, data.rows.map(strategyOf), data.rows, state.get());
+  await breathe();
+  if (data.live) form = new Form(byId("form"), data, (partial, merge) => state.set(partial, { merge }));
+  state.subscribe(onState);
+  onState(state.get());
+  readAddress();
+  if (unreadable) form?.disable(base.fields.map(({ key }) => key).filter((key) => key.endsWith(".npus")), `The number of NPUs is fixed here: ${unreadable}.`);
+  await breathe();
+  await shell.mount();
+  await engineStarts;
+  engine = tools.engine;
+  if (engine) return runs.want();
+  shell.withdraw();
+  return showStored(state.get());
+}
 
-  const runs = new explorer.Runs(work);
+// For tests and for the curious: the frame that is shown, and whether anything is under way.
+const page = { get frame() { return frame; }, get isIdle() { return runs.isIdle && !shell.isBusy; }, tools };
+start();
 
-  // ---- the state: form, buttons and address follow at once, the engine when it can
-  let addressTimer = null;
-  // A page that was saved with a state needs a word for the one that it was made with: no fragment is the saved one.
-  function addressText() {
-    const text = explorer.fragment.write(state.get(), state.initial());
-    return text || !byId("state").textContent.trim() ? text : "preset.model=";
-  }
-
-  function writeAddress() {
-    clearTimeout(addressTimer);
-    addressTimer = setTimeout(() => {
-      const text = addressText();
-      if (text === location.hash.slice(1)) return;
-      history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
-    }, ADDRESS_MS);
-  }
-
-  function onState(present) {
-    base = scenarios.base(data, present.preset);
-    form?.update(present, base.fields);
-    status.warn("");
-    byId("undo").disabled = !state.canUndo();
-    byId("redo").disabled = !state.canRedo();
-    byId("reset").disabled = !state.isChanged();
-    writeAddress();
-    if (!data.live) return frame && settle(frame.scenario, frame.strategies, frame.rows, present);
-    if (isRefused) return showStored(present);
-    if (frame && !state.isSame(present, frame.state)) frameEnd.abort();
-    return engine && runs.want();
-  }
-
-  // Where the engine did not start: the rows of the study, and none of what a link changed.
-  function showStored({ cap_bytes, selected }) {
-    if (frame) settle(frame.scenario, frame.strategies, frame.rows, { ...state.initial(), cap_bytes, selected });
-  }
-
-  function readAddress() {
-    const text = location.hash.length > 1 ? location.hash : byId("state").textContent.trim();
-    const { state: read, problems } = explorer.fragment.read(text, data, state.initial());
-    state.set(read);
-    if (problems.length) status.warn(`Not all of the link could be read: ${problems.join("; ")}`);
-  }
-
-  function button(id, action) {
-    byId(id).addEventListener("click", (event) => {
-      form?.clear();
-      action(event.currentTarget);
-      form?.update(state.get(), base.fields);
-    });
-  }
-
-  function listen() {
-    button("undo", state.undo);
-    button("redo", state.redo);
-    button("reset", state.reset);
-    byId("link").addEventListener("click", ({ currentTarget }) => {
-      const text = addressText();
-      explorer.dom.copied(`${location.href.split("#")[0]}${text && `#${text}`}`, currentTarget);
-    });
-    byId("save").addEventListener("click", () => {
-      const text = explorer.fragment.write(state.get(), state.initial());
-      const page = asMade.replace(/(<script[^>]*id="state"[^>]*>)[^<]*/, (_, tag) => tag + text);
-      explorer.download.save(`${data.title.replace(/[^\w.-]+/g, "-")}.html`, `<!doctype html>\n${page}`, "text/html");
-    });
-    addEventListener("keydown", (event) => {
-      if (!(event.ctrlKey || event.metaKey) || event.altKey || !["z", "y"].includes(event.key.toLowerCase())) return;
-      if (event.target.matches?.("input[type=text]") && event.target.value !== event.target.dataset.shown) return; // undoes typing
-      event.preventDefault();
-      byId(event.key.toLowerCase() === "y" || event.shiftKey ? "redo" : "undo").click();
-    });
-    // The address belongs to the state: a fragment for a jump would be read as one.
-    document.querySelector(".skip").addEventListener("click", (event) => {
-      event.preventDefault();
-      byId("views").focus();
-    });
-    addEventListener("hashchange", () => {
-      if (location.hash.slice(1) !== addressText()) readAddress();
-    });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => shell.redraw());
-  }
-
-  // On paper: light, sharp, with what is folded open.
-  const opened = [];
-  addEventListener("beforeprint", () => {
-    root.classList.add("light", "printing");
-    lookFor(true);
-    shell.updateNow();
-    for (const details of document.querySelectorAll("#views details:not(.screen):not([open])")) {
-      details.open = true;
-      opened.push(details);
-    }
-    shell.redraw();
-  });
-  addEventListener("afterprint", () => {
-    root.classList.remove("light", "printing");
-    lookFor(false);
-    for (const details of opened.splice(0)) details.open = false;
-    shell.redraw();
-  });
-
-  // ---- the engine
-  function becomeStatic(why) {
-    root.classList.add("static");
-    byId("static").hidden = false;
-    byId("why").textContent = why;
-  }
-
-  async function startEngine() {
-    try {
-      await explorer.engine.start({
-        packed: byId("wasm").textContent.trim(), workerSource: byId("worker").textContent, result_version: data.result_version,
-      });
-    } catch (error) {
-      isRefused = true;
-      status.ended("");
-      becomeStatic(`The engine does not start: ${error?.message ?? error}`);
-    }
-  }
-
-  // In steps, between which the browser may paint: the engine unpacks meanwhile.
-  async function start() {
-    await explorer.breathe();
-    lookFor(false);
-    if (data.live) unreadable = scenarios.unreadable(data.space, data.scenario);
-    state.start({ cap_bytes: data.memory_cap_bytes });
-    good = state.initial();
-    byId("panel").open = !matchMedia("(max-width: 62rem)").matches; // on a small screen results come first
-    listen();
-    if (!data.live) becomeStatic(data.why_static);
-    const engineStarts = data.live ? startEngine() : null;
-    await explorer.breathe();
-    // The rows of the study are there at once, also where nothing can be computed.
-    if (data.rows.length) settle(data.scenario, data.rows.map(strategyOf), data.rows, state.get());
-    await explorer.breathe();
-    if (data.live) form = new explorer.Form(byId("form"), data, (partial, merge) => state.set(partial, { merge }));
-    state.subscribe(onState);
-    onState(state.get());
-    readAddress();
-    if (unreadable) form?.disable(base.fields.map(({ key }) => key).filter((key) => key.endsWith(".npus")), `The number of NPUs is fixed here: ${unreadable}.`);
-    await explorer.breathe();
-    await shell.mount();
-    await engineStarts;
-    engine = tools.engine;
-    if (engine) return runs.want();
-    shell.withdraw();
-    return showStored(state.get());
-  }
-
-  // For tests and for the curious: the frame that is shown, and whether anything is under way.
-  explorer.app = { get frame() { return frame; }, get isIdle() { return runs.isIdle && !shell.isBusy; }, tools };
-  start();
-})();
+export { page };

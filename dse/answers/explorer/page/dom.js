@@ -1,44 +1,43 @@
 // Small helpers for elements: made, filled, and changed only where they differ.
-(() => {
-  "use strict";
-  const explorer = (globalThis.explorer ??= {});
-  const { copied } = globalThis.pages.charts;
+// Attributes stand in an object, children are texts and elements; absent ones are left out.
+import { copied } from "../../../base/pages/charts.js";
 
-  // Attributes stand in an object, children are texts and elements; absent ones are left out.
-  function element(tag, ...parts) {
-    const made = document.createElement(tag);
-    for (const part of parts.filter((each) => each !== null && each !== undefined)) {
-      if (typeof part !== "object" || part instanceof Node) {
-        made.append(part);
-        continue;
-      }
-      for (const [name, value] of Object.entries(part)) {
-        if (value === true) made.setAttribute(name, "");
-        else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
-      }
+function element(tag, ...parts) {
+  const made = document.createElement(tag);
+  for (const part of parts.filter((each) => each !== null && each !== undefined)) {
+    if (typeof part !== "object" || part instanceof Node) {
+      made.append(part);
+      continue;
     }
-    return made;
+    for (const [name, value] of Object.entries(part)) {
+      if (value === true) made.setAttribute(name, "");
+      else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+    }
   }
+  return made;
+}
 
-  function setText(node, text) {
-    if (node.textContent !== text) node.textContent = text;
-  }
+function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
 
-  // A button that copies the text of an element; where there is no clipboard, the text is selected.
-  function copyButton(source, label, what) {
-    const button = element("button", { type: "button", class: "plain", "aria-label": `${label} ${what}` }, label);
-    button.addEventListener("click", async () => {
-      const range = document.createRange();
-      range.selectNodeContents(source);
-      getSelection().removeAllRanges();
-      getSelection().addRange(range);
-      await copied(source.textContent, button);
-    });
-    return button;
-  }
+// A button that copies the text of an element; where there is no clipboard, the text is selected.
+function copyButton(source, label, what) {
+  const button = element("button", { type: "button", class: "plain", "aria-label": `${label} ${what}` }, label);
+  button.addEventListener("click", async () => {
+    const range = document.createRange();
+    range.selectNodeContents(source);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+    await copied(source.textContent, button);
+  });
+  return button;
+}
 
-  // A box that scrolls, also by keyboard.
-  const scroll = (label, ...parts) => element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...parts);
+// A box that scrolls, also by keyboard.
+const scroll = (label, ...parts) => element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...parts);
 
-  explorer.dom = { element, scroll, setText, copyButton, copied };
-})();
+// Lets the browser paint and take input before the next piece of work.
+const breathe = () => (globalThis.scheduler?.yield ? scheduler.yield() : new Promise((done) => setTimeout(done, 0)));
+
+export { breathe, element, scroll, setText, copyButton, copied };

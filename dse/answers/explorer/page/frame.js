@@ -1,33 +1,30 @@
 // One evaluated state as views see it: its rows, the answers to them, and the settled state before.
-(() => {
-  "use strict";
-  const explorer = (globalThis.explorer ??= {});
+import { finished, firstTwo, front } from "./answers.js";
+import { mark, of as doubtsOf } from "./doubts.js";
 
-  function make({ scenario, strategies, rows, state, fields, before = null, signal = null }) {
-    const { finished, firstTwo, front } = explorer.answers;
-    const [best, second] = firstTwo(rows);
-    const [capped, cappedSecond] = state.cap_bytes === null ? [null, null] : firstTwo(rows, state.cap_bytes);
-    const ok = finished(rows);
-    const known = new Map();
-    const doubts = (row) => {
-      if (!known.has(row.label)) known.set(row.label, explorer.doubts.of(row, scenario));
-      return known.get(row.label);
-    };
-    const doubt = (row) => explorer.doubts.mark(row, doubts(row)); // in few words; empty: none is known
-    const chosen = ok.find((row) => row.label === state.selected);
-    return {
-      scenario, strategies, rows, ok, cap_bytes: state.cap_bytes,
-      best, runner_up: second, best_under_cap: capped, runner_up_under_cap: cappedSecond, front: front(rows),
-      selected: chosen ?? capped ?? best, is_chosen: Boolean(chosen),
-      before, signal, state, fields, doubts, doubt,
-    };
-  }
+function make({ scenario, strategies, rows, state, fields, before = null, signal = null }) {
+  const [best, second] = firstTwo(rows);
+  const [capped, cappedSecond] = state.cap_bytes === null ? [null, null] : firstTwo(rows, state.cap_bytes);
+  const ok = finished(rows);
+  const known = new Map();
+  const doubts = (row) => {
+    if (!known.has(row.label)) known.set(row.label, doubtsOf(row, scenario));
+    return known.get(row.label);
+  };
+  const doubt = (row) => mark(row, doubts(row)); // in few words; empty: none is known
+  const chosen = ok.find((row) => row.label === state.selected);
+  return {
+    scenario, strategies, rows, ok, cap_bytes: state.cap_bytes,
+    best, runner_up: second, best_under_cap: capped, runner_up_under_cap: cappedSecond, front: front(rows),
+    selected: chosen ?? capped ?? best, is_chosen: Boolean(chosen),
+    before, signal, state, fields, doubts, doubt,
+  };
+}
 
-  // The ghost: the last frame of another step of undo than this one. A slider that moves keeps the same.
-  function ghostOf(last, revision) {
-    if (!last) return null;
-    return last.revision === revision ? last.before : { ...last, before: null };
-  }
+// The ghost: the last frame of another step of undo than this one. A slider that moves keeps the same.
+function ghostOf(last, revision) {
+  if (!last) return null;
+  return last.revision === revision ? last.before : { ...last, before: null };
+}
 
-  explorer.frame = { make, ghostOf };
-})();
+export { make, ghostOf };

@@ -1,190 +1,187 @@
 // The engine's module behind plain calls: requests in, rows out; what goes wrong is an error with a kind.
-"use strict";
-(() => {
-  const explorer = (globalThis.explorer ??= {});
-  const AXES = ["dp", "tp", "sp", "pp"];
-  const FLAGS = { weight_sharded: "fsdp", activation_recompute: "recompute" };
-  const STATUSES = ["ok", "infeasible", "deadlock", "failed"];
-  const FIGURES = [
-    "wall_time_ns", "gpu_time_ns", "comm_time_ns", "exposed_comm_ns", "compute_bound_pct",
-    "compute_utilization_pct", "memory_utilization_pct", "operation_intensity", "peak_memory_bytes",
-    "rank0_wall_time_ns", "rank0_peak_memory_bytes", "last_rank", "rank_classes", "mfu_pct", "tokens_per_s",
-  ];
-  const FRACTIONAL = FIGURES.length + 1;
-  const FAILED = [STATUSES.indexOf("failed"), ...FIGURES.map(() => NaN), 0];
-  const PROBLEMS = ["", "input", "simulation", "memory", "trap"];
-  const LARGE_BYTES = 768 * 2 ** 20; // memory never shrinks: an instance that took so much makes room for a new one
-  const NO_ACCESS = 8; // of WASI: there are no files
 
-  class EngineError extends Error {
-    constructor(kind, message) {
-      super(message);
-      this.kind = kind;
-    }
+const AXES = ["dp", "tp", "sp", "pp"];
+const FLAGS = { weight_sharded: "fsdp", activation_recompute: "recompute" };
+const STATUSES = ["ok", "infeasible", "deadlock", "failed"];
+const FIGURES = [
+  "wall_time_ns", "gpu_time_ns", "comm_time_ns", "exposed_comm_ns", "compute_bound_pct",
+  "compute_utilization_pct", "memory_utilization_pct", "operation_intensity", "peak_memory_bytes",
+  "rank0_wall_time_ns", "rank0_peak_memory_bytes", "last_rank", "rank_classes", "mfu_pct", "tokens_per_s",
+];
+const FRACTIONAL = FIGURES.length + 1;
+const FAILED = [STATUSES.indexOf("failed"), ...FIGURES.map(() => NaN), 0];
+const PROBLEMS = ["", "input", "simulation", "memory", "trap"];
+const LARGE_BYTES = 768 * 2 ** 20; // memory never shrinks: an instance that took so much makes room for a new one
+const NO_ACCESS = 8; // of WASI: there are no files
+
+class EngineError extends Error {
+  constructor(kind, message) {
+    super(message);
+    this.kind = kind;
   }
+}
 
-  const traced = (strategy) => {
-    const own = {};
-    for (const axis of AXES) own[axis] = strategy[axis] ?? 1;
-    for (const flag of Object.keys(FLAGS)) own[flag] = strategy[flag] ?? false;
-    return own;
+const traced = (strategy) => {
+  const own = {};
+  for (const axis of AXES) own[axis] = strategy[axis] ?? 1;
+  for (const flag of Object.keys(FLAGS)) own[flag] = strategy[flag] ?? false;
+  return own;
+};
+
+/** Such as "dp8 tp1 sp8 pp1 fsdp recompute". */
+const label = (strategy) =>
+  [
+    ...AXES.map((axis) => axis + (strategy[axis] ?? 1)),
+    ...Object.keys(FLAGS).filter((flag) => strategy[flag]).map((flag) => FLAGS[flag]),
+  ].join(" ");
+
+const rowOf = (strategy, figures, reason) => {
+  const row = { ...strategy, label: label(strategy), status: STATUSES[figures[0]], reason };
+  FIGURES.forEach((name, index) => {
+    row[name] = Number.isNaN(figures[index + 1]) ? null : figures[index + 1];
+  });
+  row.fractional = figures[FRACTIONAL] === 1;
+  return row;
+};
+
+/** What the module asks its surroundings for; `said` collects what it prints before it stops. */
+const surroundings = (module, memory, said) => {
+  const view = () => new DataView(memory().buffer);
+  const functions = {
+    fd_write(_file, parts, count, written) {
+      let total = 0;
+      for (let part = 0; part < count; part += 1) {
+        const begin = view().getUint32(parts + 8 * part, true);
+        const length = view().getUint32(parts + 8 * part + 4, true);
+        said.text += new TextDecoder().decode(new Uint8Array(memory().buffer, begin, length));
+        total += length;
+      }
+      view().setUint32(written, total, true);
+      return 0;
+    },
+    clock_time_get(_clock, _precision, result) {
+      view().setBigUint64(result, BigInt(Math.round(performance.now() * 1e6)), true);
+      return 0;
+    },
+    proc_exit(code) {
+      throw new Error(`it ended with code ${code}`);
+    },
+  };
+  const imports = {};
+  for (const { module: from, name } of WebAssembly.Module.imports(module)) {
+    (imports[from] ??= {})[name] = functions[name] ?? (() => NO_ACCESS);
+  }
+  return imports;
+};
+
+/** The engine of a compiled module, or of its bytes; everything is synchronous. */
+const create = (wasm) => {
+  const module = wasm instanceof WebAssembly.Module ? wasm : new WebAssembly.Module(wasm);
+  const said = { text: "" };
+  let engine = null; // the exports of the instance that is in use
+
+  const started = () => {
+    if (engine) return engine;
+    const imports = surroundings(module, () => engine.memory, said);
+    engine = new WebAssembly.Instance(module, imports).exports;
+    engine._initialize();
+    return engine;
   };
 
-  /** Such as "dp8 tp1 sp8 pp1 fsdp recompute". */
-  const label = (strategy) =>
-    [
-      ...AXES.map((axis) => axis + (strategy[axis] ?? 1)),
-      ...Object.keys(FLAGS).filter((flag) => strategy[flag]).map((flag) => FLAGS[flag]),
-    ].join(" ");
+  const text = () =>
+    new TextDecoder().decode(new Uint8Array(engine.memory.buffer, engine.dse_text(), engine.dse_text_length()));
 
-  const rowOf = (strategy, figures, reason) => {
-    const row = { ...strategy, label: label(strategy), status: STATUSES[figures[0]], reason };
-    FIGURES.forEach((name, index) => {
-      row[name] = Number.isNaN(figures[index + 1]) ? null : figures[index + 1];
-    });
-    row.fractional = figures[FRACTIONAL] === 1;
-    return row;
-  };
-
-  /** What the module asks its surroundings for; `said` collects what it prints before it stops. */
-  const surroundings = (module, memory, said) => {
-    const view = () => new DataView(memory().buffer);
-    const functions = {
-      fd_write(_file, parts, count, written) {
-        let total = 0;
-        for (let part = 0; part < count; part += 1) {
-          const begin = view().getUint32(parts + 8 * part, true);
-          const length = view().getUint32(parts + 8 * part + 4, true);
-          said.text += new TextDecoder().decode(new Uint8Array(memory().buffer, begin, length));
-          total += length;
-        }
-        view().setUint32(written, total, true);
-        return 0;
-      },
-      clock_time_get(_clock, _precision, result) {
-        view().setBigUint64(result, BigInt(Math.round(performance.now() * 1e6)), true);
-        return 0;
-      },
-      proc_exit(code) {
-        throw new Error(`it ended with code ${code}`);
-      },
-    };
-    const imports = {};
-    for (const { module: from, name } of WebAssembly.Module.imports(module)) {
-      (imports[from] ??= {})[name] = functions[name] ?? (() => NO_ACCESS);
+  /** Calls the engine; one that stopped is replaced by a new one. */
+  const called = (use) => {
+    let result;
+    try {
+      said.text = "";
+      result = use(started());
+    } catch (error) {
+      engine = null;
+      const memory = error instanceof RangeError && /memory/i.test(error.message);
+      const why = said.text.trim() || error.message;
+      throw new EngineError(memory ? "memory" : "trap", `the engine stopped and was started again: ${why}`);
     }
-    return imports;
+    const problem = engine.dse_problem();
+    if (problem) throw new EngineError(PROBLEMS[problem], text());
+    return result;
   };
 
-  /** The engine of a compiled module, or of its bytes; everything is synchronous. */
-  const create = (wasm) => {
-    const module = wasm instanceof WebAssembly.Module ? wasm : new WebAssembly.Module(wasm);
-    const said = { text: "" };
-    let engine = null; // the exports of the instance that is in use
+  const opened = (scenario, strategies, method) => {
+    const request = JSON.stringify({
+      model: scenario.model,
+      system: scenario.system,
+      divisibility: scenario.divisibility ?? null,
+      strategies,
+      method,
+    });
+    called((exports) => {
+      const bytes = new TextEncoder().encode(request);
+      const pointer = exports.dse_allocate(bytes.length);
+      if (!pointer) throw new RangeError("no memory for a request");
+      new Uint8Array(exports.memory.buffer, pointer, bytes.length).set(bytes);
+      exports.dse_open(pointer, bytes.length);
+      exports.dse_free(pointer);
+    });
+  };
 
-    const started = () => {
-      if (engine) return engine;
-      const imports = surroundings(module, () => engine.memory, said);
-      engine = new WebAssembly.Instance(module, imports).exports;
-      engine._initialize();
-      return engine;
-    };
+  const figuresAt = (pointer) => new Float64Array(engine.memory.buffer, pointer, FRACTIONAL + 1).slice();
 
-    const text = () =>
-      new TextDecoder().decode(new Uint8Array(engine.memory.buffer, engine.dse_text(), engine.dse_text_length()));
+  const release = () => {
+    if (engine && engine.memory.buffer.byteLength > LARGE_BYTES) engine = null;
+  };
 
-    /** Calls the engine; one that stopped is replaced by a new one. */
-    const called = (use) => {
-      let result;
+  /** Reads one row after the other: `row(index)`; `close()` when no more are wanted. */
+  const open = (scenario, strategies, method = "auto") => {
+    const own = strategies.map(traced);
+    opened(scenario, own, method);
+    const row = (index) => {
+      if (!engine) opened(scenario, own, method); // the last point stopped it
       try {
-        said.text = "";
-        result = use(started());
+        const pointer = called((exports) => exports.dse_point(index));
+        return rowOf(own[index], figuresAt(pointer), text());
       } catch (error) {
-        engine = null;
-        const memory = error instanceof RangeError && /memory/i.test(error.message);
-        const why = said.text.trim() || error.message;
-        throw new EngineError(memory ? "memory" : "trap", `the engine stopped and was started again: ${why}`);
-      }
-      const problem = engine.dse_problem();
-      if (problem) throw new EngineError(PROBLEMS[problem], text());
-      return result;
-    };
-
-    const opened = (scenario, strategies, method) => {
-      const request = JSON.stringify({
-        model: scenario.model,
-        system: scenario.system,
-        divisibility: scenario.divisibility ?? null,
-        strategies,
-        method,
-      });
-      called((exports) => {
-        const bytes = new TextEncoder().encode(request);
-        const pointer = exports.dse_allocate(bytes.length);
-        if (!pointer) throw new RangeError("no memory for a request");
-        new Uint8Array(exports.memory.buffer, pointer, bytes.length).set(bytes);
-        exports.dse_open(pointer, bytes.length);
-        exports.dse_free(pointer);
-      });
-    };
-
-    const figuresAt = (pointer) => new Float64Array(engine.memory.buffer, pointer, FRACTIONAL + 1).slice();
-
-    const release = () => {
-      if (engine && engine.memory.buffer.byteLength > LARGE_BYTES) engine = null;
-    };
-
-    /** Reads one row after the other: `row(index)`; `close()` when no more are wanted. */
-    const open = (scenario, strategies, method = "auto") => {
-      const own = strategies.map(traced);
-      opened(scenario, own, method);
-      const row = (index) => {
-        if (!engine) opened(scenario, own, method); // the last point stopped it
-        try {
-          const pointer = called((exports) => exports.dse_point(index));
-          return rowOf(own[index], figuresAt(pointer), text());
-        } catch (error) {
-          if (engine) throw error;
-          return rowOf(own[index], FAILED, error.message); // a point that stops the engine is a row, too
-        }
-      };
-      return { count: own.length, row, close: release };
-    };
-
-    const evaluate = (scenario, strategies, method = "auto") => {
-      const session = open(scenario, strategies, method);
-      try {
-        return strategies.map((_, index) => session.row(index));
-      } finally {
-        session.close();
+        if (engine) throw error;
+        return rowOf(own[index], FAILED, error.message); // a point that stops the engine is a row, too
       }
     };
-
-    const record = (scenario, strategy, method = "auto") => {
-      const own = traced(strategy);
-      opened(scenario, [own], method);
-      try {
-        const pointer = called((exports) => exports.dse_record(0));
-        const recording = JSON.parse(text());
-        const figures = figuresAt(pointer);
-        engine.dse_reason();
-        return { row: rowOf(own, figures, text()), ...recording };
-      } finally {
-        release();
-      }
-    };
-
-    const versions = () => {
-      called((exports) => exports.dse_versions());
-      const { figures, ...found } = JSON.parse(text());
-      if (figures !== FRACTIONAL + 1) throw new EngineError("input", "the engine is older than this page: build it again (make wasm)");
-      return found;
-    };
-
-    const memoryBytes = () => (engine ? engine.memory.buffer.byteLength : 0);
-
-    return { open, evaluate, record, versions, memoryBytes };
+    return { count: own.length, row, close: release };
   };
 
-  explorer.host = { create, label, EngineError };
-})();
+  const evaluate = (scenario, strategies, method = "auto") => {
+    const session = open(scenario, strategies, method);
+    try {
+      return strategies.map((_, index) => session.row(index));
+    } finally {
+      session.close();
+    }
+  };
+
+  const record = (scenario, strategy, method = "auto") => {
+    const own = traced(strategy);
+    opened(scenario, [own], method);
+    try {
+      const pointer = called((exports) => exports.dse_record(0));
+      const recording = JSON.parse(text());
+      const figures = figuresAt(pointer);
+      engine.dse_reason();
+      return { row: rowOf(own, figures, text()), ...recording };
+    } finally {
+      release();
+    }
+  };
+
+  const versions = () => {
+    called((exports) => exports.dse_versions());
+    const { figures, ...found } = JSON.parse(text());
+    if (figures !== FRACTIONAL + 1) throw new EngineError("input", "the engine is older than this page: build it again (make wasm)");
+    return found;
+  };
+
+  const memoryBytes = () => (engine ? engine.memory.buffer.byteLength : 0);
+
+  return { open, evaluate, record, versions, memoryBytes };
+};
+
+export { create, label, EngineError };

@@ -1,105 +1,98 @@
 // The sections of the views: mounted one by one, and updated in turns, so that no task of the page is long.
-(() => {
-  "use strict";
-  const explorer = (globalThis.explorer ??= {});
-  const ORDER = ["best", "scatter", "heat", "caps", "breakdown", "memory", "timeline", "tornado", "map"];
-  const WITHOUT_ENGINE = new Set(["best", "scatter", "heat", "caps"]);
+import * as dom from "./dom.js";
+import { breathe, element } from "./dom.js";
+import { views } from "./views.js";
 
-  // Lets the browser paint and take input before the next piece of work.
-  const breathe = () => (globalThis.scheduler?.yield ? scheduler.yield() : new Promise((done) => setTimeout(done, 0)));
+const WITHOUT_ENGINE = new Set(["best", "scatter", "heat", "caps"]);
 
-  class Shell {
-    constructor(root, tools) {
-      this.root = root;
-      this.tools = tools;
-      this.entries = [];
-      this.queue = []; // views that have not seen the newest frame, those that wait longest first
-      this.frame = null;
-      this.isBusy = false;
-    }
+class Shell {
+  constructor(root, tools) {
+    this.root = root;
+    this.tools = tools;
+    this.entries = [];
+    this.queue = []; // views that have not seen the newest frame, those that wait longest first
+    this.frame = null;
+    this.isBusy = false;
+  }
 
-    async mount() {
-      const { element } = explorer.dom;
-      const known = ORDER.map((name) => explorer.views.find((view) => view.name === name)).filter(Boolean);
-      for (const view of known.filter(({ name }) => this.tools.engine || WITHOUT_ENGINE.has(name))) {
-        const id = `view-${view.name}`;
-        const section = element("section", { class: "view", id, "aria-labelledby": `${id}-title`, "data-waiting": true },
-          element("h3", { id: `${id}-title` }, view.title));
-        if (view.hint) section.append(element("p", { class: "hint" }, view.hint));
-        this.root.append(section);
-        const entry = { view, section };
-        if (this.guarded(entry, () => view.mount(section, this.tools))) {
-          this.entries.push(entry);
-          if (this.frame) this.want(entry);
-        }
-        await breathe();
+  async mount() {
+    for (const view of views.filter(({ name }) => this.tools.engine || WITHOUT_ENGINE.has(name))) {
+      const id = `view-${view.name}`;
+      const section = element("section", { class: "view", id, "aria-labelledby": `${id}-title`, "data-waiting": true },
+        element("h3", { id: `${id}-title` }, view.title));
+      if (view.hint) section.append(element("p", { class: "hint" }, view.hint));
+      this.root.append(section);
+      const entry = { view, section };
+      if (this.guarded(entry, () => view.mount(section, this.tools))) {
+        this.entries.push(entry);
+        if (this.frame) this.want(entry);
       }
-      this.isMounted = true;
+      await breathe();
     }
+    this.isMounted = true;
+  }
 
-    // Without an engine there are only the views that need none.
-    withdraw() {
-      const needsNone = ({ view }) => WITHOUT_ENGINE.has(view.name);
-      for (const entry of this.entries) if (!needsNone(entry)) entry.section.remove();
-      this.entries = this.entries.filter(needsNone);
-      this.queue = this.queue.filter(needsNone);
-    }
+  // Without an engine there are only the views that need none.
+  withdraw() {
+    const needsNone = ({ view }) => WITHOUT_ENGINE.has(view.name);
+    for (const entry of this.entries) if (!needsNone(entry)) entry.section.remove();
+    this.entries = this.entries.filter(needsNone);
+    this.queue = this.queue.filter(needsNone);
+  }
 
-    // A view that fails must not take the others with it.
-    guarded(entry, work) {
-      try {
-        work();
-        entry.problem?.remove();
-        entry.problem = null;
-        return true;
-      } catch (error) {
-        const text = `This part of the page failed: ${error.message}`;
-        entry.problem ??= entry.section.appendChild(explorer.dom.element("p", { class: "error", role: "alert" }));
-        entry.problem.textContent = text;
-        console.error(error);
-        return false;
-      }
-    }
-
-    want(entry) {
-      if (!this.queue.includes(entry)) this.queue.push(entry);
-      if (!this.isBusy) this.work();
-    }
-
-    show(frame) {
-      this.frame = frame;
-      for (const entry of this.entries) this.want(entry);
-    }
-
-    isNear({ section }) {
-      const { top, bottom } = section.getBoundingClientRect();
-      return bottom > -200 && top < innerHeight + 200;
-    }
-
-    async work() {
-      this.isBusy = true;
-      await breathe(); // what asked for it has been at work already
-      while (this.queue.length) {
-        const near = this.queue.findIndex((entry) => this.isNear(entry));
-        const [entry] = this.queue.splice(Math.max(0, near), 1);
-        this.guarded(entry, () => entry.view.update(this.frame));
-        delete entry.section.dataset.waiting;
-        await breathe();
-      }
-      this.isBusy = false;
-      this.onIdle?.();
-    }
-
-    // All at once: for paper.
-    updateNow() {
-      for (const entry of this.queue.splice(0)) this.guarded(entry, () => entry.view.update(this.frame));
-    }
-
-    redraw() {
-      for (const entry of this.entries) this.guarded(entry, () => entry.view.redraw?.());
+  // A view that fails must not take the others with it.
+  guarded(entry, work) {
+    try {
+      work();
+      entry.problem?.remove();
+      entry.problem = null;
+      return true;
+    } catch (error) {
+      const text = `This part of the page failed: ${error.message}`;
+      entry.problem ??= entry.section.appendChild(dom.element("p", { class: "error", role: "alert" }));
+      entry.problem.textContent = text;
+      console.error(error);
+      return false;
     }
   }
 
-  explorer.Shell = Shell;
-  explorer.breathe = breathe;
-})();
+  want(entry) {
+    if (!this.queue.includes(entry)) this.queue.push(entry);
+    if (!this.isBusy) this.work();
+  }
+
+  show(frame) {
+    this.frame = frame;
+    for (const entry of this.entries) this.want(entry);
+  }
+
+  isNear({ section }) {
+    const { top, bottom } = section.getBoundingClientRect();
+    return bottom > -200 && top < innerHeight + 200;
+  }
+
+  async work() {
+    this.isBusy = true;
+    await breathe(); // what asked for it has been at work already
+    while (this.queue.length) {
+      const near = this.queue.findIndex((entry) => this.isNear(entry));
+      const [entry] = this.queue.splice(Math.max(0, near), 1);
+      this.guarded(entry, () => entry.view.update(this.frame));
+      delete entry.section.dataset.waiting;
+      await breathe();
+    }
+    this.isBusy = false;
+    this.onIdle?.();
+  }
+
+  // All at once: for paper.
+  updateNow() {
+    for (const entry of this.queue.splice(0)) this.guarded(entry, () => entry.view.update(this.frame));
+  }
+
+  redraw() {
+    for (const entry of this.entries) this.guarded(entry, () => entry.view.redraw?.());
+  }
+}
+
+export { Shell };

@@ -1,542 +1,540 @@
-"use strict";
 // Draws the plots of a report, and shows the point that is chosen in any of them or in a table.
-(() => {
-  const report = JSON.parse(document.getElementById("data").textContent);
-  const root = document.documentElement;
-  const color = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
-  // A kind of points for each set of flags; of three flags or more some sets look alike.
-  const LOOKS = [["plain", "circle"], ["recompute", "triangle"], ["fsdp", "rect"], ["both", "rectRot"]];
-  const kindOf = (point) => report.flags.reduce((kind, [name]) => 2 * kind + (point[name] ? 1 : 0), 0);
-  const KINDS = Array.from({ length: 2 ** report.flags.length }, (_, kind) => {
-    const words = report.flags.map(([, word]) => word);
-    const set = words.filter((_, index) => (kind >> (words.length - 1 - index)) & 1);
-    return [set.join(" and ") || `neither ${words.join(" nor ")}`, ...LOOKS[kind % LOOKS.length]];
+import { PART_COLORS, axis, copied, isNear, lookFor, names, wrapped } from "../../../base/pages/charts.js";
+import { bytes, duration, whole, percent, timeScale, memoryScale } from "../../../base/pages/numbers.js";
+
+const report = JSON.parse(document.getElementById("data").textContent);
+const root = document.documentElement;
+const color = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+// A kind of points for each set of flags; of three flags or more some sets look alike.
+const LOOKS = [["plain", "circle"], ["recompute", "triangle"], ["fsdp", "rect"], ["both", "rectRot"]];
+const kindOf = (point) => report.flags.reduce((kind, [name]) => 2 * kind + (point[name] ? 1 : 0), 0);
+const KINDS = Array.from({ length: 2 ** report.flags.length }, (_, kind) => {
+  const words = report.flags.map(([, word]) => word);
+  const set = words.filter((_, index) => (kind >> (words.length - 1 - index)) & 1);
+  return [set.join(" and ") || `neither ${words.join(" nor ")}`, ...LOOKS[kind % LOOKS.length]];
+});
+const ANSWERS = {
+  best: "fastest", runner_up: "second",
+  best_under_cap: "fastest under the cap", runner_up_under_cap: "second under the cap",
+};
+const perSecond = (value) => whole(value === null ? null : Math.round(value));
+const override = (value) => (typeof value === "string" && !/^[A-Za-z]/.test(value) ? `"'${value}'"` : value);
+
+// ---- points
+function pointsOf(group) {
+  const points = group.points.map((entry) => {
+    const point = { rank: entry[0], origin: group.origins[entry[1]] };
+    report.point_fields.forEach((name, index) => { point[name] = entry[index + 2]; });
+    point.command = `${point.origin.command} `
+      + report.strategy_fields.map((name) => `strategy.${name}=${override(point[name])}`).join(" ");
+    point.kind = kindOf(point);
+    return point;
   });
-  const ANSWERS = {
-    best: "fastest", runner_up: "second",
-    best_under_cap: "fastest under the cap", runner_up_under_cap: "second under the cap",
-  };
-  const { bytes, duration, whole, percent, timeScale, memoryScale } = globalThis.pages.numbers;
-  const { PART_COLORS, axis, copied, isNear, lookFor, names, wrapped } = globalThis.pages.charts;
-  const perSecond = (value) => whole(value === null ? null : Math.round(value));
-  const override = (value) => (typeof value === "string" && !/^[A-Za-z]/.test(value) ? `"'${value}'"` : value);
+  return points;
+}
 
-  // ---- points
-  function pointsOf(group) {
-    const points = group.points.map((entry) => {
-      const point = { rank: entry[0], origin: group.origins[entry[1]] };
-      report.point_fields.forEach((name, index) => { point[name] = entry[index + 2]; });
-      point.command = `${point.origin.command} `
-        + report.strategy_fields.map((name) => `strategy.${name}=${override(point[name])}`).join(" ");
-      point.kind = kindOf(point);
-      return point;
+function element(tag, text, attributes = {}) {
+  const made = document.createElement(tag);
+  if (text !== undefined) made.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+const CAPS_SHOWN = 3; // an axis of memory ends at so many times the cap
+
+// ---- one question of the report
+class Question {
+  constructor(section) {
+    this.section = section;
+    this.group = report.groups[Number(section.dataset.group)];
+    this.points = pointsOf(this.group);
+    this.byRank = new Map(this.points.map((point) => [point.rank, point]));
+    const cap = this.group.memory_cap_bytes;
+    const sizes = this.points.map((point) => point.peak_memory_bytes).filter((size) => size !== null);
+    this.showsCap = isNear(cap, sizes);
+    for (const note of section.querySelectorAll("[data-cap]")) note.hidden = (note.dataset.cap === "near") !== this.showsCap;
+    this.front = new Set(this.group.cap_curve.map((step) => step.rank));
+    this.charts = {};
+    this.selected = null;
+    const sheet = section.querySelector("[data-sheet]");
+    if (sheet && matchMedia("(max-width: 62rem)").matches) sheet.open = false; // there it lies over the page
+    section.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-rank]");
+      if (!button) return;
+      this.select(Number(button.dataset.rank));
+      if (sheet) sheet.open = true;
     });
-    return points;
-  }
-
-  function element(tag, text, attributes = {}) {
-    const made = document.createElement(tag);
-    if (text !== undefined) made.textContent = text;
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-    return made;
-  }
-
-  const CAPS_SHOWN = 3; // an axis of memory ends at so many times the cap
-
-  // ---- one question of the report
-  class Question {
-    constructor(section) {
-      this.section = section;
-      this.group = report.groups[Number(section.dataset.group)];
-      this.points = pointsOf(this.group);
-      this.byRank = new Map(this.points.map((point) => [point.rank, point]));
-      const cap = this.group.memory_cap_bytes;
-      const sizes = this.points.map((point) => point.peak_memory_bytes).filter((size) => size !== null);
-      this.showsCap = isNear(cap, sizes);
-      for (const note of section.querySelectorAll("[data-cap]")) note.hidden = (note.dataset.cap === "near") !== this.showsCap;
-      this.front = new Set(this.group.cap_curve.map((step) => step.rank));
-      this.charts = {};
-      this.selected = null;
-      const sheet = section.querySelector("[data-sheet]");
-      if (sheet && matchMedia("(max-width: 62rem)").matches) sheet.open = false; // there it lies over the page
-      section.addEventListener("click", (event) => {
-        const button = event.target.closest("[data-rank]");
-        if (!button) return;
-        this.select(Number(button.dataset.rank));
-        if (sheet) sheet.open = true;
+    for (const radio of section.querySelectorAll('input[type="radio"]')) {
+      radio.addEventListener("change", () => {
+        for (const maps of section.querySelectorAll("[data-heat]")) maps.hidden = maps.dataset.heat !== radio.value;
       });
-      for (const radio of section.querySelectorAll('input[type="radio"]')) {
-        radio.addEventListener("change", () => {
-          for (const maps of section.querySelectorAll("[data-heat]")) maps.hidden = maps.dataset.heat !== radio.value;
-        });
-      }
-      const details = section.querySelector("details.points");
-      details?.addEventListener("toggle", () => this.fillTable());
-      const scatter = section.querySelector('[data-plot="scatter"]');
-      scatter?.addEventListener("keydown", (event) => this.onKey(event));
-      for (const button of section.querySelectorAll(".heat [data-rank]")) {
-        const point = this.byRank.get(Number(button.dataset.rank));
-        const text = `${point.label}: ${duration(point.wall_time_ns)}, ${bytes(point.peak_memory_bytes)}`;
-        button.title = text;
-        button.setAttribute("aria-label", text);
-      }
-      this.draw();
-      const { best, best_under_cap: capped } = this.group.answers;
-      if (best !== null) this.select(capped ?? best);
     }
-
-    onKey(event) {
-      const at = this.points.findIndex((point) => point.rank === this.selected);
-      const last = this.points.length - 1;
-      const to = {
-        ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1,
-        PageDown: at + 10, PageUp: at - 10, Home: 0, End: last,
-      }[event.key];
-      if (to === undefined) return;
-      event.preventDefault();
-      this.select(this.points[Math.min(last, Math.max(0, to))].rank);
+    const details = section.querySelector("details.points");
+    details?.addEventListener("toggle", () => this.fillTable());
+    const scatter = section.querySelector('[data-plot="scatter"]');
+    scatter?.addEventListener("keydown", (event) => this.onKey(event));
+    for (const button of section.querySelectorAll(".heat [data-rank]")) {
+      const point = this.byRank.get(Number(button.dataset.rank));
+      const text = `${point.label}: ${duration(point.wall_time_ns)}, ${bytes(point.peak_memory_bytes)}`;
+      button.title = text;
+      button.setAttribute("aria-label", text);
     }
+    this.draw();
+    const { best, best_under_cap: capped } = this.group.answers;
+    if (best !== null) this.select(capped ?? best);
+  }
 
-    select(rank) {
-      const point = this.byRank.get(rank);
-      if (!point) return;
-      this.selected = rank;
-      this.showSelected(point);
-      for (const button of this.section.querySelectorAll(".heat [data-rank]")) {
-        button.setAttribute("aria-pressed", String(Number(button.dataset.rank) === rank));
-      }
-      const { scatter } = this.charts;
-      if (scatter) {
-        scatter.data.datasets.find((set) => set.role === "selected").data = [this.place(point)];
-        scatter.update("none");
-      }
+  onKey(event) {
+    const at = this.points.findIndex((point) => point.rank === this.selected);
+    const last = this.points.length - 1;
+    const to = {
+      ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1,
+      PageDown: at + 10, PageUp: at - 10, Home: 0, End: last,
+    }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    this.select(this.points[Math.min(last, Math.max(0, to))].rank);
+  }
+
+  select(rank) {
+    const point = this.byRank.get(rank);
+    if (!point) return;
+    this.selected = rank;
+    this.showSelected(point);
+    for (const button of this.section.querySelectorAll(".heat [data-rank]")) {
+      button.setAttribute("aria-pressed", String(Number(button.dataset.rank) === rank));
     }
-
-    showSelected(point) {
-      const panel = this.section.querySelector("[data-selected]");
-      const cap = this.group.memory_cap_bytes;
-      const best = this.byRank.get(this.group.answers.best);
-      const tags = element("div");
-      for (const [name, title] of Object.entries(ANSWERS)) {
-        if (this.group.answers[name] === point.rank) tags.append(element("span", title, { class: "tag good" }));
-      }
-      if (this.front.has(point.rank)) tags.append(element("span", "on the Pareto front", { class: "tag" }));
-      if (cap !== null && point.peak_memory_bytes !== null) {
-        const fits = point.peak_memory_bytes <= cap;
-        tags.append(element("span", fits ? "fits under the cap" : "over the cap", { class: `tag ${fits ? "" : "bad"}` }));
-      }
-      if (point.fractional) tags.append(element("span", "fractional shards are cut", { class: "tag" }));
-      const slower = (100 * (point.wall_time_ns - best.wall_time_ns)) / best.wall_time_ns;
-      const exposed = point.exposed_comm_ns === null ? null : (100 * point.exposed_comm_ns) / point.wall_time_ns;
-      const rows = [
-        ["wall time", duration(point.wall_time_ns), `${whole(point.wall_time_ns)} ns`],
-        ["slower than fastest", percent(slower)],
-        ["peak memory", bytes(point.peak_memory_bytes), `${whole(point.peak_memory_bytes)} bytes`],
-        ["GPU time", duration(point.gpu_time_ns)],
-        ["communication", duration(point.comm_time_ns)],
-        ["exposed comm.", duration(point.exposed_comm_ns), percent(exposed)],
-        ["compute utilis.", percent(point.compute_utilization_pct)],
-        ["MFU", percent(point.mfu_pct ?? NaN)],
-        ["tokens per s", perSecond(point.tokens_per_s)],
-        ["tokens per s and NPU", perSecond(point.tokens_per_s_per_npu)],
-        ["memory utilis.", percent(point.memory_utilization_pct)],
-        ["compute-bound", percent(point.compute_bound_pct)],
-        ["operations per byte", point.operation_intensity === null ? "–" : String(point.operation_intensity)],
-        ["place", `${whole(point.rank + 1)} of ${whole(this.group.finished)}`],
-      ].filter(([, value]) => value !== "–");
-      const body = element("tbody");
-      for (const [name, value, exact] of rows) {
-        const row = element("tr");
-        const cell = element("td", value, { class: "n" });
-        if (exact) cell.append(element("small", exact));
-        row.append(element("th", name, { scope: "row" }), cell);
-        body.append(row);
-      }
-      const table = element("table");
-      table.append(body);
-      const copy = element("button", "Copy", { type: "button", class: "plain" });
-      const head = element("div", undefined, { class: "head" });
-      head.append(element("strong", "Command line"), copy);
-      const command = element("pre", point.command, { "data-command": "", tabindex: "0" });
-      copy.addEventListener("click", () => this.copy(command, copy));
-      panel.replaceChildren(element("p", point.label, { class: "strategy" }), tags);
-      if (point.origin.variant) panel.append(element("p", `with ${point.origin.variant}`, { class: "hint" }));
-      panel.append(head, command);
-      if (point.origin.note) panel.append(element("p", point.origin.note, { class: "hint" }));
-      panel.append(table);
-      this.section.querySelector("[data-status]").textContent = `${point.label}: ${duration(point.wall_time_ns)}, `
-        + `${bytes(point.peak_memory_bytes)}, place ${point.rank + 1} of ${this.group.finished}`;
+    const { scatter } = this.charts;
+    if (scatter) {
+      scatter.data.datasets.find((set) => set.role === "selected").data = [this.place(point)];
+      scatter.update("none");
     }
+  }
 
-    async copy(command, button) {
-      const range = document.createRange();
-      range.selectNodeContents(command);
-      getSelection().removeAllRanges();
-      getSelection().addRange(range);
-      await copied(command.textContent, button);
+  showSelected(point) {
+    const panel = this.section.querySelector("[data-selected]");
+    const cap = this.group.memory_cap_bytes;
+    const best = this.byRank.get(this.group.answers.best);
+    const tags = element("div");
+    for (const [name, title] of Object.entries(ANSWERS)) {
+      if (this.group.answers[name] === point.rank) tags.append(element("span", title, { class: "tag good" }));
     }
-
-    fillTable() {
-      const table = this.section.querySelector('[data-table="points"]');
-      if (!table || table.rows.length) return;
-      const names = ["strategy", "wall time (ns)", "peak memory (bytes)", "exposed comm. (ns)", "compute util. (%)"];
-      const head = element("tr");
-      names.forEach((name, index) => head.append(element("th", name, { scope: "col", class: index ? "n" : "" })));
-      table.createTHead().append(head);
-      const body = table.createTBody();
-      for (const point of this.points) {
-        const row = element("tr");
-        const cell = element("td");
-        cell.append(element("button", point.label, { type: "button", class: "link", "data-rank": point.rank }));
-        if (point.origin.variant) cell.append(element("br"), element("small", point.origin.variant));
-        row.append(cell);
-        const values = [point.wall_time_ns, point.peak_memory_bytes, point.exposed_comm_ns].map(whole);
-        values.push(point.compute_utilization_pct === null ? "–" : point.compute_utilization_pct.toFixed(1));
-        for (const value of values) row.append(element("td", value, { class: "n" }));
-        body.append(row);
-      }
+    if (this.front.has(point.rank)) tags.append(element("span", "on the Pareto front", { class: "tag" }));
+    if (cap !== null && point.peak_memory_bytes !== null) {
+      const fits = point.peak_memory_bytes <= cap;
+      tags.append(element("span", fits ? "fits under the cap" : "over the cap", { class: `tag ${fits ? "" : "bad"}` }));
     }
-
-    // ---- plots
-    draw() {
-      for (const chart of Object.values(this.charts)) chart.destroy();
-      this.charts = {};
-      for (const canvas of this.section.querySelectorAll("canvas[data-plot]")) {
-        const name = canvas.dataset.plot;
-        this.charts[name] = new Chart(canvas, this[name](canvas));
-      }
-      if (this.selected !== null) this.select(this.selected);
+    if (point.fractional) tags.append(element("span", "fractional shards are cut", { class: "tag" }));
+    const slower = (100 * (point.wall_time_ns - best.wall_time_ns)) / best.wall_time_ns;
+    const exposed = point.exposed_comm_ns === null ? null : (100 * point.exposed_comm_ns) / point.wall_time_ns;
+    const rows = [
+      ["wall time", duration(point.wall_time_ns), `${whole(point.wall_time_ns)} ns`],
+      ["slower than fastest", percent(slower)],
+      ["peak memory", bytes(point.peak_memory_bytes), `${whole(point.peak_memory_bytes)} bytes`],
+      ["GPU time", duration(point.gpu_time_ns)],
+      ["communication", duration(point.comm_time_ns)],
+      ["exposed comm.", duration(point.exposed_comm_ns), percent(exposed)],
+      ["compute utilis.", percent(point.compute_utilization_pct)],
+      ["MFU", percent(point.mfu_pct ?? NaN)],
+      ["tokens per s", perSecond(point.tokens_per_s)],
+      ["tokens per s and NPU", perSecond(point.tokens_per_s_per_npu)],
+      ["memory utilis.", percent(point.memory_utilization_pct)],
+      ["compute-bound", percent(point.compute_bound_pct)],
+      ["operations per byte", point.operation_intensity === null ? "–" : String(point.operation_intensity)],
+      ["place", `${whole(point.rank + 1)} of ${whole(this.group.finished)}`],
+    ].filter(([, value]) => value !== "–");
+    const body = element("tbody");
+    for (const [name, value, exact] of rows) {
+      const row = element("tr");
+      const cell = element("td", value, { class: "n" });
+      if (exact) cell.append(element("small", exact));
+      row.append(element("th", name, { scope: "row" }), cell);
+      body.append(row);
     }
+    const table = element("table");
+    table.append(body);
+    const copy = element("button", "Copy", { type: "button", class: "plain" });
+    const head = element("div", undefined, { class: "head" });
+    head.append(element("strong", "Command line"), copy);
+    const command = element("pre", point.command, { "data-command": "", tabindex: "0" });
+    copy.addEventListener("click", () => this.copy(command, copy));
+    panel.replaceChildren(element("p", point.label, { class: "strategy" }), tags);
+    if (point.origin.variant) panel.append(element("p", `with ${point.origin.variant}`, { class: "hint" }));
+    panel.append(head, command);
+    if (point.origin.note) panel.append(element("p", point.origin.note, { class: "hint" }));
+    panel.append(table);
+    this.section.querySelector("[data-status]").textContent = `${point.label}: ${duration(point.wall_time_ns)}, `
+      + `${bytes(point.peak_memory_bytes)}, place ${point.rank + 1} of ${this.group.finished}`;
+  }
 
-    place(point) {
-      return { x: point.wall_time_ns / this.timeUnit[0], y: point.peak_memory_bytes / this.memoryUnit[0], rank: point.rank };
+  async copy(command, button) {
+    const range = document.createRange();
+    range.selectNodeContents(command);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+    await copied(command.textContent, button);
+  }
+
+  fillTable() {
+    const table = this.section.querySelector('[data-table="points"]');
+    if (!table || table.rows.length) return;
+    const names = ["strategy", "wall time (ns)", "peak memory (bytes)", "exposed comm. (ns)", "compute util. (%)"];
+    const head = element("tr");
+    names.forEach((name, index) => head.append(element("th", name, { scope: "col", class: index ? "n" : "" })));
+    table.createTHead().append(head);
+    const body = table.createTBody();
+    for (const point of this.points) {
+      const row = element("tr");
+      const cell = element("td");
+      cell.append(element("button", point.label, { type: "button", class: "link", "data-rank": point.rank }));
+      if (point.origin.variant) cell.append(element("br"), element("small", point.origin.variant));
+      row.append(cell);
+      const values = [point.wall_time_ns, point.peak_memory_bytes, point.exposed_comm_ns].map(whole);
+      values.push(point.compute_utilization_pct === null ? "–" : point.compute_utilization_pct.toFixed(1));
+      for (const value of values) row.append(element("td", value, { class: "n" }));
+      body.append(row);
     }
+  }
 
-    scatter() {
-      const points = this.points.filter((point) => point.peak_memory_bytes !== null);
-      const cap = this.group.memory_cap_bytes;
-      const walls = points.map((point) => point.wall_time_ns);
-      const sizes = points.map((point) => point.peak_memory_bytes);
-      this.timeUnit = timeScale(walls.reduce((a, b) => Math.max(a, b)));
-      this.memoryUnit = memoryScale(sizes.reduce((a, b) => Math.max(a, b)));
-      const front = this.group.cap_curve.map((step) => this.byRank.get(step.rank)).reverse();
-      const radius = points.length > 500 ? 2.5 : 5;
-      const sets = KINDS.map(([label, name, style], kind) => ({
-        label, role: "points", pointStyle: style, radius, hoverRadius: radius + 2, hitRadius: 5, order: 3,
-        borderColor: color(name), borderWidth: 1.5, backgroundColor: `${color(name)}80`,
-        data: points.filter((point) => point.kind === kind).map((point) => this.place(point)),
-      })).filter((set) => set.data.length);
+  // ---- plots
+  draw() {
+    for (const chart of Object.values(this.charts)) chart.destroy();
+    this.charts = {};
+    for (const canvas of this.section.querySelectorAll("canvas[data-plot]")) {
+      const name = canvas.dataset.plot;
+      this.charts[name] = new Chart(canvas, this[name](canvas));
+    }
+    if (this.selected !== null) this.select(this.selected);
+  }
+
+  place(point) {
+    return { x: point.wall_time_ns / this.timeUnit[0], y: point.peak_memory_bytes / this.memoryUnit[0], rank: point.rank };
+  }
+
+  scatter() {
+    const points = this.points.filter((point) => point.peak_memory_bytes !== null);
+    const cap = this.group.memory_cap_bytes;
+    const walls = points.map((point) => point.wall_time_ns);
+    const sizes = points.map((point) => point.peak_memory_bytes);
+    this.timeUnit = timeScale(walls.reduce((a, b) => Math.max(a, b)));
+    this.memoryUnit = memoryScale(sizes.reduce((a, b) => Math.max(a, b)));
+    const front = this.group.cap_curve.map((step) => this.byRank.get(step.rank)).reverse();
+    const radius = points.length > 500 ? 2.5 : 5;
+    const sets = KINDS.map(([label, name, style], kind) => ({
+      label, role: "points", pointStyle: style, radius, hoverRadius: radius + 2, hitRadius: 5, order: 3,
+      borderColor: color(name), borderWidth: 1.5, backgroundColor: `${color(name)}80`,
+      data: points.filter((point) => point.kind === kind).map((point) => this.place(point)),
+    })).filter((set) => set.data.length);
+    sets.push({
+      label: "Pareto front", role: "front", type: "line", stepped: "before", radius: 0, hitRadius: 0, order: 4,
+      borderColor: color("muted"), borderWidth: 1.5, backgroundColor: color("muted"), pointStyle: "line",
+      data: front.map((point) => this.place(point)),
+    });
+    const { best, best_under_cap: capped } = this.group.answers;
+    const marked = (best === capped
+      ? [[best, "fastest, also under the cap"]] : [[best, "fastest"], [capped, "fastest under the cap"]])
+      .map(([rank, label]) => [this.byRank.get(rank), label]).filter(([point]) => point);
+    const ends = this.xRange(walls);
+    if (this.showsCap) {
       sets.push({
-        label: "Pareto front", role: "front", type: "line", stepped: "before", radius: 0, hitRadius: 0, order: 4,
-        borderColor: color("muted"), borderWidth: 1.5, backgroundColor: color("muted"), pointStyle: "line",
-        data: front.map((point) => this.place(point)),
+        label: `memory cap, ${bytes(cap)}`, role: "cap", type: "line", radius: 0, hitRadius: 0, order: 5,
+        borderColor: color("bad"), borderDash: [6, 4], borderWidth: 1.5, backgroundColor: color("bad"),
+        pointStyle: "line", data: ends.map((x) => ({ x, y: cap / this.memoryUnit[0] })),
       });
-      const { best, best_under_cap: capped } = this.group.answers;
-      const marked = (best === capped
-        ? [[best, "fastest, also under the cap"]] : [[best, "fastest"], [capped, "fastest under the cap"]])
-        .map(([rank, label]) => [this.byRank.get(rank), label]).filter(([point]) => point);
-      const ends = this.xRange(walls);
-      if (this.showsCap) {
-        sets.push({
-          label: `memory cap, ${bytes(cap)}`, role: "cap", type: "line", radius: 0, hitRadius: 0, order: 5,
-          borderColor: color("bad"), borderDash: [6, 4], borderWidth: 1.5, backgroundColor: color("bad"),
-          pointStyle: "line", data: ends.map((x) => ({ x, y: cap / this.memoryUnit[0] })),
-        });
-      }
-      sets.push({
-        label: "selected point", role: "selected", pointStyle: "circle", radius: 10, hitRadius: 0, hoverRadius: 10,
-        order: 1, borderColor: color("ink"), borderWidth: 2, backgroundColor: "transparent", data: [],
-      });
-      return {
-        type: "scatter",
-        data: { datasets: sets },
-        options: {
-          ...this.options((hit) => hit.raw.rank),
-          scales: {
-            x: { ...this.axis(`wall time (${this.timeUnit[1]})`, walls), min: ends[0], max: ends[1] },
-            y: this.axis(`peak memory of a rank (${this.memoryUnit[1]})`, sizes),
-          },
+    }
+    sets.push({
+      label: "selected point", role: "selected", pointStyle: "circle", radius: 10, hitRadius: 0, hoverRadius: 10,
+      order: 1, borderColor: color("ink"), borderWidth: 2, backgroundColor: "transparent", data: [],
+    });
+    return {
+      type: "scatter",
+      data: { datasets: sets },
+      options: {
+        ...this.options((hit) => hit.raw.rank),
+        scales: {
+          x: { ...this.axis(`wall time (${this.timeUnit[1]})`, walls), min: ends[0], max: ends[1] },
+          y: this.axis(`peak memory of a rank (${this.memoryUnit[1]})`, sizes),
         },
-        plugins: [names(color, () => marked.map(([point, text]) => ({ ...this.place(point), text })))],
-      };
-    }
-
-    xRange(walls) {
-      const [least, most] = [Math.min(...walls.slice(0, 1)), walls.reduce((a, b) => Math.max(a, b))];
-      const isWide = this.isWide(walls);
-      const room = isWide ? 1 : 0.04 * (most - least || most);
-      const ends = isWide ? [least / 1.15, most * 1.15] : [Math.max(0, least - room), most + room];
-      return ends.map((value) => value / this.timeUnit[0]);
-    }
-
-    isWide(values) {
-      return values.reduce((a, b) => Math.max(a, b)) > 12 * Math.max(1, values.reduce((a, b) => Math.min(a, b)));
-    }
-
-    axis(text, values) {
-      const isWide = this.isWide(values);
-      return axis(color, text, isWide ? { isWide } : { beginAtZero: false });
-    }
-
-    options(rankOf) {
-      return {
-        animation: false, responsive: true, maintainAspectRatio: false,
-        interaction: { mode: "nearest", intersect: true },
-        onClick: (event, hits) => { if (hits.length) this.onHit(event.chart, hits, rankOf); },
-        onHover: (event, hits) => { event.native.target.style.cursor = hits.length ? "pointer" : ""; },
-        plugins: {
-          legend: { position: "bottom", onClick: null, labels: { filter: (item, data) => data.datasets[item.datasetIndex].role !== "selected", color: color("ink"), usePointStyle: true, boxHeight: 8, padding: 14 } },
-          tooltip: {
-            filter: (item, index) => index === 0,
-            callbacks: { title: () => "", label: (item) => this.describe(rankOf(item), item) },
-          },
-        },
-      };
-    }
-
-    onHit(chart, hits, rankOf) {
-      const { datasetIndex, index } = hits[0];
-      const set = chart.data.datasets[datasetIndex];
-      const rank = rankOf({ raw: set.data[index], dataIndex: index });
-      if (rank !== undefined) this.select(rank);
-    }
-
-    describe(rank, item) {
-      const point = this.byRank.get(rank);
-      if (!point) return item.dataset.label;
-      return [point.label, `${duration(point.wall_time_ns)}, ${bytes(point.peak_memory_bytes)}`, point.origin.variant].filter(Boolean);
-    }
-
-    bars(canvas, list, valueOf, scale, title) {
-      const entries = this.group.breakdowns;
-      const labels = entries.map((entry) => {
-        const names = Object.keys(ANSWERS).filter((name) => this.group.answers[name] === entry.point);
-        const answers = `(${names.map((name) => ANSWERS[name]).join(", ")})`;
-        return [this.byRank.get(entry.point).label, answers].flatMap((text) => wrapped(text, canvas));
-      });
-      this.heighten(canvas, labels);
-      const lists = entries.map((entry) => list(entry));
-      const sets = lists[0].map((first, index) => ({
-        label: (first.part ?? first.category).replaceAll("_", " "),
-        data: lists.map((parts) => valueOf(parts[index]) / scale[0]),
-        backgroundColor: color(PART_COLORS[first.part ?? first.category] ?? "c11"),
-        borderColor: color("page"), borderWidth: { right: 1 }, maxBarThickness: 34,
-      })).filter((set) => set.data.some((value) => value > 0));
-      const options = this.options((item) => entries[item.dataIndex]?.point);
-      options.plugins.legend.labels.pointStyle = "rect";
-      options.plugins.tooltip.callbacks.label = (item) => {
-        const total = lists[item.dataIndex].reduce((sum, part) => sum + valueOf(part), 0);
-        const value = item.raw * scale[0];
-        return `${item.dataset.label}: ${scale[2](value)} (${percent((100 * value) / total)})`;
-      };
-      return {
-        type: "bar", data: { labels, datasets: sets },
-        options: {
-          ...options, indexAxis: "y",
-          scales: {
-            x: { stacked: true, title: { display: true, text: `${title} (${scale[1]})`, color: color("ink") }, grid: { color: color("grid") }, ticks: { color: color("muted") } },
-            y: { stacked: true, grid: { display: false }, ticks: { color: color("ink"), autoSkip: false } },
-          },
-        },
-      };
-    }
-
-    // Room for labels of several lines.
-    heighten(canvas, labels) {
-      const lines = Math.max(2, ...labels.map((label) => label.length));
-      canvas.parentElement.style.setProperty("--rows", String(lines * labels.length));
-    }
-
-    time(canvas) {
-      const scale = timeScale(Math.max(...this.group.breakdowns.map((entry) => entry.wall_time_ns)));
-      return this.bars(canvas, (entry) => entry.breakdown, (part) => part.ns, [...scale, duration], "wall time");
-    }
-
-    // Where an axis of memory ends: points far above the cap would hide those that fit.
-    memoryEnd(largest) {
-      const cap = this.group.memory_cap_bytes;
-      const fits = cap !== null && this.group.answers.best_under_cap !== null;
-      return fits ? Math.min(largest, CAPS_SHOWN * cap) : largest;
-    }
-
-    memory(canvas) {
-      const largest = Math.max(...this.group.breakdowns.map((entry) => entry.memory.peak_memory_bytes));
-      const end = this.memoryEnd(largest);
-      const scale = memoryScale(end);
-      const cut = end < largest ? `, bars end at ${bytes(end)}` : "";
-      const chart = this.bars(canvas, (entry) => entry.memory.categories, (part) => part.bytes, [...scale, bytes], `peak memory of a rank${cut}`);
-      if (cut) chart.options.scales.x.max = end / scale[0];
-      return chart;
-    }
-
-    caps() {
-      const steps = this.group.cap_curve.map((step) => ({ cap: step.memory_cap_bytes, point: this.byRank.get(step.rank) }));
-      const last = this.memoryEnd(steps.at(-1).cap);
-      const [size, unit] = memoryScale(last);
-      const [tick, timeUnit] = timeScale(steps[0].point.wall_time_ns);
-      const data = steps.map(({ cap, point }) => ({ x: cap / size, y: point.wall_time_ns / tick, rank: point.rank }));
-      const cap = this.group.memory_cap_bytes;
-      const ys = data.map((entry) => entry.y);
-      const end = { x: Math.max((1.1 * last) / size, this.showsCap ? (1.1 * cap) / size : 0), y: data.at(-1).y };
-      const sets = [{
-        label: "fastest point that fits", role: "caps", stepped: "before", borderColor: color("accent"), borderWidth: 2,
-        backgroundColor: color("accent"), pointStyle: "circle", radius: [...data.map(() => 4), 0], hitRadius: 6,
-        data: [...data, end],
-      }];
-      if (this.showsCap) {
-        sets.push({
-          label: `memory cap, ${bytes(cap)}`, role: "cap", borderColor: color("bad"), borderDash: [6, 4], borderWidth: 1.5,
-          backgroundColor: color("bad"), radius: 0, hitRadius: 0, pointStyle: "line",
-          data: [Math.min(...ys), Math.max(...ys)].map((y) => ({ x: cap / size, y })),
-        });
-      }
-      return {
-        type: "line", data: { datasets: sets },
-        options: {
-          ...this.options((item) => item.raw.rank),
-          scales: { x: axis(color, `memory cap (${unit})`, { min: 0, max: end.x }), y: axis(color, `wall time (${timeUnit})`, { grace: "5%" }) },
-        },
-      };
-    }
-
-    tornado(canvas) {
-      const entries = this.group.sensitivity.filter((entry) => entry.span_ns);
-      const change = (entry, name) => (entry[name] === null ? null : (100 * (entry[name] - entry.base_wall_time_ns)) / entry.base_wall_time_ns);
-      const set = (name, label, tint) => ({
-        label, backgroundColor: color(tint), data: entries.map((entry) => change(entry, name)), maxBarThickness: 18, grouped: false,
-      });
-      const labels = entries.map((entry) => wrapped(`${entry.label}, ${entry.value} ${entry.unit}`, canvas));
-      if (labels.some((label) => label.length > 1)) this.heighten(canvas, labels);
-      const options = this.options(() => undefined);
-      options.plugins.legend.labels.pointStyle = "rect";
-      options.plugins.tooltip.callbacks.label = (item) => {
-        const entry = entries[item.dataIndex];
-        const [name, factor] = item.datasetIndex ? ["high_wall_time_ns", entry.high_factor] : ["low_wall_time_ns", entry.low_factor];
-        return `${entry.label} ${entry.value * factor} ${entry.unit}: ${duration(entry[name])} (${item.raw > 0 ? "+" : ""}${percent(item.raw)})`;
-      };
-      return {
-        type: "bar",
-        data: {
-          labels,
-          datasets: [set("low_wall_time_ns", "halved", "c3"), set("high_wall_time_ns", "doubled", "c1")],
-        },
-        options: {
-          ...options, indexAxis: "y",
-          scales: {
-            x: { title: { display: true, text: "change of the wall time (%)", color: color("ink") }, grid: { color: color("grid") }, ticks: { color: color("muted") } },
-            y: { grid: { display: false }, ticks: { color: color("ink"), autoSkip: false } },
-          },
-        },
-      };
-    }
+      },
+      plugins: [names(color, () => marked.map(([point, text]) => ({ ...this.place(point), text })))],
+    };
   }
-  lookFor(false);
-  // ---- the optimum against a numeric axis: a line for each combination of the other axes
-  function axisPlot(canvas) {
-    const study = report.axis_studies[Number(canvas.dataset.axes)];
-    const values = (index) => study.settings.map((setting) => setting.values[index]);
-    const x = study.numeric_axis;
-    const [size, unit] = timeScale(Math.max(...study.settings.flatMap((setting) => [setting.best, setting.best_under_cap]
-      .filter(Boolean).map((point) => point.wall_time_ns))));
-    const tints = ["c1", "c3", "c5", "c6", "c8", "c9"];
-    const sets = [];
-    for (const [which, dash, suffix] of [["best", [], ""], ["best_under_cap", [6, 4], ", under the cap"]]) {
-      if (which === "best_under_cap" && !study.cap_binds) continue;
-      const lines = new Map();
-      for (const setting of study.settings) {
-        if (!setting[which]) continue;
-        const others = study.short_axes.map((name, index) => [name, index]).filter(([, index]) => index !== x)
-          .map(([name, index]) => `${name}=${setting.shown[index]}`).join(" ");
-        if (!lines.has(others)) lines.set(others, []);
-        lines.get(others).push({ x: setting.values[x], y: setting[which].wall_time_ns / size, point: setting[which] });
-      }
-      [...lines].forEach(([others, data], index) => sets.push({
-        label: (others || "optimum") + suffix, data, borderDash: dash, borderWidth: 2, radius: 4, hitRadius: 6,
-        borderColor: color(tints[index % tints.length]), backgroundColor: color(tints[index % tints.length]),
-      }));
-    }
-    const isWide = Math.min(...values(x)) > 0 && Math.max(...values(x)) >= 8 * Math.min(...values(x));
-    // The strategy at the first point of a line and wherever it changes, where there is room for it.
-    const labels = {
-      id: "strategies",
-      afterDatasetsDraw(chart) {
-        const { ctx, chartArea } = chart;
-        const taken = [];
-        ctx.save();
-        ctx.font = `600 ${Chart.defaults.font.size - 1}px ${Chart.defaults.font.family}`;
-        ctx.textBaseline = "bottom";
-        chart.data.datasets.forEach((set, number) => set.data.forEach((entry, index) => {
-          if (index && set.data[index - 1].point.label === entry.point.label) return;
-          const at = chart.getDatasetMeta(number).data[index];
-          const { width } = ctx.measureText(entry.point.label);
-          const left = Math.max(chartArea.left + 2, Math.min(at.x - width / 2, chartArea.right - width - 2));
-          const top = Math.max(chartArea.top + 14, at.y - 6);
-          if (taken.some(([a, b, w]) => Math.abs(b - top) < 14 && a < left + width && left < a + w)) return;
-          taken.push([left, top, width]);
-          ctx.lineWidth = 4;
-          ctx.strokeStyle = color("page");
-          ctx.strokeText(entry.point.label, left, top);
-          ctx.fillStyle = color("ink");
-          ctx.fillText(entry.point.label, left, top);
-        }));
-        ctx.restore();
+
+  xRange(walls) {
+    const [least, most] = [Math.min(...walls.slice(0, 1)), walls.reduce((a, b) => Math.max(a, b))];
+    const isWide = this.isWide(walls);
+    const room = isWide ? 1 : 0.04 * (most - least || most);
+    const ends = isWide ? [least / 1.15, most * 1.15] : [Math.max(0, least - room), most + room];
+    return ends.map((value) => value / this.timeUnit[0]);
+  }
+
+  isWide(values) {
+    return values.reduce((a, b) => Math.max(a, b)) > 12 * Math.max(1, values.reduce((a, b) => Math.min(a, b)));
+  }
+
+  axis(text, values) {
+    const isWide = this.isWide(values);
+    return axis(color, text, isWide ? { isWide } : { beginAtZero: false });
+  }
+
+  options(rankOf) {
+    return {
+      animation: false, responsive: true, maintainAspectRatio: false,
+      interaction: { mode: "nearest", intersect: true },
+      onClick: (event, hits) => { if (hits.length) this.onHit(event.chart, hits, rankOf); },
+      onHover: (event, hits) => { event.native.target.style.cursor = hits.length ? "pointer" : ""; },
+      plugins: {
+        legend: { position: "bottom", onClick: null, labels: { filter: (item, data) => data.datasets[item.datasetIndex].role !== "selected", color: color("ink"), usePointStyle: true, boxHeight: 8, padding: 14 } },
+        tooltip: {
+          filter: (item, index) => index === 0,
+          callbacks: { title: () => "", label: (item) => this.describe(rankOf(item), item) },
+        },
       },
     };
-    return new Chart(canvas, {
-      type: "line", data: { datasets: sets },
+  }
+
+  onHit(chart, hits, rankOf) {
+    const { datasetIndex, index } = hits[0];
+    const set = chart.data.datasets[datasetIndex];
+    const rank = rankOf({ raw: set.data[index], dataIndex: index });
+    if (rank !== undefined) this.select(rank);
+  }
+
+  describe(rank, item) {
+    const point = this.byRank.get(rank);
+    if (!point) return item.dataset.label;
+    return [point.label, `${duration(point.wall_time_ns)}, ${bytes(point.peak_memory_bytes)}`, point.origin.variant].filter(Boolean);
+  }
+
+  bars(canvas, list, valueOf, scale, title) {
+    const entries = this.group.breakdowns;
+    const labels = entries.map((entry) => {
+      const names = Object.keys(ANSWERS).filter((name) => this.group.answers[name] === entry.point);
+      const answers = `(${names.map((name) => ANSWERS[name]).join(", ")})`;
+      return [this.byRank.get(entry.point).label, answers].flatMap((text) => wrapped(text, canvas));
+    });
+    this.heighten(canvas, labels);
+    const lists = entries.map((entry) => list(entry));
+    const sets = lists[0].map((first, index) => ({
+      label: (first.part ?? first.category).replaceAll("_", " "),
+      data: lists.map((parts) => valueOf(parts[index]) / scale[0]),
+      backgroundColor: color(PART_COLORS[first.part ?? first.category] ?? "c11"),
+      borderColor: color("page"), borderWidth: { right: 1 }, maxBarThickness: 34,
+    })).filter((set) => set.data.some((value) => value > 0));
+    const options = this.options((item) => entries[item.dataIndex]?.point);
+    options.plugins.legend.labels.pointStyle = "rect";
+    options.plugins.tooltip.callbacks.label = (item) => {
+      const total = lists[item.dataIndex].reduce((sum, part) => sum + valueOf(part), 0);
+      const value = item.raw * scale[0];
+      return `${item.dataset.label}: ${scale[2](value)} (${percent((100 * value) / total)})`;
+    };
+    return {
+      type: "bar", data: { labels, datasets: sets },
       options: {
-        animation: false, responsive: true, maintainAspectRatio: false,
+        ...options, indexAxis: "y",
         scales: {
-          x: { ...axis(color, study.axes[x]), type: isWide ? "logarithmic" : "linear", grace: "4%" },
-          y: axis(color, `wall time of the optimum (${unit})`, { grace: "12%" }),
-        },
-        plugins: {
-          legend: { position: "bottom", onClick: null, display: sets.length > 1, labels: { color: color("ink"), usePointStyle: true, pointStyle: "line" } },
-          tooltip: { callbacks: { title: () => "", label: ({ raw }) => [raw.point.label, `${duration(raw.point.wall_time_ns)}, ${bytes(raw.point.peak_memory_bytes)}`] } },
+          x: { stacked: true, title: { display: true, text: `${title} (${scale[1]})`, color: color("ink") }, grid: { color: color("grid") }, ticks: { color: color("muted") } },
+          y: { stacked: true, grid: { display: false }, ticks: { color: color("ink"), autoSkip: false } },
         },
       },
-      plugins: [labels],
+    };
+  }
+
+  // Room for labels of several lines.
+  heighten(canvas, labels) {
+    const lines = Math.max(2, ...labels.map((label) => label.length));
+    canvas.parentElement.style.setProperty("--rows", String(lines * labels.length));
+  }
+
+  time(canvas) {
+    const scale = timeScale(Math.max(...this.group.breakdowns.map((entry) => entry.wall_time_ns)));
+    return this.bars(canvas, (entry) => entry.breakdown, (part) => part.ns, [...scale, duration], "wall time");
+  }
+
+  // Where an axis of memory ends: points far above the cap would hide those that fit.
+  memoryEnd(largest) {
+    const cap = this.group.memory_cap_bytes;
+    const fits = cap !== null && this.group.answers.best_under_cap !== null;
+    return fits ? Math.min(largest, CAPS_SHOWN * cap) : largest;
+  }
+
+  memory(canvas) {
+    const largest = Math.max(...this.group.breakdowns.map((entry) => entry.memory.peak_memory_bytes));
+    const end = this.memoryEnd(largest);
+    const scale = memoryScale(end);
+    const cut = end < largest ? `, bars end at ${bytes(end)}` : "";
+    const chart = this.bars(canvas, (entry) => entry.memory.categories, (part) => part.bytes, [...scale, bytes], `peak memory of a rank${cut}`);
+    if (cut) chart.options.scales.x.max = end / scale[0];
+    return chart;
+  }
+
+  caps() {
+    const steps = this.group.cap_curve.map((step) => ({ cap: step.memory_cap_bytes, point: this.byRank.get(step.rank) }));
+    const last = this.memoryEnd(steps.at(-1).cap);
+    const [size, unit] = memoryScale(last);
+    const [tick, timeUnit] = timeScale(steps[0].point.wall_time_ns);
+    const data = steps.map(({ cap, point }) => ({ x: cap / size, y: point.wall_time_ns / tick, rank: point.rank }));
+    const cap = this.group.memory_cap_bytes;
+    const ys = data.map((entry) => entry.y);
+    const end = { x: Math.max((1.1 * last) / size, this.showsCap ? (1.1 * cap) / size : 0), y: data.at(-1).y };
+    const sets = [{
+      label: "fastest point that fits", role: "caps", stepped: "before", borderColor: color("accent"), borderWidth: 2,
+      backgroundColor: color("accent"), pointStyle: "circle", radius: [...data.map(() => 4), 0], hitRadius: 6,
+      data: [...data, end],
+    }];
+    if (this.showsCap) {
+      sets.push({
+        label: `memory cap, ${bytes(cap)}`, role: "cap", borderColor: color("bad"), borderDash: [6, 4], borderWidth: 1.5,
+        backgroundColor: color("bad"), radius: 0, hitRadius: 0, pointStyle: "line",
+        data: [Math.min(...ys), Math.max(...ys)].map((y) => ({ x: cap / size, y })),
+      });
+    }
+    return {
+      type: "line", data: { datasets: sets },
+      options: {
+        ...this.options((item) => item.raw.rank),
+        scales: { x: axis(color, `memory cap (${unit})`, { min: 0, max: end.x }), y: axis(color, `wall time (${timeUnit})`, { grace: "5%" }) },
+      },
+    };
+  }
+
+  tornado(canvas) {
+    const entries = this.group.sensitivity.filter((entry) => entry.span_ns);
+    const change = (entry, name) => (entry[name] === null ? null : (100 * (entry[name] - entry.base_wall_time_ns)) / entry.base_wall_time_ns);
+    const set = (name, label, tint) => ({
+      label, backgroundColor: color(tint), data: entries.map((entry) => change(entry, name)), maxBarThickness: 18, grouped: false,
     });
+    const labels = entries.map((entry) => wrapped(`${entry.label}, ${entry.value} ${entry.unit}`, canvas));
+    if (labels.some((label) => label.length > 1)) this.heighten(canvas, labels);
+    const options = this.options(() => undefined);
+    options.plugins.legend.labels.pointStyle = "rect";
+    options.plugins.tooltip.callbacks.label = (item) => {
+      const entry = entries[item.dataIndex];
+      const [name, factor] = item.datasetIndex ? ["high_wall_time_ns", entry.high_factor] : ["low_wall_time_ns", entry.low_factor];
+      return `${entry.label} ${entry.value * factor} ${entry.unit}: ${duration(entry[name])} (${item.raw > 0 ? "+" : ""}${percent(item.raw)})`;
+    };
+    return {
+      type: "bar",
+      data: {
+        labels,
+        datasets: [set("low_wall_time_ns", "halved", "c3"), set("high_wall_time_ns", "doubled", "c1")],
+      },
+      options: {
+        ...options, indexAxis: "y",
+        scales: {
+          x: { title: { display: true, text: "change of the wall time (%)", color: color("ink") }, grid: { color: color("grid") }, ticks: { color: color("muted") } },
+          y: { grid: { display: false }, ticks: { color: color("ink"), autoSkip: false } },
+        },
+      },
+    };
   }
-
-  const axisCharts = new Map();
-  function drawAxes() {
-    for (const canvas of document.querySelectorAll("canvas[data-axes]")) {
-      axisCharts.get(canvas)?.destroy();
-      axisCharts.set(canvas, axisPlot(canvas));
+}
+lookFor(false);
+// ---- the optimum against a numeric axis: a line for each combination of the other axes
+function axisPlot(canvas) {
+  const study = report.axis_studies[Number(canvas.dataset.axes)];
+  const values = (index) => study.settings.map((setting) => setting.values[index]);
+  const x = study.numeric_axis;
+  const [size, unit] = timeScale(Math.max(...study.settings.flatMap((setting) => [setting.best, setting.best_under_cap]
+    .filter(Boolean).map((point) => point.wall_time_ns))));
+  const tints = ["c1", "c3", "c5", "c6", "c8", "c9"];
+  const sets = [];
+  for (const [which, dash, suffix] of [["best", [], ""], ["best_under_cap", [6, 4], ", under the cap"]]) {
+    if (which === "best_under_cap" && !study.cap_binds) continue;
+    const lines = new Map();
+    for (const setting of study.settings) {
+      if (!setting[which]) continue;
+      const others = study.short_axes.map((name, index) => [name, index]).filter(([, index]) => index !== x)
+        .map(([name, index]) => `${name}=${setting.shown[index]}`).join(" ");
+      if (!lines.has(others)) lines.set(others, []);
+      lines.get(others).push({ x: setting.values[x], y: setting[which].wall_time_ns / size, point: setting[which] });
     }
+    [...lines].forEach(([others, data], index) => sets.push({
+      label: (others || "optimum") + suffix, data, borderDash: dash, borderWidth: 2, radius: 4, hitRadius: 6,
+      borderColor: color(tints[index % tints.length]), backgroundColor: color(tints[index % tints.length]),
+    }));
   }
-  drawAxes();
-
-  const questions = [...document.querySelectorAll("section[data-group]")].map((section) => new Question(section));
-  const redraw = () => {
-    questions.forEach((question) => question.draw());
-    drawAxes();
+  const isWide = Math.min(...values(x)) > 0 && Math.max(...values(x)) >= 8 * Math.min(...values(x));
+  // The strategy at the first point of a line and wherever it changes, where there is room for it.
+  const labels = {
+    id: "strategies",
+    afterDatasetsDraw(chart) {
+      const { ctx, chartArea } = chart;
+      const taken = [];
+      ctx.save();
+      ctx.font = `600 ${Chart.defaults.font.size - 1}px ${Chart.defaults.font.family}`;
+      ctx.textBaseline = "bottom";
+      chart.data.datasets.forEach((set, number) => set.data.forEach((entry, index) => {
+        if (index && set.data[index - 1].point.label === entry.point.label) return;
+        const at = chart.getDatasetMeta(number).data[index];
+        const { width } = ctx.measureText(entry.point.label);
+        const left = Math.max(chartArea.left + 2, Math.min(at.x - width / 2, chartArea.right - width - 2));
+        const top = Math.max(chartArea.top + 14, at.y - 6);
+        if (taken.some(([a, b, w]) => Math.abs(b - top) < 14 && a < left + width && left < a + w)) return;
+        taken.push([left, top, width]);
+        ctx.lineWidth = 4;
+        ctx.strokeStyle = color("page");
+        ctx.strokeText(entry.point.label, left, top);
+        ctx.fillStyle = color("ink");
+        ctx.fillText(entry.point.label, left, top);
+      }));
+      ctx.restore();
+    },
   };
-  let drawnWidth = innerWidth; // another width breaks the labels of bars elsewhere
-  addEventListener("resize", () => {
-    if (innerWidth === drawnWidth || root.classList.contains("printing")) return;
-    drawnWidth = innerWidth;
-    requestAnimationFrame(redraw);
+  return new Chart(canvas, {
+    type: "line", data: { datasets: sets },
+    options: {
+      animation: false, responsive: true, maintainAspectRatio: false,
+      scales: {
+        x: { ...axis(color, study.axes[x]), type: isWide ? "logarithmic" : "linear", grace: "4%" },
+        y: axis(color, `wall time of the optimum (${unit})`, { grace: "12%" }),
+      },
+      plugins: {
+        legend: { position: "bottom", onClick: null, display: sets.length > 1, labels: { color: color("ink"), usePointStyle: true, pointStyle: "line" } },
+        tooltip: { callbacks: { title: () => "", label: ({ raw }) => [raw.point.label, `${duration(raw.point.wall_time_ns)}, ${bytes(raw.point.peak_memory_bytes)}`] } },
+      },
+    },
+    plugins: [labels],
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+}
 
-  // On paper: light, sharp, as wide as the page, with the tables open.
-  const opened = [];
-  addEventListener("beforeprint", () => {
-    root.classList.add("light", "printing");
-    for (const details of document.querySelectorAll("details:not(.screen):not([open])")) {
-      details.open = true;
-      opened.push(details);
-    }
-    questions.forEach((question) => { if (!question.section.querySelector("details.points.screen")) question.fillTable(); });
-    lookFor(true);
-    redraw();
-  });
-  addEventListener("afterprint", () => {
-    root.classList.remove("light", "printing");
-    for (const details of opened.splice(0)) details.open = false;
-    lookFor(false);
-    redraw();
-  });
-})();
+const axisCharts = new Map();
+function drawAxes() {
+  for (const canvas of document.querySelectorAll("canvas[data-axes]")) {
+    axisCharts.get(canvas)?.destroy();
+    axisCharts.set(canvas, axisPlot(canvas));
+  }
+}
+drawAxes();
+
+const questions = [...document.querySelectorAll("section[data-group]")].map((section) => new Question(section));
+const redraw = () => {
+  questions.forEach((question) => question.draw());
+  drawAxes();
+};
+let drawnWidth = innerWidth; // another width breaks the labels of bars elsewhere
+addEventListener("resize", () => {
+  if (innerWidth === drawnWidth || root.classList.contains("printing")) return;
+  drawnWidth = innerWidth;
+  requestAnimationFrame(redraw);
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+
+// On paper: light, sharp, as wide as the page, with the tables open.
+const opened = [];
+addEventListener("beforeprint", () => {
+  root.classList.add("light", "printing");
+  for (const details of document.querySelectorAll("details:not(.screen):not([open])")) {
+    details.open = true;
+    opened.push(details);
+  }
+  questions.forEach((question) => { if (!question.section.querySelector("details.points.screen")) question.fillTable(); });
+  lookFor(true);
+  redraw();
+});
+addEventListener("afterprint", () => {
+  root.classList.remove("light", "printing");
+  for (const details of opened.splice(0)) details.open = false;
+  lookFor(false);
+  redraw();
+});

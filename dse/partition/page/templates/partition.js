@@ -1,4 +1,6 @@
-"use strict";
+// Draws the levels of a partition, what runs when, and what is chosen in them.
+import { bytes as size } from "../../../base/pages/numbers.js";
+
 const data = JSON.parse(document.getElementById("data").textContent);
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const hue = device => (device * 137.508 + 210) % 360;
@@ -11,7 +13,6 @@ function inkOn(taken) {
   const luminance = 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
   return (luminance + 0.05) ** 2 > 0.05 * 1.05 ? "#000000" : "#ffffff";
 }
-const size = globalThis.pages.numbers.bytes;
 const drawSwatches = () => { for (const mark of document.querySelectorAll(".swatch")) mark.style.background = colour(Number(mark.dataset.device)); };
 
 const canvas = document.getElementById("graph"), what = document.getElementById("what"), hint = what.textContent;
