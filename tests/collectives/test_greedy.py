@@ -9,8 +9,7 @@ import pytest
 from dse.collectives.problem.collective import Collective
 from dse.collectives.problem.problem import LinkModel, Problem
 from dse.collectives.search.synthesizers import Effort, Synthesizer
-from dse.collectives.search.synthesizers.arrival import Arrival
-from dse.collectives.search.synthesizers.greedy import Greedy
+from dse.collectives.search.synthesizers.greedy import Arrival, Greedy
 from dse.collectives.search.synthesizers.restarts import Restarts
 from dse.inputs.networks import LinkGraph
 from tests.collectives.link_graphs import MIB, grid, star

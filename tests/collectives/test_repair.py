@@ -114,7 +114,7 @@ def test_collectives_that_end_in_sums_or_one_place_are_repaired_backwards(name: 
         problem = Problem(graph, Collective(name, 9), all_gather(graph).chunk_bytes)
         wide = greedy(problem.mirrored) if name != "gather" else None
         if wide is None:
-            from dse.collectives.search.synthesizers.arrival import Arrival
+            from dse.collectives.search.synthesizers.greedy import Arrival
 
             wide = Arrival().synthesize(problem.mirrored, EFFORT).schedule
         schedule = wide.mirrored(problem)

@@ -15,9 +15,8 @@ from dse.collectives.problem.collective import Collective
 from dse.collectives.problem.problem import LinkModel, Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.synthesizers import Effort, Progress, Synthesizer
-from dse.collectives.search.synthesizers.arrival import Arrival
 from dse.collectives.search.synthesizers.beam import Beam
-from dse.collectives.search.synthesizers.greedy import Greedy
+from dse.collectives.search.synthesizers.greedy import Arrival, Greedy
 from dse.collectives.search.synthesizers.improve import Improve
 from dse.collectives.search.synthesizers.restarts import Restarts
 from dse.collectives.search.synthesizers.searches import RULES, Approach, Rule, numbered

@@ -178,7 +178,7 @@ def _collective(
     deliveries = deliveries_of(collective)
     is_base = may_stay_base and name == "all_gather" and deliveries > MOST_DELIVERIES
     most = MOST_DELIVERIES
-    if is_base and values.get("synthesizer", "auto") in ("auto", "symmetric") and graph.translations:
+    if is_base and values.get("synthesizer", "auto") in ("auto", "fast", "symmetric") and graph.translations:
         most = deliveries
     if collective.chunks >= MOST_CHUNKS or deliveries > most:
         raise InputError(

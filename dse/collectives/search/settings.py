@@ -80,10 +80,21 @@ def name_of(values: Values) -> str:
     return name
 
 
+def notes_of(values: Values) -> list[str]:
+    """Return a line that says what a synthesizer is whose name no help lists; nothing for others."""
+    asked = values.get("synthesizer", "auto")
+    if asked not in _ALIASES:
+        return SYNTHESIZERS.notes(asked)
+    name, trials, fitness = _ALIASES[asked]
+    keys = [f"synthesizer={name}", *([f"trials={trials}"] if trials else [])]
+    keys += [f"fitness={fitness}"] if fitness else []
+    return [f"synthesizer={asked} is BEAN TACOS's name for {' '.join(keys)}"]
+
+
 def _named(values: Values) -> tuple[str, int | None, str]:
     """The name of a built-in synthesizer, the runs and the fitness that the user's name means."""
     name = values.get("synthesizer", "auto")
     if name in _ALIASES:
         return _ALIASES[name]
-    check_choice("synthesizer", name, (*SYNTHESIZERS.own, *SYNTHESIZERS.installed(), *_ALIASES))
+    SYNTHESIZERS.check(name)
     return name, None, ""

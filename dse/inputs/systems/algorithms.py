@@ -4,7 +4,7 @@ from __future__ import annotations
 
 PER_DIMENSION = "synthesized"
 OVER_ALL_NPUS = "oneSynthesized"
-SYNTHESIZERS = ("greedy", "arrival", "restarts", "beam", "symmetric", "improve", "trees")
+SYNTHESIZERS = ("fast", "greedy", "arrival", "restarts", "beam", "symmetric", "improve", "trees")
 """Those of `dse.collectives` whose schedules depend on no clock, so that a point always has the same time."""
 
 

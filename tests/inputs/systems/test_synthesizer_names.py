@@ -9,4 +9,4 @@ FOLLOW_A_CLOCK = {"auto", "exact"}
 
 
 def test_a_system_may_name_every_synthesizer_whose_schedules_depend_on_no_clock() -> None:
-    assert set(SYNTHESIZERS) == set(REGISTRY.own) - FOLLOW_A_CLOCK
+    assert set(SYNTHESIZERS) == {*REGISTRY.own, *REGISTRY.accepted} - FOLLOW_A_CLOCK

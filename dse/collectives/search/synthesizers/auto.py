@@ -14,9 +14,8 @@ from dse.collectives.search.reductions import tightened, without_waste
 from dse.collectives.search.symmetric import SymmetricSchedule
 from dse.collectives.search.synthesizers.base import Effort, Overlap, Synthesis, Synthesizer
 from dse.collectives.search.synthesizers.exact import Exact
-from dse.collectives.search.synthesizers.improve import steps_of_a_trial
+from dse.collectives.search.synthesizers.improve import improved, steps_of_a_trial
 from dse.collectives.search.synthesizers.registry import make_synthesizer
-from dse.collectives.search.synthesizers.searches import limited, reporter
 
 # With more places (chunk, NPU) than these a step takes minutes, and is left out.
 _MOST_PLACES_EXACT = 700
@@ -192,26 +191,14 @@ def _pack_trees(problem: Problem, best: _Best) -> bool:
 
 def _improve(problem: Problem, best: _Best, start: Schedule) -> None:
     """Free parts of the best schedule and solve them again."""
-    from dse.base import solvers
-
-    steps = best.effort.trials * steps_of_a_trial((start.link, start.chunk, start.start_ps))
+    steps = best.effort.trials * steps_of_a_trial(start)
     rounds = max(1, min(_MOST_ROUNDS, _MOVES // (steps * max(1, len(start)))))
     found = start
     for number in range(rounds):
-        effort = replace(best.effort, time_limit_s=best.time_left())
+        seed = best.effort.seed * _MOST_ROUNDS + number
+        effort = replace(best.effort, seed=seed, time_limit_s=best.time_left())
         if found.time_ps <= effort.enough_ps or (number and best.is_late):
             break
-        with contextlib.suppress(InputError), limited(effort) as cancellation:
-            columns, _ = solvers.search_improve(
-                problem.native,
-                found.link,
-                found.chunk,
-                found.start_ps,
-                effort.seed * _MOST_ROUNDS + number,
-                steps,
-                effort.enough_ps,
-                cancellation,
-                reporter(effort),
-            )
-            found = Schedule.of(problem, *columns)
+        with contextlib.suppress(InputError):
+            found = improved(problem, found, effort, steps)
     best.take(found, "improve", f"large neighbourhoods, {rounds} times {steps} steps")

@@ -1,4 +1,4 @@
-"""Greedy search forward in time: a free link takes a chunk that no link has claimed (TACOS's idea)."""
+"""Greedy searches to compare with: forward in time (TACOS's idea), and by arrival (BEAN TACOS's, causal)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from dse.collectives.search.synthesizers.base import Effort, Synthesis
 from dse.collectives.search.synthesizers.searches import GreedySearch, is_spread_by_wants, search_variants
 
 
+class Arrival(GreedySearch):
+    """Runs in the order of arrivals: whichever link brings a chunk first delivers it (docs/synthesis.md)."""
+
+    name = "arrival"
+    variants = (("arrival", "oldest"), ("arrival", "needed"), ("arrival", "rarest"))
+
+
 class Greedy(GreedySearch):
-    """Runs forward in time (docs/synthesis.md)."""
+    """Runs forward in time: a free link takes a chunk that no link has claimed (docs/synthesis.md)."""
 
     name = "greedy"
     variants = (("forward", "oldest"), ("forward", "random"), ("forward", "needed"))

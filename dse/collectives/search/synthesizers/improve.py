@@ -1,12 +1,14 @@
-"""Large-neighbourhood improvement of the best schedule of restarts."""
+"""Large-neighbourhood improvement: parts of a schedule are freed and solved again."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.synthesizers.base import Effort, Synthesis, Synthesizer
-from dse.collectives.search.synthesizers.restarts import runs_of_a_trial, variants_for
-from dse.collectives.search.synthesizers.searches import Columns, limited, numbered, reporter
+from dse.collectives.search.synthesizers.restarts import Restarts
+from dse.collectives.search.synthesizers.searches import limited, reporter
 
 # Steps per trial: as many as cost what about a trial of restarts costs, or a small problem has time for.
 _MOST_STEPS = 50
@@ -21,31 +23,36 @@ class Improve(Synthesizer):
 
     def synthesize(self, problem: Problem, effort: Effort) -> Synthesis:
         """Return the best schedule found; see Synthesizer.synthesize."""
-        from dse.base import solvers
-
-        with limited(effort) as cancellation:
-            start, runs = solvers.search_restarts(
-                problem.native,
-                numbered(variants_for(problem)),
-                effort.seed,
-                min(effort.trials * runs_of_a_trial(problem), _MOST_ALL),
-                effort.enough_ps,
-                cancellation,
-                reporter(effort),
-            )
-            columns, _ = solvers.search_improve(
-                problem.native,
-                *start,
-                effort.seed,
-                min(effort.trials * steps_of_a_trial(start), _MOST_ALL),
-                effort.enough_ps,
-                cancellation,
-                reporter(effort),
-            )
-        trials = -(-runs // runs_of_a_trial(problem))
-        return Synthesis(Schedule.of(problem, *columns), self.name, trials)
+        deadline = effort.deadline
+        made = Restarts().synthesize(problem, effort)
+        steps = effort.trials * steps_of_a_trial(made.schedule)
+        schedule = improved(problem, made.schedule, effort.until(deadline), steps)
+        return replace(made, schedule=schedule, synthesizer=self.name)
 
 
-def steps_of_a_trial(columns: Columns) -> int:
+def improved(problem: Problem, start: Schedule, effort: Effort, steps: int) -> Schedule:
+    """Return the schedule after so many steps from `start`, which it is at least as fast as.
+
+    Raises:
+        InputError: the time limit leaves no time for a step.
+    """
+    from dse.base import solvers
+
+    with limited(effort) as cancellation:
+        columns, _ = solvers.search_improve(
+            problem.native,
+            start.link,
+            start.chunk,
+            start.start_ps,
+            effort.seed,
+            min(steps, _MOST_ALL),
+            effort.enough_ps,
+            cancellation,
+            reporter(effort),
+        )
+    return Schedule.of(problem, *columns)
+
+
+def steps_of_a_trial(start: Schedule) -> int:
     """Return how many steps on a schedule count as one trial."""
-    return max(1, min(_MOST_STEPS, _SENDS_OF_A_TRIAL // max(1, len(columns[0]))))
+    return max(1, min(_MOST_STEPS, _SENDS_OF_A_TRIAL // max(1, len(start))))

@@ -1,25 +1,28 @@
-"""The table of synthesizers."""
+"""The registry of synthesizers; packages may add others as entry points of `dse.synthesizers`."""
 
 from __future__ import annotations
 
-from dse.base.settings.choices import Choices
+from dse.base.settings import Accepted, Choices
 from dse.collectives.search.synthesizers.base import Synthesizer
 
 _HOME = "dse.collectives.search.synthesizers"
 SYNTHESIZERS = Choices(
     "synthesizer",
     "dse.synthesizers",
+    {"auto": f"{_HOME}.auto:Auto", "fast": f"{_HOME}.fast:Fast", "exact": f"{_HOME}.exact:Exact"},
     {
-        "auto": f"{_HOME}.auto:Auto",
-        "greedy": f"{_HOME}.greedy:Greedy",
-        "arrival": f"{_HOME}.arrival:Arrival",
-        "restarts": f"{_HOME}.restarts:Restarts",
-        "beam": f"{_HOME}.beam:Beam",
-        "exact": f"{_HOME}.exact:Exact",
-        "symmetric": f"{_HOME}.symmetric:Symmetric",
-        "trees": f"{_HOME}.trees:Trees",
-        "improve": f"{_HOME}.improve:Improve",
+        name: Accepted(f"{_HOME}.{home}", what)
+        for name, home, what in (
+            ("symmetric", "symmetric:Symmetric", "is what synthesizer=fast runs on symmetric networks"),
+            ("restarts", "restarts:Restarts", "is what synthesizer=fast runs on other networks"),
+            ("improve", "improve:Improve", "is a step of synthesizer=auto, run alone"),
+            ("trees", "trees:Trees", "is a step of synthesizer=auto, run alone"),
+            ("greedy", "greedy:Greedy", "is a greedy search as in TACOS, to compare with"),
+            ("arrival", "greedy:Arrival", "is a greedy search as in BEAN TACOS, to compare with"),
+            ("beam", "beam:Beam", "is a beam search as in BEAN TACOS, to compare with"),
+        )
     },
+    key="synthesizer",
 )
 
 

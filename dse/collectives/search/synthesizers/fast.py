@@ -1,0 +1,23 @@
+"""The search that is soon done: the first one of `auto` that fits the links."""
+
+from __future__ import annotations
+
+from dse.collectives.problem.problem import Problem
+from dse.collectives.search.synthesizers.base import Effort, Synthesis, Synthesizer
+from dse.collectives.search.synthesizers.restarts import Restarts
+from dse.collectives.search.synthesizers.symmetric import Symmetric
+
+
+class Fast(Synthesizer):
+    """Symmetric trees where the links have translations, restarts of greedy searches elsewhere.
+
+    The answer names which of the two made it. It follows no clock.
+    """
+
+    name = "fast"
+
+    def synthesize(self, problem: Problem, effort: Effort) -> Synthesis:
+        """Return the best schedule found; see Synthesizer.synthesize."""
+        symmetric = Symmetric()
+        maker = Restarts() if symmetric.obstacle(problem) else symmetric
+        return maker.synthesize(problem, effort)
