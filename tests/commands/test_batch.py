@@ -8,27 +8,9 @@ from pathlib import Path
 import pytest
 from command_lines import run_dse, run_ok
 
-from dse.studies.space.grid import combinations
-
 TORUS = "torus__dim=[2,3]__alpha=500__beta=50"
 LINE = "grid__dim=[4]__alpha=500__beta=50"
 QUICK = ("synthesizer=restarts", "trials=2", "threads=1")
-
-
-def test_brackets_may_be_nested_in_lists() -> None:
-    made = combinations({"topology": f"[{TORUS},a.csv]", "dimensions": "[0,1]"}, whole=("dimensions",))
-    assert [(each["topology"], each["dimensions"]) for each in made] == [(TORUS, "[0,1]"), ("a.csv", "[0,1]")]
-    assert combinations({"topology": TORUS}) == [{"topology": TORUS}]
-
-
-def test_all_combinations_are_made_the_last_key_fastest() -> None:
-    made = combinations({"collective": "[all_gather,broadcast]", "seed": "[0,1]", "gb": "gib"})
-    assert [(each["collective"], each["seed"], each["gb"]) for each in made] == [
-        ("all_gather", "0", "gib"),
-        ("all_gather", "1", "gib"),
-        ("broadcast", "0", "gib"),
-        ("broadcast", "1", "gib"),
-    ]
 
 
 def test_a_second_call_computes_what_is_new_and_prints_all_that_was_asked_for(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ class _Process(Generic[Case, Row]):
             [sys.executable, "-c", _START.format(path=sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env={**os.environ, **orphans.mark_of_programs()},
         )
         orphans.begun(self._process.pid)
 

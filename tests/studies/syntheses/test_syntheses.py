@@ -13,7 +13,8 @@ from dse.collectives import Collective, Problem
 from dse.inputs.networks import LinkGraph
 from dse.studies.executors import ExecutorSettings
 from dse.studies.store import StudyStore
-from dse.studies.syntheses import SYNTHESES, Case, SynthesisRow, missing_cases, run_cases
+from dse.studies.sweeps.study_run import run_cases
+from dse.studies.syntheses import SYNTHESES, Case, SynthesisEvaluator, SynthesisRow
 
 LINK = (500, 50)  # 1 MiB takes 21,471,520 ps
 RING = LinkGraph.of(4, 4, [(i, (i + step) % 4, *LINK) for i in range(4) for step in (1, 3)])
@@ -36,9 +37,8 @@ def cases() -> list[Case]:
 
 def swept(folder: Path, wanted: list[Case], executor: str = "local") -> tuple[list[SynthesisRow], int]:
     """The rows of a study after a run, and how many of them it computed."""
-    store = StudyStore.create(folder, SYNTHESES)
-    computed = run_cases(missing_cases(wanted, store), store, ExecutorSettings(executor, threads=1))
-    return store.rows(), computed
+    settings = ExecutorSettings(executor, threads=1)
+    return run_cases(SynthesisEvaluator(), folder, wanted, settings)
 
 
 def test_rows_have_time_bound_and_fixed_algorithms(tmp_path: Path) -> None:
@@ -59,6 +59,7 @@ def test_a_second_run_computes_what_is_new_only(tmp_path: Path) -> None:
     more = [*cases(), case("ring", RING, "all_to_all"), case("ring", RING, "all_gather", seed=1)]
     rows, computed = swept(tmp_path / "s", more)
     assert (len(rows), computed) == (6, 2)
+    assert len(StudyStore(tmp_path / "s", SYNTHESES).rows()) == 6
 
 
 def test_equal_problems_under_two_names_are_one_row(tmp_path: Path) -> None:
@@ -77,12 +78,11 @@ def test_a_problem_without_a_way_is_a_row_with_its_reason_and_tried_again(tmp_pa
 @pytest.mark.parametrize("executor", ["local", "ray"])
 def test_processes_find_what_one_process_finds(executor: str, tmp_path: Path) -> None:
     alone, _ = swept(tmp_path / "alone", cases())
-    store = StudyStore.create(tmp_path / executor, SYNTHESES)
     settings = (
         ExecutorSettings("local", threads=2) if executor == "local" else ExecutorSettings("ray", workers=2)
     )
-    run_cases(cases(), store, settings)
-    assert [replace(row, cpu_s=None) for row in store.rows()] == [replace(row, cpu_s=None) for row in alone]
+    rows, _ = run_cases(SynthesisEvaluator(), tmp_path / executor, cases(), settings)
+    assert [replace(row, cpu_s=None) for row in rows] == [replace(row, cpu_s=None) for row in alone]
 
 
 def test_rows_of_the_first_version_are_those_of_switches_that_store(tmp_path: Path) -> None:
