@@ -18,13 +18,13 @@ _HEAD = """\
 # Keys
 
 <!-- made by `make reference` of the settings of each noun and conf/; a test compares -->
-Every key of the configuration, with the default that `conf/` gives it. How keys are overridden, and
-what may be an axis: [configuration.md](configuration.md).
+This page lists every key of the configuration, with the default that `conf/` gives it.
+[Configuration](configuration.md) says how to override keys.
 
 `N` is the number of an entry of a list, from 0. *Given* means that each entry or file must have the key.
-A key that only some of `dse sweep`, `dse explore` and `dse point` use says so; the others refuse it on their
-command line, and say what to write instead.
+A key that only some commands use says so; the others refuse it.
 """
+_LONGEST = 100  # characters of a default that another choice of a group has
 _NOTES = {
     "model": "The defaults are those of `model=llama70b`; a file of `conf/model` sets the sizes. In place of "
     "a file of `conf/model`,\n`model.file=config.json` reads a configuration of the Hugging Face Hub, see "
@@ -79,29 +79,49 @@ def _defaults(entry: Entry, values: dict[str, Any], others: dict[str, dict[str, 
         return _shown(entry.default)
     texts = [_shown(own)]
     if not entry.name.endswith(".name"):
+        under: dict[str, list[str]] = {}
         for choice, other in others.items():
             if (value := _at(other, entry.name)) != own:
-                texts.append(f"{_shown(value)} under `{choice}`")
+                under.setdefault(_short(value), []).append(f"`{choice}`")
+        texts += [f"{text} under {', '.join(choices)}" for text, choices in under.items()]
     return "; ".join(texts).replace("|", "\\|")
+
+
+def _short(value: Any) -> str:
+    text = _shown(value)
+    return text if len(text) <= _LONGEST else "a list of their own"
+
+
+def _meaning(entry: Entry, strategies: set[str]) -> str:
+    """The meaning of a key; an axis of the space names the field of a strategy that it has values of."""
+    field = entry.name.replace("space.", "strategy.", 1)
+    if field == entry.name or field not in strategies:
+        return entry.meaning
+    return f"values of `{field}`" + ("; null: all that fill the system" if "null" in entry.kind else "")
 
 
 def reference() -> str:
     """The page as Markdown."""
     values = _values([])
     found = list(entries(ConfigSchema))
-    lines = [_HEAD, *_section("", [entry for entry in found if "." not in entry.name], values, {})]
+    strategies = {entry.name for entry in found if entry.name.startswith("strategy.")}
+    lines = [_HEAD, *_section("", [entry for entry in found if "." not in entry.name], values, {}, set())]
     for group in ("strategy", *GROUPS):
         inside = [entry for entry in found if entry.name.startswith(f"{group}.")]
         others = {
             f"{group}={choice}": _values([f"{group}={choice}"])
             for choice in (_choices(group) if group in _WITH_CHOICES else [])
         }
-        lines += ["", *_section(group, inside, values, others)]
+        lines += ["", *_section(group, inside, values, others, strategies)]
     return "\n".join(lines) + "\n"
 
 
 def _section(
-    group: str, inside: list[Entry], values: dict[str, Any], others: dict[str, dict[str, Any]]
+    group: str,
+    inside: list[Entry],
+    values: dict[str, Any],
+    others: dict[str, dict[str, Any]],
+    strategies: set[str],
 ) -> list[str]:
     title = group.capitalize() if group else "Top level"
     astrasim = any(entry.astrasim for entry in inside)
@@ -115,7 +135,8 @@ def _section(
     lines += ["| Key | Type | Default | Meaning |" + (" ASTRA-sim |" if astrasim else "")]
     lines += ["|---|---|---|---|" + ("---|" if astrasim else "")]
     for entry in inside:
-        cells = [f"`{entry.name}`", entry.kind, _defaults(entry, values, others), entry.meaning]
+        kind = entry.kind.replace("true or false", "true/false")
+        cells = [f"`{entry.name}`", kind, _defaults(entry, values, others), _meaning(entry, strategies)]
         lines.append(f"| {' | '.join(cells)} |" + (f" {entry.astrasim} |" if astrasim else ""))
     return lines
 
