@@ -50,7 +50,7 @@ def study_cap(asked: Cap | None, *stores: StudyStore) -> Cap:
     return replace(
         latest,
         note=f"there were sweeps with memory caps of {' and '.join(different)}; this is the cap of the "
-        f"latest, {_words(caps[-1])}: --memory-cap asks for another",
+        f"latest, {_words(caps[-1])}: memory_cap asks for another",
     )
 
 
@@ -83,8 +83,8 @@ def apply_cap(found: Sequence[Group], cap: Cap) -> tuple[list[int | None], list[
     everywhere = all(blind or not len(column) for blind, column in zip(untracked, peaks, strict=True))
     if everywhere and cap.is_asked:
         raise InputError(
-            "--memory-cap needs peak memories, and no point has one, because system.track_local_memory is "
-            "off: turn it on and sweep again, or leave --memory-cap out"
+            "memory_cap needs peak memories, and no point has one, because system.track_local_memory is "
+            "off: turn it on and sweep again, or leave memory_cap out"
         )
     where = "" if everywhere else _titles(found, untracked)
     notes = [f"system.track_local_memory is off, so the memory cap is ignored{where}"]

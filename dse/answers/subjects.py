@@ -147,7 +147,7 @@ def numbered(found: list[Group], number: int | None) -> list[Group]:
         return found
     if not 0 <= number < len(found):
         titles = "; ".join(f"{index}: {group.title}" for index, group in enumerate(found))
-        raise InputError(f"--group {number} does not exist; groups are {titles}")
+        raise InputError(f"group {number} does not exist; groups are {titles}")
     return [found[number]]
 
 

@@ -219,7 +219,7 @@ def best_of(
         lines = [f"the best of each variant {under(memory_cap_bytes)}"]
         lines += ["", render_rows(labelled, variants, exact=exact)]
         if omitted:
-            lines.append(f"  ... and {omitted} more: --top 1 --by {','.join(fields)} has all")
+            lines.append(f"  ... and {omitted} more: top=1 by={','.join(fields)} has all")
         if is_listed:
             texts.append("\n".join(lines))
         data["variants"] = [

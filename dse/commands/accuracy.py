@@ -6,60 +6,49 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dse.base.command_lines import MANY, CommandLine, Option
 from dse.base.errors import InputError
+from dse.base.settings.values import entries, file, number, whole
 from dse.base.suggestions import did_you_mean
-from dse.commands.cli import ArgumentParser, add_output, called_as, print_json, print_notes, write_csv
+from dse.commands.cli import JSON, print_json, print_notes, read_arguments, write_csv
 
 if TYPE_CHECKING:
     from dse.prediction.accuracy.accuracy import Accuracy
     from dse.prediction.measured.rows import MeasuredRow
 
 
-def parser() -> ArgumentParser:
-    """The command line."""
-    parser = ArgumentParser(
-        prog=called_as("accuracy"),
-        description="Predict the training steps of a table of measurements under fidelity=realistic, and say "
-        "how far off the predictions are. Nothing is fitted, unless with --cross-validate.",
-    )
-    parser.add_argument(
-        "rows",
-        nargs="*",
-        type=Path,
-        metavar="ROWS.csv",
-        help="tables with a row per run, see docs/accuracy.md (default: the published runs that dse brings)",
-    )
-    parser.add_argument(
-        "--accelerator",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="predict rows of this GPU with the constants of this file, as dse calibrate writes it",
-    )
-    parser.add_argument(
-        "--limit-s", type=float, metavar="SECONDS", help="give up a row that takes longer, with a reason"
-    )
-    parser.add_argument(
-        "--by", default="", metavar="COLUMNS", help="errors by these columns of the tables too: source,gpu"
-    )
-    parser.add_argument("--parts", action="store_true", help="list where the predicted time goes, by source")
-    parser.add_argument(
-        "--worst", type=int, default=0, metavar="N", help="list the N rows with the largest errors"
-    )
-    parser.add_argument(
-        "--cross-validate",
-        action="store_true",
-        help="fit the constants again without each source, and say its error with those; takes minutes",
-    )
-    parser.add_argument(
-        "--folds",
-        metavar="NAME",
-        help="with --cross-validate: leave out a source at a time (source), a fifth of the models (model) "
-        "or runs of up to 8, 64, 512 and more GPUs (scale)",
-    )
-    add_output(parser, csv="a line for each row, with the parts of its step,")
-    parser.add_argument("--page", metavar="FILE", type=Path, help="write a page with scatter plots (HTML)")
-    return parser
+COMMAND = CommandLine(
+    "accuracy",
+    "Predict the training steps of a table of measurements under fidelity=realistic, and say how far off the "
+    "predictions are. Nothing is fitted, unless with --cross-validate.",
+    words={
+        "ROWS.csv": "tables with a row per run, see docs/accuracy.md (default: the published runs that dse "
+        "brings)"
+    },
+    least=0,
+    most=MANY,
+    keys={
+        "keys": {
+            "accelerator": "predict rows of this GPU with the constants of this file, as dse calibrate "
+            "writes it; or of several: [a.yaml,b.yaml]",
+            "limit_s": "give up a row that takes longer, with a reason",
+            "by": "errors by these columns of the tables too: source,gpu",
+            "worst": "list so many rows with the largest errors",
+            "folds": "with --cross-validate: leave out a source at a time (source), a fifth of the models "
+            "(model) or runs of up to 8, 64, 512 and more GPUs (scale)",
+            "csv": "write a line for each row, with the parts of its step, to this CSV file as well",
+            "page": "write a page with scatter plots to this HTML file",
+        }
+    },
+    options={
+        "--parts": Option("list where the predicted time goes, by source"),
+        "--cross-validate": Option(
+            "fit the constants again without each source, and say its error with those; takes minutes"
+        ),
+        **JSON,
+    },
+    repeated=("accelerator",),
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -68,35 +57,40 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         InputError: a table or an option is wrong, or an output cannot be written.
     """
-    arguments = parser().parse_args(argv)
-    if arguments.limit_s is not None and not 0 < arguments.limit_s < 1e6:
-        raise InputError(f"--limit-s is {arguments.limit_s:g}; it must be above 0 and below 1e6 seconds")
-    if arguments.worst < 0:
-        raise InputError(f"--worst is {arguments.worst}; it must be 0 or more rows")
-    if arguments.folds is not None and not arguments.cross_validate:
-        raise InputError("--folds says what --cross-validate leaves out; give both")
-    by = _columns(arguments.by)
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
+        return 0
+    values, options = arguments.values, arguments.options
+    limit_s = number(values, "limit_s", None, above=0, below=1e6)
+    worst = whole(values, "worst", 0)
+    if "folds" in values and "--cross-validate" not in options:
+        raise InputError("folds says what --cross-validate leaves out; give both")
+    by = _columns(values.get("by", ""))
+    csv, page = file(values, "csv"), file(values, "page")
     from dse.base.files import check_output, write_output
     from dse.prediction.accuracy.output import csv_rows, render, to_json
     from dse.prediction.steps.prediction import PARTS
 
-    for path, option in ((arguments.csv, "--csv"), (arguments.page, "--page")):
+    for path, key in ((csv, "csv"), (page, "page")):
         if path is not None:
-            check_output(path, option)
-    rows = _rows(arguments.rows, arguments.accelerator)
-    folds = (arguments.folds or "source") if arguments.cross_validate else ""
-    found = _accuracy(rows, by, arguments.limit_s, folds)
+            check_output(path, key)
+    rows = _rows(
+        [Path(word) for word in arguments.words],
+        entries("accelerator", values["accelerator"]) if "accelerator" in values else (),
+    )
+    folds = values.get("folds", "source") if "--cross-validate" in options else ""
+    found = _accuracy(rows, by, limit_s, folds)
     print_notes(found.notes)
-    if arguments.json:
+    if "--json" in options:
         print_json([to_json(found)])
     else:
-        print(render(found, parts=arguments.parts, worst=arguments.worst))
-    if arguments.csv is not None:
-        write_csv(arguments.csv, csv_rows(found, PARTS), ["id"])
-    if arguments.page is not None:
+        print(render(found, parts="--parts" in options, worst=worst))
+    if csv is not None:
+        write_csv(csv, csv_rows(found, PARTS), ["id"])
+    if page is not None:
         from dse.prediction.accuracy.page import render_page
 
-        write_output(arguments.page, render_page(found).encode(), "--page")
+        write_output(page, render_page(found).encode(), "page")
     return 0
 
 
@@ -107,7 +101,7 @@ def _columns(text: str) -> list[str]:
     for name in names:
         if name not in COLUMNS:
             raise InputError(
-                f"--by '{name}' is no column; allowed are {', '.join(COLUMNS)}{did_you_mean(name, COLUMNS)}"
+                f"by: '{name}' is no column; allowed are {', '.join(COLUMNS)}{did_you_mean(name, COLUMNS)}"
             )
     return names
 

@@ -5,100 +5,84 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.errors import InputError
 from dse.base.files import check_output
+from dse.base.settings.values import entries, file, whole
 from dse.commands.cli import (
-    ArgumentParser,
-    add_group,
-    add_memory_cap,
-    add_output,
+    CAP,
+    CAP_OR_NONE,
+    GROUP,
+    JSON,
+    STUDY,
     asked_cap,
-    called_as,
     print_json,
     print_notes,
+    read_arguments,
+    without_cap,
     write_csv,
 )
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from dse.answers import Cap
 
 
-def parser() -> ArgumentParser:
-    """The command line."""
-    parser = ArgumentParser(
-        prog=called_as("best"),
-        description="Name the fastest strategy of a study, its runner-up, and the same under a memory cap, "
-        "for every model, system and number of NPUs; or the best for every cap, the Pareto front, or the "
-        "best few.",
-        epilog="Columns are listed in docs/results.md; fields of model and system are columns too: "
-        "model.seq_len, system.network.0.bandwidth_gbps. Conditions are written as in SQL.",
-    )
-    parser.add_argument("study", help="the folder of a study, such as results/llama70b-system1")
-    add_memory_cap(parser, "only the best of all; for --top the fastest of all")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--caps", action="store_true", help="the best point for every memory cap, as steps")
-    what.add_argument(
-        "--pareto",
-        action="store_true",
-        help="the points that no other one beats in both time and memory; of those under --memory-cap",
-    )
-    what.add_argument("--top", type=int, metavar="K", help="the K fastest points of every group")
-    parser.add_argument(
-        "--cost", metavar="EXPR", help="a third column of --pareto, such as 'npus * wall_time_ns'"
-    )
-    parser.add_argument(
-        "--by",
-        metavar="COLUMNS",
-        default="",
-        help="split every group by the values of columns, such as tp,system.faults",
-    )
-    parser.add_argument(
-        "--mixed",
-        action="store_true",
-        help="one group of all points: let different models, systems and numbers of NPUs compete",
-    )
-    add_group(parser)
-    parser.add_argument("--where", metavar="CONDITION", help='only these rows, such as "tp <= 8 and pp = 1"')
-    parser.add_argument(
-        "--exact",
-        action="store_true",
-        help="wall times in ns and peaks in bytes, as JSON and CSV have them",
-    )
-    add_output(parser, csv="the points")
-    return parser
+COMMAND = CommandLine(
+    "best",
+    "Name the fastest strategy of a study, its runner-up, and the same under a memory cap, for every model, "
+    "system and number of NPUs; or the best for every cap, the Pareto front, or the best few.",
+    words=STUDY,
+    keys={
+        "keys": {
+            **CAP,
+            "top": "as many of the fastest points of every group",
+            "cost": "a third column of --pareto, such as 'npus * wall_time_ns'",
+            "by": "split every group by the values of columns, such as tp,system.faults",
+            **GROUP,
+            "where": 'only these rows, such as "tp <= 8 and pp = 1"',
+            "csv": "write the points to this CSV file as well",
+        }
+    },
+    options={
+        **without_cap("only the best of all; for top the fastest of all"),
+        "--caps": Option("the best point for every memory cap, as steps"),
+        "--pareto": Option(
+            "the points that no other one beats in both time and memory; of those under memory_cap"
+        ),
+        "--mixed": Option(
+            "one group of all points: let different models, systems and numbers of NPUs compete"
+        ),
+        "--exact": Option("wall times in ns and peaks in bytes, as JSON and CSV have them"),
+        **JSON,
+    },
+    exclusive=(CAP_OR_NONE, ("--caps", "--pareto", "top")),
+    ending="Columns are listed in docs/results.md; fields of model and system are columns too: "
+    "model.seq_len, system.network.0.bandwidth_gbps. Conditions are written as in SQL.",
+)
 
 
-def checked(argv: Sequence[str]) -> tuple[Namespace, Cap | None]:
-    """Parse the command line; return it and the cap that it asks for.
+def checked(arguments: Arguments) -> Cap | None:
+    """Return the cap that the arguments ask for.
 
     Raises:
-        InputError: options that do not belong together, or a cap without a unit.
+        InputError: keys or options that do not belong together, or a cap without a unit.
     """
-    arguments = parser().parse_args(argv)
-    if arguments.cost is not None and not arguments.pareto:
-        raise InputError("--cost is a column of the Pareto front; write --pareto too")
-    if arguments.top is not None and arguments.top < 1:
-        raise InputError(f"--top is {arguments.top}; it must be at least 1")
-    if arguments.exact and arguments.json:
+    values, options = arguments.values, arguments.options
+    if "cost" in values and "--pareto" not in options:
+        raise InputError("cost is a column of the Pareto front; write --pareto too")
+    if "--exact" in options and "--json" in options:
         raise InputError("--exact is for the table; --json is exact without it")
-    if arguments.mixed and arguments.group is not None:
-        raise InputError("--mixed makes one group of all points, so --group has no effect; leave one out")
+    if "--mixed" in options and "group" in values:
+        raise InputError("--mixed makes one group of all points, so group has no effect; leave one out")
     asked = asked_cap(arguments)
-    if arguments.caps and asked is not None:
+    if "--caps" in options and asked is not None:
         raise InputError(
-            "--caps has the best point for every cap, so a cap has no effect; leave --memory-cap and "
+            "--caps has the best point for every cap, so a cap has no effect; leave memory_cap and "
             "--no-memory-cap out, or ask for one cap without --caps"
         )
-    if arguments.pareto and arguments.no_memory_cap:
-        raise InputError("--pareto has no cap without --memory-cap; leave --no-memory-cap out")
-    return arguments, asked
-
-
-def names_of(text: str) -> list[str]:
-    """The names in a list such as "model,system"."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    if "--pareto" in options and "--no-memory-cap" in options:
+        raise InputError("--pareto has no cap without memory_cap; leave --no-memory-cap out")
+    return asked
 
 
 def main(argv: Sequence[str]) -> int:
@@ -108,29 +92,34 @@ def main(argv: Sequence[str]) -> int:
         InputError: the folder is not a readable study, the cap has no unit, a cap is asked for and no point
             has a peak memory, or a wrong column or condition.
     """
-    arguments, asked = checked(argv)
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
+        return 0
+    values, options = arguments.values, arguments.options
+    asked = checked(arguments)
+    top, number, csv = whole(values, "top", None, least=1), whole(values, "group", None), file(values, "csv")
     from dse.answers import ANSWER_COLUMNS, Cap, study_cap, unfinished_note
     from dse.answers.tables import Answers, Question, answers_of
     from dse.studies.store import RowExpression, StudyStore, stored_columns
 
-    if arguments.csv is not None:
-        check_output(arguments.csv, "--csv")
-    where = [RowExpression(arguments.where, "--where")] if arguments.where else []
-    cost = None if arguments.cost is None else RowExpression(arguments.cost, "--cost")
+    if csv is not None:
+        check_output(csv, "csv")
+    where = [RowExpression(values["where"], "where")] if "where" in values else []
+    cost = RowExpression(values["cost"], "cost") if "cost" in values else None
     question = Question(
-        caps=arguments.caps,
-        pareto=arguments.pareto,
-        top=arguments.top,
-        by=names_of(arguments.by),
+        caps="--caps" in options,
+        pareto="--pareto" in options,
+        top=top,
+        by=entries("by", values["by"]) if "by" in values else [],
         cost=cost,
-        mixed=arguments.mixed,
-        number=arguments.group,
-        exact=arguments.exact,
+        mixed="--mixed" in options,
+        number=number,
+        exact="--exact" in options,
     )
     used = [name for text in (*where, *([cost] if cost else [])) for name in text.columns]
     columns = stored_columns([*ANSWER_COLUMNS, *question.by, *used])
-    store = StudyStore(arguments.study)
-    without_cap = arguments.caps or (arguments.pareto and asked is None)
+    store = StudyStore(arguments.words[0])
+    without_cap = question.caps or (question.pareto and asked is None)
     cap = Cap(None) if without_cap else study_cap(asked, store)
 
     def read() -> Answers:
@@ -143,9 +132,9 @@ def main(argv: Sequence[str]) -> int:
     answers = store.reading(read)
     missing = unfinished_note(store)
     print_notes(answers.notes)
-    if arguments.csv is not None:
-        write_csv(arguments.csv, answers.points, ["group", "label"])
-    if arguments.json:
+    if csv is not None:
+        write_csv(csv, answers.points, ["group", "label"])
+    if "--json" in options:
         print_notes(missing)
         print_json(answers.data)
     else:

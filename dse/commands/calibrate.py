@@ -7,9 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dse.base.command_lines import MANY, CommandLine, Option
 from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
-from dse.commands.cli import ArgumentParser, called_as, print_json, print_notes
+from dse.base.settings.values import Values, file
+from dse.commands.cli import JSON, print_json, print_notes, read_arguments
 
 if TYPE_CHECKING:
     from dse.prediction.calibration.calibration import Calibration
@@ -21,31 +22,22 @@ KEYS = {
 }
 
 
-def parser() -> ArgumentParser:
-    """The command line."""
-    keys = "; ".join(f"{key}=… is {meaning}" for key, meaning in KEYS.items())
-    parser = ArgumentParser(
-        prog=called_as("calibrate"),
-        description="Fit the few constants of an accelerator type to measured training steps, and say how "
-        f"well the rows tell them. Keys: {keys}.",
-    )
-    parser.add_argument(
-        "arguments", nargs="*", metavar="ROWS.csv accelerator=NAME", help="tables of runs, and keys"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="write the accelerator with its new constants (YAML)",
-    )
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="fit every shipped type to the published runs that dse brings; -o is a folder like conf",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
-    return parser
+COMMAND = CommandLine(
+    "calibrate",
+    "Fit the few constants of an accelerator type to measured training steps, and say how well the rows tell "
+    "them.",
+    words={"ROWS.csv": "tables of runs"},
+    least=0,
+    most=MANY,
+    keys={"keys": KEYS},
+    options={
+        "--output": Option("write the accelerator with its new constants (YAML)", "FILE", "-o"),
+        "--all": Option(
+            "fit every shipped type to the published runs that dse brings; -o is a folder like conf"
+        ),
+        **JSON,
+    },
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -54,19 +46,22 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         InputError: a table, key or option is wrong, or there are too few rows.
     """
-    arguments = parser().parse_args(argv)
-    paths, keys = _split(arguments.arguments)
-    if arguments.all:
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
+        return 0
+    output = file(arguments.options, "--output")
+    paths, keys = [Path(word) for word in arguments.words], arguments.values
+    if "--all" in arguments.options:
         if paths or keys:
-            raise InputError(f"--all takes no tables and no keys, but got '{arguments.arguments[0]}'")
-        found = _all(arguments.output)
+            raise InputError(f"--all takes no tables and no keys, but got '{argv[0]}'")
+        found = _all(output)
     else:
-        found = _one(paths, keys, arguments.output)
+        found = _one(paths, keys, output)
     for each in found:
         print_notes(f"{each.owner.name}: {one.warning}" for one in each.constants if one.warning)
         if not each.is_converged:
             print_notes([f"{each.owner.name}: the search ended before it came to rest"])
-    if arguments.json:
+    if "--json" in arguments.options:
         print_json([_plain(each) for each in found])
     else:
         from dse.prediction.accuracy.output import calibration_text
@@ -75,22 +70,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _split(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
-    paths, keys = [], {}
-    for argument in arguments:
-        key, assigned, value = argument.partition("=")
-        if not assigned:
-            paths.append(Path(argument))
-        elif key not in KEYS:
-            raise InputError(f"unknown key {key}; allowed are {', '.join(KEYS)}{did_you_mean(key, KEYS)}")
-        elif not value or key in keys:
-            raise InputError(f"{key} {'has no value' if not value else 'is given twice'}; it is {KEYS[key]}")
-        else:
-            keys[key] = value
-    return paths, keys
-
-
-def _one(paths: Sequence[Path], keys: dict[str, str], output: Path | None) -> list[Calibration]:
+def _one(paths: Sequence[Path], keys: Values, output: Path | None) -> list[Calibration]:
     if not paths:
         raise InputError("no table of runs is given, such as runs.csv; --all fits to those that dse brings")
     if "accelerator" not in keys:

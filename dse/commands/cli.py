@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
 import io
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dse.base import signals
+from dse.base.command_lines import Arguments, CommandLine, Option, asks_for_help
 from dse.base.errors import DseError, InputError
-from dse.base.suggestions import did_you_mean
 from dse.base.texts import printable
 from dse.base.units import parse_bytes
 
@@ -34,69 +32,48 @@ def called_as(verb: str) -> str:
     )
 
 
-class ArgumentParser(argparse.ArgumentParser):
-    """A parser whose errors are user errors: one line, like all others, instead of a usage text."""
+def read_arguments(command: CommandLine, argv: Sequence[str]) -> Arguments | None:
+    """Return the arguments of a command, and note older spellings; None after --help, which is printed.
 
-    def __init__(self, **options: Any) -> None:
-        """As argparse's, but options are written in full: new ones must not change what an old line means."""
-        super().__init__(allow_abbrev=False, **options)
-
-    def error(self, message: str) -> NoReturn:
-        """Raise an `InputError` that points to --help."""
-        if wrong := re.fullmatch(r"argument (\S+): invalid (int|float) value: (.*)", message):
-            name, kind, value = wrong[1].rpartition("/")[2], wrong[2], wrong[3]
-            message = f"{name} is {value}; it must be {'an integer' if kind == 'int' else 'a number'}"
-        elif message.startswith("unrecognized arguments: -"):
-            option = message.split()[2].partition("=")[0]
-            message += did_you_mean(option, self._option_string_actions)
-        raise InputError(f"{message}; see {self.prog} --help")
+    Raises:
+        InputError: as `CommandLine.parse`.
+    """
+    if asks_for_help(argv):
+        print(command.usage(called_as(command.verb)))
+        return None
+    arguments = command.parse(argv)
+    print_notes(arguments.notes)
+    return arguments
 
 
-def add_memory_cap(parser: argparse.ArgumentParser, without: str) -> None:
-    """Add --memory-cap and --no-memory-cap, which `asked_cap` reads; `without` explains the latter."""
-    cap = parser.add_mutually_exclusive_group()
-    cap.add_argument(
-        "--memory-cap",
-        metavar="BYTES",
-        help="largest peak memory of a rank, with a unit: 80GB = 80e9 bytes, 80GiB = 80 * 2^30 "
-        "(default: that of the latest sweep of the study)",
-    )
-    cap.add_argument("--no-memory-cap", action="store_true", help=without)
+STUDY = {"STUDY": "the folder of a study, such as results/llama70b-system1"}
+CAP = {
+    "memory_cap": "largest peak memory of a rank, with a unit: 80GB = 80e9 bytes, 80GiB = 80 * 2^30 "
+    "(default: that of the latest sweep of the study)"
+}
+CAP_OR_NONE = ("memory_cap", "--no-memory-cap")
+GROUP = {"group": "only this group of those that dse best prints, counted from 0"}
+JSON = {"--json": Option("print JSON instead of text")}
 
 
-def asked_cap(arguments: argparse.Namespace) -> Cap | None:
-    """Return the cap that the options ask for, None if there is none of them.
+def without_cap(meaning: str) -> dict[str, Option]:
+    """Return the option --no-memory-cap, the other choice to the key memory_cap; `meaning` explains it."""
+    return {"--no-memory-cap": Option(meaning)}
+
+
+def asked_cap(arguments: Arguments) -> Cap | None:
+    """Return the cap that the arguments ask for, None if they say nothing of one.
 
     Raises:
         InputError: the cap has no unit.
     """
     from dse.answers import Cap
 
-    if arguments.no_memory_cap:
+    if "--no-memory-cap" in arguments.options:
         return Cap(None, is_asked=True)
-    if arguments.memory_cap is None:
+    if "memory_cap" not in arguments.values:
         return None
-    return Cap(parse_bytes(arguments.memory_cap, "--memory-cap"), is_asked=True)
-
-
-def add_group(parser: argparse.ArgumentParser, *, point: str = "") -> None:
-    """Add --group, and --point where `point` explains it: one of the two may be given."""
-    which = parser.add_mutually_exclusive_group()
-    if point:
-        which.add_argument("--point", metavar="KEY", help=f"{point}: the first digits of its key")
-    which.add_argument(
-        "--group",
-        metavar="N",
-        type=int,
-        help="only group N of those that dse best prints, counted from 0",
-    )
-
-
-def add_output(parser: argparse.ArgumentParser, *, csv: str = "") -> None:
-    """Add --json, and --csv where `csv` explains it, for `print_json` and `write_csv`."""
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
-    if csv:
-        parser.add_argument("--csv", metavar="FILE", type=Path, help=f"write {csv} to a CSV file as well")
+    return Cap(parse_bytes(arguments.values["memory_cap"], "memory_cap"), is_asked=True)
 
 
 def print_json(answers: Sequence[Any]) -> None:
@@ -107,7 +84,7 @@ def print_json(answers: Sequence[Any]) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Write rows to the file of --csv; `columns` are the names if there are no rows.
+    """Write rows to the file of the key csv; `columns` are the names if there are no rows.
 
     Texts that a spreadsheet would take for a formula begin with an apostrophe.
 
@@ -117,7 +94,7 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[s
     from dse.base.files import csv_text, write_output
 
     header = list(rows[0]) if rows else columns
-    write_output(path, csv_text(header, [list(row.values()) for row in rows]).encode(), "--csv")
+    write_output(path, csv_text(header, [list(row.values()) for row in rows]).encode(), "csv")
 
 
 def print_notes(notes: Iterable[str]) -> None:
@@ -185,57 +162,41 @@ def _check_folder() -> None:
         raise InputError("the current folder has been removed; change to another one") from None
 
 
-def config_from_arguments(argv: Sequence[str], usage: str, command: str) -> Config | None:
-    """Return the configuration that the overrides in `argv` yield; None after --help or --cfg, which print.
+CONFIGURATION = {
+    "--cfg": Option("print the configuration and stop"),
+    "--config-dir": Option("search groups in this folder first: DIR/system, DIR/model, ...", "DIR"),
+}
+MULTIRUN = {
+    "--multirun": Option(
+        "one sweep for each combination of comma-separated values: model=llama70b,gpt175b", short="-m"
+    )
+}
+
+
+def configs_from_arguments(argv: Sequence[str], command: CommandLine) -> tuple[Arguments, list[Config]]:
+    """Return the arguments, and the configurations that their overrides yield; none after --help or --cfg.
+
+    With --multirun there is one for each combination of listed values. Keys that the command does not use
+    are refused.
 
     Raises:
         InputError: an unknown option, or whatever `compose_config` finds wrong.
     """
-    configs = configs_from_arguments(argv, usage, command, several=())
-    return configs[0] if configs else None
-
-
-def configs_from_arguments(
-    argv: Sequence[str],
-    usage: str,
-    command: str,
-    several: Sequence[str] = ("-m", "--multirun"),
-    others: Sequence[str] = (),
-) -> list[Config]:
-    """The same for commands that take `several` configurations, one for each combination of listed values.
-
-    Options in `others` are known, and left to the caller. Keys that `command` does not use are refused. In
-    `usage`, {program} stands for how the command was called.
-
-    Raises:
-        InputError: as `config_from_arguments`.
-    """
-    if any(argument in ("-h", "--help") for argument in argv):
-        print(usage.replace("{program}", called_as(command)))
-        return []
-    folder, rest = _config_folder(argv)
-    options = [argument for argument in rest if argument.startswith("-")]
-    allowed = ("--cfg", *several, *others)
-    unknown = [option for option in options if option not in allowed]
-    if unknown:
-        known = ("--help", "--config-dir", *allowed)
-        raise InputError(
-            f"unknown option {unknown[0]}; allowed are KEY=VALUE, {', '.join(known)}"
-            f"{did_you_mean(unknown[0], known)}"
-        )
+    arguments = read_arguments(command, argv)
+    if arguments is None:
+        return Arguments(), []
+    folder = _config_folder(arguments.options)
     from dse.studies.config import compose_config, compose_configs, resolved_yaml
 
-    overrides = [argument for argument in rest if argument not in options]
-    many = any(option in several for option in options)
-    if many:
-        configs = compose_configs(overrides, command=command, folder=folder)
+    if "--multirun" in arguments.options:
+        configs = compose_configs(arguments.overrides, command=command.verb, folder=folder)
     else:
-        configs = [compose_config(overrides, command=command, folder=folder)]
+        configs = [compose_config(arguments.overrides, command=command.verb, folder=folder)]
     print_notes(dict.fromkeys(note for config in configs for note in config.notes))
-    if "--cfg" in options:
+    if "--cfg" in arguments.options:
         print("---\n".join(resolved_yaml(config) for config in configs), end="")
-        return []
-    return configs
+        return arguments, []
+    return arguments, configs
 
 
 def system_from_overrides(overrides: Sequence[str]) -> SystemSpec:
@@ -249,21 +210,13 @@ def system_from_overrides(overrides: Sequence[str]) -> SystemSpec:
     return compose_config(overrides).system
 
 
-def _config_folder(argv: Sequence[str]) -> tuple[Path | None, list[str]]:
-    """Return the folder of --config-dir, and the other arguments."""
-    folder: Path | None = None
-    rest: list[str] = []
-    arguments = iter(argv)
-    for argument in arguments:
-        name, assigned, value = argument.partition("=")
-        if name != "--config-dir":
-            rest.append(argument)
-            continue
-        text = value if assigned else next(arguments, "")
-        folder = Path(text).expanduser()
-        if not text or not folder.is_dir():
-            raise InputError(
-                f"--config-dir '{text}' is no folder; it must be one with folders such as system/ and model/"
-            )
-        folder = folder.resolve()
-    return folder, rest
+def _config_folder(options: Mapping[str, str]) -> Path | None:
+    if "--config-dir" not in options:
+        return None
+    text = options["--config-dir"]
+    folder = Path(text).expanduser()
+    if not folder.is_dir():
+        raise InputError(
+            f"--config-dir '{text}' is no folder; it must be one with folders such as system/ and model/"
+        )
+    return folder.resolve()

@@ -6,61 +6,58 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dse.answers import ANSWER_COLUMNS, apply_cap, groups, study_cap, to_json
 from dse.answers.differences import StrategyChange, StudyComparison, compare_groups, pairs
 from dse.answers.differences_text import render_comparison
-from dse.base.errors import InputError
+from dse.base.command_lines import Arguments, CommandLine
 from dse.base.files import check_output
+from dse.base.settings.values import file, whole
 from dse.commands.cli import (
-    ArgumentParser,
-    add_memory_cap,
-    add_output,
+    CAP,
+    CAP_OR_NONE,
+    JSON,
     asked_cap,
-    called_as,
     print_json,
     print_notes,
+    read_arguments,
+    without_cap,
     write_csv,
 )
 from dse.inputs.strategies import STRATEGY_FIELDS
 from dse.studies.store import StudyStore
 
-if TYPE_CHECKING:
-    from argparse import Namespace
+COMMAND = CommandLine(
+    "compare",
+    "Compare two studies: which inputs differ, the best point of each with and without a memory cap, and how "
+    "the wall time of every strategy that both have changed.",
+    words={
+        "FIRST": "the folder of a study, such as results/llama70b-system1",
+        "SECOND": "the folder of another one",
+    },
+    keys={
+        "keys": {
+            **CAP,
+            "items": "strategies to list of the greatest gains, and of the greatest losses (default 5)",
+            "csv": "write all strategies to this CSV file as well",
+        }
+    },
+    options={**without_cap("only the best of all; for studies without peak memories"), **JSON},
+    exclusive=(CAP_OR_NONE,),
+    ending="Of several variants of a system in one study, the fastest point of each strategy counts.",
+)
 
 
-def parser() -> ArgumentParser:
-    """The command line."""
-    parser = ArgumentParser(
-        prog=called_as("compare"),
-        description="Compare two studies: which inputs differ, the best point of each with and without a "
-        "memory cap, and how the wall time of every strategy that both have changed.",
-        epilog="Of several variants of a system in one study, the fastest point of each strategy counts.",
-    )
-    parser.add_argument("first", help="the folder of a study, such as results/llama70b-system1")
-    parser.add_argument("second", help="the folder of another one")
-    add_memory_cap(parser, "only the best of all; for studies without peak memories")
-    parser.add_argument(
-        "--items",
-        metavar="N",
-        type=int,
-        default=5,
-        help="strategies to list of the greatest gains, and of the greatest losses (default %(default)s)",
-    )
-    add_output(parser, csv="all strategies")
-    return parser
-
-
-def comparisons(arguments: Namespace) -> tuple[list[StudyComparison], list[str]]:
+def comparisons(arguments: Arguments) -> tuple[list[StudyComparison], list[str]]:
     """Compare all groups that both studies have, under the cap of the latest sweep of both; and notes.
 
     Raises:
         InputError: a folder is not a readable study, or the studies have nothing in common.
     """
     asked = asked_cap(arguments)
-    first, second = StudyStore(arguments.first), StudyStore(arguments.second)
-    names = study_names(arguments.first, arguments.second)
+    first, second = map(StudyStore, arguments.words)
+    names = study_names(*arguments.words)
     cap = study_cap(asked, first, second)
 
     def both() -> tuple[list[StudyComparison], list[str]]:
@@ -116,22 +113,23 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         InputError: as `comparisons`, or a wrong option.
     """
-    arguments = parser().parse_args(argv)
-    if arguments.items < 0:
-        raise InputError(f"--items is {arguments.items}; it must be at least 0")
-    if arguments.csv is not None:
-        check_output(arguments.csv, "--csv")
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
+        return 0
+    items, csv = whole(arguments.values, "items", 5), file(arguments.values, "csv")
+    if csv is not None:
+        check_output(csv, "csv")
     found, notes = comparisons(arguments)
     print_notes(notes)
-    if arguments.csv is not None:
+    if csv is not None:
         rows = [
             {"group": comparison.title, **_change(change)}
             for comparison in found
             for change in comparison.changes
         ]
-        write_csv(arguments.csv, rows, ["group", *STRATEGY_FIELDS])
-    if arguments.json:
+        write_csv(csv, rows, ["group", *STRATEGY_FIELDS])
+    if "--json" in arguments.options:
         print_json([_json(comparison) for comparison in found])
     else:
-        print("\n\n".join(render_comparison(comparison, arguments.items) for comparison in found))
+        print("\n\n".join(render_comparison(comparison, items) for comparison in found))
     return 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from dse.commands.cli import ArgumentParser, called_as
-from dse.commands.verbs import options_of, verbs
+from dse.base.command_lines import HELP, CommandLine
+from dse.base.settings import check_choice
+from dse.commands.cli import read_arguments
+from dse.commands.verbs import verbs
 
 # "$1" is the command that is completed. Readline replaces what follows the last = or : of a word only.
 BASH = """\
@@ -40,17 +42,14 @@ compdef _dse dse
 _SCRIPTS = {"bash": BASH, "zsh": ZSH}
 
 
-def parser() -> ArgumentParser:
-    """The command line."""
-    parser = ArgumentParser(
-        prog=called_as("completion"),
-        description="Print a script that lets a shell complete the verbs of dse, their options, the keys of "
-        "the configuration, and choices such as system=system1; files complete as usual.",
-        epilog='For bash: eval "$(dse completion bash)" in ~/.bashrc; for zsh: eval "$(dse completion zsh)" '
-        "in ~/.zshrc.",
-    )
-    parser.add_argument("shell", choices=tuple(_SCRIPTS), help="whose script")
-    return parser
+COMMAND = CommandLine(
+    "completion",
+    "Print a script that lets a shell complete the verbs of dse, their options, keys, and choices such as "
+    "system=system1; files complete as usual.",
+    words={"SHELL": "whose script: bash or zsh"},
+    ending='For bash: eval "$(dse completion bash)" in ~/.bashrc; for zsh: eval "$(dse completion zsh)" in '
+    "~/.zshrc.",
+)
 
 
 def completions(words: Sequence[str]) -> list[str]:
@@ -62,28 +61,35 @@ def completions(words: Sequence[str]) -> list[str]:
     if before[0] not in known:
         return []
     module = known[before[0]].load()
-    options = options_of(module)
-    if values := options.get(before[-1]):
-        return _starting(word, values)
+    actions: Mapping[str, CommandLine] = getattr(module, "ACTIONS", {})
+    line = actions.get(before[1], module.COMMAND) if len(before) > 1 else module.COMMAND
+    option = next((one for name, one in line.options.items() if before[-1] in (name, one.short)), None)
+    if option is not None and option.value:
+        return []
     if word.startswith("-"):
-        return _starting(word, options)
-    if hasattr(module, "KEYS"):
-        return _own_keys(module.KEYS, word)
-    if hasattr(module, "USAGE"):
+        shorts = [one.short for one in line.options.values() if one.short]
+        return _starting(word, [*line.options, *shorts, *HELP])
+    if line.any_key:
         return _keys(before[0], word)
-    return _starting(word, _SCRIPTS) if before == ["completion"] else []
+    if not word and line.words and not actions and before != ["completion"]:
+        return []  # files
+    first = [*actions, *(_SCRIPTS if before == ["completion"] else ())] if len(before) == 1 else []
+    return sorted({*_starting(word, first), *_own_keys(line, word)})
 
 
 def _starting(word: str, candidates: Iterable[str]) -> list[str]:
     return sorted(candidate for candidate in candidates if candidate.startswith(word))
 
 
-def _own_keys(keys: Iterable[str], word: str) -> list[str]:
-    """Return KEY= of a command that has its own keys, or system=CHOICE; files complete as usual."""
+def _own_keys(line: CommandLine, word: str) -> list[str]:
+    """Return KEY= of a command that has its own keys, or KEY=CHOICE; files complete as usual."""
+    keys = line.meanings
     if "=" not in word:
         return _starting(word, (f"{key}=" for key in keys))
-    group = word.partition("=")[0]
-    return _keys("point", word) if group in keys and group in ("system", "model", "cluster") else []
+    key = word.partition("=")[0]
+    if key in line.choices:
+        return _starting(word, (f"{key}={choice}" for choice in line.choices[key]))
+    return _keys("point", word) if key in keys and key in ("system", "model", "cluster") else []
 
 
 def _keys(verb: str, word: str) -> list[str]:
@@ -120,5 +126,8 @@ def main(argv: Sequence[str]) -> int:
     if list(argv[:2]) == ["words", "--"]:
         print("".join(f"{word}\n" for word in completions(argv[2:])), end="")
     else:
-        print(_SCRIPTS[parser().parse_args(argv).shell], end="")
+        arguments = read_arguments(COMMAND, argv)
+        if arguments is not None:
+            check_choice("SHELL", arguments.words[0], tuple(_SCRIPTS))
+            print(_SCRIPTS[arguments.words[0]], end="")
     return 0

@@ -7,37 +7,45 @@ from dataclasses import replace
 
 from dse.answers import subjects
 from dse.answers.explain.answers import answer
-from dse.base.errors import InputError
+from dse.base.command_lines import CommandLine, Option
+from dse.base.settings.values import whole
 from dse.commands.cli import (
-    ArgumentParser,
-    add_group,
-    add_memory_cap,
-    add_output,
+    CAP,
+    CAP_OR_NONE,
+    GROUP,
+    JSON,
+    STUDY,
     asked_cap,
-    called_as,
     print_json,
     print_notes,
+    read_arguments,
+    without_cap,
 )
 from dse.studies.store import StudyStore
 from dse.studies.store.lookup import row_of_key
 
-
-def parser() -> ArgumentParser:
-    """The command line."""
-    parser = ArgumentParser(
-        prog=called_as("explain"),
-        description="Split the wall time of the best point of every model and system into parts that sum to "
-        "it exactly, and its peak memory into categories; compare it with its runner-up; say what binds, and "
-        "the smallest change of one input at which another strategy wins (docs/explain.md).",
-    )
-    parser.add_argument("study", help="the folder of a study, such as results/llama70b-system1")
-    add_group(parser, point="explain this point instead")
-    parser.add_argument("--versus", metavar="KEY", help="compare with this point instead of the runner-up")
-    add_memory_cap(parser, "the best of all")
-    parser.add_argument("--items", type=int, default=10, metavar="N", help="operators of the peak to list")
-    parser.add_argument("--no-switches", action="store_true", help="do not look for changes; saves seconds")
-    add_output(parser)
-    return parser
+COMMAND = CommandLine(
+    "explain",
+    "Split the wall time of the best point of every model and system into parts that sum to it exactly, and "
+    "its peak memory into categories; compare it with its runner-up; say what binds, and the smallest "
+    "change of one input at which another strategy wins (docs/explain.md).",
+    words=STUDY,
+    keys={
+        "keys": {
+            "point": "explain this point instead: the first digits of its key",
+            **GROUP,
+            "versus": "compare with this point, by its key, instead of the runner-up",
+            **CAP,
+            "items": "operators of the peak to list (default 10)",
+        }
+    },
+    options={
+        **without_cap("the best of all"),
+        "--no-switches": Option("do not look for changes; saves seconds"),
+        **JSON,
+    },
+    exclusive=(CAP_OR_NONE, ("point", "group")),
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -46,21 +54,24 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         InputError: no such study, point or group, or a point that cannot be evaluated again.
     """
-    arguments = parser().parse_args(argv)
-    if arguments.items < 0:
-        raise InputError(f"--items is {arguments.items}; it must be at least 0")
-    store = StudyStore(arguments.study)
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
+        return 0
+    values = arguments.values
+    items, number = whole(values, "items", 10), whole(values, "group", None)
+    store = StudyStore(arguments.words[0])
     cap = asked_cap(arguments)
-    found = subjects(store, cap, key=arguments.point, number=arguments.group, with_candidates=True)
+    found = subjects(store, cap, key=values.get("point"), number=number, with_candidates=True)
     entries = found.found
-    if arguments.versus is not None:
-        other = row_of_key(store, arguments.versus)
+    if "versus" in values:
+        other = row_of_key(store, values["versus"])
         entries = [replace(entry, runner_up=other) for entry in entries]
     print_notes(found.notes)
     answers = [
-        answer(entry, items=arguments.items, with_switches=not arguments.no_switches) for entry in entries
+        answer(entry, items=items, with_switches="--no-switches" not in arguments.options)
+        for entry in entries
     ]
-    if arguments.json:
+    if "--json" in arguments.options:
         print_json([data for _, data in answers])
     else:
         print("\n\n\n".join(text for text, _ in answers))

@@ -6,7 +6,6 @@ import os
 import sys
 import webbrowser
 from collections.abc import Sequence
-from pathlib import Path
 
 from dse.answers.explorer import (
     Subject,
@@ -17,38 +16,43 @@ from dse.answers.explorer import (
     why_not_live,
     without_engine,
 )
+from dse.base.command_lines import CommandLine, Option
 from dse.base.errors import InputError
 from dse.base.files import check_output, make_folder, write_output
+from dse.base.settings.values import file
 from dse.base.units import format_bytes
-from dse.commands.cli import configs_from_arguments
+from dse.commands.cli import CONFIGURATION, configs_from_arguments
 from dse.studies.config import Config
 from dse.studies.points import scenario_of
 
-USAGE = """\
-usage: {program} [KEY=VALUE ...] [-o FILE] [--no-open]
-
-Write one HTML file in which our engine itself runs, and open it: every number of the system and the model has
-a field and a slider, and the whole space is simulated again, to the cycle, while you move it. The file needs
-no network and no installation; its address says the state, so that a link is a finding.
-
-  system=system1        a file of conf/system or a path of your own: system=mine.yaml; so for every group
-  model=llama70b        a file of conf/model
-  space=full, space.tp=[1,2,4]    the strategies that compete, as in a sweep
-  memory_cap=80GiB      per NPU; 80GB is 80e9 bytes, 80GiB is 80 x 2^30
-  workload.divisibility=whole
-                        strategies that split a sequence, a token or a head are infeasible instead of cut
-  system.network.0.bandwidth_gbps=200, model.num_layers=16, ...
-                        where the sliders begin: any key of system and model
-
-Predictions (model.fidelity=realistic on a cluster of accelerators) cannot be live; docs/explorer.md says what
-else cannot.
-
-options: -h, --help   this text        --cfg       print the configuration and stop
-         -o, --output FILE   the page (default: results/<model>-<system>-explorer.html)
-         --no-open    write the page only; it is not opened either where there is no display
-         --config-dir DIR   search groups in this folder first: DIR/system, DIR/model, ..."""
-
-_NO_OPEN = "--no-open"
+COMMAND = CommandLine(
+    "explore",
+    "Write one HTML file in which our engine itself runs, and open it: every number of the system and the "
+    "model has a field and a slider, and the whole space is simulated again, to the cycle, while you move "
+    "it. The file needs no network and no installation; its address says the state, so that a link is a "
+    "finding.",
+    keys={
+        "keys, for example": {
+            "system=system1": "a file of conf/system or a path of your own: system=mine.yaml; so for every "
+            "group",
+            "model=llama70b": "a file of conf/model",
+            "space=full, space.tp=[1,2,4]": "the strategies that compete, as in a sweep",
+            "memory_cap=80GiB": "per NPU; 80GB is 80e9 bytes, 80GiB is 80 x 2^30",
+            "workload.divisibility=whole": "strategies that split a sequence, a token or a head are "
+            "infeasible instead of cut",
+            "system.network.0.bandwidth_gbps=200, model.num_layers=16, ...": "where the sliders begin: any "
+            "key of system and model",
+        }
+    },
+    any_key=True,
+    options={
+        "--output": Option("the page (default: results/<model>-<system>-explorer.html)", "FILE", "-o"),
+        "--no-open": Option("write the page only; it is not opened either where there is no display"),
+        **CONFIGURATION,
+    },
+    ending="Predictions (model.fidelity=realistic on a cluster of accelerators) cannot be live; "
+    "docs/explorer.md says what else cannot.",
+)
 _OF_SPACE = ("space", "memory_cap")
 _NOT_SAID = ("results_dir",)
 
@@ -99,23 +103,6 @@ def _group(word: str) -> str:
     return word.partition("=")[0].partition(".")[0]
 
 
-def _own_options(argv: Sequence[str]) -> tuple[Path | None, list[str]]:
-    """Return the file of -o, and the other arguments."""
-    output: Path | None = None
-    rest: list[str] = []
-    arguments = iter(argv)
-    for argument in arguments:
-        name, assigned, value = argument.partition("=")
-        if name not in ("-o", "--output"):
-            rest.append(argument)
-            continue
-        text = value if assigned else next(arguments, "")
-        if not text:
-            raise InputError(f"{name} names no file; write {name} FILE")
-        output = Path(text)
-    return output, rest
-
-
 def _has_display() -> bool:
     return sys.platform in ("win32", "darwin") or any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
@@ -129,13 +116,12 @@ def main(argv: Sequence[str]) -> int:
         InputError: a wrong key or value, a scenario that cannot be live, no engine for pages, or the page
             cannot be written.
     """
-    output, rest = _own_options(argv)
-    configs = configs_from_arguments(rest, USAGE, "explore", several=(), others=(_NO_OPEN,))
+    arguments, configs = configs_from_arguments(argv, COMMAND)
     if not configs:
         return 0
     (config,) = configs
-    words = [argument.removeprefix("++") for argument in rest if argument != _NO_OPEN]  # all keys exist
-    subject = subject_of(config, words)
+    output = file(arguments.options, "--output")
+    subject = subject_of(config, [word.removeprefix("++") for word in arguments.overrides])  # all keys exist
     if problem := without_engine():
         raise InputError(problem)
     if output is None:
@@ -144,6 +130,8 @@ def main(argv: Sequence[str]) -> int:
     check_output(output, "--output")
     page = render_page(page_data(subject)).encode()
     write_output(output, page, "--output")
-    is_opened = _NO_OPEN not in rest and _has_display() and webbrowser.open(output.resolve().as_uri())
+    is_opened = (
+        "--no-open" not in arguments.options and _has_display() and webbrowser.open(output.resolve().as_uri())
+    )
     print(f"{output}: {format_bytes(len(page))}, {'opened' if is_opened else 'open it'} in a browser")
     return 0

@@ -9,18 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.base.settings.values import entries, listed, whole
-from dse.commands.cli import called_as, print_notes
-from dse.partition.problem.arguments import (
-    DEVICE_KEYS,
-    GRAPH_KEYS,
-    KEYS,
-    OUTPUT_KEYS,
-    SEARCH_KEYS,
-    WEIGHT_KEYS,
-    Arguments,
-    parse_arguments,
-)
+from dse.base.command_lines import CommandLine, Option
+from dse.base.settings.values import entries, file, listed, whole
+from dse.commands.cli import print_notes, read_arguments
+from dse.partition.problem.arguments import KEYS, MOST, Arguments, question_of
 
 if TYPE_CHECKING:
     from dse.inputs.models import ModelSpec
@@ -32,40 +24,24 @@ if TYPE_CHECKING:
     from dse.partition.problem.settings import Asked
     from dse.partition.search.partitioner import Limits, Partitioner
 
-__all__ = ["KEYS", "OPTIONS", "main", "usage"]
-
-OPTIONS = ("-h", "--help", "-o", "--output")
 _SHOWN_NOTES = 8
-_USAGE = """\
-usage: {program} graph=FILE|model=NAME [devices=NAME|FILE.csv|N] [KEY=VALUE ...] [-o DIR]
-
-Place the nodes of a model graph on devices, with a bound on what is possible where one is known.
-
-{keys}
-
-options: -o DIR   write partition.json, nodes.parquet, devices.parquet, the page index.html, and trace.json of
-                  a pipelined step where weights are times"""
-_GROUPS = {
-    "graph": GRAPH_KEYS,
-    "devices": DEVICE_KEYS,
-    "weights and memory": WEIGHT_KEYS,
-    "search": SEARCH_KEYS,
-    "output": OUTPUT_KEYS,
-}
-
-
-def usage() -> str:
-    """The text of --help."""
-    from dse.collectives.problem.arguments import usage_lines
-    from dse.partition.search.partitioners import PARTITIONERS
-
-    names = ", ".join(name for name in PARTITIONERS.listed() if name != "auto")
-    keys = "\n\n".join(
-        f"{title}:\n"
-        + usage_lines({key: text.replace("{partitioners}", names) for key, text in group.items()})
-        for title, group in _GROUPS.items()
-    )
-    return _USAGE.replace("{program}", called_as("partition")).replace("{keys}", keys)
+COMMAND = CommandLine(
+    "partition",
+    "Place the nodes of a model graph on devices, with a bound on what is possible where one is known.",
+    keys=KEYS,
+    options={
+        "--output": Option(
+            "write partition.json, nodes.parquet, devices.parquet, the page index.html, and trace.json of a "
+            "pipelined step where weights are times",
+            "DIR",
+            "-o",
+        )
+    },
+    groups=("model", "system"),
+    choices={"format": ("table", "json", "csv")},
+    example="graph=FILE.json",
+    synopsis=("graph=FILE|model=NAME [devices=NAME|FILE.csv|N] [KEY=VALUE ...] [-o DIR]",),
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -74,32 +50,27 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         InputError: a wrong key, value or file, or constraints that no partition keeps.
     """
-    arguments = parse_arguments(argv)
-    if arguments.wants_help:
-        print(usage())
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
         return 0
-    return _partition(arguments)
+    return _partition(question_of(arguments.values, arguments.overrides), file(arguments.options, "--output"))
 
 
-def _partition(arguments: Arguments) -> int:
+def _partition(arguments: Arguments, folder: Path | None) -> int:
     from dse.base.files import check_folder
-    from dse.base.settings import check_choice
     from dse.partition.files.results import device_rows
     from dse.partition.problem.settings import asked_problem
     from dse.partition.search.partitioners import PARTITIONERS
 
-    values = arguments.values
-    form = values.get("format", "table")
-    check_choice("format", form, ("table", "json", "csv"))
-    folder = None if arguments.folder is None else Path(arguments.folder).expanduser()
+    form = arguments.values.get("format", "table")
     if folder is not None:
         check_folder(folder, "-o")
     asked = asked_problem(arguments, _composed())
     found = _found(arguments, asked)
     best = found[0]
     rows = device_rows(asked.problem, best.labels, is_time=asked.is_time)
-    step, trace = _step(arguments, asked, best)
-    names = listed("partitioner", values.get("partitioner", "auto"))
+    step, trace = _step(arguments, asked, best, is_stored=folder is not None)
+    names = listed("partitioner", arguments.values.get("partitioner", "auto"))
     notes = [*PARTITIONERS.notes(*names), *asked.notes, *best.notes][:_SHOWN_NOTES]
     try:
         _print(form, asked, found, rows, step)
@@ -176,8 +147,8 @@ def _found(arguments: Arguments, asked: Asked) -> list[Partition]:
     values = arguments.values
     limits = Limits(
         measure(values, "time_limit", None, above=True),
-        whole(values, "seed", 0),
-        whole(values, "restarts", None, least=1),
+        whole(values, "seed", 0, most=MOST),
+        whole(values, "restarts", None, least=1, most=MOST),
     )
     names = listed("partitioner", values.get("partitioner", "auto"))
     partitioners = [partitioner_named(name) for name in names]
@@ -199,7 +170,9 @@ def _own(limits: Limits, partitioner: Partitioner) -> Limits:
     return replace(limits, time_limit_s=partitioner.default_time_limit_s)
 
 
-def _step(arguments: Arguments, asked: Asked, best: Partition) -> tuple[dict[str, Any], str]:
+def _step(
+    arguments: Arguments, asked: Asked, best: Partition, *, is_stored: bool
+) -> tuple[dict[str, Any], str]:
     """Simulate a pipelined step where one is asked for, or can be shown; its data and its timeline."""
     from dse.base.errors import InputError
 
@@ -210,7 +183,7 @@ def _step(arguments: Arguments, asked: Asked, best: Partition) -> tuple[dict[str
         raise InputError(
             f"{wanted[0]}={values[wanted[0]]} has no effect: weights are no times; write weight=time"
         )
-    if not wanted and not (is_pipeline and arguments.folder is not None and len(set(best.labels)) > 1):
+    if not wanted and not (is_pipeline and is_stored and len(set(best.labels)) > 1):
         return {}, ""
     return _simulated(arguments, asked, best)
 
@@ -224,7 +197,7 @@ def _simulated(arguments: Arguments, asked: Asked, best: Partition) -> tuple[dic
 
     values, problem = arguments.values, asked.problem
     schedule = values.get("schedule", "1f1b")
-    micro_batches = whole(values, "microbatches", 8, least=1)
+    micro_batches = whole(values, "microbatches", 8, least=1, most=MOST)
     stages = stage_graph(problem.graph, best.labels, problem.devices.speeds, asked.source.backward)
     network = asked.system or problem.devices
     recording = simulate_step(stages, schedule, micro_batches, network)

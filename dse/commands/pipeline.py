@@ -1,61 +1,75 @@
-"""`dse pipeline run MODEL --partition FILE`: train a partitioned model, and measure links and operators."""
+"""`dse pipeline run MODEL partition=FILE`: train a partitioned model, and measure links and operators."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.errors import InputError
-from dse.commands.cli import ArgumentParser, called_as, print_json, print_notes
-
-if TYPE_CHECKING:
-    from argparse import Namespace
+from dse.base.settings import check_choice
+from dse.base.settings.values import Values, file, whole
+from dse.commands.cli import JSON, print_json, print_notes, read_arguments
 
 _MODEL = "two_branches, transformer, mixture, or FILE.py:FUNCTION that returns (module, sample, loss)"
 _MOST_PROCESSES = 64
 
 
-def parser() -> ArgumentParser:
-    """The command line."""
-    parser = ArgumentParser(
-        prog=called_as("pipeline"),
-        description="Train a partitioned PyTorch model as a pipeline, one process per device; compare losses "
-        "and step times with one process, with FSDP and with the prediction; measure links between processes "
-        "and times of operators. Needs the extra torch (docs/partition.md).",
-    )
-    parsers = parser.add_subparsers(dest="action", required=True, metavar="run | probe | profile")
-    _add_run(parsers.add_parser("run", help="train, and compare"))
-    probe = parsers.add_parser("probe", help="measure links between processes")
-    probe.add_argument("--processes", type=int, default=2, metavar="N", help="how many (default 2)")
-    probe.add_argument("--bytes", type=int, default=1 << 22, help="of a large message (default 4194304)")
-    probe.add_argument("--repetitions", type=int, default=20, help="after 3 to warm up (default 20)")
-    probe.add_argument("-o", "--output", type=Path, metavar="FILE", help="the CSV topology (default: stdout)")
-    profile = parsers.add_parser("profile", help="measure operators")
-    profile.add_argument("model", help=_MODEL)
-    profile.add_argument("--micro-batch", type=int, default=8, metavar="N", help="samples (default 8)")
-    profile.add_argument("--repetitions", type=int, default=20, help="after 3 to warm up (default 20)")
-    profile.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="a JSON graph")
-    return parser
-
-
-def _add_run(run_parser: ArgumentParser) -> None:
-    from dse.partition.run.plans import SCHEDULES
-
-    add = run_parser.add_argument
-    add("model", help=_MODEL)
-    add("--partition", type=Path, required=True, metavar="FILE", help="partition.json of dse partition -o")
-    add("--schedule", choices=tuple(SCHEDULES), default="1f1b", help="default 1f1b")
-    add("--processes", type=int, metavar="N", help="default: one a device; interleaved: fewer")
-    add("--microbatches", type=int, default=8, metavar="N", help="of a step (default 8)")
-    add("--micro-batch", type=int, default=8, metavar="N", help="samples of a micro-batch (default 8)")
-    add("--steps", type=int, default=10, metavar="N", help="default 10")
-    add("--seed", type=int, default=0, metavar="N", help="of parameters and data (default 0)")
-    add("--topology", type=Path, metavar="FILE", help="links for the prediction (default: they are measured)")
-    add("--no-prediction", action="store_true", help="do not measure operators and links")
-    add("--no-baseline", action="store_true", help="do not train with FSDP")
-    add("--json", action="store_true", help="print JSON instead of text")
+_MODELS = {"MODEL": _MODEL}
+_REPETITIONS = {"repetitions": "after 3 to warm up (default 20)"}
+ACTIONS = {
+    "run": CommandLine(
+        "pipeline run",
+        "Train a partitioned model as a pipeline, and compare.",
+        words=_MODELS,
+        keys={
+            "keys": {
+                "partition": "partition.json of dse partition -o",
+                "schedule": "1f1b (default), gpipe, interleaved or another of torch.distributed.pipelining",
+                "processes": "default: one a device; interleaved: fewer",
+                "microbatches": "of a step (default 8)",
+                "micro_batch": "samples of a micro-batch (default 8)",
+                "steps": "default 10",
+                "seed": "of parameters and data (default 0)",
+                "topology": "a CSV file of links for the prediction (default: they are measured)",
+            }
+        },
+        options={
+            "--no-prediction": Option("do not measure operators and links"),
+            "--no-baseline": Option("do not train with FSDP"),
+            **JSON,
+        },
+        example="partition=FILE",
+    ),
+    "probe": CommandLine(
+        "pipeline probe",
+        "Measure links between processes.",
+        keys={
+            "keys": {
+                "processes": "how many (default 2)",
+                "bytes": "of a large message (default 4194304)",
+                **_REPETITIONS,
+            }
+        },
+        options={"--output": Option("the CSV topology (default: stdout)", "FILE", "-o")},
+    ),
+    "profile": CommandLine(
+        "pipeline profile",
+        "Measure the operators of a model.",
+        words=_MODELS,
+        keys={"keys": {"micro_batch": "samples (default 8)", **_REPETITIONS}},
+        options={"--output": Option("a JSON graph", "FILE", "-o")},
+    ),
+}
+COMMAND = CommandLine(
+    "pipeline",
+    "Train a partitioned PyTorch model as a pipeline, one process per device; compare losses and step times "
+    "with one process, with FSDP and with the prediction; measure links between processes and times of "
+    "operators. Needs the extra torch (docs/partition.md).",
+    words={"ACTION": "run, probe or profile; dse pipeline ACTION --help explains one"},
+    synopsis=("ACTION [MODEL] [KEY=VALUE ...] [OPTION ...]",),
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -65,56 +79,71 @@ def main(argv: Sequence[str]) -> int:
         InputError: a wrong option, no torch, or a partition that does not fit.
         ProcessDied: a process ended early.
     """
-    arguments = parser().parse_args(argv)
+    action, rest = (argv[0], argv[1:]) if argv else ("", [])
+    if action not in ACTIONS:
+        if read_arguments(COMMAND, argv) is not None:
+            check_choice("ACTION", action, tuple(ACTIONS))
+        return 0
+    arguments = read_arguments(ACTIONS[action], rest)
+    if arguments is None:
+        return 0
     from dse.partition.graphs.sources.torch_models import require_torch
 
-    require_torch(f"dse pipeline {arguments.action}")
+    require_torch(f"dse pipeline {action}")
     if "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("RANK is set: dse pipeline starts its own processes; call it without torchrun")
-    return {"run": _run, "probe": _probe, "profile": _profile}[arguments.action](arguments)
+    return {"run": _run, "probe": _probe, "profile": _profile}[action](arguments)
 
 
-def _run(arguments: Namespace) -> int:
+def _run(arguments: Arguments) -> int:
     from dse.partition.problem.settings import csv_devices
     from dse.partition.run.comparison import compare
-    from dse.partition.run.plans import Plan
+    from dse.partition.run.plans import SCHEDULES, Plan
     from dse.partition.run.prediction import threads_of
     from dse.partition.run.stages import read_placement
 
-    for name in ("microbatches", "micro_batch", "steps"):
-        _check(f"--{name.replace('_', '-')}", getattr(arguments, name), 1, 10**6)
-    if arguments.topology is not None and arguments.no_prediction:
-        raise InputError("--topology has no effect with --no-prediction; leave one of them out")
-    placement = read_placement(arguments.partition)
+    values, options = arguments.values, arguments.options
+    micro_batches = _count(values, "microbatches", 8)
+    micro_batch, steps = _count(values, "micro_batch", 8), _count(values, "steps", 10)
+    schedule = values.get("schedule", "1f1b")
+    check_choice("schedule", schedule, tuple(SCHEDULES))
+    if "topology" in values and "--no-prediction" in options:
+        raise InputError("topology has no effect with --no-prediction; leave one of them out")
+    if "partition" not in values:
+        raise InputError("partition is missing; write partition=FILE, partition.json of dse partition -o")
+    placement = read_placement(Path(values["partition"]))
     stages = len(set(placement.values()))
-    processes = stages if arguments.processes is None else arguments.processes
-    _check("--processes", processes, 1, _MOST_PROCESSES)
-    if arguments.schedule == "interleaved":
+    processes = whole(values, "processes", stages, least=1, most=_MOST_PROCESSES)
+    if schedule == "interleaved":
         if stages % processes or stages == processes:
             raise InputError(
-                f"--processes is {processes}; interleaved goes round them: the {stages} devices "
-                "of the partition must be 2 or more times as many, such as --processes "
+                f"processes is {processes}; interleaved goes round them: the {stages} devices "
+                "of the partition must be 2 or more times as many, such as processes="
                 f"{max(1, stages // 2)}"
             )
     elif processes != stages:
         raise InputError(
-            f"--processes is {processes}, but the partition has {stages} devices; interleaved takes fewer"
+            f"processes is {processes}, but the partition has {stages} devices; interleaved takes fewer"
         )
     plan = Plan(
-        arguments.model,
+        arguments.words[0],
         placement,
-        arguments.schedule,
-        arguments.microbatches,
-        arguments.micro_batch,
-        arguments.steps,
-        arguments.seed,
+        schedule,
+        micro_batches,
+        micro_batch,
+        steps,
+        whole(values, "seed", 0, most=2**63 - 1),
         threads=threads_of(processes),
     )
-    links = None if arguments.topology is None else csv_devices(arguments.topology, None)
+    links = csv_devices(Path(values["topology"]), None) if "topology" in values else None
     found = compare(
-        plan, processes, links, predict=not arguments.no_prediction, baseline=not arguments.no_baseline
+        plan,
+        processes,
+        links,
+        predict="--no-prediction" not in options,
+        baseline="--no-baseline" not in options,
     )
-    if arguments.json:
+    if "--json" in options:
         print_json([found.to_json()])
     else:
         print(found.text())
@@ -122,27 +151,28 @@ def _run(arguments: Namespace) -> int:
     return 0 if found.is_equal else 1
 
 
-def _probe(arguments: Namespace) -> int:
+def _probe(arguments: Arguments) -> int:
     from dse.base.files import check_output, write_output
     from dse.partition.run.prediction import measured_links
     from dse.partition.run.probe import topology_csv
 
-    _check("--processes", arguments.processes, 2, _MOST_PROCESSES)
-    _check("--bytes", arguments.bytes, 1024, 1 << 32)
-    _check("--repetitions", arguments.repetitions, 1, 10**6)
-    if arguments.output is not None:
-        check_output(arguments.output, "--output")
-    links = measured_links(arguments.processes, arguments.bytes, arguments.repetitions)
-    text = topology_csv(links, arguments.processes)
-    if arguments.output is None:
+    values, output = arguments.values, file(arguments.options, "--output")
+    processes = whole(values, "processes", 2, least=2, most=_MOST_PROCESSES)
+    size = whole(values, "bytes", 1 << 22, least=1024, most=1 << 32)
+    repetitions = _count(values, "repetitions", 20)
+    if output is not None:
+        check_output(output, "--output")
+    links = measured_links(processes, size, repetitions)
+    text = topology_csv(links, processes)
+    if output is None:
         print(text, end="")
     else:
-        write_output(arguments.output, text.encode(), "--output")
-        print(f"{arguments.output}: {len(links)} links between {arguments.processes} processes")
+        write_output(output, text.encode(), "--output")
+        print(f"{output}: {len(links)} links between {processes} processes")
     return 0
 
 
-def _profile(arguments: Namespace) -> int:
+def _profile(arguments: Arguments) -> int:
     from dataclasses import replace
 
     from dse.base.files import check_output, write_output
@@ -151,20 +181,22 @@ def _profile(arguments: Namespace) -> int:
     from dse.partition.graphs.sources.torch_graph import read_torch
     from dse.partition.run.prediction import measured_profile
 
-    _check("--micro-batch", arguments.micro_batch, 1, 10**6)
-    _check("--repetitions", arguments.repetitions, 1, 10**6)
-    check_output(arguments.output, "--output")
-    found = measured_profile(arguments.model, arguments.micro_batch, arguments.repetitions, threads=1)
-    source = replace(read_torch(arguments.model, arguments.micro_batch), backward=found.backward)
+    (model,), output = arguments.words, file(arguments.options, "--output")
+    if output is None:
+        raise InputError("-o is missing; write -o FILE, the JSON graph")
+    micro_batch = _count(arguments.values, "micro_batch", 8)
+    repetitions = _count(arguments.values, "repetitions", 20)
+    check_output(output, "--output")
+    found = measured_profile(model, micro_batch, repetitions, threads=1)
+    source = replace(read_torch(model, micro_batch), backward=found.backward)
     weights = tuple(found.operator_ns[operator.name] for operator in source.operators)
-    write_output(arguments.output, json_text(source, weights).encode(), "--output")
+    write_output(output, json_text(source, weights).encode(), "--output")
     print(
-        f"{arguments.output}: {len(weights)} operators, {format_duration_ns(sum(weights))} forward, backward "
+        f"{output}: {len(weights)} operators, {format_duration_ns(sum(weights))} forward, backward "
         f"{found.backward:.2f} times as long, optimizer {format_duration_ns(found.optimizer_ns)}"
     )
     return 0
 
 
-def _check(option: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise InputError(f"{option} is {value}; it must be {least} to {most}")
+def _count(values: Values, key: str, default: int) -> int:
+    return whole(values, key, default, least=1, most=10**6)

@@ -13,9 +13,10 @@ from typing import Any
 from dse.answers.cautions import caution_lines
 from dse.answers.explain.predicted_point import predicted_data, predicted_text
 from dse.answers.fidelities import fidelity_of, hints_of
+from dse.base.command_lines import CommandLine
 from dse.base.errors import InputError
 from dse.base.units import format_bytes, format_count, format_duration_ns
-from dse.commands.cli import config_from_arguments
+from dse.commands.cli import CONFIGURATION, configs_from_arguments
 from dse.inputs.strategies import Strategy
 from dse.inputs.systems import SystemSpec
 from dse.simulation.simulators import Outcome
@@ -25,26 +26,31 @@ from dse.studies.config import Config
 from dse.studies.points import DesignPoint, doubts, model_utilization, point_of, run_point, tokens_per_s
 from dse.studies.points.predicted_traces import predicted_traces
 
-USAGE = """\
-usage: {program} [KEY=VALUE ...]
-
-Simulate one strategy and print its step time, peak memory and MFU, then every metric of every class of
-ranks (ranks with the same trace and figures; many classes that do as much share a block, with the slowest).
-On a cluster (system=dgx_h100) under model.fidelity=realistic, the strategy is predicted, with its parts.
-
-  system=dgx16 model=llama70b model.num_layers=16; system=PATH.yaml is a file of your own, and so for model
-  strategy.dp=4 strategy.tp=4 strategy.sp=1 strategy.pp=1
-  strategy.weight_sharded=true strategy.activation_recompute=true
-  strategy.micro_batch=2 strategy.schedule=interleaved ...    of predictions only (docs/training_sweeps.md)
-  format=json           JSON instead of a table
-  export=DIR            write .et traces, groups and configuration files that ASTRA-sim accepts; of a
-                        prediction: its step, with collectives and messages as nodes
-  simulator=astrasim simulator.binary=PATH    workload=stage workload.checkout=PATH
-                        your own ASTRA-sim, your own STAGE (docs/backends.md)
-
-options: -h, --help   this text        --cfg   print the configuration and stop
-         --config-dir DIR   search groups in this folder first: DIR/system, DIR/model, ...
-exit code: 0 all ranks finish, 1 deadlock, 2 wrong input or infeasible strategy"""
+COMMAND = CommandLine(
+    "point",
+    "Simulate one strategy and print its step time, peak memory and MFU, then every metric of every class of "
+    "ranks (ranks with the same trace and figures; many classes that do as much share a block, with the "
+    "slowest). On a cluster (system=dgx_h100) under model.fidelity=realistic, the strategy is predicted, "
+    "with its parts.",
+    keys={
+        "keys, for example": {
+            "system=dgx16 model=llama70b model.num_layers=16": "system=PATH.yaml is a file of your own, and "
+            "so for model",
+            "strategy.dp=4 strategy.tp=4 strategy.sp=1 strategy.pp=1": "the strategy",
+            "strategy.weight_sharded=true strategy.activation_recompute=true": "its switches",
+            "strategy.micro_batch=2 strategy.schedule=interleaved ...": "of predictions only "
+            "(docs/training_sweeps.md)",
+            "format=json": "JSON instead of a table",
+            "export=DIR": "write .et traces, groups and configuration files that ASTRA-sim accepts; of a "
+            "prediction: its step, with collectives and messages as nodes",
+            "simulator=astrasim simulator.binary=PATH workload=stage workload.checkout=PATH": "your own "
+            "ASTRA-sim, your own STAGE (docs/backends.md)",
+        }
+    },
+    any_key=True,
+    options=CONFIGURATION,
+    ending="Exit code: 0 all ranks finish, 1 deadlock, 2 wrong input or infeasible strategy.",
+)
 
 HEADLINE = ("wall_time_ns", "slowest_rank", "peak_memory_bytes", "fullest_rank")
 WORTH = ("tokens_per_s", "tokens_per_s_per_npu", "mfu_pct", "mfu_note")
@@ -263,9 +269,10 @@ def main(argv: Sequence[str]) -> int:
         InputError: a wrong key or value, an infeasible strategy, an export folder that cannot be written.
         SimulationError, SimulationTimeout: the simulator cannot run this point, or not in time.
     """
-    config = config_from_arguments(argv, USAGE, "point")
-    if config is None:
+    _, configs = configs_from_arguments(argv, COMMAND)
+    if not configs:
         return 0
+    (config,) = configs
     point = point_of(config, config.strategy)
     if point.scenario.is_predicted:
         return _predicted(config, point)

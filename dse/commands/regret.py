@@ -1,4 +1,4 @@
-"""`dse regret results/SEARCHED --truth results/EXHAUSTIVE`: how far off the best a search ended."""
+"""`dse regret results/SEARCHED truth=results/EXHAUSTIVE`: how far off the best a search ended."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 
 from dse.answers import ANSWER_COLUMNS
 from dse.answers.caps import under
+from dse.base.command_lines import CommandLine
+from dse.base.errors import InputError
+from dse.base.settings.values import file
 from dse.commands.cli import (
-    ArgumentParser,
-    add_memory_cap,
-    add_output,
+    CAP,
+    CAP_OR_NONE,
+    JSON,
     asked_cap,
-    called_as,
     print_json,
     print_notes,
+    read_arguments,
+    without_cap,
     write_csv,
 )
 from dse.studies.store import StudyStore
@@ -25,25 +29,22 @@ if TYPE_CHECKING:
     from dse.answers.regret import Regret
 
 
-def parser() -> ArgumentParser:
-    """The command line."""
-    parser = ArgumentParser(
-        prog=called_as("regret"),
-        description="Compare the best point of a searched study with the best of its whole space.",
-    )
-    parser.add_argument("study", help="the folder of the searched study")
-    parser.add_argument(
-        "--truth", required=True, metavar="STUDY", help="a study with every point of its space"
-    )
-    parser.add_argument(
-        "--objective",
-        default="wall_time_ns",
-        metavar="EXPRESSION",
-        help="what was minimised, over numeric columns (default %(default)s)",
-    )
-    add_memory_cap(parser, "only without a cap")
-    add_output(parser, csv="the answers")
-    return parser
+COMMAND = CommandLine(
+    "regret",
+    "Compare the best point of a searched study with the best of its whole space.",
+    words={"STUDY": "the folder of the searched study"},
+    keys={
+        "keys": {
+            "truth": "a study with every point of its space",
+            "objective": "what was minimised, an expression over numeric columns (default wall_time_ns)",
+            **CAP,
+            "csv": "write the answers to this CSV file as well",
+        }
+    },
+    options={**without_cap("only without a cap"), **JSON},
+    exclusive=(CAP_OR_NONE,),
+    example="truth=results/exhaustive",
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -53,32 +54,37 @@ def main(argv: Sequence[str]) -> int:
         InputError: a folder is not a readable study, the truth lacks points of the other, the cap has no
             unit, or the objective is wrong.
     """
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
+        return 0
+    if "truth" not in arguments.values:
+        raise InputError("truth is missing; write truth=STUDY, a study with every point of its space")
+    objective, csv = arguments.values.get("objective", "wall_time_ns"), file(arguments.values, "csv")
     asked = asked_cap(arguments)
     from dse.answers import apply_cap, study_cap
     from dse.answers.regret import by_group, regret
     from dse.base.expressions import Expression
     from dse.studies.search.goals import numeric_columns
 
-    goal = Expression(arguments.objective, numeric_columns(), "objective")
-    searched = StudyStore(arguments.study)
+    goal = Expression(objective, numeric_columns(), "objective")
+    searched = StudyStore(arguments.words[0])
     columns = list(dict.fromkeys(["key", *ANSWER_COLUMNS, *goal.names_used]))
-    found, truth = (store.read_table(columns) for store in (searched, StudyStore(arguments.truth)))
-    regret(found, truth, arguments.objective)  # refuses points that the truth lacks
+    found, truth = (store.read_table(columns) for store in (searched, StudyStore(arguments.values["truth"])))
+    regret(found, truth, objective)  # refuses points that the truth lacks
     parts = by_group(found, truth)
     caps, notes = apply_cap([whole for _, whole in parts], study_cap(asked, searched))
     print_notes(notes)
     answers = []
     for (some, whole), cap in zip(parts, caps, strict=True):
         for limit in dict.fromkeys((None, cap)):
-            answers.append((some, limit, regret(some.table, whole.table, arguments.objective, limit)))
+            answers.append((some, limit, regret(some.table, whole.table, objective, limit)))
     rows = [_plain(*answer) for answer in answers]
-    if arguments.csv is not None:
-        write_csv(arguments.csv, rows, ["title"])
-    if arguments.json:
+    if csv is not None:
+        write_csv(csv, rows, ["title"])
+    if "--json" in arguments.options:
         print_json(rows)
     else:
-        print(f"{arguments.objective}: {found.num_rows} of {truth.num_rows} points evaluated")
+        print(f"{objective}: {found.num_rows} of {truth.num_rows} points evaluated")
         print("\n".join(_line(*answer) for answer in answers))
     return 0
 

@@ -6,10 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse.base.errors import InputError
+from dse.base.command_lines import CommandLine, Option
 from dse.base.files import check_output, write_output
+from dse.base.settings.values import whole
 from dse.base.units import format_bytes
-from dse.commands.cli import ArgumentParser, add_memory_cap, asked_cap, beside, called_as, print_notes
+from dse.commands.cli import (
+    CAP,
+    CAP_OR_NONE,
+    STUDY,
+    asked_cap,
+    beside,
+    print_notes,
+    read_arguments,
+    without_cap,
+)
 from dse.studies.store import StudyStore
 
 if TYPE_CHECKING:
@@ -18,35 +28,32 @@ if TYPE_CHECKING:
 DEFAULT_MAX_POINTS = 2000
 
 
-def parser() -> ArgumentParser:
-    """The command line."""
-    parser = ArgumentParser(
-        prog=called_as("report"),
-        description="Write a study as one HTML page: the best strategies, plots, failures and provenance.",
-    )
-    parser.add_argument("study", help="the folder of a study, such as results/llama70b-system1")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="the page (default: beside the study, results/<study>.html; with --live "
-        "results/<study>-explorer.html)",
-    )
-    add_memory_cap(parser, "no cap")
-    parser.add_argument("--title", help="the title of the page; by default the question of the study")
-    parser.add_argument(
-        "--max-points",
-        metavar="N",
-        default=str(DEFAULT_MAX_POINTS),
-        help="points of each question that the page has; of a larger study the best ones and a sample "
-        "(default %(default)s)",
-    )
-    parser.add_argument(
-        "--live",
-        action="store_true",
-        help="a page in which the engine itself runs, with a slider for every number, as of dse explore",
-    )
-    return parser
+COMMAND = CommandLine(
+    "report",
+    "Write a study as one HTML page: the best strategies, plots, failures and provenance.",
+    words=STUDY,
+    keys={
+        "keys": {
+            **CAP,
+            "title": "the title of the page (default: the question of the study)",
+            "max_points": "points of each question that the page has; of a larger study the best ones and a "
+            f"sample (default {DEFAULT_MAX_POINTS})",
+        }
+    },
+    options={
+        "--output": Option(
+            "the page (default: beside the study, results/<study>.html; with --live "
+            "results/<study>-explorer.html)",
+            "FILE",
+            "-o",
+        ),
+        "--live": Option(
+            "a page in which the engine itself runs, with a slider for every number, as of dse explore"
+        ),
+        **without_cap("no cap"),
+    },
+    exclusive=(CAP_OR_NONE,),
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -55,31 +62,33 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         InputError: the folder is not a readable study, an option is wrong, or the page cannot be written.
     """
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
+        return 0
+    (study,), live = arguments.words, "--live" in arguments.options
     asked = asked_cap(arguments)
-    limit = arguments.max_points
-    if not (limit.isascii() and limit.isdigit() and len(limit) < 10 and int(limit) > 0):
-        raise InputError(f"--max-points '{limit}' must be an integer from 1, such as {DEFAULT_MAX_POINTS}")
-    ending = "-explorer.html" if arguments.live else ".html"
-    output = beside(arguments.study, ending) if arguments.output is None else Path(arguments.output)
+    title = arguments.values.get("title")
+    limit = whole(arguments.values, "max_points", DEFAULT_MAX_POINTS, least=1, most=10**9)
+    ending = "-explorer.html" if live else ".html"
+    output = Path(arguments.options["--output"]) if "--output" in arguments.options else beside(study, ending)
     check_output(output, "--output")
-    if arguments.live:
-        page = _live_page(arguments.study, asked, arguments.title, int(limit))
+    if live:
+        page = _live_page(study, asked, title, limit)
         write_output(output, page, "--output")
         print(f"{output}: {format_bytes(len(page))}, open it in a browser")
         return 0
     from dse.answers import study_cap
     from dse.answers.reports import render_page, report_data
 
-    store = StudyStore(arguments.study)
+    store = StudyStore(study)
     cap = study_cap(asked, store)
     data = report_data(
         store,
         memory_cap_bytes=cap.size_bytes,
         is_cap_asked=cap.is_asked,
         is_cap_by_system=cap.by_system,
-        title=arguments.title,
-        max_points=int(limit),
+        title=title,
+        max_points=limit,
     )
     print_notes([*([cap.note] if cap.note else []), *data["notes"]])
     page = render_page(data).encode()

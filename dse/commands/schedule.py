@@ -7,40 +7,36 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.base.errors import InputError
+from dse.base.command_lines import CommandLine
+from dse.base.settings.values import number, whole
 from dse.base.tables import pairs
-from dse.collectives.problem.arguments import NETWORK_KEYS, PROBLEM_KEYS, parse_arguments, usage_lines
-from dse.commands.cli import called_as, system_from_overrides
+from dse.collectives.problem.arguments import NETWORK_KEYS, PROBLEM_KEYS
+from dse.commands.cli import read_arguments, system_from_overrides
 
 if TYPE_CHECKING:
     from dse.base.cancellation import Deadline
 
-KEYS = {
-    **NETWORK_KEYS,
-    **PROBLEM_KEYS,
-    "time_limit_s": "seconds for making a named network and for the bounds; the check is always whole "
-    "(default: none)",
-    "slack_ps": "tolerated rounding of the times of a foreign file (default 0)",
-    "format": "table (default) or json",
-}
-OPTIONS = {"-h": False, "--help": False, "--topology": True, "--collective": True}
 _MOST_SHOWN = 20
-_USAGE = """\
-usage: {program} FILE [topology=FILE.csv|NAME] [collective=NAME] [KEY=VALUE ...]
-
-Check a schedule against its topology: every link, every chunk, every contribution; print its time, lower
-bounds, the gap to the best of them, and the rules that are broken, first ones first. FILE is .csv, .jsonl or
-.parquet, or a folder of dse synthesize, which says all keys itself.
-
-Exit code 0: valid; 1: invalid; 2: unreadable, or wrong keys.
-
-keys:
-{keys}"""
-
-
-def usage() -> str:
-    """The text of --help."""
-    return _USAGE.replace("{program}", called_as("schedule")).replace("{keys}", usage_lines(KEYS))
+COMMAND = CommandLine(
+    "schedule",
+    "Check a schedule against its topology: every link, every chunk, every contribution; print its time, "
+    "lower bounds, the gap to the best of them, and the rules that are broken, first ones first.",
+    words={"FILE": ".csv, .jsonl or .parquet, or a folder of dse synthesize, which says all keys itself"},
+    keys={
+        "network": NETWORK_KEYS,
+        "problem": PROBLEM_KEYS,
+        "check": {
+            "time_limit_s": "seconds for making a named network and for the bounds; the check is always "
+            "whole (default: none)",
+            "slack_ps": "tolerated rounding of the times of a foreign file (default 0)",
+            "format": "table (default) or json",
+        },
+    },
+    groups=("system",),
+    choices={"format": ("table", "json")},
+    example="topology=FILE.csv",
+    ending="Exit code 0: valid; 1: invalid; 2: unreadable, or wrong keys.",
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -49,23 +45,19 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         InputError: a wrong key or value, or a file that cannot be read or was made for another topology.
     """
-    arguments = parse_arguments(argv, KEYS, OPTIONS, others=1)
-    if arguments.options:
-        print(usage())
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
         return 0
-    if not arguments.others:
-        raise InputError(f"FILE is missing; see {called_as('schedule')} --help")
     from dse.base.cancellation import Deadline
-    from dse.base.settings.values import number, one_of, whole
 
     values = dict(arguments.values)
-    form = one_of(values, "format", ("table", "json"))
+    form = values.get("format", "table")
     slack_ps = whole(values, "slack_ps", 0, most=10**12)
     limit_s = number(values, "time_limit_s", None, above=0)
     for key in ("format", "slack_ps", "time_limit_s"):
         values.pop(key, None)
     deadline = Deadline.after(limit_s)
-    data = _judged(Path(arguments.others[0]), values, arguments.overrides, slack_ps, deadline)
+    data = _judged(Path(arguments.words[0]), values, arguments.overrides, slack_ps, deadline)
     print(json.dumps(data, indent=2) if form == "json" else _text(data))
     return 0 if data["valid"] else 1
 

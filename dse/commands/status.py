@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dse.answers.caps import cap_words
 from dse.answers.fidelities import fidelity_of_rows
+from dse.base.command_lines import CommandLine
 from dse.base.errors import InputError
 from dse.base.texts import printable
-from dse.commands.cli import ArgumentParser, add_output, called_as, print_json
+from dse.commands.cli import JSON, STUDY, print_json, read_arguments
 from dse.studies.store import STATUSES, TRANSIENT_STATUSES, StudyStore
 from dse.studies.store.reasons import reasons_of
 
@@ -19,17 +20,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def parser() -> ArgumentParser:
-    """The command line."""
-    parser = ArgumentParser(
-        prog=called_as("status"),
-        description="Say what the last sweep of a study planned, what of it is done and what is missing, and "
-        "count the points of the study by status and by reason.",
-        epilog="Points that failed are computed again by the same sweep with recompute=[failed,timeout].",
-    )
-    parser.add_argument("study", help="the folder of a study, such as results/llama70b-system1")
-    add_output(parser)
-    return parser
+COMMAND = CommandLine(
+    "status",
+    "Say what the last sweep of a study planned, what of it is done and what is missing, and count the "
+    "points of the study by status and by reason.",
+    words=STUDY,
+    options=JSON,
+    ending="Points that failed are computed again by the same sweep with recompute=[failed,timeout].",
+)
 
 
 def status_of(store: StudyStore) -> dict[str, Any]:
@@ -133,9 +131,11 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         InputError: the folder is not a readable study, or a wrong option.
     """
-    arguments = parser().parse_args(argv)
-    data = status_of(StudyStore(arguments.study))
-    if arguments.json:
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
+        return 0
+    data = status_of(StudyStore(arguments.words[0]))
+    if "--json" in arguments.options:
         print_json([data])
     else:
         print(render(data))

@@ -9,40 +9,47 @@ from collections.abc import Sequence
 from dse.answers import BY_SYSTEM, Cap
 from dse.answers.foreign_inputs import foreign_inputs
 from dse.answers.swept import sweep_answer
+from dse.base.command_lines import CommandLine, Option
 from dse.base.texts import printable
-from dse.commands.cli import configs_from_arguments
+from dse.commands.cli import CONFIGURATION, MULTIRUN, configs_from_arguments
 from dse.studies.config import Config
 from dse.studies.sweeps import Progress, Session, dry_run
 
-USAGE = """\
-usage: {program} [KEY=VALUE ...] [-m] [--dry-run]
-
-Evaluate every strategy of the design space on a system, store one row each in results/<study>/, and name the
-best strategy with and without a memory cap. Points that the study has already are not computed again.
-
-  system=system1        a file of conf/system (system1, system2, dgx16, dgx_2k, tpu_512, ...)
-                        or a path of your own: system=mine.yaml; so for every group
-  model=llama70b        a file of conf/model (llama70b, gpt175b, tiny, ...)
-  space.tp=[1,2,4]      an axis of the space; so for dp, sp, pp, weight_sharded, activation_recompute
-  'space.axes={system.network.0.bandwidth_gbps:[100,400],model.seq_len:[2048,8192]}'
-                        further axes: any field of model, system or strategy; model:[...] and system:[...]
-  memory_cap=80GiB      per NPU; 80GB is 80e9 bytes, 80GiB is 80 x 2^30
-  study=NAME            name of the study, default <model>-<system>
-  search=random search.samples=20 search.seed=0    a sample instead of the whole space
-  search=optuna search.samples=300                 let Optuna propose points (docs/search.md)
-  executor=ray executor.address=ADDRESS            a Ray cluster (docs/executors.md)
-  workload.divisibility=whole
-                        strategies that split a sequence, a token or a head are infeasible instead of cut
-  simulator=astrasim simulator.binary=PATH    workload=stage workload.checkout=PATH
-                        your own ASTRA-sim, your own STAGE (docs/backends.md)
-  experiment=lab        a prepared sweep, a file of conf/experiment
-  system.network.0.bandwidth_gbps=200, model.num_layers=16, executor.threads=1, ...
-                        any key of the configuration; --cfg prints all of them
-
-options: -h, --help   this text        --cfg       print the configuration and stop
-         -m           one sweep for each combination of comma-separated values: model=llama70b,gpt175b
-         --config-dir DIR   search groups in this folder first: DIR/system, DIR/model, ...
-         --dry-run    count the points, also removed and stored ones; estimate the time"""
+COMMAND = CommandLine(
+    "sweep",
+    "Evaluate every strategy of the design space on a system, store one row each in results/<study>/, and "
+    "name the best strategy with and without a memory cap. Points that the study has already are not "
+    "computed again.",
+    keys={
+        "keys, for example": {
+            "system=system1": "a file of conf/system (system1, system2, dgx16, dgx_2k, tpu_512, ...) or a "
+            "path of your own: system=mine.yaml; so for every group",
+            "model=llama70b": "a file of conf/model (llama70b, gpt175b, tiny, ...)",
+            "space.tp=[1,2,4]": "an axis of the space; so for dp, sp, pp, weight_sharded, "
+            "activation_recompute",
+            "'space.axes={system.network.0.bandwidth_gbps:[100,400],model.seq_len:[2048,8192]}'": "further "
+            "axes: any field of model, system or strategy; model:[...] and system:[...]",
+            "memory_cap=80GiB": "per NPU; 80GB is 80e9 bytes, 80GiB is 80 x 2^30",
+            "study=NAME": "name of the study, default <model>-<system>",
+            "search=random search.samples=20 search.seed=0": "a sample instead of the whole space",
+            "search=optuna search.samples=300": "let Optuna propose points (docs/search.md)",
+            "executor=ray executor.address=ADDRESS": "a Ray cluster (docs/executors.md)",
+            "workload.divisibility=whole": "strategies that split a sequence, a token or a head are "
+            "infeasible instead of cut",
+            "simulator=astrasim simulator.binary=PATH workload=stage workload.checkout=PATH": "your own "
+            "ASTRA-sim, your own STAGE (docs/backends.md)",
+            "experiment=lab": "a prepared sweep, a file of conf/experiment",
+            "system.network.0.bandwidth_gbps=200, model.num_layers=16, executor.threads=1, ...": "any key of "
+            "the configuration; --cfg prints all of them",
+        }
+    },
+    any_key=True,
+    options={
+        **CONFIGURATION,
+        **MULTIRUN,
+        "--dry-run": Option("count the points, also removed and stored ones; estimate the time"),
+    },
+)
 
 
 def sweep(config: Config, arguments: Sequence[str]) -> None:
@@ -80,11 +87,11 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         InputError: a wrong key or value, an empty space, or a study folder that cannot be written.
     """
-    planning = "--dry-run" in argv
-    for number, config in enumerate(configs_from_arguments(argv, USAGE, "sweep", others=("--dry-run",))):
+    arguments, configs = configs_from_arguments(argv, COMMAND)
+    for number, config in enumerate(configs):
         if number:
             print()
-        if planning:
+        if "--dry-run" in arguments.options:
             print(dry_run(config))
         else:
             sweep(config, argv)

@@ -7,21 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.base.settings import check_choice
+from dse.base.command_lines import Arguments, CommandLine, Option
+from dse.base.errors import InputError
+from dse.base.settings.values import file
 from dse.base.signals import putting_away
 from dse.collectives.problem.arguments import (
     NETWORK_KEYS,
-    OPTION_KEYS,
+    OLDER,
     OUTPUT_KEYS,
     PROBLEM_KEYS,
     ROBUST_KEYS,
-    ROBUST_OPTIONS,
     SEARCH_KEYS,
-    Arguments,
-    parse_arguments,
-    usage_lines,
 )
-from dse.commands.cli import called_as, print_notes, system_from_overrides
+from dse.commands.cli import print_notes, read_arguments, system_from_overrides
 
 if TYPE_CHECKING:
     from dse.base.cancellation import Deadline
@@ -30,39 +28,37 @@ if TYPE_CHECKING:
     from dse.collectives.search.chunk_counts import Split
     from dse.collectives.search.synthesizers import Effort
 
-KEYS = {**NETWORK_KEYS, **PROBLEM_KEYS, **SEARCH_KEYS, **ROBUST_KEYS, **OUTPUT_KEYS}
-# Each with whether a value follows.
-OPTIONS = {
-    "-h": False,
-    "--help": False,
-    "-o": True,
-    "--output": True,
-    "--save": False,
-    "--verbose": False,
-    **dict.fromkeys((*OPTION_KEYS, *ROBUST_OPTIONS), True),
-}
-_USAGE = """\
-usage: {program} topology=FILE.csv|NAME [KEY=VALUE ...] [-o DIR]
-
-Search a schedule for a collective on the links of a network, and say how good it is: lower bounds on the
-time of every schedule, and what fixed algorithms take on the same links.
-
-keys:
-{keys}
-
-options: -o DIR       write schedule.csv, schedule.jsonl (above 10^5 sends schedule.parquet), summary.json,
-                      topology.csv and the page index.html
-         --save       the same, into results/synthesis-COLLECTIVE-TOPOLOGY
-         --verbose    say what was tried
-         --topology, --collective, --synthesizer, --num_beams, --temperature, --num_trials, --seed VALUE
-                      as BEAN TACOS has them (and --failed-links, --failed-npus, --failed-at, --variance,
-                      --select VALUE as the keys), with its synthesizers naive, tacos, greedy_tacos,
-                      multiple_tacos, beam_chunk, beam_shortest, ilp"""
-
-
-def usage() -> str:
-    """The text of --help."""
-    return _USAGE.replace("{program}", called_as("synthesize")).replace("{keys}", usage_lines(KEYS))
+_TAKES_NO_VIDEO = ("--gen_video", "--show")
+COMMAND = CommandLine(
+    "synthesize",
+    "Search a schedule for a collective on the links of a network, and say how good it is: lower bounds on "
+    "the time of every schedule, and what fixed algorithms take on the same links.",
+    keys={
+        "network": NETWORK_KEYS,
+        "problem": PROBLEM_KEYS,
+        "search": SEARCH_KEYS,
+        "failures and variance": ROBUST_KEYS,
+        "output": OUTPUT_KEYS,
+    },
+    options={
+        "--output": Option(
+            "write schedule.csv, schedule.jsonl (above 10^5 sends schedule.parquet), summary.json, "
+            "topology.csv and the page index.html",
+            "DIR",
+            "-o",
+        ),
+        "--save": Option("the same, into results/synthesis-COLLECTIVE-TOPOLOGY"),
+        "--verbose": Option("say what was tried"),
+    },
+    groups=("system",),
+    choices={"format": ("table", "json")},
+    older=OLDER,
+    example="topology=FILE.csv",
+    synopsis=("topology=FILE.csv|NAME [KEY=VALUE ...] [-o DIR]",),
+    ending="Options of BEAN TACOS are taken too: --topology, --collective, --synthesizer, --num_beams, "
+    "--temperature, --num_trials, --seed VALUE, with its synthesizers naive, tacos, greedy_tacos, "
+    "multiple_tacos, beam_chunk, beam_shortest, ilp.",
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -71,9 +67,11 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         InputError: a wrong key or value, a network without a way, or a folder that cannot be written.
     """
-    arguments = parse_arguments(argv, KEYS, OPTIONS)
-    if "-h" in arguments.options or "--help" in arguments.options:
-        print(usage())
+    for word in argv:
+        if word in _TAKES_NO_VIDEO:
+            raise InputError(f"{word} has no effect; the page in DIR shows the schedule: leave {word} out")
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
         return 0
     with putting_away("interrupted"):
         return _synthesize(arguments)
@@ -99,7 +97,6 @@ def _synthesize(arguments: Arguments) -> int:
     from dse.collectives.search.synthesis import synthesize
 
     values = arguments.values
-    check_choice("format", values.get("format", "table"), ("table", "json"))
     exports = exports_of(values.get("export"))
     synthesizer, effort = synthesizer_of(values), effort_of(values)
     cancellation = Cancellation()
@@ -170,8 +167,6 @@ def _synthesize(arguments: Arguments) -> int:
 
 def _check_time(network: Network, deadline: Deadline, effort: Effort) -> None:
     """Refuse a time limit that the making of the network has used up."""
-    from dse.base.errors import InputError
-
     if deadline.is_over:
         raise InputError(
             f"time_limit_s is {effort.time_limit_s:g}, and was over when the {len(network.graph)} links of "
@@ -206,18 +201,14 @@ def _folder(arguments: Arguments, default: str) -> Path | None:
     Raises:
         InputError: two folders, or exports without one.
     """
-    from dse.base.errors import InputError
-
-    named = [arguments.options[name] for name in ("-o", "--output") if name in arguments.options]
-    if len(named) > 1 or (named and "--save" in arguments.options):
-        raise InputError("-o, --output and --save name the folder; write one of them")
-    if named and not named[0]:
-        raise InputError("-o is empty; write -o DIR")
-    if not named and "--save" not in arguments.options:
+    folder = file(arguments.options, "--output")
+    if folder is not None and "--save" in arguments.options:
+        raise InputError("-o and --save name the folder; write one of them")
+    if folder is None and "--save" not in arguments.options:
         if "export" in arguments.values:
             raise InputError(
                 f"export={arguments.values['export']} has no effect without a folder; write -o DIR"
             )
         return None
     safe = "".join(c if c.isalnum() or c in "._-+" else "_" for c in default)
-    return Path(named[0]).expanduser() if named else Path("results") / safe
+    return folder or Path("results") / safe

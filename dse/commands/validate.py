@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from dse.base.command_lines import MANY, CommandLine
 from dse.base.machine import usable_cores
+from dse.base.settings.values import file, whole
 from dse.base.signals import putting_away
 from dse.base.texts import counted
-from dse.commands.cli import ArgumentParser, called_as, print_notes
+from dse.commands.cli import print_notes, read_arguments
 from dse.simulation.simulators import NativeSimulator
 from dse.simulation.validation import CRASHED, Case, Mismatch, check, check_standalone, load_cases
 
@@ -19,30 +21,25 @@ NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
 _MOST_TAKEN = 3
 
 
-def parser() -> ArgumentParser:
-    """The command line."""
-    parser = ArgumentParser(
-        prog=called_as("validate"),
-        description="Compare the simulator with recorded results of ASTRA-sim: every rank, every figure.",
-        epilog="Exit code: 0 no mismatch, 1 mismatches, or a case whose reference crashed, 2 wrong input.",
-    )
-    parser.add_argument(
-        "paths",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help=".jsonl of points or collectives; a case folder (traces, ASTRA-sim's configuration files, the "
-        "log of its run), a folder of case folders, or a .tar.gz of them",
-    )
-    parser.add_argument("--network-model", choices=NETWORK_MODELS, help="only the cases of one network model")
-    parser.add_argument(
-        "--binary-folder",
-        type=Path,
-        metavar="DIR",
-        help="run the stand-alone simulators in it (make build-astrasim: build/bin) on files instead",
-    )
-    parser.add_argument("--threads", type=int, default=usable_cores(), help="default %(default)s")
-    return parser
+COMMAND = CommandLine(
+    "validate",
+    "Compare the simulator with recorded results of ASTRA-sim: every rank, every figure.",
+    words={
+        "FILE": ".jsonl of points or collectives; a case folder (traces, ASTRA-sim's configuration files, "
+        "the log of its run), a folder of case folders, or a .tar.gz of them"
+    },
+    most=MANY,
+    keys={
+        "keys": {
+            "network_model": "only the cases of one network model",
+            "binary_folder": "run the stand-alone simulators in it (make build-astrasim: build/bin) on files "
+            "instead",
+            "threads": "default: one per core",
+        }
+    },
+    choices={"network_model": NETWORK_MODELS},
+    ending="Exit code: 0 no mismatch, 1 mismatches, or a case whose reference crashed, 2 wrong input.",
+)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -51,12 +48,17 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         InputError: a file that cannot be read or is of no known form.
     """
-    arguments = parser().parse_args(argv)
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
+        return 0
+    values = arguments.values
+    threads = whole(values, "threads", usable_cores(), least=1, most=4096)
+    network_model, binary_folder = values.get("network_model"), file(values, "binary_folder")
     total: Counter[str] = Counter()
-    for path in arguments.paths:
+    for path in map(Path, arguments.words):
         with load_cases(path) as cases:
-            chosen = [c for c in cases if arguments.network_model in (None, c.network_model)]
-            mismatches = compare(chosen, max(1, arguments.threads), arguments.binary_folder)
+            chosen = [c for c in cases if network_model in (None, c.network_model)]
+            mismatches = compare(chosen, threads, binary_folder)
         for mismatch in mismatches:
             print(mismatch.describe())
         statuses = Counter(case.expected.status for case in chosen)

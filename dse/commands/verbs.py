@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import cast
 
 _FIRST_LINE = re.compile(r'"""`dse (?P<name>[a-z]+)\b[^`]*`: (?P<meaning>[^"]*?)\.?(?:"""|$)')
 
@@ -43,13 +43,3 @@ def verbs(folder: Path = Path(__file__).parent) -> dict[str, Verb]:
             module = ".".join(path.relative_to(folder.parents[1]).with_suffix("").parts)
             found[first["name"]] = Verb(first["name"], module, first["meaning"])
     return dict(sorted(found.items()))
-
-
-def options_of(module: ModuleType) -> dict[str, tuple[str, ...]]:
-    """Return the options of a command, each with its choices; empty where it takes any value, or none."""
-    if hasattr(module, "OPTIONS"):
-        return dict.fromkeys(module.OPTIONS, ())
-    if not hasattr(module, "parser"):
-        return dict.fromkeys(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", module.USAGE), ())
-    actions: dict[str, Any] = module.parser()._option_string_actions
-    return {option: tuple(map(str, action.choices or ())) for option, action in actions.items()}

@@ -62,7 +62,7 @@ def test_answers_leave_out_points_of_the_former_content_and_say_so(folder: Path)
         assert done.err.endswith(" now): they are left out\n")
         assert "45.72 ms" in done.out, verb
         assert "5.232 ms" not in done.out, verb
-    former = run_ok("best", "results/one", "--top", "1", "--by", "system.network.0.file_sha256", cwd=folder)
+    former = run_ok("best", "results/one", "top=1", "by=system.network.0.file_sha256", cwd=folder)
     assert former.out.count("the fastest") == 1
 
 

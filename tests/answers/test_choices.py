@@ -56,7 +56,7 @@ def ways(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_ways_to_run_a_model_compete_in_one_group(ways: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert best.main([str(ways), "--top", "100", "--no-memory-cap", "--json"]) == 0
+    assert best.main([str(ways), "top=100", "--no-memory-cap", "--json"]) == 0
     points = json.loads(capsys.readouterr().out)["points"]
     seen = {
         (point["dp"], point["tp"], point["pp"], point["activation_recompute"], point["variant"])
@@ -128,7 +128,7 @@ def test_every_variant_of_a_system_has_its_best_point(
 
 
 def test_faults_make_groups(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert best.main([str(broken), "--by", "system.faults", "--json"]) == 0
+    assert best.main([str(broken), "by=system.faults", "--json"]) == 0
     answers = json.loads(capsys.readouterr().out)
     assert [(answer["title"], answer["best"]["wall_time_ns"]) for answer in answers] == [
         ("tiny on torus_4x4, 16 NPUs: system.faults=[]", 920_382),
@@ -139,15 +139,15 @@ def test_faults_make_groups(broken: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_lists_leave_out_points_above_the_cap_and_say_so(
     broken: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for what in (["--top", "50"], ["--top", "50", "--by", "tp"], ["--pareto"]):
-        assert best.main([str(broken), *what, "--memory-cap", "100MB", "--json"]) == 0
+    for what in (["top=50"], ["top=50", "by=tp"], ["--pareto"]):
+        assert best.main([str(broken), *what, "memory_cap=100MB", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         answers = found if isinstance(found, list) else [found]
         peaks = [point["peak_memory_bytes"] for answer in answers for point in answer["points"]]
         assert peaks
         assert max(peaks) <= 100_000_000
         assert {answer["memory_cap_bytes"] for answer in answers} == {100_000_000}
-        assert best.main([str(broken), *what, "--memory-cap", "100MB"]) == 0
+        assert best.main([str(broken), *what, "memory_cap=100MB"]) == 0
         assert " under 100 MB\n" in capsys.readouterr().out
-    assert best.main([str(broken), "--top", "1", "--memory-cap", "1MB"]) == 0
+    assert best.main([str(broken), "top=1", "memory_cap=1MB"]) == 0
     assert "nothing fits under 1 MB: the smallest peak memory is" in capsys.readouterr().out

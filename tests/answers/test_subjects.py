@@ -44,12 +44,12 @@ def test_every_command_names_the_same_point_under_the_cap_of_the_sweep(capped: P
     compared = json.loads(run_ok("compare", STUDY, STUDY, "--json", cwd=capped).out)
     assert compared["first"]["memory_cap_bytes"] == 40_000_000
     assert compared["second"]["best_under_cap"]["key"] == key
-    missed = json.loads(run_ok("regret", STUDY, "--truth", STUDY, "--json", cwd=capped).out)
+    missed = json.loads(run_ok("regret", STUDY, f"truth={STUDY}", "--json", cwd=capped).out)
     assert [entry["memory_cap_bytes"] for entry in missed] == [None, 40_000_000]
     assert missed[1]["best_value"] == answer["best_under_cap"]["wall_time_ns"]
     run_ok("report", STUDY, "-o", "page.html", cwd=capped)
     assert "40.00 MB" in (capped / "page.html").read_text()
-    top = json.loads(run_ok("best", STUDY, "--top", "1", "--json", cwd=capped).out)
+    top = json.loads(run_ok("best", STUDY, "top=1", "--json", cwd=capped).out)
     assert (top["memory_cap_bytes"], top["points"][0]["key"]) == (40_000_000, key)
 
 
@@ -71,7 +71,7 @@ def test_of_several_caps_the_latest_counts_even_if_nothing_had_to_be_computed(tm
     assert "under 40 MB" in done.out
     assert done.err == (
         "note: there were sweeps with memory caps of 40 MB and 80 GB; this is the cap of the latest, 40 MB: "
-        "--memory-cap asks for another\n"
+        "memory_cap asks for another\n"
     )
     assert study_cap(Cap(5, is_asked=True), store).size_bytes == 5
 
@@ -101,14 +101,14 @@ def test_untracked_memory_is_a_note_and_an_error_if_a_cap_is_asked_for(
 ) -> None:
     study = str(untracked / STUDY)
     arguments = [study]
-    arguments += {"compare": [study], "regret": ["--truth", study]}.get(verb, [])
+    arguments += {"compare": [study], "regret": [f"truth={study}"]}.get(verb, [])
     arguments += ["--no-switches"] if verb in ("explain", "sensitivity") else []
     done = run_ok(verb, *arguments, cwd=tmp_path)
     assert done.err == "note: system.track_local_memory is off, so the memory cap is ignored\n"
     assert "under" not in done.out
-    assert error_of(verb, *arguments, "--memory-cap", "80GB", cwd=tmp_path) == (
-        "--memory-cap needs peak memories, and no point has one, because system.track_local_memory is off: "
-        "turn it on and sweep again, or leave --memory-cap out"
+    assert error_of(verb, *arguments, "memory_cap=80GB", cwd=tmp_path) == (
+        "memory_cap needs peak memories, and no point has one, because system.track_local_memory is off: "
+        "turn it on and sweep again, or leave memory_cap out"
     )
     assert run_ok(verb, *arguments, "--no-memory-cap", cwd=tmp_path).err == ""
 
@@ -174,7 +174,7 @@ def test_points_of_all_sizes_compete_if_asked(tmp_path: Path, capsys: pytest.Cap
     specs = {"model_spec": '{"name":"llama70b"}', "system_spec": '{"name":"system1"}', "options": "{}"}
     rows = [*keyed(1, npus=16, wall_time_ns=20, **specs), *keyed(2, npus=64, wall_time_ns=10, **specs)]
     StudyStore.create(tmp_path).append(rows)
-    assert best.main([str(tmp_path), "--mixed", "--top", "2"]) == 0
+    assert best.main([str(tmp_path), "--mixed", "top=2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:7] for line in lines if "NPUs" in line] == [
         ["1", "llama70b", "on", "system1,", "64", "NPUs", "2"],
@@ -185,12 +185,12 @@ def test_points_of_all_sizes_compete_if_asked(tmp_path: Path, capsys: pytest.Cap
 def test_several_groups_have_one_timeline_only_if_one_is_chosen(tmp_path: Path) -> None:
     sweep(tmp_path, "space.axes={model.num_layers:[2,4]}")
     assert error_of("timeline", STUDY, cwd=tmp_path) == (
-        f"{STUDY} has several best points; choose with --group N (0: tiny (model.num_layers=2) on torus_4x4, "
-        "16 NPUs; 1: tiny (model.num_layers=4) on torus_4x4, 16 NPUs) or --point KEY"
+        f"{STUDY} has several best points; choose with group=N (0: tiny (model.num_layers=2) on torus_4x4, "
+        "16 NPUs; 1: tiny (model.num_layers=4) on torus_4x4, 16 NPUs) or point=KEY"
     )
-    quick = ("--group", "1", "--json", "--no-switches")
+    quick = ("group=1", "--json", "--no-switches")
     key = json.loads(run_ok("explain", STUDY, *quick, cwd=tmp_path).out)["key"]
-    assert key in run_ok("timeline", STUDY, "--group", "1", cwd=tmp_path).out
+    assert key in run_ok("timeline", STUDY, "group=1", cwd=tmp_path).out
 
 
 def test_no_command_imports_a_command() -> None:

@@ -50,7 +50,7 @@ def test_json_has_sources_ranking_and_rows(folder: Path) -> None:
 
 
 def test_text_csv_and_page(folder: Path) -> None:
-    options = ("--parts", "--worst", "2", "--by", "source,gpu", "--csv", "rows.csv", "--page", "page.html")
+    options = ("--parts", "worst=2", "by=source,gpu", "csv=rows.csv", "page=page.html")
     out = run_ok("accuracy", "runs.csv", *options, cwd=folder).out
     assert "\nKorthikanti2022-Tab5 " in out
     assert "\nKorthikanti2022-Tab5, A100-80GB-SXM " in out
@@ -85,18 +85,18 @@ def test_several_tables_are_one(folder: Path) -> None:
     [
         (("nowhere.csv",), "nowhere.csv: cannot be read: No such file or directory"),
         (("runs.csv", "runs.csv"), "runs.csv: the id 'kor22-megatron-22B-full' is in runs.csv too"),
-        (("runs.csv", "--limit-s", "0"), "--limit-s is 0; it must be above 0 and below 1e6 seconds"),
-        (("runs.csv", "--limit-s", "soon"), "--limit-s is 'soon'; it must be a number"),
-        (("runs.csv", "--worst", "-1"), "--worst is -1; it must be 0 or more rows"),
-        (("runs.csv", "--folds", "model"), "--folds says what --cross-validate leaves out; give both"),
+        (("runs.csv", "limit_s=0"), "limit_s is '0'; it must be a number above 0 and below 1e+06"),
+        (("runs.csv", "limit_s=soon"), "limit_s is 'soon'; it must be a number"),
+        (("runs.csv", "worst=-1"), "worst is '-1'; it must be a whole number of at least 0"),
+        (("runs.csv", "folds=model"), "folds says what --cross-validate leaves out; give both"),
         (
-            ("runs.csv", "--cross-validate", "--folds", "modell"),
-            "--folds is 'modell'; allowed are source, model, scale; did you mean 'model'?",
+            ("runs.csv", "--cross-validate", "folds=modell"),
+            "folds is 'modell'; allowed are source, model, scale; did you mean 'model'?",
         ),
-        (("runs.csv", "--by", "gpus,modl"), "--by 'modl' is no column; allowed are id, layers"),
-        (("runs.csv", "--page", "nowhere/page.html"), "cannot write nowhere/page.html: the folder nowhere"),
-        (("runs.csv", "--accelerator", "b20"), "accelerator is 'b20'; did you mean 'b200'? Allowed are"),
-        (("runs.csv", "--accelerator", "b200"), "no row is of accelerator=b200; their gpu is A100-80GB-SXM"),
+        (("runs.csv", "by=gpus,modl"), "by: 'modl' is no column; allowed are id, layers"),
+        (("runs.csv", "page=nowhere/page.html"), "cannot write nowhere/page.html: the folder nowhere"),
+        (("runs.csv", "accelerator=b20"), "accelerator is 'b20'; did you mean 'b200'? Allowed are"),
+        (("runs.csv", "accelerator=b200"), "no row is of accelerator=b200; their gpu is A100-80GB-SXM"),
     ],
 )
 def test_wrong_input_is_one_line(folder: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -63,7 +63,7 @@ def test_the_command_prints_the_table(study: str) -> None:
     assert done.stdout.endswith("\n2 points: 2 ok\n")
 
 
-@pytest.mark.parametrize("options", [[], ["--caps"], ["--pareto"], ["--top", "2", "--no-memory-cap"]])
+@pytest.mark.parametrize("options", [[], ["--caps"], ["--pareto"], ["top=2", "--no-memory-cap"]])
 def test_exact_figures_are_shown_when_asked_for(
     study: str, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
@@ -82,7 +82,7 @@ def test_exact_beside_json_is_refused(study: str) -> None:
     ("options", "cap"),
     [
         ([], 80_000_000_000),
-        (["--memory-cap", "80GiB"], 85_899_345_920),
+        (["memory_cap=80GiB"], 85_899_345_920),
         (["--no-memory-cap"], None),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_study_without_peak_memories_needs_no_cap(
 ) -> None:
     StudyStore.create(tmp_path).append([point(32, 2, False, 3_206_889_878, None)])
     with pytest.raises(InputError, match=r"no point has one, because system\.track_local_memory is off"):
-        best.main([str(tmp_path), "--memory-cap", "80GB"])
+        best.main([str(tmp_path), "memory_cap=80GB"])
     for options in ([], ["--no-memory-cap"]):
         assert best.main([str(tmp_path), *options]) == 0
         printed = capsys.readouterr()
@@ -111,17 +111,17 @@ def test_a_study_without_peak_memories_needs_no_cap(
 
 
 def test_a_cap_without_a_unit_is_refused_by_name(study: str) -> None:
-    with pytest.raises(InputError, match="--memory-cap '80' has no unit"):
-        best.main([study, "--memory-cap", "80"])
+    with pytest.raises(InputError, match="memory_cap '80' has no unit"):
+        best.main([study, "memory_cap=80"])
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         ["nowhere"],
-        ["nowhere", "--memory-cap", "80"],
+        ["nowhere", "memory_cap=80"],
         [],
-        ["nowhere", "--memory-cap", "80GB", "--no-memory-cap"],
+        ["nowhere", "memory_cap=80GB", "--no-memory-cap"],
     ],
 )
 def test_bad_input_is_exit_code_2_without_a_traceback(arguments: list[str]) -> None:
@@ -163,7 +163,7 @@ def lab_like(folder: Path) -> str:
 
 
 def test_every_model_and_system_has_its_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert best.main([lab_like(tmp_path), "--memory-cap", "10GB"]) == 0
+    assert best.main([lab_like(tmp_path), "memory_cap=10GB"]) == 0
     out = capsys.readouterr().out
     assert (
         out.index("a on system1, 64 NPUs") < out.index("    with system.peak_tflops=900") < out.index("b on")
@@ -194,12 +194,9 @@ def test_the_pareto_front_with_a_cost_and_a_condition_goes_to_a_csv_file(
     file = tmp_path / "front.csv"
     options = [
         "--pareto",
-        "--cost",
-        "system.peak_tflops * npus",
-        "--where",
-        "model = 'a'",
-        "--csv",
-        str(file),
+        "cost=system.peak_tflops * npus",
+        "where=model = 'a'",
+        f"csv={file}",
     ]
     assert best.main([lab_like(tmp_path / "study"), *options]) == 0
     with file.open(newline="") as text:
@@ -210,7 +207,7 @@ def test_the_pareto_front_with_a_cost_and_a_condition_goes_to_a_csv_file(
 
 
 def test_the_first_of_every_group(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert best.main([lab_like(tmp_path), "--top", "1", "--by", "system.peak_tflops", "--json"]) == 0
+    assert best.main([lab_like(tmp_path), "top=1", "by=system.peak_tflops", "--json"]) == 0
     answers = json.loads(capsys.readouterr().out)
     assert [(answer["title"], answer["points"][0]["wall_time_ns"]) for answer in answers] == [
         ("a on system1, 64 NPUs: system.peak_tflops=450", 5001),
@@ -222,20 +219,20 @@ def test_the_first_of_every_group(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--cost", "dp"], "write --pareto too"),
+        (["cost=dp"], "write --pareto too"),
         (
-            ["--caps", "--memory-cap", "80GB"],
+            ["--caps", "memory_cap=80GB"],
             "--caps has the best point for every cap, so a cap has no effect",
         ),
         (["--caps", "--no-memory-cap"], "--caps has the best point for every cap, so a cap has no effect"),
-        (["--pareto", "--no-memory-cap"], "--pareto has no cap without --memory-cap; leave"),
-        (["--mixed", "--group", "0"], "--mixed makes one group of all points, so --group has no effect"),
-        (["--group", "1"], "--group 1 does not exist; groups are 0: llama70b on system1, 64 NPUs"),
-        (["--top", "0"], "--top is 0; it must be at least 1"),
-        (["--caps", "--pareto"], "not allowed with argument"),
-        (["--top", "1", "--by", "modle"], "unknown column 'modle'"),
-        (["--where", "dp <"], "the expression ends too early"),
-        (["--csv", "nowhere/x.csv"], "cannot write nowhere/x.csv"),
+        (["--pareto", "--no-memory-cap"], "--pareto has no cap without memory_cap; leave"),
+        (["--mixed", "group=0"], "--mixed makes one group of all points, so group has no effect"),
+        (["group=1"], "group 1 does not exist; groups are 0: llama70b on system1, 64 NPUs"),
+        (["top=0"], "top is '0'; it must be a whole number of at least 1"),
+        (["--caps", "--pareto"], "exclude each other; write one of them"),
+        (["top=1", "by=modle"], "unknown column 'modle'"),
+        (["where=dp <"], "the expression ends too early"),
+        (["csv=nowhere/x.csv"], "cannot write nowhere/x.csv"),
     ],
 )
 def test_wrong_options_are_said_in_one_line(study: str, options: list[str], message: str) -> None:
@@ -251,11 +248,11 @@ def test_mfu_and_tokens_are_columns_like_others(tmp_path: Path, capsys: pytest.C
         replace(SMALL, key="1" * 32, mfu_pct=78.2, **worth),
     ]
     StudyStore.create(tmp_path).append(rows)
-    assert best.main([str(tmp_path), "--json", "--where", "mfu_pct < 90", "--no-memory-cap"]) == 0
+    assert best.main([str(tmp_path), "--json", "where=mfu_pct < 90", "--no-memory-cap"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["best"]["dp"], answer["best"]["mfu_pct"]) == (8, 78.2)
     assert answer["mfu"][0].startswith("MFU: operations of the reference's graph, one per multiply-add")
-    assert best.main([str(tmp_path), "--caps", "--by", "dp"]) == 0
+    assert best.main([str(tmp_path), "--caps", "by=dp"]) == 0
     out = capsys.readouterr().out
     assert out.count("from 143.90 GB") == out.count("from 67.02 GB") == 1
     assert out.count("\nMFU: ") == 1

@@ -57,7 +57,7 @@ def test_every_common_strategy_is_there_with_its_own_figures(folder: Path) -> No
 
 
 def test_the_text_names_inputs_answers_and_strategies(folder: Path) -> None:
-    text = run_ok("compare", "results/a", "results/b", "--items", "2", "--csv", "all.csv", cwd=folder).out
+    text = run_ok("compare", "results/a", "results/b", "items=2", "csv=all.csv", cwd=folder).out
     assert "  system.network.0.bandwidth_gbps  100 -> 200\n" in text
     assert "without a memory cap" in text
     assert "under 80 GB" in text
@@ -112,6 +112,8 @@ def test_points_that_are_not_ok_or_do_not_fit() -> None:
 
 def test_user_errors_are_one_line(folder: Path) -> None:
     assert "nowhere" in error_of("compare", "results/a", "results/nowhere", cwd=folder)
-    assert "--items" in error_of("compare", "results/a", "results/b", "--items", "-1", cwd=folder)
+    assert "items is '-1'; it must be a whole number" in error_of(
+        "compare", "results/a", "results/b", "items=-1", cwd=folder
+    )
     with pytest.raises(InputError, match="unit"):
-        compare.main([str(folder / "results" / "a"), str(folder / "results" / "b"), "--memory-cap", "80"])
+        compare.main([str(folder / "results" / "a"), str(folder / "results" / "b"), "memory_cap=80"])

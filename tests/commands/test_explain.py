@@ -44,7 +44,7 @@ def test_the_parts_sum_to_the_wall_time_and_the_categories_to_the_peak(folder: P
 
 
 def test_the_winner_its_runner_up_what_binds_and_what_would_change_it_are_said(folder: Path) -> None:
-    out = run_ok("explain", STUDY, "--memory-cap", "4GB", cwd=folder).out
+    out = run_ok("explain", STUDY, "memory_cap=4GB", cwd=folder).out
     assert out.startswith(f"llama70b on system1, 64 NPUs, {REFERENCE}\n\nwhat binds: the memory cap binds")
     assert "what binds: the memory cap binds: dp64 tp1 sp1 pp1 is " in out
     heading = "the smallest changes of one input at which another strategy wins:"
@@ -57,7 +57,7 @@ def test_one_point_against_another(folder: Path) -> None:
     rows = {(row.dp, row.tp, row.activation_recompute): row for row in rows_of(folder)}
     first, second = rows[8, 8, True].key or "", rows[64, 1, False].key or ""
     data = json.loads(
-        run_ok("explain", STUDY, "--point", first[:8], "--versus", second, "--json", cwd=folder).out
+        run_ok("explain", STUDY, f"point={first[:8]}", f"versus={second}", "--json", cwd=folder).out
     )
     assert (data["key"], data["versus"]["key"]) == (first, second)
     assert data["versus"]["wall_time_ns"]["change"] < 0
@@ -66,7 +66,7 @@ def test_one_point_against_another(folder: Path) -> None:
 
 def test_a_timeline_of_any_point(folder: Path) -> None:
     key = next(row.key for row in rows_of(folder) if (row.dp, row.tp, row.sp) == (8, 8, 1)) or ""
-    out = run_ok("timeline", STUDY, "--point", key, "-o", "trace.json", "--max-events", "500", cwd=folder).out
+    out = run_ok("timeline", STUDY, f"point={key}", "-o", "trace.json", "max_events=500", cwd=folder).out
     assert out.startswith(f"trace.json: llama70b system1 dp8 tp8 sp1 pp1 {key}") or "recompute" in out
     trace = json.loads((folder / "trace.json").read_text())
     assert trace["otherData"]["key"] == key
@@ -82,7 +82,7 @@ def test_a_timeline_can_be_compressed(folder: Path) -> None:
     assert compressed == (folder / "again.json.gz").read_bytes()
 
 
-@pytest.mark.parametrize("options", [(), ("--memory-cap", "4GB"), ("--no-memory-cap",)])
+@pytest.mark.parametrize("options", [(), ("memory_cap=4GB",), ("--no-memory-cap",)])
 def test_the_timeline_is_of_the_point_that_is_explained(folder: Path, options: tuple[str, ...]) -> None:
     explained = json.loads(run_ok("explain", STUDY, "--json", "--no-switches", *options, cwd=folder).out)
     assert explained["key"] in run_ok("timeline", STUDY, *options, cwd=folder).out
@@ -92,15 +92,15 @@ def test_the_timeline_is_of_the_point_that_is_explained(folder: Path, options: t
     ("verb", "arguments", "message"),
     [
         ("explain", ("results/nowhere",), "is not a study"),
-        ("explain", (STUDY, "--point", "zz"), "key 'zz' is not one of 4 to 32 hexadecimal digits"),
-        ("explain", (STUDY, "--memory-cap", "4"), "has no unit"),
-        ("timeline", (STUDY, "--classes", "a"), "--classes is 'a'; it must be numbers such as 0,1"),
-        ("timeline", (STUDY, "--classes", "7"), "class"),
-        ("timeline", (STUDY, "--max-events", "1"), "max_events is 1; it must be at least"),
-        ("timeline", (STUDY, "--point", "abcd", "--memory-cap", "4GB"), "so a memory cap has no effect"),
-        ("timeline", (STUDY, "--group", "1"), "--group 1 does not exist; groups are 0: llama70b on system1"),
-        ("explain", (STUDY, "--group", "1"), "--group 1 does not exist; groups are 0: llama70b on system1"),
-        ("explain", (STUDY, "--group", "0", "--point", "abcd"), "not allowed with argument"),
+        ("explain", (STUDY, "point=zz"), "key 'zz' is not one of 4 to 32 hexadecimal digits"),
+        ("explain", (STUDY, "memory_cap=4"), "has no unit"),
+        ("timeline", (STUDY, "classes=a"), "classes is 'a'; it must be numbers such as 0,1"),
+        ("timeline", (STUDY, "classes=7"), "class"),
+        ("timeline", (STUDY, "max_events=1"), "max_events is 1; it must be at least"),
+        ("timeline", (STUDY, "point=abcd", "memory_cap=4GB"), "so a memory cap has no effect"),
+        ("timeline", (STUDY, "group=1"), "group 1 does not exist; groups are 0: llama70b on system1"),
+        ("explain", (STUDY, "group=1"), "group 1 does not exist; groups are 0: llama70b on system1"),
+        ("explain", (STUDY, "group=0", "point=abcd"), "exclude each other; write one of them"),
         ("timeline", (STUDY, "-o", "nowhere/trace.json"), "cannot write nowhere/trace.json"),
     ],
 )

@@ -25,18 +25,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("verb", "arguments", "message"),
     [
-        ("best", (STUDY, "--csv", ""), "--csv is '.'; it must name a file"),
-        ("best", (STUDY, "--csv", "results"), "--csv is 'results'; it must name a file"),
-        ("timeline", (STUDY, "-o", ""), "--output is '.'; it must name a file"),
-        ("best", (STUDY, "--pareto", "--cost", "1"), "is not a number for each row"),
-        ("best", (STUDY, "--pareto", "--cost", "null"), "is not a number for each row"),
-        ("best", (STUDY, "--pareto", "--cost", "status"), "is not a number for each row"),
-        ("best", (STUDY, "--where", "tp = 'x'"), "a text is compared with a number"),
-        ("best", (STUDY, "--where", "model > 3"), "a text is compared with a number"),
-        ("best", (STUDY, "--where", "tp in ('a')"), "a text is compared with a number"),
-        ("best", (STUDY, "--top", "x"), "--top is 'x'; it must be an integer; see python -m dse best --help"),
-        ("best", (STUDY, "--tops", "3"), "unrecognized arguments: --tops 3; did you mean '--top'?; see"),
-        ("explain", (STUDY, "--items", "-3"), "--items is -3; it must be at least 0"),
+        ("best", (STUDY, "csv=."), "csv is '.'; it must name a file"),
+        ("best", (STUDY, "csv=results"), "csv is 'results'; it must name a file"),
+        ("timeline", (STUDY, "-o", ""), "-o is empty; write -o FILE"),
+        ("best", (STUDY, "--pareto", "cost=1"), "is not a number for each row"),
+        ("best", (STUDY, "--pareto", "cost=null"), "is not a number for each row"),
+        ("best", (STUDY, "--pareto", "cost=status"), "is not a number for each row"),
+        ("best", (STUDY, "where=tp = 'x'"), "a text is compared with a number"),
+        ("best", (STUDY, "where=model > 3"), "a text is compared with a number"),
+        ("best", (STUDY, "where=tp in ('a')"), "a text is compared with a number"),
+        ("best", (STUDY, "top=x"), "top is 'x'; it must be a whole number of at least 1"),
+        (
+            "best",
+            (STUDY, "--tops", "3"),
+            "unknown option --tops; allowed are KEY=VALUE, --help, --no-",
+        ),
+        ("explain", (STUDY, "items=-3"), "items is '-3'; it must be a whole number of at least 0"),
         *(
             (verb, ("tiny-torus_4x4",), f"No such file or directory; did you mean {STUDY}?")
             for verb in ("best", "explain", "timeline", "sensitivity", "report")
@@ -71,21 +75,21 @@ def test_what_a_study_writes_by_default_is_beside_its_folder(folder: Path) -> No
 
 
 def test_no_row_is_no_point(folder: Path) -> None:
-    assert run_ok("best", STUDY, "--top", "1", "--where", "tp = 999", cwd=folder).out == "no point is ok\n"
-    assert run_ok("best", STUDY, "--top", "9" * 30, cwd=folder).out.count("\n") == 3 + 2 + 10 + 2
+    assert run_ok("best", STUDY, "top=1", "where=tp = 999", cwd=folder).out == "no point is ok\n"
+    assert run_ok("best", STUDY, f"top={'9' * 30}", cwd=folder).out.count("\n") == 3 + 2 + 10 + 2
 
 
 def test_a_link_stays_a_link_and_a_device_a_device(folder: Path, tmp_path: Path) -> None:
     link, target = tmp_path / "link.csv", tmp_path / "target.csv"
     target.write_text("old")
     link.symlink_to(target)
-    run_ok("best", STUDY, "--csv", link, cwd=folder)
+    run_ok("best", STUDY, f"csv={link}", cwd=folder)
     assert link.is_symlink()
     assert target.read_text().startswith("group,label,")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
-    run_ok("best", STUDY, "--csv", pipe, cwd=folder)
+    run_ok("best", STUDY, f"csv={pipe}", cwd=folder)
     assert reader.communicate()[0].startswith(b"group,label,")
     assert pipe.is_fifo()
 
@@ -123,12 +127,12 @@ def test_a_folder_for_provenance_that_is_a_file_is_said_before_the_sweep(tmp_pat
 
 
 def test_what_nobody_can_explain_is_said(folder: Path) -> None:
-    out = run_ok("explain", STUDY, "--memory-cap", "1B", "--no-switches", cwd=folder).out
+    out = run_ok("explain", STUDY, "memory_cap=1B", "--no-switches", cwd=folder).out
     assert "nothing fits under 1 B" in out
 
 
 def test_a_message_shows_the_ends_of_a_word_that_is_too_long(folder: Path) -> None:
-    message = error_of("best", STUDY, "--where", f"dp < {'9' * 1900}", cwd=folder)
+    message = error_of("best", STUDY, f"where=dp < {'9' * 1900}", cwd=folder)
     assert "the number is too large" in message
     assert f"'dp < {'9' * 100}…{'9' * 20}'" in message
     assert len(message) < 600

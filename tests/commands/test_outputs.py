@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,20 @@ from dse.studies.store import StudyStore
 
 STUDY = "results/tiny-torus_4x4"
 WRITERS = [
-    ("accuracy", ("runs.csv", "--page")),
-    ("best", (STUDY, "--csv")),
-    ("calibrate", ("runs.csv", "accelerator=h100_sxm", "constants=matrix", "-o")),
-    ("compare", (STUDY, STUDY, "--csv")),
-    ("report", (STUDY, "-o")),
-    ("sensitivity", (STUDY, "--no-switches", "--csv")),
-    ("timeline", (STUDY, "-o")),
+    ("accuracy", ("runs.csv", "page=")),
+    ("best", (STUDY, "csv=")),
+    ("calibrate", ("runs.csv", "accelerator=h100_sxm", "constants=matrix", "--output=")),
+    ("compare", (STUDY, STUDY, "csv=")),
+    ("report", (STUDY, "--output=")),
+    ("sensitivity", (STUDY, "--no-switches", "csv=")),
+    ("timeline", (STUDY, "--output=")),
 ]
+
+
+def writing(arguments: Sequence[str | Path], path: str | Path) -> list[str | Path]:
+    """The arguments of a command with the path behind the last of them."""
+    *others, last = arguments
+    return [*others, f"{last}{path}"]
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +52,9 @@ def test_every_command_refuses_a_missing_folder_and_makes_none(
     folder: Path, verb: str, arguments: tuple[str, ...]
 ) -> None:
     before = sorted(folder.rglob("*"))
-    message = error_of(verb, *arguments, "nowhere/deep/x.html", cwd=folder)
+    message = error_of(verb, *writing(arguments, "nowhere/deep/x.html"), cwd=folder)
     assert message.startswith("cannot write nowhere/deep/x.html: the folder nowhere/deep does not exist")
-    message = error_of(verb, *arguments, "results", cwd=folder)
+    message = error_of(verb, *writing(arguments, "results"), cwd=folder)
     assert message.endswith(" is 'results'; it must name a file")
     assert sorted(folder.rglob("*")) == before
 
@@ -59,7 +66,7 @@ def test_every_command_keeps_a_link_and_replaces_what_it_leads_to(
     link, target = tmp_path / "link.html", tmp_path / "target.html"
     target.write_text("old")
     link.symlink_to(target)
-    run_ok(verb, *arguments, link, cwd=folder)
+    run_ok(verb, *writing(arguments, link), cwd=folder)
     assert link.is_symlink()
     assert target.read_text() != "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.html", "target.html"]
@@ -69,13 +76,13 @@ def test_a_link_into_a_missing_folder_is_refused(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "missing" / "x")
     with pytest.raises(InputError, match="/missing does not exist"):
-        check_output(link, "--csv")
+        check_output(link, "csv")
 
 
 def test_a_folder_that_is_a_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file is not a folder"):
-        write_output(tmp_path / "file" / "x", b"", "--csv")
+        write_output(tmp_path / "file" / "x", b"", "csv")
 
 
 def test_names_that_are_formulas_are_texts_in_every_csv(folder: Path, tmp_path: Path) -> None:
@@ -91,13 +98,13 @@ def test_names_that_are_formulas_are_texts_in_every_csv(folder: Path, tmp_path: 
         run_ok("sweep", *arguments, f"results_dir={tmp_path}", cwd=folder)
     evil, worse = tmp_path / "evil", tmp_path / "worse"
     commands = {
-        "best": (evil, "--csv"),
-        "compare": (evil, worse, "--csv"),
-        "sensitivity": (evil, "--no-switches", "--csv"),
+        "best": (evil, "csv="),
+        "compare": (evil, worse, "csv="),
+        "sensitivity": (evil, "--no-switches", "csv="),
     }
     for verb, options in commands.items():
         path = tmp_path / f"{verb}.csv"
-        run_ok(verb, *options, path, cwd=folder)
+        run_ok(verb, *writing(options, path), cwd=folder)
         cells = [cell for line in csv.reader(path.read_text().splitlines()) for cell in line]
         assert any(cell.startswith(f"'{name}") for cell in cells), verb
         assert not [cell for cell in cells if cell.startswith("=")], verb
@@ -121,11 +128,11 @@ def test_what_is_printable_commands_no_terminal(text: str) -> None:
 def test_a_study_of_anyone_does_not_command_the_terminal(tmp_path: Path) -> None:
     hostile = "red\x1b[31m\x07"
     StudyStore.create(tmp_path / "study").append([row(model=hostile, system=hostile, study=hostile)])
-    for options in ((), ("--top", "1", "--by", "model"), ("--caps",)):
+    for options in ((), ("top=1", "by=model"), ("--caps",)):
         out = run_ok("best", "study", *options, cwd=tmp_path).out
         assert "\x1b" not in out
         assert "\x07" not in out
-    out = run_ok("best", "study", "--top", "1", "--by", "model", cwd=tmp_path).out
+    out = run_ok("best", "study", "top=1", "by=model", cwd=tmp_path).out
     assert out.startswith(
         "red\\x1b[31m\\x07 on red\\x1b[31m\\x07, 64 NPUs: model=red\\x1b[31m\\x07, as STAGE and"
     )
@@ -136,7 +143,7 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    write_output(pipe, b"all of it", "--csv")
+    write_output(pipe, b"all of it", "csv")
     assert os.read(reader, 100) == b"all of it"
     os.close(reader)
     assert pipe.is_fifo()

@@ -61,7 +61,7 @@ def test_a_study_is_one_part_and_its_provenance(tmp_path: Path) -> None:
 def test_a_study_can_be_named_and_asked_again(tmp_path: Path) -> None:
     out = sweep(tmp_path, "study=mine", "memory_cap=130MB").out
     assert "stored in results/mine" in out
-    best = run_ok("best", "results/mine", "--memory-cap", "130MB", cwd=tmp_path).out
+    best = run_ok("best", "results/mine", "memory_cap=130MB", cwd=tmp_path).out
     assert best in out
     (line,) = (line for line in out.splitlines() if line.startswith("exact figures: "))
     exact = run_ok(*line.removeprefix("exact figures: dse ").split(), cwd=tmp_path).out
@@ -233,5 +233,5 @@ def test_a_sweep_over_axes_answers_with_the_optimum_against_them(tmp_path: Path)
     ]
     assert "runner-up" not in done.out
     assert "120 points: 120 ok" in lines
-    answer = run_ok("best", "results/axes", "--memory-cap", "200MB", cwd=tmp_path).out
+    answer = run_ok("best", "results/axes", "memory_cap=200MB", cwd=tmp_path).out
     assert answer.startswith("\n".join(lines[: lines.index("120 points: 120 ok") + 1]))

@@ -272,7 +272,7 @@ def test_own_conditions_are_read_from_json(ring: Path) -> None:
             "Chakra traces know no switches, but the network has 1; synthesise with switches=unrolled",
         ),
         (("topology=ring.csv", "-o", "ring.csv"), "-o is 'ring.csv', but ring.csv is a file; name a folder"),
-        (("topology=ring.csv", "-o"), "-o lacks its value; write -o VALUE"),
+        (("topology=ring.csv", "-o"), "-o lacks its value; write -o DIR"),
         (("topology=ring.csv", "--show"), "--show has no effect; the page in DIR shows the schedule"),
         (("topology=ring.csv", "--seeds", "1"), "unknown option --seeds; allowed are KEY=VALUE"),
         (("ring.csv",), "'ring.csv' is no key; write KEY=VALUE, such as topology=FILE.csv"),
@@ -307,7 +307,7 @@ def test_a_time_limit_too_short_for_any_schedule_says_so(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "FILE is missing; see "),
+        ((), "FILE is missing; write dse schedule FILE"),
         (("none.csv", "collective=all_gather"), "none.csv: cannot be read: No such file or directory"),
         (("out/schedule.csv", "topology=five.csv", "collective=all_gather"), "was made for another topology"),
         (

@@ -44,9 +44,7 @@ def test_the_best_is_the_fastest_that_fits_and_its_table_has_the_axes_that_vary(
     assert best["wall_time_ns"] == fastest.wall_time_ns
     assert best["micro_batch"] in (1, 2)
     heading = next(
-        line
-        for line in run_ok("best", STUDY, "--top", "40", cwd=folder).out.splitlines()
-        if "wall time" in line
+        line for line in run_ok("best", STUDY, "top=40", cwd=folder).out.splitlines() if "wall time" in line
     )
     assert {"mb", "recompute", "seq."} <= set(heading.split())
     assert not {"offload", "order", "zero"} & set(heading.split())
@@ -80,7 +78,7 @@ def test_sensitivity_follows_the_accelerator_and_the_tiers(folder: Path) -> None
 
 def test_a_timeline_shows_the_stages_of_a_pipeline(folder: Path) -> None:
     piped = next(row for row in rows_of(folder) if row.pp == 4 and row.chunks == 2)
-    run_ok("timeline", STUDY, "--point", str(piped.key), "-o", "pipeline.json", cwd=folder)
+    run_ok("timeline", STUDY, f"point={piped.key}", "-o", "pipeline.json", cwd=folder)
     events = json.loads((folder / "pipeline.json").read_text())["traceEvents"]
     stages = {event["args"]["name"] for event in events if event["name"] == "process_name"}
     assert stages == {"stage 0", "stage 1", "stage 2", "stage 3"}

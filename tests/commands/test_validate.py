@@ -183,7 +183,7 @@ def test_cases_of_one_network_model_can_be_chosen(case: Path) -> None:
     for name in ("congestion_aware", "congestion_unaware"):
         shutil.copytree(case, runs / name)
         (runs / name / "case.json").write_text(json.dumps({"network_model": name}))
-    out = run_ok("validate", "runs", "--network-model", "congestion_unaware", cwd=case.parent).out
+    out = run_ok("validate", "runs", "network_model=congestion_unaware", cwd=case.parent).out
     assert "total: 1 case compared, 0 mismatches" in out
     everything = run_dse("validate", "runs", cwd=case.parent)
     assert everything.code == 1, "the log of a congestion-unaware run is not that of an aware one"

@@ -53,4 +53,4 @@ class TimelineSummary:
         dropped = self.dropped_slices, self.dropped_counters, self.dropped_flows
         if not any(dropped):
             return shown
-        return f"{shown}; {' + '.join(map(str, dropped))} left out, see --max-events"
+        return f"{shown}; {' + '.join(map(str, dropped))} left out, see max_events"

@@ -27,8 +27,8 @@ def check_plot(path: Path) -> None:
         InputError: the ending is none of `FORMATS`, or matplotlib is not installed.
     """
     if path.suffix.lower() not in FORMATS:
-        raise InputError(f"--plot {path} must end in one of {', '.join(FORMATS)}")
-    extra("matplotlib", "--plot needs matplotlib: pip install 'dse[plot]' (or pip install matplotlib)")
+        raise InputError(f"plot {path} must end in one of {', '.join(FORMATS)}")
+    extra("matplotlib", "plot needs matplotlib: pip install 'dse[plot]' (or pip install matplotlib)")
 
 
 def write_plot(reports: Sequence[Report], path: Path) -> None:
@@ -55,7 +55,7 @@ def write_plot(reports: Sequence[Report], path: Path) -> None:
         metadata: dict[str, Any] = {"Software": None} if suffix == ".png" else {"Date": None}
         figure.savefig(image, format="png" if suffix == ".png" else "svg", dpi=120, metadata=metadata)
     data = image.getvalue()
-    write_output(path, _page(reports, data.decode()).encode() if suffix == ".html" else data, "--plot")
+    write_output(path, _page(reports, data.decode()).encode() if suffix == ".html" else data, "plot")
 
 
 def _elasticities(axes: Axes, report: Report) -> None:

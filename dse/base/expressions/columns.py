@@ -36,7 +36,7 @@ class ColumnExpression:
 
     Args:
         text: the expression.
-        key: how messages call it, such as `--where`.
+        key: how messages call it, such as `where`.
         read: the column of a name in a table; raises `InputError` for an unknown one.
 
     Raises:

@@ -66,7 +66,7 @@ _TOKEN = re.compile(
 
 
 def parse(text: str, key: str) -> Node:
-    """Return the tree of an expression; `key` is how messages call it, such as `--where`.
+    """Return the tree of an expression; `key` is how messages call it, such as `where`.
 
     Raises:
         InputError: anything outside the grammar; names the column (from 1) and what is allowed.

@@ -15,12 +15,11 @@ from dse.base.texts import excerpt
 Values: TypeAlias = Mapping[str, str]
 _Default = TypeVar("_Default")
 
-_MOST_WHOLE = 10**15
 _NUMBER = re.compile(r"\+?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
 
 
 def whole(
-    values: Values, key: str, default: _Default, *, least: int = 0, most: int = _MOST_WHOLE, why: str = ""
+    values: Values, key: str, default: _Default, *, least: int = 0, most: int | None = None, why: str = ""
 ) -> int | _Default:
     """Return the whole number of a key, or the default without the key; `why` explains the range.
 
@@ -30,10 +29,12 @@ def whole(
     text = values.get(key)
     if text is None:
         return default
-    if not re.fullmatch(r"[0-9]{1,19}", text.strip()) or not least <= int(text) <= most:
+    value = int(text) if re.fullmatch(r"[0-9]{1,300}", text.strip()) else -1
+    if value < least or (most is not None and value > most):
         reason = f", as {why}" if why else ""
-        raise InputError(f"{key} is '{excerpt(text)}'; it must be a whole number, {least} to {most}{reason}")
-    return int(text)
+        allowed = f" of at least {least}" if most is None else f", {least} to {most}"
+        raise InputError(f"{key} is '{excerpt(text)}'; it must be a whole number{allowed}{reason}")
+    return value
 
 
 def number(

@@ -2,69 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
 from dse.base.signals import putting_away
 from dse.base.suggestions import did_you_mean
-from dse.collectives.problem.arguments import usage_lines
-from dse.commands.cli import called_as
-from dse.commands.plan.files import check, explain, make, report
-from dse.commands.plan.questions import answer
+from dse.commands.cli import read_arguments
+from dse.commands.plan.files import (
+    CHECK,
+    EXPLAIN,
+    HOSTS,
+    PROFILES,
+    REPORT,
+    check,
+    explain,
+    hosts,
+    profiles,
+    report,
+)
+from dse.commands.plan.questions import QUESTION_LINES, answer
 from dse.commands.plan.search import plan
-from dse.commands.plan.shared import OPTIONS
-from dse.commands.plan.sweep import sweep
-from dse.planner.problem.keys import CLUSTER_KEYS, COST_KEYS, KEYS, OUTPUT_KEYS, SEARCH_KEYS
+from dse.commands.plan.shared import OUTPUT, PLAN_FORMATS
+from dse.commands.plan.sweep import SWEEP, sweep
+from dse.planner.problem.keys import CLUSTER_KEYS, COST_KEYS, GROUPS, OUTPUT_KEYS, SEARCH_KEYS
 
-__all__ = ["KEYS", "OPTIONS", "main", "usage"]
-
-ACTIONS = {
-    "check": "FILE: replay a plan and its certificate (a file or folder of -o); exit code 1 if wrong",
-    "explain": "FILE: why the plan of a file is the best: what binds, what others lose, what simulation adds",
-    "report": "FILE: the page of the plan of a file: -o FILE.html",
-    "profiles": "synthetic layer profiles, as Metis reads them: layers, batch, -o DIR",
-    "hosts": "a host file and a cluster file, half of one type and half of another: gpus, -o DIR",
-    "prices": "the nodes on which a step is cheapest, for every price of a GPU-hour: counts",
-    "subsets": "the best plan for every subset of the nodes: counts",
-    "front": "subsets worth it: none is as fast, cheap and roomy: counts",
-    "grow": "what more nodes would bring: kind, nodes",
-    "fail": "a node fails: the best plan of the rest, and the one that keeps most in place: host, slack",
-    "sweep": "plans of all combinations of lists, as a study that goes on: study, executor, workers, address",
+ACTIONS: Mapping[str, CommandLine] = {
+    "check": CHECK,
+    "explain": EXPLAIN,
+    "report": REPORT,
+    "profiles": PROFILES,
+    "hosts": HOSTS,
+    **QUESTION_LINES,
+    "sweep": SWEEP,
 }
-_USAGE = """\
-usage: {program} cluster=NAME model=NAME [KEY=VALUE ...] [-o FILE|DIR]
-       {program} hostfile=FILE clusterfile=FILE profiles=DIR [KEY=VALUE ...] [-o FILE|DIR]
-       {program} ACTION [KEY=VALUE ...]
-
-Search the best training plan on GPUs of several types: stages, their GPUs, data and tensor degrees,
-micro-batches and layers; with a bound on every plan.
-
-cluster:
-{cluster}
-
-times and model:
-{costs}
-
-search:
-{search}
-
-output:
-{output}
-
-actions:
-{actions}
-
-options: -o FILE  write the plan, its certificate and where it comes from: FILE.json, .yaml, .csv, .parquet,
-                  .html (a page), or a folder with all of them"""
-
-
-def usage() -> str:
-    """The text of --help."""
-    parts = {"cluster": CLUSTER_KEYS, "costs": COST_KEYS, "search": SEARCH_KEYS, "output": OUTPUT_KEYS}
-    text = _USAGE.replace("{program}", called_as("plan")).replace("{actions}", usage_lines(ACTIONS))
-    for name, keys in parts.items():
-        text = text.replace(f"{{{name}}}", usage_lines(keys, 22))
-    return text
+COMMAND = CommandLine(
+    "plan",
+    "Search the best training plan on GPUs of several types: stages, their GPUs, data and tensor degrees, "
+    "micro-batches and layers; with a bound on every plan. Or do what an action says; dse plan ACTION "
+    "--help explains one.",
+    words={name: line.about for name, line in ACTIONS.items()},
+    least=0,
+    most=0,
+    keys={
+        "cluster": CLUSTER_KEYS,
+        "times and model": COST_KEYS,
+        "search": SEARCH_KEYS,
+        "output": OUTPUT_KEYS,
+    },
+    options=OUTPUT,
+    groups=GROUPS,
+    choices={"format": PLAN_FORMATS},
+    synopsis=(
+        "cluster=NAME model=NAME [KEY=VALUE ...] [-o FILE|DIR]",
+        "hostfile=FILE clusterfile=FILE profiles=DIR [KEY=VALUE ...] [-o FILE|DIR]",
+        "ACTION [KEY=VALUE ...]",
+    ),
+    example="cluster=a100_v100",
+)
+_WORK: Mapping[str, Callable[[Arguments, Sequence[str]], int]] = {
+    "": plan,
+    "check": check,
+    "explain": explain,
+    "report": report,
+    "profiles": profiles,
+    "hosts": hosts,
+    "sweep": sweep,
+}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -73,9 +77,6 @@ def main(argv: Sequence[str]) -> int:
     Raises:
         InputError: a wrong key, value or file.
     """
-    if any(word in ("-h", "--help") for word in argv):
-        print(usage())
-        return 0
     action = argv[0] if argv and "=" not in argv[0] and not argv[0].startswith("-") else ""
     if action and action not in ACTIONS:
         raise InputError(
@@ -83,15 +84,10 @@ def main(argv: Sequence[str]) -> int:
             f"{did_you_mean(action, ACTIONS)}"
         )
     rest = argv[1:] if action else argv
+    arguments = read_arguments(ACTIONS[action] if action else COMMAND, rest)
+    if arguments is None:
+        return 0
     with putting_away("interrupted"):
-        if action == "check":
-            return check(rest)
-        if action == "explain":
-            return explain(rest)
-        if action == "report":
-            return report(rest)
-        if action in ("profiles", "hosts"):
-            return make(action, rest)
-        if action == "sweep":
-            return sweep(rest)
-        return answer(action, rest) if action else plan(rest)
+        if action in QUESTION_LINES:
+            return answer(action, arguments)
+        return _WORK[action](arguments, rest)

@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
-from dse.collectives.problem.arguments import parse_arguments
 from dse.commands.cli import print_notes
-from dse.commands.plan.shared import OPTIONS, asked_for, format_of, progress_bar, stoppable, target_of
+from dse.commands.plan.shared import OUTPUT, PLAN_FORMATS, asked_for, progress_bar, stoppable, target_of
 from dse.planner.problem.keys import GROUPS, KEYS, OUTPUT_KEYS
 from dse.planner.questions.keys import QUESTIONS
 
+ABOUT = {
+    "prices": "The nodes on which a step is cheapest, for every price of a GPU-hour.",
+    "subsets": "The best plan for every subset of the nodes.",
+    "front": "Subsets worth it: none is as fast, cheap and roomy.",
+    "grow": "What more nodes would bring.",
+    "fail": "A node fails: the best plan of the rest, and the one that keeps most in place.",
+}
 
-def answer(question: str, argv: Sequence[str]) -> int:
+
+def _line(question: str) -> CommandLine:
+    unused = {*OUTPUT_KEYS, *(("prices",) if question in ("grow", "fail") else ())} - {"format"}
+    return CommandLine(
+        f"plan {question}",
+        ABOUT[question],
+        keys={
+            "question": QUESTIONS[question],
+            "plan": {key: meaning for key, meaning in KEYS.items() if key not in unused},
+        },
+        options=OUTPUT,
+        groups=GROUPS,
+        choices={"format": PLAN_FORMATS},
+        example="cluster=a100_v100",
+    )
+
+
+QUESTION_LINES = {question: _line(question) for question in QUESTIONS}
+
+
+def answer(question: str, arguments: Arguments) -> int:
     """Answer a question of `QUESTIONS`."""
     from dataclasses import replace
 
@@ -21,11 +48,6 @@ def answer(question: str, argv: Sequence[str]) -> int:
     from dse.planner.files.files import entries_csv, json_text, yaml_text
     from dse.planner.questions.ask import KEPT_FOR_FAILURES, Answer, ask
 
-    own = QUESTIONS[question]
-    unused = {*OUTPUT_KEYS, *(("prices",) if question in ("grow", "fail") else ())} - {"format"}
-    keys = {key: meaning for key, meaning in {**KEYS, **own}.items() if key not in unused}
-    arguments = parse_arguments(argv, keys, OPTIONS, groups=GROUPS, example="cluster=a100_v100")
-    form = format_of(arguments)
     target = target_of(arguments)
     if target is not None and target.suffix not in (".json", ".yaml", ".csv"):
         raise InputError(f"-o is '{target}'; the answer to {question} goes to FILE.json, .yaml or .csv")
@@ -51,7 +73,7 @@ def answer(question: str, argv: Sequence[str]) -> int:
         "yaml": lambda: yaml_text(data),
         "csv": lambda: entries_csv(answer.entries),
     }
-    print(texts[form](), end="")
+    print(texts[arguments.values.get("format", "table")](), end="")
     notes = list(asked.notes)
     if asked.cost_model == "compat":
         notes.append("cost=compat prices what Metis prices: a plan here may not run; dse plan says why")

@@ -7,26 +7,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dse.base.command_lines import Arguments
 from dse.base.errors import InputError
 from dse.base.settings.values import whole
-from dse.collectives.problem.arguments import Arguments, parse_arguments
 from dse.commands.cli import print_notes
-from dse.commands.plan.shared import OPTIONS, asked_for, configuration, format_of, stoppable, target_of
-from dse.planner.problem.keys import GROUPS, KEYS
+from dse.commands.plan.shared import asked_for, configuration, stoppable, target_of
 
 if TYPE_CHECKING:
     from dse.planner.problem.arguments import Asked
     from dse.planner.problem.plan import PlanResult
 
 
-def plan(argv: Sequence[str]) -> int:
+def plan(arguments: Arguments, argv: Sequence[str]) -> int:
     """Search, print and write; the exit code is 1 where there is no plan."""
     from dse.planner.files.files import check_target, write_document
     from dse.planner.files.records import document
     from dse.planner.questions.simulated import simulated
 
-    arguments = parse_arguments(argv, KEYS, OPTIONS, groups=GROUPS, example="cluster=a100_v100")
-    form = format_of(arguments)
+    form = arguments.values.get("format", "table")
     target = target_of(arguments)
     if target is not None:
         check_target(target)

@@ -7,17 +7,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.base.errors import InputError
-from dse.base.settings import check_choice
-from dse.collectives.problem.arguments import Arguments
+from dse.base.command_lines import Arguments, Option
+from dse.base.settings.values import file
 
 if TYPE_CHECKING:
     from dse.inputs.models import ModelSpec
     from dse.planner.problem.arguments import Asked
     from dse.planner.problem.plan import PlanResult
 
-OPTIONS = {"-h": False, "--help": False, "-o": True, "--output": True}
-_FORMATS = ("table", "json", "yaml", "csv")
+OUTPUT = {
+    "--output": Option(
+        "write the plan, its certificate and where it comes from: FILE.json, .yaml, .csv, .parquet, .html "
+        "(a page), or a folder with all of them",
+        "FILE",
+        "-o",
+    )
+}
+PLAN_FORMATS = ("table", "json", "yaml", "csv")
 
 
 def asked_for(arguments: Arguments) -> Asked:
@@ -34,21 +40,14 @@ def model_of(overrides: Sequence[str]) -> ModelSpec:
     return compose_config(overrides).model
 
 
-def format_of(arguments: Arguments, allowed: Sequence[str] = _FORMATS) -> str:
-    """Return what to print: the key `format`, or a table."""
-    form = arguments.values.get("format", "table")
-    check_choice("format", form, allowed)
-    return form
+def is_json(arguments: Arguments) -> bool:
+    """Whether JSON is asked for instead of text."""
+    return arguments.values.get("format") == "json"
 
 
 def target_of(arguments: Arguments) -> Path | None:
     """Return the path of -o, if there is one."""
-    named = [arguments.options[name] for name in ("-o", "--output") if name in arguments.options]
-    if len(named) > 1:
-        raise InputError("-o and --output name the same; write one of them")
-    if named and not named[0]:
-        raise InputError("-o is empty; write -o FILE or -o DIR")
-    return Path(named[0]).expanduser() if named else None
+    return file(arguments.options, "--output")
 
 
 def stoppable(work: Callable[[Any], Any], asked: Asked) -> tuple[Any, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from dse.partition.graphs.graph import LARGEST
 from dse.partition.graphs.sources.source import Source
 
 D = TypeVar("D")
+MOST = 10**15  # of whole numbers
 
 GRAPH_KEYS = {
     "graph": "a file: .json, .graphml, .graph or .metis, .onnx, .et (Chakra), or torch:MODEL with MODEL one "
@@ -42,7 +43,7 @@ WEIGHT_KEYS = {
 }
 SEARCH_KEYS = {
     "objective": "sharding_cost (default), pipeline_bottleneck, process_mapping or latency",
-    "partitioner": "auto (default) or one of {partitioners}; several to compare: [fast,exact]",
+    "partitioner": "auto (default), fast or exact; several to compare: [fast,exact]",
     "compare": "partition.json of earlier runs to evaluate too, such as [a/partition.json,b/partition.json]",
     "imbalance": "a device may have (1 + imbalance) of the mean weight (process_mapping; default 0.03)",
     "pinned": "nodes, by number or name, to devices, such as {0:0,head:3}",
@@ -58,55 +59,36 @@ OUTPUT_KEYS = {
     "microbatches": "of that step (default 8)",
     "format": "table (default), json, or csv: the devices; Parquet files are written by -o",
 }
-KEYS = {**GRAPH_KEYS, **DEVICE_KEYS, **WEIGHT_KEYS, **SEARCH_KEYS, **OUTPUT_KEYS}
+KEYS = {
+    "graph": GRAPH_KEYS,
+    "devices": DEVICE_KEYS,
+    "weights and memory": WEIGHT_KEYS,
+    "search": SEARCH_KEYS,
+    "output": OUTPUT_KEYS,
+}
+_GROUPS = ("model", "system")
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Values by key as texts; overrides of model and system; the folder of -o."""
+    """Values by key as texts, and overrides of model and system, such as system.nodes=8."""
 
-    values: Mapping[str, str]
+    values: Values
     model: Sequence[str] = ()
     system: Sequence[str] = ()
-    folder: str | None = None
-    wants_help: bool = False
 
 
-def parse_arguments(argv: Sequence[str]) -> Arguments:
-    """Return the arguments of a command line.
+def question_of(values: Values, overrides: Sequence[str]) -> Arguments:
+    """Return the arguments of a command line, where model=NAME is among the overrides.
 
     Raises:
-        InputError: an unknown, repeated or empty key, or an unknown option.
+        InputError: several models.
     """
-    values: dict[str, str] = {}
-    overrides: dict[str, list[str]] = {"model": [], "system": []}
-    folder, wants_help = None, False
-    words = iter(argv)
-    for word in words:
-        name, assigned, value = word.partition("=")
-        if word in ("-h", "--help"):
-            wants_help = True
-        elif name in ("-o", "--output"):
-            if folder is not None:
-                raise InputError(f"{name} occurs twice; write it once")
-            folder = value if assigned else next(words, "")
-            if not folder:
-                raise InputError("-o is empty; write -o DIR")
-        elif word.startswith("-"):
-            raise InputError(f"unknown option {name}; allowed are KEY=VALUE, -o DIR, --help")
-        elif not assigned:
-            raise InputError(f"'{excerpt(word)}' is no key; write KEY=VALUE, such as graph=FILE.json")
-        elif (group := name.lstrip("+").partition(".")[0]) in overrides and "." in name:
-            overrides[group].append(word)
-        elif name not in KEYS:
-            raise InputError(f"unknown key {name}; allowed are {', '.join(KEYS)}{did_you_mean(name, KEYS)}")
-        elif name in values:
-            raise InputError(f"{name} occurs twice, as '{values[name]}' and '{value}'; write it once")
-        elif not value:
-            raise InputError(f"{name} is empty; write {name}=VALUE, or leave it out")
-        else:
-            values[name] = value
-    return Arguments(values, overrides["model"], overrides["system"], folder, wants_help)
+    own = {name: [word for word in overrides if word.lstrip("+").startswith(f"{name}.")] for name in _GROUPS}
+    names = [word.partition("=")[2] for word in overrides if word.startswith("model=")]
+    if len(names) > 1:
+        raise InputError(f"model occurs twice, as '{names[0]}' and '{names[1]}'; write it once")
+    return Arguments({**values, **({"model": names[0]} if names else {})}, own["model"], own["system"])
 
 
 def measure(values: Values, key: str, default: D, *, above: bool = False) -> float | D:

@@ -150,7 +150,7 @@ def source_of(arguments: Arguments, composed: Composed) -> Source:
     elif is_torch:
         from dse.partition.graphs.sources.torch_graph import MICRO_BATCH, read_torch
 
-        size = whole(values, "micro_batch", MICRO_BATCH, least=1)
+        size = whole(values, "micro_batch", MICRO_BATCH, least=1, most=texts.MOST)
         source = read_torch(name.removeprefix("torch:"), size)
     else:
         source = _file(Path(name), suffix, values)
@@ -286,7 +286,7 @@ def _memory(values: Values, source: Source, objective: str, devices: Devices) ->
     check_choice("optimizer", optimizer, tuple(OPTIMIZERS))
     stages = min(devices.count, len(source.operators))
     default = stages if objective == "pipeline_bottleneck" else 1
-    return training_memory(source, optimizer, whole(values, "in_flight", default))
+    return training_memory(source, optimizer, whole(values, "in_flight", default, most=texts.MOST))
 
 
 def _refuse_foreign(values: Values, objective: str) -> None:

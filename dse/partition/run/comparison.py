@@ -174,7 +174,7 @@ def _why_slower(plan: Plan, step: Predicted | None) -> str:
     passes = 2 * plan.micro_batches * len(set(plan.placement.values()))
     return (
         f"{slower}: the framework takes {_ms(step.overhead_s)} for each of {passes} passes, which have "
-        f"{_ms(step.work_s / passes)} of work each; a larger --micro-batch has more"
+        f"{_ms(step.work_s / passes)} of work each; a larger micro_batch has more"
     )
 
 

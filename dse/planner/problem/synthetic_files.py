@@ -8,12 +8,12 @@ from dse.base.errors import InputError
 from dse.base.files import make_folder
 from dse.base.settings.values import Values, whole
 
-PROFILES = {
+PROFILE_KEYS = {
     "layers": "layers of the model, embedding and head included",
     "batch": "largest micro-batch; smaller ones are powers of two (default 128)",
     "max_tp": "largest tensor degree (default: as batch)",
 }
-HOSTS = {
+HOST_KEYS = {
     "gpus": "of the cluster, half of them V100, half A100",
     "gpus_per_host": "of a host, 1 to 9 (default 4)",
 }

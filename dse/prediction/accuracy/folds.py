@@ -24,7 +24,7 @@ def fold_names(rows: Sequence[MeasuredRow], by: str) -> list[str]:
         InputError: there are no such folds.
     """
     if by not in FOLDS:
-        raise InputError(f"--folds is {by!r}; allowed are {', '.join(FOLDS)}{did_you_mean(by, FOLDS)}")
+        raise InputError(f"folds is {by!r}; allowed are {', '.join(FOLDS)}{did_you_mean(by, FOLDS)}")
     if by == "source":
         return [row.source for row in rows]
     if by == "scale":

@@ -40,7 +40,7 @@ def check_standalone(case: Case, binary_folder: Path, simulator: Simulator) -> l
     Raises:
         InputError: there is no simulator in `binary_folder`, or the case itself is wrong; names the case.
     """
-    binary = found_program(binary_folder / BINARIES[case.network_model], "--binary-folder")
+    binary = found_program(binary_folder / BINARIES[case.network_model], "binary_folder")
     try:
         workload, system = case.load()
         if case.expected.status == CRASHED:

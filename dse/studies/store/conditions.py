@@ -10,7 +10,7 @@ class RowExpression(ColumnExpression):
     """An expression over columns of a study and dotted fields of its models and systems."""
 
     def __init__(self, text: str, key: str) -> None:
-        """Parse the text; `key` is how messages call it, such as `--where`.
+        """Parse the text; `key` is how messages call it, such as `where`.
 
         Raises:
             InputError: anything outside the language.

@@ -41,7 +41,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     for name, line in LINES.items():
         run_ok(*line, "-o", folder / name, cwd=folder)
-    run_ok("accuracy", "--page", folder / "accuracy.html", cwd=folder)
+    run_ok("accuracy", f"page={folder / 'accuracy.html'}", cwd=folder)
     StudyStore.create(folder / "study").append([ROW])
     run_ok("report", "study", "-o", "report.html", cwd=folder)
     files = {name: folder / name / "index.html" for name in LINES}

@@ -190,7 +190,7 @@ def test_json_of_a_script_ends_no_script() -> None:
 def test_the_command_writes_the_same_page_again(lab: StudyStore, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     for name in ("one.html", "new/two.html"):
-        done = run_ok("report", lab.folder, "-o", name, "--title", "Mine", cwd=tmp_path)
+        done = run_ok("report", lab.folder, "-o", name, "title=Mine", cwd=tmp_path)
         assert done.out.startswith(f"{name}: ")
         assert done.out.endswith(" kB, open it in a browser\n")
     first = (tmp_path / "one.html").read_bytes()
@@ -210,11 +210,11 @@ def test_the_default_file_and_no_cap(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["nowhere"], "nowhere is not a study"),
-        (["study", "--memory-cap", "80"], "--memory-cap '80' has no unit"),
-        (["study", "--max-points", "0"], "--max-points '0' must be an integer from 1"),
-        (["study", "--max-points", "many"], "--max-points 'many' must be an integer from 1"),
+        (["study", "memory_cap=80"], "memory_cap '80' has no unit"),
+        (["study", "max_points=0"], "max_points is '0'; it must be a whole number, 1 to"),
+        (["study", "max_points=many"], "max_points is 'many'; it must be a whole number, 1 to"),
         (["study", "-o", "study"], "--output is 'study'; it must name a file"),
-        (["study", "--color"], "unrecognized arguments"),
+        (["study", "--color"], "unknown option --color"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:

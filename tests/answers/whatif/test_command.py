@@ -33,7 +33,7 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 
 def test_the_table(study: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sensitivity.main([study, "--memory-cap", "96468992B", "--factors", "0.5,2"]) == 0
+    assert sensitivity.main([study, "memory_cap=96468992B", "factors=0.5,2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "tiny on torus_4x4, 16 NPUs, as STAGE and ASTRA-sim compute it (fidelity=stage)"
     assert lines[1].startswith("dp8 tp2 sp1 pp1 recompute: 752.6 µs, 60.82 MB, under 96.47 MB, key ")
@@ -49,7 +49,7 @@ def test_the_table(study: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json_has_everything_that_the_table_has(study: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = answer(capsys, study, "--no-memory-cap", "--parameters", "peak_tflops,endpoint_delay_ns")
+    found = answer(capsys, study, "--no-memory-cap", "parameters=peak_tflops,endpoint_delay_ns")
     assert found["strategy"] == found["winner"]
     assert found["key"] == KEY[16, 1, 1, False]
     assert [entry["parameter"] for entry in found["parameters"]] == [
@@ -65,17 +65,17 @@ def test_json_has_everything_that_the_table_has(study: str, capsys: pytest.Captu
 def test_a_point_that_does_not_win_has_sensitivities_only(
     study: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = answer(capsys, study, "--point", KEY[4, 4, 1, False][:10])
+    found = answer(capsys, study, f"point={KEY[4, 4, 1, False][:10]}")
     assert (found["strategy"]["tp"], found["winner"]["dp"], found["binding"]) == (4, 16, None)
     assert {entry["switch"] for entry in found["parameters"]} == {None}
-    assert sensitivity.main([study, "--point", KEY[4, 4, 1, False]]) == 0
+    assert sensitivity.main([study, f"point={KEY[4, 4, 1, False]}"]) == 0
     assert "does not win: dp16 tp1 sp1 pp1 does" in capsys.readouterr().out
 
 
 def test_if_nothing_fits_the_best_without_a_cap_is_varied(
     study: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = answer(capsys, study, "--memory-cap", "1MB", "--no-switches")
+    found = answer(capsys, study, "memory_cap=1MB", "--no-switches")
     assert (found["key"], found["memory_cap_bytes"]) == (KEY[16, 1, 1, False], None)
     assert found["note"] == (
         "nothing fits under 1 MB (the smallest peak memory is 39.85 MB): this is the best without a cap"
@@ -84,20 +84,20 @@ def test_if_nothing_fits_the_best_without_a_cap_is_varied(
 
 def test_groups_are_reported_one_by_one(study: str, capsys: pytest.CaptureFixture[str]) -> None:
     StudyStore(study).append(rows("system=torus_4x4", "model=tiny", "model.num_layers=2")[:6])
-    quick = ("--no-switches", "--factors", "2")
+    quick = ("--no-switches", "factors=2")
     both = answer(capsys, study, *quick)
     assert [entry["title"] for entry in both] == [
         "tiny (model.num_layers=2) on torus_4x4, 16 NPUs",
         "tiny (model.num_layers=4) on torus_4x4, 16 NPUs",
     ]
-    assert answer(capsys, study, "--group", "1", *quick) == both[1]
-    with pytest.raises(InputError, match="--group 2 does not exist; groups are 0: tiny"):
-        sensitivity.main([study, "--group", "2"])
+    assert answer(capsys, study, "group=1", *quick) == both[1]
+    with pytest.raises(InputError, match="group 2 does not exist; groups are 0: tiny"):
+        sensitivity.main([study, "group=2"])
 
 
 def test_csv_has_a_line_for_each_parameter_and_factor(study: str, tmp_path: Path) -> None:
     file = tmp_path / "answer.csv"
-    sensitivity.main([study, "--parameters", "endpoint_delay_ns", "--factors", "0.5,2", "--csv", str(file)])
+    sensitivity.main([study, "parameters=endpoint_delay_ns", "factors=0.5,2", f"csv={file}"])
     first, second = csv.DictReader(io.StringIO(file.read_text()))
     assert (first["value_at_factor"], second["value_at_factor"]) == ("5", "20")
     assert (first["switch_value"], first["switch_winner"]) == ("405", "dp8 tp2 sp1 pp1")
@@ -110,7 +110,7 @@ def test_plots_are_written_and_repeat(study: str, tmp_path: Path, name: str, sta
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         file = tmp_path / folder / name
-        sensitivity.main([study, "--no-switches", "--factors", "0.5,2", "--plot", str(file)])
+        sensitivity.main([study, "--no-switches", "factors=0.5,2", f"plot={file}"])
         contents.append(file.read_bytes())
     assert contents[0].startswith(start)
     assert contents[0] == contents[1]
@@ -121,18 +121,18 @@ def test_without_matplotlib_the_fix_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"pip install 'dse\[plot\]'"):
-        sensitivity.main([study, "--plot", str(tmp_path / "a.svg")])
+        sensitivity.main([study, f"plot={tmp_path / 'a.svg'}"])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--factors", "a"], "--factors 'a' is not a list of numbers"),
-        (["--factors", "0"], "factor 0.0 is not a positive number"),
-        (["--plot", "a.pdf"], "--plot a.pdf must end in one of .png, .svg, .html"),
-        (["--memory-cap", "80"], "has no unit"),
-        (["--parameters", "nothing"], "nothing cannot be varied on torus_4x4"),
-        (["--point", "ab"], "is not one of 4 to 32 hexadecimal digits"),
+        (["factors=a"], "factors is 'a'; it must be a list of numbers"),
+        (["factors=0"], "factor 0.0 is not a positive number"),
+        (["plot=a.pdf"], "plot a.pdf must end in one of .png, .svg, .html"),
+        (["memory_cap=80"], "has no unit"),
+        (["parameters=nothing"], "nothing cannot be varied on torus_4x4"),
+        (["point=ab"], "is not one of 4 to 32 hexadecimal digits"),
     ],
 )
 def test_bad_options_are_named(study: str, options: list[str], message: str) -> None:

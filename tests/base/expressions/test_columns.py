@@ -25,7 +25,7 @@ TABLE = as_table(
 
 
 def chosen(condition: str) -> list[int]:
-    return RowExpression(condition, "--where").rows(TABLE)["dp"].to_pylist()
+    return RowExpression(condition, "where").rows(TABLE)["dp"].to_pylist()
 
 
 CONDITIONS = [
@@ -79,18 +79,18 @@ def test_fields_of_specs_are_columns() -> None:
     assert chosen("system.peak_tflops = 450") == [1, 2, 4]
     assert chosen("system.peak_tflops < 100") == [8, 16]
     assert column(TABLE, "system.peak_tflops").to_pylist() == [450.0, 450.0, 450.0, 45.5, 45.5]
-    assert RowExpression("system.peak_tflops * dp > 1", "--where").columns == ("system.peak_tflops", "dp")
+    assert RowExpression("system.peak_tflops * dp > 1", "where").columns == ("system.peak_tflops", "dp")
 
 
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ("dp <", "--where 'dp <', column 5: the expression ends too early; allowed are names"),
+        ("dp <", "where 'dp <', column 5: the expression ends too early; allowed are names"),
         ("dp ; 1", "column 4: '; 1' is not allowed"),
         ("walltime < 3", "unknown column 'walltime': .*did you mean 'wall_time_ns'"),
         ("system.peak < 3", "no point of the study has the field system.peak"),
         ("system.faults = 1", "system.faults is a list or a group"),
-        ("dp = 'eight'", "--where 'dp = 'eight'', column 6: a text is compared with a number"),
+        ("dp = 'eight'", "where 'dp = 'eight'', column 6: a text is compared with a number"),
         ("status > true", "column 1: a text is compared with true or false"),
         ("status + 1 > 2", "column 1: a text has no arithmetic"),
         ("status and dp = 1", "column 1: a text is neither true nor false"),
@@ -118,7 +118,7 @@ def test_whole_numbers_beyond_64_bits_become_floating_point_ones() -> None:
 
 @pytest.mark.parametrize("number", ["9" * 309, "9" * 400, "9" * 1900, "1e309"])
 def test_a_number_beyond_floating_point_is_refused_in_both_evaluators(number: str) -> None:
-    for evaluator in (lambda text: Expression(text, ("dp",)), lambda text: RowExpression(text, "--where")):
+    for evaluator in (lambda text: Expression(text, ("dp",)), lambda text: RowExpression(text, "where")):
         with pytest.raises(InputError, match="column 6: the number is too large"):
             evaluator(f"dp < {number}")
     assert chosen(f"dp < {'9' * 308}") == [1, 2, 4, 8, 16]
@@ -145,7 +145,7 @@ def test_both_evaluators_divide_floats_as_python_does(pairs: list[tuple[float, f
 
     table = pa.table({"a": pa.array([float(a) for a, _ in pairs]), "b": pa.array([b for _, b in pairs])})
     expression = Expression(f"a {sign} b", ("a", "b"))
-    found = ColumnExpression(f"a {sign} b", "--where", lambda rows, name: rows[name]).numbers(table)
+    found = ColumnExpression(f"a {sign} b", "where", lambda rows, name: rows[name]).numbers(table)
     for values, vectorised in zip(table.to_pylist(), found.to_pylist(), strict=True):
         if values["b"] == 0:
             assert vectorised is None
@@ -175,7 +175,7 @@ def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 def test_a_table_and_a_mapping_give_the_same_values(text: str) -> None:
     names = ("dp", "tp", "npus", "weight_sharded")
     scalar = Expression(text, names)
-    found = RowExpression(text, "--where").values(TABLE)
+    found = RowExpression(text, "where").values(TABLE)
     if not scalar.names_used:
         return
     for values, vectorised in zip(TABLE.select(names).to_pylist(), found.to_pylist(), strict=True):
@@ -192,9 +192,9 @@ def test_a_table_and_a_mapping_give_the_same_values(text: str) -> None:
 )
 def test_any_text_is_a_condition_or_an_input_error(text: str) -> None:
     with contextlib.suppress(InputError):
-        RowExpression(text, "--where").rows(TABLE)
+        RowExpression(text, "where").rows(TABLE)
 
 
 def test_a_row_of_schema_version_1_has_no_fields() -> None:
     with pytest.raises(InputError, match="no point of the study has the field"):
-        RowExpression("system.peak_tflops > 1", "--where").rows(as_table([row()]))
+        RowExpression("system.peak_tflops > 1", "where").rows(as_table([row()]))

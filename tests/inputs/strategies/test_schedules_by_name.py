@@ -86,7 +86,7 @@ def test_a_package_adds_a_schedule(tmp_path: Path) -> None:
     done = run("sweep", *CASE, *SPACE, "space.schedule=[gpipe,in-order]", "study=new")
     assert done.returncode == 0, done.stderr
     shutil.rmtree(metadata)
-    where = ["--where", "schedule == 'in-order'"]
+    where = ["where=schedule == 'in-order'"]
     best = json.loads(run("best", "results/new", "--json", *where).stdout)["best"]
     assert best["schedule"] == "in-order"  # rows outlive the package
 

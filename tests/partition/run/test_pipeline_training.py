@@ -145,10 +145,10 @@ def test_run_compares_with_one_process_fsdp_and_the_prediction(
 ) -> None:
     file, links = tmp_path / "partition.json", tmp_path / "links.csv"
     file.write_text(json.dumps({"operators": placement("two_branches", 2)}))
-    assert main(["probe", "--processes", "2", "--repetitions", "3", "-o", str(links)]) == 0
+    assert main(["probe", "processes=2", "repetitions=3", "-o", str(links)]) == 0
     assert read_link_graph(links).npus == 2
     capsys.readouterr()
-    options = ["--partition", str(file), "--microbatches", "4", "--steps", "3", "--topology", str(links)]
+    options = [f"partition={file}", "microbatches=4", "steps=3", f"topology={links}"]
     assert main(["run", "two_branches", *options, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["equal"]
@@ -168,10 +168,10 @@ def test_partition_of_another_model_is_refused() -> None:
 def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "partition.json"
     file.write_text(json.dumps({"operators": placement("two_branches", 2)}))
-    run = ["run", "two_branches", "--partition", str(file)]
+    run = ["run", "two_branches", f"partition={file}"]
     for options, message in (
-        (["--processes", "3"], "--processes is 3, but the partition has 2 devices"),
-        (["--schedule", "interleaved"], "must be 2 or more times as many, such as --processes 1"),
+        (["processes=3"], "processes is 3, but the partition has 2 devices"),
+        (["schedule=interleaved"], "must be 2 or more times as many, such as processes=1"),
         (["--steps", "0"], "--steps is 0; it must be 1 to 1000000"),
         (["--no-prediction", "--topology", "x"], "--topology has no effect with --no-prediction"),
     ):

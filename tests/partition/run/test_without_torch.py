@@ -154,7 +154,7 @@ def test_pipeline_slower_than_one_process_says_why(monkeypatch: pytest.MonkeyPat
     found = comparison.compare(PLAN, 2, LINKS, predict=True, baseline=False)
     assert found.notes == (
         "the pipeline is slower than one process: the framework takes 0.5 ms for each of 32 passes, "
-        "which have 0.1 ms of work each; a larger --micro-batch has more",
+        "which have 0.1 ms of work each; a larger micro_batch has more",
     )
     found = comparison.compare(PLAN, 2, LINKS, predict=False, baseline=False)
     assert found.notes[0].endswith("leave out --no-prediction to see what the framework takes")

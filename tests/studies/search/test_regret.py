@@ -36,7 +36,7 @@ def _store(folder: Path, rows: list[StudyRow]) -> None:
 
 
 def test_the_answer_with_and_without_a_cap(studies: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [str(studies / "found"), "--truth", str(studies / "truth"), "--memory-cap", "60B"]
+    arguments = [str(studies / "found"), f"truth={studies / 'truth'}", "memory_cap=60B"]
     assert regret.main([*arguments, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(row["memory_cap_bytes"], row["found_value"], row["best_value"]) for row in found] == [
@@ -45,16 +45,16 @@ def test_the_answer_with_and_without_a_cap(studies: Path, capsys: pytest.Capture
     ]
     assert [row["relative"] for row in found] == [0.5, 0.25]
     assert (found[0]["evaluations"], found[0]["points"]) == (2, 4)
-    assert regret.main([*arguments, "--objective", "wall_time_ns * npus"]) == 0
+    assert regret.main([*arguments, "objective=wall_time_ns * npus"]) == 0
     assert "under 60 B: regret 25.00 % (found 2400, best 1920)" in capsys.readouterr().out
 
 
 def test_nothing_that_fits_is_said(studies: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [str(studies / "found"), "--truth", str(studies / "truth"), "--memory-cap", "10B"]
+    arguments = [str(studies / "found"), f"truth={studies / 'truth'}", "memory_cap=10B"]
     assert regret.main(arguments) == 0
     assert "under 10 B: no point is ok and fits" in capsys.readouterr().out
 
 
 def test_a_truth_that_lacks_points_is_refused(studies: Path) -> None:
     with pytest.raises(InputError, match="1 of 2 points of the searched study are not in the truth"):
-        regret.main([str(studies / "other"), "--truth", str(studies / "truth")])
+        regret.main([str(studies / "other"), f"truth={studies / 'truth'}"])

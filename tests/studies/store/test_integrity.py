@@ -25,10 +25,10 @@ PART = f"part-{'0' * 32}.parquet"
 OTHER = f"part-{'1' * 32}.parquet"
 SPACE = ("space.dp=[16,8]", "space.tp=[1,2]", "space.sp=[1]", "space.pp=[1]", "study=s")
 READERS = (
-    *("best results/s", "best results/s --top 3", "report results/s", "explain results/s --no-switches"),
+    *("best results/s", "best results/s top=3", "report results/s", "explain results/s --no-switches"),
     *("timeline results/s", "sensitivity results/s", "compare results/s results/sound"),
-    *("compare results/sound results/s", "regret results/s --truth results/sound"),
-    "regret results/sound --truth results/s",
+    *("compare results/sound results/s", "regret results/s truth=results/sound"),
+    "regret results/sound truth=results/s",
 )
 RESUME = f"sweep {' '.join((*TINY, *SPACE))}"
 

@@ -56,7 +56,7 @@ def test_the_table_against_the_accelerator_obeys_both_caps(folder: Path) -> None
 
 
 def test_another_cap_can_be_asked_for(folder: Path) -> None:
-    found = json.loads(run_ok("best", STUDY, "--memory-cap", "70MB", "--json", cwd=folder).out)
+    found = json.loads(run_ok("best", STUDY, "memory_cap=70MB", "--json", cwd=folder).out)
     assert [entry["memory_cap_bytes"] for entry in found] == [70_000_000] * 2
 
 

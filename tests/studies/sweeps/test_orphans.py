@@ -95,9 +95,9 @@ PREDICTED = (
 RAY = "sweep system=dgx_h100 model=llama3_8b space=training study=s executor=ray executor.workers=2"
 POINT = "system=dgx16 model=tiny strategy.dp=16"
 COMMANDS = {
-    "batch": (BATCH, "spawn_main"),
+    "batch": (BATCH, "executors.processes"),
     "batch on ray": (f"{BATCH} executor=ray workers=2", "raylet"),
-    "plan sweep": (PLANS, "spawn_main"),
+    "plan sweep": (PLANS, "executors.processes"),
     "predictions": (PREDICTED, "executors.processes"),
     "sweep on ray": (RAY, "raylet"),
     "astrasim": (f"point {POINT} simulator=astrasim simulator.binary=./slow", "sleep 600"),
@@ -111,7 +111,7 @@ COMMANDS = {
         "synthesize topology=nx_random_regular_graph__d=99__n=20000 collective=broadcast",
         "generated",
     ),
-    "pipeline": ("pipeline probe --processes 2", "forkserver"),
+    "pipeline": ("pipeline probe processes=2", "forkserver"),
 }
 
 
