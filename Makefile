@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 BASE := $(VENV)/.base
 STAMP := $(VENV)/.installed
 PIP := PATH="$(abspath $(BIN)):$$PATH" PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSION_CHECK=1 $(abspath $(BIN))/python -m pip install --progress-bar off --no-compile
+PIP_UNINSTALL := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip uninstall --quiet --yes
 MODULES = --config-settings=cmake.define.DSE_SOLVERS=$1 --config-settings=cmake.define.DSE_EXPLORER=$1
 ENGINE := $(shell find engine -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt -o -name '*.cmake')
 SYSTEM ?= system1
@@ -46,7 +47,9 @@ $(STAMP): $(BASE) requirements/dev.lock
 
 install: $(STAMP)  ## make the virtual environment and build the engine
 
+# CMake is a seventh of what is installed, and no sweep needs it once the engine is built; make install brings it back.
 sweep: $(BASE)  ## the main job: every strategy of MODEL on SYSTEM (system1, llama70b)
+	@test -e $(STAMP) || ! test -e $(BIN)/cmake || $(PIP_UNINSTALL) cmake
 	$(BIN)/python -m dse sweep system=$(SYSTEM) model=$(MODEL)
 
 bench: $(STAMP)  ## measure everything, into benchmarks/results (docs/performance.md); takes minutes
