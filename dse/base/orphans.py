@@ -7,7 +7,7 @@ import os
 import secrets
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import IO
 
 # Reads until the process that writes to it has ended: kill -9 leaves no other chance.
@@ -120,24 +120,6 @@ def not_left_behind(number: int) -> Iterator[None]:
         yield
     finally:
         ended(number)
-
-
-@contextlib.contextmanager
-def none_left_behind() -> Iterator[Callable[[Iterable[int]], None]]:
-    """Yield what takes the processes that have begun, known ones too: they are killed as above."""
-    known: set[int] = set()
-
-    def see_to(numbers: Iterable[int]) -> None:
-        for number in set(numbers) - known:
-            begun(number)
-            known.add(number)
-
-    try:
-        with marked_environment():
-            yield see_to
-    finally:
-        for number in known:
-            ended(number)
 
 
 @contextlib.contextmanager

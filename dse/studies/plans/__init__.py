@@ -4,7 +4,4 @@ from dse.studies.plans.case import Case
 from dse.studies.plans.evaluate import PlanEvaluator
 from dse.studies.plans.record import PLANS, PlanRow
 
-
-evaluate = PlanEvaluator()
-
-__all__ = ["PLANS", "Case", "PlanEvaluator", "PlanRow", "evaluate"]
+__all__ = ["PLANS", "Case", "PlanEvaluator", "PlanRow"]

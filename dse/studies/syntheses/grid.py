@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from dse.base.settings.values import listed as entries  # noqa: F401
 from dse.collectives.problem.reachability import require_ways
 from dse.collectives.problem.settings import Network, network_of, problem_of
 from dse.collectives.search.chunk_counts import cutting_of
