@@ -1,0 +1,133 @@
+"""The question of `dse partition`: the device of each node of a model, from keys to the answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dse.base.displays import Displayed
+from dse.base.errors import InputError
+from dse.base.settings.values import Values, entries, listed, whole
+from dse.partition.files.output import read_labels
+from dse.partition.files.results import DeviceRow, comparison_text, device_rows, gap, text_of, to_json
+from dse.partition.objectives import evaluate
+from dse.partition.problem.arguments import MOST, measure
+from dse.partition.problem.problem import Partition
+from dse.partition.problem.settings import Asked
+from dse.partition.problem.validation import validate
+from dse.partition.search.partitioner import Limits, Partitioner
+from dse.partition.search.partitioners import PARTITIONERS, partitioner_named
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def partitioned(asked: Asked, values: Values) -> GraphPartition:
+    """Search with every partitioner that `values` name, and evaluate stored partitions.
+
+    Raises:
+        InputError: a wrong value, a key without effect, or constraints that no partition keeps.
+    """
+    limits = Limits(
+        measure(values, "time_limit", None, above=True),
+        whole(values, "seed", 0, most=MOST),
+        whole(values, "restarts", None, least=1, most=MOST),
+    )
+    names = listed("partitioner", values.get("partitioner", "auto"))
+    partitioners = [partitioner_named(name) for name in names]
+    if "restarts" in values and not any(partitioner.starts_again for partitioner in partitioners):
+        raise InputError(f"restarts={values['restarts']} has no effect on partitioner={','.join(names)}")
+    validate(asked.problem)
+    found = [partitioner.partition(asked.problem, _own(limits, partitioner)) for partitioner in partitioners]
+    for name in entries("compare", values["compare"]) if "compare" in values else ():
+        start = time.perf_counter()
+        labels = read_labels(Path(name), asked.problem.graph.nodes)
+        cost = evaluate(asked.problem, labels)
+        found.append(Partition(labels, cost, None, False, name, time.perf_counter() - start))
+    ordered = sorted(found, key=lambda one: one.cost)
+    return GraphPartition(
+        asked, tuple(ordered), (*PARTITIONERS.notes(*names), *asked.notes, *ordered[0].notes)
+    )
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class GraphPartition(Displayed):
+    """The device of each node of a model, and how good that is.
+
+    `asked` is the question with its graph and devices. `found` has an answer of each partitioner that was
+    asked, and each partition to compare, the least cost first. Costs under pipeline_bottleneck and latency
+    are in ns.
+    """
+
+    asked: Asked
+    found: tuple[Partition, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> Partition:
+        """The partition of least cost."""
+        return self.found[0]
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """The device of each node, in the order of the graph."""
+        return self.best.labels
+
+    @property
+    def cost(self) -> float:
+        """The cost of the best partition."""
+        return self.best.cost
+
+    @property
+    def bound(self) -> float | None:
+        """A cost that no partition beats; None means that none is known."""
+        return self.best.bound
+
+    @property
+    def gap(self) -> float | None:
+        """By what share of its cost the best partition may miss the bound; None without a bound."""
+        return gap(self.best)
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether the cost is proven to be the least."""
+        return self.best.optimal
+
+    @property
+    def partitioner(self) -> str:
+        """The search that found the best partition."""
+        return self.best.partitioner
+
+    @cached_property
+    def devices(self) -> Sequence[DeviceRow]:
+        """Nodes, weight, memory and traffic of each device."""
+        return device_rows(self.asked.problem, self.labels, is_time=self.asked.is_time)
+
+    def data(self) -> dict[str, Any]:
+        """Return the best partition as plain data."""
+        return to_json(self.asked.problem, self.best)
+
+    def text(self) -> str:
+        """Return the answer as `dse partition` prints it, with the comparison of several partitions."""
+        text = text_of(self.asked.problem, self.best, self.devices)
+        return (
+            text if len(self.found) == 1 else f"{text}\n\n{comparison_text(self.asked.problem, self.found)}"
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row per device."""
+        import pandas as pd
+
+        columns = [field.name for field in fields(DeviceRow)]
+        rows: pd.DataFrame = pd.DataFrame([asdict(row) for row in self.devices], columns=columns)
+        return rows
+
+
+def _own(limits: Limits, partitioner: Partitioner) -> Limits:
+    if limits.time_limit_s is not None or partitioner.default_time_limit_s is None:
+        return limits
+    return replace(limits, time_limit_s=partitioner.default_time_limit_s)
