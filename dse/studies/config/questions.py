@@ -1,0 +1,59 @@
+"""Models, systems and clusters of the configuration, for questions whose wings do not know conf/."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dse.inputs.models import ModelSpec
+    from dse.inputs.systems import SystemSpec
+    from dse.partition.graphs.sources.source import Rates
+    from dse.partition.problem.devices import Devices
+    from dse.partition.problem.settings import Composed
+
+
+def model_of(overrides: Sequence[str]) -> ModelSpec:
+    """Return the model that overrides such as `model=tiny model.seq_len=64` yield.
+
+    Raises:
+        InputError: as `compose_config`.
+    """
+    from dse.studies.config import compose_config
+
+    return compose_config(overrides).model
+
+
+def system_of(overrides: Sequence[str]) -> SystemSpec:
+    """Return the system that overrides such as `system=torus_4x4 system.network.0.npus=8` yield.
+
+    Raises:
+        InputError: as `compose_config`.
+    """
+    from dse.studies.config import compose_config
+
+    return compose_config(overrides).system
+
+
+def devices_of_cluster(name: str) -> tuple[Devices, Rates] | None:
+    """Return the devices of a file of conf/cluster, and how fast they are; None if there is no such file."""
+    from dse.partition.graphs.sources.clusters import ClusterHost, cluster_devices
+    from dse.planner.problem.named_clusters import cluster_names, named_cluster
+
+    if name not in cluster_names():
+        return None
+    _, found, accelerators = named_cluster(name)
+    hosts = [
+        ClusterHost(
+            host.address, accelerators[host.type], host.gpus, host.intra_gbps, host.inter_gbps, host.island
+        )
+        for host in found.hosts
+    ]
+    return cluster_devices(name, hosts, found.between_islands_gbps)
+
+
+def composed() -> Composed:
+    """Return what the questions of partitions take from the configuration."""
+    from dse.partition.problem.settings import Composed
+
+    return Composed(model_of, system_of, devices_of_cluster)
