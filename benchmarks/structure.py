@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 
+from benchmarks.agreement import Agreement, agreement, random_steps
 from benchmarks.cases import Cases
 from benchmarks.measure import BenchmarkError
 from dse.base.errors import InputError
@@ -16,7 +17,6 @@ from dse.inputs.accelerators import Cluster, TierSpec, accelerator, cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.blocks import MixtureOfExperts
 from dse.inputs.strategies.schedules import SCHEDULES
-from dse.prediction.steps.agreement import Agreement, agreement, random_steps
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
 from dse.prediction.steps.schedules import StageTimes, by_operation, by_tick, pipeline

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import NamedTuple, cast
 
 from benchmarks.cases import Cases
+from benchmarks.link_products import Dimension, Shape, product
 from benchmarks.measure import in_fresh_process
 from benchmarks.memory import peak_bytes
 from benchmarks.references import TacosFigure, tacos_figures
@@ -18,7 +19,6 @@ from dse.collectives.bounds import best_bound
 from dse.collectives.search.synthesizers import Effort
 from dse.collectives.search.synthesizers.registry import make_synthesizer
 from dse.inputs.networks.graph import LinkKind
-from dse.inputs.networks.products import Dimension, Shape, product
 
 Row = dict[str, str | int | float | bool | None]
 _LOOPS = 20_000_000

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.link_products import Dimension, hypercube, link_kind, mesh, product, torus
 from dse.collectives import Collective, LinkModel, Problem
 from dse.collectives.bounds import best_bound, lower_bounds
 from dse.inputs.networks import LinkGraph
-from dse.inputs.networks.products import Dimension, hypercube, link_kind, mesh, product, torus
 from tests.collectives.schedules import greedy, random_graph
 from tests.collectives.schedules import torus as link_torus
 

@@ -10,15 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedules import MIB, random_graph, ring, torus
 
+from benchmarks.link_products import hypercube, link_kind, mesh
 from dse.collectives import COLLECTIVES, Collective, LinkModel, Problem
 from dse.collectives.check.checker import check
-from dse.collectives.search.fixed_algorithms import dimensions_of, fixed_algorithms, fixed_times
+from dse.collectives.search.fixed_algorithms import dimensions_of, fixed_algorithms
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.csv import read_link_graph
-from dse.inputs.networks.products import hypercube, link_kind, mesh
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "topologies"
 KIND = link_kind(500, 50)
+
+
+def fixed_times(problem: Problem, dimensions: tuple[int, ...] | None = None) -> dict[str, int]:
+    """Return the time of each fixed algorithm in ps."""
+    played = fixed_algorithms(problem, dimensions).schedules
+    return {name: schedule.time_ps for name, schedule in played.items()}
 
 
 def golden(name: str) -> LinkGraph:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schedules import all_gather, all_reduce_of, greedy, random_graph, ring, torus
 
+from benchmarks.link_products import Dimension, product
 from dse.base.errors import InputError
 from dse.collectives import Collective, Problem, Schedule
 from dse.collectives.check.checker import check
@@ -20,7 +21,6 @@ from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.graph import LinkKind
-from dse.inputs.networks.products import Dimension, product
 
 EFFORT = Effort(trials=8)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schedules import MIB, all_gather, greedy, random_graph, replay, ring
 
 from dse.collectives import LinkModel, Schedule
-from dse.collectives.search.times_by_size import Line, curve, envelope
+from dse.collectives.search.times_by_size import Line, curve
 
 MODELS = [LinkModel(), LinkModel("gib", "bandwidth", "ns")]
 
@@ -59,19 +59,6 @@ def test_it_is_convex_and_never_falls(npus: int, seed: int, model: LinkModel) ->
     assert slopes == sorted(slopes)
     assert slopes[0] >= 0
     assert [line.ps_per_byte for line in made.lines] == sorted(line.ps_per_byte for line in made.lines)
-
-
-def test_of_several_schedules_the_fastest_counts_and_sizes_beyond_theirs_are_marked() -> None:
-    few, many = (
-        curve(greedy(replace(all_gather(random_graph(6, 6, 5), chunks), chunk_bytes=size)))
-        for chunks, size in ((1, Fraction(1024)), (4, MIB))
-    )
-
-    for share in (64, 10_000, 4 << 20, 1 << 30):
-        choice = envelope([few, many], share)
-        assert choice.time_ps == min(few.time_ps(share), many.time_ps(Fraction(share, 4)))
-    assert envelope([few, many], 512).extrapolated
-    assert not envelope([few, many], 4 << 20).extrapolated
 
 
 @pytest.mark.parametrize("model", MODELS)

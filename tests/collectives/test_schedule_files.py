@@ -27,12 +27,12 @@ from dse.collectives.check.checker import check, check_sends
 from dse.collectives.files import ScheduleFile, read_schedule
 from dse.collectives.files.json_lines import schedule_lines
 from dse.collectives.files.msccl import schedule_msccl
-from dse.collectives.files.msccl_run import run_msccl
 from dse.collectives.files.parquet import schedule_parquet
 from dse.collectives.files.result_csv import schedule_csv
 from dse.collectives.files.trace_events import trace_events
 from dse.collectives.problem.recorded_sends import SendTable
 from dse.inputs.networks import LinkGraph
+from tests.references.msccl_run import run_msccl
 
 SCHEDULES = {
     "all_gather": ring_all_gather(5, 2),

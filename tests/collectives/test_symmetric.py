@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.link_products import Dimension, hypercube, link_kind, mesh, product, torus
 from dse.base.errors import InputError
 from dse.collectives import Collective, LinkModel, Problem
 from dse.collectives.bounds import best_bound
@@ -18,7 +19,6 @@ from dse.collectives.search.synthesizers import Effort
 from dse.collectives.search.synthesizers.symmetric import Symmetric
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.csv import read_link_graph
-from dse.inputs.networks.products import Dimension, hypercube, link_kind, mesh, product, torus
 
 MIB = Fraction(1 << 20)
 UNIFORM = link_kind(500, 50)

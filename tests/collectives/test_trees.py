@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.link_products import hypercube, link_kind
 from dse.base.cancellation import Cancellation
 from dse.base.errors import InputError
 from dse.collectives import Collective, LinkModel, Problem
@@ -24,7 +25,6 @@ from dse.collectives.search.synthesizers import Effort
 from dse.collectives.search.synthesizers.trees import Trees
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.csv import read_link_graph
-from dse.inputs.networks.products import hypercube, link_kind
 from dse.native import _solvers
 from tests.collectives.link_graphs import MIB, faults, graphs, grid, star
 

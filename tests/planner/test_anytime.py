@@ -21,7 +21,6 @@ from dse.planner.problem.costs.strict import GIB
 from dse.planner.problem.plan import PlanResult
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
-from dse.planner.proofs.certificate import plan_document
 from dse.planner.proofs.check import check_plan
 from dse.planner.proofs.places import BestPlaces
 from dse.planner.proofs.relaxed import RelaxedWays
@@ -31,6 +30,7 @@ from dse.planner.search.exclusions import UNPROVEN
 from dse.planner.search.planner import Limits
 from dse.planner.search.planners.anytime import AnytimePlanner
 from dse.planner.search.planners.exact import ExactPlanner
+from tests.references.plan_documents import plan_document
 
 
 def check_strict_promises(problem: PlanProblem, result: PlanResult) -> None:

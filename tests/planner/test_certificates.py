@@ -25,7 +25,7 @@ from dse.planner.files.documents import (
 from dse.planner.problem.costs import price
 from dse.planner.problem.plan import PlanResult
 from dse.planner.problem.problem import PlanProblem
-from dse.planner.proofs.certificate import digest, plan_document
+from dse.planner.proofs.certificate import digest
 from dse.planner.proofs.check import check_plan
 from dse.planner.proofs.duals import covers
 from dse.planner.proofs.steps import Region
@@ -33,6 +33,7 @@ from dse.planner.search.planner import Limits, Planner
 from dse.planner.search.planners.anytime import AnytimePlanner
 from dse.planner.search.planners.exact import ExactPlanner
 from tests.references.enumerate_plans import EnumeratePlanner
+from tests.references.plan_documents import plan_document
 
 SEEDS = st.integers(0, 10**9)
 KINDS = st.sampled_from(["compat", "strict", "dual"])

@@ -296,10 +296,3 @@ def _double_trees(problem: Problem) -> Schedule | None:
     if spread is None or gathered is None:
         return None
     return tightened(in_sequence(problem, without_waste(gathered).mirrored(up), without_waste(spread)))
-
-
-def fixed_times(problem: Problem, dimensions: tuple[int, ...] | None = None) -> dict[str, int]:
-    """Return the times in ps of the fixed algorithms of a problem, by name."""
-    return {
-        name: schedule.time_ps for name, schedule in fixed_algorithms(problem, dimensions).schedules.items()
-    }

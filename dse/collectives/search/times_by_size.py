@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
@@ -53,14 +52,6 @@ class Curve:
         return max(line.time_ps(chunk_bytes) for line in self.lines)
 
 
-class Choice(NamedTuple):
-    """The fastest of several schedules: its time; `extrapolated`: it was made for sizes that end before."""
-
-    time_ps: Fraction
-    curve: Curve
-    extrapolated: bool
-
-
 def curve(schedule: Schedule) -> Curve:
     """Return the time of a schedule by chunk size (docs/synthesis.md).
 
@@ -88,19 +79,6 @@ def curve(schedule: Schedule) -> Curve:
             found.add(between)
             open_pairs += [(flat, between), (between, steep)]
     return Curve(schedule, tuple(_upper(found)))
-
-
-def envelope(curves: Sequence[Curve], share_bytes: Fraction | int) -> Choice:
-    """Return the fastest of schedules for a member's share, each cut into its own number of chunks."""
-    sizes = [curve.chunk_bytes * _chunks(curve) for curve in curves]
-    time_ps, index = min(
-        (curve.time_ps(Fraction(share_bytes) / _chunks(curve)), index) for index, curve in enumerate(curves)
-    )
-    return Choice(time_ps, curves[index], not min(sizes) <= share_bytes <= max(sizes))
-
-
-def _chunks(curve: Curve) -> int:
-    return curve.schedule.problem.collective.chunks_per_npu
 
 
 def _upper(lines: set[Line]) -> list[Line]:

@@ -108,18 +108,6 @@ def digest(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def plan_document(
-    problem: PlanProblem, best: ClusterPlan, cost: PlanCost, certificate: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return what `dse.planner.proofs.check.check_plan` reads."""
-    return {
-        "problem": problem_to_dict(problem),
-        "plan": plan_to_dict(best),
-        "cost": cost_to_dict(cost),
-        "certificate": dict(certificate),
-    }
-
-
 def _finite(value: float) -> float | None:
     return value if value < float("inf") else None
 

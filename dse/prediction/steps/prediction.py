@@ -21,16 +21,6 @@ PARTS = (
 PREDICTION_VERSION = 9
 """Raised whenever a prediction of the same inputs may change: stored ones are then made again."""
 
-MEMORY_CATEGORIES = (
-    "weights",
-    "gradients",
-    "optimizer",
-    "activations",
-    "communication",
-    "workspace",
-    "reserve",
-)
-
 
 @dataclass(frozen=True)
 class Prediction:

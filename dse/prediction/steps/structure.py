@@ -1,15 +1,13 @@
 """The structure of a training step: what each stage computes, sends and reduces, in whole nanoseconds.
 
-A predicted step is written down in this form to be timed in closed form here, or node by node by a simulator.
+A predicted step is written down in this form to be traced, and timed node by node by a simulator.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-
-from dse.prediction.steps.schedules import StageTimes, pipeline
 
 
 @dataclass(frozen=True)
@@ -88,60 +86,3 @@ class StepStructure:
                     yield part
         for after in self.after:
             yield from (part for part in after if isinstance(part, Collective))
-
-
-@dataclass(frozen=True)
-class NetworkTimes:
-    """Times of the network, alone: each collective, and a message over link s between stage s and the next.
-
-    `unequal` says which of them do not take the same for all ranks of a stage.
-    """
-
-    collective_ns: Mapping[Collective, int]
-    link_ns: Sequence[int]
-    unequal: tuple[str, ...] = ()
-
-    def parts_ns(self, parts: Sequence[Part]) -> int:
-        """The time that parts take one after the other."""
-        return sum(part.ns if isinstance(part, Compute) else self.collective_ns[part] for part in parts)
-
-
-def step_ns(structure: StepStructure, network: NetworkTimes) -> int:
-    """Return the time of the step in closed form: the pipeline, then gradients, optimizer and parameters.
-
-    Collectives and messages take what they take alone, as on links of their own: gradients are reduced during
-    what is left of the pipeline, one collective at a time.
-    """
-    stages = [
-        [
-            StageTimes(
-                network.parts_ns(chunk.forward),
-                network.parts_ns(chunk.backward) + chunk.weight_ns,
-                chunk.weight_ns,
-            )
-            for chunk in stage
-        ]
-        for stage in structure.stages
-    ]
-    times = pipeline(structure.schedule, stages, structure.micro_batches, network.link_ns)
-    ends = [
-        _reduced_ns(structure, network, stage, gradients, finish)
-        for stage, gradients, finish in zip(structure.stages, times.gradients_s, times.finish_s, strict=True)
-    ]
-    after = [network.parts_ns(parts) for parts in structure.after] or [0] * len(ends)
-    return int(max(map(sum, zip(ends, after, strict=True))))
-
-
-def _reduced_ns(
-    structure: StepStructure,
-    network: NetworkTimes,
-    stage: Sequence[ChunkWork],
-    gradients: Sequence[float],
-    finish: float,
-) -> float:
-    """Return when a stage has its gradients reduced."""
-    end = 0.0 if structure.overlap_gradients else finish
-    for complete, chunk in sorted(zip(gradients, stage, strict=True), key=lambda pair: pair[0]):
-        for part in chunk.gradients:
-            end = max(end, complete) + network.collective_ns[part]
-    return max(end, finish)

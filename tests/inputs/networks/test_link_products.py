@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dse.inputs.networks import LinkGraph
-from dse.inputs.networks.csv import read_link_graph
-from dse.inputs.networks.products import (
+from benchmarks.link_products import (
     Dimension,
     fully_connected,
     hypercube,
@@ -21,6 +19,8 @@ from dse.inputs.networks.products import (
     product,
     torus,
 )
+from dse.inputs.networks import LinkGraph
+from dse.inputs.networks.csv import read_link_graph
 
 TOPOLOGIES = Path(__file__).parents[2] / "golden" / "topologies"
 FAST, SLOW = link_kind(500, 50), link_kind(1300, 25)

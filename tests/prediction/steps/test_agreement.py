@@ -8,18 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.agreement import Agreement, agreement, random_steps
+from benchmarks.slots import SlotRecurrence
+from benchmarks.step_times import NetworkTimes, network_times, step_ns
 from dse.inputs.strategies.schedules import SCHEDULES
-from dse.prediction.steps.agreement import Agreement, agreement, random_steps
-from dse.prediction.steps.programs import SlotRecurrence
 from dse.prediction.steps.structure import (
     ChunkWork,
     Collective,
     Compute,
-    NetworkTimes,
     StepStructure,
-    step_ns,
 )
-from dse.prediction.steps.traces import network_times, trace_workload, traced_system
+from dse.prediction.steps.traces import trace_workload, traced_system
 from dse.simulation.simulators import NativeSimulator
 from dse.simulation.workloads import read_groups, read_workload
 from dse.testing.builders import system as small_system

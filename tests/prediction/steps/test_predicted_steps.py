@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.agreement import agreement
+from benchmarks.step_times import NetworkTimes, step_ns
 from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster, TierSpec, accelerator, cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.blocks import MixtureOfExperts
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.inputs.strategies.schedules import SCHEDULES
-from dse.prediction.steps.agreement import agreement
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
-from dse.prediction.steps.structure import Collective, NetworkTimes, step_ns
+from dse.prediction.steps.structure import Collective
 from dse.prediction.steps.structured import (
     exchange_network,
     exchanged_structure,

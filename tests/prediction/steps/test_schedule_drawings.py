@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dse.inputs.strategies.schedules import SCHEDULES
-from dse.prediction.steps.schedules.drawing import drawing
+from tests.references.schedule_drawing import drawing
 
 PAGE = Path(__file__).parents[3] / "docs" / "schedules.md"
 TITLE = re.compile(

@@ -14,7 +14,6 @@ from dse.base.settings import check_choice
 from dse.base.texts import excerpt
 from dse.partition.graphs.sources.training_task import TrainingTask
 
-PREFIX = "torch:"
 EXAMPLE_NAMES = ("two_branches", "transformer", "mixture")
 _INSTALL = "needs PyTorch; pip install 'dse[torch]' (torch==2.13.0)"
 

@@ -6,12 +6,13 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from benchmarks.slots import SlotRecurrence
+from benchmarks.step_times import network_times, step_ns
 from dse.base.errors import SimulationError
 from dse.inputs.strategies.schedules import SCHEDULES
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
-from dse.prediction.steps.programs import SlotRecurrence
-from dse.prediction.steps.structure import ChunkWork, Collective, Compute, Part, StepStructure, step_ns
-from dse.prediction.steps.traces import network_times, trace_workload, traced_system
+from dse.prediction.steps.structure import ChunkWork, Collective, Compute, Part, StepStructure
+from dse.prediction.steps.traces import trace_workload, traced_system
 from dse.simulation.simulators.native import NativeSimulator
 
 
