@@ -102,7 +102,7 @@ def synthesize_collective(overrides: Sequence[str] = (), **keys: Value) -> Synth
     """
     from dse.collectives.problem.arguments import NETWORK_KEYS, PROBLEM_KEYS, ROBUST_KEYS, SEARCH_KEYS
     from dse.collectives.question import question_of, synthesized
-    from dse.studies.config.questions import system_of
+    from dse.studies.composed import system_of
 
     known = {**NETWORK_KEYS, **PROBLEM_KEYS, **SEARCH_KEYS, **ROBUST_KEYS}
     given = _arguments("synthesize_collective", known, ("system",), overrides, keys)
@@ -122,7 +122,7 @@ def plan_training(overrides: Sequence[str] = (), **keys: Value) -> TrainingPlan:
     from dse.planner.problem.arguments import asked_of
     from dse.planner.problem.keys import CLUSTER_KEYS, COST_KEYS, GROUPS, OUTPUT_KEYS, SEARCH_KEYS
     from dse.planner.questions.training_plan import planned
-    from dse.studies.config.questions import model_of
+    from dse.studies.composed import model_of
 
     known = {**CLUSTER_KEYS, **COST_KEYS, **SEARCH_KEYS, "top": OUTPUT_KEYS["top"]}
     given = _arguments("plan_training", known, GROUPS, overrides, keys)
@@ -142,7 +142,7 @@ def partition_graph(overrides: Sequence[str] = (), **keys: Value) -> GraphPartit
     from dse.partition.problem.arguments import question_of as partition_question
     from dse.partition.problem.settings import asked_problem
     from dse.partition.question import partitioned
-    from dse.studies.config.questions import composed
+    from dse.studies.composed import composed
 
     known = {**GRAPH_KEYS, **DEVICE_KEYS, **WEIGHT_KEYS, **SEARCH_KEYS}
     given = _arguments("partition_graph", known, ("model", "system"), overrides, keys)

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.base.command_lines import CommandLine, Option
-from dse.base.settings.values import entries, file, listed, whole
+from dse.base.settings.values import file, whole
 from dse.commands.cli import print_notes, read_arguments
 from dse.partition.problem.arguments import KEYS, MOST, Arguments, question_of
 
 if TYPE_CHECKING:
-    from dse.inputs.models import ModelSpec
-    from dse.inputs.systems import SystemSpec
-    from dse.partition.files.results import DeviceRow
-    from dse.partition.graphs.sources.source import Rates
-    from dse.partition.problem.devices import Devices
     from dse.partition.problem.problem import Partition
     from dse.partition.problem.settings import Asked
-    from dse.partition.search.partitioner import Limits, Partitioner
+    from dse.partition.question import GraphPartition
 
 _SHOWN_NOTES = 8
 COMMAND = CommandLine(
@@ -58,116 +51,40 @@ def main(argv: Sequence[str]) -> int:
 
 def _partition(arguments: Arguments, folder: Path | None) -> int:
     from dse.base.files import check_folder
-    from dse.partition.files.results import device_rows
     from dse.partition.problem.settings import asked_problem
-    from dse.partition.search.partitioners import PARTITIONERS
+    from dse.partition.question import partitioned
+    from dse.studies.composed import composed
 
     form = arguments.values.get("format", "table")
     if folder is not None:
         check_folder(folder, "-o")
-    asked = asked_problem(arguments, _composed())
-    found = _found(arguments, asked)
-    best = found[0]
-    rows = device_rows(asked.problem, best.labels, is_time=asked.is_time)
-    step, trace = _step(arguments, asked, best, is_stored=folder is not None)
-    names = listed("partitioner", arguments.values.get("partitioner", "auto"))
-    notes = [*PARTITIONERS.notes(*names), *asked.notes, *best.notes][:_SHOWN_NOTES]
+    answer = partitioned(asked_problem(arguments, composed()), arguments.values)
+    step, trace = _step(arguments, answer.asked, answer.best, is_stored=folder is not None)
+    notes = [*answer.notes[:_SHOWN_NOTES]]
     try:
-        _print(form, asked, found, rows, step)
+        _print(form, answer, step)
     finally:  # also for who stops reading at the first line
         if folder is not None:
             from dse.partition.files.output import write_folder
 
-            write_folder(folder, asked, found, rows, step, trace)
+            write_folder(folder, answer.asked, answer.found, answer.devices, step, trace)
             notes.append(f"stored in {folder}")
     print_notes(notes)
     return 0
 
 
-def _print(form: str, asked: Asked, found: Sequence[Partition], rows: Sequence[DeviceRow], step: Any) -> None:
-    from dse.partition.files.results import comparison_text, text_of, to_json
+def _print(form: str, answer: GraphPartition, step: Any) -> None:
+    from dse.partition.files.results import to_json
 
     if form == "json":
-        _print_json([to_json(asked.problem, one) for one in found], step)
+        _print_json([to_json(answer.asked.problem, one) for one in answer.found], step)
     elif form == "csv":
-        _print_csv(rows)
+        _print_csv(answer)
     else:
-        print(text_of(asked.problem, found[0], rows))
-        if len(found) > 1:
-            print(f"\n{comparison_text(asked.problem, found)}")
+        print(answer.text())
         if step:
             print(f"\n{_step_text(step)}")
     sys.stdout.flush()
-
-
-def _composed() -> Any:
-    from dse.partition.problem.settings import Composed
-    from dse.studies.config import compose_config
-
-    def model(overrides: Sequence[str]) -> ModelSpec:
-        return compose_config(overrides).model
-
-    def system(overrides: Sequence[str]) -> SystemSpec:
-        return compose_config(overrides).system
-
-    def cluster(name: str) -> tuple[Devices, Rates] | None:
-        from dse.partition.graphs.sources.clusters import ClusterHost, cluster_devices
-        from dse.planner.problem.named_clusters import cluster_names, named_cluster
-
-        if name not in cluster_names():
-            return None
-        _, found, accelerators = named_cluster(name)
-        hosts = [
-            ClusterHost(
-                host.address,
-                accelerators[host.type],
-                host.gpus,
-                host.intra_gbps,
-                host.inter_gbps,
-                host.island,
-            )
-            for host in found.hosts
-        ]
-        return cluster_devices(name, hosts, found.between_islands_gbps)
-
-    return Composed(model, system, cluster)
-
-
-def _found(arguments: Arguments, asked: Asked) -> list[Partition]:
-    """Search with every partitioner, and evaluate stored partitions; the least cost comes first."""
-    from dse.base.errors import InputError
-    from dse.partition.files.output import read_labels
-    from dse.partition.objectives import evaluate
-    from dse.partition.problem.arguments import measure
-    from dse.partition.problem.problem import Partition
-    from dse.partition.problem.validation import validate
-    from dse.partition.search.partitioner import Limits
-    from dse.partition.search.partitioners import partitioner_named
-
-    values = arguments.values
-    limits = Limits(
-        measure(values, "time_limit", None, above=True),
-        whole(values, "seed", 0, most=MOST),
-        whole(values, "restarts", None, least=1, most=MOST),
-    )
-    names = listed("partitioner", values.get("partitioner", "auto"))
-    partitioners = [partitioner_named(name) for name in names]
-    if "restarts" in values and not any(partitioner.starts_again for partitioner in partitioners):
-        raise InputError(f"restarts={values['restarts']} has no effect on partitioner={','.join(names)}")
-    validate(asked.problem)
-    found = [partitioner.partition(asked.problem, _own(limits, partitioner)) for partitioner in partitioners]
-    for name in entries("compare", values["compare"]) if "compare" in values else ():
-        start = time.perf_counter()
-        labels = read_labels(Path(name), asked.problem.graph.nodes)
-        cost = evaluate(asked.problem, labels)
-        found.append(Partition(labels, cost, None, False, name, time.perf_counter() - start))
-    return sorted(found, key=lambda one: one.cost)
-
-
-def _own(limits: Limits, partitioner: Partitioner) -> Limits:
-    if limits.time_limit_s is not None or partitioner.default_time_limit_s is None:
-        return limits
-    return replace(limits, time_limit_s=partitioner.default_time_limit_s)
 
 
 def _step(
@@ -239,10 +156,10 @@ def _print_json(found: list[dict[str, Any]], step: dict[str, Any]) -> None:
     )
 
 
-def _print_csv(rows: Sequence[DeviceRow]) -> None:
+def _print_csv(answer: GraphPartition) -> None:
     from dataclasses import asdict
 
     from dse.base.files import csv_text
 
-    lines = [asdict(row) for row in rows]
+    lines = [asdict(row) for row in answer.devices]
     print(csv_text(list(lines[0]), [list(line.values()) for line in lines]), end="")
