@@ -41,12 +41,6 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "Memory": "peak_bytes",
     },
     "paths": {"Space": "name", "Path": "path", "Points": "points", "Of": "of", "Slowest": "slowest_s"},
-    "congestion": {
-        "Point": "name",
-        "Events": "events",
-        "Simulation": "simulate_s",
-        "ns per event": "ns_per_event",
-    },
     "synthesis": {
         "Network": "name",
         "Search": "search_s",
@@ -59,7 +53,6 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "Search": "search_s",
         "Times as fast": "ratio",
     },
-    "structure": {"Steps": "name", "First": "first_s", "Again": "again_s"},
     "wasm": {"Pair": "name", "Changed": "changed", "Page": "page_s", "Of native": "ratio_to_native"},
     "executors": {"Points": "name", "Number": "points", "Overhead, µs": "overhead_us"},
     "million": {"Command": "name", "Wall": "wall_s", "CPU": "cpu_s", "Memory": "peak_bytes"},
@@ -78,7 +71,6 @@ _KEPT: Mapping[str, Callable[[Row], bool]] = {
     "paths": lambda row: row["path"] not in ("by classes", "infeasible"),
     "synthesis": lambda row: row["ratio"] is not None and row["synthesizer"] == "greedy",
     "planning": lambda row: row["planner"] == "metis" or (row["planner"] == "exact" and bool(row["mixed"])),
-    "structure": lambda row: str(row["name"]).startswith(("1f1b", "zb-v", "predict")),
     "search": lambda row: row["seed"] is None,
 }
 
@@ -102,9 +94,9 @@ def filled(text: str, results: Path) -> str:
 def _part(section: str, file: Path) -> str:
     rows = _by_pair(read_parquet(file)) if section == "lab" else read_parquet(file)
     columns = _COLUMNS[section]
-    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    lines = [" | ".join(columns), "|".join("---" for _ in columns)]
     for row in filter(_KEPT.get(section), rows):
-        lines.append(f"| {' | '.join(cell(column, row.get(column)) for column in columns.values())} |")
+        lines.append(" | ".join(cell(column, row.get(column)) for column in columns.values()))
     return "\n".join([*lines, "", _machine(file)]) + "\n"
 
 

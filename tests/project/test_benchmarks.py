@@ -71,14 +71,14 @@ def test_the_measured_tables_of_a_page_are_those_of_the_results(page: Path) -> N
 
 
 def test_a_measured_table_has_the_day_and_the_machine(results: Path) -> None:
-    page = "before\n<!-- measured: congestion -->\nold\n<!-- end of measured -->\nafter\n"
+    page = "before\n<!-- measured: million -->\nold\n<!-- end of measured -->\nafter\n"
     lines = filled(page, results).splitlines()
-    metadata = pq.read_schema(results / "congestion.parquet").metadata
+    metadata = pq.read_schema(results / "million.parquet").metadata
     facts = json.loads(metadata[b"machine"])
     assert lines[:3] == [
         "before",
-        "<!-- measured: congestion -->",
-        "| Point | Events | Simulation | ns per event |",
+        "<!-- measured: million -->",
+        "Command | Wall | CPU | Memory",
     ]
     day = metadata[b"date"].decode()
     assert lines[-3:] == [
@@ -90,7 +90,7 @@ def test_a_measured_table_has_the_day_and_the_machine(results: Path) -> None:
 
 
 def test_a_measured_table_stays_where_no_results_are(tmp_path: Path) -> None:
-    page = "<!-- measured: congestion -->\nold\n<!-- end of measured -->\n"
+    page = "<!-- measured: million -->\nold\n<!-- end of measured -->\n"
     assert filled(page, tmp_path) == page
 
 

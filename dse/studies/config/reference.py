@@ -132,12 +132,12 @@ def _section(
         lines += [f"For {commands_text(only)} only.", ""]
     if group in _NOTES:
         lines += [_NOTES[group], ""]
-    lines += ["| Key | Type | Default | Meaning |" + (" ASTRA-sim |" if astrasim else "")]
-    lines += ["|---|---|---|---|" + ("---|" if astrasim else "")]
+    lines += ["Key | Type | Default | Meaning" + (" | ASTRA-sim" if astrasim else "")]
+    lines += ["---|---|---|---" + ("|---" if astrasim else "")]
     for entry in inside:
         kind = entry.kind.replace("true or false", "true/false")
         cells = [f"`{entry.name}`", kind, _defaults(entry, values, others), _meaning(entry, strategies)]
-        lines.append(f"| {' | '.join(cells)} |" + (f" {entry.astrasim} |" if astrasim else ""))
+        lines.append(" | ".join([*cells, entry.astrasim] if entry.astrasim else cells))
     return lines
 
 
