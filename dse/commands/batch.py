@@ -46,6 +46,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = read_arguments(COMMAND, argv)
     if arguments is None:
         return 0
+    from dse.collectives.search.settings import notes_of
     from dse.studies.syntheses import SynthesisEvaluator
     from dse.studies.syntheses.grid import cases
 
@@ -59,7 +60,9 @@ def main(argv: Sequence[str]) -> int:
         "case",
     )
     _print(rows, arguments.values.get("format", "table"))
-    print_notes([*notes, *sorted({f"{row.topology}: {row.reason}" for row in rows if row.reason})])
+    names = listed("synthesizer", asked.get("synthesizer", "auto"))
+    about = [note for name in names for note in notes_of({"synthesizer": name})]
+    print_notes([*about, *notes, *sorted({f"{row.topology}: {row.reason}" for row in rows if row.reason})])
     return 0
 
 

@@ -93,7 +93,7 @@ def _synthesize(arguments: Arguments) -> int:
     from dse.collectives.robust.settings import draws_of, failure_of
     from dse.collectives.search.chunk_counts import best_split, cutting_of, finer_hint
     from dse.collectives.search.interruptible import ProgressBar, stoppable
-    from dse.collectives.search.settings import effort_of, synthesizer_of
+    from dse.collectives.search.settings import effort_of, notes_of, synthesizer_of
     from dse.collectives.search.synthesis import synthesize
 
     values = arguments.values
@@ -148,7 +148,8 @@ def _synthesize(arguments: Arguments) -> int:
     if split:
         data["split"] = split[0].data()
         rows.insert(0, split[0].row())
-    notes = [f"interrupted after {result.trials} runs: this is the best so far"] if was_cancelled else []
+    notes = notes_of(values)
+    notes += [f"interrupted after {result.trials} runs: this is the best so far"] if was_cancelled else []
     if was_cancelled and (failure or draws) and not found.data:
         notes.append("what fails or varies was not looked at")
     if size.padding_bytes:

@@ -24,6 +24,7 @@ HEADER = "Src,Dest,Latency (ns),Bandwidth (GB/s)"
 RING = "\n".join(["4", HEADER, *(f"{i},{(i + s) % 4},500,50" for i in range(4) for s in (1, 3)), ""])
 GOLDEN = Path(__file__).parents[1] / "golden" / "topologies"
 QUICK = ("synthesizer=restarts", "trials=2")
+ABOUT = "note: synthesizer=restarts is what synthesizer=fast runs on other networks"
 
 
 def refused(
@@ -80,6 +81,7 @@ def test_the_folder_has_the_schedule_and_the_other_command_finds_it_valid(ring: 
     assert "42.94 µs (42943040 ps)" in done.out
     assert "gap          0, optimal" in done.out
     assert done.err.splitlines() == [
+        ABOUT,
         "note: this is optimal for one chunk per NPU; smaller chunks may take as little as 32.96 µs: "
         "chunks_per_npu=auto operation_bytes=1048576 tries them",
         f"note: stored in {folder}",
@@ -150,6 +152,7 @@ def test_sizes_that_do_not_divide_are_rounded_up_and_reported(ring: Path) -> Non
     found = json.loads(done.out)
     assert (found["chunk_bytes"], found["operation_bytes"], found["padding_bytes"]) == (250001, 1000001, 3)
     assert done.err.splitlines() == [
+        ABOUT,
         "note: operation_bytes does not divide: 3 bytes of padding are sent too",
         "note: this is for one chunk per NPU; smaller chunks may take as little as 18 µs: "
         "chunks_per_npu=auto tries them",

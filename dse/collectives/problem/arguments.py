@@ -24,7 +24,7 @@ PROBLEM_KEYS = {
     "(default), or while it arrives: cut_through",
 }
 SEARCH_KEYS = {
-    "synthesizer": "auto (default), greedy, arrival, restarts, beam, exact, symmetric, improve, trees",
+    "synthesizer": "auto (default), fast or exact",
     "trials": "runs of a search at most (default 20)",
     "time_limit_s": "seconds after which the best so far is the answer; the making of the network and the "
     "bounds count too (default: none)",
