@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dse.answers.conventions import is_predicted, shown_mfu
+from dse.answers.conventions import convention_of, shown_mfu
 from dse.base.units import format_bytes, format_count, format_duration_ns
 from dse.inputs.strategies import StrategyAxis, shown_axes, strategy_values
 from dse.studies.store.schema import StudyRow
 
 EMPTY = "-"
 """The cell of a value that there is not."""
-
-_OF_TRACES = ("sp", "activation_recompute")  # axes that few predictions have: cp, tp and recompute say more
 
 
 class Shown(NamedTuple):
@@ -44,10 +42,9 @@ def shown_columns(points: Sequence[StudyRow], *, exact: bool = False) -> list[Sh
 def axes_of_points(points: Sequence[StudyRow]) -> tuple[StrategyAxis, ...]:
     """Return the axes that a table of these points needs."""
     axes = shown_axes(map(strategy_values, points))
-    if not points or not all(is_predicted(row) for row in points):
-        return axes
-    idle = [axis.name for axis in axes if axis.name in _OF_TRACES]
-    idle = [name for name in idle if all(getattr(row, name) in (False, 1) for row in points)]
+    unused = [set(convention_of(row).idle_axes) for row in points]
+    named = set.intersection(*unused) if unused else set()
+    idle = [name for name in named if all(getattr(row, name) in (False, 1) for row in points)]
     return tuple([axis for axis in axes if axis.name not in idle])
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from dse.inputs.models import RELATIVE_ERROR, counted_by
+from dse.studies.points import PREDICTION, SIMULATION, method_of_options
 from dse.studies.store.schema import StudyRow
 
 PREDICTED = (
@@ -35,11 +36,6 @@ NO_PEAK = (
 )
 
 
-def is_predicted(row: StudyRow) -> bool:
-    """Whether a point is predicted, not simulated."""
-    return bool(row.options) and "predictor" in _model(row.options or "")
-
-
 def shown_mfu(row: StudyRow) -> float | None:
     """Return the MFU of a row in per cent of the peak of its most products; None without one."""
     factor = _peak_factor(row)
@@ -48,17 +44,12 @@ def shown_mfu(row: StudyRow) -> float | None:
 
 def mfu_convention(row: StudyRow) -> str | None:
     """Return what `shown_mfu` of a row counts; None where it has none."""
-    if row.mfu_pct is None or row.model_spec is None:
-        return None
-    if is_predicted(row):
-        own_peak = _peak_factor(row) is not None
-        return MFU_PREDICTED_IN.format(precision=row.precision) if own_peak else MFU_PREDICTED
-    return counted_by(_model(row.model_spec))
+    return None if row.mfu_pct is None or row.model_spec is None else convention_of(row).mfu(row)
 
 
 def _peak_factor(row: StudyRow) -> float | None:
-    """How many times the 16-bit peak that of the precision of a predicted row is; None if it is the same."""
-    if row.precision in _SIXTEEN_BIT or not is_predicted(row) or row.system_spec is None:
+    """How many times the 16-bit peak that of the precision of a row is; None if it is the same."""
+    if row.precision in _SIXTEEN_BIT or row.system_spec is None:
         return None
     peaks = (_model(row.system_spec).get("accelerator") or {}).get("peak_tflops") or {}
     own, common = peaks.get(row.precision), peaks.get("bf16") or peaks.get("fp16")
@@ -108,16 +99,52 @@ def certainty(best: StudyRow | None, others: Sequence[StudyRow | None]) -> list[
     compared = [row for row in others if row is not None]
     if best is None or not compared or best.wall_time_ns is None:
         return []
-    if is_predicted(best):
-        return [PREDICTED]
+    return convention_of(best).certainty(best, compared)
+
+
+def _tied(best: StudyRow, compared: Sequence[StudyRow]) -> list[str]:
     error = model_error(best)
     if error is None:
         return ["times of this fidelity are not calibrated: how small a difference still counts is not known"]
-    limit = best.wall_time_ns * (1 + error)
+    limit = (best.wall_time_ns or 0) * (1 + error)
     tied = [row.label() for row in compared if error and (row.wall_time_ns or 0) <= limit]
     return [f"tied with the best within the model's error of {100 * error:g} %: {', '.join(tied)}"] * bool(
         tied
     )
+
+
+def _mfu_counted(row: StudyRow) -> str:
+    return counted_by(_model(row.model_spec or "{}"))
+
+
+def _mfu_predicted(row: StudyRow) -> str:
+    own_peak = _peak_factor(row) is not None
+    return MFU_PREDICTED_IN.format(precision=row.precision) if own_peak else MFU_PREDICTED
+
+
+class Convention(NamedTuple):
+    """What notes say of the points of a method: what their MFU counts, and how sure the best one is.
+
+    A table of such points leaves out `idle_axes` where they have their defaults.
+    """
+
+    mfu: Callable[[StudyRow], str]
+    certainty: Callable[[StudyRow, Sequence[StudyRow]], list[str]]
+    idle_axes: tuple[str, ...] = ()
+
+
+_CONVENTIONS = {
+    # cp, tp and recompute say more than the axes that few predictions have.
+    PREDICTION.name: Convention(
+        _mfu_predicted, lambda _best, _compared: [PREDICTED], ("sp", "activation_recompute")
+    ),
+    SIMULATION.name: Convention(_mfu_counted, _tied),
+}
+
+
+def convention_of(row: StudyRow) -> Convention:
+    """Return what notes say of a row."""
+    return _CONVENTIONS[method_of_options(row.options).name]
 
 
 @functools.lru_cache(maxsize=64)

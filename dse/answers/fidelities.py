@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dse.answers.texts import texts_of
 from dse.base.files import conf_folder
+from dse.studies.points import PREDICTION, SIMULATION, method_of_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,17 +26,17 @@ _SHAPE = ("d_model", "num_layers", "num_heads")
 
 def fidelity_of(model_spec: str | None, options: str | None) -> str:
     """Return how a point was computed, in words; rows of schema version 1 are those of the reference."""
-    return _words(*_about(model_spec), is_predicted=_is_predicted(options))
+    return _WORDS[method_of_options(options).name](*_about(model_spec))
 
 
 def fidelity_of_rows(table: pa.Table) -> str:
     """Return the same for all rows of a table; empty if it has none."""
-    options = [_is_predicted(text) for text in texts_of(table["options"])] or [False]
+    methods = {method_of_options(text).name for text in texts_of(table["options"])} or {SIMULATION.name}
     models = {_about(text) for text in texts_of(table["model_spec"])}
     if not table.num_rows:
         return ""
     models = models or {_about(None)}
-    found = {_words(*model, is_predicted=is_predicted) for model in models for is_predicted in set(options)}
+    found = {_WORDS[method](*model) for model in models for method in methods}
     return found.pop() if len(found) == 1 else SEVERAL
 
 
@@ -79,11 +80,6 @@ def _predicted_models() -> dict[tuple[Any, ...], list[str]]:
     return found
 
 
-@functools.lru_cache(maxsize=256)
-def _is_predicted(options: str | None) -> bool:
-    return options is not None and "predictor" in json.loads(options)
-
-
 @functools.lru_cache(maxsize=4096)
 def _about(model_spec: str | None) -> tuple[str, bool]:
     """The fidelity of a model, and whether some of its limits are repaired."""
@@ -92,9 +88,13 @@ def _about(model_spec: str | None) -> tuple[str, bool]:
     return model.get("fidelity") or "stage", repaired
 
 
-def _words(fidelity: str, is_repaired: bool, *, is_predicted: bool) -> str:
-    if is_predicted:
-        return PREDICTED
+def _simulated(fidelity: str, is_repaired: bool) -> str:
     if fidelity != "stage":
         return SIMULATED
     return REPAIRED if is_repaired else REFERENCE
+
+
+_WORDS: dict[str, Callable[[str, bool], str]] = {
+    PREDICTION.name: lambda _fidelity, _is_repaired: PREDICTED,
+    SIMULATION.name: _simulated,
+}

@@ -20,7 +20,14 @@ from dse.answers.whatif import (
 )
 from dse.base.errors import InputError
 from dse.base.units import format_bytes, format_duration_ns
-from dse.studies.points import DesignPoint, point_of_row, record_point, strategy_of_row
+from dse.studies.points import (
+    PREDICTION,
+    SIMULATION,
+    DesignPoint,
+    point_of_row,
+    record_point,
+    strategy_of_row,
+)
 
 
 def explanation_of(point: DesignPoint) -> Explanation:
@@ -29,13 +36,18 @@ def explanation_of(point: DesignPoint) -> Explanation:
     Raises:
         InputError: its ranks deadlock.
     """
-    if point.scenario.is_predicted:
-        return explain_prediction(point)
+    return _EXPLAINED[point.scenario.method.name](point)
+
+
+def _explain_recording(point: DesignPoint) -> Explanation:
     recording = record_point(point, decisive_only=True)
     label = point.strategy.label()
     if recording.outcome.status != "ok":
         raise InputError(f"{label} cannot be explained: {recording.outcome.reason}")
     return explain(recording, label)
+
+
+_EXPLAINED = {PREDICTION.name: explain_prediction, SIMULATION.name: _explain_recording}
 
 
 def answer(subject: Subject, *, items: int, with_switches: bool) -> tuple[str, dict[str, Any]]:
@@ -78,7 +90,7 @@ def answer(subject: Subject, *, items: int, with_switches: bool) -> tuple[str, d
 def switches_of(candidates: Candidates) -> list[Switch]:
     """Return for every input the nearest value at which another strategy wins, the smallest change first."""
     on = candidates.scenario
-    varied = parameters_of(on.system, is_predicted=on.is_predicted)
+    varied = parameters_of(on.system, on.method)
     found = [switch_among(candidates, parameter) for parameter in varied]
     if candidates.winner.peak_memory_bytes is not None:
         found += cap_switches_among(candidates)

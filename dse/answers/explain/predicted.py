@@ -7,7 +7,7 @@ from dse.answers.explain.explanation import Explanation
 from dse.answers.explain.memory import CATEGORIES, MemoryAtPeak
 from dse.prediction.steps.collectives_used import collectives_used
 from dse.studies.points import DesignPoint, prediction_of
-from dse.studies.points.predicted import parts_ns, prediction_inputs, wall_time_ns
+from dse.studies.points.methods.prediction import parts_ns, prediction_inputs, wall_time_ns
 
 PREDICTED_PARTS = {
     "matrix_products": "products with weights, in the forward and backward pass, and recomputed ones",
@@ -39,7 +39,7 @@ CATEGORY_MEANINGS = PREDICTED_CATEGORIES | CATEGORIES
 
 
 def explain_prediction(point: DesignPoint) -> Explanation:
-    """Explain a point whose scenario `is_predicted`.
+    """Explain a predicted point.
 
     The parts sum to the wall time of its row, and the categories to its peak memory, exactly. Nothing
     overlaps in them: of what hides behind something else only the rest is a part.

@@ -13,7 +13,7 @@ from dse.base.units import format_bytes, format_count, format_duration_ns
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.steps.balance import balanced
 from dse.studies.points import DesignPoint, evaluate
-from dse.studies.points.predicted import prediction_inputs
+from dse.studies.points.methods.prediction import prediction_inputs
 from dse.studies.store import StudyRow
 
 _NO_RANKS: dict[str, Any] = {"slowest_rank": None, "fullest_rank": None, "rank_classes": [], "blocked": []}

@@ -30,15 +30,8 @@ class Preset:
 
 def why_not_live(scenario: Scenario) -> str:
     """Return why the engine in a page cannot evaluate a scenario, and what to write; empty where it can."""
-    if scenario.is_predicted:
-        return (
-            f"{scenario.model.name} on {scenario.system.name} is predicted from the structure of a step, "
-            "which is no part of the engine in the page: write model.fidelity=stage to simulate traces, or "
-            "dse sweep and dse report for predictions"
-        )
-    if scenario.is_external:
-        return "programs of your own cannot run in a page: write simulator=native workload=native"
-    return _model_problem(scenario.model) or _system_problem(scenario.system)
+    problem = scenario.method.why_not_in_a_page(scenario)
+    return problem or _model_problem(scenario.model) or _system_problem(scenario.system)
 
 
 def _model_problem(model: ModelSpec) -> str:

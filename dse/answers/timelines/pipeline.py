@@ -9,7 +9,7 @@ from dse.answers.timelines.options import TimelineOptions, TimelineSummary
 from dse.answers.timelines.write import write_events
 from dse.base.errors import InputError
 from dse.studies.points import DesignPoint
-from dse.studies.points.predicted import prediction_inputs
+from dse.studies.points.methods.prediction import prediction_inputs
 
 _THREAD = 1_000_000  # thread ids differ from process ids, which viewers take for main threads
 
@@ -20,7 +20,7 @@ def write_pipeline(
     options: TimelineOptions | None = None,
     about: Mapping[str, str] | None = None,
 ) -> TimelineSummary:
-    """Write the passes of all stages of a point whose scenario `is_predicted`, then dp and the optimiser.
+    """Write the passes of all stages of a predicted point, then dp and the optimiser.
 
     `options.classes` are stages. What exceeds the bound is left out at the end of the step. There are no
     arrows, and no memory: the prediction has only its peak.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _KEPT_WORKLOADS = 256  # about 1 MB each at the size of the lab's models
-_MOST = 100  # predicted strategies that compete with and without a cap
 _SCENARIO = ("model_spec", "system_spec", "options")
 _MAY_FINISH = ("ok", "deadlock")  # whatever the system's numbers, an infeasible strategy stays infeasible
 
@@ -50,8 +49,8 @@ class Candidates:
     """The strategies that compete: those of all rows with the model, system and options of one row.
 
     `winner` is the fastest of them that fits under the cap, in the order of `ranking`. Everything that is
-    evaluated is kept, so that asking twice costs nothing. Of predicted points only the fastest compete;
-    `note` says so.
+    evaluated is kept, so that asking twice costs nothing. Where the method of the points compares a few
+    strategies only, the fastest compete; `note` says so.
     """
 
     def __init__(self, rows: Rows, one: StudyRow, memory_cap_bytes: int | None = None) -> None:
@@ -65,8 +64,8 @@ class Candidates:
         self.scenario = dataclasses.replace(scenario, generator=KeepingGenerator(scenario.generator))
         same = _rows_like(rows, one)
         self.note = ""
-        if scenario.is_predicted:
-            same = self._nearest(same, one)
+        if scenario.method.most_compared is not None:
+            same = self._nearest(same, one, scenario.method.most_compared)
         self.rows = {strategy_of_row(row): row for row in same if row.status in _MAY_FINISH}
         winner = first_of([row for row in self.rows.values() if fits(row, memory_cap_bytes)])
         if winner is None:
@@ -76,13 +75,13 @@ class Candidates:
         self._evaluated: dict[str, dict[float, dict[Strategy, StudyRow]]] = {}
         self._scenarios: dict[tuple[str, float], Scenario] = {}
 
-    def _nearest(self, rows: list[StudyRow], one: StudyRow) -> list[StudyRow]:
-        """The fastest rows that fit, and the fastest of all: spaces of training plans have thousands."""
+    def _nearest(self, rows: list[StudyRow], one: StudyRow, most: int) -> list[StudyRow]:
+        """The fastest rows that fit, and the fastest of all, at most so many of each."""
         finished = sorted([row for row in rows if fits(row, None)], key=_order)
         fitting = [row for row in finished if fits(row, self.memory_cap_bytes)]
-        kept = {row.key: row for row in (one, *fitting[:_MOST], *finished[:_MOST])}
+        kept = {row.key: row for row in (one, *fitting[:most], *finished[:most])}
         if len(kept) < len(finished):
-            self.note = f"among the {_MOST} fastest of {len(finished)} strategies, and of those that fit"
+            self.note = f"among the {most} fastest of {len(finished)} strategies, and of those that fit"
         return list(kept.values())
 
     def row_at(self, parameter: Parameter, value: float, strategy: Strategy) -> StudyRow:

@@ -98,12 +98,8 @@ def report(
         InputError: as `Candidates`, `sensitivity` and `parameters_named`.
     """
     candidates = Candidates(rows, row, memory_cap_bytes)
-    system, is_predicted = candidates.scenario.system, candidates.scenario.is_predicted
-    varied = (
-        parameters_named(system, parameters, is_predicted=is_predicted)
-        if parameters
-        else parameters_of(system, is_predicted=is_predicted)
-    )
+    system, method = candidates.scenario.system, candidates.scenario.method
+    varied = parameters_named(system, parameters, method) if parameters else parameters_of(system, method)
     strategy, winner = strategy_of_row(row), strategy_of_row(candidates.winner)
     answers = tuple(sensitivity(DesignPoint(candidates.scenario, strategy), factors, varied))
     if strategy != winner or not switches:

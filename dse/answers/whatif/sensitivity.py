@@ -77,7 +77,7 @@ def sensitivity(
     _check(factors)
     if parameters is None:
         on = point.scenario
-        parameters = parameters_of(on.system, is_predicted=on.is_predicted)
+        parameters = parameters_of(on.system, on.method)
     present = evaluate(point)
     answers = []
     for parameter in parameters:

@@ -30,7 +30,7 @@ class PointEvaluator(Evaluator[DesignPoint, StudyRow]):
 
     def is_python(self, case: DesignPoint) -> bool:
         """See `Evaluator.is_python`: predictions do, the engine does not."""
-        return case.scenario.is_predicted
+        return case.scenario.method.is_python
 
     def split(self, case: DesignPoint) -> tuple[Scenario, Strategy]:
         """See `Evaluator.split`."""

@@ -10,14 +10,12 @@ from operator import attrgetter
 from typing import Protocol
 
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies import AXES, Divisibility, Strategy, is_feasible, resolved_divisibility
+from dse.inputs.strategies import AXES, Divisibility, Strategy, resolved_divisibility
 from dse.inputs.systems import SystemSpec
-from dse.prediction.steps.prediction import PREDICTION_VERSION
 from dse.simulation.simulators import NativeSimulator, Simulator, SimulatorSettings, make_simulator
 from dse.simulation.workloads import NativeGenerator, WorkloadGenerator, WorkloadSettings, make_generator
 from dse.studies.points.inputs import canonical_json, model_json, result_version, system_json
-from dse.studies.points.prediction_rules import is_feasible as is_feasible_prediction
-from dse.studies.points.prediction_rules import refuse_idle_settings, refuse_predicted_settings
+from dse.studies.points.methods import Method, method_of
 from dse.studies.store.lookup import KEY_DIGITS
 
 # The axes of 0.2.0 always count. Younger ones count where they are not what they are by default, so that they
@@ -62,14 +60,13 @@ class Scenario:
     @functools.cached_property
     def options(self) -> str:
         """The generator and the simulator, as canonical JSON: all of it that a result may depend on."""
-        predictor = {"predictor": PREDICTION_VERSION} if self.is_predicted else {}
         return canonical_json(
             {
                 "divisibility": self.resolved_divisibility,
                 "result_version": result_version(),
                 "simulator": self.simulator.identity(),
                 "workload": self.generator.identity(),
-                **predictor,
+                **self.method.identity(),
             }
         )
 
@@ -80,13 +77,17 @@ class Scenario:
         return hashlib.sha256(texts.encode()).hexdigest()
 
     @functools.cached_property
+    def method(self) -> Method:
+        """How the points are answered: predicted from the structure of a step, or simulated from traces."""
+        return method_of(self)
+
+    @property
     def is_predicted(self) -> bool:
-        """Whether the predictor answers, from the structure of a step, instead of a trace and the engine."""
-        is_cluster = self.system.cluster is not None
-        return is_cluster and self.model.fidelity == "realistic" and not self.is_external
+        """Whether the points are predicted."""
+        return self.method.name == "prediction"
 
     def check(self) -> None:
-        """Refuse settings that a prediction, or a simulation, does not have; done once.
+        """Refuse settings that the method of the scenario does not have; done once.
 
         Raises:
             InputError: names the setting.
@@ -95,10 +96,7 @@ class Scenario:
 
     @functools.cached_property
     def _checked(self) -> None:
-        if self.is_predicted:
-            refuse_idle_settings(self.model, self.system, self.divisibility)
-        else:
-            refuse_predicted_settings(self.model, self.system)
+        self.method.check(self)
 
     @property
     def is_external(self) -> bool:
@@ -124,10 +122,7 @@ class DesignPoint:
         on = self.scenario
         fills = self.strategy.npus == on.system.npus
         on.check()
-        if on.is_predicted:
-            assert on.system.cluster is not None
-            return fills and is_feasible_prediction(on.model, self.strategy, on.system.cluster)
-        return fills and is_feasible(on.model, self.strategy, on.resolved_divisibility)
+        return fills and on.method.is_feasible(self)
 
     @property
     def key(self) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from dse.base.errors import InputError, SimulationError
-from dse.studies.points.predicted import prediction_inputs
+from dse.studies.points.methods.prediction import prediction_inputs
 
 if TYPE_CHECKING:
     from dse.inputs.systems import SystemSpec
     from dse.simulation.workloads import Workload
-    from dse.studies.points.point import DesignPoint
+    from dse.studies.points.methods.method import Point
 
 MOST_NODES = 10_000_000
 """Nodes of all traces together, some 200 bytes each."""
@@ -24,7 +24,7 @@ class PredictedTraces(NamedTuple):
     simulated_ns: int
 
 
-def predicted_traces(point: DesignPoint) -> PredictedTraces:
+def predicted_traces(point: Point) -> PredictedTraces:
     """Return the step of a predicted point node by node, on all ranks.
 
     Collectives of tensor parallelism and of gradients, and messages between stages, are nodes with their
@@ -32,7 +32,7 @@ def predicted_traces(point: DesignPoint) -> PredictedTraces:
     (`dse.prediction.steps.structured.exchanged_structure`).
 
     Raises:
-        InfeasibleStrategy: as `predict_point`.
+        InfeasibleStrategy: as `prediction_of`.
         InputError: traces cannot place the plan, or would be more than `MOST_NODES`.
         SimulationError: the engine cannot run the traces.
     """

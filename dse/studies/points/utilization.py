@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dse.inputs.models import ModelSpec, counted_operations
 from dse.inputs.strategies import Strategy
 from dse.simulation.costs.operators import operators
-from dse.studies.points.point import DesignPoint
+from dse.studies.points.methods.method import Point
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def model_operations(model: ModelSpec) -> int:
     return sum(cost.blocks * cost.times * int(cost.operations) for cost in costs)  # beyond 64 bits too
 
 
-def model_utilization(point: DesignPoint, wall_time_ns: int, *, is_fractional: bool) -> ModelUtilization:
+def model_utilization(point: Point, wall_time_ns: int, *, is_fractional: bool) -> ModelUtilization:
     """Return the operations of the model over `wall_time_ns` at the peak performance of all NPUs."""
     model, system = point.scenario.model, point.scenario.system
     if reason := _distrust(point, is_fractional):
@@ -42,7 +42,7 @@ def model_utilization(point: DesignPoint, wall_time_ns: int, *, is_fractional: b
     return ModelUtilization(100 * model_operations(model) / possible, note)
 
 
-def tokens_per_s(point: DesignPoint, wall_time_ns: int, *, is_fractional: bool) -> float | None:
+def tokens_per_s(point: Point, wall_time_ns: int, *, is_fractional: bool) -> float | None:
     """Return the tokens of a step over its wall time; None where cut shards do less than the step needs."""
     if is_fractional or wall_time_ns <= 0:
         return None
@@ -50,7 +50,7 @@ def tokens_per_s(point: DesignPoint, wall_time_ns: int, *, is_fractional: bool) 
     return model.batch_size * model.seq_len * 1e9 / wall_time_ns
 
 
-def throughput(point: DesignPoint, wall_time_ns: int, *, is_fractional: bool) -> dict[str, float | None]:
+def throughput(point: Point, wall_time_ns: int, *, is_fractional: bool) -> dict[str, float | None]:
     """Return the columns of a row that say what its wall time is worth."""
     tokens = tokens_per_s(point, wall_time_ns, is_fractional=is_fractional)
     return {
@@ -60,7 +60,7 @@ def throughput(point: DesignPoint, wall_time_ns: int, *, is_fractional: bool) ->
     }
 
 
-def _distrust(point: DesignPoint, is_fractional: bool) -> str:
+def _distrust(point: Point, is_fractional: bool) -> str:
     system = point.scenario.system
     if point.scenario.generator.is_external:
         return "the workload is that of another program, whose operations are not those of our graph"

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from dse.base.cancellation import Cancellation, cancellable
-from dse.inputs.strategies import is_feasible
 from dse.studies.points import DesignPoint, evaluate
 
 BUDGET_S = 1.5
@@ -16,42 +15,16 @@ BUDGET_S = 1.5
 PROBES = 4
 """Points of a kind that are tried, at most."""
 
-_PREDICTION = 500  # operations of a pipeline that take as long as the rest of a prediction
 _SLOW = 4.0  # times what is expected: then a point is one of the slow ones of its kind
 _LEAST_LIMIT_S = 0.1
 _SPREAD = 2.0  # between what is measured, or extrapolated from shallower kinds, and what may come
-
-
-def cost_units(point: DesignPoint) -> int:
-    """Return a number that the time of a point grows with: layers, micro-batches, ranks that differ."""
-    model, system, strategy = point.scenario.model, point.scenario.system, point.strategy
-    if (
-        point.scenario.is_predicted
-    ):  # the pipeline costs a moment for each operation, besides what all points do
-        size = strategy.dp * max(strategy.micro_batch, 1)
-        return _PREDICTION + strategy.pp * strategy.chunks * max(1, model.batch_size // size)
-    ranks = system.npus if system.network_model == "congestion_aware" or system.deratings else 1
-    ranks = max(ranks, len(system.npu_types))
-    return model.num_layers * model.micro_batches_on(strategy.dp, strategy.pp) * ranks
-
-
-def slow_ranks(point: DesignPoint) -> int:
-    """Return how many times its units a point costs where symmetry cannot be proven; 1 if that is not likely.
-
-    Gathered weights end with messages between stages: in some of these pipelines in the same tick, whose
-    order may differ between ranks, so that every rank is simulated (docs/simulator.md).
-    """
-    model, system, strategy = point.scenario.model, point.scenario.system, point.strategy
-    if point.scenario.is_predicted or not strategy.weight_sharded or strategy.pp == 1:
-        return 1
-    return system.npus if model.micro_batches_on(strategy.dp, strategy.pp) > 1 else 1
 
 
 @dataclass
 class Kind:
     """Points that cost about the same: how many, what each costs in units, and some, evenly spread.
 
-    Some may cost `slow_ranks` times as much.
+    Some may cost `slow_ranks` times as much; see `dse.studies.points.methods.Method`.
     """
 
     units: int
@@ -72,15 +45,9 @@ class Kind:
 
 def of_feasible(kind: Kind) -> Kind:
     """Return a kind without infeasible points, which take no time, by their share of its probes."""
-    probes = [point for point in kind.probes if can_run(point)]
+    probes = [point for point in kind.probes if point.scenario.method.may_take_time(point)]
     count = round(kind.count * len(probes) / len(kind.probes))
     return replace(kind, probes=probes, count=count)
-
-
-def can_run(point: DesignPoint) -> bool:
-    """Say whether a point is feasible, so that it takes time to simulate."""
-    on = point.scenario
-    return on.is_predicted or is_feasible(on.model, point.strategy, on.resolved_divisibility)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from dse.studies.points import DesignPoint, evaluate, scenario_of
+from dse.studies.points import DesignPoint, scenario_of
 from dse.studies.store.history import key_digits
-from dse.studies.sweeps.estimate import PROBES, Estimate, Kind, cost_units, estimate, slow_ranks
+from dse.studies.sweeps.estimate import PROBES, Estimate, Kind, estimate
 
 if TYPE_CHECKING:
     from dse.studies.config import Config
@@ -66,7 +66,8 @@ def survey(points: Iterator[DesignPoint], known: set[str]) -> Survey:
         keys.clear()
         missing += 1
         is_external = is_external or point.scenario.is_external
-        units, ranks = cost_units(point), slow_ranks(point)
+        method = point.scenario.method
+        units, ranks = method.cost_units(point), method.slow_ranks(point)
         kinds.setdefault((units, ranks, point.strategy.pp), Kind(units, ranks)).add(point)
     return Survey(total, total - missing, tuple(kinds.values()), keys, is_external, bytes(digits))
 
@@ -80,9 +81,7 @@ def estimated(found: Survey, cores: int, samples: int | None = None, probes: int
         return None
     if not found.missing:
         return Estimate(0.0, 0.0, 0.0)
-    first = found.kinds[0].probes[0]
-    if first.scenario.is_predicted:
-        evaluate(first)  # loads the predictor
+    found.kinds[0].probes[0].scenario.method.load()
     share = 1.0 if samples is None else min(1.0, samples / found.missing)
     return estimate(list(found.kinds), cores, share=share, probes=probes)
 

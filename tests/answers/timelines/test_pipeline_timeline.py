@@ -16,7 +16,7 @@ from dse.base.errors import InputError
 from dse.inputs.strategies import Strategy
 from dse.prediction.steps.operations import stage_operations
 from dse.studies.points import DesignPoint, evaluate
-from dse.studies.points.predicted import prediction_inputs
+from dse.studies.points.methods.prediction import prediction_inputs
 
 POINT = predicted_point(
     Strategy(dp=2, tp=2, pp=4, micro_batch=4, schedule="interleaved", chunks=2, sequence_parallel=True)

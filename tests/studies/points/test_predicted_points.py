@@ -16,8 +16,8 @@ from dse.inputs.strategies import Strategy
 from dse.prediction.steps.predict import predict
 from dse.prediction.steps.prediction import PARTS, PREDICTION_VERSION, Prediction
 from dse.prediction.steps.strategies import plan_of
-from dse.studies.points import evaluate, point_of_row, prediction_of, record_point
-from dse.studies.points.predicted import COMPUTE_PARTS, parts_ns, wall_time_ns
+from dse.studies.points import PREDICTION, SIMULATION, evaluate, point_of_row, prediction_of, record_point
+from dse.studies.points.methods.prediction import COMPUTE_PARTS, parts_ns, wall_time_ns
 from dse.studies.points.predicted_traces import predicted_traces
 
 PIPELINED = Strategy(dp=2, tp=4, pp=2, micro_batch=2, sequence_parallel=True, recompute="full")
@@ -122,7 +122,7 @@ def test_a_row_is_a_point_again() -> None:
     row = evaluate(predicted_point(PIPELINED))
     again = point_of_row(row)
     assert (again.key, again.strategy) == (row.key, PIPELINED)
-    assert again.scenario.is_predicted
+    assert again.scenario.method is PREDICTION
     assert evaluate(again) == row
 
 
@@ -136,7 +136,7 @@ def test_rows_of_another_version_of_the_predictor_are_refused() -> None:
 
 def test_a_cluster_without_realistic_fidelity_is_simulated() -> None:
     point = predicted_point(Strategy(dp=4, tp=4), "model.fidelity=stage", "model.num_layers=2")
-    assert not point.scenario.is_predicted
+    assert point.scenario.method is SIMULATION
     row = evaluate(point)
     assert (row.status, row.rank_classes, row.prediction_notes) == ("ok", 1, None)
     assert evaluate(predicted_point(Strategy(dp=4, cp=4), "model.fidelity=stage")).reason.startswith(

@@ -14,11 +14,8 @@ from dse.studies.sweeps.estimate import (
     BUDGET_S,
     Estimate,
     Kind,
-    can_run,
-    cost_units,
     estimate,
     of_feasible,
-    slow_ranks,
 )
 
 REALISTIC = ["model=llama70b", "system=system1", "space=full", "model.fidelity=realistic"]
@@ -37,7 +34,7 @@ class Machine:
 
     def measure(self, point: DesignPoint, limit_s: float) -> float | None:
         self.tried.append(point)
-        seconds = self._unit_s * cost_units(point)
+        seconds = self._unit_s * point.scenario.method.cost_units(point)
         self.now += min(seconds * self._load, limit_s)
         return seconds if seconds * self._load <= limit_s else None
 
@@ -77,7 +74,7 @@ def test_probes_are_few_and_spread_over_all_points_of_a_kind() -> None:
 def test_the_cheapest_kind_is_tried_first_and_no_point_that_may_not_end_in_time() -> None:
     machine = Machine(unit_s=0.0002)  # the deepest kind takes 4.1 s, the next one 2 s, then 1, 0.5, 0.26
     answer = estimate(kinds_of(REALISTIC), 1, measure=machine.measure, clock=machine.clock)
-    tried = [cost_units(point) for point in machine.tried[:8]]
+    tried = [point.scenario.method.cost_units(point) for point in machine.tried[:8]]
     assert tried == [80, 640, 640, 1280, 1280, 2560, 80, 640]
     assert machine.now - 100 <= BUDGET_S
     true_s = 0.0002 * sum(kind.units * kind.count for kind in map(of_feasible, kinds_of(REALISTIC)))
@@ -100,7 +97,11 @@ class Uneven(Machine):
     """As a machine on which tensor parallelism makes points slow that may be."""
 
     def seconds(self, point: DesignPoint) -> float:
-        return self._unit_s * cost_units(point) * (slow_ranks(point) if point.strategy.tp > 1 else 1)
+        return (
+            self._unit_s
+            * point.scenario.method.cost_units(point)
+            * (point.scenario.method.slow_ranks(point) if point.strategy.tp > 1 else 1)
+        )
 
     def measure(self, point: DesignPoint, limit_s: float) -> float | None:
         self.tried.append(point)
@@ -113,7 +114,11 @@ def test_points_that_cannot_be_simplified_are_given_up_soon_and_counted_by_their
     machine, plain = Uneven(35e-6), Machine(35e-6)
     answer = estimate(kinds_of(REALISTIC), 1, measure=machine.measure, clock=machine.clock)
     assert machine.now - 100 <= BUDGET_S
-    points = [point for point in design_points(compose_config(REALISTIC)) if can_run(point)]
+    points = [
+        point
+        for point in design_points(compose_config(REALISTIC))
+        if point.scenario.method.may_take_time(point)
+    ]
     true_s = sum(machine.seconds(point) for point in points)
     assert 200 < true_s < 250
     assert answer.low_s < true_s < answer.high_s

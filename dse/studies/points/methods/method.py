@@ -1,0 +1,156 @@
+"""The contract of a method: how points are answered, and all that differs between methods."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from dse.inputs.models import ModelSpec
+from dse.inputs.strategies import Divisibility, InfeasibleStrategy, Strategy, shown_axes, strategy_values
+from dse.inputs.systems import SystemSpec
+from dse.simulation.simulators import Recording, Simulator
+from dse.simulation.workloads import WorkloadGenerator
+from dse.studies.store import Status
+
+
+class Inputs(Protocol):
+    """What a method knows of a scenario; see `dse.studies.points.Scenario`."""
+
+    @property
+    def model(self) -> ModelSpec: ...  # noqa: D102
+    @property
+    def system(self) -> SystemSpec: ...  # noqa: D102
+    @property
+    def divisibility(self) -> Divisibility | None: ...  # noqa: D102
+    @property
+    def resolved_divisibility(self) -> Divisibility: ...  # noqa: D102
+    @property
+    def simulator(self) -> Simulator: ...  # noqa: D102
+    @property
+    def generator(self) -> WorkloadGenerator: ...  # noqa: D102
+    @property
+    def is_external(self) -> bool: ...  # noqa: D102
+    def check(self) -> None: ...  # noqa: D102
+
+
+class Point(Protocol):
+    """What a method knows of a point; see `dse.studies.points.DesignPoint`."""
+
+    @property
+    def scenario(self) -> Inputs: ...  # noqa: D102
+    @property
+    def strategy(self) -> Strategy: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a point ended, why, and the columns of its row that a method fills in."""
+
+    status: Status = "ok"
+    reason: str = ""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Varied(NamedTuple):
+    """A number of a system that can vary: its path, what it stands for, whether it computes."""
+
+    path: str
+    resource: str
+    computes: bool = False
+    is_integer: bool = False
+
+
+class Method(ABC):
+    """Answers the points of a scenario. It has no state."""
+
+    name: ClassVar[str]
+
+    is_python: ClassVar[bool]
+    """Whether a point keeps the interpreter busy, so that threads of one process would take turns."""
+
+    most_compared: ClassVar[int | None] = None
+    """Strategies that compete where an input changes, the fastest ones; None means all."""
+
+    @abstractmethod
+    def answers(self, on: Inputs) -> bool:
+        """Whether it is the method of a scenario."""
+
+    def identity(self) -> Mapping[str, Any]:
+        """What it adds to the options of a point, on which its key depends."""
+        return {}
+
+    @abstractmethod
+    def check(self, on: Inputs) -> None:
+        """Refuse settings that change nothing.
+
+        Raises:
+            InputError: names the key.
+        """
+
+    @abstractmethod
+    def is_feasible(self, point: Point) -> bool:
+        """Whether the strategy of a point can run; that it fills the system is checked before."""
+
+    @abstractmethod
+    def answer(self, point: Point) -> Answer:
+        """Evaluate a point.
+
+        Raises:
+            InfeasibleStrategy, SimulationError, SimulationTimeout: as `evaluate` has rows of them.
+            InputError: the input is wrong in a way that concerns every point.
+        """
+
+    @abstractmethod
+    def record(self, point: Point, *, decisive_only: bool) -> Recording:
+        """Record what happens when; `decisive_only` leaves out ranks that do not decide.
+
+        Raises:
+            InfeasibleStrategy: as `answer`.
+            InputError: nothing happens in an engine.
+        """
+
+    @abstractmethod
+    def varied(self, system: SystemSpec) -> list[Varied]:
+        """Return the numbers of a system on which results depend."""
+
+    @abstractmethod
+    def why_not_in_a_page(self, on: Inputs) -> str:
+        """Return why the engine in a page cannot evaluate points, and what to write; empty where it can."""
+
+    def load(self) -> None:  # noqa: B027 (most have nothing to do)
+        """Import what evaluation needs, so that the first point of an estimate takes no longer."""
+
+    def may_take_time(self, point: Point) -> bool:
+        """Whether a point may be feasible, found out in no time."""
+        del point
+        return True
+
+    @abstractmethod
+    def cost_units(self, point: Point) -> int:
+        """Return a number that the time of a point grows with."""
+
+    def slow_ranks(self, point: Point) -> int:
+        """Return how many times its units a point may cost; 1 if that is certain."""
+        del point
+        return 1
+
+
+def require_filled(point: Point) -> None:
+    """Refuse a strategy that does not fill the system.
+
+    Raises:
+        InfeasibleStrategy: says how many NPUs it needs.
+    """
+    on, strategy = point.scenario, point.strategy
+    if strategy.npus != on.system.npus:
+        raise InfeasibleStrategy(
+            f"strategy {strategy.label()} needs {'*'.join(_counted(strategy))} = {strategy.npus} NPUs, "
+            f"but system {on.system.name} has {on.system.npus}"
+        )
+
+
+def _counted(strategy: Strategy) -> list[str]:
+    """The degrees that a message multiplies: those of a later release only where they are not 1."""
+    return [axis.name for axis in shown_axes([strategy_values(strategy)]) if axis.is_degree]
