@@ -16,13 +16,14 @@ from dse.commands.plan.shared import asked_for, configuration, stoppable, target
 if TYPE_CHECKING:
     from dse.planner.problem.arguments import Asked
     from dse.planner.problem.plan import PlanResult
+    from dse.planner.questions.training_plan import TrainingPlan
 
 
 def plan(arguments: Arguments, argv: Sequence[str]) -> int:
     """Search, print and write; the exit code is 1 where there is no plan."""
     from dse.planner.files.files import check_target, write_document
-    from dse.planner.files.records import document
     from dse.planner.questions.simulated import simulated
+    from dse.planner.questions.training_plan import TrainingPlan
 
     form = arguments.values.get("format", "table")
     target = target_of(arguments)
@@ -57,14 +58,16 @@ def plan(arguments: Arguments, argv: Sequence[str]) -> int:
 
     refusals: list[str] = []
     (result, simulation), was_cancelled = stoppable(work, asked)
+    answer = TrainingPlan(asked, result)
     data = {
-        **document(asked.problem, result, _provenance(argv, arguments, asked)),
+        **answer.document,
+        "provenance": _provenance(argv, arguments, asked),
         **({"simulation": simulation} if simulation else {}),
     }
     notes = ["interrupted: this is the best so far"] if was_cancelled else []
-    notes += [*asked.notes, *_other_search(asked, result), *refusals]
+    notes += [*answer.notes, *refusals]
     try:
-        _print(form, data, asked, result)
+        _print(form, data, answer)
     finally:  # also for who stops reading at the first line
         if target is not None:
             notes += [f"wrote {path}" for path in write_document(target, data)]
@@ -74,35 +77,18 @@ def plan(arguments: Arguments, argv: Sequence[str]) -> int:
     return 0 if result.best is not None else 1
 
 
-def _other_search(asked: Asked, result: PlanResult) -> list[str]:
-    """A note where another planner than that of the question has the answer."""
-    from dse.planner.search.automatic import planner_for
-
-    began = planner_for(asked.planner, asked.problem, asked.cost_model).name
-    if result.planner == began:
-        return []
-    return [
-        f"planner={began} did not end within its limits: the plan and the bound are those of "
-        f"planner={result.planner}"
-    ]
-
-
-def _print(form: str, data: dict[str, Any], asked: Asked, result: PlanResult) -> None:
+def _print(form: str, data: dict[str, Any], answer: TrainingPlan) -> None:
     from dse.planner.files.files import json_text, stages_csv, yaml_text
-    from dse.planner.files.output import result_text
-    from dse.planner.files.records import result_to_plain
     from dse.planner.questions.simulated import simulated_lines
 
     simulation = data.get("simulation")
     if form == "table":
         lines = simulated_lines(simulation) if simulation else []
-        table = result_text(data, asked.cluster_name, asked.model_name)
-        print("\n".join([table, *([""] * bool(lines)), *lines]))
+        print("\n".join([answer.text(), *([""] * bool(lines)), *lines]))
     elif form == "csv":
         print(stages_csv(data), end="")
     else:
-        plain = result_to_plain(asked.problem, result)
-        plain |= {"simulation": simulation} if simulation else {}
+        plain = answer.data() | ({"simulation": simulation} if simulation else {})
         print(json_text(plain) if form == "json" else yaml_text(plain), end="\n" if form == "json" else "")
     sys.stdout.flush()
 

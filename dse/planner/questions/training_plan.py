@@ -85,15 +85,16 @@ class TrainingPlan(Displayed):
 
     def text(self) -> str:
         """Return the answer as `dse plan` prints it."""
-        return result_text(self._document, self.asked.cluster_name, self.asked.model_name)
+        return result_text(self.document, self.asked.cluster_name, self.asked.model_name)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row per stage of the best plan; no row where nothing fits."""
         import pandas as pd
 
-        rows: pd.DataFrame = pd.DataFrame(stage_rows(self._document), columns=list(STAGE_COLUMNS))
+        rows: pd.DataFrame = pd.DataFrame(stage_rows(self.document), columns=list(STAGE_COLUMNS))
         return rows
 
     @cached_property
-    def _document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
+        """All about the answer, as files of plans have it, but for its provenance."""
         return document(self.asked.problem, self.result, {})
