@@ -8,7 +8,6 @@ from pathlib import Path
 from dse.base.files import conf_folder
 from dse.base.units import format_bytes
 from dse.inputs.accelerators import accelerator, accelerator_names, aliases_of
-from dse.inputs.accelerators.registry import PRECISIONS
 from dse.inputs.accelerators.systems import cluster_file
 
 PAGE = Path(__file__).parents[3] / "docs" / "clusters.md"
@@ -19,9 +18,10 @@ def accelerator_lines() -> list[str]:
     lines = []
     for name in accelerator_names():
         found = accelerator(name)
+        sixteen = "bf16" if "bf16" in found.peak_tflops else "fp16"
         peaks = ", ".join(
             f"{precision} {found.peak_tflops[precision]:g}"
-            for precision in PRECISIONS
+            for precision in (sixteen, "fp8", "fp4")
             if precision in found.peak_tflops
         )
         memory, usable = (
@@ -30,7 +30,7 @@ def accelerator_lines() -> list[str]:
         )
         aliases = ", ".join(f"`{alias}`" for alias in aliases_of(name))
         figures = f"{memory} | {usable} | {found.memory_bandwidth_gbps:g}"
-        lines.append(f"| `{name}` | {peaks} | {figures} | {aliases} |")
+        lines.append(f"`{name}` | {peaks} | {figures} | {aliases}")
     return lines
 
 
@@ -42,7 +42,7 @@ def cluster_lines() -> list[str]:
             system = cluster_file(path.stem)
             tiers = "; ".join(map(_tier, system.tiers))
             size = f"{system.nodes} x {system.npus_per_node}"
-            lines.append(f"| `{path.stem}` | {size} `{system.accelerator}` | {tiers} |")
+            lines.append(f"`{path.stem}` | {size} `{system.accelerator}` | {tiers}")
     return lines
 
 
@@ -68,7 +68,7 @@ def test_the_page_lists_no_type_that_conf_lacks() -> None:
     systems = {path.stem for path in (conf_folder() / "system").glob("*.yaml")}
     for section, known in (("Clusters", systems), ("Accelerators", set(accelerator_names()))):
         text = PAGE.read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
-        named = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+        named = set(re.findall(r"^`(\w+)` \| ", text, re.MULTILINE))
         assert named
         assert named <= known
 
