@@ -16,7 +16,7 @@ from dse.answers.foreign_inputs import foreign_inputs
 from dse.base.errors import InputError
 from dse.base.settings.keywords import Value, described, words_of
 from dse.studies.config import Config, compose_config
-from dse.studies.points import DesignPoint, point_of
+from dse.studies.points import PREDICTION, DesignPoint, point_of
 from dse.studies.points import evaluate as evaluate_point
 from dse.studies.store import StudyRow, StudyStore
 from dse.studies.sweeps import Session
@@ -83,7 +83,7 @@ def predict_step(
 
     config = _config("predict_step", "point", config, overrides, keys)
     point = point_of(config, config.strategy)
-    if not point.scenario.is_predicted:
+    if point.scenario.method is not PREDICTION:
         raise InputError(
             f"predict_step: {config.model.name} on {config.system.name} is simulated, not predicted; take a "
             "cluster such as system=dgx_h100 with model.fidelity=realistic, or call dse.evaluate"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dse.answers import subjects
 from dse.answers.fidelities import fidelity_of
-from dse.answers.timelines import TimelineOptions, write_pipeline, write_timeline
+from dse.answers.timelines import TimelineOptions, write_point
 from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.errors import InputError
 from dse.base.files import check_output, write_output
@@ -27,7 +27,7 @@ from dse.commands.cli import (
     read_arguments,
     without_cap,
 )
-from dse.studies.points import point_of_row, record_point
+from dse.studies.points import point_of_row
 from dse.studies.store import StudyStore
 from dse.studies.store.lookup import row_of_key
 
@@ -127,13 +127,7 @@ def main(argv: Sequence[str]) -> int:
         "fidelity": fidelity_of(point.scenario.model_spec, point.scenario.options),
     }
     text = io.StringIO()
-    reason = ""
-    if point.scenario.is_predicted:
-        summary = write_pipeline(point, text, options, about)
-    else:
-        recording = record_point(point)
-        summary = write_timeline(recording, text, options, about)
-        reason = "" if recording.outcome.status == "ok" else recording.outcome.reason
+    summary, reason = write_point(point, text, options, about)
     data = text.getvalue().encode()
     if output.suffix == ".gz":
         data = gzip.compress(data, mtime=0)  # the same point gives the same file

@@ -14,7 +14,7 @@ _MEASURED = ("ways to run a layer other than that of the profiles",)
 def excluded(problem: PlanProblem, cost_model: str) -> tuple[str, ...]:
     """Return the names of what no plan of the space does, what is used most first."""
     profiles = problem.profiles
-    is_predicted = profiles.source in ("model", "calibrated")
-    layers = profiles.leaves_out or (_PREDICTED if is_predicted else _MEASURED)
+    default = _PREDICTED if profiles.source in ("model", "calibrated") else _MEASURED
+    layers = profiles.leaves_out or default
     updates = () if problem.shard_optimizer or cost_model == "compat" else (_ZERO_1,)
     return (*layers, *updates, *_ALWAYS)

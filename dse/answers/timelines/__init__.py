@@ -2,6 +2,7 @@
 
 from dse.answers.timelines.options import TimelineOptions, TimelineSummary
 from dse.answers.timelines.pipeline import write_pipeline
+from dse.answers.timelines.points import write_point
 from dse.answers.timelines.write import write_timeline
 
-__all__ = ["TimelineOptions", "TimelineSummary", "write_pipeline", "write_timeline"]
+__all__ = ["TimelineOptions", "TimelineSummary", "write_pipeline", "write_point", "write_timeline"]
