@@ -78,13 +78,13 @@ def test_stopping_ends_the_processes(predictors: Predicting) -> None:
 def test_the_local_executor_uses_them(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     monkeypatch.setattr(processes, "_ALONE_SECONDS", 0.0)
     started: list[Any] = []
-    start = processes._Process.__init__
+    start = processes.CaseProcess.__init__
 
     def counted(self: Any, evaluator: Any) -> None:
         start(self, evaluator)
         started.append(self)
 
-    monkeypatch.setattr(processes._Process, "__init__", counted)
+    monkeypatch.setattr(processes.CaseProcess, "__init__", counted)
     some = points()
     rows = dict(LocalExecutor(threads).run(some))
     assert [rows[index] for index in range(len(some))] == [evaluate(point) for point in some]
