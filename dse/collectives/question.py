@@ -12,7 +12,7 @@ from dse.base.displays import Displayed
 from dse.base.errors import Cancelled, InputError
 from dse.base.settings.values import Values
 from dse.collectives.check.symmetric import checked
-from dse.collectives.files.folder import write_folder
+from dse.collectives.files.folder import Exported, write_folder
 from dse.collectives.files.summary import summary, summary_text
 from dse.collectives.problem.arguments import ROBUST_KEYS
 from dse.collectives.problem.problem import Problem
@@ -30,13 +30,15 @@ from dse.collectives.robust.answer import Robust, robust
 from dse.collectives.robust.failures import Failure
 from dse.collectives.robust.settings import Draws, draws_of, failure_of
 from dse.collectives.search.chunk_counts import Cutting, Split, best_split, cutting_of, finer_hint
-from dse.collectives.search.settings import effort_of, synthesizer_of
+from dse.collectives.search.settings import effort_of, notes_of, synthesizer_of
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort, Synthesizer
 from dse.inputs.systems import SystemSpec
 
 if TYPE_CHECKING:
     import pandas as pd
+
+NOTHING = Exported({}, {}, ())
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,9 @@ def synthesized(question: CollectiveQuestion, effort: Effort | None = None) -> S
         result = synthesize(question.problem, question.synthesizer, effort)
     is_cut = effort.cancellation is not None and effort.cancellation.is_cancelled
     try:
-        found = Robust(result) if is_cut else robust(result, question.failure, question.draws, effort)
+        found = (
+            Robust(result) if is_cut else robust(result, question.failure, question.draws, question.effort)
+        )
     except Cancelled:
         found = Robust(result)
     what = checked(found.result.schedule, found.result.synthesizer)
@@ -185,19 +189,18 @@ class SynthesizedCollective(Displayed):
         )
         return table
 
-    def write(self, folder: str | Path) -> list[Path]:
+    def write(self, folder: str | Path, exported: Exported = NOTHING) -> list[Path]:
         """Write the files of `dse synthesize -o FOLDER`, and return their paths.
 
         Raises:
             InputError: they cannot be written.
         """
-        return write_folder(
-            Path(folder), self.schedule, self.network, self.data(), repaired=self.found.repaired
-        )
+        data, repaired = self.data(exported.data), self.found.repaired
+        return write_folder(Path(folder), self.schedule, self.network, data, exported.files, repaired)
 
 
 def _notes(question: CollectiveQuestion, found: Robust, split: Split | None, size: Size) -> list[str]:
-    notes = []
+    notes = notes_of(question.values)
     if size.padding_bytes:
         notes.append(f"operation_bytes does not divide: {size.padding_bytes} bytes of padding are sent too")
     if not split and (hint := finer_hint(found.result, question.values)):
