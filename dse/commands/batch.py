@@ -14,7 +14,8 @@ from dse.collectives.problem.arguments import (
     SEARCH_KEYS,
 )
 from dse.commands.cases import CHOICES, STUDY_KEYS, studied
-from dse.commands.cli import print_notes, read_arguments, system_from_overrides
+from dse.commands.cli import print_notes, read_arguments
+from dse.studies.composed import system_of
 
 if TYPE_CHECKING:
     from dse.studies.syntheses import SynthesisRow
@@ -76,7 +77,7 @@ def _systems(arguments: Arguments) -> list[tuple[str, Any]]:
             raise InputError(f"{others[0]} has no effect without a system; write system=NAME too")
         return []
     return [
-        (name, lambda name=name: system_from_overrides([f"system={name}", *others]))
+        (name, lambda name=name: system_of([f"system={name}", *others]))
         for name in listed("system", names[0].partition("=")[2])
     ]
 

@@ -18,7 +18,6 @@ from dse.base.units import parse_bytes
 
 if TYPE_CHECKING:
     from dse.answers import Cap
-    from dse.inputs.systems import SystemSpec
     from dse.studies.config import Config
 
 
@@ -197,17 +196,6 @@ def configs_from_arguments(argv: Sequence[str], command: CommandLine) -> tuple[A
         print("---\n".join(resolved_yaml(config) for config in configs), end="")
         return arguments, []
     return arguments, configs
-
-
-def system_from_overrides(overrides: Sequence[str]) -> SystemSpec:
-    """Return the system that overrides such as `system=torus_4x4 system.network.0.npus=8` yield.
-
-    Raises:
-        InputError: as `compose_config`.
-    """
-    from dse.studies.config import compose_config
-
-    return compose_config(overrides).system
 
 
 def _config_folder(options: Mapping[str, str]) -> Path | None:

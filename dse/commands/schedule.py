@@ -11,7 +11,8 @@ from dse.base.command_lines import CommandLine
 from dse.base.settings.values import number, whole
 from dse.base.tables import pairs
 from dse.collectives.problem.arguments import NETWORK_KEYS, PROBLEM_KEYS
-from dse.commands.cli import read_arguments, system_from_overrides
+from dse.commands.cli import read_arguments
+from dse.studies.composed import system_of
 
 if TYPE_CHECKING:
     from dse.base.cancellation import Deadline
@@ -71,7 +72,7 @@ def _judged(
     from dse.collectives.problem.of_schedule import given_problem, schedule_path
 
     path = schedule_path(path)
-    system = (lambda: system_from_overrides(overrides)) if overrides else None
+    system = (lambda: system_of(overrides)) if overrides else None
     file, problem = given_problem(path, values, system, deadline)
     verdict = check_sends(problem, file.sends, most=_MOST_SHOWN, slack_ps=slack_ps)
     found = [

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.base.command_lines import Arguments, Option
 from dse.base.settings.values import file
+from dse.studies.composed import model_of
 
 if TYPE_CHECKING:
-    from dse.inputs.models import ModelSpec
     from dse.planner.problem.arguments import Asked
     from dse.planner.problem.plan import PlanResult
 
@@ -31,13 +31,6 @@ def asked_for(arguments: Arguments) -> Asked:
     from dse.planner.problem.arguments import asked_of
 
     return asked_of(arguments.values, arguments.overrides, model_of)
-
-
-def model_of(overrides: Sequence[str]) -> ModelSpec:
-    """Return the model of Hydra overrides."""
-    from dse.studies.config import compose_config
-
-    return compose_config(overrides).model
 
 
 def is_json(arguments: Arguments) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dse.base.command_lines import Arguments, CommandLine
 from dse.commands.cases import CHOICES, STUDY_KEYS, studied
 from dse.commands.cli import print_notes
-from dse.commands.plan.shared import is_json, model_of
+from dse.commands.plan.shared import is_json
 from dse.planner.problem.keys import GROUPS, KEYS, OUTPUT_KEYS
+from dse.studies.composed import model_of
 
 SWEEP = CommandLine(
     "plan sweep",
