@@ -28,18 +28,18 @@ class Twice(Serial):
 
 
 def install(page: str, site: Path) -> None:
-    """Put the package of a page into a folder, as pip would: its code, and its metadata."""
+    """Put the packages of a page into a folder, as pip would: their code, and their metadata."""
     text = (PAGES / f"{page}.md").read_text()
     packages, entries = _PACKAGE.findall(text), _ENTRY.findall(text)
-    assert (len(packages), len(entries)) == (1, 1)
-    ((name, code),), ((group, choice, function),) = packages, entries
-    assert function == f"{name}:make"
-    (site / name).mkdir(parents=True)
-    (site / name / "__init__.py").write_text(code)
-    metadata = site / f"{name}-1.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text(f"[{group}]\n{choice} = {function}\n")
+    assert packages
+    for (name, code), (group, choice, function) in zip(packages, entries, strict=True):
+        assert function.startswith(f"{name}:")
+        (site / name).mkdir(parents=True)
+        (site / name / "__init__.py").write_text(code)
+        metadata = site / f"{name}-1.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (metadata / "entry_points.txt").write_text(f"[{group}]\n{choice} = {function}\n")
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -75,7 +75,7 @@ def test_a_package_of_the_user_is_a_choice(page: str, points: int, options: str,
 
 
 @pytest.mark.parametrize(
-    ("page", "passed"), [("simulator", 9), ("workload", 8), ("search", 4), ("executor", 16)]
+    ("page", "passed"), [("simulator", 9), ("workload", 8), ("search", 4), ("executor", 16), ("solver", 6)]
 )
 def test_a_package_of_the_user_passes_the_contract(page: str, passed: int, tmp_path: Path) -> None:
     install(page, tmp_path / "site")
@@ -83,6 +83,27 @@ def test_a_package_of_the_user_passes_the_contract(page: str, passed: int, tmp_p
     (tmp_path / name).write_text(code)
     done = run(f"pytest -q -p no:cacheprovider {name}", tmp_path)
     assert f"{passed} passed in" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("synthesize system=torus_4x4 synthesizer=one_run", "synthesizer  one_run, seed 0, 1 runs"),
+        ("partition model=tiny devices=4 partitioner=least_loaded", "on 4 devices; least_loaded, "),
+        ("plan cluster=a100_v100 model=tiny gbs=8 planner=hasty", "planner hasty, cost model strict"),
+    ],
+)
+def test_a_search_of_the_user_answers_a_question(command: str, answer: str, tmp_path: Path) -> None:
+    install("solver", tmp_path / "site")
+    done = run(f"dse {command}", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert answer in done.stdout
+
+
+def test_names_of_packages_are_listed_beside_ours(tmp_path: Path) -> None:
+    install("solver", tmp_path / "site")
+    done = run("dse partition model=tiny devices=4 partitioner=best", tmp_path)
+    assert done.stderr == "error: partitioner is 'best'; allowed are auto, fast, exact, least_loaded\n"
 
 
 def test_a_package_that_breaks_the_contract_fails_with_the_values_compared(tmp_path: Path) -> None:
