@@ -176,8 +176,15 @@ def test_no_line_of_the_documents_is_a_machine_path() -> None:
 
 
 def columns_table() -> str:
-    lines = ["Column | Type | Meaning", "---|---|---"]
+    """The columns of a study; docs/reference.md explains those of the strategy."""
+    keys = [entry.name for entry in entries(ConfigSchema)]
+    strategy = {key.removeprefix("strategy.") for key in keys if key.startswith("strategy.")}
+    names = [f"`{field.name}`" for field in study_schema() if field.name in strategy]
+    lines = [f"Columns of the [strategy](reference.md#strategy): {', '.join(names)}.", ""]
+    lines += ["Column | Type | Meaning", "---|---|---"]
     for field in study_schema():
+        if field.name in strategy:
+            continue
         metadata = {key.decode(): value.decode() for key, value in field.metadata.items()}
         kind = str(field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
         unit = metadata["unit"] if metadata["unit"] not in ("none", "1") else ""

@@ -100,6 +100,16 @@ def _meaning(entry: Entry, strategies: set[str]) -> str:
     return f"values of `{field}`" + ("; null: all that fill the system" if "null" in entry.kind else "")
 
 
+def _is_plain(
+    entry: Entry, values: dict[str, Any], others: dict[str, dict[str, Any]], strategies: set[str]
+) -> bool:
+    """Whether a key is an axis that every space has with one value, the default of its field."""
+    field = entry.name.replace("space.", "strategy.", 1)
+    if field == entry.name or field not in strategies:
+        return False
+    return all(_at(space, entry.name) == [_at(values, field)] for space in (values, *others.values()))
+
+
 def reference() -> str:
     """The page as Markdown."""
     values = _values([])
@@ -135,9 +145,15 @@ def _section(
     lines += ["Key | Type | Default | Meaning" + (" | ASTRA-sim" if astrasim else "")]
     lines += ["---|---|---|---" + ("|---" if astrasim else "")]
     for entry in inside:
-        kind = entry.kind.replace("true or false", "true/false")
+        if _is_plain(entry, values, others, strategies):
+            continue
+        kind = entry.kind.replace("true or false", "true/false").replace("list of integers", "integers")
+        kind = kind.replace("list of text", "texts")
         cells = [f"`{entry.name}`", kind, _defaults(entry, values, others), _meaning(entry, strategies)]
         lines.append(" | ".join([*cells, entry.astrasim] if entry.astrasim else cells))
+    plain = [f"`{entry.name}`" for entry in inside if _is_plain(entry, values, others, strategies)]
+    if plain:
+        lines += ["", f"Every other field of the strategy is an axis with its default: {', '.join(plain)}."]
     return lines
 
 
