@@ -21,6 +21,7 @@ from dse.answers.explorer.presets import (
 )
 from dse.answers.fidelities import fidelity_of
 from dse.base.errors import InputError
+from dse.base.expressions import parse, to_json
 from dse.inputs.models import counted_operations
 from dse.inputs.strategies import AXES, AXIS
 from dse.studies.points import Scenario
@@ -101,7 +102,7 @@ def page_data(subject: Subject) -> dict[str, Any]:
                 for name, values in subject.choices.items()
                 if name in STRATEGY_FIELDS
             },
-            "constraints": list(subject.constraints),
+            "constraints": list(map(constraint_data, subject.constraints)),
         },
         "strategy_fields": _strategy_fields(subject.rows),
         "memory_cap_bytes": subject.memory_cap_bytes,
@@ -121,6 +122,12 @@ def scenario_data(scenario: Scenario) -> dict[str, Any]:
         "system": json.loads(scenario.system_spec),
         "divisibility": scenario.resolved_divisibility,
     }
+
+
+def constraint_data(text: str) -> dict[str, Any]:
+    """Return a constraint as a page evaluates it: its text with blanks folded, and its tree."""
+    folded = " ".join(text.split())
+    return {"text": folded, "tree": to_json(parse(folded, "space.constraints"))}
 
 
 def row_data(row: StudyRow) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True)
@@ -102,3 +102,21 @@ def names(node: Node) -> Iterator[Name]:
         yield node
     for part in parts(node):
         yield from names(part)
+
+
+def to_json(node: Node) -> dict[str, Any]:
+    """Return a tree as JSON: a constant, a name, or what is done to other trees.
+
+    An operator is `{"do": name, "of": [trees]}`, a comparison has the signs between its operands, and `in`
+    has its options after the operand.
+    """
+    if isinstance(node, Constant):
+        return {"constant": node.value}
+    if isinstance(node, Name):
+        return {"name": node.name}
+    done = node.function if isinstance(node, Apply) else _DONE[type(node)]
+    made: dict[str, Any] = {"do": done, "of": list(map(to_json, parts(node)))}
+    return {**made, "signs": list(node.signs)} if isinstance(node, Compare) else made
+
+
+_DONE = {Not: "not", Every: "and", Some: "or", Compare: "compare", OneOf: "in", IsNull: "is null"}

@@ -211,7 +211,7 @@ def test_the_data_is_the_contract_of_the_page() -> None:
     assert data["memory_cap_bytes"] == 80_000_000_000
     assert data["strategy_fields"] == ["dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute"]
     assert data["space"]["choices"]["tp"] == [1, 2, 4, 8, 16, 32, 64]
-    assert data["space"]["constraints"] == ["dp * tp * sp * pp == npus"]
+    assert [each["text"] for each in data["space"]["constraints"]] == ["dp * tp * sp * pp == npus"]
     assert data["rows"] == []
     assert data["study"] is None
     json.dumps(data, allow_nan=False)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from page_programs import TRACED, fields_of, needs_node
 
+from dse.answers.explorer.data import constraint_data
 from dse.base.errors import InputError
 from dse.base.expressions import Expression
 from dse.studies.config import compose_config
@@ -79,7 +80,7 @@ def test_constraints_over_model_and_system_select_the_same_strategies(
 
 def space_json(space: DesignSpace) -> dict[str, Any]:
     choices = {name: values and list(values) for name, values in space.choices.items() if name in TRACED}
-    return {"choices": choices, "constraints": list(space.constraints)}
+    return {"choices": choices, "constraints": list(map(constraint_data, space.constraints))}
 
 
 TEXTS = (
@@ -122,15 +123,9 @@ TEXTS = (
     "sp + 1 < dp - 1 < 100",
     "tp + dp",
     "1 / 0 == 1",
-    "tp ==",
-    "tp & dp",
-    "(tp == 1",
-    "foo(1, 2) == 1",
-    "min(1) == 1",
     "log2(0) == 1",
     "tp is null",
     "5 % 0 == 1",
-    "'a' == 1 +",
 )
 
 
@@ -146,9 +141,9 @@ def test_constraints_hold_where_they_do_in_the_package_and_are_refused_where_the
             return None
 
     found = in_page(
-        "return input.texts.map((text) => { try {"
-        "return explorer.constraints.parse(text).holds((name) => input.values[name]);"
+        "return input.constraints.map((one) => { try {"
+        "return explorer.constraints.condition(one)((name) => input.values[name]);"
         "} catch (error) { return error.kind === 'input' ? null : String(error); } });",
-        {"texts": TEXTS, "values": values},
+        {"constraints": list(map(constraint_data, TEXTS)), "values": values},
     )
     assert dict(zip(TEXTS, found, strict=True)) == {text: expected(text) for text in TEXTS}

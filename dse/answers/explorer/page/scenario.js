@@ -1,5 +1,5 @@
 // The scenario of a state: presets, changed fields, what a field allows, and the strategies of the space.
-import { parse } from "./constraints.js";
+import { condition } from "./constraints.js";
 import { number } from "./format.js";
 
 const DEGREES = ["dp", "tp", "sp", "pp"];
@@ -143,14 +143,14 @@ function reader(space, scenario, strategy) {
 function strategiesOf(space, scenario) {
   const degrees = DEGREES.map((name) => listOf(space, name));
   const npus = npusOf(scenario.system);
-  const constraints = space.constraints.map((text) => parse(text));
+  const constraints = space.constraints.map(condition);
   const options = [...product(OPTIONS.map((name) => listOf(space, name)))];
   const found = [];
   for (const chosen of degrees.includes(null) ? filling(degrees, npus) : product(degrees)) {
     for (const others of options) {
       const strategy = Object.fromEntries([...DEGREES, ...OPTIONS].map((name, index) => [name, [...chosen, ...others][index]]));
       const read = reader(space, scenario, strategy);
-      if (constraints.every((constraint) => constraint.holds(read))) found.push(strategy);
+      if (constraints.every((holds) => holds(read))) found.push(strategy);
     }
   }
   return found;
@@ -161,7 +161,7 @@ function emptiness(space, scenario) {
   const lists = DEGREES.map((name) => [name, listOf(space, name)]).filter(([, list]) => list !== null);
   const listed = lists.map(([name, list]) => `${name} [${list.join(", ")}]`).join(", ");
   return `no strategy of the space is left for ${npusOf(scenario.system)} NPUs`
-    + (lists.length ? `: its degrees are ${listed}` : "") + `, its constraints ${space.constraints.join("; ") || "none"}`;
+    + (lists.length ? `: its degrees are ${listed}` : "") + `, its constraints ${space.constraints.map(({ text }) => text).join("; ") || "none"}`;
 }
 
 // Why strategies cannot be enumerated here, or "".
