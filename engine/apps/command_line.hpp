@@ -1,4 +1,4 @@
-// ASTRA-sim's command line (simulator spec, section 2.1).
+// ASTRA-sim's command line.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ namespace {
 using simulator::RankResult;
 using workload::NodeKind;
 
-/// Which classes of time a trace has.
+/// The classes of time that a trace has.
 struct TimeClasses {
     bool gpu = false, cpu = false, comm = false, remote_memory = false, invalid = false;
 

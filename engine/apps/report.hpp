@@ -1,4 +1,4 @@
-// ASTRA-sim's report lines (simulator spec, section 9).
+// ASTRA-sim's report lines.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the files of the Python modules share.
+// Declarations that the files of the Python modules share.
 #pragma once
 
 #include <nanobind/nanobind.h>

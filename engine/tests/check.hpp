@@ -1,4 +1,4 @@
-// What the engine's test programs share: checks that print where they failed and are counted.
+// The frame of the engine's test programs: checks that print where they failed and are counted.
 #pragma once
 
 #include <cstdio>
@@ -28,7 +28,7 @@ inline void check_text(const char* file, int line, const std::string& got, const
     if (got != expected) fail(file, line, "got '" + got + "', expected '" + expected + "'");
 }
 
-/// What the action throws.
+/// Returns the message of what the action throws.
 template <class Action>
 std::string error_of(const Action& action) {
     try {

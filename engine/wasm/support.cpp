@@ -1,4 +1,4 @@
-// What the C++ library of the compiler lacks here: it was built without exceptions.
+// Functions that the C++ library of the compiler lacks here: it was built without exceptions.
 #include <cstdlib>
 #include <new>
 

@@ -57,7 +57,7 @@ void require_below(const char* name, const Column<T>& column, std::size_t end, b
     }
 }
 
-/// What cannot be used as an index, or is missing, is refused; all else has been checked in Python.
+/// Refuses what cannot be an index or is missing. Python has checked all else.
 Problem problem_of(std::uint32_t objective, bool free_order, const NodeColumns& nodes,
                    const EdgeColumns& edges, const LinkColumns& links, const DeviceColumns& devices,
                    double weight_limit) {

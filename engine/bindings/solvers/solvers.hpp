@@ -1,4 +1,4 @@
-// What the module dse.native._solvers is made of.
+// The parts of the module dse.native._solvers.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -67,7 +67,7 @@ std::pair<SendColumns, std::uint32_t> to_python(Found found) {
     return {nb::borrow<SendColumns>(columns), found.trials};
 }
 
-/// What was found, as it was found: columns are only made of it when they are asked for.
+/// The schedule as it was found: columns are only made of it when they are asked for.
 struct FoundSends {
     Columns sends;
 

@@ -34,7 +34,7 @@ private:
     std::string reason_;
 };
 
-/// What every loop of the engine that can run long passes through: `checkpoint()`. One per call, for one
+/// Every loop of the engine that can run long passes through `checkpoint()`. One per call, for one
 /// thread. It counts, looks only at every 256th pass, and throws there if the call is to end.
 class Checkpoint {
 public:

@@ -52,7 +52,7 @@ std::string text_of(GreedyRun run) {
     return text;
 }
 
-/// What a run makes, or why it cannot.
+/// Returns what a run makes, or why it cannot.
 template <typename Run>
 std::string outcome_of(const Run& run) {
     try {

@@ -44,7 +44,7 @@ void test_groups_come_in_the_order_of_prefix_shifts() {
     CHECK(has_groups({32, 1, 128}, 7));
 }
 
-/// The ten layers of the specification's worked example.
+/// The ten layers of the tutorial on plans (docs/tutorial_planner.md).
 std::vector<double> ten_weights() {
     std::vector<double> weights(10, 0.12463081172581232);
     weights.front() = 0.0012214807407832581;

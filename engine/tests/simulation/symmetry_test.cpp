@@ -130,7 +130,7 @@ void test_obstacles_of_communicators() {
                "groups of different axes may share two ranks");
 }
 
-/// What simulate() could not run at all, or runs into a deadlock, is refused by the search for classes.
+/// The search for classes refuses what simulate() could not run at all, or runs into a deadlock.
 std::string refusal(const Workload& workload, const SystemConfig& config) {
     try {
         find_rank_classes(workload, config, dse::network::CongestionUnaware(config.network));

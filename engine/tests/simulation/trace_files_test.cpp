@@ -38,7 +38,7 @@ void test_mutations_and_truncations(std::string_view bytes, int rounds) {
 
 // ---- a million nodes ----
 
-/// What a training workload has: per node a name, a dependency and six attributes, two of them lists.
+/// The content of a training workload: per node a name, a dependency and six attributes, two of them lists.
 std::string encode_large(std::uint32_t count) {
     TraceFile trace;
     trace.storage.push_back(std::make_unique<char[]>(std::size_t{count} * 32));

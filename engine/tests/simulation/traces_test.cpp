@@ -125,7 +125,7 @@ void test_value_kinds() {
     check(__LINE__, bools({1, 0, 1}), "e201 05 0a03 010001");
 }
 
-/// What is read is what the plain form `value` would have given.
+/// The reader gives what the plain form `value` would have given.
 void check_reads_as(int line, std::string_view found, std::string_view value) {
     const std::string got = encode_trace(parse_trace(file_with(hex(found)), "t.et"));
     if (got == file_with(hex(value))) return;

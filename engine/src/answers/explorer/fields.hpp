@@ -21,7 +21,7 @@ inline constexpr std::int64_t kMostOfInt64 = std::numeric_limits<std::int64_t>::
 /// How a value is shown: numbers as they were written, texts between quotes.
 std::string shown(const config::JsonValue& value);
 
-/// What a number may be. `most` infinite: any.
+/// The range of a number. An infinite `most` allows any.
 struct Range {
     bool zero_allowed = false;
     double most = std::numeric_limits<double>::infinity();

@@ -19,7 +19,7 @@ struct Model {
     /// Number of micro-batches under these degrees.
     std::int64_t micro_batches_on(const workload::StrategySpec& strategy) const;
 
-    /// What the generator takes.
+    /// The model as the generator takes it.
     workload::ModelSpec under(const workload::StrategySpec& strategy) const;
 };
 

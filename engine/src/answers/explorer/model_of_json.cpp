@@ -50,7 +50,7 @@ std::vector<std::string_view> repair_keys() {
     return keys;
 }
 
-/// What the fidelity says where nothing else is said.
+/// The repairs that a fidelity has where nothing else is said.
 Fidelity fidelity_of(bool is_realistic) {
     Fidelity fidelity;
     if (!is_realistic) return fidelity;

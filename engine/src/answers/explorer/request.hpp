@@ -1,4 +1,4 @@
-// What a page asks for: strategies of one model on one system, and how to evaluate them.
+// The request of a page: strategies of one model on one system, and how to evaluate them.
 #pragma once
 
 #include <string>

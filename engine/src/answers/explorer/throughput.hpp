@@ -1,4 +1,4 @@
-// What the wall time of a step is worth (dse/studies/points/utilization.py).
+// Tokens per second and utilisation from the wall time of a step (dse/studies/points/utilization.py).
 #pragma once
 
 #include <cstdint>

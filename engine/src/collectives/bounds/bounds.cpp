@@ -14,7 +14,7 @@ namespace dse::synthesis {
 
 namespace {
 
-// What is looked at of many, as any gives a bound: moments, moments times links, targets, targets times
+// How many of many are looked at, as any gives a bound: moments, moments times links, targets, targets times
 // nodes.
 constexpr std::size_t kMostMoments = 4096;
 constexpr std::size_t kMostWork = 1 << 17;
@@ -25,7 +25,7 @@ std::span<const std::uint32_t> links_at(const LinksPerNode& index, std::uint32_t
     return {index.links.data() + index.begin[node], index.links.data() + index.begin[node + 1]};
 }
 
-/// What Dijkstra's algorithm looks at next: the least time, and its node.
+/// The least time, and its node, which Dijkstra's algorithm looks at next.
 using Reached = std::pair<Picoseconds, std::uint32_t>;
 using Fronts = std::priority_queue<Reached, std::vector<Reached>, std::greater<>>;
 

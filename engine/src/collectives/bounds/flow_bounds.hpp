@@ -1,4 +1,4 @@
-// What all sets of nodes together say of a time: maximum flows of chunks, and the set that is violated first.
+// Bounds from all sets of nodes together: maximum flows of chunks, and the set that is violated first.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct FlowBound {
 };
 
 /// The least time from `from` on by which the links can deliver the whole supply to each sink, as flows:
-/// equal to the largest of the times that sets of nodes take (section 8.5). A link carries nothing before
+/// equal to the largest of the times that sets of nodes take. A link carries nothing before
 /// `first` of its sender, and what it brings has to be there `last` of its receiver before the end. Steps of
 /// Newton: the set that is violated at a time gives the next time.
 ///

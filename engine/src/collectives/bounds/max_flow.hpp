@@ -26,7 +26,7 @@ public:
     Amount flow(std::uint32_t source, std::uint32_t sink, Amount enough);
 
     /// After a flow that is less than was asked for: the nodes from which there is still a way to its sink.
-    /// What enters this set is full, and it is the smallest such set.
+    /// The smallest set of nodes whose entering edges are all full.
     std::vector<std::uint8_t> sink_side(std::uint32_t sink) const;
 
 private:

@@ -69,7 +69,7 @@ private:
         return true;
     }
 
-    /// What was got in the round is there for others.
+    /// Chunks of the round are there for others.
     void show_gains() {
         std::fill(has_gained_.begin(), has_gained_.end(), std::uint8_t{0});
         for (const std::uint32_t v : lacking_) {
@@ -100,7 +100,7 @@ private:
         return static_cast<Number>(visit.gains);
     }
 
-    /// What changes while a node is served, apart from what others see: it stays in registers.
+    /// The state that changes while a node is served, and that others do not see: it stays in registers.
     struct Visit {
         Random random;
         Word* taken;

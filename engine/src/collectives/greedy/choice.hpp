@@ -1,4 +1,4 @@
-// Which chunk a link takes in a greedy search: what it has seen of its sender's log, and the rules.
+// The choice of a link in a greedy search: what it has seen of its sender's log, and the rules.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ public:
     /// A chunk that the link could carry to its destination and that no link has claimed, or kNone.
     std::uint32_t choose(std::uint32_t link, Picoseconds now);
 
-    /// What a link has seen so far, for `could_carry`.
+    /// Counts of what a link has seen so far, for `could_carry`.
     std::uint32_t cursor(std::uint32_t link) const { return cursor_[link]; }
 
     /// Whether the sender of a link had a chunk in time; only of chunks taken at this moment. `cursor_before`

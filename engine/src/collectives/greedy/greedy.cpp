@@ -48,7 +48,7 @@ public:
     }
 
 private:
-    /// What a link takes now, if anything.
+    /// The chunk that a link takes now, if any.
     struct Pick {
         std::uint32_t link;
         std::uint32_t chunk;

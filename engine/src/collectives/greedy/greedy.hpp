@@ -1,5 +1,4 @@
-// Greedy searches: forward in time, where chunks are claimed when sent, and by arrival (sections 7.1
-// and 7.2).
+// Greedy searches: forward in time, where chunks are claimed when sent, and by arrival.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace dse::synthesis {
 
-/// Which of the chunks that a link could carry it takes.
+/// The rule by which a link takes one of the chunks that it could carry.
 enum class Rule : std::uint8_t {
     kOldest,    ///< the one that its sender has had for longest
     kRandom,    ///< any

@@ -1,4 +1,4 @@
-// What nodes get in rounds, in a few bytes a send, until someone asks for the schedule.
+// Logs of what nodes get in rounds, in a few bytes a send, until someone asks for the schedule.
 #pragma once
 
 #include <cstddef>

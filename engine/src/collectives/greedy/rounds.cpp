@@ -61,7 +61,7 @@ private:
         Turn turn;
     };
 
-    /// What a node held, then what it got.
+    /// The chunks that a node held, then those that it got.
     struct Log {
         std::uint32_t* begin;
         std::uint32_t* got;

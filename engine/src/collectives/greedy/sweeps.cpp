@@ -81,7 +81,7 @@ private:
         std::uint32_t lanes;
     };
 
-    /// What a link may see as its receiver's turn comes.
+    /// The part of the log that a link may see as its receiver's turn comes.
     struct View {
         Place end;
         std::uint32_t open;  ///< bits of chunks of the window that the receiver lacks
@@ -158,7 +158,7 @@ private:
     /// Until all that is wanted is on its way; false if the limit is reached before.
     bool advance() {
         const auto nodes = static_cast<std::uint32_t>(nodes_.size());
-        // What is sent in a round must have arrived before the limit.
+        // Sends of a round must have arrived before the limit.
         const auto most_rounds =
             static_cast<std::uint64_t>(std::max<Picoseconds>(0, (options_.limit - 1) / round_ps_));
         for (std::uint64_t first = 0; wanted_left_ > 0; first += rounds_) {
@@ -215,7 +215,7 @@ private:
                 if (gains < node.lacks) {
                     const View& view = views_[ready[i]];
                     pick.chunk = choose_in(lane, view, node.taken);
-                    // What another link took now, and this one could have carried, was open.
+                    // A chunk that another link took now, and this one could have carried, was open.
                     const bool may_exchange = view.open != 0 || view.end - pick.next_before > kWindow;
                     if (pick.chunk == kNone && may_exchange) exchange(pick, i, node);
                     if (pick.chunk != kNone) {

@@ -1,4 +1,4 @@
-// What happens next: items by time, those of one time together.
+// Events in their order: items by time, those of one time together.
 #pragma once
 
 #include <algorithm>

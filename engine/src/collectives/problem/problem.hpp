@@ -1,4 +1,4 @@
-// What a search for schedules starts from: links, chunks, who has them and who wants them.
+// The problem of a search for schedules: links, chunks, who has them and who wants them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Ways for chunks through nodes that do not want them, and when each crosses which link (section 7.9).
+// Ways for chunks through nodes that do not want them, and when each crosses which link.
 #pragma once
 
 #include <cstdint>

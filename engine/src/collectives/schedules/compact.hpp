@@ -8,11 +8,11 @@
 
 namespace dse::synthesis {
 
-/// Which sends to keep (1) so that every wanted chunk still arrives: of the deliveries of a chunk to a node
-/// the first, and of those only such as somebody wants or forwards.
+/// Marks (1) the sends to keep so that every wanted chunk still arrives: of the deliveries of a chunk to a
+/// node the first, and only if some node wants or forwards it.
 std::vector<std::uint8_t> deliveries_needed(const Problem& problem, const std::vector<Send>& sends);
 
-/// What a send waits for: those of send s are `sends[begin[s] … begin[s + 1])`.
+/// The sends that each send waits for: those of send s are `sends[begin[s] … begin[s + 1])`.
 struct Waits {
     std::vector<std::uint32_t> begin;
     std::vector<std::uint32_t> sends;

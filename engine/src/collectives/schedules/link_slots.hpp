@@ -1,4 +1,4 @@
-// What every link carries when: chunks in the order of their starts, and the gaps between them. Links that
+// The timetable of every link: chunks in the order of their starts, and the gaps between them. Links that
 // carry the same at the same times, but for the numbers of chunks and nodes, share a lane.
 #pragma once
 

@@ -63,7 +63,7 @@ void update_time(const Problem& problem, Sends& sends) {
         sends.time = std::max(sends.time, send.start + problem.links[send.link].arrival);
 }
 
-/// Which sends brought the chunks of sends, kAtFirst for what was there.
+/// The sends that brought the chunks of sends, kAtFirst for what was there.
 std::vector<std::uint32_t> parents_of(const Problem& problem, const std::vector<Send>& sends,
                                       const std::vector<Delivery>& deliveries) {
     std::vector<std::uint32_t> parents;

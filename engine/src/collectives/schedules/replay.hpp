@@ -9,7 +9,7 @@
 
 namespace dse::synthesis {
 
-/// What a replay needs of a schedule. Sends may come in any order; `end` is their nominal arrival.
+/// The part of a schedule that a replay needs. Sends may come in any order; `end` is their nominal arrival.
 struct NominalSends {
     std::span<const std::int32_t> from, to, link, chunk;
     std::span<const std::int64_t> start, end;
@@ -31,7 +31,7 @@ struct Criticality {
     std::vector<std::int64_t> path_ps;   ///< the time of both
 };
 
-/// The sends of a schedule in an order in which each comes after all it waits for (specification, section 9):
+/// The sends of a schedule in an order in which each comes after all it waits for:
 /// start = max(the link is free, the chunk is there), a recursion over max and plus. O(sends) a draw.
 class Replay {
 public:

@@ -60,7 +60,8 @@ bool SumTimelines::insert(std::uint32_t chunk, std::uint32_t root, double thrift
     SumTrees trees{root, {}, {}};
     Picoseconds full = 0;
     for (int delays = 0;; ++delays) {
-        // What lacks before 0 is added behind; gaps may make it more than that, but not behind the last send.
+        // Time that lacks before 0 is added behind; gaps may make it more than that, but not behind the last
+        // send.
         const Picoseconds first = sums_until(chunk, root, thrift, full, trees.sums);
         const bool is_complete = trees.sums.size() + 1 == problem_.npus;
         if (is_complete && first >= 0) break;

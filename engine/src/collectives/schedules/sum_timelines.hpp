@@ -16,7 +16,7 @@ struct SumTrees {
     std::vector<Send> sums, copies;
 };
 
-/// What is sent on each link when, of all chunks. All nodes are NPUs. Keeps a reference to the problem.
+/// The sends of all chunks on each link, by time. All nodes are NPUs. Keeps a reference to the problem.
 ///
 /// With `lanes` (per link) the chunks stand for their translations: what one sends on a link, another sends
 /// on another link of that lane, so two sends of one chunk in a lane must not meet either.

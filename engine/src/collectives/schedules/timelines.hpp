@@ -10,7 +10,7 @@
 
 namespace dse::synthesis {
 
-/// What is sent on each link when. Chunks can be removed, and inserted into the gaps.
+/// The sends on each link, by time. Chunks can be removed, and inserted into the gaps.
 class Timelines {
 public:
     /// No delivery of `sends` may be redundant. Keeps a reference to the problem.

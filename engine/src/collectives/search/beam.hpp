@@ -1,11 +1,11 @@
-// Beam search (section 7.4).
+// Beam search.
 #pragma once
 
 #include "collectives/search/restarts.hpp"
 
 namespace dse::synthesis {
 
-/// What of two states is the better one.
+/// The measure by which one of two states is the better one.
 enum class Fitness : std::uint8_t {
     kChunkCount,    ///< more chunks are where they are to be
     kShortestPath,  ///< the longest of the ways that wanted chunks still have is shorter

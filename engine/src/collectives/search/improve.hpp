@@ -1,4 +1,4 @@
-// Large neighbourhoods of a schedule (section 7.8).
+// Large neighbourhoods of a schedule.
 #pragma once
 
 #include "collectives/search/restarts.hpp"

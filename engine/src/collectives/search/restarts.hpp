@@ -1,4 +1,4 @@
-// Many runs of greedy searches, the best of them (section 7.3).
+// Many runs of greedy searches, the best of them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace dse::synthesis {
 enum class Approach : std::uint8_t {
     kForward,
     kArrival,
-    kRoutes,  ///< ways first, then their order (section 7.9); the rule has no meaning
+    kRoutes,  ///< ways first, then their order; the rule has no meaning
 };
 
 struct Variant {

@@ -1,4 +1,4 @@
-// Large neighbourhoods of an all-reduce, both halves at once (section 7.8).
+// Large neighbourhoods of an all-reduce, both halves at once.
 #pragma once
 
 #include <cstdint>

@@ -94,7 +94,7 @@ private:
         return true;
     }
 
-    /// Which grove grows, and over which track; without one it has reached all, or cannot.
+    /// The grove that grows, and its track; without one it has reached all, or cannot.
     std::pair<std::size_t, std::uint32_t> next_growth() const {
         if (!grows_all_) return {groves_.size() - 1, next_track(groves_.back()).second};
         std::size_t first = 0;

@@ -1,4 +1,4 @@
-// Trees that span all NPUs, packed into the capacities of links (specification of synthesis, section 7.7).
+// Trees that span all NPUs, packed into the capacities of links.
 #pragma once
 
 #include <cstdint>

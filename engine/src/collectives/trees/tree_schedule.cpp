@@ -99,7 +99,7 @@ private:
         if (turns_ != nullptr) {
             std::pop_heap(waiting.begin(), waiting.end());
         } else {
-            // What is urgent changes with what comes to other links.
+            // Urgency changes with what comes to other links.
             std::size_t best = 0;
             Picoseconds most = -1;
             for (std::size_t i = 0; i < std::min(waiting.size(), kMostLookedAt); ++i) {

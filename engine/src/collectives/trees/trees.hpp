@@ -1,4 +1,4 @@
-// Schedules of chunks that go along packed trees (specification of synthesis, section 7.7; ForestColl).
+// Schedules of chunks that go along packed trees (ForestColl).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a network dimension may say besides bandwidth and latency, by the table of topologies.
+// The rules of what a network dimension says besides bandwidth and latency, by the table of topologies.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct DimensionParts {
     bool has_routes = false;
 };
 
-/// What breaks a rule: `field` is topology, npus, shape, file, routes or routing; what was got and is
+/// A broken rule: `field` is topology, npus, shape, file, routes or routing; what was got and is
 /// allowed.
 struct DimensionProblem {
     std::string field;

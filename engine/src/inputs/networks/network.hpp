@@ -1,4 +1,4 @@
-// What the network is to the simulator: dimensions, addresses of ranks, faults.
+// The network as the simulator sees it: dimensions, addresses of ranks, faults.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct LinkFault {
     std::uint64_t at_ns = 0;
 };
 
-/// Ranks as addresses in the dimensions (simulator spec, section 2.3).
+/// Ranks as addresses in the dimensions.
 class Address {
 public:
     explicit Address(const std::vector<Dimension>& dimensions);

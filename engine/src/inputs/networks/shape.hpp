@@ -56,7 +56,7 @@ struct StaticRoute {
     std::vector<std::uint32_t> devices;
 };
 
-/// What the network file says of a dimension.
+/// A dimension as the network file has it.
 struct ShapeSpec {
     std::string topology;  ///< Ring, FullyConnected, Switch, Mesh2D, Torus2D, …
     std::uint32_t npus = 0;

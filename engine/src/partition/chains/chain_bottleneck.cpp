@@ -50,7 +50,7 @@ double most(const Problem& problem, const Chain& chain) {
 }
 
 /// Steps up from the bound, ever faster, to a cost that a quick search reaches, and comes back by halves.
-/// What it finds spares the whole search the costs far above the least, where most can be reached.
+/// Its result spares the whole search the costs far above the least, where most can be reached.
 void begin_quickly(const Problem& problem, const Chain& chain, Probe& probe, double end,
                    const std::function<bool()>& expired, ChainResult& result) {
     double low = std::max(result.bound, end * 1e-9);

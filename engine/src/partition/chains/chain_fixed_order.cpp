@@ -68,7 +68,7 @@ private:
         return done;
     }
 
-    /// What can be done at most within a cost by the devices after k, k being the last that works, and from
+    /// Sets how much the devices after k can do within a cost, k being the last that works, and from
     /// where those from k on can do the rest: each that works must receive something first.
     void set_work(double cost) {
         const std::size_t devices = problem_.devices;

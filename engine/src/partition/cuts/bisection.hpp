@@ -83,7 +83,7 @@ private:
         split(half[1], middle, end);
     }
 
-    /// What each half shall weigh, and how far off it may be.
+    /// The weight that each half shall have, and how far off it may be.
     void aim(const Nodes& nodes, std::size_t begin, std::size_t middle, std::size_t end) {
         ++stamp_;
         total_ = 0;
@@ -191,7 +191,7 @@ private:
         return total;
     }
 
-    /// What moving v saves; `alone`: as if all others were on its side.
+    /// Returns what moving v saves; with `alone` as if all others were on its side.
     void set_gain(std::uint32_t v, bool alone = false) {
         gain_[v] = 0;
         for (std::uint32_t k = graph_.start[v]; k < graph_.start[v + 1]; ++k) {

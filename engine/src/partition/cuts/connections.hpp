@@ -1,4 +1,4 @@
-// What ties each node of a graph to the devices of its neighbours, kept up to date as nodes move.
+// Ties of each node of a graph to the devices of its neighbours, kept up to date as nodes move.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// What a partition of a cut graph costs: its edges, and under `sharding_cost` its balance.
+// The cost of a partition of a cut graph: its edges, and under `sharding_cost` its balance.
 #include <numeric>
 
 #include "partition/cuts/cut_graph.hpp"

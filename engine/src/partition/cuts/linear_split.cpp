@@ -64,7 +64,7 @@ std::vector<std::uint32_t> row_of(const CutGraph& graph, int kind, Random& rando
     return kind == 3 ? long_row(graph, random) : some_row(graph, kind, random);
 }
 
-/// What crosses the place before each node of a row.
+/// The cost of the edges that cross the place before each node of a row.
 std::vector<double> crossings(const CutGraph& graph, const std::vector<std::uint32_t>& row) {
     std::vector<std::uint32_t> place(graph.nodes);
     for (std::uint32_t k = 0; k < graph.nodes; ++k) place[row[k]] = k;
@@ -125,7 +125,7 @@ Labels split_in_a_row(const CutGraph& graph, const Problem& problem,
     std::vector<std::vector<std::uint32_t>> start(pieces + 1, std::vector<std::uint32_t>(n + 1, 0));
     cost[0][0] = 0;
     for (std::size_t k = 1; k <= pieces; ++k) {
-        // What the pieces so far hold at most, and those to come leave at least.
+        // The most that the pieces so far hold, and the least that those to come leave.
         const double least = sum[n] - limit * static_cast<double>(pieces - k);
         for (std::size_t j = k; j <= n; ++j) {
             if (sum[j] < least || sum[j] > limit * static_cast<double>(k)) continue;

@@ -115,7 +115,7 @@ private:
         return std::min(1.0, kLooseness * ties * distances / pairs / std::max(squares, 1e-300));
     }
 
-    /// What moving v from a to b saves; `tie_a` and `tie_b` are what it exchanges with them.
+    /// Returns what moving v from a to b saves; `tie_a` and `tie_b` are what it exchanges with them.
     double gain(std::size_t v, std::size_t a, std::size_t b, double tie_a, double tie_b) const {
         double saved = 0;
         if (are_alike_) {

@@ -1,4 +1,4 @@
-// Which states of a sweep are worth keeping.
+// The choice of states of a sweep that are worth keeping.
 #include <cstring>
 
 #include "partition/pieces/pieces_sweep.hpp"

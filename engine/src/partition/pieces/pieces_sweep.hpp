@@ -23,7 +23,7 @@ struct CostedGraph {
     std::vector<std::vector<End>> ends;
 };
 
-/// What is remembered of the nodes placed: `block[s]` is the piece of slot s, `weight[b]` that of a piece.
+/// The memory of the nodes placed: `block[s]` is the piece of slot s, `weight[b]` that of a piece.
 struct PieceState {
     double cost = 0;
     std::uint32_t parent = 0;

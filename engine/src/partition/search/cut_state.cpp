@@ -250,7 +250,7 @@ private:
         }
     }
 
-    /// What was is kept, so that removing restores the bits: a sum less what was added to it is another.
+    /// Keeps the old sums, so that removing restores the bits: a sum less what was added to it is another.
     void add_to_neighbours(std::uint32_t node, std::uint32_t device) {
         for (const Neighbour& next : neighbours_[node]) {
             --later_[next.node];

@@ -106,7 +106,8 @@ private:
     /// A table waits for the first of its nodes to be eliminated.
     void add(Table table) { tables_[first_of(table.nodes)].push_back(std::move(table)); }
 
-    /// Those that wait for v; of its edges they are made now, since those of all edges need much memory.
+    /// The tables that wait for v. Tables of its edges are made now, since those of all edges need much
+    /// memory.
     std::vector<Table> tables_of(std::uint32_t v) {
         std::vector<Table> tables = std::move(tables_[v]);
         std::vector<std::uint32_t> others;

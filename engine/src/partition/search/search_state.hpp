@@ -27,8 +27,8 @@ public:
     void remove(std::uint32_t node);
     /// No completion costs less; exactly the cost if all nodes are placed.
     virtual double bound() const = 0;
-    /// What the cost of a completion depends on besides the nodes placed, if a state of the same key and a
-    /// higher `paid` can be dropped; empty if it is not worth while.
+    /// A key of what the cost of a completion depends on besides the nodes placed, if a state of the same key
+    /// and a higher `paid` can be dropped; empty if it is not worth while.
     virtual std::string key() const { return {}; }
     virtual double paid() const { return 0; }
 

@@ -21,7 +21,7 @@ constexpr double kNarrow = 0.01;  // of the lowest box, before the first beams a
 constexpr std::uint64_t kBoxesPerTurn = 200;
 constexpr double kLeastWidth = 1e-5;  // of a box, relative to the best plan
 constexpr std::size_t kWidths[] = {1, 2, 4, 8};
-/// What beams may take above the box that they aim at; all sequences at the first, the best at the others.
+/// The slack of beams above the box that they aim at; all sequences at the first, the best at the others.
 constexpr double kSlacks[] = {1.1, 1.0, 1.03, 1.06, 1.2, 1.35};
 constexpr double kMostSlack = 1.5;  // what may be missing is counted up to it
 constexpr std::size_t kTurns = 3;   // per width

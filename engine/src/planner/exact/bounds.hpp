@@ -1,4 +1,4 @@
-// Lower bounds on prefixes of plans: least sum and least maximum of stage times, without labels (spec 11.3).
+// Lower bounds on prefixes of plans: least sum and least maximum of stage times, without labels.
 #pragma once
 
 #include <cstdint>

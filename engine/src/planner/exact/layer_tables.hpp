@@ -22,7 +22,7 @@ public:
     const double* parameters_bytes() { return sums(parameters_, problem_->model.parameters_bytes); }
     double model_bytes() const { return model_bytes_; }
 
-    /// Compat: share of the layers, and bytes that a GPU reduces (spec 8.2: layers alike but for the ends).
+    /// Compat: share of the layers, and bytes that a GPU reduces (layers alike but for the ends).
     const double* share_of_layers();
     const double* alike_bytes(std::uint32_t log2_tp);
 

@@ -1,4 +1,4 @@
-// What is near a plan: its longest stage time, and groups that are like its own.
+// The neighbourhood of a plan: its longest stage time, and groups that are like its own.
 #pragma once
 
 #include <cstdint>

@@ -27,10 +27,10 @@ public:
     /// The first rank after a rank that has another type.
     std::uint32_t same_until(std::uint32_t rank) const { return same_until_[rank]; }
 
-    /// The bandwidth of ranks start, start + stride … below end: spec 8.3.
+    /// The bandwidth of ranks start, start + stride … below end.
     double compat_gbps(std::uint32_t start, std::uint32_t end, std::uint32_t stride) const;
 
-    /// The slowest reduction group of a stage, compat (spec 8.3) or strict (spec 10, D5 and D13).
+    /// The slowest reduction group of a stage, compat or strict.
     double compat_reduction_gbps(std::uint32_t start, std::uint32_t count, std::uint32_t dp) const;
     double strict_reduction_gbps(std::uint32_t start, std::uint32_t count, std::uint32_t tp) const;
 
@@ -53,7 +53,7 @@ private:
     std::vector<double> least_intra_gbps_;  ///< per type
 };
 
-/// Samples of each replica, in proportion to speed 1 / ms (spec 5.2).
+/// Samples of each replica, in proportion to speed 1 / ms.
 std::vector<std::uint64_t> shares(const std::vector<double>& ms, std::uint64_t batch);
 
 }  // namespace dse::planner::exact

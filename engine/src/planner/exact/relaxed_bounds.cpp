@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kPrecision = 1e-4;  // of prices: what is left to gain, relative to the target
 constexpr double kShare = 0.05;      // and relative to what the bound is short of it
-/// What a box allows is as much longer, for the checker adds up otherwise and allows half as much.
+/// Boxes allow as much more, for the checker adds up otherwise and allows half as much.
 constexpr double kEdge = 2e-9;
 constexpr double kRounding = 1e-12;      // of the prices in a sum that they cancel in
 constexpr double kHighestPrice = 1e300;  // ms; covers at higher ones could overflow
@@ -218,7 +218,7 @@ std::vector<double> RelaxedStages::prices(const std::vector<double>& multipliers
 double RelaxedStages::value(const std::vector<double>& multipliers, std::vector<double>& excess) {
     std::fill(excess.begin(), excess.end(), -1.0);
     const std::vector<double> price = prices(multipliers);
-    // What is no number is never the least, and would prove that there is no plan.
+    // A value that is no number is never the least, and would prove that there is no plan.
     for (const double ms : price)
         if (!(std::abs(ms) < kHighestPrice)) return -kInfinite;
     set_least(price);

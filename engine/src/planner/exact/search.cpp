@@ -34,7 +34,7 @@ std::vector<Block> blocks_of(const Problem& problem, CostModel model) {
     return blocks;
 }
 
-/// What blocks of one type sequence and number of micro-batches share.
+/// Tables that blocks of one type sequence and number of micro-batches share.
 struct Family {
     std::unique_ptr<StageOptions> options;
     std::vector<std::unique_ptr<PrefixBounds>> bounds;  ///< per block of the family

@@ -1,4 +1,4 @@
-// The exact search: a dynamic program over suffixes of plans with Pareto labels and lower bounds (spec 11).
+// The exact search: a dynamic program over suffixes of plans with Pareto labels and lower bounds.
 #pragma once
 
 #include <cstdint>

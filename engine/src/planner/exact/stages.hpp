@@ -1,4 +1,4 @@
-// What stages cost for a type sequence and a number of micro-batches: a table per way to use a group.
+// The costs of stages for a type sequence and a number of micro-batches: a table per way to use a group.
 #pragma once
 
 #include <cstdint>
@@ -79,7 +79,7 @@ private:
         std::uint64_t share = 0;
         std::vector<std::int32_t> parts;
     };
-    /// What the strict memory of a replica is made of: sums over layers.
+    /// The parts of the strict memory of a replica: sums over layers.
     struct MemoryTerms {
         std::vector<const double*> parts;  ///< activations alone
         const double* parameters = nullptr;
@@ -99,7 +99,7 @@ private:
         double reduction_gbps;
         double capacity_mb;  ///< compat only
     };
-    /// What the table of a stage depends on, besides the sequence and the number of micro-batches.
+    /// The key of the table of a stage, besides the sequence and the number of micro-batches.
     struct TableKey {
         std::uint32_t dp, tp, last_first, first_end, type;
         double capacity_mb, reduction_gbps;

@@ -76,7 +76,7 @@ struct Model {
     std::uint64_t vocabulary = 0;
 };
 
-/// What plans may do.
+/// The rules that plans keep.
 struct Options {
     std::uint64_t max_tp = 0;
     std::uint64_t max_batch = 0;

@@ -16,7 +16,7 @@ struct WalkStage {
     StageChoice* choices = nullptr;  ///< by log2 of the tensor degree
 };
 
-/// Prices a plan whose `log2_tp`, `bounds`, `costed` and `batches` are set (spec, 8), and sets its costs;
+/// Prices a plan whose `log2_tp`, `bounds`, `costed` and `batches` are set, and sets its costs;
 /// false: it has no price.
 bool price(const Problem& problem, const Sequence& sequence, std::span<const WalkStage> stages,
            EmittedPlan& plan);

@@ -13,7 +13,7 @@ using Groups = std::span<const std::uint32_t>;
 /// Takes the groups; returns whether it wants more.
 using TakeGroups = std::function<bool(Groups)>;
 
-/// Which lists of groups there are: `stages` powers of two, none below max(gpus / stages, stages / gpus) *
+/// The rules of lists of groups: `stages` powers of two, none below max(gpus / stages, stages / gpus) *
 /// scale, whose sum is `gpus`; `limit` is the most units that are arranged.
 struct GroupRules {
     std::uint32_t gpus = 0;
@@ -24,7 +24,7 @@ struct GroupRules {
 /// Whether there is any list of `stages` groups.
 bool has_groups(const GroupRules& rules, std::uint32_t stages);
 
-/// Every list of `stages` groups in the order of the walk (spec, 3.2 to 3.4); false: `take` wanted no more.
+/// Every list of `stages` groups in the order of the walk; false: `take` wanted no more.
 bool for_each_groups(const GroupRules& rules, std::uint32_t stages, const TakeGroups& take);
 
 }  // namespace dse::planner

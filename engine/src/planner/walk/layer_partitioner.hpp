@@ -9,7 +9,7 @@
 
 namespace dse::planner {
 
-/// Divides the layers of one model among stages by their shares of its time (spec, 6).
+/// Divides the layers of one model among stages by their shares of its time.
 ///
 ///     sub-layers  0 1 2 3 4 5 6 | 7 8 … 13 | …          seven a layer
 ///     forward     [ stage 1  ) . [ stage 2  ) . …        a dot: left over, for it did not fit

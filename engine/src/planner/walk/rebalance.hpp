@@ -6,7 +6,7 @@
 
 namespace dse::planner {
 
-/// Changes the performance vector to one for another partition (spec, 7.3); false: there is none.
+/// Changes the performance vector to one for another partition; false: there is none.
 ///
 /// Throws InputError where the rule never ends: no stage has room left, and more is needed.
 bool rebalance(std::span<double> performance, std::span<const double> capacity_mb,

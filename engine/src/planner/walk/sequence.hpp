@@ -36,7 +36,7 @@ public:
 
     /// The stage of 2^log2_gpus ranks from `start` on; the same object for the same ranks.
     StageRanks& stage(std::uint32_t start, std::uint32_t log2_gpus);
-    /// GB/s between a stage and the next one, whose GPUs are given (spec, 8.3).
+    /// GB/s between a stage and the next one, whose GPUs are given.
     double link_gbps(StageRanks& stage, std::uint32_t log2_next_gpus) const;
     /// GB/s of the slowest reduction group of a stage with 2^log2_dp replicas.
     double reduction_gbps(StageRanks& stage, std::uint32_t log2_dp) const;

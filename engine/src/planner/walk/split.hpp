@@ -8,7 +8,7 @@
 namespace dse::planner {
 
 /// Samples per replica: shares of `batch` by speed, rounded down, and the rest one each to the replicas with
-/// the largest fractions, the first among equals (spec, 5.2). A share may be 0.
+/// the largest fractions, the first among equals. A share may be 0.
 std::vector<std::uint64_t> split_batch(std::span<const double> speeds, std::uint64_t batch);
 
 /// Calls `take(2^k)` for the powers of two in the binary form of `samples`, the largest first.

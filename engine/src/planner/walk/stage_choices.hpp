@@ -1,4 +1,4 @@
-// What the walk asks of a stage with a tensor degree: performance, memory demand, execution time.
+// Answers to the walk about a stage with a tensor degree: performance, memory demand, execution time.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ public:
     StrategyWalk(const std::vector<double>& weights, bool by_first_attempt)
         : partitioner_(weights), by_first_attempt_(by_first_attempt) {}
 
-    /// The walk of spec, 4; returns the count up to the last plan found. `checkpoint` is called at each step.
+    /// Walks, and returns the count up to the last plan found. `checkpoint` is called at each step.
     std::uint64_t run(ChoiceTable& table, std::span<const WalkStage> stages, std::uint64_t batches,
                       const std::function<void()>& checkpoint, const TakeFound& take);
 

@@ -10,7 +10,7 @@ namespace dse::planner {
 using Unit = std::vector<std::uint32_t>;
 
 /// A composition as units of one group each, fused in pairs of equal totals until at most `limit` are left,
-/// or nothing more can be fused (spec, 3.3).
+/// or nothing more can be fused.
 std::vector<Unit> merged_units(const std::vector<std::uint32_t>& composition, std::uint64_t limit);
 
 }  // namespace dse::planner

@@ -25,7 +25,7 @@ struct WalkResult {
     PlanTable table;
 };
 
-/// Walks every outer plan (spec, 3 and 4); the best plan is the first of least cost.
+/// Walks every outer plan; the best plan is the first of least cost.
 ///
 /// Throws InputError for a cluster that the walk cannot start with, and for a missing profile; Cancelled or
 /// DeadlinePassed by the checkpoint.

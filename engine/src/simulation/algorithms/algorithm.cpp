@@ -1,4 +1,4 @@
-// What most algorithms share.
+// The parts that most algorithms share.
 #include "simulation/algorithms/algorithm.hpp"
 
 #include <string>

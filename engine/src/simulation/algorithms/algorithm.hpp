@@ -36,7 +36,7 @@ public:
 
 /// One algorithm. To add one, write a class in a file of its own and name it in registry.cpp.
 ///
-/// Most run on the packet pump (spec, 5.5): `plan` says how many packets of what size, and how many at a
+/// Most run on the packet pump: `plan` says how many packets of what size, and how many at a
 /// time, `partners` between whom. Others unset `Phase::pumped` and do everything in `begin` and `step`.
 /// Objects have no state and live as long as the program.
 class Algorithm {

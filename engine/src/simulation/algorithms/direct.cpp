@@ -3,7 +3,7 @@
 //     0 <--> 1        reduce-scatter, all-gather, all-to-all: n - 1 packets of 1/n of the data
 //     ^ \  / ^        all-reduce: 2 (n - 1), the second half after all packets of the first are there
 //     v /  \ v
-//     2 <--> 3        time = endpoint + rounds (longest wire + endpoint) + reduction (spec, 10.2)
+//     2 <--> 3        time = endpoint + rounds (longest wire + endpoint) + reduction
 #include <algorithm>
 
 #include "simulation/algorithms/algorithm.hpp"

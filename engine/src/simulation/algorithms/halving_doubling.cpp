@@ -4,7 +4,7 @@
 //     0 <-> 2   1 <-> 3     a quarter of it        all-gather: the other way, doubling
 //                                                  all-reduce: one after the other
 //
-//     time = endpoint + sum over the packets of (wire + endpoint + reduction) (spec, 10.2);
+//     time = endpoint + sum over the packets of (wire + endpoint + reduction);
 //     Thakur, Rabenseifner & Gropp 2005, "Optimization of collective communication operations in MPICH".
 #include <bit>
 #include <cmath>

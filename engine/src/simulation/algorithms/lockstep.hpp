@@ -1,4 +1,4 @@
-// How long a collective takes when all members start together and stay in step (simulator spec, 10.2).
+// How long a collective takes when all members start together and stay in step.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 
 namespace dse::collectives {
 
-/// Which of a dimension's queue cursors a phase uses (spec, 5.3).
+/// The queue cursor of a dimension that a phase uses.
 enum class QueueUse : std::uint8_t { kNormal, kFirst, kLast };
 
 /// Who takes part in a phase.

@@ -16,7 +16,7 @@ struct Leg {
     QueueUse use;
 };
 
-/// The order in which a collective visits its dimensions (spec, 5.4). `count` dimensions, ascending.
+/// The order in which a collective visits its dimensions. `count` dimensions, ascending.
 std::vector<Leg> legs_of(CollectiveType type, std::size_t count, Optimization optimization) {
     std::vector<Leg> legs;
     if (type == CollectiveType::kAllGather) {

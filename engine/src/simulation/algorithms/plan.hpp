@@ -1,4 +1,4 @@
-// How a collective is cut into streams and phases (simulator spec, sections 5.2 to 5.6).
+// How a collective is cut into streams and phases.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ std::span<const Algorithm* const> algorithms();
 /// Their names in system.json, then those with the prefix `one`; a window may follow some of them.
 std::vector<std::string> algorithm_names();
 
-/// What follows the names in a message: which of them take a window.
+/// The end of a message that lists names: which of them take a window.
 std::string window_rule();
 
 /// An entry of an implementation list. Throws InputError with the allowed names.

@@ -4,7 +4,7 @@
 //     ^           |        all-reduce: one after the other, 2 (n - 1) packets
 //     5 <-- 4 <-- 3        all-to-all: n (n - 1) / 2, each packet passed on to its goal
 //
-//     time = endpoint + M (wire + endpoint) + (n - 1) reductions, with M packets (spec, 10.2);
+//     time = endpoint + M (wire + endpoint) + (n - 1) reductions, with M packets;
 //     Patarasuk & Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of workstations".
 #include "simulation/algorithms/algorithm.hpp"
 #include "simulation/algorithms/lockstep.hpp"

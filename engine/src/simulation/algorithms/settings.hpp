@@ -1,4 +1,4 @@
-// What a system says of its collectives (simulator spec, sections 2.2 and 5).
+// The settings that a system has for its collectives.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ struct Settings {
     }
     double memory_bytes_per_second() const { return memory_bandwidth_gbps * 1e9; }
 
-    /// 3 * floor(bytes / memory bandwidth): one write and two reads, each cut on its own (spec, 7.2).
+    /// 3 * floor(bytes / memory bandwidth): one write and two reads, each cut on its own.
     /// Each is the end of time at most.
     std::uint64_t reduction_ns(std::uint64_t bytes) const {
         if (memory_bandwidth_gbps == 0.0) return 0;

@@ -21,7 +21,7 @@ struct CostLine {
 };
 
 /// A schedule among members 0 … n-1 and other devices that relay. Its time is the longest of its ways: a
-/// convex, piecewise linear function of the size of a chunk (specification of synthesis, section 10).
+/// convex, piecewise linear function of the size of a chunk.
 class TimedSchedule {
 public:
     /// `from` and `to` are the ends of links; a member's share of the data is cut into chunks.

@@ -1,4 +1,4 @@
-// The congestion-unaware network: every message alone on its way (simulator spec, section 6.2).
+// The congestion-unaware network: every message alone on its way.
 #pragma once
 
 #include <cstdint>

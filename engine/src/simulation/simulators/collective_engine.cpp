@@ -102,7 +102,7 @@ void CollectiveEngine::start(std::uint32_t rank, std::uint32_t node) {
     }
 }
 
-/// Queue and direction by the cursors of the rank and dimension (spec, 5.3).
+/// Queue and direction by the cursors of the rank and dimension.
 CollectiveEngine::PhasePlace CollectiveEngine::place_phase(std::uint32_t rank, CollectiveType collective,
                                                            const Phase& phase) {
     const std::uint32_t count = config_.queues_per_dimension;

@@ -1,5 +1,4 @@
-// Runs collectives: streams in queues, packet pumps, algorithms that step themselves (simulator spec,
-// sections 5.3, 5.5 and 5.6).
+// Runs collectives: streams in queues, packet pumps, algorithms that step themselves.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// What a system is to the simulator: compute, scheduling, and what it says of collectives (simulator spec,
-// section 2.2).
+// A system as the simulator sees it: compute, scheduling, and what it says of collectives.
 #pragma once
 
 #include <compare>
@@ -42,7 +41,7 @@ struct NpuType {
     double memory_bandwidth_gbps = 0.0;
 };
 
-/// What compute nodes of an NPU run at.
+/// The speeds at which compute nodes of an NPU run.
 struct NpuSpeed {
     double flops_per_second = 0.0;
     double memory_bytes_per_second = 0.0;

@@ -1,4 +1,4 @@
-// The event queue: ordered by time, then by insertion (simulator spec, section 3).
+// The event queue: ordered by time, then by insertion.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class EventQueue {
 public:
     explicit EventQueue(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
 
-    /// That of the call: whatever does much between two events passes it too.
+    /// The checkpoint of the call. Code that does much between two events passes it too.
     const Checkpoint& checkpoint() const { return checkpoint_; }
 
     Time now() const { return now_; }

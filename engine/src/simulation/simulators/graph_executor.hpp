@@ -1,4 +1,4 @@
-// Issues the nodes of every rank as dependencies and hardware slots allow (simulator spec, section 4).
+// Issues the nodes of every rank as dependencies and hardware slots allow.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace dse::simulator {
 /// How far a node has come on a rank.
 enum class NodeState : std::uint8_t { kWaiting, kReady, kIssued, kDone };
 
-/// What limits a compute node on the roofline; none where its duration does not come from the roofline.
+/// The limit of a compute node on the roofline; none where its duration does not come from the roofline.
 enum class Bound : std::uint8_t { kNone, kCompute, kMemory };
 
 /// The end of a node that has not ended.

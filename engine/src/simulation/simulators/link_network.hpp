@@ -1,4 +1,4 @@
-// The congestion-aware network: links with queues, store and forward (simulator spec, section 6.3), or
+// The congestion-aware network: links with queues, store and forward, or
 // cut-through.
 #pragma once
 

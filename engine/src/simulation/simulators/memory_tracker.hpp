@@ -1,4 +1,4 @@
-// Lifetimes of a rank's tensors and the peak of their sum (simulator spec, section 8).
+// Lifetimes of a rank's tensors and the peak of their sum.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What people call the kinds of nodes.
+// Names of the kinds of nodes, for people.
 #pragma once
 
 #include "simulation/workloads/workload.hpp"

@@ -1,4 +1,4 @@
-// What runs in a phase: the packet pump, or the steps of an algorithm of its own.
+// The work of a phase: the packet pump, or the steps of an algorithm of its own.
 #include "simulation/algorithms/algorithm.hpp"
 #include "simulation/simulators/collective_engine.hpp"
 

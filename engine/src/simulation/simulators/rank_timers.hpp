@@ -1,4 +1,4 @@
-// Local timers of the ranks, gathered in one bucket per rank and tick (simulator spec, section 3).
+// Local timers of the ranks, gathered in one bucket per rank and tick.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Matches arrivals with posted receives (simulator spec, section 6.1).
+// Matches arrivals with posted receives.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Callback {
     std::uint32_t object = 0;
 };
 
-/// What identifies a message to both ends.
+/// The identity of a message to both ends.
 struct MessageKey {
     std::uint32_t tag = 0;
     std::uint32_t source = 0;

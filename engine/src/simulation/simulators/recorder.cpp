@@ -124,7 +124,7 @@ std::int32_t Recorder::group_index(std::uint32_t communicator) {
     return entry->second;
 }
 
-/// The k-th send of a name belongs to the k-th receive of that name, in order of issue (simulator spec, 6.1).
+/// The k-th send of a name belongs to the k-th receive of that name, in order of issue.
 void Recorder::match_receives(const GraphExecutor& executor, const SimulationResult& result, Place place,
                               RankRecording& ranked, const Checkpoint& checkpoint) const {
     const Trace& trace = workload_.trace(place.rank);

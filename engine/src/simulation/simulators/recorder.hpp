@@ -22,7 +22,7 @@ public:
     /// `result` gives each rank its index in the executor; its classes may be finer than the final ones.
     void take(const GraphExecutor& executor, const SimulationResult& result, const Checkpoint& checkpoint);
 
-    /// What was taken; the result itself is left to the caller.
+    /// Returns the recording; the result itself is left to the caller.
     Recording release() { return std::move(recording_); }
 
 private:

@@ -1,4 +1,4 @@
-// What happened when on chosen ranks of a simulation, as flat rows: for explanations and timelines.
+// Events over time on chosen ranks of a simulation, as flat rows: for explanations and timelines.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ struct RecordedGroup {
     std::uint64_t dimension_mask = 0;
 };
 
-/// Which ranks to record: those named, else the lowest rank of every class of the result, or of two classes
+/// The ranks to record: those named, else the lowest rank of every class of the result, or of two classes
 /// only.
 struct RecordingRequest {
     std::vector<std::uint32_t> ranks;

@@ -1,4 +1,4 @@
-// What a simulation returns: figures per rank, and why ranks did not finish.
+// The result of a simulation: figures per rank, and why ranks did not finish.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace dse::simulator {
 
-/// Figures of one rank, as ASTRA-sim reports them (simulator spec, section 9).
+/// Figures of one rank, as ASTRA-sim reports them.
 struct RankResult {
     bool finished = false;
     std::uint64_t finish_ns = 0;

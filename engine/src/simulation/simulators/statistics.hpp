@@ -1,4 +1,4 @@
-// What a rank did with its time (simulator spec, section 9).
+// The time of a rank by what it did.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct Roofline {
     double operations_per_byte = 0.0;
 };
 
-/// duration = floor(ops / min(bandwidth * ops / bytes, peak) * 1e9), in this order (spec, 4.4).
+/// duration = floor(ops / min(bandwidth * ops / bytes, peak) * 1e9), in this order.
 inline Roofline roofline(double num_ops, double bytes, double peak_flops, double memory_bytes_per_second) {
     Roofline result;
     result.operations_per_byte = num_ops / bytes;

@@ -16,7 +16,7 @@ using workload::Node;
 using workload::NodeKind;
 using workload::Workload;
 
-/// What the nodes of a trace use to communicate.
+/// The groups and peers with which the nodes of a trace communicate.
 struct TraceUse {
     std::set<std::uint32_t> slots;
     std::set<std::uint32_t> send_peers, receive_peers;  ///< before the lane is added

@@ -1,4 +1,4 @@
-// Which ranks provably do the same thing at the same time (simulator spec, section 10.3).
+// Classes of ranks that provably do the same thing at the same time.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Notices events of one tick whose order the ranks of a class might not share (simulator spec, 10.5).
+// Notices events of one tick whose order the ranks of a class might not share.
 #pragma once
 
 #include <cstdint>

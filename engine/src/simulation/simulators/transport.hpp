@@ -1,4 +1,4 @@
-// Sends and receives: delivery and the rendezvous option (simulator spec, sections 6.1 and 6.5).
+// Sends and receives: delivery and the rendezvous option.
 #pragma once
 
 #include <cstdint>

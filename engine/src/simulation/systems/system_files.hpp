@@ -13,7 +13,7 @@
 
 namespace dse::config {
 
-/// What system.json says, as far as it has an effect.
+/// The content of system.json, as far as it has an effect.
 struct SystemFile {
     simulator::SystemConfig config;  ///< without network and remote memory
     bool trace_enabled = false;      ///< the report includes the peak memory

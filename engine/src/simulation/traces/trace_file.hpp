@@ -25,7 +25,7 @@ enum class NodeType : std::uint32_t {
     kCommCollective = 7,
 };
 
-/// What an attribute holds. The number is the field number of the value in the wire format, 0 for none.
+/// The type of an attribute. The number is the field number of the value in the wire format, 0 for none.
 /// A limit of the reader: sint, fixed and sfixed integers become the plain kind of their width and sign;
 /// bytes and lists of numbers or bytes become kNone; doc strings and unknown fields are dropped.
 enum class ValueKind : std::uint8_t {
@@ -108,7 +108,7 @@ TraceFile read_trace_file(const std::string& path, const Checkpoint& checkpoint 
 /// The same on bytes in memory; `path` is used in messages only.
 TraceFile parse_trace(std::string_view bytes, const std::string& path, const Checkpoint& checkpoint = {});
 
-/// The bytes of a trace: fields in ascending number, as the workload spec, section 11, lays down.
+/// The bytes of a trace: fields in ascending number.
 std::string encode_trace(const TraceFile& trace, const Checkpoint& checkpoint = {});
 
 }  // namespace dse::chakra

@@ -1,4 +1,4 @@
-// TraceFile to bytes, fields in ascending order as in section 11 of the workload spec.
+// TraceFile to bytes, fields in ascending order.
 #include <bit>
 #include <cstring>
 #include <type_traits>

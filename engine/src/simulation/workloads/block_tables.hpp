@@ -1,4 +1,4 @@
-// The operators of a transformer block as tables (workload spec, section 4), with the rows of every repair.
+// The operators of a transformer block as tables, with the rows of every repair.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ constexpr bool leaves_compute_node(OperatorKind kind) {
     }
 }
 
-/// What a model, a strategy and its fidelity switch on in the tables.
+/// The switches of the tables that a model, a strategy and its fidelity set.
 using Features = std::uint32_t;
 inline constexpr Features kShardedWeights = 1U << 0U;            ///< FSDP
 inline constexpr Features kStageRecomputeReplicated = 1U << 1U;  ///< the reference's recompute without FSDP

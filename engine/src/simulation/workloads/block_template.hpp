@@ -72,7 +72,7 @@ struct BlockTemplate {
     int find(std::string_view name) const;
 };
 
-/// What is switched on in the tables. `grouped` and `gated`: what the model has, if its fidelity shows it.
+/// The switches of the tables. `grouped` and `gated`: what the model has, if its fidelity shows it.
 struct Variant {
     Fidelity fidelity;
     bool grouped = false;
@@ -88,7 +88,7 @@ public:
 
     BlockTemplate compile(BlockKind kind) const;
 
-    /// The collectives that turn `producer`'s result into what a consumer wants (spec, section 8).
+    /// The collectives that turn `producer`'s result into what a consumer wants.
     CollectiveChain chain(const OperatorTemplate& producer, Layout wanted) const;
 
 private:

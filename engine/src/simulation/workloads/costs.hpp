@@ -1,4 +1,4 @@
-// What the operators of a model cost a rank, without its graph.
+// The costs of the operators of a model to a rank, without its graph.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct OperatorCost {
     double parameter_bytes;  ///< of the weight that an update writes
 };
 
-/// Those of one block of each kind, in list order; the model has num_layers blocks of attention and of
-/// feed-forward, and one of each embedding. Throws InputError as Transformer does.
+/// Returns the costs of one block of each kind, in list order. The model has num_layers blocks of attention
+/// and of feed-forward, and one of each embedding. Throws InputError as Transformer does.
 std::vector<OperatorCost> operator_costs(const ModelSpec& model, const StrategySpec& strategy);
 
 }  // namespace dse::workload

@@ -1,11 +1,11 @@
-// What a generated workload repairs of the reference's model (docs/workload.md, "Fidelity").
+// The repairs of the reference's model in a generated workload (docs/workload.md, "Fidelity").
 #pragma once
 
 #include <cstdint>
 
 namespace dse::workload {
 
-/// What activation recompute computes again.
+/// The operators that activation recompute computes again.
 enum class Recompute : std::uint8_t {
     kStage,      ///< q, k, v, the attention scores and the first feed-forward product, as the reference does
     kSelective,  ///< the attention scores only (Korthikanti et al. 2022, section 5)

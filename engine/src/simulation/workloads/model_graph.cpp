@@ -1,4 +1,4 @@
-// Instantiates the compiled blocks layer by layer (workload spec, sections 5 and 6), once a micro-batch.
+// Instantiates the compiled blocks layer by layer, once a micro-batch.
 #include "simulation/workloads/model_graph.hpp"
 
 #include <algorithm>

@@ -15,7 +15,7 @@
 
 namespace dse::workload {
 
-/// Widths and counts of a transformer (workload spec, section 1), and how truly it is modelled.
+/// Widths and counts of a transformer, and how truly it is modelled.
 struct ModelSpec {
     std::int64_t input_dim = 0, output_dim = 0;
     std::int64_t d_model = 0, d_ff = 0, num_heads = 0;
@@ -69,7 +69,7 @@ public:
     /// Stage numbers in order of first appearance in the list.
     const std::vector<std::int32_t>& stage_order() const { return stage_order_; }
 
-    /// What the stage that receives the operator's result waits for before it does, -1 for nothing.
+    /// The operator that the receiving stage waits for before it receives the result, -1 for none.
     std::int32_t receive_waits_for(std::int32_t op) const {
         const auto found = receive_waits_for_.find(op);
         return found == receive_waits_for_.end() ? -1 : found->second;

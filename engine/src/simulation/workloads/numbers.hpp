@@ -1,4 +1,4 @@
-// Sizes and operation counts as the reference computes them (workload spec, section 10, "Numbers").
+// Sizes and operation counts as the reference computes them.
 #pragma once
 
 #include <cstdint>

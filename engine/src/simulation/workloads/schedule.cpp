@@ -5,7 +5,7 @@ namespace dse::workload {
 
 namespace {
 
-/// Layer l is in stage (l + 1) mod stages (workload spec, section 6); the output embedding follows the last.
+/// Layer l is in stage (l + 1) mod stages; the output embedding follows the last.
 class RoundRobin final : public Schedule {
 public:
     using Schedule::Schedule;

@@ -1,4 +1,4 @@
-// The execution-trace nodes of one pipeline stage, the same on all its ranks (workload spec, 6, 9, 12).
+// The execution-trace nodes of one pipeline stage, the same on all its ranks.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace dse::workload {
 
-/// What a node does for its operator.
+/// The role of a node for its operator.
 enum class Role : std::uint8_t { kCompute, kOperand1Collective, kOperand2Collective, kSend, kReceive };
 
 /// A node in file order. Dependencies are ranges of StageGraph's vectors, as indices into StageGraph::nodes.

@@ -12,7 +12,7 @@ namespace dse::workload {
 enum class Axis : std::uint8_t { kData, kTensor, kSequence };
 inline constexpr std::array kAxes = {Axis::kData, Axis::kTensor, Axis::kSequence};
 
-/// What decides the shape of a generated graph.
+/// The strategy, which decides the shape of a generated graph.
 struct StrategySpec {
     std::int64_t dp = 1, tp = 1, sp = 1, pp = 1;
     bool weight_sharded = false;
@@ -23,7 +23,7 @@ struct StrategySpec {
         const char* name;
         Value StrategySpec::* member;
     };
-    /// Those of kAxes first, in their order; the product of all is the number of ranks.
+    /// Degrees: those of kAxes first, in their order. The product of all is the number of ranks.
     static constexpr Field<std::int64_t> kDegrees[] = {{"dp", &StrategySpec::dp},
                                                        {"tp", &StrategySpec::tp},
                                                        {"sp", &StrategySpec::sp},

@@ -1,4 +1,4 @@
-// The dimension tokens: fifteen of the spec, and two of grouped-query attention; and arithmetic on layouts.
+// The dimension tokens: fifteen, and two of grouped-query attention; and arithmetic on layouts.
 #include "simulation/workloads/symbols.hpp"
 
 #include <stdexcept>

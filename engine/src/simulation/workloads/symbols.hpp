@@ -1,4 +1,4 @@
-// Symbols, dimension tokens and layouts of the workload spec (sections 1 and 2).
+// Symbols, dimension tokens and layouts of tensors.
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ struct Token {
     bool contains(Axis axis) const;
 };
 
-/// The token of a letter of the spec's tables. Throws std::logic_error for an unknown letter.
+/// The token of a letter of the tables of blocks. Throws std::logic_error for an unknown letter.
 const Token& token(char letter);
 
 /// A layout is the letters of its tokens, for instance "BSm".

@@ -1,4 +1,4 @@
-// Execution-trace files of a generated workload (workload spec, sections 9 to 12).
+// Execution-trace files of a generated workload.
 #include <string>
 #include <string_view>
 

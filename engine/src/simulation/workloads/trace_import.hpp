@@ -1,4 +1,4 @@
-// Makes a workload of execution-trace files, one per rank (simulator spec, section 2.6).
+// Makes a workload of execution-trace files, one per rank.
 #pragma once
 
 #include <string>

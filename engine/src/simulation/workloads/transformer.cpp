@@ -13,7 +13,7 @@ namespace dse::workload {
 
 namespace {
 
-// What a workload may have: more would take the memory of the machine (dse/inputs/models/spec.py says the
+// The limits of a workload: more would take the memory of the machine (dse/inputs/models/spec.py says the
 // first two).
 constexpr std::int64_t kMostLayers = 10'000;
 constexpr std::int64_t kMostInstances = 200'000;  // layers times micro-batches, some 35 kB each

@@ -46,7 +46,7 @@ private:
     std::vector<std::uint32_t> members_;
 };
 
-/// Everything about a generated workload: graphs of the stages, ids, ranks, groups (spec, sections 7 and 9).
+/// Everything about a generated workload: graphs of the stages, ids, ranks, groups.
 class Transformer : public NodeCatalog {
 public:
     /// Throws InputError if a degree, width or count cannot be generated.

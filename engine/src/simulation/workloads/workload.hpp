@@ -94,7 +94,7 @@ struct Workload {
     std::uint64_t communicator_group_count = 0;  ///< entries of the groups file
     std::shared_ptr<const NodeCatalog> catalog;
 
-    /// What it holds on the heap with its catalog, without the overhead of allocations.
+    /// Bytes that it holds on the heap with its catalog, without the overhead of allocations.
     std::size_t memory_bytes() const;
 
     std::uint32_t rank_count() const { return static_cast<std::uint32_t>(trace_of_rank.size()); }
