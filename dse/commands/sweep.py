@@ -5,15 +5,15 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from dse.answers import BY_SYSTEM, Cap
-from dse.answers.foreign_inputs import foreign_inputs
-from dse.answers.swept import sweep_answer
 from dse.base.command_lines import CommandLine, Option
 from dse.base.texts import printable
 from dse.commands.cli import CONFIGURATION, MULTIRUN, configs_from_arguments
-from dse.studies.config import Config
-from dse.studies.sweeps import Progress, Session, dry_run
+
+if TYPE_CHECKING:
+    from dse.answers import Cap
+    from dse.studies.config import Config
 
 COMMAND = CommandLine(
     "sweep",
@@ -58,6 +58,10 @@ def sweep(config: Config, arguments: Sequence[str]) -> None:
     Raises:
         InputError: an empty space, or a study that cannot be read or written.
     """
+    from dse.answers.foreign_inputs import foreign_inputs
+    from dse.answers.swept import sweep_answer
+    from dse.studies.sweeps import Progress, Session
+
     command = ["python", "-m", "dse.sweep", *arguments]
     swept = Session(config, command, _say, Progress, foreign_inputs).run()
     store, keys = swept.store, swept.result.keys
@@ -74,6 +78,8 @@ def sweep(config: Config, arguments: Sequence[str]) -> None:
 
 
 def _cap(config: Config) -> Cap:
+    from dse.answers import BY_SYSTEM, Cap
+
     return BY_SYSTEM if config.chosen_cap_bytes is None else Cap(config.chosen_cap_bytes)
 
 
@@ -92,6 +98,8 @@ def main(argv: Sequence[str]) -> int:
         if number:
             print()
         if "--dry-run" in arguments.options:
+            from dse.studies.sweeps import dry_run
+
             print(dry_run(config))
         else:
             sweep(config, argv)
