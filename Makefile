@@ -73,7 +73,7 @@ calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into co
 		constants=matrix,memory -o conf/accelerator/h100_hbm2e.yaml
 
 reference: $(STAMP)  ## write docs/reference.md from the schema of conf/
-	$(BIN)/python -m dse.studies.config.reference > docs/reference.md
+	$(BIN)/python -m docs.hooks.reference > docs/reference.md
 
 # From the package index only where pip finds no file that is built for CPUs.
 torch: $(STAMP)  ## add PyTorch and onnx, for the tests of partitions; 200 MB for CPUs, 3 GB with CUDA's libraries

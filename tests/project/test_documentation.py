@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 from command_lines import TINY, TINY_DGX16, astra_log, export_case, run_dse, run_ok
 
+from docs.hooks.reference import reference
 from dse.answers.explorer import without_engine
 from dse.commands.verbs import verbs
 from dse.prediction.measured.published import FITTED
 from dse.studies.config.entries import entries
-from dse.studies.config.reference import reference
 from dse.studies.config.schema import ConfigSchema
 from dse.studies.store import STATUSES, study_schema
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from command_lines import TINY, error_of, run_ok
 
+from docs.hooks.reference import reference
 from dse.base.errors import InputError
 from dse.studies.config import compose_config, compose_configs
 from dse.studies.config.entries import entries
-from dse.studies.config.reference import reference
 from dse.studies.config.schema import ConfigSchema
 from dse.studies.config.uses import use_of
 

@@ -1,4 +1,4 @@
-"""`python -m dse.studies.config.reference`: docs/reference.md from the schema and values of conf/."""
+"""`python -m docs.hooks.reference`: docs/reference.md from the schema and values of conf/."""
 
 from __future__ import annotations
 
