@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from dse.studies.store.records import RecordType
@@ -57,15 +57,11 @@ class Evaluator(ABC, Generic[Case, Row]):
         case: Case = rest
         return case
 
+    def programs(self, case: Case) -> Sequence[Any]:
+        """Return the objects that run programs for a case, which have `stop` and `is_external`."""
+        del case
+        return ()
+
     def uses_programs(self, case: Case) -> bool:
         """Whether programs of the user's own run for a case."""
-        del case
-        return False
-
-    def programs_s(self, case: Case) -> float:
-        """Seconds that these programs may take besides the limit of the executor."""
-        del case
-        return 0.0
-
-    def stop(self, cases: Iterable[Case]) -> None:
-        """End the programs that run for cases."""
+        return any(program.is_external for program in self.programs(case))

@@ -24,7 +24,9 @@ class Done(Generic[Row]):
 
 def limit_s(evaluator: Evaluator[Case, Row], case: Case, timeout_s: float | None) -> float | None:
     """Return the seconds that a case may take: programs of the user's own have limits of their own."""
-    return None if timeout_s is None else timeout_s + evaluator.programs_s(case)
+    if timeout_s is None:
+        return None
+    return timeout_s + sum(getattr(program, "timeout_s", 0.0) for program in evaluator.programs(case))
 
 
 @contextlib.contextmanager

@@ -120,7 +120,13 @@ class LocalExecutor(Executor):
                     future.cancel()
                 processes.stop()
                 while wait(running, timeout=_STOP_SECONDS).not_done:
-                    evaluator.stop(case for items in running.values() for _, case in items)
+                    for program in self._programs(running.values()):
+                        program.stop()
+
+    def _programs(self, chunks: Iterable[list[Item[Any]]]) -> Iterable[Any]:
+        """Return the objects that run programs for these cases, each once."""
+        cases = [case for items in chunks for _, case in items]
+        return {id(each): each for case in cases for each in self._evaluator.programs(case)}.values()
 
     def _row(self, case: Any, stopping: Cancellation) -> Any:
         limit = limit_s(self._evaluator, case, self._point_timeout_s)

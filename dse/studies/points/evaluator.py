@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from dse.studies.evaluator import Evaluator
@@ -12,6 +11,8 @@ from dse.studies.store.schema import POINTS, Status, StudyRow
 
 if TYPE_CHECKING:
     from dse.inputs.strategies import Strategy
+    from dse.simulation.simulators import Simulator
+    from dse.simulation.workloads import WorkloadGenerator
 
 
 class PointEvaluator(Evaluator[DesignPoint, StudyRow]):
@@ -40,16 +41,6 @@ class PointEvaluator(Evaluator[DesignPoint, StudyRow]):
         """See `Evaluator.join`."""
         return DesignPoint(shared, rest)
 
-    def uses_programs(self, case: DesignPoint) -> bool:
-        """See `Evaluator.uses_programs`."""
-        return case.scenario.is_external
-
-    def programs_s(self, case: DesignPoint) -> float:
-        """See `Evaluator.programs_s`."""
-        on = case.scenario
-        return sum(getattr(program, "timeout_s", 0.0) for program in (on.generator, on.simulator))
-
-    def stop(self, cases: Iterable[DesignPoint]) -> None:
-        """See `Evaluator.stop`."""
-        for scenario in {id(case.scenario): case.scenario for case in cases}.values():
-            scenario.stop()
+    def programs(self, case: DesignPoint) -> tuple[WorkloadGenerator, Simulator]:
+        """See `Evaluator.programs`."""
+        return case.scenario.generator, case.scenario.simulator
