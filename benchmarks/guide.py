@@ -40,7 +40,6 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "Rank classes": "rank_classes",
         "Memory": "peak_bytes",
     },
-    "paths": {"Space": "name", "Path": "path", "Points": "points", "Of": "of", "Slowest": "slowest_s"},
     "synthesis": {
         "Network": "name",
         "Search": "search_s",
@@ -53,7 +52,6 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "Search": "search_s",
         "Times as fast": "ratio",
     },
-    "wasm": {"Pair": "name", "Changed": "changed", "Page": "page_s", "Of native": "ratio_to_native"},
     "executors": {"Points": "name", "Number": "points", "Overhead, µs": "overhead_us"},
     "million": {"Command": "name", "Wall": "wall_s", "CPU": "cpu_s", "Memory": "peak_bytes"},
     "search": {
@@ -68,7 +66,6 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
 _KEPT: Mapping[str, Callable[[Row], bool]] = {
     "general": lambda row: row["engine"] == "general" and bool(row["tracked"]),
     "scale": lambda row: row["kind"] == "large" and row["npus"] == 131_072,
-    "paths": lambda row: row["path"] not in ("by classes", "infeasible"),
     "synthesis": lambda row: row["ratio"] is not None and row["synthesizer"] == "greedy",
     "planning": lambda row: row["planner"] == "metis" or (row["planner"] == "exact" and bool(row["mixed"])),
     "search": lambda row: row["seed"] is None,

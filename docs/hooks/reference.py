@@ -21,7 +21,8 @@ _HEAD = """\
 This page lists every key of the configuration, with the default that `conf/` gives it.
 [Configuration](configuration.md) says how to override keys.
 
-`N` is the number of an entry of a list, from 0. *Given* means that each entry or file must have the key.
+`N` is the number of an entry of a list, from 0. A key with the default null takes null too.
+*Given* means that each entry or file must have the key.
 A key that only some commands use says so; the others refuse it.
 """
 _LONGEST = 100  # characters of a default that another choice of a group has
@@ -149,7 +150,10 @@ def _section(
             continue
         kind = entry.kind.replace("true or false", "true/false").replace("list of integers", "integers")
         kind = kind.replace("list of text", "texts")
-        cells = [f"`{entry.name}`", kind, _defaults(entry, values, others), _meaning(entry, strategies)]
+        default = _defaults(entry, values, others)
+        if default == "null":
+            kind = kind.removesuffix(", null")
+        cells = [f"`{entry.name}`", kind, default, _meaning(entry, strategies)]
         lines.append(" | ".join([*cells, entry.astrasim] if entry.astrasim else cells))
     plain = [f"`{entry.name}`" for entry in inside if _is_plain(entry, values, others, strategies)]
     if plain:

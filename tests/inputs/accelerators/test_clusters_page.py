@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dse.base.files import conf_folder
 from dse.base.units import format_bytes
-from dse.inputs.accelerators import accelerator, accelerator_names, aliases_of
+from dse.inputs.accelerators import accelerator, accelerator_names
 from dse.inputs.accelerators.systems import cluster_file
 
 PAGE = Path(__file__).parents[3] / "docs" / "clusters.md"
@@ -28,9 +28,8 @@ def accelerator_lines() -> list[str]:
             format_bytes(size).replace(".00 ", " ")
             for size in (found.memory_bytes, found.usable_memory_bytes)
         )
-        aliases = ", ".join(f"`{alias}`" for alias in aliases_of(name))
         figures = f"{memory} | {usable} | {found.memory_bandwidth_gbps:g}"
-        lines.append(f"`{name}` | {peaks} | {figures} | {aliases}")
+        lines.append(f"`{name}` | {peaks} | {figures}")
     return lines
 
 
