@@ -17,7 +17,7 @@ from dse.inputs.accelerators import Cluster, TierSpec, accelerator, cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.blocks import MixtureOfExperts
 from dse.inputs.strategies.schedules import SCHEDULES
-from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.plan import Plan, text_of_layers
 from dse.prediction.steps.predict import predict
 from dse.prediction.steps.schedules import StageTimes, by_operation, by_tick, pipeline
 from dse.prediction.steps.structured import timed_network, timed_structure
@@ -99,17 +99,20 @@ def _random_plan(rng: random.Random) -> Plan:
     pp = rng.choice([2, 2, 4])
     even = SMALL.num_layers // (pp * chunks)
     uneven = (even + 1, even - 1) * (pp * chunks // 2)
+    sizes = [rng.choice(choices) for choices in ([1, 2, 4], [1, 1, 2], [1, 1, 2], [1, 2])]
+    is_uneven, zero = even > 1 and rng.random() < 0.3, rng.choice([0, 1, 2, 3])
     return Plan(
-        dp=rng.choice([1, 2, 4]),
+        dp=sizes[0],
         tp=tp,
         pp=pp,
-        cp=rng.choice([1, 1, 2]),
-        ep=rng.choice([1, 1, 2]),
-        micro_batch=rng.choice([1, 2]),
+        cp=sizes[1],
+        ep=sizes[2],
+        micro_batch=sizes[3],
         schedule=name,
         chunks=chunks,
-        layers_per_stage=uneven if even > 1 and rng.random() < 0.3 else (),
-        zero=rng.choice([0, 1, 2, 3]),
+        stages=text_of_layers(uneven) if is_uneven else "even",
+        weight_sharded=zero == 3,
+        zero=1 if zero == 3 else zero,
         sequence_parallel=tp > 1 and rng.random() < 0.5,
         recompute=rng.choice(["none", "selective", "full"]),
         precision=rng.choice(["bf16", "fp8"]),

@@ -12,10 +12,19 @@ from dse.answers.fidelities import PREDICTED
 from dse.base.units import format_bytes, format_count, format_duration_ns
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.steps.balance import balanced
+from dse.prediction.steps.plan import STAGES
 from dse.studies.points import DesignPoint, evaluate
 from dse.studies.points.methods.prediction import prediction_inputs
 from dse.studies.store import StudyRow
 
+# What a document says of a plan, and what of it None leaves to the predictor.
+_PLAN = (
+    *("dp", "tp", "pp", "cp", "ep", "expert_tp", "micro_batch", "schedule", "chunks", "stages"),
+    *("layers_per_stage", "zero", "shard_ranks", "sequence_parallel", "context", "recompute"),
+    *("recompute_layers", "precision", "attention", "overlap_tp", "overlap_dp", "offload", "framework"),
+    *("order", "launch_us"),
+)
+_LEFT_TO_RULES = ("expert_tp", "shard_ranks", "recompute_layers")
 _NO_RANKS: dict[str, Any] = {"slowest_rank": None, "fullest_rank": None, "rank_classes": [], "blocked": []}
 
 
@@ -64,9 +73,19 @@ def _own_precision(row: StudyRow, peak_tflops: float) -> dict[str, Any]:
 
 
 def _plan(point: DesignPoint) -> dict[str, Any]:
-    """The plan, with the layers that `stages=balanced` comes down to."""
+    """What runs, with the layers of each part where they are listed, or where `stages=balanced` finds them.
+
+    None is what the predictor finds by a rule.
+    """
     model, plan, cluster = prediction_inputs(point)
-    return {**dataclasses.asdict(balanced(model, plan, cluster)), "stages": plan.stages}
+    values = {name: getattr(plan, name) for name in _PLAN}
+    return {
+        **values,
+        **{name: values[name] or None for name in _LEFT_TO_RULES},
+        "zero": plan.zero_stage,
+        "stages": plan.stages if plan.stages in STAGES else "even",
+        "layers_per_stage": balanced(model, plan, cluster).layers_per_stage,
+    }
 
 
 def predicted_text(point: DesignPoint, data: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from dse.base.errors import InputError
 from dse.base.suggestions import did_you_mean
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies.strategy import AXES, DEGREES, Strategy
+from dse.inputs.strategies.strategy import AXES, DEGREES, Strategy, strategy_values
 
 Divisibility = Literal["stage", "whole", "strict"]
 """What happens to sizes that do not divide: `stage` cuts all shards, `whole` only those that a program would
@@ -58,9 +58,8 @@ def check_values(strategy: Strategy) -> None:
     Raises:
         InfeasibleStrategy: names the key, what was got and what is allowed.
     """
-    for axis in AXES:
-        value = getattr(strategy, axis.name)
-        if not axis.accepts(value):
+    for axis, value in zip(AXES, strategy_values(strategy), strict=True):
+        if (value != axis.default or type(value) is not axis.type) and not axis.accepts(value):
             raise InfeasibleStrategy(
                 f"strategy.{axis.name} is {value!r}; it must be {axis.allowed()}"
                 f"{did_you_mean(str(value), axis.names)}"

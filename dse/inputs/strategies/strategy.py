@@ -24,8 +24,8 @@ class StrategyFields:
     """The axes of a strategy, in the order of labels, tables and ties; a row of a study has them too.
 
     The product of the degrees is the number of NPUs. Everything else is derived from a field's metadata:
-    columns, labels, headings, keys of the configuration, spaces, rankings, reports. Those from `ep` on, and
-    `cp`, are named as in `dse.prediction.steps.Plan`.
+    columns, labels, headings, keys of the configuration, spaces, rankings, reports. A plan of the predictor
+    (`dse.prediction.steps.plan`) is a strategy, too.
     """
 
     dp: int = degree("degree of data parallelism")

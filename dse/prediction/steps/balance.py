@@ -10,7 +10,7 @@ from dse.inputs.models import ModelSpec
 from dse.inputs.models.matrices import LayerKind
 from dse.prediction.steps.groups import groups_of
 from dse.prediction.steps.layout import Chunk, layers_in_order, stage_layers
-from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.plan import Plan, text_of_layers
 from dse.prediction.steps.sharded_sizes import Local
 from dse.prediction.steps.step import Timer
 
@@ -24,12 +24,12 @@ def balanced(model: ModelSpec, plan: Plan, cluster: Cluster) -> Plan:
     Raises:
         InfeasibleStrategy: fewer layers than parts.
     """
-    if plan.stages != "balanced" or plan.layers_per_stage:
+    if plan.stages != "balanced":
         return plan
     kinds = layers_in_order(model)
     stage_layers(len(kinds), replace(plan, stages="spread"))  # as many parts as layers at most
     timer = Timer(Local(model, plan), cluster, groups_of(plan))
-    is_repeated = plan.recompute != "none" and plan.recompute_layers is None
+    is_repeated = plan.recompute != "none" and not plan.recompute_layers
 
     def seconds(chunk: Chunk) -> float:
         return timer.chunk(chunk).both.total_s
@@ -45,7 +45,7 @@ def balanced(model: ModelSpec, plan: Plan, cluster: Cluster) -> Plan:
         first=seconds(Chunk((), True, False)),
         last=seconds(Chunk(further, False, True, repeated)),
     )
-    return replace(plan, stages="even", layers_per_stage=counts)
+    return replace(plan, stages=text_of_layers(counts))
 
 
 def balanced_counts(

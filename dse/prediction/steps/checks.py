@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dse.base.errors import InputError
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies import AXIS
+from dse.inputs.strategies import AXES, StrategyAxis, strategy_values
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
 from dse.inputs.strategies.schedules import schedule_named
 from dse.prediction.steps.groups import groups_of
 from dse.prediction.steps.kernels import PRECISION_BITS
 from dse.prediction.steps.plan import ORDER, Plan
 from dse.prediction.steps.tier_shares import legs_of
-
-_CHOICES = ("stages", "schedule", "context", "recompute", "precision", "attention", "offload")
-_STAGES_OF_ZERO = (0, 1, 2, 3)
 
 
 def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
@@ -26,15 +21,11 @@ def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
     Raises:
         InfeasibleStrategy: names the choice, what it is, and what is allowed.
     """
-    for name in ("dp", "tp", "pp", "cp", "ep", "expert_tp", "micro_batch", "chunks"):
-        _at_least_one(plan, name)
-    for name in ("recompute_layers", "shard_ranks"):
-        _at_least_one(plan, name)
-    for name in _CHOICES:
-        if not AXIS[name].has_name(getattr(plan, name)):
-            raise _other_than(plan, name, AXIS[name].names)
-    if plan.zero not in _STAGES_OF_ZERO:
-        raise _other_than(plan, "zero", _STAGES_OF_ZERO)
+    for axis, value in zip(AXES, strategy_values(plan), strict=True):
+        if value != axis.default and axis.name != "order":  # whose mistakes have messages of their own
+            _check_value(axis, value)
+    if plan.micro_batch < 1:
+        raise InfeasibleStrategy(f"micro_batch is {plan.micro_batch}; it must be at least 1")
     if plan.npus != cluster.npus:
         raise InfeasibleStrategy(
             f"tp {plan.tp} x cp {plan.cp} x dp {plan.dp} x pp {plan.pp} is {plan.npus} NPUs, but "
@@ -51,19 +42,24 @@ def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
         _check_order(plan)
     if cluster.algorithms != DEFAULT_ALGORITHMS:
         groups = groups_of(plan)
-        axes = ["tp", "dp_cp", "replicas", *(["expert_tp", "expert_dp"] if model.experts is not None else [])]
-        for axis in axes:
-            legs_of(groups[axis], cluster, cluster.algorithms.of(axis))
+        names = [
+            "tp",
+            "dp_cp",
+            "replicas",
+            *(["expert_tp", "expert_dp"] if model.experts is not None else []),
+        ]
+        for name in names:
+            legs_of(groups[name], cluster, cluster.algorithms.of(name))
 
 
-def _other_than(plan: Plan, name: str, allowed: Sequence[object]) -> InfeasibleStrategy:
-    return InfeasibleStrategy(f"{name} is {getattr(plan, name)}; allowed are {', '.join(map(str, allowed))}")
-
-
-def _at_least_one(plan: Plan, name: str) -> None:
-    value = getattr(plan, name)  # None leaves it to a rule
-    if value is not None and value < 1:
-        raise InfeasibleStrategy(f"{name} is {value}; it must be at least 1")
+def _check_value(axis: StrategyAxis, value: object) -> None:
+    if axis.accepts(value):
+        return
+    is_low = isinstance(value, int) and value < axis.least
+    allowed = f"it must be at least {axis.least}" if is_low else f"allowed are {', '.join(axis.names)}"
+    if axis.kind != "choice" and not is_low:
+        allowed = f"it must be {axis.allowed()}"
+    raise InfeasibleStrategy(f"{axis.name} is {value}; {allowed}")
 
 
 def micro_batches(model: ModelSpec, plan: Plan) -> int:
@@ -110,14 +106,14 @@ def _check_experts(model: ModelSpec, plan: Plan) -> None:
     if model.experts is None:
         if plan.ep > 1:
             raise InfeasibleStrategy(f"ep is {plan.ep}, but {model.name} has no experts; it must be 1")
-        if plan.expert_tp is not None:
+        if plan.expert_tp:
             raise InfeasibleStrategy(
                 f"expert_tp is {plan.expert_tp}, but {model.name} has no experts; leave it out"
             )
         return
     _divides("tp", plan.tp, "the width of the shared experts", model.experts.shared_width)
     _divides("ep", plan.ep, "the experts", model.experts.count)
-    expert_tp = plan.tp if plan.expert_tp is None else plan.expert_tp
+    expert_tp = plan.expert_degree
     _divides("expert_tp", expert_tp, "the width of an expert", model.experts.d_ff)
     _divides("ep x expert_tp", plan.ep * expert_tp, "tp x cp x dp", plan.tp * plan.cp * plan.dp)
     _divides("expert_tp", expert_tp, "tp", plan.tp)
@@ -133,20 +129,20 @@ def _check_options(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
         raise InfeasibleStrategy(
             "attention=unfused goes without cp and without latent attention; write flash"
         )
-    if plan.recompute_layers is not None and plan.recompute == "none":
+    if plan.recompute_layers and plan.recompute == "none":
         raise InfeasibleStrategy(
             "recompute_layers has no effect with recompute=none; write full or selective"
         )
-    if plan.zero == 3 and not plan.overlap_dp:
+    if plan.weight_sharded and not plan.overlap_dp:
         raise InfeasibleStrategy(
             "overlap_dp=false has no effect with zero 3, which gathers weights a layer ahead; leave it out"
         )
 
 
 def _check_copies(model: ModelSpec, plan: Plan) -> None:
-    if plan.shard_ranks is None:
+    if not plan.shard_ranks:
         return
-    if plan.zero != 3:
+    if not plan.weight_sharded:
         raise InfeasibleStrategy(f"shard_ranks has no effect with zero {plan.zero}; it must be 3 (FSDP)")
     if plan.cp > 1 or model.experts is not None:
         raise InfeasibleStrategy("shard_ranks goes without cp and without experts; leave it out")
@@ -159,12 +155,8 @@ def _check_copies(model: ModelSpec, plan: Plan) -> None:
 
 
 def _check_stages(plan: Plan) -> None:
-    if plan.stages != "even" and plan.layers_per_stage:
-        raise InfeasibleStrategy(
-            f"stages is {plan.stages}, and layers_per_stage says it too: leave out one of them"
-        )
-    if plan.pp == 1 and (plan.stages != "even" or plan.layers_per_stage):
-        raise InfeasibleStrategy("stages and layers_per_stage have no effect with pp 1; leave them out")
+    if plan.pp == 1 and plan.stages != "even":
+        raise InfeasibleStrategy(f"stages={plan.stages} has no effect with pp 1; leave it out")
 
 
 def _check_order(plan: Plan) -> None:

@@ -65,20 +65,20 @@ def _sizes(local: Local) -> Iterator[tuple[str, str, float]]:
         yield "expert_tp", "all-gather and reduce-scatter", sent
     gradient = float(local.framework.gradient_bytes)
     weights = _weights(local)
-    if plan.zero == 3:
+    if plan.zero_stage == 3:
         yield "dp_cp", "all-gather of a layer's weights", 2 * weights.dense
         yield "expert_dp", "all-gather of a layer's weights", 2 * weights.experts
-        if plan.shard_ranks is not None:
+        if plan.shard_ranks:
             yield "replicas", "all-reduce", gradient * weights.dense / plan.shard_ranks
         return
-    collective = "reduce-scatter" if plan.zero else "all-reduce"
+    collective = "reduce-scatter" if plan.zero_stage else "all-reduce"
     yield "dp_cp", collective, gradient * weights.dense
     yield "expert_dp", collective, gradient * weights.experts
 
 
 def _weights(local: Local) -> Weights:
     """Of the largest chunk of a stage; with ZeRO-3 of the largest layer."""
-    if local.plan.zero == 3:
+    if local.plan.zero_stage == 3:
         kinds = dict.fromkeys(layers_in_order(local.model))
         return max((layer_weights(local, kind) for kind in kinds), key=lambda own: own.total)
     chunks = [own for stage in stages(local.model, local.plan) for own in stage_weights(local, stage)]

@@ -19,10 +19,9 @@ def groups_of(plan: Plan) -> dict[str, Group]:
         InputError: as `placement`.
     """
     degrees = {"tp": plan.tp, "cp": plan.cp, "ep": plan.ep, "dp": plan.dp, "pp": plan.pp}
-    expert_tp = plan.tp if plan.expert_tp is None else plan.expert_tp
-    found = placement(plan.order, {**degrees, "expert_tp": expert_tp})
+    found = placement(plan.order, {**degrees, "expert_tp": plan.expert_degree})
     whole = found["dp"]
-    if plan.shard_ranks is None:
+    if not plan.shard_ranks:
         return {**found, "replicas": replace(whole, size=1)}
     shard = plan.shard_ranks
     return {

@@ -44,7 +44,6 @@ def stages(model: ModelSpec, plan: Plan) -> tuple[tuple[Chunk, ...], ...]:
         schedule=plan.schedule,
         chunks=plan.chunks,
         stages=plan.stages,
-        layers_per_stage=plan.layers_per_stage,
         recompute=plan.recompute,
         recompute_layers=plan.recompute_layers,
     )
@@ -65,7 +64,7 @@ def _laid_out(of_kinds: tuple[tuple[LayerKind, int], ...], plan: Plan) -> tuple[
     if plan.recompute == "none":
         return found
     most = max(sum(chunk.count for chunk in stage) for stage in found)
-    if (plan.recompute_layers or 0) > most:
+    if plan.recompute_layers > most:
         raise InfeasibleStrategy(
             f"recompute_layers is {plan.recompute_layers}; it must be at most the {most} layers of a stage"
         )
@@ -81,9 +80,9 @@ def _in_order(of_kinds: tuple[tuple[LayerKind, int], ...]) -> list[LayerKind]:
     return [kind for kind, count in of_kinds for _ in range(count) if kind != "prediction"]
 
 
-def _repeating(stage: tuple[Chunk, ...], count: int | None) -> tuple[Chunk, ...]:
-    """Chunks that compute `count` of their layers again in all (None means all), as equally as they can."""
-    left = sum(chunk.count for chunk in stage) if count is None else count
+def _repeating(stage: tuple[Chunk, ...], count: int) -> tuple[Chunk, ...]:
+    """Chunks that compute `count` of their layers again in all (0 means all), as equally as they can."""
+    left = sum(chunk.count for chunk in stage) if count == 0 else count
     shares = [0] * len(stage)
     while left and any(share < chunk.count for share, chunk in zip(shares, stage, strict=True)):
         for index, chunk in enumerate(stage):

@@ -172,14 +172,14 @@ def stage_bytes(
     ranks, expert_ranks = groups["dp_cp"].size, groups["expert_dp"].size
 
     def stored(bytes_each: float, from_stage: int) -> float:
-        if plan.zero < from_stage:
+        if plan.zero_stage < from_stage:
             return bytes_each * (dense + experts)
         return bytes_each * (dense / ranks + experts / expert_ranks)
 
     kinds = {kind for chunk in chunks for kind, _ in chunk.layers}
     gathered = max([layer_weights(local, kind).total for kind in kinds], default=0.0)
     weights = stored(2.0, 3)
-    if plan.zero == 3:  # two layers at a time, and the tables, which stay from pass to pass
+    if plan.zero_stage == 3:  # two layers at a time, and the tables, which stay from pass to pass
         tables = held.total - sum(
             count * layer_weights(local, kind).total for chunk in chunks for kind, count in chunk.layers
         )

@@ -167,7 +167,7 @@ class _Step:
     def _gradients(self, timed: PipelineTimes) -> Mapping[str, float]:
         """Exposed reduction of gradients and the optimiser, of the stage where it takes longest."""
         stages = [_sum(stage) for stage in dict.fromkeys(self._stage_weights)]
-        exposed = 0.0 if self.plan.zero == 3 else self._scattered_s(timed) + self._gathered_s()
+        exposed = 0.0 if self.plan.zero_stage == 3 else self._scattered_s(timed) + self._gathered_s()
         return {"dp": exposed, "optimizer": max(map(self._optimizer_s, stages))}
 
     def _scattered_s(self, timed: PipelineTimes) -> float:
@@ -177,7 +177,7 @@ class _Step:
         last bucket has nothing to hide behind. ZeRO-2 reduces those of every micro-batch.
         """
         plan = self.plan
-        rounds = self.micro_batches if plan.zero == 2 else 1
+        rounds = self.micro_batches if plan.zero_stage == 2 else 1
         reduced_s = {
             own: rounds * self._reduce_s(own) for stage in dict.fromkeys(self._stage_weights) for own in stage
         }
@@ -202,7 +202,7 @@ class _Step:
         """Sum the gradients of a chunk over all who have its weights; from ZeRO-1 on, each gets a share."""
         gradient = float(self.local.framework.gradient_bytes)
         dense, experts = self.links("dp_cp"), self.links("expert_dp")
-        if self.plan.zero == 0:
+        if self.plan.zero_stage == 0:
             return dense.all_reduce_s(gradient * weights.dense) + experts.all_reduce_s(
                 gradient * weights.experts
             )
@@ -215,7 +215,7 @@ class _Step:
         of earlier stages, and those of as many micro-batches as there are stages through each earlier chunk.
         """
         plan = self.plan
-        if plan.zero == 0:
+        if plan.zero_stage == 0:
             return 0.0
         exposed = filled = 0.0
         dense, experts = self.links("dp_cp"), self.links("expert_dp")
@@ -235,9 +235,9 @@ class _Step:
         """Adam on the share of each rank, and the norm of all gradients that it holds."""
         plan = self.plan
         own = weights.total
-        if plan.zero:
+        if plan.zero_stage:
             own = weights.dense / self.groups["dp_cp"].size + weights.experts / self.groups["expert_dp"].size
-        held = own if plan.zero >= 2 else weights.total
+        held = own if plan.zero_stage >= 2 else weights.total
         rates, framework = self.timer.rates, self.local.framework
         adam_s = framework.adam_bytes * own / (HOST_LINK if plan.offload == "optimizer" else rates.memory)
         return adam_s + framework.scale_bytes * held / rates.memory

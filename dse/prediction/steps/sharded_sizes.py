@@ -84,7 +84,7 @@ class Local:
     @cached_property
     def expert_tp(self) -> int:
         """Tensor-parallel degree of the experts."""
-        return self.plan.tp if self.plan.expert_tp is None else self.plan.expert_tp
+        return self.plan.expert_degree
 
     @cached_property
     def expert_tokens(self) -> float:

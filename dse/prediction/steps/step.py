@@ -111,7 +111,7 @@ class Timer:
             backward = backward.plus(forward)
         if is_recomputed and plan.recompute == "selective":
             backward = backward.plus(kernels_s(kernels.selective, self.rates))
-        if plan.zero == 3:
+        if plan.zero_stage == 3:
             self._gather_weights(layer_weights(local, kind), forward, backward)
         if plan.offload == "activations":
             moved = kept_bytes(local, kind, is_recomputed=is_recomputed) / HOST_LINK
@@ -175,7 +175,7 @@ class Timer:
         """Scatter gradients; with copies of the weights, their shards are summed over these too."""
         size = float(self.local.framework.gradient_bytes)
         seconds = self._spread_s(weights, size)
-        if self.local.plan.shard_ranks is not None:
+        if self.local.plan.shard_ranks:
             shard = weights.dense / self.groups["dp_cp"].size
             seconds += self.links("replicas").all_reduce_s(size * shard)
         return seconds
@@ -203,7 +203,7 @@ class Timer:
                 backward.add("tp", (1 + is_head) * links.gather_s(size))
             else:
                 (backward if is_head else forward).add("tp", links.all_reduce_s(size))
-        if plan.zero == 3:  # the table stays between the passes
+        if plan.zero_stage == 3:  # the table stays between the passes
             rows = local.model.output_dim if is_head else local.model.input_dim
             table = Weights(rows * local.model.d_model / plan.tp, 0.0)
             forward.add("dp", max(0.0, self._spread_s(table, 2.0) - forward.total_s))

@@ -1,59 +1,32 @@
-"""A strategy as the plan that the predictor takes: defaults are filled in, what has no effect is refused."""
+"""A strategy as a plan: what it leaves open is filled in, and what has no effect is refused."""
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies import InfeasibleStrategy, Strategy, check_values
+from dse.inputs.strategies import STRATEGY_FIELDS, InfeasibleStrategy, Strategy, check_values, strategy_values
 from dse.inputs.strategies.schedules import schedule_named
-from dse.prediction.steps.plan import STAGES, Plan
+from dse.prediction.steps.plan import Plan
 
-_SAME = (
-    *("dp", "tp", "pp", "cp", "ep", "schedule", "sequence_parallel", "context", "precision"),
-    *("attention", "overlap_tp", "overlap_dp", "offload", "order", "framework"),
-)
-_same_values = attrgetter(*_SAME)
 _RECOMPUTED = ("selective", "full")
 
 
 def plan_of(model: ModelSpec, strategy: Strategy) -> Plan:
     """Return the plan of a strategy for a model.
 
-    `weight_sharded` is stage 3 of ZeRO. `activation_recompute` recomputes what `model.repairs.recompute`
-    says. `micro_batch` 0 is the batch of a data-parallel rank over `model.micro_batches`, or 1 without these.
+    `activation_recompute` recomputes what `model.repairs.recompute` says. `micro_batch` 0 is the batch of a
+    data-parallel rank over `model.micro_batches`, or 1 without these.
 
     Raises:
-        InfeasibleStrategy: a value that no plan has, or one that has no effect with the others.
+        InfeasibleStrategy: a value that no axis has, or one that has no effect with the others.
     """
     check_values(strategy)
     _refuse_idle(strategy)
-    is_rule = strategy.stages in STAGES
-    return Plan(
-        **dict(zip(_SAME, _same_values(strategy), strict=True)),
-        chunks=schedule_named(strategy.schedule).chunks or strategy.chunks,
-        expert_tp=strategy.expert_tp or None,
-        micro_batch=micro_batch(model, strategy),
-        stages=strategy.stages if is_rule else "even",
-        layers_per_stage=() if is_rule else listed_layers(strategy.stages),
-        zero=3 if strategy.weight_sharded else strategy.zero,
-        shard_ranks=strategy.shard_ranks or None,
-        recompute=_recompute(model, strategy),
-        recompute_layers=strategy.recompute_layers or None,
-    )
-
-
-def listed_layers(text: str) -> tuple[int, ...]:
-    """Return the layers of each part of the pipeline that a text lists.
-
-    >>> listed_layers("7-9x2-7")
-    (7, 9, 9, 7)
-    """
-    counts: list[int] = []
-    for word in text.split("-"):
-        layers, _, times = word.partition("x")
-        counts += [int(layers)] * int(times or 1)
-    return tuple(counts)
+    values = dict(zip(STRATEGY_FIELDS, strategy_values(strategy), strict=True))
+    values["chunks"] = schedule_named(strategy.schedule).chunks or strategy.chunks
+    values["micro_batch"] = micro_batch(model, strategy)
+    values["recompute"] = _recompute(model, strategy)
+    values["activation_recompute"] = False
+    return Plan(**values)
 
 
 def micro_batch(model: ModelSpec, strategy: Strategy) -> int:

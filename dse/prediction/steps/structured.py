@@ -71,7 +71,7 @@ def exchanged_structure(model: ModelSpec, plan: Plan, cluster: Cluster) -> StepS
         raise InputError(
             f"order is {plan.order}; traces need the stages outermost: write pp last, as in tp-cp-ep-dp-pp"
         )
-    if plan.ep > 1 and (plan.cp > 1 or plan.dp % plan.ep or plan.expert_tp not in (None, plan.tp)):
+    if plan.ep > 1 and (plan.cp > 1 or plan.dp % plan.ep or plan.expert_degree != plan.tp):
         raise InputError(
             f"ep is {plan.ep}: traces place experts over dp, {plan.dp}, with the tensor degree of the rest; "
             "use an ep that divides dp, cp 1 and no expert_tp"
@@ -141,15 +141,15 @@ class _Exchange:
             forward=self._spread(own.forward, 0, pieces),
             backward=self._spread(backward, weight_ns, pieces),
             weight_ns=weight_ns,
-            gradients=self._gradients(weights) if self.plan.zero < 2 else (),
+            gradients=self._gradients(weights) if self.plan.zero_stage < 2 else (),
         )
 
     def after(self, chunks: tuple[Chunk, ...]) -> tuple[Part, ...]:
         """Return the optimizer of a stage, and the parameters that it gathers."""
-        if self.plan.zero >= 2:
+        if self.plan.zero_stage >= 2:
             return (Compute(_ns(self.step.after_s)),)
         optimizer: tuple[Part, ...] = (Compute(_ns(self.step.optimizer_s)),)
-        if self.plan.zero == 0:
+        if self.plan.zero_stage == 0:
             return optimizer
         weights = stage_weights(self.local, chunks)
         dense, experts = sum(own.dense for own in weights), sum(own.experts for own in weights)
@@ -180,7 +180,7 @@ class _Exchange:
         )
 
     def _gradients(self, weights: Weights) -> tuple[Collective, ...]:
-        kind = "reduce_scatter" if self.plan.zero else "all_reduce"
+        kind = "reduce_scatter" if self.plan.zero_stage else "all_reduce"
         return self._reduced(weights.dense, weights.experts, self.local.framework.gradient_bytes, kind)
 
     def _reduced(self, dense: float, experts: float, each: float, kind: str) -> tuple[Collective, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import (
-    AXES,
     AXIS,
     DEGREES,
     InfeasibleStrategy,
@@ -55,12 +56,8 @@ def test_context_parallelism_multiplies_npus_and_expert_parallelism_does_not() -
     assert DEGREES == ("dp", "tp", "sp", "pp", "cp")
 
 
-def test_names_and_defaults_are_those_of_a_plan_but_for_what_a_rule_fills_in() -> None:
-    plan = Plan()
-    filled = {"expert_tp": 0, "micro_batch": 0, "recompute_layers": 0, "shard_ranks": 0}
-    for axis in AXES:
-        if not axis.in_traces:
-            assert axis.default == filled.get(axis.name, getattr(plan, axis.name)), axis.name
+def test_a_plan_has_the_defaults_of_a_strategy_but_for_the_micro_batch() -> None:
+    assert strategy_values(replace(Plan(), micro_batch=0)) == strategy_values(Strategy())
 
 
 def test_tables_have_columns_for_younger_axes_only_where_they_matter() -> None:

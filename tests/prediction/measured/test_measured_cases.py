@@ -112,8 +112,8 @@ def test_experts_have_the_tensor_degree_that_the_row_states() -> None:
     whole = case_of(replace(MIXTURE, expert_tp=1, ep=8))
     assert whole.plan.expert_tp == 1
     assert predict(whole.model, whole.plan, whole.cluster).step_s > 0
-    assert case_of(replace(MIXTURE, ep=4)).plan.expert_tp is None
-    assert case_of(replace(ROW, expert_tp=1)).plan.expert_tp is None  # without experts it says nothing
+    assert case_of(replace(MIXTURE, ep=4)).plan.expert_tp == 0
+    assert case_of(replace(ROW, expert_tp=1)).plan.expert_tp == 0  # without experts it says nothing
 
 
 def test_offload_of_a_part_cannot_be_expressed() -> None:
@@ -167,7 +167,7 @@ def test_gradients_of_zero_2_are_sharded_in_a_pipeline_and_reduced_after_every_m
 
 def test_hybrid_sharding_and_the_kind_of_context_parallelism_are_those_of_the_row() -> None:
     row = replace(ROW, gpus=16, dp=16, tp=1, sp=False, zero=3, gated=True)
-    assert case_of(row).plan.shard_ranks is None
+    assert case_of(row).plan.shard_ranks == 0
     hybrid = case_of(replace(row, shard_ranks=8))
     assert hybrid.plan.shard_ranks == 8
     assert predict(hybrid.model, hybrid.plan, hybrid.cluster).step_s > 0

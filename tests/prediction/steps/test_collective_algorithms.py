@@ -212,7 +212,8 @@ def test_explanations_say_which_algorithm_a_group_uses() -> None:
     assert one.size_bytes == 2 * 1024 * 2048
     assert one.seconds == links("in_switch", 16, axis="tp", tp=8, dp=2).all_reduce_s(one.size_bytes)
     assert (other.axis, other.ranks, other.algorithm) == ("dp_cp", 2, "ring")
-    sharded = collectives_used(MODEL, Plan(tp=8, dp=2, zero=3, sequence_parallel=True), cluster(16))
+    fsdp = Plan(tp=8, dp=2, weight_sharded=True, sequence_parallel=True)
+    sharded = collectives_used(MODEL, fsdp, cluster(16))
     assert [each.collective for each in sharded] == [
         "reduce-scatter and all-gather",
         "all-gather of a layer's weights",

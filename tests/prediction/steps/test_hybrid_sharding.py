@@ -19,7 +19,7 @@ from dse.prediction.steps.step import Timer
 
 MODEL = ModelSpec("small", 32000, 32000, 4096, 16384, 32, 2048, 64, 16, fidelity="realistic")
 FOUR_NODES = cluster_of_conf("dgx_h100", 4)
-WHOLE = Plan(dp=32, micro_batch=1, zero=3)
+WHOLE = Plan(dp=32, micro_batch=1, weight_sharded=True)
 HYBRID = replace(WHOLE, shard_ranks=8)
 
 
@@ -63,8 +63,8 @@ def test_gathers_inside_nodes_are_faster_where_the_network_is_slow() -> None:
 @pytest.mark.parametrize(
     ("model", "changes", "reason"),
     [
-        (MODEL, {"zero": 1}, "shard_ranks has no effect with zero 1; it must be 3"),
-        (MODEL, {"shard_ranks": 0}, "shard_ranks is 0; it must be at least 1"),
+        (MODEL, {"weight_sharded": False}, "shard_ranks has no effect with zero 1; it must be 3"),
+        (MODEL, {"shard_ranks": -1}, "shard_ranks is -1; it must be at least 0"),
         (MODEL, {"shard_ranks": 6}, "shard_ranks is 6; it must divide dp, 32"),
         (MODEL, {"shard_ranks": 32}, "shard_ranks is 32 of dp 32: write zero 1 for whole copies"),
         (MODEL, {"dp": 16, "cp": 2}, "shard_ranks goes without cp and without experts"),

@@ -23,10 +23,15 @@ NODE = cluster_of_conf("dgx_h100", 1)
     ("model", "plan", "reason"),
     [
         (MODEL, Plan(dp=8, expert_tp=2), "expert_tp is 2, but small has no experts; leave it out"),
-        (MIXTURE, Plan(dp=8, expert_tp=0), "expert_tp is 0; it must be at least 1"),
-        (MIXTURE, Plan(dp=8, expert_tp=-1), "expert_tp is -1; it must be at least 1"),
+        (MIXTURE, Plan(dp=8, expert_tp=-1), "expert_tp is -1; it must be at least 0"),
+        (MODEL, Plan(dp=8, micro_batch=0), "micro_batch is 0; it must be at least 1"),
+        (MODEL, Plan(dp=8, zero=3), "zero is 3; it must be an integer from 0 to 2"),
         (MIXTURE, Plan(tp=8), "tp is 8; it must divide the width of the shared experts, 1025"),
-        (MODEL, Plan(dp=8, zero=3, overlap_dp=False), "overlap_dp=false has no effect with zero 3"),
+        (
+            MODEL,
+            Plan(dp=8, weight_sharded=True, overlap_dp=False),
+            "overlap_dp=false has no effect",
+        ),
         (MODEL, Plan(dp=4, pp=2, schedule="zb-v"), "zb-v has exactly 2 chunks a stage"),
         (MODEL, Plan(dp=4, pp=2, schedule="zbv"), "schedule is zbv; allowed are 1f1b, gpipe, interleaved"),
         (MODEL, Plan(dp=4, pp=2, schedule="interleaved"), "interleaved has at least 2 chunks"),
@@ -37,8 +42,11 @@ NODE = cluster_of_conf("dgx_h100", 1)
             Plan(tp=8, sequence_parallel=True),
             "tp is 8; it must divide the sequence of a rank (sequence_parallel), 1020",
         ),
-        (MODEL, Plan(dp=8, recompute="full", recompute_layers=0), "recompute_layers is 0; it must be at"),
-        (MODEL, Plan(dp=8, recompute="full", recompute_layers=-1), "recompute_layers is -1; it must be at"),
+        (
+            MODEL,
+            Plan(dp=8, recompute="full", recompute_layers=-1),
+            "recompute_layers is -1; it must",
+        ),
         (
             MODEL,
             Plan(dp=4, pp=2, recompute="full", recompute_layers=9),

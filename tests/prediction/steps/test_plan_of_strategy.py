@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.inputs.models import ModelSpec, Repairs
-from dse.inputs.strategies import AXES, InfeasibleStrategy, Strategy
+from dse.inputs.strategies import AXES, STRATEGY_FIELDS, InfeasibleStrategy, Strategy, strategy_values
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.strategies import plan_of
 
@@ -37,7 +37,7 @@ def test_names_that_both_have_mean_the_same() -> None:
 
 
 def test_sharded_weights_are_the_third_stage_of_zero() -> None:
-    assert plan_of(MODEL, Strategy(dp=4, weight_sharded=True)).zero == 3
+    assert plan_of(MODEL, Strategy(dp=4, weight_sharded=True)).zero_stage == 3
 
 
 @pytest.mark.parametrize("kind", ["selective", "full"])
@@ -64,7 +64,7 @@ def test_zb_v_has_two_chunks_by_itself() -> None:
 def test_stages_are_a_rule_or_the_layers_that_a_text_lists() -> None:
     assert plan_of(MODEL, Strategy(pp=2, stages="spread")).stages == "spread"
     listed = plan_of(MODEL, Strategy(pp=4, stages="7-9x2-7"))
-    assert (listed.stages, listed.layers_per_stage) == ("even", (7, 9, 9, 7))
+    assert (listed.stages, listed.layers_per_stage) == ("7-9x2-7", (7, 9, 9, 7))
 
 
 def test_the_framework_is_that_of_the_plan() -> None:
@@ -121,14 +121,8 @@ def test_a_plan_can_be_written_as_a_strategy_again(values: dict[str, object]) ->
     assert plan.npus == strategy.npus
     again = Strategy(
         **{
-            axis.name: getattr(plan, axis.name) or axis.default
-            for axis in AXES
-            if axis.name
-            not in ("sp", "weight_sharded", "activation_recompute", "zero", "chunks", "overlap_dp")
-        },
-        weight_sharded=plan.zero == 3,
-        zero=1 if plan.zero == 3 else plan.zero,
-        chunks=1 if plan.schedule == "zb-v" else plan.chunks,
-        overlap_dp=plan.overlap_dp,
-    )  # type: ignore[arg-type]
+            **dict(zip(STRATEGY_FIELDS, strategy_values(plan), strict=True)),
+            "chunks": 1 if plan.schedule == "zb-v" else plan.chunks,
+        }
+    )
     assert plan_of(MODEL, again) == plan

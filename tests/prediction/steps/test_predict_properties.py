@@ -131,9 +131,10 @@ def plans(draw: st.DrawFn) -> tuple[Plan, int]:
     """A plan that runs, and its NPUs."""
     tp, pp, dp, cp = [draw(st.sampled_from([1, 2, 4])) for _ in range(4)]
     schedule = draw(st.sampled_from(["gpipe", "1f1b", "interleaved", "zb-h1"]))
+    zero = draw(st.sampled_from([0, 1, 3]))
     plan = Plan(
         dp=dp, tp=tp, pp=pp, cp=cp, micro_batch=draw(st.sampled_from([1, 2])), schedule=schedule,
-        chunks=2 if schedule == "interleaved" else 1, zero=draw(st.sampled_from([0, 1, 3])),
+        chunks=2 if schedule == "interleaved" else 1, weight_sharded=zero == 3, zero=min(zero, 1),
         sequence_parallel=tp > 1 and draw(st.booleans()), recompute=draw(st.sampled_from(["none", "full"])),
         precision=draw(st.sampled_from(["bf16", "fp8"])), context=draw(st.sampled_from(["ring", "gather"])),
         overlap_dp=draw(st.booleans()),

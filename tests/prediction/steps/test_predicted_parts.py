@@ -225,7 +225,7 @@ def test_stages_that_end_early_reduce_their_gradients_in_the_bubble() -> None:
 
 def test_zero_3_gathers_and_scatters_tables() -> None:
     """On slow links a vocabulary eight times as large takes longer to gather and to scatter."""
-    plan = Plan(dp=16, zero=3)
+    plan = Plan(dp=16, weight_sharded=True)
     wide = replace(DENSE, input_dim=256_000, output_dim=256_000)
     slow = Cluster("cluster", CHIP, (Tier("nvlink", 8, 300.0, 2.0), Tier("network", 16, 0.1, 5.0)))
     small, large = predict(DENSE, plan, slow), predict(wide, plan, slow)

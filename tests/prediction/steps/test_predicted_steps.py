@@ -39,14 +39,16 @@ def nodes_of_four(npus: int) -> Cluster:
 def random_plan(rng: random.Random, pp: int) -> Plan:
     schedule = rng.choice(sorted(SCHEDULES))
     tp = rng.choice([1, 2, 4])
+    dp, micro_batch, zero = rng.choice([1, 2]), rng.choice([1, 2]), rng.choice([0, 1, 3])
     return Plan(
-        dp=rng.choice([1, 2]),
+        dp=dp,
         tp=tp,
         pp=pp,
-        micro_batch=rng.choice([1, 2]),
+        micro_batch=micro_batch,
         schedule=schedule,
         chunks=2 if schedule in ("interleaved", "zb-v") else 1,
-        zero=rng.choice([0, 1, 3]),
+        weight_sharded=zero == 3,
+        zero=1 if zero == 3 else zero,
         sequence_parallel=tp > 1 and rng.random() < 0.5,
         recompute=rng.choice(["none", "selective", "full"]),
         overlap_dp=rng.random() < 0.5,

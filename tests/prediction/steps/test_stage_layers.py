@@ -53,17 +53,16 @@ def test_layers_that_do_not_go_up_are_refused(layers: int, plan: Plan, reason: s
 
 
 def test_a_list_says_the_layers_of_each_chunk_in_the_order_of_the_model() -> None:
-    plan = Plan(pp=2, schedule="interleaved", chunks=2, layers_per_stage=(5, 4, 4, 3))
+    plan = Plan(pp=2, schedule="interleaved", chunks=2, stages="5-4x2-3")
     assert [[chunk.count for chunk in stage] for stage in stages(MODEL, plan)] == [[5, 4], [4, 3]]
     with pytest.raises(InfeasibleStrategy, match=r"\[5, 4, 4\]; it must have 4 counts that sum to 16"):
-        stages(MODEL, replace(plan, layers_per_stage=(5, 4, 4)))
+        stages(MODEL, replace(plan, stages="5-4-4"))
 
 
 @pytest.mark.parametrize(
     ("plan", "reason"),
     [
-        (Plan(dp=4, pp=2, stages="spread", layers_per_stage=(9, 7)), "layers_per_stage says it too"),
-        (Plan(dp=8, stages="spread"), "stages and layers_per_stage have no effect with pp 1"),
+        (Plan(dp=8, stages="spread"), "stages=spread has no effect with pp 1"),
         (Plan(dp=4, pp=2, stages="odd"), "stages is odd; allowed are even, spread, lighter-last"),
     ],
 )
@@ -78,9 +77,9 @@ def test_recomputed_layers_are_those_of_a_stage_whatever_its_chunks() -> None:
     chunked = replace(plan, schedule="interleaved", chunks=2)
     assert [[chunk.repeated for chunk in stage] for stage in stages(MODEL, plan)] == [[3], [3]]
     assert [[chunk.repeated for chunk in stage] for stage in stages(MODEL, chunked)] == [[2, 1], [2, 1]]
-    short = replace(plan, layers_per_stage=(14, 2))
+    short = replace(plan, stages="14-2")
     assert [[chunk.repeated for chunk in stage] for stage in stages(MODEL, short)] == [[3], [2]]
-    whole = replace(chunked, recompute_layers=None)
+    whole = replace(chunked, recompute_layers=0)
     assert [[chunk.repeated for chunk in stage] for stage in stages(MODEL, whole)] == [[4, 4], [4, 4]]
 
 

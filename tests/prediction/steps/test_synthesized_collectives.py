@@ -100,11 +100,11 @@ def test_they_are_never_slower_than_a_ring_or_a_tree(degrees: dict[str, int], si
 
 def test_only_groups_that_have_collectives_are_asked_for() -> None:
     """Hybrid sharding over 8 of 512 ranks: 64 copies; nothing is done among all of them."""
-    plan = Plan(dp=512, zero=3, shard_ranks=8)
+    plan = Plan(dp=512, weight_sharded=True, shard_ranks=8)
     model = replace(MODEL, batch_size=512)
     assert predict(model, plan, cluster(512, dp="synthesized")).step_s > 0
     with pytest.raises(InfeasibleStrategy, match="512 ranks are synthesized"):
-        predict(model, replace(plan, shard_ranks=None), cluster(512, dp="synthesized"))
+        predict(model, replace(plan, shard_ranks=0), cluster(512, dp="synthesized"))
 
 
 def test_too_many_ranks_are_infeasible() -> None:
