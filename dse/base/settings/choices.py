@@ -32,6 +32,7 @@ class Choices:
     `own` is the table of built-in choices, as `module:function`. Other names are looked for among entry
     points of the group `entry_points`, as `dse.simulators`, which are written the same way. Ours are no entry
     points, so that a source tree that is not installed has them too, and no built-in name can be taken.
+    An empty `entry_points` means that packages cannot add any.
     `accepted` names work too, but no help and no message lists them. `key` is what messages call the choice;
     None means `GROUP.name`.
     """
@@ -60,6 +61,8 @@ class Choices:
         from importlib import metadata
 
         found: dict[str, EntryPoint] = {}
+        if not self.entry_points:
+            return found
         for entry in metadata.entry_points(group=self.entry_points):
             if self._made_by(entry.name):
                 continue

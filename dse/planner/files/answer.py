@@ -14,8 +14,9 @@ from dse.planner.excluded import excluded
 from dse.planner.files.documents import plan_from_dict, plan_to_dict, problem_from_dict
 from dse.planner.files.files import read_plan
 from dse.planner.files.records import best_entry, gap_between
-from dse.planner.problem.costs import COST_MODELS, Infeasible, rule_named
+from dse.planner.problem.costs import Infeasible, rule_named
 from dse.planner.problem.inputs.gaps import check_gaps
+from dse.planner.problem.keys import COST_MODELS
 from dse.planner.problem.plan import ClusterPlan
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.search.automatic import useful_bound
@@ -67,7 +68,7 @@ def _answer(document: Mapping[str, Any]) -> Answer:
     for name in ("cluster", "model"):
         str(document["provenance"][name])
     cost_model = document["cost_model"]
-    check_choice("cost_model", cost_model, tuple(COST_MODELS))
+    check_choice("cost_model", cost_model, tuple(COST_MODELS.own))
     problem = problem_from_dict(document["problem"])
     check_gaps(problem)
     if document["plan"] is None:

@@ -52,7 +52,7 @@ def asked_of(
     groups = {name: [word for word in overrides if _group(word) == name] for name in GROUPS}
     planner = planner_named(values.get("planner", "auto")).name
     cost_model = values.get("cost", "compat" if planner in WALKS else "strict")
-    check_choice("cost", cost_model, COST_MODELS)
+    COST_MODELS.check(cost_model)
     _refuse_idle(values, planner, cost_model)
     name, cluster, accelerators = _cluster(values, groups["cluster"], cost_model)
     cluster = replace(cluster, price_per_hour=_prices(values, cluster))

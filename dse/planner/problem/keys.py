@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dse.base.settings import Choices
+
 CLUSTER_KEYS = {
     "cluster": "a file of conf/cluster such as a100_v100, or mine.yaml; cluster.KEY=VALUE changes it",
     "hostfile": "instead: lines 'ADDRESS slots=GPUS', as Metis has them; with clusterfile",
@@ -43,5 +45,13 @@ OUTPUT_KEYS = {
 KEYS = {**CLUSTER_KEYS, **COST_KEYS, **SEARCH_KEYS, **OUTPUT_KEYS}
 GROUPS = ("cluster", "model")
 COSTS = ("profiles", "model", "calibrated")
-COST_MODELS = ("compat", "strict")
+COST_MODELS = Choices(
+    "cost",
+    "",
+    {
+        "compat": "dse.planner.problem.costs.compat:CompatRule",
+        "strict": "dse.planner.problem.costs.strict:StrictRule",
+    },
+    key="cost",
+)
 WALKS = ("metis", "metis-strat")

@@ -15,8 +15,9 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
 from dse.planner.files.documents import cost_from_dict, cost_to_dict, plan_from_dict, problem_from_dict
-from dse.planner.problem.costs import COST_MODELS, Infeasible, rule_named
+from dse.planner.problem.costs import Infeasible, rule_named
 from dse.planner.problem.inputs.gaps import check_gaps
+from dse.planner.problem.keys import COST_MODELS
 from dse.planner.problem.plan import ClusterPlan
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.answer_check import wrong_in_answer
@@ -105,9 +106,9 @@ def _check(document: Mapping[str, Any]) -> Verdict:
     if certificate.get("version") != VERSION:
         lines.append(f"certificate.version: {certificate.get('version')}, this checker reads {VERSION}")
     cost_model = certificate.get("cost_model")
-    if cost_model not in COST_MODELS:
+    if cost_model not in COST_MODELS.own:
         lines.append(
-            f"certificate.cost_model: {excerpt(cost_model)}, must be one of {', '.join(COST_MODELS)}"
+            f"certificate.cost_model: {excerpt(cost_model)}, must be one of {', '.join(COST_MODELS.own)}"
         )
         return Verdict(False, tuple(lines))
     problem, plan = problem_from_dict(document["problem"]), plan_from_dict(document["plan"])
