@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from dse.answers.foreign_inputs import foreign_inputs
 from dse.base.errors import InputError
-from dse.base.settings.keywords import Value, described, words_of
+from dse.base.settings.checks import check_type, described
+from dse.base.settings.keywords import Value, words_of
 from dse.studies.config import Config, compose_config
 from dse.studies.points import PREDICTION, DesignPoint, point_of
 from dse.studies.points import evaluate as evaluate_point
@@ -157,8 +158,7 @@ def open_study(path: str | Path) -> StudyStore:
     Raises:
         InputError: the folder is not a study, or a part of it is corrupt or written by a newer version.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"open_study: path is {described(path)}; it must be a text or a path")
+    check_type("open_study: path", path, (str, os.PathLike), "a text or a path")
     store = StudyStore(path)
     store.parts()
     return store

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dse.answers.ties import tied_points
 from dse.base.errors import InputError
+from dse.base.settings import check_type
 from dse.inputs.strategies import STRATEGY_FIELDS
 from dse.studies.store.reasons import Reason, reasons_of
 from dse.studies.store.schema import STATUSES, Rows, Status, StudyRow, as_rows, as_table
@@ -66,6 +67,7 @@ def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as
     """
     import pyarrow.compute as pc
 
+    check_type("select: memory_cap_bytes", memory_cap_bytes, (int, type(None)), "a whole number or None")
     table = as_table(rows)
     finished = finished_points(table)
     best = _best_and_runner_up(table, finished, whole)

@@ -186,6 +186,14 @@ def test_overrides_are_a_list_of_texts(question: Any, value: object) -> None:
         (lambda: dse.evaluate("tiny"), r"evaluate got 'tiny' \(str\); it takes a point or a configuration"),
         (lambda: dse.predict_step([]), r"predict_step got \[\] \(list\); it takes a configuration"),
         (lambda: dse.open_study(3), r"path is 3 \(int\); it must be a text or a path"),
+        (lambda: dse.compose_config("model=tiny"), r"overrides is 'model=tiny' \(str\); it must be a list"),
+        (lambda: dse.select(3), r"rows is 3 \(int\); it must be rows of a study"),
+        (lambda: dse.cap_curve([3]), r"a row is 3 \(int\); it must be rows of a study"),
+        (lambda: dse.select([], memory_cap_bytes="80GB"), r"memory_cap_bytes is '80GB' \(str\)"),
+        (lambda: dse.point_of(3, dse.Strategy()), r"config is 3 \(int\); it must be a configuration"),
+        (lambda: dse.point_of(dse.compose_config([]), 3), r"strategy is 3 \(int\); it must be a strategy"),
+        (lambda: dse.point_of_row(3), r"row is 3 \(int\); it must be a row of a study"),
+        (lambda: dse.explanation_of(3), r"point is 3 \(int\); it must be a design point"),
     ],
 )
 def test_wrong_calls_get_a_sentence(call: Any, said: str) -> None:

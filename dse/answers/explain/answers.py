@@ -19,6 +19,7 @@ from dse.answers.whatif import (
     switch_among,
 )
 from dse.base.errors import InputError
+from dse.base.settings import check_type
 from dse.base.units import format_bytes, format_duration_ns
 from dse.studies.points import (
     PREDICTION,
@@ -36,6 +37,7 @@ def explanation_of(point: DesignPoint) -> Explanation:
     Raises:
         InputError: its ranks deadlock.
     """
+    check_type("explanation_of: point", point, DesignPoint, "a design point, such as dse.point_of_row(row)")
     return _EXPLAINED[point.scenario.method.name](point)
 
 

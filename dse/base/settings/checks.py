@@ -19,6 +19,17 @@ def check_choice(key: str, value: str, allowed: Sequence[str]) -> None:
         raise InputError(f"{key} is '{excerpt(value)}'; allowed are {', '.join(allowed)}{hint}")
 
 
+def check_type(name: str, value: object, types: type | tuple[type, ...], allowed: str) -> None:
+    """Refuse an argument of another type; `name` is that of the function and the argument: `select: rows`."""
+    if not isinstance(value, types):
+        raise InputError(f"{name} is {described(value)}; it must be {allowed}")
+
+
+def described(value: object) -> str:
+    """Return the value and its type for a message: `3.5 (float)`."""
+    return f"{excerpt(repr(value))} ({type(value).__name__})"
+
+
 def refuse_foreign(group: str, values: Any, choice: str, keys: Sequence[str]) -> None:
     """Refuse keys that the choice of the group does not know: they belong to the choice `choice`."""
     for key in keys:

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, TypeAlias, Union
 
 from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.settings.checks import described
 
 Value: TypeAlias = Union[
     str, int, float, bool, "os.PathLike[str]", Sequence["Value"], Mapping[Any, "Value"], None
@@ -48,11 +48,6 @@ def checked_overrides(function: str, overrides: Sequence[str]) -> Sequence[str]:
             f'{function}: {what} {described(wrong[0])}; it must be a list such as ["model=tiny"]'
         )
     return overrides
-
-
-def described(value: object) -> str:
-    """Return the value and its type for a message: `3.5 (float)`."""
-    return f"{excerpt(repr(value))} ({type(value).__name__})"
 
 
 def _words(

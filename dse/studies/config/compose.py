@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
 from dse.base.files import conf_folder
+from dse.base.settings.keywords import checked_overrides
 from dse.base.texts import excerpt
 from dse.inputs.accelerators import Accelerator
 from dse.inputs.models.huggingface import ModelFile
@@ -63,7 +64,7 @@ def compose_config(overrides: Sequence[str], *, command: str = "", folder: Path 
     Raises:
         InputError: in one line, the key, what was got and what is allowed.
     """
-    parsed = parsed_overrides(overrides)
+    parsed = parsed_overrides(checked_overrides("compose_config", overrides))
     for override in parsed:
         if override.is_sweep_override():
             raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dse.base.errors import SimulationError, SimulationTimeout
+from dse.base.settings import check_type
 from dse.inputs.strategies import STRATEGY_FIELDS, InfeasibleStrategy, Strategy, strategy_values
 from dse.simulation.simulators import Recording
 from dse.studies.points.methods import Answer
@@ -16,6 +17,8 @@ def point_of(config: ScenarioInputs, strategy: Strategy) -> DesignPoint:
     Raises:
         InputError: the program of a simulator or generator is missing.
     """
+    check_type("point_of: config", config, ScenarioInputs, "a configuration, such as dse.compose_config([])")
+    check_type("point_of: strategy", strategy, Strategy, "a strategy, such as dse.Strategy(dp=4)")
     return DesignPoint(scenario_of(config), strategy)
 
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import AXES, Divisibility, Strategy, resolved_divisibility
@@ -81,11 +81,6 @@ class Scenario:
         """How the points are answered: predicted from the structure of a step, or simulated from traces."""
         return method_of(self)
 
-    @property
-    def is_predicted(self) -> bool:
-        """Whether the points are predicted."""
-        return self.method.name == "prediction"
-
     def check(self) -> None:
         """Refuse settings that the method of the scenario does not have; done once.
 
@@ -135,6 +130,7 @@ class DesignPoint:
         return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
 
 
+@runtime_checkable
 class ScenarioInputs(Protocol):
     """The inputs of a scenario from a configuration."""
 

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
+from dse.base.settings import check_type
 from dse.inputs.strategies import AXES, STRATEGY_FIELDS, StrategyFields
 from dse.studies.store.records import (
     Column,
@@ -154,7 +155,17 @@ def study_schema() -> pa.Schema:
 
 
 def as_table(rows: Rows) -> pa.Table:
-    """`rows` as an Arrow table of `study_schema()`; a table is returned as it is."""
+    """`rows` as an Arrow table of `study_schema()`; a table is returned as it is.
+
+    Raises:
+        InputError: they are neither a table nor rows of a study.
+    """
+    if not hasattr(rows, "column_names"):
+        allowed = "rows of a study, such as study.rows(), or a table such as study.read_table()"
+        check_type("rows", rows, Iterable, allowed)
+        rows = list(rows)
+        for row in rows:
+            check_type("a row", row, StudyRow, allowed)
     return POINTS.table(rows)
 
 
