@@ -90,23 +90,11 @@ def _predicted(config: Config, point: DesignPoint) -> int:
     return 0
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print the metrics; return 0, or 1 for a deadlock.
-
-    Raises:
-        InputError: a wrong key or value, an infeasible strategy, an export folder that cannot be written.
-        SimulationError, SimulationTimeout: the simulator cannot run this point, or not in time.
-    """
-    _, configs = configs_from_arguments(argv, COMMAND)
-    if not configs:
-        return 0
-    (config,) = configs
+def _simulated(config: Config, point: DesignPoint) -> int:
+    """Print what a simulator says of a point; return 0, or 1 for a deadlock."""
     from dse.answers.explain.simulated_point import simulated_data, simulated_text
-    from dse.studies.points import point_of, run_point
+    from dse.studies.points import run_point
 
-    point = point_of(config, config.strategy)
-    if point.scenario.is_predicted:
-        return _predicted(config, point)
     workload, outcome = run_point(point)
     options = export(config.system, workload, config.export) if config.export is not None else []
     data = simulated_data(config, point, workload, outcome)
@@ -124,3 +112,24 @@ def main(argv: Sequence[str]) -> int:
             ):
                 print(_ORDER_NOTE)
     return 0 if outcome.status == "ok" else 1
+
+
+_PRINTED = {"prediction": _predicted, "simulation": _simulated}
+"""By the name of the method of a point."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the metrics; return 0, or 1 for a deadlock.
+
+    Raises:
+        InputError: a wrong key or value, an infeasible strategy, an export folder that cannot be written.
+        SimulationError, SimulationTimeout: the simulator cannot run this point, or not in time.
+    """
+    _, configs = configs_from_arguments(argv, COMMAND)
+    if not configs:
+        return 0
+    (config,) = configs
+    from dse.studies.points import point_of
+
+    point = point_of(config, config.strategy)
+    return _PRINTED[point.scenario.method.name](config, point)
