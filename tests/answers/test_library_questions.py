@@ -136,6 +136,9 @@ def test_keywords_overrides_and_configurations_say_the_same(tmp_path: Path) -> N
         results_dir=tmp_path,
     )
     assert study.count() == 4
+    html = study._repr_html_()
+    assert html.startswith("<p>4 rows of ")
+    assert html.count("<tr") >= 5
     with pytest.raises(dse.InputError, match="a configuration has all of its keys"):
         dse.sweep_study(dse.compose_config(words), overrides=["model=tiny"])
 

@@ -33,6 +33,7 @@ LEFTOVER_S = 3600
 
 SWEEPS_FOLDER = "_sweeps"  # pandas.read_parquet(folder) skips only names that begin with "_" or "."
 _READ_ATTEMPTS = 5
+_SHOWN_ROWS, _SHOWN_COLUMNS = 10, 12  # in notebooks
 _MERGED_ROWS = 1_000_000  # of one new part at most, so that merging has bounded memory
 
 
@@ -190,6 +191,14 @@ class StudyStore(Generic[Row]):
         """
         frame: pd.DataFrame = self.read_table(columns).to_pandas()
         return frame
+
+    def _repr_html_(self) -> str:
+        """Return the number of rows, the folder and some rows, for notebooks."""
+        from html import escape
+
+        title = f"{self.count()} rows of {self.record.name} in {self.folder}"
+        shown = self.to_pandas().dropna(axis="columns", how="all")
+        return f"<p>{escape(title)}</p>{shown.to_html(max_rows=_SHOWN_ROWS, max_cols=_SHOWN_COLUMNS)}"
 
     def snapshot(self, columns: Sequence[str]) -> Snapshot[Row]:
         """The same for a few columns of a large study, of which single rows will be asked for.
