@@ -123,7 +123,7 @@ def _mfu_predicted(row: StudyRow) -> str:
 
 
 class Convention(NamedTuple):
-    """What notes say of the points of a method: what their MFU counts, and how sure the best one is.
+    """The notes on points of a method: what their MFU counts, and how sure the best one is.
 
     A table of such points leaves out `idle_axes` where they have their defaults.
     """

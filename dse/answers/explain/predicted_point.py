@@ -73,7 +73,7 @@ def _own_precision(row: StudyRow, peak_tflops: float) -> dict[str, Any]:
 
 
 def _plan(point: DesignPoint) -> dict[str, Any]:
-    """What runs, with the layers of each part where they are listed, or where `stages=balanced` finds them.
+    """Return what runs, with the layers of each part where they are listed, or where `stages=balanced` finds them.
 
     None is what the predictor finds by a rule.
     """

@@ -92,7 +92,7 @@ class StrategyAxis(NamedTuple):
         return self.least <= value <= self.most
 
     def has_name(self, value: object) -> bool:
-        """Whether it is a choice by name; other packages are looked through only where it is none of ours."""
+        """Whether it is a choice by name. Other packages are looked through only for unknown names."""
         return value in self.choices or value in self.installed()
 
     def _matches(self, value: object) -> bool:

@@ -1,4 +1,4 @@
-"""What pipelines of training steps take, by their schedules."""
+"""The time of pipelines of training steps, by their schedules."""
 
 from dse.prediction.steps.schedules.pipeline import pipeline, pipelines
 from dse.prediction.steps.schedules.times import PipelineTimes, StageTimes

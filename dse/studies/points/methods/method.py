@@ -16,7 +16,7 @@ from dse.studies.store import Status
 
 
 class Inputs(Protocol):
-    """What a method knows of a scenario; see `dse.studies.points.Scenario`."""
+    """The part of a scenario that a method knows; see `dse.studies.points.Scenario`."""
 
     @property
     def model(self) -> ModelSpec: ...  # noqa: D102
@@ -36,7 +36,7 @@ class Inputs(Protocol):
 
 
 class Point(Protocol):
-    """What a method knows of a point; see `dse.studies.points.DesignPoint`."""
+    """The part of a point that a method knows; see `dse.studies.points.DesignPoint`."""
 
     @property
     def scenario(self) -> Inputs: ...  # noqa: D102
@@ -78,7 +78,7 @@ class Method(ABC):
         """Whether it is the method of a scenario."""
 
     def identity(self) -> Mapping[str, Any]:
-        """What it adds to the options of a point, on which its key depends."""
+        """Return what it adds to the options of a point, on which its key depends."""
         return {}
 
     @abstractmethod
