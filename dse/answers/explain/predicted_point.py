@@ -73,9 +73,9 @@ def _own_precision(row: StudyRow, peak_tflops: float) -> dict[str, Any]:
 
 
 def _plan(point: DesignPoint) -> dict[str, Any]:
-    """Return what runs, with the layers of each part where they are listed, or where `stages=balanced` finds them.
+    """Return the plan that runs, with the layers of each part where no even rule shares them out.
 
-    None is what the predictor finds by a rule.
+    None stands for what the predictor finds by a rule.
     """
     model, plan, cluster = prediction_inputs(point)
     values = {name: getattr(plan, name) for name in _PLAN}
