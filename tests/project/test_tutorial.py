@@ -15,8 +15,8 @@ STEPS = _PAIR.findall(PAGE.read_text())
 
 
 def test_the_tutorial_has_its_steps() -> None:
-    assert len(STEPS) >= 12
-    assert sum(bool(printed) for _, printed in STEPS) >= 10
+    assert len(STEPS) >= 11
+    assert sum(bool(printed) for _, printed in STEPS) >= 7
 
 
 @pytest.mark.slow
