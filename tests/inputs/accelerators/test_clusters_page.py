@@ -49,9 +49,9 @@ def _tier(tier: object) -> str:
     values = vars(tier)
     rate = ""
     if values["bandwidth_gbps"]:
-        rate = f"{values['bandwidth_gbps']:g} GB/s per NPU, "
+        rate = f"{values['bandwidth_gbps']:g} GB/s, "
     elif values["nics_per_node"]:
-        rate = f"{values['nics_per_node']} NICs of {values['nic_gbit_per_s']:g} Gb/s per node, "
+        rate = f"{values['nics_per_node']} x {values['nic_gbit_per_s']:g} Gb/s, "
     over = f"1:{values['oversubscription']:g}, " if values["oversubscription"] > 1 else ""
     joins = f"{values['npus']} NPUs, " if values["npus"] else ""
     return f"{values['name']}: {joins}{rate}{over}{values['latency_us']:g} µs"
