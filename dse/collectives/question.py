@@ -43,7 +43,7 @@ NOTHING = Exported({}, {}, ())
 
 @dataclass(frozen=True)
 class CollectiveQuestion:
-    """What keys ask: a problem on a network, how hard to search, what fails and what varies.
+    """A question in keys: a problem on a network, the effort, failures and varying links.
 
     `cutting` says how to cut the bytes where the number of chunks is not given; None means that it is.
     """

@@ -82,6 +82,12 @@ def test_a_mixed_cluster_gets_a_plan() -> None:
     assert sum(found.best.groups) == 32
 
 
+def test_prices_are_a_mapping_by_type() -> None:
+    prices = {"A100": 1.0, "V100": 0.5}
+    found = dse.plan_training(cluster="a100_v100", model="llama3_8b", gbs=64, prices=prices)
+    assert found.data()["best"]["price_per_hour"] == 24.0
+
+
 def test_a_plan_that_does_not_fit_has_no_time() -> None:
     found = dse.plan_training(cluster="a100_v100", model="gpt175b", max_tp=1, max_batch=1, gbs=32)
     assert (found.step_ms, found.best, found.gap) == (None, None, None)

@@ -48,7 +48,7 @@ class PredictedStep(Displayed):
 
     @property
     def memory_bytes(self) -> dict[str, int]:
-        """What holds the peak memory, by category; the categories sum to it."""
+        """The peak memory by category; the categories sum to it."""
         return {entry["category"]: entry["bytes"] for entry in self._data["memory"]["categories"]}
 
     @property

@@ -234,7 +234,7 @@ def _prices(values: Values, cluster: MixedCluster) -> Mapping[str, float]:
     if "prices" not in values:
         return cluster.price_per_hour
     found: dict[str, float] = {}
-    for entry in listed("prices", values["prices"]):
+    for entry in listed("prices", values["prices"].removeprefix("{").removesuffix("}")):
         type_, _, text = entry.partition(":")
         check_choice("prices", type_, cluster.types)
         if type_ in found:
