@@ -5,24 +5,20 @@ from __future__ import annotations
 import re
 
 from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.texts import counted, excerpt
+from dse.inputs.strategies.schedules import SCHEDULES
 from dse.prediction.measured.rows import MeasuredRow
 
-# What frameworks and papers call a schedule, in small letters and digits: what plans call it.
-_NAMES = {
+# What frameworks and papers call a schedule besides its own name, in small letters and digits.
+_ALIASES = {
     "none": "1f1b",
-    "1f1b": "1f1b",
-    "interleaved": "interleaved",
     "interleaved1f1b": "interleaved",
     "1f1binterleaved": "interleaved",
-    "gpipe": "gpipe",
     "afab": "gpipe",
-    "zbh1": "zb-h1",
     "zb1p": "zb-h1",
     "zb": "zb-h1",
     "zbb": "zb-h1",
     "zerobubble": "zb-h1",
-    "zbv": "zb-v",
     "zbvzerobubble": "zb-v",
 }
 _VAGUE = ("zb", "zbb", "zerobubble")
@@ -42,23 +38,29 @@ def schedule_of(row: MeasuredRow, assumed: list[str]) -> tuple[str, int]:
     chunks = row.vp or 1
     if (row.pp or 1) == 1:
         return "1f1b", 1
-    word = re.sub(r"[^a-z0-9]", "", row.schedule.lower()) or "none"
-    if word not in _NAMES:
-        raise Inexpressible(
-            f"schedule is '{excerpt(row.schedule)}', which no plan runs; known are 1f1b, interleaved, gpipe, "
-            "zb-h1 and zb-v"
-        )
-    found = _NAMES[word]
-    if word in _VAGUE:
+    found = _named(row)
+    if _word(row.schedule) in _VAGUE:
         assumed.append(f"schedule zb-h1 for '{row.schedule}'")
-    if found == "zb-v":
-        if row.vp not in (None, 2):
-            raise Inexpressible(f"schedule is zb-v with vp {row.vp}; it has 2 chunks a stage")
-        return found, 2
     if found in ("1f1b", "interleaved"):
         if found == "interleaved" and chunks == 1:
             assumed.append("schedule 1f1b: interleaved has 2 chunks a stage or more, and vp says no number")
         return ("interleaved", chunks) if chunks > 1 else ("1f1b", 1)
-    if chunks > 1:
-        raise Inexpressible(f"schedule is {found} with vp {chunks}; it has 1 chunk a stage")
-    return found, 1
+    has = SCHEDULES[found].chunks or chunks
+    if (row.vp or has) != has:
+        raise Inexpressible(f"schedule is {found} with vp {row.vp}; it has {counted(has, 'chunk')} a stage")
+    return found, has
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower()) or "none"
+
+
+def _named(row: MeasuredRow) -> str:
+    found = {**{_word(name): name for name in SCHEDULES}, **_ALIASES}.get(_word(row.schedule))
+    if found is None:
+        *names, last = SCHEDULES
+        raise Inexpressible(
+            f"schedule is '{excerpt(row.schedule)}', which no plan runs; known are {', '.join(names)} "
+            f"and {last}"
+        )
+    return found

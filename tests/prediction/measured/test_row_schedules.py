@@ -55,7 +55,7 @@ def test_interleaving_without_chunks_is_told() -> None:
         (
             "v-half",
             2,
-            "schedule is 'v-half', which no plan runs; known are 1f1b, interleaved, gpipe, zb-h1 and ",
+            "schedule is 'v-half', which no plan runs; known are 1f1b, gpipe, interleaved, zb-h1 and ",
         ),
         ("v-min", 2, "schedule is 'v-min', which no plan runs"),
         ("zb-h2", 1, "schedule is 'zb-h2', which no plan runs"),
