@@ -41,7 +41,7 @@ class Arguments:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What `dse VERB` takes; the parser, --help and completion follow from it.
+    """The arguments of `dse VERB`. The parser, --help and completion follow from it.
 
     `keys` are meanings by key, under titles. `words` are meanings of what is neither key nor option, by name:
     at least `least` and at most `most` of them, by default one for each name. `groups` are keys with
