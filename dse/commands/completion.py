@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from dse.base.command_lines import HELP, CommandLine
 from dse.base.settings import check_choice
 from dse.commands.cli import read_arguments
 from dse.commands.verbs import verbs
+
+# The registry of each key that names a search; imported when the value of the key is completed.
+_SEARCHES = {
+    "synthesizer": "dse.collectives.search.synthesizers.registry:SYNTHESIZERS",
+    "partitioner": "dse.partition.search.partitioners:PARTITIONERS",
+    "planner": "dse.planner.search.planners:PLANNERS",
+}
 
 # "$1" is the command that is completed. Readline replaces what follows the last = or : of a word only.
 BASH = """\
@@ -89,6 +97,10 @@ def _own_keys(line: CommandLine, word: str) -> list[str]:
     key = word.partition("=")[0]
     if key in line.choices:
         return _starting(word, (f"{key}={choice}" for choice in line.choices[key]))
+    if key in keys and key in _SEARCHES:
+        module, _, registry = _SEARCHES[key].partition(":")
+        names = getattr(importlib.import_module(module), registry).listed()
+        return _starting(word, (f"{key}={name}" for name in names))
     return _keys("point", word) if key in keys and key in ("system", "model", "cluster") else []
 
 

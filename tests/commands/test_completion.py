@@ -54,6 +54,9 @@ from dse.commands.completion import completions
         ("plan model=megatron_1.", ["model=megatron_1.7b"]),
         ("calibrate acc", ["accelerator="]),
         ("accuracy w", ["worst="]),
+        ("synthesize synthesizer=", ["synthesizer=auto", "synthesizer=exact", "synthesizer=fast"]),
+        ("partition partitioner=f", ["partitioner=fast"]),
+        ("plan planner=", ["planner=auto", "planner=exact", "planner=fast"]),
     ],
 )
 def test_a_word_becomes(line: str, expected: list[str]) -> None:
