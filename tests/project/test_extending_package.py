@@ -45,11 +45,11 @@ def changed_copy(page: str, folder: Path) -> list[str]:
 def test_a_column_is_stored_and_asked_for(tmp_path: Path) -> None:
     assert changed_copy("column", tmp_path) == [
         "dse/studies/store/schema.py",
-        "dse/studies/points/evaluate.py",
+        "dse/studies/points/methods/simulation.py",
     ]
     shutil.copytree(ROOT / "tests" / "studies" / "store" / "study_of_0_2_0", tmp_path / "results" / "old")
     run_python(tmp_path, "-m", "dse", "sweep", *TINY, "space.sp=[1]", "study=new")
-    where = ["--where", "cpu_time_ns == 0"]
+    where = ["where=cpu_time_ns == 0"]
     answer = json.loads(run_python(tmp_path, "-m", "dse", "best", "results/new", "--json", *where))
     assert answer["best"]["cpu_time_ns"] == 0
     program = (
