@@ -12,6 +12,7 @@ from itertools import islice
 from benchmarks.agreement import Agreement, agreement, random_steps
 from benchmarks.cases import Cases
 from benchmarks.measure import BenchmarkError
+from benchmarks.timed_steps import timed_network, timed_structure
 from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster, TierSpec, accelerator, cluster
 from dse.inputs.models import ModelSpec
@@ -20,7 +21,6 @@ from dse.inputs.strategies.schedules import SCHEDULES
 from dse.prediction.steps.plan import Plan, text_of_layers
 from dse.prediction.steps.predict import predict
 from dse.prediction.steps.schedules import StageTimes, by_operation, by_tick, pipeline
-from dse.prediction.steps.structured import timed_network, timed_structure
 
 Row = dict[str, str | int | float | bool | None]
 

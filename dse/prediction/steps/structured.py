@@ -21,41 +21,6 @@ from dse.prediction.steps.timing import Parts
 _NS = 1e9
 
 
-def timed_structure(model: ModelSpec, plan: Plan, cluster: Cluster) -> StepStructure:
-    """Return a predicted step whose collectives are part of its computing, as long as predicted.
-
-    Ranks of a stage do the same and exchange nothing that is not timed, so one stands for each stage. On
-    `timed_network` the step takes what `predict` says, but for rounding each pass to nanoseconds.
-
-    Raises:
-        InfeasibleStrategy: as `predict`.
-    """
-    step = predicted_pipeline(model, plan, cluster)
-    known = {id(own): _timed(own) for stage in step.passes for own in stage}
-    return StepStructure(
-        schedule=plan.schedule,
-        stages=tuple(tuple(known[id(own)] for own in stage) for stage in step.passes),
-        micro_batches=step.micro_batches,
-        message_bytes=_message_bytes(model, plan),
-        after=((Compute(_ns(step.after_s)),),) * plan.pp,
-    )
-
-
-def timed_network(model: ModelSpec, plan: Plan, cluster: Cluster) -> SystemSpec:
-    """Return a ring of the stages on which a message takes what is predicted.
-
-    Raises:
-        InputError: a step without pipeline stages has no network.
-    """
-    if plan.pp == 1:
-        raise InputError(
-            "pp is 1: without pipeline stages there is no network between them; use pp 2 or more"
-        )
-    send_s = predicted_pipeline(model, plan, cluster).send_s
-    ring = Dimension("Ring", plan.pp, bandwidth_gbps=1e9, latency_ns=float(_ns(send_s)))
-    return _system(f"{cluster.name} between stages", (ring,), cluster)
-
-
 def exchanged_structure(model: ModelSpec, plan: Plan, cluster: Cluster) -> StepStructure:
     """Return a predicted step on all ranks; collectives over tp and of gradients are nodes with their bytes.
 
@@ -91,7 +56,7 @@ def exchanged_structure(model: ModelSpec, plan: Plan, cluster: Cluster) -> StepS
         ),
         micro_batches=step.micro_batches,
         axes=writer.axes,
-        message_bytes=_message_bytes(model, plan),
+        message_bytes=message_bytes(model, plan),
         overlap_gradients=plan.overlap_dp,
         after=tuple(writer.after(chunks) for chunks in step.chunks),
     )
@@ -119,7 +84,7 @@ def exchange_network(plan: Plan, cluster: Cluster) -> SystemSpec:
         dimensions.append(Dimension(topology, degree, gbps, 1000 * tier.latency_us / hops))
     if not dimensions:
         raise InputError("the plan has one NPU; a network has at least 2")
-    return _system(cluster.name, tuple(dimensions), cluster)
+    return ring_system(cluster.name, tuple(dimensions), cluster)
 
 
 class _Exchange:
@@ -134,7 +99,7 @@ class _Exchange:
 
     def work(self, own: Passes, chunk: Chunk, weights: Weights) -> ChunkWork:
         """Return a chunk with its collectives spread over its layers."""
-        weight_ns = _ns(own.weight_s)
+        weight_ns = whole_ns(own.weight_s)
         backward = Parts(own.backward)
         pieces = sum(count * self.local.tensor_blocks(kind) for kind, count in chunk.layers)
         return ChunkWork(
@@ -147,8 +112,8 @@ class _Exchange:
     def after(self, chunks: tuple[Chunk, ...]) -> tuple[Part, ...]:
         """Return the optimizer of a stage, and the parameters that it gathers."""
         if self.plan.zero_stage >= 2:
-            return (Compute(_ns(self.step.after_s)),)
-        optimizer: tuple[Part, ...] = (Compute(_ns(self.step.optimizer_s)),)
+            return (Compute(whole_ns(self.step.after_s)),)
+        optimizer: tuple[Part, ...] = (Compute(whole_ns(self.step.optimizer_s)),)
         if self.plan.zero_stage == 0:
             return optimizer
         weights = stage_weights(self.local, chunks)
@@ -158,10 +123,10 @@ class _Exchange:
     def _spread(self, parts: Parts, weight_ns: int, pieces: int) -> tuple[Part, ...]:
         """Return computing cut into equal pieces, a collective over tp after each."""
         own = self._tensor_collectives()
-        rest = _ns(parts.total_s) - weight_ns
+        rest = whole_ns(parts.total_s) - weight_ns
         if not own or not pieces:
             return (Compute(max(1, rest)),)
-        rest = max(pieces, rest - _ns(parts.get("tp", 0.0)))
+        rest = max(pieces, rest - whole_ns(parts.get("tp", 0.0)))
         cuts = [rest * piece // pieces for piece in range(pieces + 1)]
         made: list[Part] = []
         for start, end in pairwise(cuts):
@@ -206,22 +171,18 @@ def _axes(plan: Plan) -> tuple[tuple[str, int], ...]:
     return tuple((axis, degrees[axis]) for axis in plan.order.split("-") if axis != "pp")
 
 
-def _timed(own: Passes) -> ChunkWork:
-    weight_ns = _ns(own.weight_s)
-    backward_ns = _ns(own.backward.total_s)
-    return ChunkWork((Compute(_ns(own.forward.total_s)),), (Compute(backward_ns - weight_ns),), weight_ns)
-
-
-def _message_bytes(model: ModelSpec, plan: Plan) -> int:
-    """Bytes between stages for each rank: those of a tensor-parallel group send a share each."""
+def message_bytes(model: ModelSpec, plan: Plan) -> int:
+    """Return the bytes between stages for each rank: those of a tensor-parallel group send a share each."""
     return max(1, round(2 * plan.micro_batch * model.seq_len / plan.cp * model.d_model / plan.tp))
 
 
-def _ns(seconds: float) -> int:
+def whole_ns(seconds: float) -> int:
+    """Return seconds as whole nanoseconds, at least one."""
     return max(1, round(seconds * _NS))
 
 
-def _system(name: str, network: tuple[Dimension, ...], cluster: Cluster) -> SystemSpec:
+def ring_system(name: str, network: tuple[Dimension, ...], cluster: Cluster) -> SystemSpec:
+    """Return a system of a network whose collectives are rings, with the peak of a cluster."""
     ring = ("ring",) * len(network)
     peaks = cluster.accelerator.peak_tflops
     return SystemSpec(

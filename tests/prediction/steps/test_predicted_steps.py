@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.agreement import agreement
 from benchmarks.step_times import NetworkTimes, step_ns
+from benchmarks.timed_steps import timed_network, timed_structure
 from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster, TierSpec, accelerator, cluster
 from dse.inputs.models import ModelSpec
@@ -22,8 +23,6 @@ from dse.prediction.steps.structure import Collective
 from dse.prediction.steps.structured import (
     exchange_network,
     exchanged_structure,
-    timed_network,
-    timed_structure,
 )
 from dse.prediction.steps.traces import trace_workload, traced_system
 from dse.simulation.simulators import NativeSimulator
