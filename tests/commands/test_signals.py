@@ -128,7 +128,7 @@ def test_importing_dse_leaves_signals_and_garbage_alone() -> None:
     program = """
 import gc, signal, sys
 threshold = gc.get_threshold()
-import dse, dse.commands.sweep, dse.commands.cli
+import dse, dse.__main__, dse.sweep, dse.commands.sweep, dse.commands.cli
 assert gc.get_threshold() == threshold
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -193,12 +193,13 @@ class StudyStore(Generic[Row]):
         return frame
 
     def _repr_html_(self) -> str:
-        """Return the number of rows, the folder and some rows, for notebooks."""
+        """Return the number of rows, the folder and the first rows, for notebooks."""
         from html import escape
 
-        title = f"{self.count()} rows of {self.record.name} in {self.folder}"
-        shown = self.to_pandas().dropna(axis="columns", how="all")
-        return f"<p>{escape(title)}</p>{shown.to_html(max_rows=_SHOWN_ROWS, max_cols=_SHOWN_COLUMNS)}"
+        table = self.read_table()
+        title = f"{len(table)} rows of {self.record.name} in {self.folder}"
+        shown = table.slice(0, _SHOWN_ROWS).to_pandas().dropna(axis="columns", how="all")
+        return f"<p>{escape(title)}</p>{shown.to_html(max_cols=_SHOWN_COLUMNS)}"
 
     def snapshot(self, columns: Sequence[str]) -> Snapshot[Row]:
         """The same for a few columns of a large study, of which single rows will be asked for.
