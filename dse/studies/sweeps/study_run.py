@@ -14,10 +14,12 @@ from dse.base.errors import InputError
 from dse.base.signals import INTERRUPTED, putting_away
 from dse.studies.evaluator import Case, Evaluator
 from dse.studies.executors import Executor, ExecutorSettings, make_executor
+from dse.studies.search import Exhaustive
 from dse.studies.store import RecordType, StudyStore
 from dse.studies.store.history import finish_sweep, key_digits, plan_sweep
 from dse.studies.store.row import Row
 from dse.studies.sweeps.driver import Proposals, SweepResult, run_sweep
+from dse.studies.sweeps.progress import Progress
 from dse.studies.sweeps.provenance import provenance, sweep_name
 from dse.studies.sweeps.writer import StudyWriter
 
@@ -118,7 +120,7 @@ def run_cases(
     settings: ExecutorSettings,
     command: Sequence[str] = (),
     configuration: str = "{}",
-    progress: MakeCounter | None = None,
+    progress: MakeCounter = Progress,
 ) -> tuple[list[Row], int]:
     """Evaluate the cases that a study lacks; return the rows of all cases, and how many were computed.
 
@@ -126,39 +128,17 @@ def run_cases(
         InputError: the study cannot be read or written, or Ray does not start.
     """
     record: RecordType[Row] = evaluator.record
-    before = StudyStore(folder, record)
-    known = before.keys(without=record.transient) if before.exists() else set()
+    store = StudyStore(folder, record)
+    known = store.keys(without=record.transient) if store.exists() else set()
     keys = list(dict.fromkeys(case.key for case in cases))
     missing = sum(key not in known for key in keys)
-    with opened_study(folder, record) as store:
+    if missing:
         digits = b"".join(map(key_digits, keys))
-        run = StudyRun(store, command, configuration, {"planned": len(keys)}, digits)
-        if missing:
+        everything: Any = lambda: iter(cases)  # noqa: E731 (any cases are points to a search)
+        with opened_study(folder, record):
+            run = StudyRun(store, command, configuration, {"planned": len(keys)}, digits)
             executor, _ = make_executor(settings, evaluator=evaluator)
-            counter = contextlib.nullcontext(_Nobody()) if progress is None else progress(missing)
-            result = run.evaluate(_All(cases), executor, known, counter)
-        else:
-            result = run.merge(keys)
-        run.finish(known)
+            run.evaluate(Exhaustive(everything), executor, known, progress(missing))
+            run.finish(known)
     wanted, key_of = set(keys), attrgetter(record.key)
-    return [row for row in store.rows() if key_of(row) in wanted], result.computed
-
-
-class _All:
-    """Proposes cases as they are."""
-
-    learns = False
-
-    def __init__(self, cases: Sequence[Any]) -> None:
-        self._cases = cases
-
-    def batches(self) -> Iterator[Sequence[Any]]:
-        yield self._cases
-
-    def tell(self, row: Any) -> None:
-        """Learn nothing."""
-
-
-class _Nobody:
-    def add(self, row: Any) -> None:
-        """Count nothing."""
+    return [row for row in store.rows() if key_of(row) in wanted], missing
