@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dse.base.errors import InputError
 from dse.base.files import conf_folder
-from dse.base.numbers import whole_number
-from dse.base.plain_data import yaml_data
 from dse.base.record_files import yaml_record, yaml_values
+from dse.base.settings.grammar import change
 from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
 from dse.inputs.accelerators import accelerator
@@ -75,8 +74,7 @@ def named_cluster(name: str, overrides: Sequence[str] = ()) -> NamedCluster:
     """
     path = _path(name)
     values = yaml_values(path, "cluster")
-    for override in overrides:
-        _change(values, override)
+    change(values, overrides, "the files of conf/cluster")
     file = yaml_record(path, _File, "cluster", values)
     try:
         return _built(file)
@@ -96,29 +94,6 @@ def _path(name: str) -> Path:
     raise InputError(
         f"cluster is '{excerpt(name)}'; allowed are {', '.join(names)}, or a file{did_you_mean(name, names)}"
     )
-
-
-def _change(values: dict[str, Any], override: str) -> None:
-    """Set the value of an override such as cluster.nodes.0.count=8; new keys of a group may be added."""
-    key, _, text = override.partition("=")
-    *parents, last = key.split(".")[1:]
-    place: Any = values
-    for depth, part in enumerate([*parents, last]):
-        if isinstance(place, list):
-            chosen: Any = whole_number(part)
-            if chosen is None or chosen >= len(place):
-                where = ".".join(key.split(".")[: depth + 1])
-                raise InputError(f"{key}: {where} has entries 0 to {len(place) - 1}, not '{excerpt(part)}'")
-        elif isinstance(place, dict):
-            chosen = part
-        else:
-            raise InputError(f"{key} leads into a value; see the files of conf/cluster")
-        if depth == len(parents):
-            place[chosen] = yaml_data(text, key)
-            return
-        if isinstance(place, dict) and chosen not in place:
-            raise InputError(f"unknown key {key}; there is {', '.join(map(str, place))}")
-        place = place[chosen]
 
 
 def _built(file: _File) -> NamedCluster:

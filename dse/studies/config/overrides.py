@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
+from dse.base.settings.grammar import called, parsed
 from dse.base.texts import excerpt
-from dse.studies.config.grammar import called, parse_problem
 from dse.studies.config.own_files import GROUPS, REFERENCE
 
 if TYPE_CHECKING:
@@ -64,26 +64,10 @@ def parsed_overrides(overrides: Sequence[str]) -> list[Override]:
     Raises:
         InputError: one that cannot be read, or asks for what overrides do not do here.
     """
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
-
-    parsed: list[Override] = []
-    for override in overrides:
-        try:
-            parsed += OverridesParser.create().parse_overrides([override])
-        except HydraException as error:
-            raise InputError(parse_problem(error, override)) from None
-        except (ValueError, RecursionError):  # Python reads no whole number of more than 4,300 digits
-            raise InputError(
-                f"{called(override)} is nested too deeply, or has a number with too many digits"
-            ) from None
-        key = parsed[-1].key_or_group
-        if not key or "@" in override.partition("=")[0]:
-            raise InputError(f"{called(override)} names no key; write key=value, such as model.d_ff=1024")
+    found = [parsed(override) for override in overrides]
+    for override, key in zip(overrides, (one.key_or_group for one in found), strict=True):
         if key in ("hydra.searchpath", "hydra/searchpath"):
             raise InputError(f"unknown key {key}; for a folder of your own write --config-dir DIR")
-        if parsed[-1].is_delete():
-            raise InputError(f"{called(override)}: {key} cannot be removed; write {key}=VALUE")
         if key in GROUPS and not override.startswith(key):
             raise InputError(f"{called(override)}: {key} needs no +; write {override.lstrip('+')}")
         if key.startswith("system.accelerator."):
@@ -99,4 +83,4 @@ def parsed_overrides(overrides: Sequence[str]) -> list[Override]:
             )
         if re.match(r"hydra\b", key):
             raise InputError(f"unknown key {key}; of Hydra only the grammar of overrides is used")
-    return parsed
+    return found
