@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 class Displayed(ABC):
     """An answer of the library. Printed, it is the text of the command that asks the same question."""
 
-    notes: Sequence[str]
-    """Sentences that the command would print on stderr."""
+    @property
+    @abstractmethod
+    def notes(self) -> Sequence[str]:
+        """Sentences that the command would print on stderr."""
 
     @abstractmethod
     def text(self) -> str:

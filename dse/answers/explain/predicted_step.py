@@ -62,7 +62,7 @@ class PredictedStep(Displayed):
         return float(self._data["mfu_pct"])
 
     @property
-    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+    def notes(self) -> tuple[str, ...]:
         """How far the prediction can be believed."""
         return tuple(self._data["notes"])
 

@@ -68,7 +68,7 @@ class TrainingPlan(Displayed):
         return self.result.planner
 
     @property
-    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+    def notes(self) -> tuple[str, ...]:
         """Sentences on keys without effect, and on a planner that another one replaced."""
         began = planner_for(self.asked.planner, self.asked.problem, self.asked.cost_model).name
         if self.planner == began:
