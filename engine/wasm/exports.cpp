@@ -41,7 +41,7 @@ constexpr auto kVersions = [] {
     return text;
 }();
 
-/// What went wrong in the last call; 0 is nothing.
+/// The error of the last call; 0 means none.
 enum class Problem : std::int32_t { kNone, kInput, kSimulation, kMemory, kOther };
 
 constexpr std::size_t kKeptBytes = std::size_t{256} << 20;  // of workloads; the lab's 56 take some 80

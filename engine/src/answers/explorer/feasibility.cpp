@@ -46,7 +46,7 @@ struct Condition {
 
 using Conditions = std::vector<Condition>;
 
-/// What no program can split: a sequence, a token or a head.
+/// The units that no program can split: a sequence, a token or a head.
 Conditions units(const Model& model, const StrategySpec& strategy) {
     const workload::ModelSpec& spec = model.spec;
     const std::int64_t count = model.micro_batches_on(strategy);
@@ -92,7 +92,7 @@ std::string reasons(const Conditions& conditions) {
     return text;
 }
 
-/// What is refused whatever may divide.
+/// The reasons to refuse a strategy, whatever may divide.
 std::string unbuildable(const Model& model, const StrategySpec& strategy) {
     for (const auto& [name, member] : StrategySpec::kDegrees) {
         const std::int64_t degree = strategy.*member;

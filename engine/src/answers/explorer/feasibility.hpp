@@ -10,7 +10,7 @@
 
 namespace dse::explorer {
 
-/// What happens to sizes that do not divide.
+/// The rule for sizes that do not divide.
 enum class Divisibility : std::uint8_t { kStage, kWhole, kStrict };
 
 /// Such as "dp8 tp1 sp8 pp1 fsdp recompute".

@@ -20,7 +20,7 @@ inline constexpr const char* kNoMemory =
 
 enum class Status : std::uint8_t { kOk, kInfeasible, kDeadlock, kFailed };
 
-/// What the figures of a row are, in their order; docs/explorer.md has the names of the columns.
+/// The figures of a row, in their order; docs/explorer.md has the names of the columns.
 enum Figure : std::uint8_t {
     kStatus,
     kWallTime,
@@ -93,7 +93,7 @@ private:
     std::shared_ptr<const workload::Workload> workload_of(const workload::StrategySpec& strategy,
                                                           const Checkpoint& checkpoint) const;
 
-    /// What the wall time of a row that is ok is worth.
+    /// Tokens per second and utilisation from the wall time of a row that is ok.
     void set_throughput(Row& row) const;
 
     Request request_;
