@@ -55,8 +55,7 @@ def main(argv: Sequence[str]) -> int:
     _, rows, notes = studied(
         SynthesisEvaluator(),
         cases(asked, _systems(arguments)),
-        arguments.values,
-        arguments.overrides,
+        arguments,
         ["dse", "batch", *argv],
         "case",
     )

@@ -11,6 +11,7 @@ from dse.base.errors import InputError
 from dse.base.settings.values import whole
 
 if TYPE_CHECKING:
+    from dse.base.command_lines import Arguments
     from dse.studies.evaluator import Case, Evaluator
     from dse.studies.executors import ExecutorSettings
     from dse.studies.store.row import Row
@@ -29,14 +30,13 @@ _OWNERS = {"threads": "local", "workers": "ray", "address": "ray"}
 def studied(
     evaluator: Evaluator[Case, Row],
     cases: Iterable[Case],
-    values: Mapping[str, str],
-    overrides: Sequence[str],
+    arguments: Arguments,
     command: Sequence[str],
     unit: str,
 ) -> tuple[list[Case], list[Row], list[str]]:
     """Evaluate the cases that a study lacks; return all cases, their rows, and notes for people.
 
-    `values` name the study, and a bar counts each case as a `unit`.
+    `arguments` name the study, and a bar counts each case as a `unit`.
 
     Raises:
         InputError: a wrong key of the study, as the cases, or a study that cannot be read or written.
@@ -45,24 +45,26 @@ def studied(
     from dse.studies.sweeps import Progress
     from dse.studies.sweeps.study_run import run_cases
 
+    values = arguments.values
     if "study" not in values:
         raise InputError("study is missing; write study=NAME, the folder results/NAME for the rows")
     folder = Path("results") / checked_study(values["study"])
     executor = _executor(values)
     wanted = list(cases)
-    asked = configuration(values, overrides)
     progress = functools.partial(Progress, unit=unit)
-    rows, computed = run_cases(evaluator, folder, wanted, executor, command, asked, progress)
+    rows, computed = run_cases(
+        evaluator, folder, wanted, executor, command, configuration(arguments), progress
+    )
     count = len({case.key for case in wanted})
     notes = [f"{computed} of {count} were computed, the others were there", f"stored in {folder}"]
     return wanted, rows, notes
 
 
-def configuration(values: Mapping[str, str], overrides: Sequence[str]) -> str:
+def configuration(arguments: Arguments) -> str:
     """Return the keys as YAML, whatever characters their values have."""
     import yaml
 
-    keys = {**values, **dict(word.split("=", 1) for word in overrides)}
+    keys = {**arguments.values, **dict(word.split("=", 1) for word in arguments.overrides)}
     text: str = yaml.safe_dump(keys, allow_unicode=True, width=1000)
     return text.rstrip("\n")
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from dse.base.command_lines import Arguments
 from dse.base.errors import InputError
 from dse.base.settings.values import whole
+from dse.commands.cases import configuration
 from dse.commands.cli import print_notes
-from dse.commands.plan.shared import asked_for, configuration, stoppable, target_of
+from dse.commands.plan.shared import asked_for, stoppable, target_of
 
 if TYPE_CHECKING:
     from dse.planner.problem.arguments import Asked

@@ -65,12 +65,3 @@ def progress_bar() -> Any:
     from tqdm import tqdm
 
     return tqdm(unit="plan", file=sys.stderr, disable=None)
-
-
-def configuration(arguments: Arguments) -> str:
-    """Return the keys as YAML, whatever characters their values have."""
-    import yaml
-
-    keys = {**arguments.values, **dict(word.split("=", 1) for word in arguments.overrides)}
-    text: str = yaml.safe_dump(keys, allow_unicode=True, width=1000)
-    return text.rstrip("\n")

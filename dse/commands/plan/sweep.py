@@ -26,7 +26,7 @@ SWEEP = CommandLine(
 
 def sweep(arguments: Arguments, argv: Sequence[str]) -> int:
     """Plan what a study lacks, and print all rows that were asked for."""
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
     from dse.commands.cli import print_json
     from dse.studies.plans import PlanEvaluator
@@ -37,7 +37,9 @@ def sweep(arguments: Arguments, argv: Sequence[str]) -> int:
     asked = {key: value for key, value in values.items() if key not in STUDY_KEYS}
     wanted = cases(asked, arguments.overrides, model_of)
     command = ["dse", "plan", "sweep", *argv]
-    planned, rows, notes = studied(PlanEvaluator(), wanted, values, arguments.overrides, command, "plan")
+    planned, rows, notes = studied(
+        PlanEvaluator(), wanted, replace(arguments, values=values), command, "plan"
+    )
     if is_json(arguments):
         print_json([[asdict(row) for row in rows]])
     else:
