@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # without `typing`: modules are loaded when signals are answered, in `main`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import NoReturn
 
 
@@ -52,16 +52,16 @@ def dispatch(arguments: Sequence[str]) -> int:
 
         print(f"dse {dse.__version__}")
         return 0
-    from dse.commands.verbs import verbs
-
-    known = verbs()
-    if name not in known:
+    if name.startswith("-"):
+        options = ("-h", "--help", "--version")
         raise InputError(
-            f"unknown verb '{name}'; allowed are {', '.join(known)}"
-            f"{did_you_mean(name, [*known, '--help', '--version'])}"
+            f"unknown option {name}; allowed are {', '.join(options)}{did_you_mean(name, options)}"
         )
+    from dse.commands.verbs import registry
+
+    run_verb: Callable[[Sequence[str]], int] = registry().load(name)
     sys.argv[0] = f"{program()} {name}"  # what usages show
-    return known[name].main(rest)
+    return run_verb(rest)
 
 
 def main() -> NoReturn:

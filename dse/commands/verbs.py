@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+
+from dse.base.settings.choices import Choices
 
 _FIRST_LINE = re.compile(r'"""`dse (?P<name>[a-z]+)\b[^`]*`: (?P<meaning>[^"]*?)\.?(?:"""|$)')
 
@@ -28,10 +28,6 @@ class Verb:
         """Import the module, which has `main`."""
         return importlib.import_module(self.module)
 
-    def main(self, arguments: Sequence[str]) -> int:
-        """Run it; return the exit code."""
-        return cast(Callable[[Sequence[str]], int], self.load().main)(arguments)
-
 
 def verbs(folder: Path = Path(__file__).parent) -> dict[str, Verb]:
     """Return all commands by name, in its order: modules, and packages with a module `__main__`."""
@@ -43,3 +39,12 @@ def verbs(folder: Path = Path(__file__).parent) -> dict[str, Verb]:
             module = ".".join(path.relative_to(folder.parents[1]).with_suffix("").parts)
             found[first["name"]] = Verb(first["name"], module, first["meaning"])
     return dict(sorted(found.items()))
+
+
+def registry() -> Choices:
+    """The registry of what runs each command; packages may add others as entry points of `dse.commands`.
+
+    An entry point names a function of the words behind the verb that returns an exit code.
+    """
+    own = {name: f"{verb.module}:main" for name, verb in verbs().items()}
+    return Choices("verb", "dse.commands", own, key="verb")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +82,10 @@ def test_help_has_a_line_per_verb_and_imports_none(tmp_path: Path) -> None:
         "dse.commands",
         "dse.commands.cli",
         "dse.base.errors",
+        "dse.base.settings",
+        "dse.base.settings.checks",
+        "dse.base.settings.choices",
+        "dse.base.settings.keys",
         "dse.base.signals",
         "dse.base.start",
         "dse.base.suggestions",
@@ -97,14 +102,29 @@ def test_version(tmp_path: Path) -> None:
     assert run_program("--version", folder=tmp_path) == Done(0, f"dse {dse.__version__}\n", "")
 
 
-@pytest.mark.parametrize(
-    ("word", "nearest"), [("bets", "best"), ("sweeep", "sweep"), ("--verson", "--version")]
-)
+@pytest.mark.parametrize(("word", "nearest"), [("bets", "best"), ("sweeep", "sweep")])
 def test_an_unknown_verb_is_one_line_and_exit_code_2(tmp_path: Path, word: str, nearest: str) -> None:
     done = run_program(word, folder=tmp_path)
     allowed = ", ".join(NAMES)
-    expected = f"error: unknown verb '{word}'; allowed are {allowed}; did you mean '{nearest}'?\n"
+    expected = f"error: verb is '{word}'; allowed are {allowed}; did you mean '{nearest}'?\n"
     assert done == Done(2, "", expected)
+
+
+def test_an_unknown_option_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    expected = (
+        "error: unknown option --verson; allowed are -h, --help, --version; did you mean '--version'?\n"
+    )
+    assert run_program("--verson", folder=tmp_path) == Done(2, "", expected)
+
+
+def test_an_installed_package_adds_a_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "greetings.py").write_text("def main(argv):\n    print('hello', *argv)\n    return 3\n")
+    about = tmp_path / "greetings-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: greetings\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[dse.commands]\ngreet = greetings:main\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    assert run_program("greet", "you", folder=tmp_path) == Done(3, "hello you\n", "")
 
 
 @pytest.mark.parametrize("name", NAMES)
