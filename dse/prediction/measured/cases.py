@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from dse.base.texts import excerpt
 from dse.inputs.accelerators import Accelerator, Cluster
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies import InfeasibleStrategy
+from dse.inputs.strategies import AXIS, InfeasibleStrategy
 from dse.prediction.measured.hardware import cluster_of
 from dse.prediction.measured.row_models import model_of
 from dse.prediction.measured.row_schedules import Inexpressible, schedule_of
@@ -91,7 +91,7 @@ def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
 
 def _offload(row: MeasuredRow) -> str:
     kind = row.offload.lower() or "none"
-    if kind not in ("none", "optimizer", "activations"):
+    if kind not in AXIS["offload"].choices:
         raise Inexpressible(
             f"offload is '{excerpt(row.offload)}', which is not modelled; known are none, optimizer and "
             "activations (those of all layers)"
@@ -124,7 +124,7 @@ def _choices(case: Case, row: MeasuredRow, assumed: list[str]) -> Case:
         ):  # torchtitan: every second layer, or every second product of each
             plan = replace(plan, recompute="full", recompute_layers=max(1, row.layers // plan.pp // 2))
             assumed.append("half of the layers recomputed")
-        elif kind in ("none", "selective", "full"):
+        elif kind in AXIS["recompute"].choices:
             plan = replace(plan, recompute=_recomputed(row, kind, assumed))
         else:
             raise Inexpressible(f"recompute is {row.recompute!r}; known are none, selective, full")
