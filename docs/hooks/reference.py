@@ -26,6 +26,7 @@ This page lists every key of the configuration, with the default that `conf/` gi
 A key that only some commands use says so; the others refuse it.
 """
 _LONGEST = 100  # characters of a default that another choice of a group has
+_LISTED = {"model": "models", "system": "systems"}  # pages that list the choices of a group
 _NOTES = {
     "model": "The defaults are those of `model=llama70b`; a file of `conf/model` sets the sizes. In place of "
     "a file of `conf/model`,\n`model.file=config.json` reads a configuration of the Hugging Face Hub, see "
@@ -138,7 +139,9 @@ def _section(
     astrasim = any(entry.astrasim for entry in inside)
     lines = [f"## {title}", ""]
     if group in GROUPS:
-        lines += [f"Choices: {', '.join(f'`{group}={choice}`' for choice in _choices(group))}.", ""]
+        choices = ", ".join(f"`{choice}`" for choice in _choices(group))
+        page = _LISTED.get(group)
+        lines += [f"Choices: see [{page}]({page}.md)." if page else f"Choices: {choices}.", ""]
     if group and (only := use_of(group)[0]):
         lines += [f"For {commands_text(only)} only.", ""]
     if group in _NOTES:
