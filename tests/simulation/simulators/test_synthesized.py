@@ -249,7 +249,7 @@ def test_a_synthesizer_that_cannot_take_a_groups_links_makes_the_point_infeasibl
     ("name", "problem"),
     [
         ("synthesized:exact", "is 'synthesized:exact', but exact may end by the clock"),
-        ("oneSynthesized:auto", "choose greedy, .*, or 'oneSynthesized' for the better of"),
+        ("oneSynthesized:auto", "choose fast, greedy, .*, or 'oneSynthesized' for the better of"),
         ("synthesized:", "is 'synthesized:'; the synthesizer after the colon must be one of fast, greedy"),
         ("synthesized:Beam", "is 'synthesized:Beam'; the synthesizer after the colon must be one of"),
         ("ring:beam", "ring:beam"),
