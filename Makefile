@@ -144,7 +144,9 @@ nightly: $(STAMP)  ## random points by both engines; constants fitted; every swi
 	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(JOBS) tests/simulation/simulators tests/prediction/measured/test_landed_constants.py \
 		tests/answers/explorer/test_explorer_browser.py tests/hostile/test_readers.py
 
+# With the engine for pages where it can be built.
 wheels: $(STAMP)  ## a wheel for every Python from 3.10 to 3.14 on the PATH, built and tried; takes minutes
+	-$(MAKE) --no-print-directory wasm
 	DSE_WHEELS=1 $(BIN)/python -m pytest tests/project/test_wheel.py -k every_python
 
 sanitize: build/asan/.clean build/tsan/.clean  ## the engine's tests under ASan + UBSan and under TSan

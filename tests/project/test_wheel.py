@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
 import shutil
@@ -15,6 +17,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+
+from dse.answers.explorer.engine_file import engine_file
 
 pytest.importorskip("scikit_build_core", reason="scikit-build-core is not installed: pip install -e '.[dev]'")
 
@@ -127,6 +131,14 @@ def clean_environment(folder: Path, built: Path) -> Path:
     return python
 
 
+def is_live(page: Path) -> bool:
+    """Whether a page of the explorer has the engine inside, ready for its worker."""
+    text = page.read_text(encoding="utf-8")
+    data = json.loads(text.split('id="data">', 1)[1].split("</script>", 1)[0])
+    packed = text.split('id="wasm">', 1)[1].split("</script>", 1)[0]
+    return bool(data["live"]) and gzip.decompress(base64.b64decode(packed)).startswith(b"\0asm")
+
+
 def test_the_source_distribution_has_every_file_that_is_compiled_or_packaged(tmp_path: Path) -> None:
     with tarfile.open(source_distribution(tmp_path)) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
@@ -183,6 +195,10 @@ def test_the_wheel_is_complete_and_works_in_a_clean_environment(tmp_path: Path) 
 
     assert "best" in dse("best", "results/here")
     assert "proven optimal" in dse("plan", "cluster=a100_v100", "model=megatron_1.7b", "gbs=128")
+    if engine_file() is not None:
+        assert "dse/answers/explorer/dse_engine.wasm" in packaged
+        dse("explore", "system=torus_4x4", "model=tiny", "--no-open", "--output=explorer.html")
+        assert is_live(empty / "explorer.html")
     dse("report", "results/here", "-o", "report.html")
     page = (empty / "report.html").read_text()
     assert page.startswith("<!")
@@ -226,5 +242,16 @@ def test_a_sweep_gives_the_same_times_under_every_python(
     answer = run(dse, "sweep", "system=system1", "model=llama70b", cwd=tmp_path)
     assert "best              64   1   1   1    no       no     3.18 s" in answer
     assert "56 points: 56 ok" in answer
+    if engine_file() is not None:
+        run(
+            dse,
+            "explore",
+            "system=system1",
+            "model=llama70b",
+            "--no-open",
+            "--output=live.html",
+            cwd=tmp_path,
+        )
+        assert is_live(tmp_path / "live.html")
     run(dse, "report", "results/llama70b-system1", "-o", "report.html", cwd=tmp_path)
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!")
