@@ -2,6 +2,7 @@
 #include "inputs/networks/network.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -14,6 +15,7 @@
 #include "bindings/checkpoints.hpp"
 #include "simulation/networks/fabric.hpp"
 #include "simulation/simulators/config.hpp"
+#include "simulation/simulators/understated.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -57,6 +59,18 @@ std::vector<std::uint32_t> route(Fabric& fabric, std::uint32_t source, std::uint
     return devices;
 }
 
+/// `dimensions` are (NPUs, bytes per ns, latency in ns), `rings` (axis, degree, stride).
+std::string understated(const std::vector<std::tuple<std::uint32_t, double, double>>& dimensions,
+                        const std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t>>& rings,
+                        std::uint64_t pp, bool stages_go_round, bool has_logical_ring) {
+    std::vector<simulator::SlowestLinks> links;
+    for (const auto& [npus, bytes_per_ns, latency_ns] : dimensions)
+        links.push_back({npus, bytes_per_ns, latency_ns});
+    simulator::Senders senders{{}, pp, stages_go_round, has_logical_ring};
+    for (const auto& [axis, degree, stride] : rings) senders.axes.push_back({axis, degree, stride, true});
+    return simulator::understated_communication(links, senders);
+}
+
 }  // namespace
 
 void bind_network(nb::module_& m) {
@@ -73,4 +87,6 @@ void bind_network(nb::module_& m) {
         .def_prop_ro("devices", &Fabric::devices)
         .def_prop_ro("links", &links)
         .def("route", &route, "source"_a, "destination"_a);
+    m.def("understated_communication", &understated, "dimensions"_a, "rings"_a, "pp"_a, "stages_go_round"_a,
+          "has_logical_ring"_a);
 }

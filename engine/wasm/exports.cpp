@@ -20,8 +20,8 @@ namespace {
 
 using namespace dse;
 
-/// JSON of the versions of package and results and of how many figures a row has. It stands in the module as
-/// text: dse/answers/explorer/engine_file.py reads it there, without running anything.
+/// JSON of the versions of package and results and of how many figures and texts a row has. It stands in the
+/// module as text: dse/answers/explorer/engine_file.py reads it there, without running anything.
 constexpr auto kVersions = [] {
     std::array<char, 160> text{};
     std::size_t size = 0;
@@ -37,6 +37,8 @@ constexpr auto kVersions = [] {
     count(kResultVersion);
     say(R"(,"figures":)");
     count(static_cast<int>(explorer::kFigures));
+    say(R"(,"texts":)");
+    count(explorer::kTexts);
     say("}");
     return text;
 }();
@@ -114,6 +116,12 @@ DSE_EXPORT(dse_record)(std::uint32_t index)->const double* {
 
 /// Why the last recorded point is not ok becomes the text.
 DSE_EXPORT(dse_reason)()->void { state().text = state().row.reason; }
+
+/// Doubts about the time of the last point become the text: two lines, empty where there is
+/// nothing.
+DSE_EXPORT(dse_doubts)()->void {
+    state().text = state().row.understated_comm + "\n" + state().row.impossible_split;
+}
 
 DSE_EXPORT(dse_problem)()->std::int32_t { return static_cast<std::int32_t>(state().problem); }
 DSE_EXPORT(dse_text)()->const char* { return state().text.data(); }

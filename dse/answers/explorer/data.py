@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dse.answers.conventions import mfu_conventions, mfu_line
+from dse.answers.explain import CATEGORIES, PARTS
 from dse.answers.explorer.fields import fields_of
 from dse.answers.explorer.presets import (
     Preset,
@@ -26,6 +27,7 @@ from dse.inputs.models import counted_operations
 from dse.inputs.strategies import AXES, AXIS
 from dse.studies.points import Scenario
 from dse.studies.points.inputs import engine_version, result_version
+from dse.studies.store import study_schema
 
 if TYPE_CHECKING:
     from dse.studies.space import DesignSpace
@@ -40,6 +42,15 @@ _METRICS = (
     *("peak_memory_bytes", "rank0_wall_time_ns", "rank0_peak_memory_bytes", "last_rank", "rank_classes"),
     *("mfu_pct", "tokens_per_s"),
 )
+
+_PARQUET_TYPES = {
+    "bool": "BOOLEAN",
+    "int32": "INT32",
+    "int64": "INT64",
+    "double": "DOUBLE",
+    "string": "STRING",
+    "dictionary<values=string, indices=int32, ordered=0>": "STRING",
+}
 
 
 @dataclass(frozen=True)
@@ -111,7 +122,10 @@ def page_data(subject: Subject) -> dict[str, Any]:
             "multiply_add_as_two": mfu_line(counted_operations(multiply_add_as_two=True)),
             "stored": mfu_conventions(subject.rows),
         },
-        "rows": [study_row_data(row) for row in subject.rows],
+        "columns": download_columns(),
+        "parts": PARTS,
+        "categories": CATEGORIES,
+        "rows": [row_data(row) for row in subject.rows],
     }
 
 
@@ -122,6 +136,15 @@ def scenario_data(scenario: Scenario) -> dict[str, Any]:
         "system": json.loads(scenario.system_spec),
         "divisibility": scenario.resolved_divisibility,
     }
+
+
+def download_columns() -> list[tuple[str, str]]:
+    """Return the columns of a study that a page hands out, with their types in Parquet."""
+    schema = study_schema()
+    doubts = ("understated_comm", "impossible_split")
+    named = ("model", "system", "status", "reason", "fractional", "npus")
+    names = (*STRATEGY_FIELDS, *named, *_METRICS, "tokens_per_s_per_npu", *doubts)
+    return [(name, _PARQUET_TYPES[str(schema.field(name).type)]) for name in names]
 
 
 def constraint_data(text: str) -> dict[str, Any]:
@@ -140,18 +163,14 @@ def row_data(row: StudyRow) -> dict[str, Any]:
         "reason": row.reason,
         **{name: _plain(getattr(row, name)) for name in _METRICS},
         "fractional": row.fractional,
+        "understated_comm": row.understated_comm,
+        "impossible_split": row.impossible_split,
     }
 
 
 def figures_of_a_row() -> int:
     """Return how many figures the engine in a page gives of a point: status, metrics, whether it is cut."""
     return len(_METRICS) + 2
-
-
-def study_row_data(row: StudyRow) -> dict[str, Any]:
-    """Return a row of a study for a page, with what it says against itself."""
-    doubts = {"understated_comm": row.understated_comm, "impossible_split": row.impossible_split}
-    return {**row_data(row), **doubts}
 
 
 def space_choices(space: DesignSpace) -> dict[str, Sequence[Any] | None]:

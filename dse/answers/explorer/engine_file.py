@@ -8,14 +8,15 @@ from typing import NamedTuple
 
 _FILE = Path(__file__).with_name("dse_engine.wasm")
 # What the engine says of itself stands in it as text (engine/wasm/exports.cpp).
-_TEXT = re.compile(rb'\{"version":"[^"]*","result_version":(\d+),"figures":(\d+)\}')
+_TEXT = re.compile(rb'\{"version":"[^"]*","result_version":(\d+),"figures":(\d+),"texts":(\d+)\}')
 
 
 class EngineVersions(NamedTuple):
-    """The version of the engine's results, and how many figures its rows have."""
+    """The version of the engine's results, and how many figures and texts its rows have."""
 
     result_version: int
     figures: int
+    texts: int = 3
 
 
 def engine_file() -> Path | None:
@@ -32,4 +33,4 @@ def engine_bytes() -> bytes | None:
 def engine_versions(engine: bytes) -> EngineVersions | None:
     """Return what an engine for pages says of itself; None of one that is too old to say it."""
     found = _TEXT.search(engine)
-    return None if found is None else EngineVersions(int(found[1]), int(found[2]))
+    return None if found is None else EngineVersions(*map(int, found.groups()))

@@ -18,7 +18,7 @@ using namespace dse;
 
 namespace {
 
-using PythonRow = std::pair<std::vector<double>, std::string>;
+using PythonRow = std::pair<std::vector<double>, std::vector<std::string>>;  // figures, texts
 
 std::vector<PythonRow> explorer_rows(const std::string& request) {
     const Checkpoint checkpoint = checkpoint_of(nullptr);
@@ -27,7 +27,9 @@ std::vector<PythonRow> explorer_rows(const std::string& request) {
     std::vector<PythonRow> rows;
     for (std::size_t i = 0; i < explorer.size(); ++i) {
         explorer::Row row = explorer.row(i, checkpoint);
-        rows.emplace_back(std::vector<double>(row.figures.begin(), row.figures.end()), std::move(row.reason));
+        rows.emplace_back(std::vector<double>(row.figures.begin(), row.figures.end()),
+                          std::vector{std::move(row.reason), std::move(row.understated_comm),
+                                      std::move(row.impossible_split)});
     }
     return rows;
 }

@@ -83,14 +83,14 @@ def request(group: Group) -> str:
 def expected(group: Group) -> list[dict[str, Any]]:
     """The rows of the package, by the names of a page's columns."""
     rows = [evaluate(DesignPoint(group.scenario, strategy)) for strategy in group.strategies]
-    columns = ("status", "reason", "fractional", *FIGURES)
+    columns = ("status", "reason", "fractional", "understated_comm", "impossible_split", *FIGURES)
     return [{name: getattr(row, name) for name in columns} for row in rows]
 
 
 def found(group: Group) -> list[dict[str, Any]]:
     """The same from the engine's reading of JSON."""
     rows = []
-    for figures, reason in _explorer.explorer_rows(request(group)):
+    for figures, (reason, understated, split) in _explorer.explorer_rows(request(group)):
         assert len(figures) == 17
         values = {
             name: None if math.isnan(value) else value
@@ -101,6 +101,8 @@ def found(group: Group) -> list[dict[str, Any]]:
                 "status": STATUSES[int(figures[0])],
                 "reason": reason,
                 "fractional": figures[16] == 1,
+                "understated_comm": understated or None,
+                "impossible_split": split or None,
                 **values,
             }
         )

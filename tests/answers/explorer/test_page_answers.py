@@ -140,8 +140,8 @@ def test_downloaded_rows_are_those_of_a_study(in_page: Any, data: dict[str, Any]
         """const { rows, data } = input;
         const about = { version: "1.2.3", result_version: 4, command: "python -m dse sweep" };
         const { csv, json, parquet } = explorer.download;
-        const bytes = [...new Uint8Array(parquet(rows, data.scenario, about))];
-        return [csv(rows, data.scenario), json(rows, data.scenario, about), bytes];""",
+        const given = [rows, data.scenario, data.columns];
+        return [csv(...given), json(...given, about), [...new Uint8Array(parquet(...given, about))]];""",
         {"rows": list(map(page_row, rows)), "data": data},
     )
     by_label = {each.label(): each for each in rows}

@@ -9,48 +9,37 @@ import random
 import subprocess
 from typing import Any
 
+from engine_points import Group, found
 from page_programs import NODE, loading, needs_node
 from small_points import small_scenarios
 
-from dse.answers.explorer.data import scenario_data
 from dse.inputs.strategies import Strategy
 from dse.inputs.systems import Dimension
 from dse.studies.config import compose_config
-from dse.studies.points import DesignPoint, Scenario, doubts, scenario_of
+from dse.studies.points import DesignPoint, doubts, scenario_of
 
-FIELDS = ("dp", "tp", "sp", "pp")
 PROGRAM = """
 const input = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
-const { of, warnings, mark, summary } = explorer.doubts;
-const made = input.map(({ scenario, rows }) => {
-  const columns = new Map(rows.map((row) => [row, of(row, scenario)]));
-  const found = rows.map((row) => [columns.get(row), warnings(columns.get(row)),
-    mark(row, columns.get(row))]);
-  return { found, summary: summary(rows, (row) => columns.get(row)) };
-});
-process.stdout.write(JSON.stringify(made));
+const { warnings, mark, summary } = explorer.doubts;
+const found = input.map((row) => [warnings(row), mark(row)]);
+process.stdout.write(JSON.stringify({ found, summary: summary(input) }));
 """
 
 pytestmark = needs_node
 
 
-def said(cases: list[tuple[Scenario, list[dict[str, Any]]]]) -> list[dict[str, Any]]:
-    asked = [{"scenario": scenario_data(scenario), "rows": rows} for scenario, rows in cases]
+def said(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the page says of rows, each and together."""
     done = subprocess.run(
         [str(NODE), "-e", loading("doubts") + PROGRAM],
-        input=json.dumps(asked),
+        input=json.dumps(rows),
         capture_output=True,
         text=True,
         check=True,
         timeout=120,
     )
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
-
-
-def page_row(strategy: Strategy, status: str = "ok", *, fractional: bool = False) -> dict[str, Any]:
-    degrees = {name: getattr(strategy, name) for name in FIELDS}
-    return {**degrees, "label": strategy.label(), "status": status, "fractional": fractional}
+    made: dict[str, Any] = json.loads(done.stdout)
+    return made
 
 
 def test_the_doubts_about_random_points_are_those_of_the_package() -> None:
@@ -85,25 +74,30 @@ def test_the_doubts_about_random_points_are_those_of_the_package() -> None:
             if dp * tp * sp * pp == system.npus
         ]
         cases.append((on, chance.sample(strategies, min(20, len(strategies)))))
-    found = said([(on, [page_row(each) for each in strategies]) for on, strategies in cases])
-    expected = [[doubts(DesignPoint(on, each)) for each in strategies] for on, strategies in cases]
-    assert [[columns for columns, *_ in each["found"]] for each in found] == expected
-    values = [value for each in expected for columns in each for value in columns.values()]
+    values = []
+    for on, strategies in cases:
+        for row, strategy in zip(found(Group(on, strategies)), strategies, strict=True):
+            columns = {name: row[name] for name in ("understated_comm", "impossible_split")}
+            if row["status"] in ("ok", "deadlock"):
+                assert columns == doubts(DesignPoint(on, strategy)), (on, strategy)
+            else:
+                assert columns == {"understated_comm": None, "impossible_split": None}
+            values += columns.values()
     assert 300 < len([value for value in values if value]) < len(values) - 300
 
 
 def test_a_point_that_cannot_be_believed_is_said_to_be_one() -> None:
-    words = ["system=system1", "model=llama70b", "system.network.2.bandwidth_gbps=5", "model.batch_size=7"]
-    on = scenario_of(compose_config(words))
+    split = "dp 8 does not divide batch_size 7 (nearest multiples of 8: 8)"
+    slow = "sp 8 is charged for dimension 1, not for 2"
+    believed = {"fractional": False, "understated_comm": None, "impossible_split": None}
     rows = [
-        page_row(Strategy(dp=8, tp=1, sp=8), fractional=True),
-        page_row(Strategy(tp=64), fractional=True),
-        page_row(Strategy(tp=64)),
-        page_row(Strategy(dp=64), "failed"),
+        {"fractional": True, "understated_comm": slow, "impossible_split": split},
+        {**believed, "fractional": True},
+        believed,
+        believed,
     ]
-    (found,) = said([(on, rows)])
-    (columns, warnings, mark), (_, _, cut), (_, none, nothing), (failed, *_) = found["found"]
-    assert columns == doubts(DesignPoint(on, Strategy(dp=8, tp=1, sp=8)))
+    made = said(rows)
+    (warnings, mark), (_, cut), (none, nothing), _ = made["found"]
     assert warnings == [
         "No program can split this: dp 8 does not divide batch_size 7 (nearest multiples of 8: 8)",
         "Slower links are not in this time: sp 8 crosses dimension 2 but is timed on dimension 1, "
@@ -111,13 +105,12 @@ def test_a_point_that_cannot_be_believed_is_said_to_be_one() -> None:
     ]
     assert mark == "impossible split, slower links left out"
     assert (cut, none, nothing) == ("shards are cut", [], "")
-    assert failed == {"understated_comm": None, "impossible_split": None}
-    assert [text.partition(" of 4 points ")[0] for text in found["summary"]] == ["1", "1", "1"]
+    assert [text.partition(" of 4 points ")[0] for text in made["summary"]] == ["1", "1", "1"]
 
 
-def test_rows_of_a_study_keep_what_they_say_of_themselves() -> None:
-    on = scenario_of(compose_config(["system=system1", "model=llama70b"]))
-    row = {**page_row(Strategy(dp=64)), "understated_comm": "dp 64 is", "impossible_split": None}
-    ((columns, warnings, _),) = said([(on, [row])])[0]["found"]
-    assert columns == {"understated_comm": "dp 64 is", "impossible_split": None}
-    assert len(warnings) == 1
+def test_the_engine_says_what_is_in_doubt_of_the_rows_of_the_lab() -> None:
+    words = ["system=system1", "model=llama70b", "system.network.2.bandwidth_gbps=5", "model.batch_size=7"]
+    on = scenario_of(compose_config(words))
+    (row,) = found(Group(on, [Strategy(dp=8, tp=1, sp=8)]))
+    assert row["impossible_split"] == "dp 8 does not divide batch_size 7 (nearest multiples of 8: 8)"
+    assert row["understated_comm"] == "sp 8 is charged for dimension 1, not for 2"

@@ -32,6 +32,7 @@ PROGRAM = """
   const answer = { winner: found.winner.label, each: [], parameters: varied };
   for (const parameter of answer.parameters) {
     const each = await switches.sensitivity(found, request.label ?? found.winner.label, parameter);
+    for (const sample of each.samples) delete sample.row;
     each.optima = await switches.optima(found, parameter);
     each.change = await switches.switchAmong(found, parameter);
     if (each.change) delete each.change.row;
@@ -162,7 +163,7 @@ ENGINE = """
   const { model, system, divisibility, rows, cap } = request;
   const evaluate = async (key, value, some) => {
     const changed = parameters.applied({ model, system, divisibility }, key, value);
-    return host.evaluate(changed, some.map(switches.strategyOf));
+    return host.evaluate(changed, some.map(explorer.strategy.strategyOf));
   };
   const found = new switches.Candidates(rows, cap, evaluate);
   const answer = [];

@@ -15,6 +15,7 @@ import * as scenarios from "./scenario.js";
 import { Shell } from "./shell.js";
 import * as state from "./state.js";
 import { Status } from "./status.js";
+import { strategyOf } from "./strategy.js";
 import * as words from "./words.js";
 
 const root = document.documentElement;
@@ -50,8 +51,6 @@ const tools = {
 
 // ---- the space
 let unreadable = "";
-const strategyOf = (row) => Object.fromEntries(
-  ["dp", "tp", "sp", "pp", "weight_sharded", "activation_recompute"].map((name) => [name, row[name]]));
 const strategiesFor = (made) => (unreadable ? data.rows.map(strategyOf) : scenarios.strategiesOf(data.space, made));
 
 // ---- parts of the page
@@ -86,7 +85,7 @@ function settle(made, strategies, rows, present) {
   status.show(frame);
   const said = words.winners(before, frame, frame.reasons);
   const best = frame.best ? `Fastest: ${frame.best.label}, ${format.duration(frame.best.wall_time_ns)}` : "No point finishes";
-  const doubt = frame.best ? doubts.mark(frame.best, frame.doubts(frame.best)) : "";
+  const doubt = frame.best ? doubts.mark(frame.best) : "";
   status.say([...said, doubt ? `${best}, but ${doubt}` : best].join(". "));
 }
 

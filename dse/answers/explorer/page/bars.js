@@ -1,7 +1,8 @@
 // A stacked bar for each of a few points, with the same numbers as a table: time in parts, memory in categories.
 import { PART_COLORS, wrapped } from "../../../base/pages/charts.js";
+import { element } from "./dom.js";
 import * as doubts from "./doubts.js";
-import { element, fillTable, inkOn } from "./point.js";
+import { fillTable, inkOn } from "./point.js";
 
 const words = (name) => name.replaceAll("_", " ");
 const mark = (doubt) => (doubt ? " ?" : "");
@@ -41,10 +42,10 @@ const marks = {
 // says what is known against a time.
 function mount(section, tools, about) {
   const summary = element("p", "", { class: "hint", "data-summary": "" });
-  const plot = element("div", undefined, { class: "plot" });
-  const canvas = element("canvas", undefined, { role: "img", "aria-label": `${about.axis} in parts, not computed yet` });
+  const plot = element("div", { class: "plot" });
+  const canvas = element("canvas", { role: "img", "aria-label": `${about.axis} in parts, not computed yet` });
   const details = element("details");
-  const scroll = element("div", undefined, { class: "scroll", tabindex: "0", role: "region", "aria-label": `${about.axis} as a table` });
+  const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${about.axis} as a table` });
   const table = element("table");
   plot.style.position = "relative";
   plot.append(canvas);

@@ -1,21 +1,6 @@
 // Where the wall time goes: each nanosecond of the last rank belongs to exactly one part (docs/explain.md).
 import { NEVER, parseName, groupsOf, lastRank } from "./recording.js";
 
-const PARTS = {
-  compute_bound: "compute, bound by the NPU's operations per second",
-  memory_bound: "compute, bound by its memory's bandwidth",
-  recompute: "compute that repeats the forward pass, whatever bounds it",
-  other_compute: "compute with a recorded duration, or on the CPU",
-  exposed_dp: "communication of data parallelism, no compute",
-  exposed_tp: "communication of tensor parallelism, no compute",
-  exposed_sp: "communication of sequence parallelism, no compute",
-  exposed_pp: "messages between pipeline stages under way, nothing else",
-  exposed_comm: "communication of groups whose axis is not known, no compute",
-  remote_memory: "remote memory accesses, no compute",
-  pipeline_bubble: "nothing but waiting for messages that were not yet sent",
-  idle: "nothing at all",
-  finished: "this rank is done, others are not",
-};
 const AXES = ["dp", "tp", "sp", "pp", "comm"];
 
 // What counts where several run at once, most important first.
@@ -74,12 +59,12 @@ function timeOfMasks(steps, until) {
   return times;
 }
 
-// {rank, wall_time_ns, parts, overlapped} of the rank that finishes last: `parts` has every name of PARTS
+// {rank, wall_time_ns, parts, overlapped} of the rank that finishes last: `parts` has every part
 // and sums to the wall time; `overlapped` is how long the communication of an axis runs behind another part.
 function breakdown(recording) {
   const { wall_time_ns } = recording.row;
   const { rank, nodes } = lastRank(recording);
-  const parts = Object.fromEntries(Object.keys(PARTS).map((part) => [part, 0]));
+  const parts = Object.fromEntries([...PRIORITY, "idle"].map((part) => [part, 0]));
   const overlapped = Object.fromEntries(AXES.map((axis) => [axis, 0]));
   for (const [mask, ns] of timeOfMasks(stepsOf(nodes, groupsOf(recording)), wall_time_ns)) {
     const first = 31 - Math.clz32(mask & -mask); // -1 of none
@@ -92,4 +77,4 @@ function breakdown(recording) {
   return { rank, wall_time_ns, parts, overlapped };
 }
 
-export { PARTS, AXES, partOf, breakdown };
+export { partOf, breakdown };

@@ -1,6 +1,6 @@
 // The view that shows where the time of the last rank goes, for the selected point and two others.
 import * as barCharts from "./bars.js";
-import { PARTS, breakdown } from "./breakdown.js";
+import { breakdown } from "./breakdown.js";
 import * as doubts from "./doubts.js";
 import { shown, whyNone, derived, once, whenSeen } from "./point.js";
 
@@ -17,7 +17,7 @@ async function compute(frame) {
     const drawn = found.map((entry) => {
       const { parts, overlapped, wall_time_ns } = entry.figures;
       const more = Object.fromEntries(Object.entries(overlapped).map(([axis, ns]) => [`overlapped ${axis} (no part of the sum)`, ns]));
-      const doubt = doubts.mark(entry.row, doubts.of(entry.row, entry.scenario));
+      const doubt = doubts.mark(entry.row);
       return { ...entry, doubt, values: parts, total: wall_time_ns, more };
     });
     bars.show(drawn, { text: barCharts.told(drawn, about, tools.format) });
@@ -32,7 +32,7 @@ const view = {
   mount(section, given) {
     tools = given;
     about = {
-      names: Object.keys(PARTS), meanings: PARTS, axis: "wall time", exact: "as the rank that finishes last spends it",
+      names: Object.keys(tools.data.parts), meanings: tools.data.parts, axis: "wall time", exact: "as the rank that finishes last spends it",
       scale: tools.format.timeScale, text: tools.format.duration,
     };
     bars = barCharts.mount(section, tools, about);

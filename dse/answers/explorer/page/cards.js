@@ -87,7 +87,7 @@ class Cards {
       const isSelected = row !== null && row === selected;
       card.root.classList.toggle("selected", isSelected);
       card.strategy.setAttribute("aria-pressed", String(isSelected));
-      card.warn(row ? doubts.warnings(frame.doubts(row)) : []);
+      card.warn(row ? doubts.warnings(row) : []);
       const tags = row ? this.tagsOf(row, frame, isSelected) : [];
       card.tags.replaceChildren(...tags.map(([text, kind]) => element("span", { class: `tag ${kind}` }, text)));
     }

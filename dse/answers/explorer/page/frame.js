@@ -1,23 +1,17 @@
 // One evaluated state as views see it: its rows, the answers to them, and the settled state before.
 import { finished, firstTwo, front } from "./answers.js";
-import { mark, of as doubtsOf } from "./doubts.js";
+import { mark } from "./doubts.js";
 
 function make({ scenario, strategies, rows, state, fields, before = null, signal = null }) {
   const [best, second] = firstTwo(rows);
   const [capped, cappedSecond] = state.cap_bytes === null ? [null, null] : firstTwo(rows, state.cap_bytes);
   const ok = finished(rows);
-  const known = new Map();
-  const doubts = (row) => {
-    if (!known.has(row.label)) known.set(row.label, doubtsOf(row, scenario));
-    return known.get(row.label);
-  };
-  const doubt = (row) => mark(row, doubts(row)); // in few words; empty: none is known
   const chosen = ok.find((row) => row.label === state.selected);
   return {
     scenario, strategies, rows, ok, cap_bytes: state.cap_bytes,
     best, runner_up: second, best_under_cap: capped, runner_up_under_cap: cappedSecond, front: front(rows),
     selected: chosen ?? capped ?? best, is_chosen: Boolean(chosen),
-    before, signal, state, fields, doubts, doubt,
+    before, signal, state, fields, doubt: mark,
   };
 }
 

@@ -1,7 +1,6 @@
 // The engine's module behind plain calls: requests in, rows out; what goes wrong is an error with a kind.
+import { labelOf, strategyOf } from "./strategy.js";
 
-const AXES = ["dp", "tp", "sp", "pp"];
-const FLAGS = { weight_sharded: "fsdp", activation_recompute: "recompute" };
 const STATUSES = ["ok", "infeasible", "deadlock", "failed"];
 const FIGURES = [
   "wall_time_ns", "gpu_time_ns", "comm_time_ns", "exposed_comm_ns", "compute_bound_pct",
@@ -9,6 +8,7 @@ const FIGURES = [
   "rank0_wall_time_ns", "rank0_peak_memory_bytes", "last_rank", "rank_classes", "mfu_pct", "tokens_per_s",
 ];
 const FRACTIONAL = FIGURES.length + 1;
+const TEXTS = 3; // of a row: its reason, and two doubts
 const FAILED = [STATUSES.indexOf("failed"), ...FIGURES.map(() => NaN), 0];
 const PROBLEMS = ["", "input", "simulation", "memory", "trap"];
 const LARGE_BYTES = 768 * 2 ** 20; // memory never shrinks: an instance that took so much makes room for a new one
@@ -21,26 +21,16 @@ class EngineError extends Error {
   }
 }
 
-const traced = (strategy) => {
-  const own = {};
-  for (const axis of AXES) own[axis] = strategy[axis] ?? 1;
-  for (const flag of Object.keys(FLAGS)) own[flag] = strategy[flag] ?? false;
-  return own;
-};
-
-/** Such as "dp8 tp1 sp8 pp1 fsdp recompute". */
-const label = (strategy) =>
-  [
-    ...AXES.map((axis) => axis + (strategy[axis] ?? 1)),
-    ...Object.keys(FLAGS).filter((flag) => strategy[flag]).map((flag) => FLAGS[flag]),
-  ].join(" ");
-
-const rowOf = (strategy, figures, reason) => {
-  const row = { ...strategy, label: label(strategy), status: STATUSES[figures[0]], reason };
+// `doubts` are the lines of dse_doubts: of links, then of splits.
+const rowOf = (strategy, figures, reason, doubts = "\n") => {
+  const [understated, split] = doubts.split("\n");
+  const row = { ...strategy, label: labelOf(strategy), status: STATUSES[figures[0]], reason };
   FIGURES.forEach((name, index) => {
     row[name] = Number.isNaN(figures[index + 1]) ? null : figures[index + 1];
   });
   row.fractional = figures[FRACTIONAL] === 1;
+  row.understated_comm = understated || null;
+  row.impossible_split = split || null;
   return row;
 };
 
@@ -91,6 +81,11 @@ const create = (wasm) => {
   const text = () =>
     new TextDecoder().decode(new Uint8Array(engine.memory.buffer, engine.dse_text(), engine.dse_text_length()));
 
+  const doubts = () => {
+    engine.dse_doubts();
+    return text();
+  };
+
   /** Calls the engine; one that stopped is replaced by a new one. */
   const called = (use) => {
     let result;
@@ -134,13 +129,13 @@ const create = (wasm) => {
 
   /** Reads one row after the other: `row(index)`; `close()` when no more are wanted. */
   const open = (scenario, strategies, method = "auto") => {
-    const own = strategies.map(traced);
+    const own = strategies.map(strategyOf);
     opened(scenario, own, method);
     const row = (index) => {
       if (!engine) opened(scenario, own, method); // the last point stopped it
       try {
         const pointer = called((exports) => exports.dse_point(index));
-        return rowOf(own[index], figuresAt(pointer), text());
+        return rowOf(own[index], figuresAt(pointer), text(), doubts());
       } catch (error) {
         if (engine) throw error;
         return rowOf(own[index], FAILED, error.message); // a point that stops the engine is a row, too
@@ -159,14 +154,14 @@ const create = (wasm) => {
   };
 
   const record = (scenario, strategy, method = "auto") => {
-    const own = traced(strategy);
+    const own = strategyOf(strategy);
     opened(scenario, [own], method);
     try {
       const pointer = called((exports) => exports.dse_record(0));
       const recording = JSON.parse(text());
       const figures = figuresAt(pointer);
       engine.dse_reason();
-      return { row: rowOf(own, figures, text()), ...recording };
+      return { row: rowOf(own, figures, text(), doubts()), ...recording };
     } finally {
       release();
     }
@@ -174,8 +169,8 @@ const create = (wasm) => {
 
   const versions = () => {
     called((exports) => exports.dse_versions());
-    const { figures, ...found } = JSON.parse(text());
-    if (figures !== FRACTIONAL + 1) throw new EngineError("input", "the engine is older than this page: build it again (make wasm)");
+    const { figures, texts, ...found } = JSON.parse(text());
+    if (figures !== FRACTIONAL + 1 || texts !== TEXTS) throw new EngineError("input", "the engine is older than this page: build it again (make wasm)");
     return found;
   };
 
@@ -184,4 +179,4 @@ const create = (wasm) => {
   return { open, evaluate, record, versions, memoryBytes };
 };
 
-export { create, label, EngineError };
+export { create, EngineError };

@@ -1,14 +1,14 @@
 // Which strategy wins over two numbers: a map that is filled from coarse to fine, and read with pointer or keys.
 import { element, setText } from "./dom.js";
 import * as doubts from "./doubts.js";
-import { MapDoubts } from "./map_doubts.js";
+import { doubtAt, doubtfulCells } from "./map_doubts.js";
 import { ROOM, Inks, figure, paint } from "./map_paint.js";
 import * as parameters from "./parameters.js";
 import * as plots from "./plots.js";
 import { table, lazyTable, pointButton, sight } from "./plots.js";
 import { inkOn } from "./point.js";
 import * as states from "./state.js";
-import { strategyOf } from "./switches.js";
+import { strategyOf } from "./strategy.js";
 import { SIDE, MIDDLE, CAP, Winners } from "./winners.js";
 
 const REST_MS = 300; // after a change: a slider that moves is not disturbed
@@ -17,7 +17,7 @@ const PATIENCE_MS = 60000; // a level that takes longer is computed when asked f
 let tools, frame, canvas, plot, hint, progress, reading, status, legend, dotted, alternative, more;
 let selects = [];
 let chosen = [null, null]; // keys of the axes; null: the default
-let known = null; // {key, map, axes, doubts}
+let known = null; // {key, map, axes}
 let old = null; // the map before, shown until the new one has its first level
 let running = null;
 let timer = 0;
@@ -88,7 +88,7 @@ function begin() {
     changes.reduce((scenario, [path, value]) => parameters.applied(scenario, path, value), frame.scenario),
     rows.map(strategyOf), { signal: running?.signal ?? undefined },
   );
-  known = { key, axes, map: new Winners(frame.rows, frame.cap_bytes, axes, ask), spent_ms: 0, cells: 0, doubts: new MapDoubts(frame.scenario) };
+  known = { key, axes, map: new Winners(frame.rows, frame.cap_bytes, axes, ask), spent_ms: 0, cells: 0 };
   setText(hint, `Each cell is coloured by the strategy that wins there${frame.cap_bytes === null ? "" : " under the cap"}; the ring is the present state. `
     + "Click on a cell, or go to it with the arrow keys and press Enter, to set both numbers to its values.");
   canvas.setAttribute("aria-label", `Which strategy wins over ${axes[0].name} (across) and ${axes[1].name} (up). Arrow keys go through the cells, `
@@ -168,7 +168,7 @@ function draw() {
   const labels = Array.from({ length: SIDE }, (_, y) => Array.from({ length: SIDE }, (_, x) => (
     source.map.isAllowed(x, y) ? source.map.nearest(x, y)?.row?.label ?? null : undefined)));
   const axes = known.axes.map((axis, index) => ({ ...axis, values: known.map.values[index] }));
-  const doubtful = source.doubts.all(source);
+  const doubtful = doubtfulCells(source.map);
   dotted.hidden = !doubtful.some((row) => row.includes(true));
   paint({ canvas, plot, inks, labels, doubtful, axes, cursor, isOld: source !== known }, tools);
   drawLegend(source);
@@ -218,7 +218,7 @@ function describe(x, y) {
   const own = map.at(x, y);
   const row = (own ?? map.nearest(x, y))?.row;
   const what = row ? `${inks.letter(row.label)}, ${row.label} wins${own ? `, ${tools.format.duration(row.wall_time_ns)}` : ""}` : "nothing fits";
-  const doubt = known.doubts.at(known, x, y);
+  const doubt = doubtAt(map, x, y);
   return `${at}: ${what}${doubt && `, ${doubt}`}${own ? "" : " (of the nearest computed cell)"}`;
 }
 
@@ -268,7 +268,7 @@ function cells() {
     map.values[1][y] === null ? "–" : shown(axes[1], map.values[1][y]),
     ...steps.map((x) => {
       const cell = map.isAllowed(x, y) ? map.at(x, y) : null;
-      const mark = known.doubts.at(known, x, y) && " ?";
+      const mark = doubtAt(map, x, y) && " ?";
       return !cell ? "–" : cell.row ? `${cell.row.label}, ${tools.format.duration(cell.row.wall_time_ns)}${mark}` : "nothing fits";
     }),
   ]));

@@ -1,21 +1,12 @@
 // What fills the memory of the fullest rank, at its peak and over time (docs/explain.md).
 import { NEVER, parseName, memoryCurve, fullestRank } from "./recording.js";
 
-const CATEGORIES = {
-  weights: "weights, those that updates have just written included",
-  gradients: "gradients of weights",
-  optimizer_state: "state of the optimiser; the reference's updates have none",
-  activations: "results of the forward pass, recomputed ones included",
-  activation_gradients: "results of the backward pass",
-  buffers: "gathered copies, and what other pipeline stages send, from when their receive is posted",
-  inputs: "tensors that no node of the rank writes, except weights",
-  other: "tensors whose names say nothing",
-};
 const CATEGORY_OF_ROLE = {
   weight: "weights", optimizer_state: "optimizer_state", gathered: "buffers", gradient: "gradients",
   activation: "activations", activation_gradient: "activation_gradients", received: "buffers",
 };
-const noBytes = () => Object.fromEntries(Object.keys(CATEGORIES).map((name) => [name, 0]));
+const CATEGORIES = new Set([...Object.values(CATEGORY_OF_ROLE), "inputs", "other"]);
+const noBytes = () => Object.fromEntries([...CATEGORIES].map((name) => [name, 0]));
 
 function classify(text, isExternal) {
   const name = parseName(text);
@@ -114,4 +105,4 @@ function overTime(recording, most = 400) {
   return curve;
 }
 
-export { CATEGORIES, atPeak, largestOperators, overTime };
+export { atPeak, largestOperators, overTime };

@@ -1,8 +1,9 @@
 // The view of the fullest rank's memory: what fills it at its peak, and how it comes and goes.
 import { PART_COLORS } from "../../../base/pages/charts.js";
 import * as barCharts from "./bars.js";
-import { CATEGORIES, atPeak, largestOperators, overTime } from "./memory.js";
-import { shown, whyNone, derived, once, whenSeen, element, fillTable } from "./point.js";
+import { element } from "./dom.js";
+import { atPeak, largestOperators, overTime } from "./memory.js";
+import { shown, whyNone, derived, once, whenSeen, fillTable } from "./point.js";
 
 const OPERATORS = 12;
 const figures = once(atPeak);
@@ -71,7 +72,7 @@ function drawCurve() {
   const [tick, unit] = format.timeScale(recording.row.wall_time_ns);
   const [size, sizeUnit] = format.memoryScale(peak.peak_memory_bytes);
   const end = recording.row.wall_time_ns / tick;
-  const names = Object.keys(CATEGORIES).filter((name) => curve.categories[name].some((value) => value > 0));
+  const names = Object.keys(tools.data.categories).filter((name) => curve.categories[name].some((value) => value > 0));
   const below = curve.time_ns.map(() => 0);
   const sets = names.map((name, number) => {
     const data = curve.categories[name].map((value, index) => ({ x: curve.time_ns[index] / tick, y: (below[index] += value) / size, value }));
@@ -127,21 +128,21 @@ const view = {
   mount(section, given) {
     tools = given;
     about = {
-      names: Object.keys(CATEGORIES), meanings: CATEGORIES, axis: "peak memory of a rank", exact: "of the fullest rank",
+      names: Object.keys(tools.data.categories), meanings: tools.data.categories, axis: "peak memory of a rank", exact: "of the fullest rank",
       scale: tools.format.memoryScale, text: tools.format.bytes,
     };
     bars = barCharts.mount(section, tools, about);
     page.over = element("div");
     page.over.hidden = true;
     page.when = element("p", "", { class: "hint" });
-    page.canvas = element("canvas", undefined, { role: "img", "aria-label": "Memory over time, not computed yet" });
+    page.canvas = element("canvas", { role: "img", "aria-label": "Memory over time, not computed yet" });
     page.table = element("table");
-    const plot = element("div", undefined, { class: "plot medium" });
+    const plot = element("div", { class: "plot medium" });
     plot.style.cssText = "position: relative; height: 19rem";
-    const details = element("details", undefined, { class: "screen" });
+    const details = element("details", { class: "screen" });
     page.details = details;
     details.addEventListener("toggle", () => { if (details.open && last) fillOperators(); });
-    const scroll = element("div", undefined, { class: "scroll", tabindex: "0", role: "region", "aria-label": "largest operators" });
+    const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "largest operators" });
     plot.append(page.canvas);
     scroll.append(page.table);
     details.append(element("summary", "The largest operators at the peak"), scroll);

@@ -1,5 +1,5 @@
 // What the views of one point share: which points they show, colours of parts, and when they compute.
-import { breathe } from "./dom.js";
+import { breathe, element } from "./dom.js";
 import { recorded } from "./recording.js";
 
 const isOk = (row) => row?.status === "ok";
@@ -82,17 +82,10 @@ function whenSeen(section, compute) {
   };
 }
 
-function element(tag, text, attributes = {}) {
-  const made = document.createElement(tag);
-  if (text !== undefined) made.textContent = text;
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
-
 // Rows of cells as a table; the first cell of a row is its heading, those from `texts` on are numbers.
 function fillTable(table, caption, head, rows, texts = 1) {
   const cell = (tag, content, attributes) => {
-    const made = element(tag, undefined, attributes);
+    const made = element(tag, attributes);
     made.append(...[content].flat());
     return made;
   };
@@ -118,4 +111,4 @@ function inkOn(hex) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#0a1826" : "#ffffff";
 }
 
-export { chosen, shown, whyNone, derived, once, whenSeen, element, fillTable, inkOn };
+export { chosen, shown, whyNone, derived, once, whenSeen, fillTable, inkOn };

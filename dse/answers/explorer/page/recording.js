@@ -1,7 +1,7 @@
 // Reads a recording of one point: its decisive ranks, the axes of its groups, the names of its operators.
+import { DEGREES, strategyOf } from "./strategy.js";
 
 const NEVER = -1; // the end of a node that does not end, the death of a tensor that nobody reads
-const DEGREES = ["dp", "tp", "sp", "pp"];
 
 // ---- names of operators, as the generator of workloads writes them
 const NAME = new RegExp(
@@ -91,7 +91,6 @@ function fullestRank({ ranks }) {
 
 // ---- recordings are made once and shared by the views of a point
 const KEPT = 6;
-const STRATEGY = [...DEGREES, "weight_sharded", "activation_recompute"];
 function cache() {
   const kept = new Map();
   return function recorded(engine, scenario, row, signal) {
@@ -100,8 +99,7 @@ function cache() {
     kept.delete(key); // and set again: the latest asked for is the last
     if (!entry || (!entry.isDone && entry.signal?.aborted)) {
       const made = { signal, isDone: false };
-      const strategy = Object.fromEntries(STRATEGY.map((name) => [name, row[name]]));
-      made.promise = engine.record(scenario, strategy, { signal }).then(
+      made.promise = engine.record(scenario, strategyOf(row), { signal }).then(
         (recording) => { made.isDone = true; return recording; },
         (problem) => { if (kept.get(key) === made) kept.delete(key); throw problem; },
       );

@@ -2,7 +2,7 @@
 import { element } from "./dom.js";
 import * as doubts from "./doubts.js";
 import { KINDS, MOST_GLIDING, kindOf, table, lazyTable, pointButton, most, least, isNear, axis, options, names, describeRow } from "./plots.js";
-import * as scenario from "./scenario.js";
+import { labelOf } from "./strategy.js";
 
 const WIDEST = 3; // the ghost is part of the picture while it makes it at most so many times as wide
 
@@ -37,7 +37,7 @@ function datasets(showsCap, ends) {
   const radius = frame.rows.length > 500 ? 2.5 : 5;
   const nowhere = { x: NaN, y: NaN };
   const sets = KINDS.flatMap(([label, name, pointStyle], kind) => {
-    const labels = frame.strategies.filter((strategy) => kindOf(strategy) === kind).map((strategy) => scenario.labelOf(strategy));
+    const labels = frame.strategies.filter((strategy) => kindOf(strategy) === kind).map(labelOf);
     if (!labels.length) return [];
     const data = (from) => labels.map((key) => (placed(from.get(key)) ? place(from.get(key)) : nowhere)); // each keeps its index, so that it glides
     return [
@@ -76,7 +76,7 @@ function datasets(showsCap, ends) {
   sets.push({
     label: doubts.LEGEND, isUnnamed: !frame.rows.some(isDoubtful), pointStyle: "crossRot", radius: radius + 4, hoverRadius: radius + 4, hitRadius: 0,
     order: 2, borderColor: color("bad"), borderWidth: 1.5, backgroundColor: color("bad"),
-    data: frame.strategies.map((strategy) => rows.get(scenario.labelOf(strategy))).map((row) => (isDoubtful(row) ? place(row) : nowhere)),
+    data: frame.strategies.map((strategy) => rows.get(labelOf(strategy))).map((row) => (isDoubtful(row) ? place(row) : nowhere)),
   });
   return sets;
 }
@@ -122,7 +122,7 @@ function draw() {
 
 // Points glide only where each of them has a place to come from.
 function show(config) {
-  const strategies = JSON.stringify([frame.strategies.map((strategy) => scenario.labelOf(strategy)), units]);
+  const strategies = JSON.stringify([frame.strategies.map(labelOf), units]);
   if (!chart) {
     chart = new Chart(canvas, { ...config, options: { ...config.options, animation: false }, plugins: [names(tools.color, marks)] });
   } else {

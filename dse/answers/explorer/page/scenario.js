@@ -1,9 +1,8 @@
 // The scenario of a state: presets, changed fields, what a field allows, and the strategies of the space.
 import { condition } from "./constraints.js";
 import { number } from "./format.js";
+import { DEGREES, FIELDS, OPTIONS } from "./strategy.js";
 
-const DEGREES = ["dp", "tp", "sp", "pp"];
-const OPTIONS = ["weight_sharded", "activation_recompute"];
 const DIMENSIONS = [
   "input_dim", "output_dim", "d_model", "d_ff", "num_heads", "seq_len", "batch_size", "num_layers",
 ];
@@ -148,7 +147,7 @@ function strategiesOf(space, scenario) {
   const found = [];
   for (const chosen of degrees.includes(null) ? filling(degrees, npus) : product(degrees)) {
     for (const others of options) {
-      const strategy = Object.fromEntries([...DEGREES, ...OPTIONS].map((name, index) => [name, [...chosen, ...others][index]]));
+      const strategy = Object.fromEntries(FIELDS.map((name, index) => [name, [...chosen, ...others][index]]));
       const read = reader(space, scenario, strategy);
       if (constraints.every((holds) => holds(read))) found.push(strategy);
     }
@@ -174,13 +173,6 @@ function unreadable(space, scenario) {
   }
 }
 
-function labelOf(strategy) {
-  const words = DEGREES.map((name) => `${name}${strategy[name]}`);
-  if (strategy.weight_sharded) words.push("fsdp");
-  if (strategy.activation_recompute) words.push("recompute");
-  return words.join(" ");
-}
-
 export {
-  at, base, withChanges, allowed, parsed, npusOf, strategiesOf, emptiness, unreadable, labelOf,
+  at, base, withChanges, allowed, parsed, npusOf, strategiesOf, emptiness, unreadable,
 };

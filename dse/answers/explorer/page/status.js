@@ -38,7 +38,7 @@ class Status {
   show(frame) {
     const said = (row, old) => {
       const by = old && old.wall_time_ns !== row.wall_time_ns ? ` ${signedPercent(words.change(old.wall_time_ns, row.wall_time_ns))}` : "";
-      const doubt = doubts.mark(row, frame.doubts(row));
+      const doubt = doubts.mark(row);
       return [
         element("strong", {}, row.label), ` ${duration(row.wall_time_ns)}`, by ? element("small", {}, by) : null,
         doubt ? element("small", { class: "doubt" }, ` (${doubt})`) : null,

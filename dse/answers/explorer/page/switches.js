@@ -10,10 +10,6 @@ const SLICE = 12; // strategies asked for at once, before the slower ones are le
 
 const mayFinish = (row) => row.status === "ok" || row.status === "deadlock";
 
-// What a row is a row of, without its figures.
-const strategyOf = ({ dp, tp, sp, pp, weight_sharded, activation_recompute }) =>
-  ({ dp, tp, sp, pp, weight_sharded, activation_recompute });
-
 function fits(row, cap) {
   if (row.status !== "ok" || row.wall_time_ns === null) return false;
   return cap === null || (row.peak_memory_bytes !== null && row.peak_memory_bytes <= cap);
@@ -169,15 +165,16 @@ function capSwitches({ rows, winner, cap }) {
   return { below, above: next === Infinity ? null : at(next - 1, next) };
 }
 
-// How one point follows one parameter: {parameter, wall_time_ns, elasticity, samples: [{factor, value, wall_time_ns}]}
+// How one point follows one parameter: {parameter, wall_time_ns, elasticity, samples: [{factor, value, row, wall_time_ns}]}
 async function sensitivity(candidates, label, parameter, factors = parameters.FACTORS) {
-  const wallAt = async (value) => (await candidates.rowAt(parameter, value, label)).wall_time_ns;
+  const rowAt = (value) => candidates.rowAt(parameter, value, label);
   const samples = await Promise.all(factors.map(async (factor) => {
     const value = scaled(parameter, factor);
-    return { factor, value, wall_time_ns: await wallAt(value) };
+    const row = await rowAt(value);
+    return { factor, value, row, wall_time_ns: row.wall_time_ns };
   }));
   const values = neighbours(parameter);
-  const slope = elasticity(values, await Promise.all(values.map(wallAt)));
+  const slope = elasticity(values, (await Promise.all(values.map(rowAt))).map((row) => row.wall_time_ns));
   return { parameter, wall_time_ns: candidates.rows.get(label).wall_time_ns, elasticity: slope, samples };
 }
 
@@ -192,4 +189,4 @@ async function optima(candidates, parameter, factors = parameters.FACTORS) {
   return found;
 }
 
-export { LIMIT, Candidates, strategyOf, fits, firstOf, switchAmong, capSwitches, sensitivity, optima };
+export { LIMIT, Candidates, fits, firstOf, switchAmong, capSwitches, sensitivity, optima };

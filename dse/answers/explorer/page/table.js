@@ -45,10 +45,11 @@ class Best {
   }
 
   downloads() {
+    const { columns } = this.tools.data;
     const kinds = {
-      CSV: ["text/csv", (frame) => download.csv(frame.rows, frame.scenario)],
-      JSON: ["application/json", (frame, about) => download.json(frame.rows, frame.scenario, about)],
-      Parquet: ["application/vnd.apache.parquet", (frame, about) => download.parquet(frame.rows, frame.scenario, about)],
+      CSV: ["text/csv", (frame) => download.csv(frame.rows, frame.scenario, columns)],
+      JSON: ["application/json", (frame, about) => download.json(frame.rows, frame.scenario, columns, about)],
+      Parquet: ["application/vnd.apache.parquet", (frame, about) => download.parquet(frame.rows, frame.scenario, columns, about)],
     };
     return Object.entries(kinds).map(([name, [type, make]]) => {
       const button = element("button", { type: "button", class: "plain", "data-download": name.toLowerCase() }, `Download ${name}`);
@@ -94,7 +95,7 @@ class Best {
 
   // What is known against the times of the points: a line for each kind, as under a sweep.
   doubt(frame) {
-    const texts = [this.missing(frame), ...doubts.summary(frame.ok, frame.doubts)].filter(Boolean);
+    const texts = [this.missing(frame), ...doubts.summary(frame.ok)].filter(Boolean);
     if (this.doubted === (this.doubted = texts.join("\n"))) return;
     this.doubts.replaceChildren(...texts.map((text) => element("p", { class: "note" }, `${text}.`)));
   }
@@ -104,7 +105,7 @@ class Best {
     const { mfu_notes: notes, live } = this.tools.data;
     if (!ok.some((row) => (row.mfu_pct ?? null) !== null)) return "";
     if (!live) return notes.stored.join("; ");
-    return doubts.repaired(model, "multiply_add_as_two") ? notes.multiply_add_as_two : notes.multiply_add_as_one;
+    return (model.repairs?.multiply_add_as_two ?? model.fidelity === "realistic") ? notes.multiply_add_as_two : notes.multiply_add_as_one;
   }
 
   fill(frame) {
@@ -144,7 +145,7 @@ class Best {
     line.label = row.label;
     const texts = [
       [String(place), oldPlace && oldPlace !== place ? `was ${oldPlace}` : ""],
-      [row.label, doubts.mark(row, frame.doubts(row))],
+      [row.label, doubts.mark(row)],
       [duration(row.wall_time_ns), isOther ? signedPercent(change(old.wall_time_ns, row.wall_time_ns)) : ""],
       [percent(slower), ""],
       [bytes(row.peak_memory_bytes), isOver ? "over cap" : ""],

@@ -1,8 +1,9 @@
 // The timeline of the selected point: what each node of a rank does when, zoomable, told by hover and keys.
 import { PART_COLORS, pixelRatio } from "../../../base/pages/charts.js";
 import { partOf } from "./breakdown.js";
+import { element } from "./dom.js";
 import { tracksOf, spanAt, nearest } from "./lanes.js";
-import { chosen, whyNone, derived, once, whenSeen, element } from "./point.js";
+import { chosen, whyNone, derived, once, whenSeen } from "./point.js";
 import { groupsOf, memoryCurve, lastRank, fullestRank, parseName } from "./recording.js";
 import * as timelineHands from "./timeline_hands.js";
 import { layout, paint, MEMORY } from "./timeline_paint.js";
@@ -99,7 +100,7 @@ function showLegend() {
   const parts = ["compute_bound", "memory_bound", "recompute", "other_compute"].filter((part) => at.parts.includes(part));
   page.legend.replaceChildren(...parts.map((part) => {
     const entry = element("span");
-    const box = element("span", undefined, { "aria-hidden": "true" });
+    const box = element("span", { "aria-hidden": "true" });
     box.style.cssText = `display: inline-block; width: .7em; height: .7em; margin-right: .4em; background: var(--${PART_COLORS[part]}); print-color-adjust: exact`;
     entry.append(box, part.replaceAll("_", " "));
     return entry;
@@ -254,20 +255,20 @@ function mount(section, given) {
     + "node to node, ↑ ↓ to another track, Enter zooms to the node, 0 shows the whole step. Thin frames: what the chosen node waited for.", { class: "hint noprint", id: "timeline-help" });
   const box = element("div");
   box.style.cssText = "position: relative";
-  page.canvas = element("canvas", undefined, { tabindex: "0", role: "application", "aria-roledescription": "timeline", "aria-describedby": "timeline-help" });
+  page.canvas = element("canvas", { tabindex: "0", role: "application", "aria-roledescription": "timeline", "aria-describedby": "timeline-help" });
   page.canvas.style.cssText = "display: block; width: 100%; touch-action: pan-y; cursor: grab";
   page.doubt = element("p", "", { class: "note" });
-  page.legend = element("p", undefined, { class: "hint" });
+  page.legend = element("p", { class: "hint" });
   page.legend.style.cssText = "display: flex; flex-wrap: wrap; gap: 0 1.2rem; margin: .3rem 0";
-  page.tip = element("div", undefined, { "aria-hidden": "true" });
+  page.tip = element("div", { "aria-hidden": "true" });
   page.tip.style.cssText = "position: absolute; left: 0; top: 0; z-index: 1; pointer-events: none; max-width: 20rem; padding: .35rem .6rem; "
     + "font-size: .8rem; line-height: 1.4; background: var(--panel); color: var(--ink); border: 1px solid var(--line); border-radius: .35rem";
   page.tip.hidden = true;
-  page.told = element("p", undefined, { role: "status", "data-told": "" });
+  page.told = element("p", { role: "status", "data-told": "" });
   page.told.style.cssText = "display: flex; flex-wrap: wrap; gap: 0 .9rem; min-height: 3.2em; max-width: none; font-size: .875rem; font-variant-numeric: tabular-nums";
-  page.details = element("details", undefined, { class: "screen" });
+  page.details = element("details", { class: "screen" });
   page.details.addEventListener("toggle", () => page.details.open && showLongest());
-  const scroll = element("div", undefined, { class: "scroll", tabindex: "0", role: "region", "aria-label": "longest nodes" });
+  const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "longest nodes" });
   page.table = element("table");
   scroll.append(page.table);
   page.details.append(element("summary", "The longest nodes as a table"), scroll);

@@ -1,7 +1,7 @@
 // Keys, wheel, fingers and buttons of a timeline.
 // `acts` are what hands can ask for: pan(share of the view), zoom(factor, x), step(nodes, tracks), whole(),
 // start(), end(), clear(), zoomToNode(), choose(x, y), hover(event or null), isReady(); `view` has its width.
-import { element } from "./point.js";
+import { element } from "./dom.js";
 
 function listen(canvas, acts) {
   canvas.addEventListener("keydown", (event) => onKey(event, acts));
@@ -67,7 +67,7 @@ function onMove(event, fingers, acts) {
 }
 
 function buttons(acts) {
-  const bar = element("div", undefined, { role: "group", "aria-label": "Timeline", class: "noprint" });
+  const bar = element("div", { role: "group", "aria-label": "Timeline", class: "noprint" });
   bar.style.cssText = "display: flex; flex-wrap: wrap; gap: .35rem; align-items: center; margin: .5rem 0";
   const add = (text, label, act) => {
     const made = element("button", text, { type: "button", class: "plain", "aria-label": label, title: label });

@@ -1,6 +1,7 @@
 // What a timeline says in words: the chosen node, what is under the pointer, and the longest nodes as a table.
+import { element } from "./dom.js";
 import { facts, titleOf } from "./lanes.js";
-import { element, fillTable } from "./point.js";
+import { fillTable } from "./point.js";
 
 const LONGEST = 20;
 

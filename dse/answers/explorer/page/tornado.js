@@ -4,7 +4,8 @@ import { element, scroll, setText } from "./dom.js";
 import * as doubts from "./doubts.js";
 import { FACTORS, applied, parametersOf } from "./parameters.js";
 import { table, pointButton, options, sight } from "./plots.js";
-import { LIMIT, Candidates, capSwitches, strategyOf, sensitivity, switchAmong, optima } from "./switches.js";
+import { strategyOf } from "./strategy.js";
+import { LIMIT, Candidates, capSwitches, sensitivity, switchAmong, optima } from "./switches.js";
 
 const REST_MS = 250; // after a change: a slider that moves is not disturbed
 const NONE_YET = "…";
@@ -20,10 +21,6 @@ let known = null; // of one scenario and cap: {key, candidates, parameters, swit
 const fieldOf = (key) => (frame.fields ?? tools.data.fields).find((field) => field.key === key);
 const nameOf = (parameter) => fieldOf(parameter.key)?.label ?? parameter.resource;
 const shown = (parameter, value) => tools.format.number(Number(value.toPrecision(4)), fieldOf(parameter.key)?.unit ?? "");
-
-// What is known against the time of a row where a parameter has a value, in few words.
-const doubtOf = (row, parameter, value) => doubts.mark(
-  row, doubts.elsewhere(row, applied(frame.scenario, parameter.key, value)));
 
 function begin() {
   const key = JSON.stringify([frame.scenario, frame.cap_bytes, frame.rows.map((row) => row.label)]);
@@ -136,7 +133,7 @@ function drawChart(entries) {
   const labels = entries.map(({ parameter }) => labelOf(parameter));
   const datasets = BARS.map(([factor, tint, opacity, width]) => ({
     label: `×${factor}`, backgroundColor: color(tint) + opacity, maxBarThickness: width, grouped: false, factor,
-    doubts: entries.map(({ parameter, samples }) => doubtOf(frame.selected, parameter, samples.find((sample) => sample.factor === factor).value)),
+    doubts: entries.map(({ samples }) => doubts.mark(samples.find((sample) => sample.factor === factor).row)),
     data: entries.map((entry) => change(entry, factor)),
   }));
   const config = {
@@ -189,7 +186,7 @@ function drawTable() {
   const rows = entries.map(({ parameter, elasticity, samples }) => {
     const change = known.switches.get(parameter.key);
     const star = (index) => (change && change.winners[index].label !== known.candidates.winner.label ? " *" : "");
-    const mark = ({ value }) => doubtOf(frame.selected, parameter, value) && " ?";
+    const mark = ({ row }) => doubts.mark(row) && " ?";
     const times = isComplete ? samples.map((sample, index) => tools.format.duration(sample.wall_time_ns) + mark(sample) + star(index)) : FACTORS.map(() => NONE_YET);
     return [
       element("span", { title: parameter.key }, nameOf(parameter)), shown(parameter, parameter.value), isComplete ? signed(elasticity) : NONE_YET, ...times,
@@ -203,7 +200,7 @@ function drawTable() {
   }
   box.querySelector("[data-table]").replaceChildren(table(columns, rows));
   const has = (mark) => rows.some((cells) => cells.some((cell) => typeof cell === "string" && mark.test(cell)));
-  const isDoubtful = known.parameters.some((parameter) => isSwitchDoubtful(parameter, known.switches.get(parameter.key)?.found));
+  const isDoubtful = known.parameters.some((parameter) => isSwitchDoubtful(known.switches.get(parameter.key)?.found));
   setText(signs, [has(/ \*$/) && "* Another strategy wins there.", (isDoubtful || has(/ \?( \*)?$/)) && `? ${doubts.LEGEND}: choose that value to read why.`]
     .filter(Boolean).join(" "));
 }
@@ -213,7 +210,7 @@ const signed = (value) => (value === null ? "–" : value === 0 ? "0" : `${value
 // As high before its figures are known as afterwards.
 const twoLines = (...lines) => element("div", { style: "white-space: nowrap; min-height: 3em" }, ...lines.map((parts) => element("div", {}, ...parts)));
 
-const isSwitchDoubtful = (parameter, found) => Boolean(found?.row && doubtOf(found.row, parameter, found.first_value));
+const isSwitchDoubtful = (found) => Boolean(found?.row && doubts.mark(found.row));
 
 function switchCell(parameter, change) {
   if (!change) return twoLines([known.candidates.winner ? NONE_YET : "nothing fits"], []);
@@ -225,7 +222,7 @@ function switchCell(parameter, change) {
     `${isUp ? "from" : "down from"} ${shown(parameter, found.first_value)}`);
   set.addEventListener("click", () => tools.setChanges({ [parameter.key]: found.first_value }));
   const cause = { faster: "", fits: " (it fits there)", misfit: " (today's does not fit there)" }[found.cause];
-  const mark = isSwitchDoubtful(parameter, found) ? " ?" : "";
+  const mark = isSwitchDoubtful(found) ? " ?" : "";
   return twoLines([set, isUp ? " on" : "", cause], found.row ? [pointButton(tools, found.row), ` wins${mark}`] : ["nothing fits"]);
 }
 

@@ -147,6 +147,10 @@ std::string infeasible_reason(const Model& model, const System& system, const St
            "; workload.divisibility=stage evaluates it nevertheless, with cut shards";
 }
 
+std::string impossible_split(const Model& model, const StrategySpec& strategy) {
+    return reasons(units(model, strategy));
+}
+
 bool is_fractional(const Model& model, const StrategySpec& strategy) {
     Conditions conditions = units(model, strategy);
     add_widths(conditions, model, strategy);

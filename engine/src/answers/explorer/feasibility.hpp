@@ -20,6 +20,9 @@ std::string label_of(const workload::StrategySpec& strategy);
 std::string infeasible_reason(const Model& model, const System& system,
                               const workload::StrategySpec& strategy, Divisibility divisibility);
 
+/// Sequences, tokens or heads that no program can split, as a reason for each; empty if there are none.
+std::string impossible_split(const Model& model, const workload::StrategySpec& strategy);
+
 /// Whether some size does not divide.
 bool is_fractional(const Model& model, const workload::StrategySpec& strategy);
 

@@ -10,6 +10,7 @@
 
 #include "answers/explorer/throughput.hpp"
 #include "base/error.hpp"
+#include "simulation/simulators/understated.hpp"
 #include "simulation/workloads/transformer.hpp"
 
 namespace dse::explorer {
@@ -91,6 +92,32 @@ Row finished(const SimulationResult& result, bool has_memory) {
     return row;
 }
 
+/// Empty if no link is slower than the one that is charged.
+std::string understated(const Request& request, const StrategySpec& strategy) {
+    const simulator::SystemConfig& config = request.system.config;
+    if (config.congestion_aware || config.replay_only || config.network.size() == 1) return "";
+    std::vector<simulator::SlowestLinks> links;
+    for (const network::Dimension& each : config.network)
+        links.push_back({each.npus(), each.bytes_per_ns(), each.latency_ns});
+    simulator::Senders senders;
+    std::uint64_t stride = 1;
+    for (const auto& [name, member] : StrategySpec::kDegrees) {
+        const auto degree = static_cast<std::uint64_t>(strategy.*member);
+        if (member == &StrategySpec::pp) continue;
+        senders.axes.push_back({name, degree, stride, true});
+        stride *= degree;
+    }
+    const workload::ModelSpec& model = request.model.spec;
+    senders.pp = static_cast<std::uint64_t>(strategy.pp);
+    senders.stages_go_round = !model.fidelity.contiguous_stages && model.num_layers + 2 > strategy.pp;
+    for (const auto* const choices :
+         {&config.all_reduce, &config.all_gather, &config.reduce_scatter, &config.all_to_all}) {
+        for (const collectives::Choice& choice : *choices)
+            senders.has_logical_ring = senders.has_logical_ring || choice.over_all_ranks;
+    }
+    return simulator::understated_communication(links, senders);
+}
+
 }  // namespace
 
 void WorkloadCache::keep_only(const std::string& model_text) {
@@ -151,6 +178,8 @@ Row Explorer::evaluated(std::size_t index, const Checkpoint& checkpoint, Simulat
         const SimulationResult result = simulate(*workload);
         Row row = result.deadlock ? deadlock(result) : finished(result, request_.system.config.track_memory);
         row.figures[kFractional] = is_fractional(request_.model, strategy) ? 1.0 : 0.0;
+        row.understated_comm = understated(request_, strategy);
+        row.impossible_split = impossible_split(request_.model, strategy);
         if (!result.deadlock) set_throughput(row);
         return row;
     } catch (const Infeasible& error) {

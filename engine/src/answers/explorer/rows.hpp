@@ -42,9 +42,13 @@ enum Figure : std::uint8_t {
     kFigures
 };
 
+inline constexpr int kTexts = 3;  ///< of a row
+
 struct Row {
     std::array<double, kFigures> figures;  ///< NaN: there is none
     std::string reason;                    ///< why it is not ok
+    std::string understated_comm = {};     ///< messages that cross slower links than they are charged for
+    std::string impossible_split = {};     ///< what no program can split
 };
 
 /// Workloads of one model that were made last, so that a change of the system makes none again.
