@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -166,3 +167,23 @@ def test_nothing_imports_a_command() -> None:
     commands = {verb.module for verb in verbs().values()} | {"dse.__main__"}
     for file in PACKAGE.rglob("*.py"):
         assert not imported(file) & commands, file
+
+
+def test_help_fits_a_terminal_and_gives_every_key_a_meaning() -> None:
+    for name, verb in verbs().items():
+        module = verb.load()
+        for line in (module.COMMAND, *getattr(module, "ACTIONS", {}).values()):
+            assert all(line.meanings.values()), name
+            assert all(len(text) <= 100 for text in line.usage(f"dse {line.verb}").splitlines()), name
+
+
+def test_the_guide_says_which_commands_take_a_key() -> None:
+    lines = {name: verb.load().COMMAND for name, verb in verbs().items()}
+    page = (PACKAGE.parents[1] / "docs" / "commands.md").read_text()
+    rows = re.findall(
+        r"^\| `([a-z_-]+)(?:=[A-Z]+)?`.*\|([^|]*)\|$", page.partition("several commands")[2], re.M
+    )
+    assert [key for key, _ in rows] == ["memory_cap", "group", "point", "--json", "csv"]
+    for key, named in rows:
+        takers = [name for name, line in lines.items() if key in line.meanings or key in line.options]
+        assert re.findall(r"`(\w+)`", named) == takers, key
