@@ -88,7 +88,8 @@ def test_a_command_may_take_any_number_of_words() -> None:
         (["a", "--mixed", "top=3"], "top=3 and --mixed exclude each other; write one of them"),
         (
             ["a", "--mixd"],
-            "unknown option --mixd; allowed are KEY=VALUE, --help, --output, --mixed; did you mean '--mixed'?",
+            "unknown option --mixd; allowed are KEY=VALUE, --help, --output, --mixed; "
+            "did you mean '--mixed'?",
         ),
         (
             ["a", "--memory-caps", "80GB"],
