@@ -118,7 +118,7 @@ build-astrasim: $(STAMP)  ## stand-alone simulators with ASTRA-sim's command lin
 		--target astrasim-unaware astrasim-aware
 
 validate-cli: build-astrasim  ## the recorded cases in GOLDEN through the stand-alone simulators, on files
-	$(BIN)/python -m dse validate --binary-folder build/bin $(wildcard $(GOLDEN)/*.jsonl $(GOLDEN)/*.tar.gz)
+	$(BIN)/python -m dse validate binary_folder=build/bin $(wildcard $(GOLDEN)/*.jsonl $(GOLDEN)/*.tar.gz)
 
 fuzz: $(STAMP)  ## the readers of files on mutated input, FUZZ_SECONDS each; libFuzzer if there is clang
 	PATH="$(abspath $(BIN)):$$PATH" cmake -S engine -B build/fuzz -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDSE_FUZZ=ON \
