@@ -1,11 +1,11 @@
 """ASTRA-sim's configuration files (system.json, network.yml, remote_memory.json): reading and writing.
 
-The engine reads them (engine/src/simulation/systems), for its stand-alone simulators too. It is strict where
-the reference is silent or undefined: unknown keys, JSON booleans (it counts even `false` as on) and missing keys
-that it would read as arbitrary values are errors. Defaults are the reference's. Two values are normalised to
-what the reference makes of them: a fractional endpoint-delay is truncated, and a switch other than 0
-becomes 1. The reference applies the injection scale only to an endpoint-delay that the file states; for a
-file without one the scale is stored as 1.
+The engine reads them (engine/src/simulation/systems), for its stand-alone simulators too. It is strict
+where the reference is silent or undefined: unknown keys, JSON booleans (it counts even `false` as on) and
+missing keys that it would read as arbitrary values are errors. Defaults are the reference's. Two values are
+normalised to what the reference makes of them: a fractional endpoint-delay is truncated, and a switch other
+than 0 becomes 1. The reference applies the injection scale only to an endpoint-delay that the file states;
+for a file without one the scale is stored as 1.
 """
 
 from __future__ import annotations
