@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 def called_as(verb: str) -> str:
     """Return how a command was called, as its usage shows it: `dse best`, or `python -m dse best`."""
     program = sys.argv[0]  # set by dse.__main__
-    return (
-        program
-        if program.endswith(f"dse {verb}")
-        else ("python -m dse.sweep" if Path(program).name == "sweep.py" else f"python -m dse {verb}")
-    )
+    name, _, action = verb.partition(" ")
+    if program.endswith(f"dse {name}"):
+        return f"{program} {action}".rstrip()
+    return "python -m dse.sweep" if Path(program).name == "sweep.py" else f"python -m dse {verb}"
 
 
 def read_arguments(command: CommandLine, argv: Sequence[str]) -> Arguments | None:

@@ -13,6 +13,7 @@ import pytest
 from command_lines import Done
 
 from dse.commands import verbs as verbs_module
+from dse.commands.cli import called_as
 from dse.commands.verbs import Verb, verbs
 
 PACKAGE = Path(verbs_module.__file__).parent
@@ -126,6 +127,13 @@ def test_an_installed_package_adds_a_verb(tmp_path: Path, monkeypatch: pytest.Mo
     (about / "entry_points.txt").write_text("[dse.commands]\ngreet = greetings:main\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     assert run_program("greet", "you", folder=tmp_path) == Done(3, "hello you\n", "")
+
+
+def test_the_usage_of_an_action_shows_how_it_was_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["dse plan"])
+    assert called_as("plan check") == "dse plan check"
+    monkeypatch.setattr(sys, "argv", ["python -m dse plan"])
+    assert called_as("plan check") == "python -m dse plan check"
 
 
 @pytest.mark.parametrize("name", NAMES)
