@@ -75,6 +75,18 @@ def test_plots_mark_points_whose_time_is_in_doubt(browser: Chromium, page: Path)
     assert browser.problems == []
 
 
+def test_a_point_under_the_pointer_is_told_in_every_plot_of_points(browser: Chromium, page: Path) -> None:
+    opened(browser, page)
+    told = browser.evaluate(
+        """["scatter", "caps"].map((name) => {
+          const chart = Chart.getChart(document.querySelector(`#view-${name} canvas`));
+          const row = explorer.app.page.frame.ok.find(({ label }) => label === "dp64 tp1 sp1 pp1");
+          return chart.options.plugins.tooltip.callbacks.label({ raw: { row }, dataset: {} });
+        })"""
+    )
+    assert told == [["dp64 tp1 sp1 pp1", "3.18 s, 144.16 GB"]] * 2
+
+
 @pytest.mark.slow
 def test_bars_mark_times_in_doubt_and_keep_their_room(browser: Chromium, page: Path) -> None:
     opened(browser, page, "selected=dp32%20tp1%20sp2%20pp1%20recompute", width=1400, height=1000)
