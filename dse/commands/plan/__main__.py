@@ -67,7 +67,6 @@ _WORK: Mapping[str, Callable[[Arguments, Sequence[str]], int]] = {
     "report": report,
     "profiles": profiles,
     "hosts": hosts,
-    "sweep": sweep,
 }
 
 
@@ -87,6 +86,8 @@ def main(argv: Sequence[str]) -> int:
     arguments = read_arguments(ACTIONS[action] if action else COMMAND, rest)
     if arguments is None:
         return 0
+    if action == "sweep":  # says itself how it goes on after a signal
+        return sweep(arguments, rest)
     with putting_away("interrupted"):
         if action in QUESTION_LINES:
             return answer(action, arguments)

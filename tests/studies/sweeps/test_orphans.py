@@ -141,3 +141,6 @@ def test_no_process_is_left(name: str, number: signal.Signals, tmp_path: Path) -
         process.wait(60)
         none_left = wait_for(lambda: not processes(mark, process.pid), LEFT_S)
         assert none_left, processes(mark, process.pid)
+    if number != signal.SIGKILL and "study=s" in text:
+        said = "interrupted; the same command goes on from what is stored in results/s"
+        assert said in (tmp_path / "output").read_text()
