@@ -93,7 +93,7 @@ def test_the_groups_that_are_left_out_stand_in_the_commands(tmp_path: Path, word
         (("simulator=astrasim", f"simulator.binary={sys.executable}"), "cannot run in a page"),
         (("system=system1,system2",), "lists several values"),
         (("space.dp=[3]",), "space 'lab' is empty"),
-        (("-o",), "-o names no file"),
+        (("-o",), "-o lacks its value; write -o FILE"),
         (("-o", "missing/page.html"), "cannot write missing/page.html"),
         (("--live",), "unknown option --live"),
     ],
@@ -189,7 +189,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_engine
 def test_a_report_is_live_with_the_rows_of_its_study(folder: Path) -> None:
-    done = run_ok("report", "results/small", "--live", "--title", "A <small> one", cwd=folder)
+    done = run_ok("report", "results/small", "--live", "title=A <small> one", cwd=folder)
     page = folder / "results" / "small-explorer.html"
     assert done.err == ""
     assert done.out.startswith("results/small-explorer.html: ")
