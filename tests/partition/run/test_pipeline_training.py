@@ -172,8 +172,8 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     for options, message in (
         (["processes=3"], "processes is 3, but the partition has 2 devices"),
         (["schedule=interleaved"], "must be 2 or more times as many, such as processes=1"),
-        (["--steps", "0"], "--steps is 0; it must be 1 to 1000000"),
-        (["--no-prediction", "--topology", "x"], "--topology has no effect with --no-prediction"),
+        (["steps=0"], "steps is '0'; it must be a whole number, 1 to 1000000"),
+        (["--no-prediction", "topology=x"], "topology has no effect with --no-prediction"),
     ):
         with pytest.raises(InputError, match=message):
             main([*run, *options])
