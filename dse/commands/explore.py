@@ -6,24 +6,18 @@ import os
 import sys
 import webbrowser
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from dse.answers.explorer import (
-    Subject,
-    Words,
-    page_data,
-    render_page,
-    space_choices,
-    why_not_live,
-    without_engine,
-)
 from dse.base.command_lines import CommandLine, Option
 from dse.base.errors import InputError
 from dse.base.files import check_output, make_folder, write_output
 from dse.base.settings.values import file
 from dse.base.units import format_bytes
 from dse.commands.cli import CONFIGURATION, configs_from_arguments
-from dse.studies.config import Config
-from dse.studies.points import scenario_of
+
+if TYPE_CHECKING:
+    from dse.answers.explorer import Subject
+    from dse.studies.config import Config
 
 COMMAND = CommandLine(
     "explore",
@@ -63,6 +57,9 @@ def subject_of(config: Config, words: Sequence[str]) -> Subject:
     Raises:
         InputError: the scenario cannot be live, or the space has axes that only predictions or sweeps know.
     """
+    from dse.answers.explorer import Subject, Words, space_choices, why_not_live
+    from dse.studies.points import scenario_of
+
     scenario = scenario_of(config)
     if problem := why_not_live(scenario):
         raise InputError(problem)
@@ -120,6 +117,8 @@ def main(argv: Sequence[str]) -> int:
     if not configs:
         return 0
     (config,) = configs
+    from dse.answers.explorer import page_data, render_page, without_engine
+
     output = file(arguments.options, "--output")
     subject = subject_of(config, [word.removeprefix("++") for word in arguments.overrides])  # all keys exist
     if problem := without_engine():
