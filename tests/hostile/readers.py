@@ -162,7 +162,7 @@ def _expression(path: Path) -> object:
     try:
         Expression(text, values).evaluate(values)
     finally:  # the two languages refuse different texts
-        ColumnExpression(text, f"where={column}").values(table)
+        ColumnExpression(text, "where", column).values(table)
     return None
 
 
