@@ -15,14 +15,14 @@ from benchmarks.measure import ROOT, run_command
 from dse.answers.explorer import without_engine
 
 Row = dict[str, str | int | float | bool | None]
-SETTLED = "explorer.app.isIdle && explorer.app.frame && explorer.app.frame.isLive"
+SETTLED = "explorer.app.page.isIdle && explorer.app.page.frame && explorer.app.page.frame.isLive"
 VIEWS = ("breakdown", "memory", "timeline", "tornado", "map")
 
 # Milliseconds since the address was opened: the form can be used; the first points stand.
 _WATCH = """
 globalThis.reached = {};
 const watch = setInterval(() => {
-  const { app } = globalThis.explorer ?? {};
+  const app = typeof explorer === "undefined" ? undefined : explorer.app?.page;
   if (!reached.usable && document.querySelector("#form input")) reached.usable = performance.now();
   if (!app?.frame?.isLive || !reached.usable) return;
   reached.points = performance.now();
@@ -33,7 +33,7 @@ _CHANGE = """(async () => {
   const began = performance.now();
   explorer.state.set({ changes: { "system.peak_tflops": TFLOPS } });
   do await new Promise((done) => requestAnimationFrame(done));
-  while (!(explorer.app.isIdle && explorer.app.frame.scenario.system.peak_tflops === TFLOPS));
+  while (!(explorer.app.page.isIdle && explorer.app.page.frame.scenario.system.peak_tflops === TFLOPS));
   return performance.now() - began;
 })()"""
 

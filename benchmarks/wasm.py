@@ -126,7 +126,7 @@ def _in_page(
         "repeats": repeats,
     }
     done = subprocess.run(
-        [node, "-e", script("host") + _PROGRAM, module],
+        [node, "-e", str(script("host")) + _PROGRAM, module],
         input=json.dumps(request),
         capture_output=True,
         text=True,
