@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import GROUPED, Strategy
-from dse.inputs.systems import Dimension, SystemSpec, is_synthesized, read_graph
+from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec, is_synthesized, read_graph
 
 _BYTES_PER_NS = 2**30 / 1e9  # of a network GB/s
 
@@ -36,12 +36,13 @@ def understated_communication(model: ModelSpec, strategy: Strategy, system: Syst
         degree = getattr(strategy, axis)
         rings.append((axis, degree, stride))
         stride *= degree
+    has_logical_ring, groups_are_rings = _rings_of(system.collectives)
     return _in_engine(
         tuple(map(_slowest, system.network)),
-        () if _all_synthesized(system) else tuple(rings),
+        tuple(rings) if groups_are_rings else (),
         strategy.pp,
         not model.resolved_repairs.contiguous_stages and model.num_layers + 2 > strategy.pp,
-        _has_logical_ring(system),
+        has_logical_ring,
     )
 
 
@@ -58,15 +59,15 @@ def _in_engine(
     return understated(dimensions, rings, pp, stages_go_round, has_logical_ring) or None
 
 
-def _has_logical_ring(system: SystemSpec) -> bool:
-    lists = dataclasses.astuple(system.collectives)
-    return any(name.startswith("one") for names in lists for name in names)
+@functools.lru_cache(maxsize=1024)
+def _rings_of(collectives: CollectiveAlgorithms) -> tuple[bool, bool]:
+    """Whether groups of all NPUs are one logical ring, and whether other groups are rings.
 
-
-def _all_synthesized(system: SystemSpec) -> bool:
-    """Whether groups have schedules, which count every link, instead of rings."""
-    lists = dataclasses.astuple(system.collectives)
-    return all(any(map(is_synthesized, names)) for names in lists)
+    Groups with schedules are none: schedules count every link.
+    """
+    lists = dataclasses.astuple(collectives)
+    has_logical_ring = any(name.startswith("one") for names in lists for name in names)
+    return has_logical_ring, not all(any(map(is_synthesized, names)) for names in lists)
 
 
 def _slowest(dimension: Dimension) -> tuple[int, float, float]:
