@@ -20,8 +20,8 @@ class SlotTimes:
 class SlotRecurrence:
     """Runs the programs with one slot for all communication of a rank, as the simulators have.
 
-    What wants the slot gets it in the order of the program. `waits_ns` leaves out what the closed form knows
-    of: that messages wait for messages, and gradients for gradients.
+    Collectives and messages get the slot in the order of the program. `waits_ns` leaves out two waits that
+    the closed form counts: of messages for messages, and of gradients for gradients.
     """
 
     def __init__(self, structure: StepStructure, network: NetworkTimes) -> None:

@@ -1,4 +1,4 @@
-"""What the sources of the engine include of each other, by room: the folder of a file below engine/src."""
+"""The includes between rooms of the engine; a room is the folder of a file below engine/src."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ pytestmark = needs_node
 
 
 def said(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the page says of rows, each and together."""
+    """Return the notes that the page shows for each row, and for all rows together."""
     done = subprocess.run(
         [str(NODE), "-e", loading("doubts") + PROGRAM],
         input=json.dumps(rows),
