@@ -101,6 +101,7 @@ def _one(paths: Sequence[Path], keys: Values, output: Path | None) -> list[Calib
 
 
 def _all(folder: Path | None) -> list[Calibration]:
+    from dse.inputs.accelerators.accelerator import accelerator
     from dse.prediction.calibration.calibration import calibrate
     from dse.prediction.calibration.subjects import shipped_path, shipped_problem
     from dse.prediction.measured.published import fitted_rows
@@ -114,7 +115,8 @@ def _all(folder: Path | None) -> list[Calibration]:
     if folder is not None:
         for each in found:
             path = shipped_path(each.owner)
-            _write(each, folder / path.parent.name / path.name, path, present[each.owner])
+            own = {} if each.owner.is_framework else asdict(accelerator(each.owner.name).efficiency)
+            _write(each, folder / path.parent.name / path.name, path, own)
     return found
 
 

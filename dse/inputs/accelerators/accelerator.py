@@ -9,7 +9,7 @@ from pathlib import Path
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
 from dse.inputs.accelerators.efficiency import Efficiency
-from dse.inputs.accelerators.registry import AcceleratorFile, found_file
+from dse.inputs.accelerators.registry import HOST_BANDWIDTH_GBPS, AcceleratorFile, found_file
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,12 @@ class Accelerator:
     `peak_tflops` maps precisions (bf16, fp8, fp4; tf32 and fp32 where known) to dense 10^12 operations per
     second, a multiply-add counted as two; a precision that it lacks is absent. `memory_bytes` is what its
     driver shows (nvidia-smi); of these, driver and communicators take `memory_reserve_bytes`.
-    `memory_bandwidth_gbps` is in 10^9 bytes per second. `sources` gives for each figure where it is from;
+    `memory_bandwidth_gbps` is in 10^9 bytes per second, and so is `host_bandwidth_gbps`, that of the link to
+    the host in one direction. `sources` gives for each figure where it is from;
     `calibration` says what the efficiencies were fitted on, or that they are carried over from another type;
     `uncertainty` has the standard error of fitted ones by name. `fitted_kinds` are the frameworks of the
-    steps that they were fitted to, and experts and cp where some step had these; empty: not known.
+    steps that they were fitted to, and experts and cp where some step had these; empty: not known. `kernels`
+    are the shares of kernels that were measured alone, None where none were.
 
     Raises:
         InputError: the reserve leaves no memory.
@@ -38,6 +40,8 @@ class Accelerator:
     uncertainty: Mapping[str, float] = field(default_factory=dict, hash=False)
     memory_reserve_bytes: int = 0
     fitted_kinds: tuple[str, ...] = ()
+    kernels: Efficiency | None = None
+    host_bandwidth_gbps: float = HOST_BANDWIDTH_GBPS
 
     def __post_init__(self) -> None:
         """Refuse a reserve that leaves no memory."""
@@ -84,7 +88,7 @@ def _resolved(file: AcceleratorFile, path: Path) -> Accelerator:
     kinds = file.fitted_kinds
     if file.efficiency_of is not None:
         found = found_file(file.efficiency_of, f"{path}: accelerator.efficiency_of")
-        if found[0].efficiency is None:  # a file that names itself has none
+        if found[0].efficiency_of is not None:  # a file that names itself has none
             raise InputError(
                 f"{path}: accelerator.efficiency_of is {excerpt(file.efficiency_of)}, which has none of "
                 "its own either"
@@ -95,6 +99,8 @@ def _resolved(file: AcceleratorFile, path: Path) -> Accelerator:
         is_in_fit = file.name in _words(other)
         known = "fitted to steps of this type too" if is_in_fit else "no measurements of this type"
         calibration = f"carried over from {other.name}: {known}"
+    elif efficiency is None:
+        efficiency, calibration = file.kernels, "shares of kernels that were measured alone: no measured step"
     assert efficiency is not None
     return Accelerator(
         name=file.name,
@@ -107,6 +113,8 @@ def _resolved(file: AcceleratorFile, path: Path) -> Accelerator:
         calibration=calibration,
         uncertainty={name: float(value) for name, value in uncertainty.items()},
         fitted_kinds=kinds,
+        kernels=file.kernels,
+        host_bandwidth_gbps=file.host_bandwidth_gbps,
     )
 
 

@@ -18,12 +18,18 @@ from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
 from dse.inputs.accelerators.efficiency import Efficiency
 
+HOST_BANDWIDTH_GBPS = 32.0
+"""PCIe 4.0 x16, in one direction: what most servers have at least."""
+
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "int8", "fp8", "fp4")
 
 
 @dataclass(frozen=True)
 class AcceleratorFile:
-    """The keys of a file; one of `efficiency` and `efficiency_of` is given."""
+    """The keys of a file; `efficiency`, `efficiency_of` or `kernels` says which shares the type reaches.
+
+    `kernels` are the shares of kernels that were measured alone: fits to steps begin there.
+    """
 
     name: str
     peak_tflops: Mapping[str, float]
@@ -33,10 +39,12 @@ class AcceleratorFile:
     aliases: tuple[str, ...] = ()
     efficiency: Efficiency | None = None
     efficiency_of: str | None = None
+    kernels: Efficiency | None = None
     calibration: str = ""
     uncertainty: Mapping[str, float] | None = None
     memory_reserve: str | None = None
     fitted_kinds: tuple[str, ...] = ()
+    host_bandwidth_gbps: float = HOST_BANDWIDTH_GBPS
 
     @property
     def memory_bytes(self) -> int:
@@ -107,9 +115,12 @@ def _read(path: Path) -> AcceleratorFile:
 
 def _check(file: AcceleratorFile) -> None:
     """Refuse what no accelerator can be."""
-    if (file.efficiency is None) == (file.efficiency_of is None):
+    if file.efficiency is not None and file.efficiency_of is not None:
+        raise InputError("accelerator has efficiency and efficiency_of; remove one of them")
+    if file.efficiency is None and file.efficiency_of is None and file.kernels is None:
         raise InputError(
-            "accelerator needs one of efficiency, its own constants, and efficiency_of, whose it has instead"
+            "accelerator needs efficiency, its own constants, efficiency_of, whose it has instead, or kernels, "
+            "the shares of its kernels alone"
         )
     if file.efficiency_of is not None and (file.calibration or file.uncertainty):
         raise InputError("accelerator.calibration and uncertainty belong to efficiency; remove efficiency_of")

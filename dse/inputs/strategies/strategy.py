@@ -10,10 +10,14 @@ from operator import attrgetter
 
 from dse.base.files import conf_folder
 from dse.inputs.strategies.axes import AxisValue, StrategyAxis, axes_of, choice, count, degree, flag
+from dse.inputs.strategies.precisions import PRECISIONS
 from dse.inputs.strategies.schedules import SCHEDULES, installed_schedules
 
 _SINCE = 5
 _SINCE_STAGES = 6
+_SINCE_RECIPES = 7
+_RECOMPUTED = "core_attn|mla_up_proj|mlp|moe|moe_act|layernorm|shared_experts"
+_CAPTURED = "attn|mlp|moe|moe_router|moe_preprocess|mamba"
 _FRAMEWORK = "megatron-core"
 _FRAMEWORKS = sorted(path.stem for path in (conf_folder() / "framework").glob("*.yaml"))
 _ORDERS = ["-".join(names) for names in itertools.permutations(("tp", "cp", "ep", "dp", "pp"))]
@@ -94,6 +98,8 @@ class StrategyFields:
         since=_SINCE,
         word="{}-recompute",
         heading=("recompute", ""),
+        pattern=rf"({_RECOMPUTED})(\+({_RECOMPUTED}))*",
+        further="modules as Megatron-Core names them, such as mla_up_proj+moe_act",
     )
     recompute_layers: int = count(
         "rl",
@@ -104,8 +110,8 @@ class StrategyFields:
         heading=("recomp.", "layers"),
     )
     precision: str = choice(
-        ("bf16", "fp16", "fp8", "fp4"),
-        "precision of products with weights",
+        tuple(PRECISIONS),
+        "precision of products with weights: a format, or a recipe of scaling to it",
         since=_SINCE,
         heading=("prec.", ""),
     )
@@ -133,6 +139,8 @@ class StrategyFields:
         since=_SINCE,
         word="offload-{}",
         heading=("offload", ""),
+        pattern=r"activations-\d{1,4}",
+        further="activations-N for N layers of a stage",
     )
     order: str = choice(
         _ORDERS,
@@ -140,12 +148,33 @@ class StrategyFields:
         since=_SINCE,
         heading=("order", ""),
     )
-
     framework: str = choice(
         [_FRAMEWORK, *[name for name in _FRAMEWORKS if name != _FRAMEWORK]],
         "what runs the step, a file of conf/framework: launch times, precision of gradients, kernels",
         since=_SINCE_STAGES,
         heading=("framework", ""),
+    )
+    dispatcher: str = choice(
+        ("alltoall", "deduplicated"),
+        "how tokens reach their experts: a copy for each expert, or one for each NPU and domain of links",
+        since=_SINCE_RECIPES,
+        heading=("dispatcher", ""),
+    )
+    overlap_ep: bool = flag(
+        "overlap-ep",
+        "the exchange of tokens may hide behind the computation of another micro-batch",
+        heading=("ep", "overlap"),
+        in_traces=False,
+        since=_SINCE_RECIPES,
+    )
+    graphs: str = choice(
+        ("none", "full"),
+        "what CUDA graphs capture, so that the CPU does not launch its kernels: nothing, or the iteration",
+        since=_SINCE_RECIPES,
+        word="graphs-{}",
+        heading=("graphs", ""),
+        pattern=rf"({_CAPTURED})(\+({_CAPTURED}))*",
+        further="modules as Megatron-Core names them, such as attn+moe_router",
     )
 
     def label(self) -> str:

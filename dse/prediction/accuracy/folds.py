@@ -17,7 +17,7 @@ _BANDS = (0, 8, 64, 512)
 def fold_names(rows: Sequence[MeasuredRow], by: str) -> list[str]:
     """Return the name of each row's fold.
 
-    `source`: a source at a time. `model`: a fifth of the models, by size in turn, whoever ran them. `scale`:
+    `source`: a publisher at a time, with all releases. `model`: a fifth of the models, by size in turn, whoever ran them. `scale`:
     runs on up to 8 GPUs, to 64, to 512, and more.
 
     Raises:
@@ -26,7 +26,7 @@ def fold_names(rows: Sequence[MeasuredRow], by: str) -> list[str]:
     if by not in FOLDS:
         raise InputError(f"folds is {by!r}; allowed are {', '.join(FOLDS)}{did_you_mean(by, FOLDS)}")
     if by == "source":
-        return [row.source for row in rows]
+        return [row.publisher for row in rows]
     if by == "scale":
         return [_band(row.gpus) for row in rows]
     shapes = [(row.hidden, row.layers, row.experts or 0, row.ffn or 0) for row in rows]

@@ -132,7 +132,7 @@ def calibrate(
                 constants=constants,
                 rows=len(rows),
                 types=sorted({steps[row].cluster.accelerator.name for row in rows}),
-                sources=list(dict.fromkeys(steps[row].row.source for row in rows)),
+                sources=list(dict.fromkeys(steps[row].row.publisher for row in rows)),
                 before_pct=_mape_pct(before_ratios[rows]),
                 mape_pct=_mape_pct(ratios[rows]),
                 cross_mape_pct=_mape_pct(crossed[rows]),
@@ -163,7 +163,7 @@ def left_out_mape_pct(
     crossed = np.zeros(len(steps))
     for held in _alike(fold_names([step.row for step in steps], folds)):
         crossed[held] = left_out(task, found, held)
-    sources = [step.row.source for step in steps]
+    sources = [step.row.publisher for step in steps]
     return {sources[places[0]]: _mape_pct(crossed[places]) for places in _alike(sources)}
 
 
@@ -190,7 +190,7 @@ def _folds(steps: Sequence[Sample]) -> tuple[list[list[int]], str]:
     by_source: dict[object, list[int]] = {}
     by_group: dict[object, list[int]] = {}
     for place, step in enumerate(steps):
-        by_source.setdefault(step.row.source, []).append(place)
+        by_source.setdefault(step.row.publisher, []).append(place)
         by_group.setdefault(step.group, []).append(place)
     if len(by_source) > 1:
         return list(by_source.values()), "with each source left out"

@@ -11,7 +11,7 @@ from dse.base.plain_data import read_yaml
 from dse.prediction.calibration.calibration import Calibration
 
 
-def calibrated_text(text: str, calibration: Calibration, efficiency: Mapping[str, float]) -> str:
+def calibrated_text(text: str, calibration: Calibration, efficiency: Mapping[str, float | None]) -> str:
     """Return the text of a file of conf/accelerator or conf/framework with the constants of a fit.
 
     They stand where constants, or a type that lent them, did; comments and other keys stay. `efficiency` are
@@ -56,8 +56,9 @@ def file_keys(path: Path) -> dict[str, Any]:
     return values
 
 
-def _flow(values: Mapping[str, float]) -> str:
-    return "{" + ", ".join(f"{name}: {value:.6g}" for name, value in values.items()) + "}"
+def _flow(values: Mapping[str, float | None]) -> str:
+    given = [(name, value) for name, value in values.items() if value is not None]
+    return "{" + ", ".join(f"{name}: {value:.6g}" for name, value in given) + "}"
 
 
 def _quoted(text: str) -> str:

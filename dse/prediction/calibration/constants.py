@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import DseError
-from dse.inputs.accelerators.accelerator import Accelerator
+from dse.inputs.accelerators.accelerator import Accelerator, accelerator
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.accelerators.efficiency import Efficiency
 from dse.prediction.calibration.fitting import Constant, Problem
@@ -20,16 +20,21 @@ if TYPE_CHECKING:
 
     from dse.prediction.steps.prediction import Prediction
 
-CONSTANTS = tuple(field.name for field in fields(Efficiency))
-FRAMEWORK_CONSTANTS = ("launch_us",)
+CONSTANTS = tuple(field.name for field in fields(Efficiency) if field.name != "memory")
+"""Of an accelerator: kernels alone tell its share of memory bandwidth, which steps cannot tell from the number
+of their kernels."""
+
+FRAMEWORK_CONSTANTS = ("launch_us", "elementwise")
 BALANCE = 0.5
 _MOST_ATTENTION = 0.75
-_SHARE_BOUNDS, _LAUNCH_BOUNDS_US, _FRAMEWORK_BOUNDS_US = (0.05, 0.92), (1.0, 10.0), (1.0, 200.0)
+_SHARE_BOUNDS, _LAUNCH_BOUNDS_US = (0.05, 0.92), (1.0, 10.0)
+_FRAMEWORK_BOUNDS = {"launch_us": (1.0, 200.0), "elementwise": (0.5, 8.0)}
 # What the best benchmarks of memories and links reach is .92 of their data sheets; a product's less.
 # Fused attention: FlashAttention-2 reaches .55 of an A100 with a causal mask, both passes (Dao 2023, figure
 # 4), FlashAttention-3 .75 of an H100 at most (Shah et al. 2024).
-_STARTS: Mapping[str, float] = {"attention": 0.55, "memory": 0.4, "links": 0.75, "launch_us": 5.0}
-_START_SHARE, _START_FRAMEWORK_US = 0.6, 10.0
+_STARTS: Mapping[str, float] = {"attention": 0.55, "links": 0.75, "launch_us": 5.0}
+_START_SHARE = 0.6
+_FRAMEWORK_STARTS = {"launch_us": 10.0, "elementwise": 1.5}
 
 Predict = Callable[[Any, Any, Cluster], "Prediction"]
 
@@ -49,14 +54,24 @@ class Owner:
     def bounds(self, name: str) -> tuple[float, float]:
         """Return what a constant can be: a share, or a time in µs."""
         if self.is_framework:
-            return _FRAMEWORK_BOUNDS_US
+            return _FRAMEWORK_BOUNDS[name]
         if name == "attention":
             return _SHARE_BOUNDS[0], _MOST_ATTENTION
         return _LAUNCH_BOUNDS_US if name.endswith("_us") else _SHARE_BOUNDS
 
     def typical(self, name: str) -> float:
-        """Return from where a constant is searched if nothing is known of its owner."""
-        return _START_FRAMEWORK_US if self.is_framework else _STARTS.get(name, _START_SHARE)
+        """Return from where a constant is searched: the share of kernels alone, or that of most types."""
+        if self.is_framework:
+            return _FRAMEWORK_STARTS[name]
+        kernels = accelerator(self.name).kernels
+        start = _STARTS.get(name, _START_SHARE) if kernels is None else share_of(kernels, name)
+        low, high = self.bounds(name)
+        return min(max(start, low), high)
+
+
+def share_of(efficiency: Efficiency, name: str) -> float:
+    """Return a constant; products in 4 bit have that of 8 bit unless they have their own."""
+    return efficiency.four_bit if name == "matrix_4bit" else float(getattr(efficiency, name))
 
 
 @dataclass(frozen=True)
@@ -73,7 +88,7 @@ class Sample:
     def group(self) -> tuple[object, ...]:
         """The group of rows with errors in common: where they are from, and the shape of the model."""
         row = self.row
-        return row.source, row.gpu, row.layers, row.hidden, row.seq, row.experts
+        return row.publisher, row.gpu, row.layers, row.hidden, row.seq, row.experts
 
 
 def samples(
@@ -120,8 +135,8 @@ def problem(
     ]
     counts: dict[str, int] = {}
     for step in steps:
-        counts[step.row.source] = counts.get(step.row.source, 0) + 1
-    weights = np.array([counts[step.row.source] ** -balance for step in steps])
+        counts[step.row.publisher] = counts.get(step.row.publisher, 0) + 1
+    weights = np.array([counts[step.row.publisher] ** -balance for step in steps])
     evaluate = predict or _predict()
 
     def log_ratios(values: Sequence[float], rows: Sequence[int]) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dse.base.errors import InputError
@@ -22,6 +22,7 @@ from dse.prediction.calibration.constants import (
     Sample,
     Values,
     samples,
+    share_of,
 )
 from dse.prediction.measured.rows import MeasuredRow
 
@@ -84,17 +85,17 @@ def calibrate_one(
     Raises:
         InputError: an unknown constant or framework, no row of this type, or too few that can be expressed.
     """
+    known = (*CONSTANTS, "memory")
     for name in names:
-        if name not in CONSTANTS:
+        if name not in known:
             raise InputError(
-                f"constants has '{excerpt(name)}'; allowed are {', '.join(CONSTANTS)}"
-                f"{did_you_mean(name, CONSTANTS)}"
+                f"constants has '{excerpt(name)}'; allowed are {', '.join(known)}{did_you_mean(name, known)}"
             )
         if names.count(name) > 1:
             raise InputError(f"constants has '{name}' twice; each is allowed once")
     owner = Owner(subject.accelerator.name)
-    efficiency = asdict(subject.accelerator.efficiency)
-    present: dict[Owner, dict[str, float]] = {owner: {name: efficiency[name] for name in names}}
+    efficiency = subject.accelerator.efficiency
+    present: dict[Owner, dict[str, float]] = {owner: {name: share_of(efficiency, name) for name in names}}
     if framework:
         other = Owner(framework, is_framework=True)
         present[other] = present_constants(other)
@@ -128,20 +129,25 @@ def shipped_problem(rows: Sequence[MeasuredRow]) -> tuple[list[Sample], Values, 
     for step in steps:
         for owner in step.owners:
             counts[owner] = counts.get(owner, 0) + 1
-            sources.setdefault(owner, set()).add(step.row.source)
+            sources.setdefault(owner, set()).add(step.row.publisher)
     present: dict[Owner, dict[str, float]] = {}
-    all_sources = {step.row.source for step in steps}
+    all_sources = {step.row.publisher for step in steps}
     for owner in sorted(counts, key=lambda owner: (owner.is_framework, owner.name)):
         if counts[owner] < enough_rows(len(owner.constants)):
             least = enough_rows(len(owner.constants))
             reasons[owner.name] = f"has {counts[owner]} rows, and a fit needs {least}"
-        elif not owner.is_framework and len(sources[owner]) == 1 and len(all_sources) > 1:
+        elif _is_of_one_source(owner, sources[owner]) and len(all_sources) > 1:
             (only,) = sources[owner]
             reasons[owner.name] = f"has rows of {only} only, which do not tell the hardware from the source"
         else:
             present[owner] = present_constants(owner)
     starts = {owner: {name: owner.typical(name) for name in named} for owner, named in present.items()}
     return steps, present, starts, reasons
+
+
+def _is_of_one_source(owner: Owner, sources: set[str]) -> bool:
+    """Whether nothing tells an accelerator from the one source of its rows: neither another, nor kernels."""
+    return not owner.is_framework and len(sources) == 1 and accelerator(owner.name).kernels is None
 
 
 def left_out_errors(rows: Sequence[MeasuredRow], folds: str = "source") -> dict[str, float]:
@@ -153,7 +159,8 @@ def left_out_errors(rows: Sequence[MeasuredRow], folds: str = "source") -> dict[
 def present_constants(owner: Owner) -> dict[str, float]:
     """Return the constants of an owner as they are shipped."""
     if not owner.is_framework:
-        return asdict(accelerator(owner.name).efficiency)
+        efficiency = accelerator(owner.name).efficiency
+        return {name: share_of(efficiency, name) for name in CONSTANTS}
     from dse.prediction.steps.frameworks import framework_named
 
     framework = framework_named(owner.name)

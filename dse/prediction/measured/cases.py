@@ -11,11 +11,18 @@ from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import AXIS, InfeasibleStrategy
 from dse.prediction.measured.hardware import cluster_of
 from dse.prediction.measured.row_models import model_of
-from dse.prediction.measured.row_schedules import Inexpressible, schedule_of
+from dse.prediction.measured.row_schedules import Inexpressible, layout_of, schedule_of
 from dse.prediction.measured.rows import MeasuredRow, unmodelled
 from dse.prediction.measured.software import framework_of, overlaps_tp
-from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.plan import Plan, text_of_layers
 from dse.prediction.steps.predict import predict
+
+_PRECISIONS = {  # by a part of the column, the first that is there
+    "fp4": "fp4", "mxfp8": "mxfp8", "fp8-block": "fp8_block", "fp8_block": "fp8_block",
+    "fp8-delayed": "fp8_delayed", "fp8_delayed": "fp8_delayed", "fp8": "fp8", "bf16": "bf16", "fp16": "fp16",
+}  # fmt: skip
+_OF_MEGATRON_CORE = ("megatron-core", "megatron-bridge")
+_DEDUPLICATING = ("hybridep", "deepep", "deduplicated")
 
 MEMORY_SHARE = 0.94
 """Share of an NPU's memory that a run can use before its allocator fails."""
@@ -65,8 +72,9 @@ def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
     schedule, chunks = schedule_of(row, assumed)
     sequence_parallel = tp > 1 and bool(row.sp)
     if tp > 1 and row.sp is None:
-        sequence_parallel = framework == "megatron-core" and row.seq // cp % tp == 0
+        sequence_parallel = framework in _OF_MEGATRON_CORE and row.seq // cp % tp == 0
         assumed.append(f"{'' if sequence_parallel else 'no '}sequence parallelism")
+    exchanges = bool(row.experts) and (row.ep or 1) > 1
     zero = row.zero or 0
     if row.zero is None:
         assumed.append("zero 0")
@@ -75,7 +83,7 @@ def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
         micro_batch=row.mbs or 1,
         schedule=schedule,
         chunks=chunks,
-        expert_tp=(row.expert_tp or 0) if row.experts else 0,
+        expert_tp=_expert_tp(row, tp * cp * dp, assumed),
         offload=_offload(row),
         shard_ranks=row.shard_ranks or 0,
         context=row.context.lower() or "ring",
@@ -86,24 +94,53 @@ def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
         overlap_tp=(overlaps_tp(row) if row.tp_comm_overlap is None else row.tp_comm_overlap) and tp > 1,
         overlap_dp=overlap_dp or zero == 3,  # which gathers ahead whatever a framework reduces early
         framework=framework,
+        dispatcher="deduplicated" if row.dispatcher.lower() in _DEDUPLICATING and exchanges else "alltoall",
+        overlap_ep=bool(row.a2a_overlap) and exchanges,
+        graphs=_graphs(row),
     )  # fmt: skip
+
+
+def _expert_tp(row: MeasuredRow, ranks: int, assumed: list[str]) -> int:
+    """The tensor degree of experts; 0 is tp, which a row that does not say it has where it fits."""
+    if not row.experts:
+        return 0
+    if row.expert_tp:
+        return row.expert_tp
+    if ranks % ((row.ep or 1) * (row.tp or 1)):
+        assumed.append("experts without tensor parallelism: ep and tp together do not fit")
+        return 1
+    return 0
+
+
+def _graphs(row: MeasuredRow) -> str:
+    """What CUDA graphs capture: a column such as full_iteration, or transformer_engine:attn+moe_router."""
+    captured = row.cuda_graph.lower().rpartition(":")[2]
+    if re.search(r"\bfull", row.cuda_graph.lower()):
+        return "full"
+    if AXIS["graphs"].accepts(captured or "none"):
+        return captured or "none"
+    raise Inexpressible(
+        f"cuda_graph is '{excerpt(row.cuda_graph)}'; known are {AXIS['graphs'].allowed()} after an implementation"
+    )
 
 
 def _offload(row: MeasuredRow) -> str:
     kind = row.offload.lower() or "none"
-    if kind not in AXIS["offload"].choices:
+    if found := re.fullmatch(r"activations of (\d{1,4}) layers to cpu", kind):
+        kind = f"activations-{found[1]}"
+    if not AXIS["offload"].accepts(kind):
         raise Inexpressible(
-            f"offload is '{excerpt(row.offload)}', which is not modelled; known are none, optimizer and "
-            "activations (those of all layers)"
+            f"offload is '{excerpt(row.offload)}', which is not modelled; known are none, optimizer, "
+            "activations (those of all layers) and activations-N (of N layers)"
         )
     return kind
 
 
 def _precision(row: MeasuredRow, accelerator: Accelerator, assumed: list[str]) -> str:
     text = row.precision.lower()
-    for name in ("fp4", "fp8", "bf16", "fp16"):
+    for name in _PRECISIONS:
         if name in text:
-            return name
+            return _PRECISIONS[name]
     found = "bf16" if "bf16" in accelerator.peak_tflops else "fp16"
     assumed.append(f"precision {found}" + (f" for {excerpt(row.precision)!r}" if text else ""))
     return found
@@ -130,23 +167,39 @@ def _choices(case: Case, row: MeasuredRow, assumed: list[str]) -> Case:
             raise Inexpressible(f"recompute is {row.recompute!r}; known are none, selective, full")
     if not words:
         assumed.append("recompute none")
-    parts = plan.pp * plan.chunks
-    if all((row.layers + extra) % parts for extra in (0, 1, 2)) and row.layers >= parts:
-        plan = replace(plan, stages="spread")
-        assumed.append(f"{row.layers} layers in {parts} stages: one more in the middle ones")
+    plan = replace(plan, stages=_stages(row, plan, assumed))
     if row.mbs:
         return replace(case, plan=plan)
     return replace(case, plan=_fastest_that_fits(case, plan, _sizes(case, row), assumed))
 
 
+def _stages(row: MeasuredRow, plan: Plan, assumed: list[str]) -> str:
+    """How layers are shared out: as the row lists them, or says that ends count as layers, or evenly."""
+    parts = plan.pp * plan.chunks
+    if plan.pp == 1:
+        return "even"
+    if counts := layout_of(row, assumed):
+        return text_of_layers(counts)
+    if "loss count" in row.pipeline_layout:
+        return "lighter-ends"
+    if all((row.layers + extra) % parts for extra in (0, 1, 2)) and row.layers >= parts:
+        assumed.append(f"{row.layers} layers in {parts} stages: one more in the middle ones")
+        return "spread"
+    return "even"
+
+
 def _recomputed(row: MeasuredRow, kind: str, assumed: list[str]) -> str:
     """The modules that are computed again, where the row lists modules."""
-    modules = {name for name in re.split(r"[+,; ]+", row.recompute_modules.lower()) if name} - {"none"}
+    modules = [
+        name for name in re.split(r"[+,; ]+", row.recompute_modules.lower()) if name not in ("", "none")
+    ]
     if kind != "selective" or not modules:
         return kind
-    if others := sorted(modules - {"core_attn"}):
-        assumed.append(f"{' and '.join(others)} not computed again: that is not modelled")
-    return "selective" if "core_attn" in modules else "none"
+    known = [name for name in dict.fromkeys(modules) if AXIS["recompute"].accepts(name)]
+    known = [name for name in known if name != "mlp" or not row.experts or row.first_dense_layers]
+    if others := sorted(set(modules) - set(known)):
+        assumed.append(f"{' and '.join(map(excerpt, others))} not computed again")
+    return "selective" if known == ["core_attn"] else "+".join(known) or "none"
 
 
 def _sizes(case: Case, row: MeasuredRow) -> list[int]:

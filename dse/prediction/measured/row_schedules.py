@@ -25,6 +25,9 @@ _VAGUE = ("zb", "zbb", "zerobubble")
 """Names of the whole family; ZB-H1 is the one of it with one chunk a stage and the memory of 1F1B."""
 
 
+_MOST_LAYOUT = 10_000
+
+
 class Inexpressible(InputError):  # noqa: N818 (a status of rows, not only an error)
     """A row that no plan of dse describes; says why."""
 
@@ -64,3 +67,35 @@ def _named(row: MeasuredRow) -> str:
             f"and {last}"
         )
     return found
+
+
+def layout_of(row: MeasuredRow, assumed: list[str]) -> tuple[int, ...]:
+    """Return the layers of each part of the pipeline that `pipeline_layout` lists; () if it lists none.
+
+    It has E for the embedding, t for a layer, m for a prediction layer, L for the loss, and | before the next
+    part; `(t*4|)*14` repeats. One of other parts than the row's is left out, and said.
+
+    Raises:
+        Inexpressible: it has another letter, or is too long.
+    """
+    text = row.pipeline_layout.replace(" ", "")
+    if "|" not in text:
+        return ()
+    for pattern in (r"\(([^()]*)\)\*(\d{1,4})", r"([A-Za-z])\*(\d{1,4})"):
+        text = re.sub(pattern, lambda found: found[1] * int(found[2]), text)
+        if len(text) > _MOST_LAYOUT:
+            break
+    if not re.fullmatch(r"[EtmL|]*", text) or len(text) > _MOST_LAYOUT:
+        raise Inexpressible(
+            f"pipeline_layout is '{excerpt(row.pipeline_layout)}'; it must list E, t, m and L, with | between "
+            "parts, as Et*3|(t*4|)*14tmL"
+        )
+    counts = tuple(part.count("t") for part in text.split("|"))
+    parts = (row.pp or 1) * (row.vp or 1)
+    if len(counts) == parts and sum(counts) == row.layers:
+        return counts
+    assumed.append(
+        f"not the pipeline_layout of {counted(len(counts), 'part')} with {sum(counts)} layers: the row has "
+        f"{parts} and {row.layers}"
+    )
+    return ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -112,7 +113,16 @@ class MeasuredRow:
     assumed: str = ""
     missing: tuple[str, ...] = ()
 
+    @property
+    def publisher(self) -> str:
+        """The source without its release: Megatron-Bridge of Megatron-Bridge 25.09, NeMo of NeMo24.07.
 
+        Releases of one publisher repeat each other's runs.
+        """
+        return _RELEASE.sub("", self.source) or self.source
+
+
+_RELEASE = re.compile(r"[ _-]*v?(20)?\d\d[./]\d\d.*")
 COLUMNS = tuple(field.name for field in fields(MeasuredRow) if field.name != "missing")
 REQUIRED = tuple(field.name for field in fields(MeasuredRow) if field.default is MISSING)
 _LEAST = dict.fromkeys(  # of integers; others count from 1
@@ -120,11 +130,7 @@ _LEAST = dict.fromkeys(  # of integers; others count from 1
 )
 _UNMODELLED = {  # and what a prediction takes, so that a row that says just that assumes nothing
     "recompute_num_layers": (),
-    "pipeline_layout": ("even",),
-    "a2a_overlap": (),
-    "dispatcher": ("alltoall",),
     "moe_shared_expert_overlap": (),
-    "cuda_graph": ("none",),
     "fp8_attention": (),
     "optimizer_detail": ("fp32 states",),
 }

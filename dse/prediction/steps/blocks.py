@@ -7,11 +7,31 @@ once, in 16 bit unless said otherwise.
 from __future__ import annotations
 
 from dse.inputs.models.matrices import LayerKind, Matrix, matrices
-from dse.prediction.steps.kernels import Kernel, Pass
+from dse.inputs.strategies.precisions import PRECISIONS
+from dse.prediction.steps.kernels import HALF_SIZE, Kernel, Pass
 from dse.prediction.steps.sharded_sizes import ROW_SPLIT, WHOLE, Local
 
 _FUSED_SOFTMAX = 4
 """Megatron's kernel for mask and softmax takes score matrices by fours: sequences times heads of a rank."""
+
+_UP_PROJECTIONS = ("query_up", "key_value_up")
+_FEED_FORWARD = {  # by part of the model: the module, and the one inside it
+    "feed_forward": ("mlp", "mlp"),
+    "experts": ("moe", "experts"),
+    "router": ("moe", "moe_router"),
+    "shared_experts": ("moe", "shared_experts"),
+}
+
+_HALF_SEQUENCE = 204.0
+"""A causal sequence of this length halves the rate of fused attention: tiles on the diagonal, and their ends.
+Kernels alone have 160 to 690 by generation; this is what steps show (fitted, as the next)."""
+
+_HEAD_EXPONENT = 0.3
+"""Narrow heads use matrix units worse: attention slows down by (128 / width) to this power."""
+
+_EXPERT_LAUNCHES = {"": 335, "moe_router": 201, "attn+moe_router": 175}
+"""Kernels that the CPU launches in a pass of a layer with experts, too short to count on the device: sorts,
+permutations, splits by expert. By what CUDA graphs capture (fitted to steps of Megatron Bridge)."""
 
 
 def layer(local: Local, kind: LayerKind) -> Pass:
@@ -27,7 +47,8 @@ def layer(local: Local, kind: LayerKind) -> Pass:
     _enter(local, kernels)
     for matrix in fused:
         if matrix.part in ("attention", "projection") and matrix.name != "output":
-            _product(local, kernels, matrix)
+            with kernels.module("mla_up_proj" if matrix.name in _UP_PROJECTIONS else "attn"):
+                _product(local, kernels, matrix)
     _attention_core(local, kernels)
     _product(local, kernels, next(matrix for matrix in fused if matrix.name == "output"))
     _leave(local, kernels)
@@ -36,16 +57,25 @@ def layer(local: Local, kind: LayerKind) -> Pass:
     if blocks > 1:
         _enter(local, kernels)
     if any(matrix.part == "experts" for matrix in fused):
-        _route(local, kernels)
+        with kernels.module("moe"):
+            _route(local, kernels)
     for matrix in fused:
-        if matrix.part in ("feed_forward", "shared_experts", "experts", "router"):
-            _product(local, kernels, matrix)
-            if matrix.name != "down" and matrix.part != "router":
-                _activation(local, kernels, matrix)
+        if matrix.part in _FEED_FORWARD:
+            _feed_forward(local, kernels, matrix)
     if blocks > 1:
         _leave(local, kernels)
     _residual(local, kernels)
     return kernels
+
+
+def _feed_forward(local: Local, kernels: Pass, matrix: Matrix) -> None:
+    """A product of a feed-forward block or of experts, and the activation after it."""
+    outer, inner = _FEED_FORWARD[matrix.part]
+    with kernels.module(outer), kernels.module(inner):
+        _product(local, kernels, matrix)
+        if matrix.name != "down" and matrix.part != "router":
+            with kernels.module("moe_act" if matrix.part == "experts" else "act"):
+                _activation(local, kernels, matrix)
 
 
 def embedding(local: Local) -> Pass:
@@ -61,7 +91,7 @@ def head(local: Local) -> Pass:
     kernels = Pass()
     _norm(local, kernels)
     width = local.model.output_dim / local.plan.tp
-    kernels.product(local.tokens, width, local.model.d_model, bits=16, sums_bytes=_sums(local))
+    kernels.product(local.tokens, width, local.model.d_model, sums_bytes=_sums(local))
     logits = local.tokens * width
     # Cast to fp32, maximum, exponentials with their sum, softmax; back: gradient in fp32, cast.
     kernels.memory(38 * logits, 14 * logits, 8)
@@ -93,7 +123,6 @@ def _sums(local: Local) -> int:
 
 def _product(local: Local, kernels: Pass, matrix: Matrix) -> None:
     tp, tokens, count = local.plan.tp, local.tokens, 1
-    bits = local.bits
     if matrix.part == "experts":
         tp, count = local.expert_tp, max(1, matrix.count // local.plan.ep)
         tokens = local.expert_tokens / count
@@ -104,9 +133,16 @@ def _product(local: Local, kernels: Pass, matrix: Matrix) -> None:
         outputs /= tp
         if matrix.name == "query" and local.model.latent_attention is None:
             outputs = local.query_width + local.key_width + local.value_width
-    if matrix.part == "router":
-        bits = 16
-    kernels.product(tokens, outputs, inputs, bits=bits, count=count, sums_bytes=_sums(local))
+    recipe = PRECISIONS[local.plan.precision]
+    kernels.product(
+        tokens,
+        outputs,
+        inputs,
+        bits=16 if matrix.part == "router" else recipe.bits,
+        groups=count,
+        sums_bytes=_sums(local),
+        extra_bytes=recipe.extra_bytes,
+    )
 
 
 def _enter(local: Local, kernels: Pass) -> None:
@@ -127,7 +163,8 @@ def _leave(local: Local, kernels: Pass) -> None:
 
 def _norm(local: Local, kernels: Pass) -> None:
     size = 2 * local.tokens * local.model.d_model * local.norm_share
-    kernels.memory(2 * size, 3 * size)
+    with kernels.module("layernorm"):
+        kernels.memory(2 * size, 3 * size)
 
 
 def _residual(local: Local, kernels: Pass) -> None:
@@ -151,6 +188,10 @@ def _route(local: Local, kernels: Pass) -> None:
     """Tokens are sorted by expert, sent, and put back with their weights: four passes over their features."""
     size = 2 * local.expert_tokens * local.model.d_model
     kernels.memory(4 * size, 4 * size, 4)
+    graphs = local.plan.graphs
+    if graphs != "full":
+        captured = [name for name in ("attn", "moe_router") if name in graphs.split("+")]
+        kernels.host_launches = _EXPERT_LAUNCHES.get("+".join(captured), _EXPERT_LAUNCHES[""])
 
 
 def _attention_core(local: Local, kernels: Pass) -> None:
@@ -159,41 +200,40 @@ def _attention_core(local: Local, kernels: Pass) -> None:
     latent = local.model.latent_attention
     if latent is not None:  # rotary parts are split off, turned and joined again
         moved = 2 * tokens * (queries + keys + values)
-        kernels.memory(2 * moved, 2 * moved, 4)
+        with kernels.module("mla_up_proj"):
+            kernels.memory(2 * moved, 2 * moved, 4)
     elif local.model.gated_mlp:  # rotary positions
         kernels.memory(4 * tokens * (queries + keys), 4 * tokens * (queries + keys), 2)
     scores = 2 * tokens * seq * (queries + out)  # operations of both products, without a mask
-    if local.plan.attention == "flash":
-        moved = 2 * tokens * (queries + keys + values + out)
-        one = Kernel("attention", 1, scores / 2, moved, part="attention")
-        kernels.forward.append(one)
-        kernels.selective.append(one)
-        kernels.backward.append(Kernel("attention", 1, 1.25 * scores, 2.5 * moved, part="attention"))
+    if local.plan.attention == "unfused":
+        _unfused(local, kernels, scores)
         return
-    _unfused(local, kernels, scores)
+    moved = 2 * tokens * (queries + keys + values + out)
+    width = min(128, local.model.key_width)
+    slowdown = (1 + _HALF_SEQUENCE / seq) * (128 / width) ** _HEAD_EXPONENT
+    with kernels.module("core_attn"):
+        kernels.add(
+            Kernel("attention", 1, scores / 2, moved, slowdown, part="attention"),
+            Kernel("attention", 1, 1.25 * scores, 2.5 * moved, slowdown, part="attention"),
+        )
 
 
 def _unfused(local: Local, kernels: Pass, scores: float) -> None:
     """Scores and their softmax go through memory (Korthikanti et al. 2022): s x s for every head."""
-    seq = local.model.seq_len
+    seq, width = local.model.seq_len, local.model.key_width
     matrix = local.plan.micro_batch * local.heads * seq * seq / local.plan.cp
-    moved = 4 * local.tokens * local.query_width
-    head_dim = local.model.key_width
-    products = [
-        Kernel("products", 1, scores / 2, moved + 2 * matrix, (seq, seq, head_dim), part="attention"),
-        Kernel("products", 1, scores / 2, moved + 2 * matrix, (seq, head_dim, seq), part="attention"),
-    ]
+    moved = 4 * local.tokens * local.query_width + 2 * matrix
+    slowdown = 1 + HALF_SIZE * (2 / seq + 1 / width)
+    product = Kernel("products", 1, scores / 2, moved, slowdown, part="attention")
     transposed = 4 * local.tokens * (local.query_width + local.key_width + local.value_width)
-    forward = Pass()
-    forward.memory(transposed, transposed)
-    if local.plan.micro_batch * local.heads % _FUSED_SOFTMAX:
-        forward.memory(36 * matrix, 36 * matrix, 5)  # cast to fp32, scale, mask, softmax, cast back
-    else:
-        forward.memory(4 * matrix, 6 * matrix)  # mask and softmax in one
-    if local.model.dropout:
-        forward.memory(5 * matrix, 5 * matrix)
-    core = [*products, *[kernel._replace(part="attention") for kernel in forward.forward]]
-    kernels.forward += core
-    kernels.selective += core[:2] + core[3:]
-    kernels.backward += products + products
-    kernels.backward += [kernel._replace(part="attention") for kernel in forward.backward]
+    kernels.memory(transposed, transposed, part="attention")
+    with kernels.module("core_attn"):
+        kernels.add(product, product, product)
+        kernels.add(product, product, product)
+        if local.plan.micro_batch * local.heads % _FUSED_SOFTMAX:
+            # cast to fp32, scale, mask, softmax, cast back
+            kernels.memory(36 * matrix, 36 * matrix, 5, part="attention")
+        else:  # mask and softmax in one
+            kernels.memory(4 * matrix, 6 * matrix, part="attention")
+        if local.model.dropout:
+            kernels.memory(5 * matrix, 5 * matrix, part="attention")

@@ -6,11 +6,11 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies import AXES, StrategyAxis, strategy_values
+from dse.inputs.strategies import AXES, AXIS, StrategyAxis, strategy_values
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
+from dse.inputs.strategies.precisions import PRECISIONS
 from dse.inputs.strategies.schedules import schedule_named
 from dse.prediction.steps.groups import groups_of
-from dse.prediction.steps.kernels import PRECISION_BITS
 from dse.prediction.steps.plan import ORDER, Plan
 from dse.prediction.steps.tier_shares import legs_of
 
@@ -33,6 +33,7 @@ def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
         )
     _check_shards(model, plan)
     _check_experts(model, plan)
+    _check_modules(model, plan)
     _check_options(model, plan, cluster)
     _check_stages(plan)
     _check_copies(model, plan)
@@ -119,9 +120,30 @@ def _check_experts(model: ModelSpec, plan: Plan) -> None:
     _divides("expert_tp", expert_tp, "tp", plan.tp)
 
 
+def _check_modules(model: ModelSpec, plan: Plan) -> None:
+    """Refuse modules that the model lacks, and choices of an exchange of tokens where there is none."""
+    if plan.ep == 1:
+        for name, value in (("dispatcher", plan.dispatcher), ("overlap_ep", str(plan.overlap_ep).lower())):
+            if value != AXIS[name].default and value != "false":
+                raise InfeasibleStrategy(f"{name}={value} has no effect with ep 1; leave it out")
+    has = {
+        "mla_up_proj": model.latent_attention is not None,
+        "mlp": model.experts is None or model.experts.dense_layers > 0,
+        "shared_experts": model.experts is not None and model.experts.shared > 0,
+        **dict.fromkeys(("moe", "moe_act", "moe_router", "moe_preprocess"), model.experts is not None),
+    }
+    for axis, value in (("recompute", plan.recompute), ("graphs", plan.graphs)):
+        for module in value.split("+"):
+            if not has.get(module, True):
+                raise InfeasibleStrategy(
+                    f"{axis} has {module}, which {model.name} does not have; leave it out"
+                )
+
+
 def _check_options(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
-    if plan.precision not in cluster.accelerator.peak_tflops:
-        known = ", ".join(name for name in PRECISION_BITS if name in cluster.accelerator.peak_tflops)
+    peaks = cluster.accelerator.peak_tflops
+    if PRECISIONS[plan.precision].format not in peaks:
+        known = ", ".join(name for name, recipe in PRECISIONS.items() if recipe.format in peaks)
         raise InfeasibleStrategy(
             f"precision is {plan.precision}, which {cluster.accelerator.name} does not have; write {known}"
         )

@@ -12,8 +12,10 @@ from dse.base.files import conf_folder
 from dse.base.record_files import yaml_record
 from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
+from dse.prediction.steps.framework_memory import FrameworkMemory
 
 MOST_LAUNCH_US = 1000.0
+MOST_ELEMENTWISE = 10.0
 
 
 @dataclass(frozen=True)
@@ -21,13 +23,15 @@ class Framework:
     """A file of conf/framework.
 
     `launch_us` is what the CPU needs to launch a kernel: where that is longer than the kernels, it bounds a
-    pass. It is the only fitted number of a framework; `calibration` says on what, `uncertainty` how well.
+    pass. `elementwise` is how many times the bytes that elementwise kernels have to move those of the
+    framework move: for each operation of its own kernel, and each copy. These two numbers are fitted;
+    `calibration` says on what, `uncertainty` how well.
     `gradient_bytes` per weight are reduced over data-parallel ranks and summed over micro-batches.
     `attention_factor` multiplies the accelerator's efficiency of fused attention where the framework brings
     kernels of an older generation; `attention_factor_8bit` on accelerators with 8-bit products (Hopper and
     later), whose matrix units older kernels use badly. `tp_overlap` is the share of
-    tensor-parallel collectives that hides when a plan overlaps them. `sources` gives for figures where they
-    are from.
+    tensor-parallel collectives that hides when a plan overlaps them. `memory` is what it keeps in memory.
+    `sources` gives for figures where they are from.
 
     Raises:
         InputError: a number is impossible.
@@ -39,6 +43,8 @@ class Framework:
     attention_factor: float = 1.0
     attention_factor_8bit: float = 1.0
     tp_overlap: float = 0.5
+    elementwise: float = 1.0
+    memory: FrameworkMemory = field(default_factory=FrameworkMemory)
     calibration: str = ""
     uncertainty: Mapping[str, float] = field(default_factory=dict, hash=False)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -54,6 +60,11 @@ class Framework:
         for key in ("attention_factor", "attention_factor_8bit"):
             if not 0 < getattr(self, key) < 10:
                 raise InputError(f"framework.{key} is {getattr(self, key)}; it must be above 0 and below 10")
+        if not 0 < self.elementwise <= MOST_ELEMENTWISE:
+            raise InputError(
+                f"framework.elementwise is {self.elementwise}; it must be above 0 and at most "
+                f"{MOST_ELEMENTWISE:g}"
+            )
         if not 0 <= self.tp_overlap <= 1:
             raise InputError(f"framework.tp_overlap is {self.tp_overlap}; it must be from 0 to 1")
 

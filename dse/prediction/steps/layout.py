@@ -116,25 +116,21 @@ def stage_layers(layers: int, plan: Plan) -> tuple[int, ...]:
     `even`: equal counts; where that does not go up, the head, or embedding and head, count as a layer.
     `spread`: as equal as can be, with one more in the middle. `lighter-last` and `lighter-ends`: the same
     with the head, or embedding and head, counted as a layer (Megatron-LM's account for embedding and loss in
-    the split). `balanced` needs times, so that `dse.prediction.steps.balance` says it.
+    the split), so that an end may have no other layer. `balanced` needs times, so that
+    `dse.prediction.steps.balance` says it.
 
     Raises:
         InfeasibleStrategy: they do not go up, or a part gets none.
     """
     parts = plan.pp * plan.chunks
-    if layers < parts:
+    extra = {"lighter-last": 1, "lighter-ends": 2, "even": 2}.get(plan.stages, 0)
+    if layers + extra < parts:
+        with_ends = f" and {extra} for the ends" if extra else ""
         raise InfeasibleStrategy(
-            f"pp {plan.pp} x chunks {plan.chunks} is {parts}; it must be at most the {layers} layers"
+            f"pp {plan.pp} x chunks {plan.chunks} is {parts}; it must be at most the {layers} layers{with_ends}"
         )
     if plan.stages != "even":
-        extra = {"lighter-last": 1, "lighter-ends": 2}.get(plan.stages, 0)
-        counts = _lighter(_spread(layers + extra, parts), extra)
-        if min(counts) < 1:
-            raise InfeasibleStrategy(
-                f"stages={plan.stages} leaves an end of {parts} parts without any of {layers} layers; "
-                "write spread or even"
-            )
-        return counts
+        return _lighter(_spread(layers + extra, parts), extra)
     for extra in (0, 1, 2):  # none, the head, embedding and head
         if (layers + extra) % parts == 0:
             return _lighter([(layers + extra) // parts] * parts, extra)

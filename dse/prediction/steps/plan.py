@@ -9,6 +9,8 @@ from dse.inputs.strategies import AXIS, Strategy
 
 ORDER = str(AXIS["order"].default)
 
+_ALL_LAYERS = 2**31
+
 STAGES = AXIS["stages"].choices
 """How layers are shared out to pipeline stages: see `dse.prediction.steps.layout.stage_layers`."""
 
@@ -17,12 +19,13 @@ STAGES = AXIS["stages"].choices
 class Plan(Strategy):
     """A strategy whose `micro_batch`, `chunks` and `recompute` are those that run; `sp` is 1.
 
-    `activation_recompute` is false, as `recompute` says it. `launch_us` is what launching a kernel takes the
-    CPU; None means what conf/framework says.
+    `activation_recompute` is false, as `recompute` says it. `launch_us` and `elementwise` are those of the
+    framework; None means what conf/framework says.
     """
 
     micro_batch: int = 1
     launch_us: float | None = None
+    elementwise: float | None = None
 
     @property
     def zero_stage(self) -> int:
@@ -33,6 +36,20 @@ class Plan(Strategy):
     def expert_degree(self) -> int:
         """The degree of tensor parallelism of experts."""
         return self.expert_tp or self.tp
+
+    @property
+    def recomputed(self) -> frozenset[str] | None:
+        """The modules that the backward pass computes again; None: whole layers."""
+        if self.recompute == "full":
+            return None
+        named = {"none": "", "selective": "core_attn"}.get(self.recompute, self.recompute)
+        return frozenset(named.split("+")) - {""}
+
+    @property
+    def offloaded_layers(self) -> int:
+        """Layers of a stage whose activations go to the host's memory; above any count if all do."""
+        kind, _, count = self.offload.partition("-")
+        return (int(count) if count else _ALL_LAYERS) if kind == "activations" else 0
 
     @property
     def layers_per_stage(self) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import Prediction
 from dse.prediction.steps.schedules import PipelineTimes, StageTimes, pipelines
 from dse.prediction.steps.sharded_sizes import Local
-from dse.prediction.steps.step import HOST_LINK, Passes, Timer
+from dse.prediction.steps.step import Passes, Timer
 from dse.prediction.steps.tier_shares import BY_TIERS
 from dse.prediction.steps.timing import Parts
 
@@ -239,7 +239,8 @@ class _Step:
             own = weights.dense / self.groups["dp_cp"].size + weights.experts / self.groups["expert_dp"].size
         held = own if plan.zero_stage >= 2 else weights.total
         rates, framework = self.timer.rates, self.local.framework
-        adam_s = framework.adam_bytes * own / (HOST_LINK if plan.offload == "optimizer" else rates.memory)
+        rate = self.timer.host_bytes_per_s if plan.offload == "optimizer" else rates.memory
+        adam_s = framework.adam_bytes * own / rate
         return adam_s + framework.scale_bytes * held / rates.memory
 
     def _memory(self, timed: PipelineTimes) -> dict[str, int]:

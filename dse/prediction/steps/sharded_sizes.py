@@ -8,8 +8,8 @@ from functools import cached_property
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.counts import ParameterCounts, parameters
 from dse.inputs.models.matrices import LayerKind
+from dse.inputs.strategies.precisions import PRECISIONS
 from dse.prediction.steps.frameworks import Framework, framework_named
-from dse.prediction.steps.kernels import PRECISION_BITS
 from dse.prediction.steps.plan import Plan
 
 ROW_SPLIT = {"output", "down"}
@@ -29,8 +29,9 @@ class Local:
     @cached_property
     def framework(self) -> Framework:
         """The program that runs the step."""
-        found = framework_named(self.plan.framework)
-        return found if self.plan.launch_us is None else replace(found, launch_us=self.plan.launch_us)
+        own = {"launch_us": self.plan.launch_us, "elementwise": self.plan.elementwise}
+        given = {name: value for name, value in own.items() if value is not None}
+        return replace(framework_named(self.plan.framework), **given)
 
     @cached_property
     def parameters(self) -> ParameterCounts:
@@ -79,7 +80,7 @@ class Local:
     @cached_property
     def bits(self) -> int:
         """Bits of an operand of the products of weights."""
-        return PRECISION_BITS[self.plan.precision]
+        return PRECISIONS[self.plan.precision].bits
 
     @cached_property
     def expert_tp(self) -> int:

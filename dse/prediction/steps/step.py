@@ -11,13 +11,15 @@ from dse.inputs.accelerators.placement import Group
 from dse.inputs.models.matrices import LayerKind
 from dse.prediction.steps.blocks import embedding, head, layer
 from dse.prediction.steps.collectives import Links
+from dse.prediction.steps.dispatch import Dispatcher
+from dse.prediction.steps.kernels import Pass
 from dse.prediction.steps.layout import Chunk
 from dse.prediction.steps.memory import Weights, kept_bytes, layer_weights
 from dse.prediction.steps.sharded_sizes import Local
 from dse.prediction.steps.timing import Parts, Rates, kernels_s
 
-HOST_LINK = 25e9
-"""Bytes per second between an NPU and the host's memory: PCIe 4.0 x16 (32 GB/s), at 0.8."""
+HOST_SHARE = 0.8
+"""Of the line rate of the link to the host, by large copies."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,13 @@ class Timer:
     def rates(self) -> Rates:
         """The rates that kernels reach."""
         framework, accelerator = self.local.framework, self.cluster.accelerator
-        has_8bit = "fp8" in accelerator.peak_tflops
-        factor = framework.attention_factor_8bit if has_8bit else framework.attention_factor
-        return Rates.of(accelerator, launch_us=framework.launch_us, attention_factor=factor)
+        is_late = "fp8" in accelerator.peak_tflops
+        return Rates.of(
+            accelerator,
+            launch_us=0.0 if self.local.plan.graphs == "full" else framework.launch_us,
+            attention_factor=framework.attention_factor_8bit if is_late else framework.attention_factor,
+            elementwise=framework.elementwise,
+        )
 
     def links(self, axis: str) -> Links:
         """The links of the groups of an axis."""
@@ -66,13 +72,18 @@ class Timer:
     def _links(self) -> dict[str, Links]:
         return {}
 
+    @property
+    def host_bytes_per_s(self) -> float:
+        """The rate of copies to the memory of the host."""
+        return self.cluster.accelerator.host_bandwidth_gbps * 1e9 * HOST_SHARE
+
     def chunk(self, chunk: Chunk) -> Passes:
         """Time of one micro-batch on a chunk."""
         forward, backward, weight_s = Parts(), Parts(), 0.0
         for kind, count in chunk.layers:
             if count == 0:
                 continue
-            repeated = chunk.repeated / chunk.count
+            repeated = chunk.repeated / max(1, chunk.count)  # an end may have no layer
             for is_recomputed, share in ((False, 1 - repeated), (True, repeated)):
                 if share:
                     one = self._layer(kind, is_recomputed)
@@ -107,20 +118,32 @@ class Timer:
             self._exchange_context(forward, backward)
         if local.has_experts(kind):
             self._exchange_tokens(forward, backward)
-        if is_recomputed and plan.recompute == "full":
-            backward = backward.plus(forward)
-        if is_recomputed and plan.recompute == "selective":
-            backward = backward.plus(kernels_s(kernels.selective, self.rates))
+        for one in (forward, backward):  # the CPU launches an eager pass no faster
+            waiting = kernels.host_launches * self.rates.floor_s - one.total_s
+            if waiting > 0:
+                one.add("launches", waiting)
+        again = self._again(kernels, forward) if is_recomputed else Parts()
+        backward = backward.plus(again)
         if plan.zero_stage == 3:
             self._gather_weights(layer_weights(local, kind), forward, backward)
-        if plan.offload == "activations":
-            moved = kept_bytes(local, kind, is_recomputed=is_recomputed) / HOST_LINK
+        if plan.offloaded_layers:
+            most = local.model.num_layers / plan.pp
+            kept = kept_bytes(local, kind, is_recomputed=is_recomputed)
+            moved = min(1.0, plan.offloaded_layers / most) * kept / self.host_bytes_per_s
             for one in (forward, backward):
                 one.add("memory_bound", max(0.0, moved - one.total_s))
-        products = backward.get("matrix_products", 0.0) - (
-            forward.get("matrix_products", 0.0) if is_recomputed and plan.recompute == "full" else 0.0
-        )
+        products = backward.get("matrix_products", 0.0) - again.get("matrix_products", 0.0)
         return Passes(forward, backward, products / 2 + backward.get("dp", 0.0))
+
+    def _again(self, kernels: Pass, forward: Parts) -> Parts:
+        """The part of a layer's forward pass that the backward pass repeats; experts exchange tokens again."""
+        modules = self.local.plan.recomputed
+        if modules is None:
+            return forward
+        found = kernels_s(kernels.repeated(modules), self.rates)
+        if "moe" in modules:
+            found.add("ep", forward.get("ep", 0.0))
+        return found
 
     @cached_property
     def _meeting_s(self) -> float:
@@ -151,18 +174,24 @@ class Timer:
     def _exchange_tokens(self, forward: Parts, backward: Parts) -> None:
         """Tokens go to their experts and back; those of expert_tp meet and part again.
 
+        With `overlap_ep` another micro-batch computes meanwhile, as long as the pass of this one.
+
         Without sequence parallelism the ranks of tensor parallelism have the same tokens: with ep 1 nothing
         moves, and what experts return is summed as in a dense layer.
         """
         local, plan = self.local, self.local.plan
         experts = local.model.experts
         assert experts is not None
-        sent = 2 * local.tokens * experts.top_k * local.model.d_model * local.expert_load / plan.tp
-        one = 2 * self.links("ep").exchange_s(sent)
+        brought = 2 * local.tokens * local.model.d_model * local.expert_load / plan.tp
+        sent = experts.top_k * brought
+        if plan.dispatcher == "deduplicated":
+            one = 2 * Dispatcher.of(self.groups["ep"], self.cluster).one_way_s(brought, experts)
+        else:
+            one = 2 * self.links("ep").exchange_s(sent)
         if local.expert_tp > 1 and (plan.ep > 1 or plan.sequence_parallel):
             one += 2 * self.links("expert_tp").gather_s(sent * local.expert_tp)
-        forward.add("ep", one)
-        backward.add("ep", one)
+        for parts in (forward, backward):
+            parts.add("ep", max(0.0, one - parts.total_s) if plan.overlap_ep else one)
 
     def _gather_weights(self, weights: Weights, forward: Parts, backward: Parts) -> None:
         """ZeRO-3: both passes gather weights a layer ahead; gradients are scattered (Zhao et al. 2023)."""

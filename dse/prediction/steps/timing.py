@@ -9,16 +9,13 @@ from dse.inputs.accelerators.accelerator import Accelerator
 from dse.prediction.steps.kernels import Kernel
 from dse.prediction.steps.prediction import PARTS
 
-HALF_SIZE = 96.0
-"""A product is half as efficient along m, n or k of this size: partly filled tiles of 128, their prologue
-and epilogue."""
-
 
 @dataclass(frozen=True)
 class Rates:
     """The rates that kernels reach, in operations and bytes per second.
 
     `launch_s` is what a kernel takes on the device at least, `floor_s` what its launch takes the CPU.
+    Kernels of unit memory move `elementwise` times the bytes that they have to.
     """
 
     products: dict[int, float]
@@ -26,22 +23,31 @@ class Rates:
     memory: float
     launch_s: float
     floor_s: float
+    elementwise: float = 1.0
 
     @classmethod
-    def of(cls, accelerator: Accelerator, *, launch_us: float, attention_factor: float) -> Rates:
+    def of(
+        cls,
+        accelerator: Accelerator,
+        *,
+        launch_us: float,
+        attention_factor: float = 1.0,
+        elementwise: float = 1.0,
+    ) -> Rates:
         """Return the rates of an accelerator under a framework."""
         reached, peak = accelerator.efficiency, accelerator.peak_tflops
         half = peak.get("bf16") or peak["fp16"]
         products = {16: half * 1e12 * reached.matrix}
-        for bits, name in ((8, "fp8"), (4, "fp4")):
+        for bits, name, share in ((8, "fp8", reached.matrix_8bit), (4, "fp4", reached.four_bit)):
             if name in peak:
-                products[bits] = peak[name] * 1e12 * reached.matrix_8bit
+                products[bits] = peak[name] * 1e12 * share
         return cls(
             products=products,
             attention=half * 1e12 * reached.attention * attention_factor,
             memory=accelerator.memory_bandwidth_gbps * 1e9 * reached.memory,
             launch_s=reached.launch_us * 1e-6,
             floor_s=launch_us * 1e-6,
+            elementwise=elementwise,
         )
 
 
@@ -104,11 +110,7 @@ def kernels_s(kernels: Iterable[Kernel], rates: Rates, meeting_s: float = 0.0) -
 def _seconds(kernel: Kernel, rates: Rates) -> float:
     """The time that operations or bytes take, whichever is longer."""
     moved_s = kernel.bytes_ / rates.memory
-    return max(moved_s, kernel.operations / _rate(kernel, rates)) if kernel.operations else moved_s
-
-
-def _rate(kernel: Kernel, rates: Rates) -> float:
-    if kernel.unit == "attention":
-        return rates.attention
-    m, n, k = kernel.shape
-    return rates.products[kernel.bits] / (1 + HALF_SIZE / m + HALF_SIZE / n + HALF_SIZE / k)
+    if not kernel.operations:
+        return moved_s * rates.elementwise
+    rate = rates.attention if kernel.unit == "attention" else rates.products[kernel.bits]
+    return max(moved_s, kernel.operations * kernel.slowdown / rate)

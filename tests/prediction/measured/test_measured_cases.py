@@ -26,7 +26,7 @@ ROW = MeasuredRow(
         ("V100", "fp16", "fp16"),
         ("A100", "", "bf16"),
         ("tpu_v5p", "", "bf16"),
-        ("GB200", "MXFP8", "fp8"),
+        ("GB200", "MXFP8", "mxfp8"),
         ("GB200", "NVFP4", "fp4"),
         ("A100", "amp_bf16", "bf16"),
     ],
@@ -116,12 +116,11 @@ def test_experts_have_the_tensor_degree_that_the_row_states() -> None:
     assert case_of(replace(ROW, expert_tp=1)).plan.expert_tp == 0  # without experts it says nothing
 
 
-def test_offload_of_a_part_cannot_be_expressed() -> None:
+def test_offload_of_some_layers_is_that_of_their_activations() -> None:
     assert case_of(replace(ROW, offload="optimizer")).plan.offload == "optimizer"
-    with pytest.raises(
-        Inexpressible, match=r"^offload is 'activations of 20 layers to CPU', which is not mod"
-    ):
-        case_of(replace(ROW, offload="activations of 20 layers to CPU"))
+    assert case_of(replace(ROW, offload="activations of 20 layers to CPU")).plan.offload == "activations-20"
+    with pytest.raises(Inexpressible, match=r"^offload is 'weights', which is not modelled"):
+        case_of(replace(ROW, offload="weights"))
 
 
 def test_only_pretraining_is_predicted() -> None:
@@ -130,19 +129,41 @@ def test_only_pretraining_is_predicted() -> None:
         case_of(replace(ROW, task="lora"))
 
 
-def test_modules_that_are_computed_again_are_told_where_no_prediction_models_them() -> None:
+def test_modules_that_are_computed_again_are_those_of_the_plan() -> None:
     core = case_of(replace(ROW, recompute="selective", recompute_modules="core_attn"))
     assert core.plan.recompute == "selective"
-    both = case_of(replace(ROW, recompute="selective", recompute_modules="mlp+moe_act"))
-    assert both.plan.recompute == "none"
-    assert "mlp and moe_act not computed again: that is not modelled" in both.assumed
+    both = case_of(replace(ROW, recompute="selective", recompute_modules="mlp+layernorm"))
+    assert both.plan.recompute == "mlp+layernorm"
+    odd = case_of(replace(ROW, recompute="selective", recompute_modules="layernorm+engram"))
+    assert odd.plan.recompute == "layernorm"
+    assert "engram not computed again" in odd.assumed
+
+
+def test_how_tokens_are_exchanged_and_kernels_launched_is_that_of_the_row() -> None:
+    plan = case_of(replace(MIXTURE, dispatcher="hybridep", a2a_overlap=True, cuda_graph="te:attn")).plan
+    assert (plan.dispatcher, plan.overlap_ep, plan.graphs) == ("deduplicated", True, "attn")
+    alone = case_of(replace(MIXTURE, ep=1, dispatcher="deepep", a2a_overlap=True)).plan
+    assert (alone.dispatcher, alone.overlap_ep) == ("alltoall", False)
+    assert case_of(replace(ROW, cuda_graph="local:full (enable_cuda_graph)")).plan.graphs == "full"
+    with pytest.raises(Inexpressible, match=r"^cuda_graph is 'local:half'; known are"):
+        case_of(replace(ROW, cuda_graph="local:half"))
+
+
+def test_a_layout_says_the_layers_of_each_part() -> None:
+    row = replace(ROW, layers=61, tp=2, pp=4, vp=4, dp=1, schedule="interleaved-1f1b", microbatches=None)
+    layout = "Et*4|(t*4|)*14tmL"
+    assert case_of(replace(row, pipeline_layout=layout)).plan.stages == "-".join(["4"] * 15 + ["1"])
+    other = case_of(replace(row, pipeline_layout="Et*30|t*31L"))
+    assert other.plan.stages == "spread"
+    assert "not the pipeline_layout of 2 parts with 61 layers: the row has 16 and 61" in other.assumed
+    ends = case_of(replace(row, layers=62, pipeline_layout="even, loss counts as a layer"))
+    assert ends.plan.stages == "lighter-ends"
+    with pytest.raises(Inexpressible, match=r"^pipeline_layout is 'Ex\|L'; it must list E, t, m and L"):
+        case_of(replace(row, pipeline_layout="Ex|L"))
 
 
 def test_what_a_row_says_beyond_the_model_is_told() -> None:
-    assert (
-        "cuda_graph full_iteration is not modelled"
-        in case_of(replace(ROW, cuda_graph="full_iteration")).assumed
-    )
+    assert "fp8_attention True is not modelled" in case_of(replace(ROW, fp8_attention=True)).assumed
 
 
 def test_a_stated_overlap_of_tensor_parallelism_and_nic_count() -> None:

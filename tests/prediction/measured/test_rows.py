@@ -118,8 +118,20 @@ def test_columns_that_no_figure_depends_on_are_passed_over_and_named(tmp_path: P
 def test_what_no_prediction_models_is_listed_where_a_row_says_it() -> None:
     row = MeasuredRow("a", 48, 6144, 64, 2048, "A100", 8, 4, 1.42, cuda_graph="none", dispatcher="alltoall")
     assert unmodelled(row) == {}
-    said = replace(row, cuda_graph="full_iteration", a2a_overlap=True, fp8_attention=False)
-    assert unmodelled(said) == {"a2a_overlap": True, "cuda_graph": "full_iteration"}
+    said = replace(row, optimizer_detail="bf16 moments", fp8_attention=True, moe_shared_expert_overlap=False)
+    assert unmodelled(said) == {"fp8_attention": True, "optimizer_detail": "bf16 moments"}
+
+
+def test_releases_of_a_source_are_of_one_publisher() -> None:
+    row = MeasuredRow("a", 48, 6144, 64, 2048, "A100", 8, 4, 1.42)
+    names = ["Megatron-Bridge 26.04.01", "NeMo24.07", "NVIDIA-dgxc-H100-2024/25", "vTrain-single", "2024/25"]
+    assert [replace(row, source=name).publisher for name in names] == [
+        "Megatron-Bridge",
+        "NeMo",
+        "NVIDIA-dgxc-H100",
+        "vTrain-single",
+        "2024/25",
+    ]
 
 
 def test_two_files_must_not_share_an_id(tmp_path: Path) -> None:

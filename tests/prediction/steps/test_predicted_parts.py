@@ -20,7 +20,7 @@ from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
 from dse.prediction.steps.prediction import Prediction
 from dse.prediction.steps.sharded_sizes import Local
-from dse.prediction.steps.step import HOST_LINK, Timer
+from dse.prediction.steps.step import HOST_SHARE, Timer
 
 CHIP = Accelerator(
     "chip", {"bf16": 100.0, "fp8": 200.0}, 80 * 10**9, 1000.0, Efficiency(0.5, 0.4, 0.4, 0.5, 1.0, 5.0)
@@ -111,10 +111,11 @@ def test_tokens_meet_over_the_tensor_ranks_of_experts_with_one_expert_group_too(
 
 
 def test_imbalance_counts_where_experts_are_spread() -> None:
-    """With ep 1 every NPU has all experts and takes what it brings."""
+    """With ep 1 every NPU has all experts and takes what it brings. No launches hide it with CUDA graphs."""
     uneven = replace(MIXTURE, experts=replace(EXPERTS, imbalance=1.5))
     assert predicted(uneven, dp=8).step_s == predicted(MIXTURE, dp=8).step_s
-    assert predicted(uneven, dp=8, ep=8).step_s > 1.05 * predicted(MIXTURE, dp=8, ep=8).step_s
+    even = predicted(MIXTURE, dp=8, ep=8, graphs="full").step_s
+    assert predicted(uneven, dp=8, ep=8, graphs="full").step_s > 1.05 * even
 
 
 def test_a_capacity_bounds_what_is_sent() -> None:
@@ -135,7 +136,7 @@ def test_offloaded_activations_are_those_that_are_kept() -> None:
         ]
         local = Local(DENSE, Plan(recompute=recompute))
         kept[recompute] = kept_bytes(local, "dense", is_recomputed=True)
-        assert moved >= 8 * 2 * 16 * kept[recompute] / HOST_LINK
+        assert moved >= 8 * 2 * 16 * kept[recompute] / (32e9 * HOST_SHARE)
         assert (moved == pytest.approx(held, rel=1e-9)) == (recompute == "full")
     assert kept["full"] == 2 * 1024 * 2048 < kept["none"] / 10
 

@@ -43,7 +43,7 @@ def test_rules_share_layers_out_to_four_stages(layers: int, rule: str, expected:
     [
         (33, Plan(pp=4), "must divide the 33 layers (or 34 or 35, with the head"),
         (3, Plan(pp=4, stages="spread"), "it must be at most the 3 layers"),
-        (4, Plan(pp=4, stages="lighter-last"), "stages=lighter-last leaves an end of 4 parts without any"),
+        (3, Plan(pp=5, stages="lighter-last"), "it must be at most the 3 layers and 1 for the ends"),
     ],
 )
 def test_layers_that_do_not_go_up_are_refused(layers: int, plan: Plan, reason: str) -> None:
