@@ -20,9 +20,9 @@ from dse.inputs.models.matrices import LayerKind, layer_kinds
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.prediction.steps.activations import layer_activations
 from dse.prediction.steps.checks import check
 from dse.prediction.steps.layout import Chunk
-from dse.prediction.steps.memory import layer_activations
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.sharded_sizes import Local
 from dse.prediction.steps.step import Timer

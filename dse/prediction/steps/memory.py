@@ -10,11 +10,9 @@ from dse.inputs.accelerators.placement import Group
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.counts import layer_parameters
 from dse.inputs.models.matrices import LayerKind, matrices
+from dse.prediction.steps.activations import backward_bytes, kept_bytes
 from dse.prediction.steps.layout import Chunk
 from dse.prediction.steps.sharded_sizes import ROW_SPLIT, WHOLE, Local
-
-RESERVE_BYTES = 200_000_000
-"""What a process keeps besides tensors that are counted: workspaces of libraries, small buffers."""
 
 
 @dataclass(frozen=True)
@@ -95,127 +93,146 @@ def stage_weights(local: Local, chunks: Sequence[Chunk]) -> list[Weights]:
     return found
 
 
-def layer_activations(local: Local, kind: LayerKind) -> tuple[float, float]:
-    """Bytes that a layer keeps for its backward pass: all, and the part that selective recomputation drops.
-
-    Korthikanti et al. 2022, equations 1 to 4, in the shape of the model: inputs of norms and products,
-    queries, keys, values and output of attention, masks. Fused attention keeps 4 bytes per token and head
-    instead of scores (Dao et al. 2022). In 8 bit, inputs of products are kept so.
-    """
-    model, plan, tokens = local.model, local.plan, local.tokens
-    kept = local.bits / 8
-    residual = tokens * model.d_model * local.norm_share
-    total = residual * (4 + kept + 2 * local.dropout_bytes)  # both norms' inputs, the first's output; masks
-    total += 2 * tokens * (local.query_width + local.key_width + local.value_width + local.output_width)
-    latent = model.latent_attention
-    if latent is not None:  # both low ranks before and after their norms, and keys and values before the join
-        ranks = (latent.query_rank or 0) + latent.key_value_rank
-        total += 4 * tokens * ranks + 2 * tokens * local.heads * (latent.nope_dim + latent.value_dim)
-    total += _feed_forward_bytes(local, kind, kept)
-    core = 0.0
-    if plan.attention == "flash":
-        total += 4 * tokens * local.heads
-    else:
-        scores = plan.micro_batch * local.heads * model.seq_len**2
-        core = (4 + local.dropout_bytes if model.dropout else 2) * scores
-    return total + core, core
-
-
-def kept_bytes(local: Local, kind: LayerKind, *, is_recomputed: bool) -> float:
-    """Bytes that a layer keeps for its backward pass: its input alone under full recomputation."""
-    all_bytes, core = layer_activations(local, kind)
-    if not is_recomputed or local.plan.recompute == "none":
-        return all_bytes
-    if local.plan.recompute == "selective":
-        return all_bytes - core
-    return 2 * local.tokens * local.model.d_model * local.norm_share
-
-
-def _feed_forward_bytes(local: Local, kind: LayerKind, kept: float) -> float:
-    model, tokens = local.model, local.tokens
-    inner = 2 * (2 if model.gated_mlp else 1)
-    experts = model.experts
-    if experts is None or kind == "dense":
-        return (
-            tokens * model.d_ff / local.plan.tp * (inner + kept)
-            + kept * tokens * model.d_model * local.norm_share
-        )
-    total = kept * tokens * model.d_model * local.norm_share
-    total += tokens * experts.shared_width / local.plan.tp * (inner + kept)
-    each = local.expert_tokens
-    total += each * experts.d_ff / local.expert_tp * (inner + kept)
-    return total + each * model.d_model * (kept + 2)  # what was sent to the experts, and what they return
-
-
-def largest_temporary(local: Local, kind: LayerKind) -> float:
-    """Bytes that one layer's backward pass needs besides: its largest weight gradient in fp32, and gradients.
-
-    The gradients of the feed-forward block's inner tensors and of the residual stream are alive together.
-    """
-    model, tokens = local.model, local.tokens
-    experts = model.experts
-    widths = 3 if model.gated_mlp else 2
-    stream = 6 * tokens * model.d_model * local.norm_share
-    if kind == "dense" or experts is None:
-        largest = (widths - 1) * model.d_model * model.d_ff / local.plan.tp
-        return 4 * largest + 2 * widths * tokens * model.d_ff / local.plan.tp + stream
-    largest = (widths - 1) * model.d_model * experts.d_ff / local.expert_tp
-    return 4 * largest + 2 * widths * local.expert_tokens * experts.d_ff / local.expert_tp + stream
+@lru_cache(maxsize=1024)
+def _placeholders(
+    model: ModelSpec, kinds: frozenset[LayerKind], tp: int, expert_tp: int, key_width: float
+) -> float:
+    """Weights of one matrix of each shape in layers of some kinds, on one NPU."""
+    shapes: dict[tuple[str, str], float] = {}
+    for kind in kinds:
+        for matrix in matrices(model, kind):
+            size = float(matrix.inputs * matrix.outputs)
+            if matrix.part == "experts":
+                size /= expert_tp
+            elif matrix.name in ("key", "value"):
+                size = key_width * matrix.inputs
+            elif matrix.name not in WHOLE:
+                size /= tp
+            shapes[matrix.part, matrix.name] = size
+    return sum(shapes.values())
 
 
 def stage_bytes(
     local: Local, chunks: tuple[Chunk, ...], held: Weights, in_flight: float, groups: dict[str, Group]
 ) -> dict[str, float]:
-    """Peak memory of a stage by category, with its weights and `in_flight` micro-batches of a chunk each."""
+    """Peak memory of a stage by category, with its weights and `in_flight` micro-batches of a chunk each.
+
+    The peak is at the largest of three moments: in the loss, in the backward pass of the head, and in that of
+    a layer.
+    """
+    ranks = groups["dp_cp"].size, groups["expert_dp"].size
+    own = local.framework.memory
+    always = _states(local, chunks, held, ranks)
+    stored = _stored(local, chunks, in_flight)
+    peak = max(_moments(local, chunks), key=lambda moment: sum(moment.values()))
+    peak["activations"] += stored
+    peak["workspace"] += _gradient_copies(local, chunks)
+    found = {**always, **peak}
+    grouped = own.grouped_workspace_bytes if local.model.experts is not None else 0
+    found["reserve"] = own.workspace_bytes + grouped + own.allocator_slack * sum(found.values())
+    return found
+
+
+def _states(
+    local: Local, chunks: tuple[Chunk, ...], held: Weights, ranks: tuple[int, int]
+) -> dict[str, float]:
+    """Weights, gradients and states of the optimiser, as ZeRO shards them."""
     plan = local.plan
-    dense, experts = held.dense, held.experts
-    ranks, expert_ranks = groups["dp_cp"].size, groups["expert_dp"].size
 
     def stored(bytes_each: float, from_stage: int) -> float:
         if plan.zero_stage < from_stage:
-            return bytes_each * (dense + experts)
-        return bytes_each * (dense / ranks + experts / expert_ranks)
+            return bytes_each * held.total
+        return bytes_each * (held.dense / ranks[0] + held.experts / ranks[1])
 
-    kinds = {kind for chunk in chunks for kind, _ in chunk.layers}
-    gathered = max([layer_weights(local, kind).total for kind in kinds], default=0.0)
     weights = stored(2.0, 3)
     if plan.zero_stage == 3:  # two layers at a time, and the tables, which stay from pass to pass
         tables = held.total - sum(
             count * layer_weights(local, kind).total for chunk in chunks for kind, count in chunk.layers
         )
-        weights += 2.0 * (2 * gathered + tables)
-    elif local.bits < 16:
-        weights += held.low * 2 * local.bits / 8  # cast, and its transpose
-    optimizer = 0.0 if plan.offload == "optimizer" else stored(12.0, 1)
+        weights += 2.0 * (2 * _largest_layer(local, chunks) + tables)
+    elif local.bits < 16:  # a cast along each side
+        weights += held.low * 2 * local.bits / 8
+        if local.bits == 8 and local.framework.memory.low_precision_weights:
+            weights -= 2.0 * held.low
     return {
         "weights": weights,
         "gradients": stored(float(local.framework.gradient_bytes), 2),
-        "optimizer": optimizer,
-        "activations": _activations(local, chunks, in_flight),
-        "communication": 2 * local.tokens * local.model.d_model if plan.sequence_parallel else 0.0,
-        "workspace": max([largest_temporary(local, kind) for kind in kinds], default=0.0),
-        "reserve": float(RESERVE_BYTES),
+        "optimizer": 0.0 if plan.offload == "optimizer" else stored(12.0, 1),
     }
 
 
-def _activations(local: Local, chunks: tuple[Chunk, ...], in_flight: float) -> float:
+def _kinds(chunks: tuple[Chunk, ...]) -> frozenset[LayerKind]:
+    return frozenset(kind for chunk in chunks for kind, count in chunk.layers if count)
+
+
+def _largest_layer(local: Local, chunks: tuple[Chunk, ...]) -> float:
+    return max([layer_weights(local, kind).total for kind in _kinds(chunks)], default=0.0)
+
+
+def _gradient_copies(local: Local, chunks: tuple[Chunk, ...]) -> float:
+    """Gradients of weights besides those that stay: one of each shape, or those of layers to be scattered."""
     plan = local.plan
+    if plan.zero_stage == 3:  # one layer's in 16 bit, those of two as they are reduced
+        return (2.0 + 2 * local.framework.gradient_bytes) * _largest_layer(local, chunks)
+    if not local.framework.memory.placeholder_gradients:
+        return 0.0
+    kinds = _kinds(chunks)
+    return 2.0 * _placeholders(local.model, kinds, plan.tp, local.expert_tp, local.key_width)
+
+
+def _moments(local: Local, chunks: tuple[Chunk, ...]) -> list[dict[str, float]]:
+    """What each moment that may be the peak has besides what is stored, by category."""
+    model, plan = local.model, local.plan
+    features = 2 * local.tokens * model.d_model
+    gathered = 2 * features if plan.sequence_parallel else 0.0  # an input, and the gradient of one
+    layers = [
+        {
+            "activations": _repeated(local, chunks, kind),
+            "communication": gathered,
+            "workspace": backward_bytes(local, kind),
+        }
+        for kind in _kinds(chunks)
+    ]
+    if not any(chunk.has_head for chunk in chunks):
+        return layers or [{"activations": 0.0, "communication": 0.0, "workspace": 0.0}]
+    heads = 1 + model.prediction_layers
+    logits = local.tokens * model.output_dim / plan.tp
+    ends = heads * (2 + local.bits / 8) * local.tokens * model.d_model * local.norm_share  # of the last norm
+    others = 4 * (heads - 1) * logits  # softmax of the heads whose backward pass comes later
+    loss = local.framework.memory.logit_bytes * logits
+    table = 2 * model.output_dim * model.d_model / plan.tp
+    return [
+        *layers,
+        {"activations": ends + others + loss, "communication": 0.0, "workspace": 0.0},
+        {
+            "activations": ends + others + 2 * logits,
+            "communication": gathered,
+            "workspace": table + features * local.norm_share,
+        },
+    ]
+
+
+def _repeated(local: Local, chunks: tuple[Chunk, ...], kind: LayerKind) -> float:
+    """What a layer of a kind that is recomputed has again when its backward pass begins."""
+    if local.plan.recompute == "none" or not any(chunk.repeated for chunk in chunks):
+        return 0.0
+    whole = kept_bytes(local, kind, is_recomputed=False)
+    if local.plan.recomputed is None:
+        return whole
+    return whole - kept_bytes(local, kind, is_recomputed=True)
+
+
+def _stored(local: Local, chunks: tuple[Chunk, ...], in_flight: float) -> float:
+    """What the layers of a stage keep of the micro-batches in flight."""
     stored = 0.0
-    whole = 0.0
+    layers = sum(chunk.count for chunk in chunks)
     for chunk in chunks:
-        layers = chunk.count
-        again = chunk.repeated
         for kind, count in chunk.layers:
-            all_bytes = kept_bytes(local, kind, is_recomputed=False)
-            whole = max(whole, all_bytes)
-            share = again / layers
-            stored += count * (share * kept_bytes(local, kind, is_recomputed=True) + (1 - share) * all_bytes)
+            share = chunk.repeated / chunk.count
+            again = kept_bytes(local, kind, is_recomputed=True)
+            stored += count * (share * again + (1 - share) * kept_bytes(local, kind, is_recomputed=False))
     total = stored / len(chunks) * in_flight
-    if plan.offload == "activations":
-        total = min(total, 2 * stored / max(1, sum(chunk.count for chunk in chunks)))
-    if plan.recompute == "full":
-        total += whole
-    if any(chunk.has_head for chunk in chunks):
-        # logits in 16 bit, softmax in fp32; those of prediction layers besides
-        total += (1 + local.model.prediction_layers) * 6 * local.tokens * local.model.output_dim / plan.tp
+    if local.plan.offloaded_layers:  # two layers' worth is on its way
+        away = min(1.0, local.plan.offloaded_layers / max(1, layers))
+        return min(total, (1 - away) * total + 2 * stored / max(1, layers))
     return total

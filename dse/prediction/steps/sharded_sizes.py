@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.counts import ParameterCounts, parameters
@@ -29,7 +30,7 @@ class Local:
     @cached_property
     def framework(self) -> Framework:
         """The program that runs the step."""
-        own = {"launch_us": self.plan.launch_us, "elementwise": self.plan.elementwise}
+        own: dict[str, Any] = {"launch_us": self.plan.launch_us, "elementwise": self.plan.elementwise}
         given = {name: value for name, value in own.items() if value is not None}
         return replace(framework_named(self.plan.framework), **given)
 

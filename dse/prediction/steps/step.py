@@ -9,12 +9,13 @@ from functools import cached_property
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.accelerators.placement import Group
 from dse.inputs.models.matrices import LayerKind
+from dse.prediction.steps.activations import kept_bytes
 from dse.prediction.steps.blocks import embedding, head, layer
 from dse.prediction.steps.collectives import Links
 from dse.prediction.steps.dispatch import Dispatcher
 from dse.prediction.steps.kernels import Pass
 from dse.prediction.steps.layout import Chunk
-from dse.prediction.steps.memory import Weights, kept_bytes, layer_weights
+from dse.prediction.steps.memory import Weights, layer_weights
 from dse.prediction.steps.sharded_sizes import Local
 from dse.prediction.steps.timing import Parts, Rates, kernels_s
 
@@ -136,7 +137,7 @@ class Timer:
         return Passes(forward, backward, products / 2 + backward.get("dp", 0.0))
 
     def _again(self, kernels: Pass, forward: Parts) -> Parts:
-        """The part of a layer's forward pass that the backward pass repeats; experts exchange tokens again."""
+        """The part of a layer's forward pass that the backward pass repeats, with its exchange of tokens."""
         modules = self.local.plan.recomputed
         if modules is None:
             return forward

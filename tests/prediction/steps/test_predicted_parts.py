@@ -11,11 +11,12 @@ import pytest
 from dse.inputs.accelerators import Accelerator, Cluster, Efficiency, Tier
 from dse.inputs.accelerators.placement import placement
 from dse.inputs.models import LatentAttention, MixtureOfExperts, ModelSpec
+from dse.prediction.steps.activations import backward_bytes, kept_bytes
 from dse.prediction.steps.blocks import layer
 from dse.prediction.steps.collectives import FIXED_S, Links
 from dse.prediction.steps.frameworks import framework_named
 from dse.prediction.steps.layout import Chunk, stages
-from dse.prediction.steps.memory import kept_bytes, largest_temporary, layer_weights, stage_weights
+from dse.prediction.steps.memory import layer_weights, stage_weights
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
 from dse.prediction.steps.prediction import Prediction
@@ -282,12 +283,12 @@ def test_positions_and_the_final_norm_count() -> None:
 
 
 def test_the_stream_of_gradients_is_split_under_sequence_parallelism_only() -> None:
-    """6 bytes for each of 1024 x 2048 features, of dense layers as of experts."""
+    """2 bytes for each of 1024 x 2048 features, of dense layers as of experts."""
     for model, kind in ((DENSE, "dense"), (MIXTURE, "expert")):
         common = {"tp": 4, "dp": 2}
-        whole = largest_temporary(Local(model, Plan(**common)), kind)  # type: ignore[arg-type]
-        split = largest_temporary(Local(model, Plan(**common, sequence_parallel=True)), kind)  # type: ignore[arg-type]
-        assert whole - split == pytest.approx(6 * 1024 * 2048 * 3 / 4, rel=1e-12)
+        whole = backward_bytes(Local(model, Plan(**common)), kind)  # type: ignore[arg-type]
+        split = backward_bytes(Local(model, Plan(**common, sequence_parallel=True)), kind)  # type: ignore[arg-type]
+        assert whole - split == pytest.approx(2 * 1024 * 2048 * 3 / 4, rel=1e-12)
 
 
 def test_tables_have_no_copies_in_8_bit() -> None:

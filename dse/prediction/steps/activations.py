@@ -1,0 +1,147 @@
+"""Bytes that a layer keeps for its backward pass, tensor by tensor, and what that pass needs besides."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dse.inputs.models.matrices import LayerKind, matrices
+from dse.prediction.steps.sharded_sizes import Local
+
+
+class Kept(NamedTuple):
+    """A tensor that the backward pass needs; who recomputes one of `modules` need not keep it."""
+
+    bytes_: float
+    modules: tuple[str, ...] = ()
+
+
+def kept_tensors(local: Local, kind: LayerKind) -> list[Kept]:
+    """Return what a layer keeps: inputs of norms and products, operands of attention, masks.
+
+    Korthikanti et al. 2022, equations 1 to 4, in the shape of the model. In low precisions, inputs of
+    products are kept so. The modules are those of Megatron-Core's selective recomputation.
+    """
+    plan, kept = local.plan, local.bits / 8
+    parts = {matrix.part for matrix in matrices(local.model, kind)}
+    residual = local.tokens * local.model.d_model * local.norm_share
+    block = [Kept(2 * residual), Kept(kept * residual, ("layernorm",)), Kept(local.dropout_bytes * residual)]
+    found: list[Kept] = []
+    if "attention" in parts:
+        found += block + _attention(local, kept)
+    if "feed_forward" in parts:
+        size = local.tokens * local.model.d_ff / plan.tp
+        found += [*block, Kept(_inner(local) * size, ("mlp",)), Kept(kept * size, ("mlp",))]
+    if "experts" in parts:
+        found += block + _experts(local, kept)
+    return found
+
+
+def _inner(local: Local) -> int:
+    """Bytes before the activation function, for each feature after it."""
+    return 4 if local.model.gated_mlp else 2
+
+
+def _attention(local: Local, kept: float) -> list[Kept]:
+    """Queries, keys, values, output and its statistics, and the scores where attention is not fused.
+
+    Fused attention keeps 4 bytes per token and head instead of scores (Dao et al. 2022). It keeps its output
+    beside the input of the next product where this one is cast, or where context parallelism joins the output
+    of several rounds.
+    """
+    model, tokens = local.model, local.tokens
+    latent = model.latent_attention
+    up = () if latent is None else ("mla_up_proj",)
+    found = [
+        Kept(2 * tokens * (local.query_width + local.key_width + local.value_width), up),
+        Kept(2 * tokens * local.output_width),
+    ]
+    if latent is not None:  # both low ranks before and after their norms
+        ranks = (latent.query_rank or 0) + latent.key_value_rank
+        found += [Kept(2 * tokens * ranks), Kept(kept * tokens * ranks, up)]
+    if local.plan.attention == "unfused":
+        found.append(Kept(_score_bytes(local) * _scores(local), ("core_attn",)))
+        return found
+    if local.bits < 16 or local.plan.cp > 1:
+        found.append(Kept(kept * tokens * local.output_width))
+    return [*found, Kept(4 * tokens * local.heads, ("core_attn",))]
+
+
+def _scores(local: Local) -> float:
+    return local.plan.micro_batch * local.heads * local.model.seq_len**2 / local.plan.cp
+
+
+def _score_bytes(local: Local) -> int:
+    return 4 + local.dropout_bytes if local.model.dropout else 2
+
+
+def _experts(local: Local, kept: float) -> list[Kept]:
+    """What was sent to the experts, inner features, those of shared experts, the input of the router in fp32.
+
+    A token's weight of an expert multiplies the expert's inner features, so that its output is not kept.
+    """
+    experts = local.model.experts
+    assert experts is not None
+    shared = local.tokens * experts.shared_width / local.plan.tp
+    inside = local.expert_tokens * experts.d_ff / local.expert_tp
+    return [
+        Kept(4 * local.tokens * local.model.d_model * local.norm_share, ("moe",)),
+        Kept((_inner(local) + kept) * shared, ("moe", "shared_experts")),
+        Kept(kept * local.expert_tokens * local.model.d_model, ("moe",)),
+        Kept(_inner(local) * inside, ("moe",)),
+        Kept(kept * inside, ("moe", "moe_act")),
+    ]
+
+
+def layer_activations(local: Local, kind: LayerKind) -> tuple[float, float]:
+    """Bytes that a layer keeps for its backward pass: all, and the part that the core of attention has."""
+    found = kept_tensors(local, kind)
+    return sum(one.bytes_ for one in found), sum(one.bytes_ for one in found if "core_attn" in one.modules)
+
+
+def kept_bytes(local: Local, kind: LayerKind, *, is_recomputed: bool) -> float:
+    """Bytes that a layer keeps for its backward pass: its input alone under full recomputation."""
+    again = local.plan.recomputed if is_recomputed else frozenset()
+    if again is None:
+        return 2 * local.tokens * local.model.d_model * local.norm_share
+    if local.plan.recompute == "selective" and again and local.framework.memory.selective == "products":
+        return _kept_products(local, kind)
+    return sum(one.bytes_ for one in kept_tensors(local, kind) if again.isdisjoint(one.modules))
+
+
+def _kept_products(local: Local, kind: LayerKind) -> float:
+    """A layer keeps its input, the output of attention, and the outputs of every second product.
+
+    Queries, values, the first of the inner products and, where that is gated, the output of the block.
+    """
+    model, tokens = local.model, local.tokens
+    residual = tokens * model.d_model * local.norm_share
+    attention = (
+        2 * tokens * (local.query_width + local.value_width + local.output_width) + 4 * tokens * local.heads
+    )
+    inner, outer = tokens * model.d_ff / local.plan.tp, residual
+    if local.has_experts(kind):
+        experts = model.experts
+        assert experts is not None
+        inner = local.expert_tokens * experts.d_ff / local.expert_tp
+        outer = local.expert_tokens * model.d_model
+    return 2 * residual + attention + 2 * inner + (2 * outer if model.gated_mlp else 0)
+
+
+def backward_bytes(local: Local, kind: LayerKind) -> float:
+    """Bytes of gradients that are alive at once in the backward pass of a layer.
+
+    Those of the residual stream, and of the widest operator: the inner features of a feed-forward block,
+    queries, keys and values, or what goes through the experts.
+    """
+    model, tokens = local.model, local.tokens
+    parts = {matrix.part for matrix in matrices(model, kind)}
+    widest = [0.0]
+    if "attention" in parts:
+        scores = 2 * _scores(local) if local.plan.attention == "unfused" else 0.0
+        widest.append(2 * tokens * (local.query_width + local.key_width + local.value_width) + scores)
+    if "feed_forward" in parts:
+        widest.append(_inner(local) * tokens * model.d_ff / local.plan.tp)
+    if "experts" in parts and model.experts is not None:
+        inside = local.expert_tokens * model.experts.d_ff / local.expert_tp
+        widest.append(4 * local.expert_tokens * model.d_model + _inner(local) * inside)
+    return 2 * tokens * model.d_model * local.norm_share + max(widest)

@@ -1,0 +1,52 @@
+"""What a framework keeps in an NPU's memory besides the tensors that every framework keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dse.base.errors import InputError
+
+SELECTIVE = ("core_attn", "products")
+
+
+@dataclass(frozen=True)
+class FrameworkMemory:
+    """The key `memory` of a file of conf/framework.
+
+    `workspace_bytes` are those that libraries of products take, `grouped_workspace_bytes` those of grouped
+    products besides, where a model has experts. `logit_bytes` per logit are alive in the
+    loss: logits in 16 bit, and their copies in fp32. With `placeholder_gradients` a gradient in 16 bit of
+    each shape of a layer's matrices stays allocated, as autograd asks for one where kernels add to the
+    gradient itself. `low_precision_weights`: weights of products in 8 bit exist in 8 bit only, along both
+    sides. `selective` is what selective recomputation computes again: the core of attention, or every second
+    product and all between. `allocator_slack` is the share of its tensors that an allocator holds besides,
+    where the framework's logs tell the memory that is reserved.
+
+    Raises:
+        InputError: a number is impossible.
+    """
+
+    workspace_bytes: int = 2 * 2**25
+    grouped_workspace_bytes: int = 0
+    logit_bytes: int = 6
+    placeholder_gradients: bool = False
+    low_precision_weights: bool = False
+    selective: str = "core_attn"
+    allocator_slack: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for key in ("workspace_bytes", "grouped_workspace_bytes"):
+            if getattr(self, key) < 0:
+                raise InputError(f"framework.memory.{key} is {getattr(self, key)}; it must be at least 0")
+        if not 2 <= self.logit_bytes <= 32:
+            raise InputError(f"framework.memory.logit_bytes is {self.logit_bytes}; it must be from 2 to 32")
+        if self.selective not in SELECTIVE:
+            raise InputError(
+                f"framework.memory.selective is {self.selective}; allowed are {', '.join(SELECTIVE)}"
+            )
+        if not 0 <= self.allocator_slack < 1:
+            raise InputError(
+                f"framework.memory.allocator_slack is {self.allocator_slack}; it must be at least 0 and "
+                "below 1"
+            )
