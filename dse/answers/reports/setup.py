@@ -44,6 +44,11 @@ _MODEL_IF_CHANGED = {
     "biases": "biases",
     "dropout": "dropout",
     "prediction_layers": "layers that predict further tokens",
+    "windows": "attention windows",
+    "sparse_attention": "sparse attention",
+    "state_space": "state-space mixers",
+    "layer_pattern": "pattern of layers",
+    "lora": "low-rank adapters",
 }
 _SYSTEM_IF_CHANGED = {
     "faults": "faults of links",

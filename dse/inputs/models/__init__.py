@@ -1,8 +1,10 @@
 """Transformer shapes."""
 
+from dse.inputs.models.adapters import LowRankAdapters
 from dse.inputs.models.blocks import LatentAttention, MixtureOfExperts
 from dse.inputs.models.conventions import RELATIVE_ERROR, counted_by, counted_operations
 from dse.inputs.models.fidelity import FIDELITIES, REPAIRS, REPAIRS_OF, Repairs
+from dse.inputs.models.mixers import AttentionWindows, SparseAttention, StateSpace
 from dse.inputs.models.spec import CHOICES, MODEL_DIMENSIONS, ModelSpec
 from dse.inputs.models.traces import refuse_untraceable
 
@@ -13,10 +15,14 @@ __all__ = [
     "RELATIVE_ERROR",
     "REPAIRS",
     "REPAIRS_OF",
+    "AttentionWindows",
     "LatentAttention",
+    "LowRankAdapters",
     "MixtureOfExperts",
     "ModelSpec",
     "Repairs",
+    "SparseAttention",
+    "StateSpace",
     "counted_by",
     "counted_operations",
     "refuse_untraceable",

@@ -26,12 +26,15 @@ class MixtureOfExperts:
 
     `d_ff` is the width of one expert. `shared` experts see every token (`shared_d_ff`: their width together,
     None means `shared` x `d_ff`). The first `dense_layers` layers have a dense feed-forward block of the
-    model's `d_ff`. `capacity_factor` None is dropless: no token is refused; otherwise an expert takes at most
-    this many times its mean. `imbalance` is the tokens of the busiest NPU over the mean, at least 1.
+    model's `d_ff`; of the others, only every `every`-th has experts. `capacity_factor` None is dropless: no
+    token is refused; otherwise an expert takes at most this many times its mean. `imbalance` is the tokens of
+    the busiest NPU over the mean, at least 1. With `groups`, a token's experts lie in `top_groups` of so many
+    equal groups (DeepSeek-V3, https://arxiv.org/abs/2412.19437, section 2.1.2).
 
     Raises:
         InputError: a count is not an integer in its range; `shared_d_ff` without `shared`; a factor that is
-            not at least 1 (`capacity_factor`: above 0).
+            not at least 1 (`capacity_factor`: above 0); groups that do not divide the experts, or of which a
+            token may use too few.
     """
 
     count: int
@@ -42,6 +45,9 @@ class MixtureOfExperts:
     dense_layers: int = 0
     capacity_factor: float | None = None
     imbalance: float = 1.0
+    every: int = 1
+    groups: int | None = None
+    top_groups: int | None = None
 
     def __post_init__(self) -> None:
         """Check every value."""
@@ -70,6 +76,29 @@ class MixtureOfExperts:
             raise InputError(
                 f"model.experts.imbalance is {self.imbalance}; it must be a number from 1: the tokens of the "
                 "busiest NPU over the mean"
+            )
+        check_count("model.experts.every", self.every)
+        if self.groups is not None or self.top_groups is not None:
+            self._check_groups()
+
+    def _check_groups(self) -> None:
+        groups, most = self.groups, self.top_groups
+        if groups is None or most is None:
+            absent, given = ("groups", "top_groups") if groups is None else ("top_groups", "groups")
+            raise InputError(
+                f"model.experts.{given} is {getattr(self, given)}, but model.experts.{absent} has no value; "
+                "write both or none"
+            )
+        check_count("model.experts.groups", groups)
+        check_count("model.experts.top_groups", most)
+        if self.count % groups:
+            raise InputError(
+                f"model.experts.groups is {groups}; it must divide model.experts.count, {self.count}"
+            )
+        if not self.top_k <= most * self.count // groups <= self.count:
+            raise InputError(
+                f"model.experts.top_groups is {most}; it must be at most the {groups} groups, and their "
+                f"experts at least model.experts.top_k, {self.top_k}"
             )
 
     @property

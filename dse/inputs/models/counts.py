@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dse.inputs.models.matrices import LayerKind, layer_kinds, matrices
+from dse.inputs.models.matrices import LayerKind, adapter_matrices, blocks_of, layer_kinds, matrices
 from dse.inputs.models.spec import ModelSpec
+
+_PARTS = (
+    "attention",
+    "indexer",
+    "state_space",
+    "feed_forward",
+    "router",
+    "experts",
+    "shared_experts",
+    "projection",
+)
 
 
 @dataclass(frozen=True)
@@ -14,7 +26,9 @@ class LayerParameters:
     """Parameters of one layer by part; `experts` are all routed ones, `active_experts` those of a token.
 
     `feed_forward` is that of a dense layer; `projection` belongs to layers that predict further tokens.
-    `biases` are those of all matrices but routed experts, whose are with `experts`.
+    `biases` are those of all matrices but routed experts, whose are with `experts`. `vectors` are attention
+    sinks, and the convolution and the decays of state-space mixers. `adapters` are those of LoRA, which no
+    sum has.
     """
 
     attention: int
@@ -26,6 +40,10 @@ class LayerParameters:
     projection: int
     norms: int
     biases: int
+    indexer: int = 0
+    state_space: int = 0
+    vectors: int = 0
+    adapters: int = 0
 
     @property
     def total(self) -> int:
@@ -47,6 +65,9 @@ class LayerParameters:
             + self.projection
             + self.norms
             + self.biases
+            + self.indexer
+            + self.state_space
+            + self.vectors
         )
 
 
@@ -85,9 +106,14 @@ class ParameterCounts:
         return sum(n * layer.total for kind, n, layer in self.layers if kind == "prediction")
 
     @property
+    def adapters(self) -> int:
+        """The parameters of LoRA on all layers."""
+        return sum(n * layer.adapters for _, n, layer in self.layers)
+
+    @property
     def trained(self) -> int:
-        """All that training updates."""
-        return self.total + self.prediction
+        """All that training updates: the adapters if there are any."""
+        return self.adapters or self.total + self.prediction
 
     @property
     def _main(self) -> list[tuple[int, LayerParameters]]:
@@ -96,21 +122,22 @@ class ParameterCounts:
 
 def parameters(model: ModelSpec) -> ParameterCounts:
     """Count the parameters of a model, as publications do."""
+    numbers: Counter[LayerKind] = Counter()
+    for kind, count in layer_kinds(model):
+        numbers[kind] += count
     return ParameterCounts(
         input_embedding=model.input_dim * model.d_model,
         output_embedding=0 if model.tied_embeddings else model.output_dim * model.d_model,
         positions=model.learned_positions * model.d_model,
         final_norm=_norm(model),
-        layers=tuple([(kind, n, layer_parameters(model, kind)) for kind, n in layer_kinds(model)]),
+        layers=tuple([(kind, n, layer_parameters(model, kind)) for kind, n in numbers.items()]),
     )
 
 
 @lru_cache(maxsize=256)
 def layer_parameters(model: ModelSpec, kind: LayerKind) -> LayerParameters:
     """Count the parameters of one layer of a kind that the model has."""
-    weights = dict.fromkeys(
-        ("attention", "feed_forward", "router", "experts", "shared_experts", "projection"), 0
-    )
+    weights = dict.fromkeys(_PARTS, 0)
     active_experts = biases = 0
     for matrix in matrices(model, kind):
         weights[matrix.part] += matrix.weights
@@ -119,18 +146,42 @@ def layer_parameters(model: ModelSpec, kind: LayerKind) -> LayerParameters:
             active_experts += matrix.active_weights + matrix.active_biases
         else:
             biases += matrix.biases
-    return LayerParameters(**weights, active_experts=active_experts, norms=_norms(model, kind), biases=biases)
+    return LayerParameters(
+        **weights,
+        active_experts=active_experts,
+        norms=_norms(model, kind),
+        biases=biases,
+        vectors=_vectors(model, kind),
+        adapters=sum(matrix.weights for matrix in adapter_matrices(model, kind)),
+    )
 
 
 def _norm(model: ModelSpec) -> int:
     """Models with biases normalise with a scale and a bias (LayerNorm), others with a scale (RMSNorm)."""
-    return (2 if model.biases else 1) * model.d_model
+    return (2 if model.biases and not model.rms_norm else 1) * model.d_model
 
 
 def _norms(model: ModelSpec, kind: LayerKind) -> int:
-    latent = model.latent_attention
+    """One before each block; a prediction layer has three more: for both inputs, and before the logits."""
+    blocks = blocks_of(model, kind)
+    outer = sum(block is not None for block in blocks) + (3 if kind == "prediction" else 0)
+    return outer * _norm(model) + _inner_norms(model, blocks.mixer)
+
+
+def _inner_norms(model: ModelSpec, mixer: str | None) -> int:
+    if mixer is None:
+        return 0
+    if mixer == "state_space" and model.state_space is not None:
+        return model.state_space.width
+    latent, sparse = model.latent_attention, model.sparse_attention
     inner = latent.key_value_rank + (latent.query_rank or 0) if latent else 0
     if model.query_key_norms:
         inner += 2 * model.key_width
-    # A prediction layer normalises both of its inputs, and its output before the logits.
-    return (5 if kind == "prediction" else 2) * _norm(model) + inner
+    return inner + (2 * sparse.head_dim if sparse else 0)  # the indexer's key has scale and bias
+
+
+def _vectors(model: ModelSpec, kind: LayerKind) -> int:
+    mixer, states = blocks_of(model, kind).mixer, model.state_space
+    if mixer == "state_space" and states is not None:  # the convolution with its bias; decay, step, skip
+        return (states.conv + 1) * states.conv_width + 3 * states.heads
+    return model.num_heads if mixer is not None and model.attention_sinks else 0

@@ -58,6 +58,9 @@ class ExpertsSchema:
         "tokens that an expert takes at most, over the mean; null: dropless", None
     )
     imbalance: float | None = key("tokens of the busiest NPU over the mean, at least 1; null: 1", None)
+    every: int | None = key("only every so many layers have experts; null: 1, every layer", None)
+    groups: int | None = key("equal groups of experts; null: any experts can go together", None)
+    top_groups: int | None = key("groups that the experts of a token may come from", None)
 
 
 @dataclass
@@ -73,6 +76,45 @@ class LatentAttentionSchema:
     nope_dim: int | None = key("width of a head of queries and keys without rotary positions", None)
     rope_dim: int | None = key("width of its part with rotary positions, which heads of keys share", None)
     value_dim: int | None = key("width of a head of values", None)
+
+
+@dataclass
+class WindowsSchema:
+    """Layers in which a token sees its neighbours only: see `dse.inputs.models.AttentionWindows`."""
+
+    size: int | None = key(
+        "tokens that a token sees, itself included. Null: no windows, see [models.md](models.md#fields)", None
+    )
+    full_every: int | None = key("every so many layers see all tokens; null: none does", None)
+    chunked: bool | None = key("windows are chunks that no token looks across; null: false", None)
+
+
+@dataclass
+class SparseAttentionSchema:
+    """An indexer that chooses the keys of a token: see `dse.inputs.models.SparseAttention`."""
+
+    heads: int | None = key("heads of the indexer. Null in all keys: a token sees all keys before it", None)
+    head_dim: int | None = key("width of a head of the indexer", None)
+    top_k: int | None = key("keys that a token attends to", None)
+
+
+@dataclass
+class StateSpaceSchema:
+    """Mamba-2 mixers, on the layers M of `layer_pattern`: see `dse.inputs.models.StateSpace`."""
+
+    heads: int | None = key("heads of a mixer. Null here and in the next two keys: no such layers", None)
+    head_dim: int | None = key("width of a head", None)
+    state: int | None = key("width of a head's state", None)
+    groups: int | None = key("groups of heads that share what writes and reads states; null: 1", None)
+    conv: int | None = key("tokens of the convolution; null: 4", None)
+
+
+@dataclass
+class AdaptersSchema:
+    """Low-rank adapters on frozen weights (LoRA): see `dse.inputs.models.adapters.LowRankAdapters`."""
+
+    rank: int | None = key("rank of the adapters; null: all weights are trained", None)
+    targets: str | None = key("products with adapters, joined by +; null: qkv+output+feed_forward", None)
 
 
 @dataclass
@@ -120,6 +162,17 @@ class ModelSchema:
     learned_positions: int = key("rows of a learned position embedding; 0: none", 0)
     dropout: bool = key("dropout after the softmax and after both blocks", False)
     prediction_layers: int = key("layers that predict further tokens (multi-token prediction)", 0)
+    windows: WindowsSchema = group(WindowsSchema)
+    attention_sinks: bool = key("each head has a learned logit that takes part in its softmax", False)
+    sparse_attention: SparseAttentionSchema = group(SparseAttentionSchema)
+    state_space: StateSpaceSchema = group(StateSpaceSchema)
+    layer_pattern: str | None = key(
+        "a letter a layer, each with one block: M state-space, * attention, - feed-forward, E experts; null: "
+        "every layer has attention and feed-forward",
+        None,
+    )
+    rms_norm: bool = key("norms have no biases although matrices have", False)
+    lora: AdaptersSchema = group(AdaptersSchema)
 
 
 def model_spec(values: ModelSchema) -> ModelSpec:
@@ -129,7 +182,8 @@ def model_spec(values: ModelSchema) -> ModelSpec:
         InputError: a value breaks a rule; names the key, what was got and what is allowed.
     """
     plain = asdict(values)
-    plain["experts"] = _group(plain["experts"])
+    for name in ("experts", "windows", "sparse_attention", "state_space", "lora"):
+        plain[name] = _group(plain[name])
     latent = _group(plain["latent_attention"])
     plain["latent_attention"] = None if latent is None else {"query_rank": None, **latent}
     spec: ModelSpec = converted(plain, ModelSpec, "model")

@@ -8,8 +8,10 @@ from functools import cached_property
 from dse.base.errors import InputError
 from dse.base.records import shown
 from dse.base.suggestions import did_you_mean
+from dse.inputs.models.adapters import LowRankAdapters
 from dse.inputs.models.blocks import LatentAttention, MixtureOfExperts, check_count
 from dse.inputs.models.fidelity import CHOICE, FIDELITIES, REPAIRS_OF, Repairs
+from dse.inputs.models.mixers import AttentionWindows, SparseAttention, StateSpace
 
 MODEL_DIMENSIONS = (
     "input_dim",
@@ -21,7 +23,19 @@ MODEL_DIMENSIONS = (
     "batch_size",
     "num_layers",
 )
-_SWITCHES = ("gated_mlp", "tied_embeddings", "biases", "qkv_biases", "query_key_norms", "dropout")
+_SWITCHES = (
+    "gated_mlp",
+    "tied_embeddings",
+    "biases",
+    "qkv_biases",
+    "query_key_norms",
+    "dropout",
+    "attention_sinks",
+    "rms_norm",
+)
+PATTERN_LETTERS = {"M": "state_space", "*": "attention", "-": "feed_forward", "E": "experts"}
+"""The letters of `layer_pattern`, and the only block of such a layer."""
+
 MAX_LAYERS = 10_000
 MAX_INSTANCES = 200_000  # layers times micro-batches: each is made, and takes some 35 kB
 
@@ -40,6 +54,11 @@ class ModelSpec:
     `query_key_norms`: heads of queries and keys are normalised. `learned_positions` are the rows of a
     position embedding. `prediction_layers` predict further tokens (DeepSeek-V3), each with a layer's weights,
     a projection, and logits of its own. docs/models.md says which fidelity shows what.
+
+    `windows` limit what a token sees on some layers, `sparse_attention` on all. `attention_sinks`: each head
+    has a learned logit that takes part in the softmax. `layer_pattern` has a letter for each layer of a
+    hybrid model, which has one block: M (`state_space`), * (attention), - (feed-forward), E (experts).
+    `rms_norm`: norms have no biases although matrices have. `lora` freezes all weights and trains adapters.
 
     `fidelity` stage models what STAGE models: no grouped queries, no gate, one byte an element
     (docs/workload.md); realistic repairs all of that. `repairs` switches single repairs.
@@ -76,6 +95,13 @@ class ModelSpec:
     learned_positions: int = 0
     dropout: bool = False
     prediction_layers: int = 0
+    windows: AttentionWindows | None = None
+    attention_sinks: bool = False
+    sparse_attention: SparseAttention | None = None
+    state_space: StateSpace | None = None
+    layer_pattern: str | None = None
+    rms_norm: bool = False
+    lora: LowRankAdapters | None = None
 
     def __post_init__(self) -> None:
         """Check every dimension."""
@@ -130,6 +156,11 @@ class ModelSpec:
         check_count("model.prediction_layers", self.prediction_layers, 0, self.num_layers)
         if self.head_dim is not None:
             check_count("model.head_dim", self.head_dim)
+        if self.experts is not None and self.experts.every > self.num_layers:
+            raise InputError(
+                f"model.experts.every is {self.experts.every}; it must be at most model.num_layers, "
+                f"{self.num_layers}: otherwise no layer has experts"
+            )
         if self.experts is not None and self.experts.dense_layers >= self.num_layers:
             raise InputError(
                 f"model.experts.dense_layers is {self.experts.dense_layers}; it must be below "
@@ -144,6 +175,12 @@ class ModelSpec:
             raise InputError(
                 "model.qkv_biases is true, but model.biases, too, which means all; write only one"
             )
+        if self.rms_norm and not self.biases:
+            raise InputError(
+                "model.rms_norm is true, but model.biases is false: norms have no biases anyway; leave it out"
+            )
+        self._check_pattern()
+        self._check_sparse_attention()
         latent = self.latent_attention
         if latent is None:
             return
@@ -152,12 +189,53 @@ class ModelSpec:
             "num_kv_heads": self.key_value_heads != self.num_heads,
             "qkv_biases": self.qkv_biases,
             "query_key_norms": self.query_key_norms,
+            "attention_sinks": self.attention_sinks,
         }
         for key in [key for key, is_set in foreign.items() if is_set]:
             raise InputError(
                 f"model.{key} is {shown(getattr(self, key))}, which has no effect with "
                 "model.latent_attention; leave it out"
             )
+
+    def _check_pattern(self) -> None:
+        """Check that a pattern of layers has the blocks that it names, and nothing else orders them."""
+        pattern, state_space, experts = self.layer_pattern, self.state_space, self.experts
+        if pattern is None:
+            if state_space is not None:
+                raise InputError(
+                    "model.state_space has no effect without model.layer_pattern; write which layers have "
+                    "it, as in M-M*M-"
+                )
+            return
+        if set(pattern) - set(PATTERN_LETTERS) or len(pattern) != self.num_layers:
+            raise InputError(
+                f"model.layer_pattern is {shown(pattern)}; it must have one of the letters "
+                f"{' '.join(PATTERN_LETTERS)} for each of the {self.num_layers} layers"
+            )
+        for letter, key, value in (("M", "state_space", state_space), ("E", "experts", experts)):
+            if letter in pattern and value is None:
+                raise InputError(f"model.layer_pattern has a layer {letter}; write model.{key} too")
+            if letter not in pattern and value is not None:
+                raise InputError(f"model.layer_pattern has no layer {letter}; leave out model.{key}")
+        ordered = {
+            "windows": self.windows is not None,
+            "experts.dense_layers": experts is not None and experts.dense_layers > 0,
+            "experts.every": experts is not None and experts.every > 1,
+        }
+        for key in [key for key, is_set in ordered.items() if is_set]:
+            raise InputError(f"model.{key} has no effect with model.layer_pattern; leave it out")
+
+    def _check_sparse_attention(self) -> None:
+        """Check that an indexer has the queries that it needs, and that nothing else chooses keys."""
+        if self.sparse_attention is None:
+            return
+        if self.latent_attention is None or self.latent_attention.query_rank is None:
+            raise InputError(
+                "model.sparse_attention needs model.latent_attention.query_rank: its queries are made from "
+                "the low-rank query"
+            )
+        if self.windows is not None:
+            raise InputError("model.windows goes without model.sparse_attention; leave one out")
 
     @cached_property
     def resolved_repairs(self) -> Repairs:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dse.base.errors import InputError
 from dse.inputs.models.spec import ModelSpec
 
+_GROUPS = ("windows", "sparse_attention", "layer_pattern", "lora")
+
 
 def untraceable(model: ModelSpec) -> tuple[str, ...]:
     """Return the fields of a model that change its layers in a way that no generated trace has."""
@@ -13,6 +15,7 @@ def untraceable(model: ModelSpec) -> tuple[str, ...]:
         "latent_attention": model.latent_attention is not None,
         "head_dim": model.head_dim is not None and model.head_dim * model.num_heads != model.d_model,
         "prediction_layers": model.prediction_layers > 0,
+        **{key: getattr(model, key) is not None for key in _GROUPS},
     }
     return tuple([key for key, is_there in has.items() if is_there])
 

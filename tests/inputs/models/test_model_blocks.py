@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from dse.base.errors import InputError
-from dse.inputs.models import LatentAttention, MixtureOfExperts, ModelSpec
+from dse.inputs.models import (
+    AttentionWindows,
+    LatentAttention,
+    LowRankAdapters,
+    MixtureOfExperts,
+    ModelSpec,
+    SparseAttention,
+    StateSpace,
+)
 from dse.inputs.strategies import Strategy
 from dse.simulation.workloads import generate
 from dse.studies.config import compose_config
@@ -18,6 +26,7 @@ from dse.testing.builders import RING16
 
 TINY = ModelSpec("tiny", 4096, 4096, 1024, 4096, 16, 512, 32, 4)
 LATENT = LatentAttention(512, None, 128, 64, 128)
+STATES = StateSpace(16, 64, 128, 8)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +55,20 @@ LATENT = LatentAttention(512, None, 128, 64, 128)
             {"imbalance": float("nan")},
             "model.experts.imbalance is nan; it must be a number from 1: the tokens of the busiest NPU over "
             "the mean",
+        ),
+        ({"every": 0}, "model.experts.every is 0; it must be an integer from 1 to 9223372036854775807"),
+        (
+            {"groups": 4},
+            "model.experts.groups is 4, but model.experts.top_groups has no value; write both or none",
+        ),
+        (
+            {"groups": 3, "top_groups": 1},
+            "model.experts.groups is 3; it must divide model.experts.count, 8",
+        ),
+        (
+            {"groups": 8, "top_groups": 1},
+            "model.experts.top_groups is 1; it must be at most the 8 groups, and their experts at least "
+            "model.experts.top_k, 2",
         ),
     ],
 )
@@ -89,6 +112,38 @@ def test_experts_that_cannot_be_are_refused(changes: dict[str, Any], message: st
             {"latent_attention": LATENT, "query_key_norms": True},
             "model.query_key_norms is true, which has no effect with model.latent_attention; leave it out",
         ),
+        (
+            {"experts": MixtureOfExperts(8, 2, 64, every=5)},
+            "model.experts.every is 5; it must be at most model.num_layers, 4: otherwise no layer has "
+            "experts",
+        ),
+        (
+            {"rms_norm": True},
+            "model.rms_norm is true, but model.biases is false: norms have no biases anyway; leave it out",
+        ),
+        (
+            {"state_space": STATES},
+            "model.state_space has no effect without model.layer_pattern; write which layers have it, as in "
+            "M-M*M-",
+        ),
+        (
+            {"layer_pattern": "M-*", "state_space": STATES},
+            "model.layer_pattern is 'M-*'; it must have one of the letters M * - E for each of the 4 layers",
+        ),
+        ({"layer_pattern": "M-*-"}, "model.layer_pattern has a layer M; write model.state_space too"),
+        (
+            {"layer_pattern": "-*-*", "experts": MixtureOfExperts(8, 2, 64)},
+            "model.layer_pattern has no layer E; leave out model.experts",
+        ),
+        (
+            {"layer_pattern": "-*-*", "windows": AttentionWindows(128)},
+            "model.windows has no effect with model.layer_pattern; leave it out",
+        ),
+        (
+            {"sparse_attention": SparseAttention(64, 128, 2048), "latent_attention": LATENT},
+            "model.sparse_attention needs model.latent_attention.query_rank: its queries are made from the "
+            "low-rank query",
+        ),
     ],
 )
 def test_fields_that_contradict_each_other_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -100,6 +155,32 @@ def test_fields_that_contradict_each_other_are_refused(changes: dict[str, Any], 
 def test_a_rank_of_latent_attention_is_a_count() -> None:
     with pytest.raises(InputError, match=r"^model\.latent_attention\.query_rank is 0; it must be an integer"):
         LatentAttention(512, 0, 128, 64, 128)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: AttentionWindows(0), "model.windows.size is 0; it must be an integer from 1 to"),
+        (lambda: AttentionWindows(128, 1), "model.windows.full_every is 1; it must be an integer from 2 to"),
+        (
+            lambda: StateSpace(16, 64, 128, 3),
+            "model.state_space.groups is 3; it must divide model.state_space.heads, 16",
+        ),
+        (
+            lambda: SparseAttention(64, 128, 0),
+            "model.sparse_attention.top_k is 0; it must be an integer",
+        ),
+        (
+            lambda: LowRankAdapters(16, "qkv+ouput"),
+            "model.lora.targets is 'qkv+ouput'; it must be some of qkv, output, feed_forward, joined by +; "
+            "did you mean 'output'?",
+        ),
+    ],
+)
+def test_parts_of_models_that_cannot_be_are_refused(build: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        build()
+    assert str(caught.value).startswith(message)
 
 
 OVERRIDES = [
@@ -154,8 +235,9 @@ def test_a_stored_model_is_rebuilt_with_its_groups() -> None:
         '"experts":{"capacity_factor":1.0,"count":8,"d_ff":64,"imbalance":2.0,"shared":2,"top_k":2}' in text
     )
     assert '"tied_embeddings"' not in text
-    deepseek = compose_config(["model=deepseek_v3"]).model
-    assert model_of_json(model_json(deepseek)) == deepseek
+    for name in ("deepseek_v3", "deepseek_v3_2", "gpt_oss_20b", "nemotron_3_nano"):
+        composed = compose_config([f"model={name}", "model.lora.rank=16"]).model
+        assert model_of_json(model_json(composed)) == composed
 
 
 @pytest.mark.parametrize(
@@ -167,6 +249,11 @@ def test_a_stored_model_is_rebuilt_with_its_groups() -> None:
             {"latent_attention": LATENT, "prediction_layers": 1},
             "model.latent_attention and model.prediction_layers",
         ),
+        (
+            {"windows": AttentionWindows(128), "lora": LowRankAdapters(16)},
+            "model.windows and model.lora",
+        ),
+        ({"layer_pattern": "M-*-", "state_space": STATES}, "model.layer_pattern"),
     ],
 )
 @pytest.mark.parametrize("fidelity", ["stage", "realistic"])

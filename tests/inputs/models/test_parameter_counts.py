@@ -7,10 +7,18 @@ from typing import Any
 
 import pytest
 
-from dse.inputs.models import LatentAttention, MixtureOfExperts, ModelSpec
+from dse.inputs.models import (
+    AttentionWindows,
+    LatentAttention,
+    LowRankAdapters,
+    MixtureOfExperts,
+    ModelSpec,
+    SparseAttention,
+    StateSpace,
+)
 from dse.inputs.models.counts import layer_parameters, parameters
 from dse.inputs.models.flops import training_flops, training_flops_per_token
-from dse.inputs.models.matrices import layer_kinds, matrices
+from dse.inputs.models.matrices import layer_kinds, matrices, mean_keys
 
 
 def model(
@@ -192,3 +200,77 @@ def test_a_full_mask_has_twice_the_scores_and_a_step_all_tokens() -> None:
     causal, full = (training_flops_per_token(LLAMA3_8B, mask) for mask in ("causal", "full"))
     assert full.scores == 2 * causal.scores
     assert training_flops(replace(LLAMA3_8B, batch_size=3)) == causal.total * 4096 * 3
+
+
+def test_a_window_leaves_its_share_of_the_scores() -> None:
+    """Of 4096 tokens with a window of 128 each sees 126 on average, in chunks of 1024 half of these."""
+    windows, chunks = AttentionWindows(128), AttentionWindows(1024, chunked=True)
+    full = training_flops_per_token(LLAMA3_8B)
+    sliding = training_flops_per_token(replace(LLAMA3_8B, windows=windows))
+    chunked = training_flops_per_token(replace(LLAMA3_8B, windows=chunks))
+    assert mean_keys(replace(LLAMA3_8B, windows=windows), "dense_window") == 126
+    assert sliding.scores / full.scores == pytest.approx(126 / 2048)
+    assert chunked.scores / full.scores == 0.25
+    assert sliding.matrix_products == full.matrix_products
+    half = training_flops_per_token(replace(LLAMA3_8B, windows=AttentionWindows(128, full_every=2)))
+    assert half.scores == (full.scores + sliding.scores) / 2
+    longer = replace(LLAMA3_8B, windows=AttentionWindows(10**6))
+    assert training_flops_per_token(longer) == full
+
+
+def test_sparse_attention_adds_an_indexer_and_takes_away_scores() -> None:
+    """DeepSeek-V3.2: 64 heads of 128 score all keys, attention sees 2048 (2512.02556, section 2.1)."""
+    dense = replace(DEEPSEEK_V3, seq_len=65536, prediction_layers=0)
+    sparse = replace(dense, sparse_attention=SparseAttention(64, 128, 2048))
+    layer = layer_parameters(sparse, "expert")
+    assert layer.indexer == 1536 * 64 * 128 + 7168 * 128 + 7168 * 64
+    assert layer.norms - layer_parameters(dense, "expert").norms == 256
+    scores = 2 * (2048 - 2048**2 / (2 * 65536)) * 128 * (192 + 128)
+    index_scores = 2 * 32768 * 64 * 128
+    assert training_flops_per_token(sparse).scores == 3 * 61 * (scores + index_scores)
+
+
+def test_a_state_space_layer_has_two_products_and_small_vectors() -> None:
+    """As the tensors of a layer of Nemotron-H-8B: in_proj, out_proj, conv1d, A, D, dt_bias and two norms."""
+    hybrid = model(
+        4, 4096, 21504, 32, 131072, 8192, layer_pattern="M-M*", state_space=StateSpace(128, 64, 128, 8)
+    )
+    layer = layer_parameters(hybrid, "state_space")
+    assert layer.state_space == 4096 * (8192 + 10240 + 128) + 8192 * 4096
+    assert layer.vectors == 4 * 10240 + 10240 + 3 * 128
+    assert layer.norms == 4096 + 8192
+    assert (layer.attention, layer.feed_forward) == (0, 0)
+    assert layer_kinds(hybrid) == (
+        ("state_space", 1),
+        ("feed_forward", 1),
+        ("state_space", 1),
+        ("attention", 1),
+    )
+    per_layer = 3 * 6 * 128 * 64 * 128
+    attention = 3 * 2 * 4096 * 32 * 2 * 128
+    assert training_flops_per_token(hybrid).scores == 2 * per_layer + attention
+
+
+def test_adapters_are_trained_and_nothing_else() -> None:
+    """MLPerf fine-tunes 44,564,480 parameters of Llama 2 70B (https://github.com/mlcommons/training)."""
+    llama2 = model(80, 8192, 28672, 64, 32000, 8192, num_kv_heads=8, gated_mlp=True)
+    lora = replace(llama2, lora=LowRankAdapters(16, "qkv+output"))
+    counts = parameters(lora)
+    assert counts.total == parameters(llama2).total
+    assert counts.trained == 44_564_480 == 80 * 16 * ((8192 + 10240) + (8192 + 8192))
+    assert parameters(llama2).trained == parameters(llama2).total
+    every = replace(llama2, lora=LowRankAdapters(16))
+    feed_forward = 16 * ((8192 + 2 * 28672) + (28672 + 8192))
+    assert layer_parameters(every, "dense").adapters == counts.trained // 80 + feed_forward
+
+
+def test_frozen_weights_need_no_gradients() -> None:
+    full, lora = (training_flops_per_token(replace(LLAMA3_8B, lora=it)) for it in (None, LowRankAdapters(16)))
+    adapters = parameters(replace(LLAMA3_8B, lora=LowRankAdapters(16))).trained
+    assert lora.matrix_products == full.matrix_products * 2 / 3 + 6 * adapters
+    assert (lora.scores, lora.logits) == (full.scores, full.logits * 2 / 3)
+
+
+def test_an_adapter_of_experts_is_one_for_each() -> None:
+    adapted = replace(MIXTRAL_8X7B, lora=LowRankAdapters(8, "feed_forward"))
+    assert layer_parameters(adapted, "expert").adapters == 8 * 8 * ((4096 + 2 * 14336) + (14336 + 4096))

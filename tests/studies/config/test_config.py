@@ -253,7 +253,7 @@ def test_the_resolved_yaml_is_the_whole_configuration_and_composes_again() -> No
 ERRORS = [
     # unknown choices and keys
     ("system=system3", "system 'system3' is unknown; did you mean 'system2'? Available are dgx16, dgx_2k, "),
-    ("model=", "model '' is unknown; available are deepseek_v2, deepseek_v3, gpt175b, "),
+    ("model=", "model '' is unknown; available are deepseek_v2, deepseek_v3, deepseek_v3_2, "),
     ("executor=slurm", "executor 'slurm' is unknown; available are auto, local, ray"),
     ("sytem=dgx16", "unknown key sytem; did you mean 'system'? Known keys are study, results_dir, "
      "memory_cap, recompute, export, format, workload, strategy, system, model, space, search, executor, "
@@ -261,7 +261,8 @@ ERRORS = [
     ("model.dff=1", "unknown key model.dff; did you mean 'd_ff'? Keys of model are name, input_dim, "
      "output_dim, d_model, d_ff, num_heads, seq_len, batch_size, num_layers, num_kv_heads, gated_mlp, "
      "micro_batches, fidelity, repairs, head_dim, experts, latent_attention, tied_embeddings, biases, "
-     "qkv_biases, query_key_norms, learned_positions, dropout, prediction_layers"),
+     "qkv_biases, query_key_norms, learned_positions, dropout, prediction_layers, windows, "
+     "attention_sinks, sparse_attention, state_space, layer_pattern, rms_norm, lora"),
     ("system.network.0.npu=3", "unknown key system.network.0.npu; did you mean 'npus'? Keys of "
      "system.network.0 are topology, npus, bandwidth_gbps, latency_ns, shape, routing, file, routes"),
     ("system.network.3.npus=3", "system.network.3 does not exist: system.network has 3 entries, 0 to 2"),
