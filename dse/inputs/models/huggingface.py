@@ -10,7 +10,8 @@ from dse.base.errors import InputError
 from dse.base.plain_data import json_data
 from dse.base.records import shown
 from dse.base.suggestions import did_you_mean
-from dse.inputs.models.families import ARCHITECTURES, FAMILIES, LACKING, Entries, Values
+from dse.inputs.models.entries import Entries, Values
+from dse.inputs.models.families import ARCHITECTURES, FAMILIES, LACKING
 
 _MAX_BYTES = 10_000_000
 _BATCH_SIZE = 512

@@ -224,7 +224,7 @@ def _attention(model: ModelSpec) -> tuple[Matrix, ...]:
 
 
 def _indexer(model: ModelSpec, rank: int) -> tuple[Matrix, ...]:
-    """What makes the indexer's queries, its key and the weights of its heads."""
+    """Three products make the indexer's queries, its key and the weights of its heads."""
     sparse = model.sparse_attention
     if sparse is None:
         return ()

@@ -13,11 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
-from dse.inputs.models import ModelSpec
+from dse.inputs.models import AttentionWindows, MixtureOfExperts, ModelSpec
 from dse.inputs.models.counts import parameters
 from dse.inputs.models.families import ARCHITECTURES, FAMILIES, LACKING
 from dse.inputs.models.huggingface import read_model
-from dse.inputs.models.settings import ExpertsSchema, LatentAttentionSchema, ModelSchema, model_spec
+from dse.inputs.models.settings import (
+    ExpertsSchema,
+    LatentAttentionSchema,
+    ModelSchema,
+    SparseAttentionSchema,
+    StateSpaceSchema,
+    WindowsSchema,
+    model_spec,
+)
 
 
 def llama(model_type: str, *sizes: int, **others: Any) -> dict[str, Any]:
@@ -88,6 +96,102 @@ MODELS: dict[str, tuple[dict[str, Any], int]] = {
         ),
         671_026_404_352,
     ),
+    "Qwen3-32B": (llama("qwen3", 151936, 5120, 25600, 64, 64, 8, 40960, head_dim=128), 32_762_123_264),
+    "gpt-oss-20b": (
+        llama(
+            *("gpt_oss", 201088, 2880, 2880, 64, 24, 8, 131072),
+            head_dim=64,
+            num_local_experts=32,
+            num_experts_per_tok=4,
+            sliding_window=128,
+            layer_types=["sliding_attention", "full_attention"] * 12,
+            attention_bias=True,
+        ),
+        20_914_757_184,
+    ),
+    "GLM-4.5-Air": (
+        llama(
+            *("glm4_moe", 151552, 4096, 10944, 96, 46, 8, 131072),
+            head_dim=128,
+            n_routed_experts=128,
+            num_experts_per_tok=8,
+            moe_intermediate_size=1408,
+            n_shared_experts=1,
+            first_k_dense_replace=1,
+            n_group=1,
+            topk_group=1,
+            use_qk_norm=False,
+            attention_bias=True,
+            num_nextn_predict_layers=1,
+        ),
+        106_852_245_504,
+    ),
+    "Llama-4-Maverick": (
+        {
+            "model_type": "llama4",
+            "vision_config": {"hidden_size": 1408},
+            "text_config": llama(
+                *("llama4_text", 202048, 5120, 8192, 40, 48, 8, 1048576),
+                head_dim=128,
+                intermediate_size_mlp=16384,
+                num_local_experts=128,
+                num_experts_per_tok=1,
+                interleave_moe_layer_step=2,
+                attention_chunk_size=8192,
+                no_rope_layers=[1, 1, 1, 0] * 12,
+            ),
+        },
+        400_711_848_960,
+    ),
+    "Nemotron-H-8B": (
+        llama(
+            *("nemotron_h", 131072, 4096, 21504, 32, 52, 8, 8192),
+            attention_head_dim=128,
+            hybrid_override_pattern="M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-",
+            mamba_num_heads=128,
+            mamba_head_dim=64,
+            ssm_state_size=128,
+            n_groups=8,
+            conv_kernel=4,
+        ),
+        8_100_852_736,
+    ),
+    "Nemotron-3-Nano": (
+        llama(
+            *("nemotron_h", 131072, 2688, 1856, 32, 52, 2, 262144),
+            head_dim=128,
+            hybrid_override_pattern="MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
+            mamba_num_heads=64,
+            mamba_head_dim=64,
+            ssm_state_size=128,
+            n_groups=8,
+            n_routed_experts=128,
+            num_experts_per_tok=6,
+            moe_intermediate_size=1856,
+            n_shared_experts=1,
+            moe_shared_expert_intermediate_size=3712,
+        ),
+        31_577_937_344,
+    ),
+    "DeepSeek-V3.2": (
+        llama(
+            *("deepseek_v32", 129280, 7168, 18432, 128, 61, 128, 163840),
+            **LATENT,
+            q_lora_rank=1536,
+            n_routed_experts=256,
+            num_experts_per_tok=8,
+            moe_intermediate_size=2048,
+            n_shared_experts=1,
+            first_k_dense_replace=3,
+            num_nextn_predict_layers=1,
+            n_group=8,
+            topk_group=4,
+            index_n_heads=64,
+            index_head_dim=128,
+            index_topk=2048,
+        ),
+        671_877_929_216,
+    ),
     "gpt2": ({**GPT2, "vocab_size": 50257, "n_inner": None}, 124_439_808),
     "gpt-neox-20b": ({**NEOX, "tie_word_embeddings": False}, 20_554_567_680),
     "opt-6.7b": (
@@ -98,13 +202,21 @@ MODELS: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 
+GROUPS: dict[str, Any] = {
+    "experts": ExpertsSchema,
+    "latent_attention": LatentAttentionSchema,
+    "windows": WindowsSchema,
+    "sparse_attention": SparseAttentionSchema,
+    "state_space": StateSpaceSchema,
+}
+
+
 def read(folder: Path, content: object) -> ModelSpec:
     path = folder / "config.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     values = read_model(path, "model.file=config.json").values
-    experts = ExpertsSchema(**values.pop("experts", {}))
-    latent = LatentAttentionSchema(**values.pop("latent_attention", {}))
-    return model_spec(ModelSchema(**values, experts=experts, latent_attention=latent))
+    groups = {name: schema(**values.pop(name, {})) for name, schema in GROUPS.items()}
+    return model_spec(ModelSchema(**values, **groups))
 
 
 def refusal(folder: Path, text: str) -> str:
@@ -125,7 +237,7 @@ def test_a_configuration_yields_the_parameters_of_its_checkpoint(name: str, tmp_
 
 def test_every_family_but_renamed_ones_is_among_them() -> None:
     tested = {content["model_type"] for content, _ in MODELS.values()}
-    assert set(FAMILIES) - tested == {"granite", "kimi_k2"}
+    assert set(FAMILIES) - tested == {"granite", "kimi_k2", "llama4_text"}
     assert set(ARCHITECTURES.values()) <= set(FAMILIES)
     assert not set(LACKING) & set(FAMILIES)
 
@@ -147,10 +259,8 @@ def test_what_is_assumed_or_left_out_is_said(tmp_path: Path) -> None:
     model = read_model(path, "model.file=mistral.json")
     assert model.values["name"] == "mistral"
     assert (model.values["seq_len"], model.values["batch_size"]) == (32768, 512)
-    assert model.notes == (
-        "model.file=mistral.json: attention over a window of 4096 tokens is not modelled: scores are those "
-        "of all keys",
-    )
+    assert model.values["windows"] == {"size": 4096}
+    assert model.notes == ()
     assert model.assumed == {
         "seq_len": "model.file=mistral.json: sequences have 32768 tokens, the longest that the model takes; "
         "training may have used fewer: model.seq_len=…",
@@ -159,7 +269,34 @@ def test_what_is_assumed_or_left_out_is_said(tmp_path: Path) -> None:
     }
 
 
-KNOWN = "known model types are deepseek_v2, deepseek_v3, gemma, gpt2, gpt_neox, granite, kimi_k2, llama, "
+def test_a_window_on_layers_of_no_rule_is_said_to_be_missing(tmp_path: Path) -> None:
+    path = tmp_path / "qwen2.json"
+    changes = {"sliding_window": 4096, "use_sliding_window": True, "max_window_layers": 21}
+    path.write_text(json.dumps({**MODELS["Qwen2-7B"][0], **changes}), encoding="utf-8")
+    assert read_model(path, "model.file=qwen2.json").notes == (
+        "model.file=qwen2.json: attention over a window of 4096 tokens on some layers is not modelled: "
+        "scores are those of all keys",
+    )
+
+
+def test_layers_and_experts_are_where_the_configuration_says(tmp_path: Path) -> None:
+    oss = read(tmp_path, MODELS["gpt-oss-20b"][0])
+    assert (oss.windows, oss.attention_sinks) == (AttentionWindows(128, 2), True)
+    maverick = read(tmp_path, MODELS["Llama-4-Maverick"][0])
+    assert maverick.windows == AttentionWindows(8192, 4, chunked=True)
+    assert maverick.experts == MixtureOfExperts(128, 1, 8192, shared=1, every=2)
+    deepseek = read(tmp_path, MODELS["DeepSeek-V3.2"][0]).experts
+    assert deepseek is not None
+    assert (deepseek.groups, deepseek.top_groups) == (8, 4)
+
+
+def test_the_text_model_of_one_with_images_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "maverick.json"
+    path.write_text(json.dumps(MODELS["Llama-4-Maverick"][0]), encoding="utf-8")
+    assert read_model(path, "model.file=x").notes == ("model.file=x: its image encoder is left out",)
+
+
+KNOWN = "known model types are deepseek_v2, deepseek_v3, deepseek_v32, gemma, glm4_moe, gpt2, gpt_neox, "
 
 
 @pytest.mark.parametrize(
@@ -189,9 +326,20 @@ KNOWN = "known model types are deepseek_v2, deepseek_v3, gemma, gpt2, gpt_neox, 
         ('{"model_type": "gpt2", "n_embd": "8"}', "n_embd is '8'; it must be an integer from 0"),
         ('{"model_type": "llama", "attention_bias": 1}', "attention_bias is 1; it must be true or false"),
         (
-            '{"model_type": "qwen3_moe", "decoder_sparse_step": 2}',
-            "decoder_sparse_step is 2, which no model here can have; it may be 1",
+            '{"model_type": "deepseek_v3", "moe_layer_freq": 2}',
+            "moe_layer_freq is 2, which no model here can have; it may be 1",
         ),
+        (
+            '{"model_type": "nemotron_h", "moe_latent_size": 1024}',
+            "moe_latent_size is 1024, which no model here can have; it may be null",
+        ),
+        (
+            '{"model_type": "llama", "num_hidden_layers": 3, "max_position_embeddings": 8, '
+            '"sliding_window": 4, "layer_types": ["x", "full_attention", "full_attention"]}',
+            "layer_types is ['x', 'full_attention', 'full_attention']; only every n-th layer can be "
+            "'full_attention' for some n",
+        ),
+        ('{"model_type": "llama4", "text_config": 3}', "text_config is 3; it must be an object"),
         ('{"model_type": "gpt2", "resid_pdrop": 2}', "resid_pdrop is 2; it must be a number from 0 to 1"),
         (
             '{"model_type": "qwen3_moe", "mlp_only_layers": [5]}',
