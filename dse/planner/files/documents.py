@@ -3,58 +3,37 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin
 
 from dse.base.errors import InputError
+from dse.base.records import hints_of, is_record
 from dse.base.texts import excerpt
 from dse.planner.problem.cluster import Host, MixedCluster
-from dse.planner.problem.plan import ClusterPlan, PlanCost, StageCost
+from dse.planner.problem.plan import ClusterPlan, PlanCost
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
 from dse.planner.problem_check import wrong_in_problem
 
+_Record = TypeVar("_Record")
 _MOST = sys.float_info.max
-_PLAIN = [
+_OPTIONS = [
     field.name for field in fields(PlanProblem) if field.name not in ("cluster", "profiles", "type_order")
 ]
 
 
 def problem_to_dict(problem: PlanProblem) -> dict[str, Any]:
     """Return a problem as plain data."""
-    cluster, profiles = problem.cluster, problem.profiles
+    cluster, profiles = _plain(problem.cluster), _plain(problem.profiles)
+    cluster["hosts"] = [list(host.values()) for host in cluster["hosts"]]
+    by_key: Mapping[ProfileKey, Profile] = profiles.pop("profiles")
+    profiles["profiles"] = [{"key": list(key), **_plain(profile)} for key, profile in sorted(by_key.items())]
     return {
-        "cluster": {
-            "hosts": [
-                [host.address, host.type, host.gpus, host.intra_gbps, host.inter_gbps, host.island]
-                for host in cluster.hosts
-            ],
-            "memory_gib": dict(cluster.memory_gib),
-            "price_per_hour": dict(cluster.price_per_hour),
-            "between_islands_gbps": cluster.between_islands_gbps,
-            "peak_tflops": dict(cluster.peak_tflops),
-        },
-        "profiles": {
-            "first": list(profiles.first),
-            "parameters_bytes": list(profiles.parameters_bytes),
-            "memory_has_states": profiles.memory_has_states,
-            "source": profiles.source,
-            "leaves_out": list(profiles.leaves_out),
-            "profiles": [
-                {
-                    "key": list(key),
-                    "layer_ms": list(profile.layer_ms),
-                    "layer_memory_mb": list(profile.layer_memory_mb),
-                    "gap_ms": profile.gap_ms,
-                    "optimizer_ms": profile.optimizer_ms,
-                    "batch_generator_ms": profile.batch_generator_ms,
-                }
-                for key, profile in sorted(profiles.profiles.items())
-            ],
-        },
+        "cluster": cluster,
+        "profiles": profiles,
         "type_order": list(problem.type_order),
-        **{name: getattr(problem, name) for name in _PLAIN},
+        **{name: getattr(problem, name) for name in _OPTIONS},
     }
 
 
@@ -84,7 +63,7 @@ def problem_from_dict(data: Mapping[str, Any]) -> PlanProblem:
                 tuple(str(text) for text in profiles.get("leaves_out", ())),
             ),
             tuple(str(type_) for type_ in data["type_order"]),
-            **{name: {**older, **data}[name] for name in _PLAIN},
+            **{name: {**older, **data}[name] for name in _OPTIONS},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"problem: {_said(error)}") from None
@@ -96,16 +75,7 @@ def problem_from_dict(data: Mapping[str, Any]) -> PlanProblem:
 
 def plan_to_dict(plan: ClusterPlan) -> dict[str, Any]:
     """Return a plan as plain data."""
-    return {
-        "types": list(plan.types),
-        "groups": list(plan.groups),
-        "strategies": [list(pair) for pair in plan.strategies],
-        "batches": plan.batches,
-        "partition": list(plan.partition),
-        "costed": plan.costed,
-        "attempt": plan.attempt,
-        "delta": plan.delta,
-    }
+    return _plain(plan)
 
 
 def plan_from_dict(data: Mapping[str, Any]) -> ClusterPlan:
@@ -114,38 +84,14 @@ def plan_from_dict(data: Mapping[str, Any]) -> ClusterPlan:
     Raises:
         InputError: something is missing or of another type.
     """
-    try:
-        return ClusterPlan(
-            tuple(str(type_) for type_ in data["types"]),
-            _integers(data["groups"]),
-            tuple(_pair(pair) for pair in data["strategies"]),
-            _integer(data["batches"]),
-            _integers(data["partition"]),
-            _integer(data["costed"]),
-            _integer(data["attempt"]),
-            _integer(data["delta"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"plan: {_said(error)}") from None
+    return _read("plan", ClusterPlan, data)
 
 
 def cost_to_dict(cost: PlanCost) -> dict[str, Any]:
     """Return a cost and its terms as plain data."""
-    return {
-        "cost_ms": cost.cost_ms,
-        "gap_ms": cost.gap_ms,
-        "batch_generator_ms": cost.batch_generator_ms,
-        "stages": [
-            {
-                "execution_ms": stage.execution_ms,
-                "link_ms": stage.link_ms,
-                "reduction_ms": stage.reduction_ms,
-                "update_ms": stage.update_ms,
-                "memory_bytes": list(stage.memory_bytes),
-            }
-            for stage in cost.stages
-        ],
-    }
+    found = _plain(cost)
+    found["stages"] = found.pop("stages")  # behind the terms of the whole step
+    return found
 
 
 def cost_from_dict(data: Mapping[str, Any]) -> PlanCost:
@@ -154,20 +100,44 @@ def cost_from_dict(data: Mapping[str, Any]) -> PlanCost:
     Raises:
         InputError: something is missing or of another type.
     """
+    return _read("cost", PlanCost, data)
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    """The fields of a record by name, with tuples as lists."""
+    return {field.name: _listed(getattr(record, field.name)) for field in fields(record)}
+
+
+def _listed(value: Any) -> Any:
+    if is_record(type(value)):
+        return _plain(value)
+    if isinstance(value, tuple):
+        return [_listed(entry) for entry in value]
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _read(what: str, record: type[_Record], data: Mapping[str, Any]) -> _Record:
     try:
-        stages = tuple(
-            StageCost(
-                item["execution_ms"],
-                item["link_ms"],
-                item["reduction_ms"],
-                item["update_ms"],
-                tuple(item["memory_bytes"]),
-            )
-            for item in data["stages"]
-        )
-        return PlanCost(data["cost_ms"], stages, data["gap_ms"], data["batch_generator_ms"])
-    except (KeyError, TypeError) as error:
-        raise InputError(f"cost: {_said(error)}") from None
+        found: _Record = _built(record, data)
+        return found
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{what}: {_said(error)}") from None
+
+
+def _built(record: Any, data: Mapping[str, Any]) -> Any:
+    """A record of all its fields, each as it is declared."""
+    return record(**{name: _typed(hint, data[name]) for name, hint in hints_of(record).items()})
+
+
+def _typed(hint: Any, value: Any) -> Any:
+    if is_record(hint):
+        return _built(hint, value)
+    if get_origin(hint) is not tuple:
+        return _SCALARS[hint](value)
+    entries = get_args(hint)
+    if entries[-1] is Ellipsis:
+        return tuple(_typed(entries[0], entry) for entry in value)
+    return tuple(_typed(each, entry) for each, entry in zip(entries, value, strict=True))
 
 
 def _key(data: Sequence[Any]) -> ProfileKey:
@@ -181,19 +151,8 @@ def _profiles(data: Sequence[Mapping[str, Any]]) -> dict[ProfileKey, Profile]:
         key = _key(item["key"])
         if key in found:
             raise ValueError(f"profiles: two of {key}")
-        found[key] = Profile(
-            _numbers(item["layer_ms"]),
-            _numbers(item["layer_memory_mb"]),
-            _number(item["gap_ms"]),
-            _number(item["optimizer_ms"]),
-            _number(item["batch_generator_ms"]),
-        )
+        found[key] = _built(Profile, item)
     return found
-
-
-def _pair(data: Sequence[Any]) -> tuple[int, int]:
-    dp, tp = data
-    return _integer(dp), _integer(tp)
 
 
 def _numbers(data: Sequence[Any]) -> tuple[float, ...]:
@@ -206,14 +165,13 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _integers(data: Sequence[Any]) -> tuple[int, ...]:
-    return tuple(_integer(value) for value in data)
-
-
 def _integer(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"'{excerpt(value)}' is no integer")
     return value
+
+
+_SCALARS: Mapping[Any, Callable[[Any], Any]] = {int: _integer, float: _number, str: str}
 
 
 def _said(error: Exception) -> str:
