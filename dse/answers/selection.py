@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dse.answers.ties import tied_points
+from dse.answers.verdicts import points_that_may_fit, verdict_of
 from dse.base.errors import InputError
 from dse.base.settings import check_type
 from dse.inputs.strategies import STRATEGY_FIELDS
@@ -42,7 +43,8 @@ class Selection:
     The capped points are None without a cap. The smallest peak, over all points that are ok, says by how much
     a cap is missed. A runner-up differs from the best in time or memory, as they are printed; `ties` and
     `capped_ties` count the points that do not. `loss` is the reason why most of all points are not ok, if one
-    is.
+    is. `may_fit` is the fastest predicted point that is faster than the capped one and exceeds the memory of
+    its accelerator, which is the cap, by no more than predictions are off.
     """
 
     optimum: StudyRow | None
@@ -55,6 +57,7 @@ class Selection:
     ties: int = 0
     capped_ties: int = 0
     loss: Reason | None = None
+    may_fit: StudyRow | None = None
 
 
 def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as_rows) -> Selection:
@@ -71,9 +74,10 @@ def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as
     table = as_table(rows)
     finished = finished_points(table)
     best = _best_and_runner_up(table, finished, whole)
-    capped = _Best()
+    capped, may_fit = _Best(), None
     if memory_cap_bytes is not None:
         capped = _best_and_runner_up(table, _fitting(table, finished, memory_cap_bytes), whole)
+        may_fit = _fastest_that_may_fit(table, memory_cap_bytes, capped.optimum, whole)
     return Selection(
         optimum=best.optimum,
         runner_up=best.runner_up,
@@ -85,7 +89,17 @@ def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as
         ties=best.ties,
         capped_ties=capped.ties,
         loss=_loss(table),
+        may_fit=may_fit,
     )
+
+
+def _fastest_that_may_fit(
+    table: pa.Table, memory_cap_bytes: int, best: StudyRow | None, whole: Whole
+) -> StudyRow | None:
+    """Return the point that `Selection.may_fit` is, of points with the fields of strategies."""
+    points = points_that_may_fit(table, memory_cap_bytes, None if best is None else best.wall_time_ns)
+    first = _ranked(table, points, 1, whole)
+    return first[0] if first and verdict_of(first[0], memory_cap_bytes) == "may fit" else None
 
 
 def _loss(table: pa.Table) -> Reason | None:

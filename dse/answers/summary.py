@@ -17,6 +17,7 @@ from dse.answers.selection import Selection
 from dse.base.tables import Line, aligned
 from dse.base.texts import counted, printable
 from dse.base.units import format_bytes
+from dse.prediction.steps.verdicts import margin_of
 from dse.studies.store.schema import Status, StudyRow
 
 SHOWN_SETTINGS = 40
@@ -46,7 +47,10 @@ def render(selection: Selection, variants: Mapping[str, str] | None = None, *, e
         table.add_runner_up(selection.optimum, selection.runner_up, selection.ties)
     if selection.memory_cap_bytes is not None:
         _add_capped(table, selection, selection.memory_cap_bytes)
-    named = (selection.optimum, selection.runner_up, selection.capped_optimum, selection.capped_runner_up)
+    named = (
+        *(selection.optimum, selection.runner_up, selection.capped_optimum, selection.capped_runner_up),
+        selection.may_fit,
+    )
     said = dict.fromkeys(
         [
             *cautions(named),
@@ -115,14 +119,15 @@ def _add_setting(table: _Table, label: str, setting: Setting, row: StudyRow | No
 def to_json(selection: Selection) -> dict[str, Any]:
     """The same as plain data.
 
-    Keys: best, runner_up, best_under_cap, runner_up_under_cap, each None or a dict of the columns of a row;
-    memory_cap_bytes, None without a cap; counts, by status, zeros included.
+    Keys: best, runner_up, best_under_cap, runner_up_under_cap and may_fit, each None or a dict of the columns
+    of a row; memory_cap_bytes, None without a cap; counts, by status, zeros included.
     """
     return {
         "best": _optional(selection.optimum),
         "runner_up": _optional(selection.runner_up),
         "best_under_cap": _optional(selection.capped_optimum),
         "runner_up_under_cap": _optional(selection.capped_runner_up),
+        "may_fit": _optional(selection.may_fit),
         "memory_cap_bytes": selection.memory_cap_bytes,
         "counts": dict(selection.counts),
     }
@@ -182,6 +187,7 @@ def _add_capped(table: _Table, selection: Selection, memory_cap_bytes: int) -> N
     best, runner_up = selection.capped_optimum, selection.capped_runner_up
     if best is None:
         table.lines += [under, _nothing_fits(selection)]
+        _add_may_fit(table, selection, memory_cap_bytes)
         return
     spare = percentage(memory_cap_bytes - (best.peak_memory_bytes or 0), memory_cap_bytes)
     if not _are_same(best, selection.optimum):
@@ -193,6 +199,18 @@ def _add_capped(table: _Table, selection: Selection, memory_cap_bytes: int) -> N
     else:
         table.lines.append(f"{under}: the best is the same, {spare} % to spare")
         table.add_runner_up(best, runner_up, selection.capped_ties)
+    _add_may_fit(table, selection, memory_cap_bytes)
+
+
+def _add_may_fit(table: _Table, selection: Selection, memory_cap_bytes: int) -> None:
+    """Add the fastest point that exceeds the memory by no more than predictions are off."""
+    row = selection.may_fit
+    if row is None:
+        return
+    excess = percentage((row.peak_memory_bytes or 0) - memory_cap_bytes, memory_cap_bytes)
+    margin = 100 * margin_of(row.framework)
+    table.lines.append(f"may fit: faster, and {excess} % above it, of {margin:.3g} % by which peaks are off")
+    table.add("  may fit", row)
 
 
 def _are_same(one: StudyRow | None, other: StudyRow | None) -> bool:

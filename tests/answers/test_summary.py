@@ -139,9 +139,11 @@ def test_json_has_the_columns_of_each_row_the_cap_and_every_count() -> None:
         "runner_up",
         "best_under_cap",
         "runner_up_under_cap",
+        "may_fit",
         "memory_cap_bytes",
         "counts",
     ]
+    assert answer["may_fit"] is None
     assert StudyRow(**answer["best"]) == FAST
     assert StudyRow(**answer["runner_up"]) == SMALL
     assert StudyRow(**answer["best_under_cap"]) == SMALL

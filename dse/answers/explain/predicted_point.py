@@ -9,10 +9,12 @@ from dse.answers.conventions import shown_mfu
 from dse.answers.explain.predicted import explain_prediction
 from dse.answers.explain.render import render
 from dse.answers.fidelities import PREDICTED
+from dse.answers.verdicts import verdict_words
 from dse.base.units import format_bytes, format_count, format_duration_ns
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.steps.balance import balanced
 from dse.prediction.steps.plan import STAGES
+from dse.prediction.steps.verdicts import Verdict, margin_of, verdict
 from dse.studies.points import DesignPoint, evaluate
 from dse.studies.points.methods.prediction import prediction_inputs
 from dse.studies.store import StudyRow
@@ -52,6 +54,7 @@ def predicted_data(point: DesignPoint) -> dict[str, Any]:
         "status": row.status,
         "fractional": row.fractional,
         "peak_memory_bytes": row.peak_memory_bytes,
+        "memory_verdict": _verdict(point, row),
         "tokens_per_s": row.tokens_per_s,
         "tokens_per_s_per_npu": row.tokens_per_s_per_npu,
         "mfu_pct": row.mfu_pct,
@@ -60,6 +63,18 @@ def predicted_data(point: DesignPoint) -> dict[str, Any]:
         **_NO_RANKS,
         **explained,
     }
+
+
+def _verdict(point: DesignPoint, row: StudyRow) -> Verdict:
+    """Whether the peak fits into the memory of an NPU."""
+    capacity = point.scenario.system.memory_bytes
+    return verdict(row.peak_memory_bytes or 0, capacity, margin_of(point.strategy.framework))
+
+
+def _memory_words(point: DesignPoint, data: dict[str, Any]) -> str:
+    return verdict_words(
+        data["peak_memory_bytes"], point.scenario.system.memory_bytes, point.strategy.framework
+    )
 
 
 def _own_precision(row: StudyRow, peak_tflops: float) -> dict[str, Any]:
@@ -105,6 +120,7 @@ def predicted_text(point: DesignPoint, data: dict[str, Any]) -> str:
         "",
         f"step time    {format_duration_ns(data['wall_time_ns'])}",
         f"peak memory  {format_bytes(data['peak_memory_bytes'])}, of the fullest stage",
+        f"             {_memory_words(point, data)}",
         f"tokens/s     {tokens}, {per_npu} per NPU",
         f"MFU          {shares[0]}",
         *[f"             {share}" for share in shares[1:]],

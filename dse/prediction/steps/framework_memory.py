@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from dse.base.errors import InputError
 
 SELECTIVE = ("core_attn", "products")
+WIDEST_MARGIN = 0.15
+"""The margin where too few runs tell one: `dse.prediction.calibration.memory_margins`."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,8 @@ class FrameworkMemory:
     gradient itself. `low_precision_weights`: weights of products in 8 bit exist in 8 bit only, along both
     sides. `selective` is what selective recomputation computes again: the core of attention, or every second
     product and all between. `allocator_slack` is the share of its tensors that an allocator holds besides,
-    where the framework's logs tell the memory that is reserved.
+    where the framework's logs tell the memory that is reserved. `margin` is how far predicted peaks are off
+    (`dse.prediction.steps.verdicts`).
 
     Raises:
         InputError: a number is impossible.
@@ -33,6 +36,7 @@ class FrameworkMemory:
     low_precision_weights: bool = False
     selective: str = "core_attn"
     allocator_slack: float = 0.0
+    margin: float = WIDEST_MARGIN
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -45,8 +49,8 @@ class FrameworkMemory:
             raise InputError(
                 f"framework.memory.selective is {self.selective}; allowed are {', '.join(SELECTIVE)}"
             )
-        if not 0 <= self.allocator_slack < 1:
-            raise InputError(
-                f"framework.memory.allocator_slack is {self.allocator_slack}; it must be at least 0 and "
-                "below 1"
-            )
+        for key in ("allocator_slack", "margin"):
+            if not 0 <= getattr(self, key) < 1:
+                raise InputError(
+                    f"framework.memory.{key} is {getattr(self, key)}; it must be at least 0 and below 1"
+                )

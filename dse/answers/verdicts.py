@@ -1,0 +1,57 @@
+"""Predicted points that may fit: above the memory of their accelerator by less than predictions are off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dse.base.units import format_bytes
+from dse.inputs.systems.values import memory_of_spec
+from dse.prediction.steps.verdicts import Verdict, margin_of, most_that_may_fit, verdict
+from dse.studies.points import PREDICTION, method_of_options
+from dse.studies.store.schema import StudyRow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def points_that_may_fit(table: pa.Table, capacity_bytes: int, faster_than_ns: float | None) -> pa.Array:
+    """Return the indices of points above a capacity that may fit, and are faster than a wall time."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    peaks = table["peak_memory_bytes"]
+    found = pc.and_(pc.equal(table["status"], "ok"), pc.greater(peaks, capacity_bytes))
+    if faster_than_ns is not None:
+        found = pc.and_(found, pc.less(table["wall_time_ns"], faster_than_ns))
+    most = [most_that_may_fit(capacity_bytes, _margin(name)) for name in table["framework"].to_pylist()]
+    found = pc.and_(found, pc.less_equal(peaks, pa.array(most, pa.float64())))
+    return pc.indices_nonzero(pc.fill_null(found, False))
+
+
+def _margin(framework: str | None) -> float:
+    return 0.0 if framework is None else margin_of(framework)
+
+
+def verdict_of(row: StudyRow, capacity_bytes: int) -> Verdict | None:
+    """Return whether a predicted point fits into its own accelerators; None where another cap is asked for.
+
+    Simulated peaks are exact: they have no margin.
+    """
+    if row.peak_memory_bytes is None or not _is_capacity(row, capacity_bytes):
+        return None
+    return verdict(row.peak_memory_bytes, capacity_bytes, _margin(row.framework))
+
+
+def _is_capacity(row: StudyRow, cap_bytes: int) -> bool:
+    is_predicted = method_of_options(row.options).name == PREDICTION.name
+    return is_predicted and memory_of_spec(row.system_spec) == cap_bytes
+
+
+def verdict_words(peak_memory_bytes: int, capacity_bytes: int, framework: str) -> str:
+    """Say whether a predicted peak fits, and by what margin."""
+    margin = margin_of(framework)
+    found = verdict(peak_memory_bytes, capacity_bytes, margin)
+    capacity = format_bytes(capacity_bytes)
+    if found == "may fit":
+        return f"may fit: {capacity} is within {100 * margin:.3g} %, by which predictions are off"
+    return f"{found} in {capacity}, off by up to {100 * margin:.3g} %"

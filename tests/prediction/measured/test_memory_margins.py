@@ -1,0 +1,34 @@
+"""Margins of predicted peaks, from runs with a measured peak and runs that fitted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dse.prediction.calibration.memory_margins import Margin, margin_from, margins, text_of
+from dse.prediction.measured.published import fitted_rows
+from dse.prediction.steps.frameworks import framework_named
+
+
+def test_a_margin_holds_98_of_100_errors() -> None:
+    """Of 99 runs the second largest error; of 49 the largest."""
+    assert margin_from([(number / 1000, True) for number in range(99)]) == Margin(0.097, 99, 99)
+    assert margin_from([(number / 1000, True) for number in range(49)]) == Margin(0.048, 49, 49)
+
+
+def test_few_runs_tell_no_margin() -> None:
+    assert margin_from([(0.0, True)] * 9) == Margin(0.15, 9, 9)
+    assert margin_from([(0.0, True)] * 10) == Margin(0.03, 10, 10)
+
+
+def test_margins_of_megatron_core_are_those_of_its_file() -> None:
+    """The 22 peaks of SimuMax and 4 of Primus."""
+    rows = [row for row in fitted_rows() if row.measured_memory_gib is not None]
+    found = margins(rows)
+    assert found["megatron-core"].share == framework_named("megatron-core").memory.margin
+    assert found["megatron-core"].runs == 26
+
+
+def test_a_run_that_cannot_be_expressed_tells_nothing() -> None:
+    row = replace(fitted_rows()[0], tp=None)
+    assert margins([row]) == {}
+    assert text_of({"x": Margin(0.1, 1, 2)}) == "x: margin 0.1, from 2 runs (1 with a measured peak)"
