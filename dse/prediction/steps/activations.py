@@ -28,6 +28,8 @@ def kept_tensors(local: Local, kind: LayerKind) -> list[Kept]:
     found: list[Kept] = []
     if "attention" in parts:
         found += block + _attention(local, kept)
+    if "state_space" in parts:
+        found += block + _state_space(local, kept)
     if "feed_forward" in parts:
         size = local.tokens * local.model.d_ff / plan.tp
         found += [*block, Kept(_inner(local) * size, ("mlp",)), Kept(kept * size, ("mlp",))]
@@ -58,12 +60,30 @@ def _attention(local: Local, kept: float) -> list[Kept]:
     if latent is not None:  # both low ranks before and after their norms
         ranks = (latent.query_rank or 0) + latent.key_value_rank
         found += [Kept(2 * tokens * ranks), Kept(kept * tokens * ranks, up)]
+    if sparse := model.sparse_attention:  # queries and key of the indexer, and the places of chosen keys
+        found.append(Kept(tokens * (2 * (sparse.heads + 1) * sparse.head_dim + 4 * sparse.top_k)))
     if local.plan.attention == "unfused":
         found.append(Kept(_score_bytes(local) * _scores(local), ("core_attn",)))
         return found
     if local.bits < 16 or local.plan.cp > 1:
         found.append(Kept(kept * tokens * local.output_width))
     return [*found, Kept(4 * tokens * local.heads, ("core_attn",))]
+
+
+def _state_space(local: Local, kept: float) -> list[Kept]:
+    """The output of the first product, of the scan, and of the gated norm.
+
+    Mamba-2's kernels compute the convolution and the states again (Dao and Gu 2024, section 8).
+    """
+    made, width = _state_widths(local)
+    return [Kept(2 * local.tokens * made), Kept(2 * local.tokens * width), Kept(kept * local.tokens * width)]
+
+
+def _state_widths(local: Local) -> tuple[float, float]:
+    """Features of a state-space mixer on this NPU: those that its first product makes, those of its heads."""
+    mixer = local.model.state_space
+    assert mixer is not None
+    return (mixer.width + mixer.conv_width + mixer.heads) / local.plan.tp, mixer.width / local.plan.tp
 
 
 def _scores(local: Local) -> float:
@@ -115,10 +135,14 @@ def _kept_products(local: Local, kind: LayerKind) -> float:
     """
     model, tokens = local.model, local.tokens
     residual = tokens * model.d_model * local.norm_share
-    attention = (
-        2 * tokens * (local.query_width + local.value_width + local.output_width) + 4 * tokens * local.heads
-    )
-    inner, outer = tokens * model.d_ff / local.plan.tp, residual
+    parts = {matrix.part for matrix in matrices(model, kind)}
+    attention = 0.0
+    if "attention" in parts:
+        widths = local.query_width + local.value_width + local.output_width
+        attention = 2 * tokens * widths + 4 * tokens * local.heads
+    if "state_space" in parts:
+        attention += 2 * tokens * sum(_state_widths(local))
+    inner, outer = (tokens * model.d_ff / local.plan.tp, residual) if "feed_forward" in parts else (0.0, 0.0)
     if local.has_experts(kind):
         experts = model.experts
         assert experts is not None
@@ -139,6 +163,8 @@ def backward_bytes(local: Local, kind: LayerKind) -> float:
     if "attention" in parts:
         scores = 2 * _scores(local) if local.plan.attention == "unfused" else 0.0
         widest.append(2 * tokens * (local.query_width + local.key_width + local.value_width) + scores)
+    if "state_space" in parts:
+        widest.append(2 * tokens * sum(_state_widths(local)))
     if "feed_forward" in parts:
         widest.append(_inner(local) * tokens * model.d_ff / local.plan.tp)
     if "experts" in parts and model.experts is not None:

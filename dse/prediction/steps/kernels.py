@@ -45,7 +45,7 @@ class Pass:
 
     forward: list[Kernel] = field(default_factory=list)
     backward: list[Kernel] = field(default_factory=list)
-    host_launches: int = 0
+    host_launches: float = 0.0
     _modules: tuple[str, ...] = ()
 
     @contextmanager
@@ -90,8 +90,9 @@ class Pass:
         groups: int = 1,
         sums_bytes: int = 2,
         extra_bytes: float = 0.0,
+        is_frozen: bool = False,
     ) -> None:
-        """Add y = x w with m tokens, k inputs and n outputs, and its two gradients.
+        """Add y = x w with m tokens, k inputs and n outputs, and its two gradients; frozen weights have none.
 
         One kernel runs `groups` of them, m tokens each. Low precisions read inputs of `bits` and write 16
         bit. The kernel before casts the input as it writes it, and a transpose is written besides; on the way
@@ -107,8 +108,5 @@ class Pass:
             moved = groups * (size * read + written_bytes)
             return Kernel("products", 1, 2.0 * groups * m * n * k, moved, slowdown, bits, "matrix_products")
 
-        self.add(
-            one(m * k + n * k, 2 * m * n),
-            one(m * n + n * k, 2 * m * k),
-            one(m * k + m * n, sums_bytes * n * k),
-        )
+        weight_gradient = () if is_frozen else (one(m * k + m * n, sums_bytes * n * k),)
+        self.add(one(m * k + n * k, 2 * m * n), one(m * n + n * k, 2 * m * k), *weight_gradient)

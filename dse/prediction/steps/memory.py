@@ -9,7 +9,7 @@ from functools import lru_cache
 from dse.inputs.accelerators.placement import Group
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.counts import layer_parameters
-from dse.inputs.models.matrices import LayerKind, matrices
+from dse.inputs.models.matrices import LayerKind, adapter_matrices, matrices
 from dse.prediction.steps.activations import backward_bytes, kept_bytes
 from dse.prediction.steps.layout import Chunk
 from dse.prediction.steps.sharded_sizes import ROW_SPLIT, WHOLE, Local
@@ -19,17 +19,29 @@ from dse.prediction.steps.sharded_sizes import ROW_SPLIT, WHOLE, Local
 class Weights:
     """Parameters of one NPU: dense ones, which all data-parallel ranks have, and those of experts.
 
-    `low` of them are in products that low precisions run in their own format.
+    `low` of them are in products that low precisions run in their own format. Frozen ones have no gradients
+    and no states of the optimiser.
     """
 
     dense: float
     experts: float
     low: float = 0.0
+    frozen_dense: float = 0.0
+    frozen_experts: float = 0.0
 
     @property
     def total(self) -> float:
         """Both."""
         return self.dense + self.experts
+
+    @property
+    def trained(self) -> Weights:
+        """The weights that training updates."""
+        return Weights(self.dense - self.frozen_dense, self.experts - self.frozen_experts)
+
+    def frozen(self) -> Weights:
+        """Return the same weights, all of them frozen."""
+        return Weights(self.dense, self.experts, self.low, self.dense, self.experts)
 
     def plus(self, other: Weights, times: float = 1.0) -> Weights:
         """Return the sum with another, `times` over."""
@@ -37,6 +49,8 @@ class Weights:
             self.dense + times * other.dense,
             self.experts + times * other.experts,
             self.low + times * other.low,
+            self.frozen_dense + times * other.frozen_dense,
+            self.frozen_experts + times * other.frozen_experts,
         )
 
 
@@ -54,8 +68,9 @@ def layer_weights(local: Local, kind: LayerKind) -> Weights:
 def _layer_weights(
     model: ModelSpec, kind: LayerKind, tp: int, expert_ranks: int, key_width: float
 ) -> Weights:
-    dense = experts = 0.0
-    copied = float(layer_parameters(model, kind).norms)
+    own = layer_parameters(model, kind)
+    dense, experts = own.vectors / tp, 0.0
+    copied = float(own.norms)
     for matrix in matrices(model, kind):
         if matrix.part == "experts":
             experts += (matrix.weights + matrix.biases) / expert_ranks
@@ -67,7 +82,21 @@ def _layer_weights(
             dense += key_width * (matrix.inputs + matrix.has_bias)
         else:
             dense += matrix.weights / tp + matrix.biases / (1 if matrix.name in ROW_SPLIT else tp)
-    return Weights(dense + copied, experts, dense + experts)
+    found = Weights(dense + copied, experts, dense + experts)
+    return found if model.lora is None else found.frozen().plus(_adapters(model, kind, tp, expert_ranks))
+
+
+def _adapters(model: ModelSpec, kind: LayerKind, tp: int, expert_ranks: int) -> Weights:
+    """Parameters of LoRA: of a pair, the matrix on the side that tensor parallelism splits is split too."""
+    dense = experts = 0.0
+    for matrix in adapter_matrices(model, kind):
+        base, _, way = matrix.name.rsplit("_", 2)
+        is_split = (base in ROW_SPLIT) == (way == "down")
+        if matrix.part == "experts":
+            experts += matrix.weights / expert_ranks
+        else:
+            dense += matrix.weights / (tp if is_split and base not in WHOLE else 1)
+    return Weights(dense, experts)
 
 
 def stage_weights(local: Local, chunks: Sequence[Chunk]) -> list[Weights]:
@@ -83,12 +112,14 @@ def stage_weights(local: Local, chunks: Sequence[Chunk]) -> list[Weights]:
     held: set[str] = set()
     for chunk in chunks:
         own = Weights(counts.positions * chunk.has_embedding + counts.final_norm * chunk.has_head, 0.0)
+        own = own if model.lora is None else own.frozen()
         for kind, count in chunk.layers:
             own = own.plus(layer_weights(local, kind), count)
         needed = {"input"} if chunk.has_embedding or (chunk.has_head and model.prediction_layers) else set()
         needed |= {output} if chunk.has_head else set()
         tables = sum(sizes[name] for name in needed - held)
-        found.append(own.plus(Weights(tables / local.plan.tp, 0.0)))
+        shared = Weights(tables / local.plan.tp, 0.0)
+        found.append(own.plus(shared if model.lora is None else shared.frozen()))
         held |= needed
     return found
 
@@ -139,12 +170,12 @@ def _states(
     """Weights, gradients and states of the optimiser, as ZeRO shards them."""
     plan = local.plan
 
-    def stored(bytes_each: float, from_stage: int) -> float:
+    def stored(of: Weights, bytes_each: float, from_stage: int) -> float:
         if plan.zero_stage < from_stage:
-            return bytes_each * held.total
-        return bytes_each * (held.dense / ranks[0] + held.experts / ranks[1])
+            return bytes_each * of.total
+        return bytes_each * (of.dense / ranks[0] + of.experts / ranks[1])
 
-    weights = stored(2.0, 3)
+    weights = stored(held, 2.0, 3)
     if plan.zero_stage == 3:  # two layers at a time, and the tables, which stay from pass to pass
         tables = held.total - sum(
             count * layer_weights(local, kind).total for chunk in chunks for kind, count in chunk.layers
@@ -156,8 +187,8 @@ def _states(
             weights -= 2.0 * held.low
     return {
         "weights": weights,
-        "gradients": stored(float(local.framework.gradient_bytes), 2),
-        "optimizer": 0.0 if plan.offload == "optimizer" else stored(12.0, 1),
+        "gradients": stored(held.trained, float(local.framework.gradient_bytes), 2),
+        "optimizer": 0.0 if plan.offload == "optimizer" else stored(held.trained, 12.0, 1),
     }
 
 
@@ -172,6 +203,8 @@ def _largest_layer(local: Local, chunks: tuple[Chunk, ...]) -> float:
 def _gradient_copies(local: Local, chunks: tuple[Chunk, ...]) -> float:
     """Gradients of weights besides those that stay: one of each shape, or those of layers to be scattered."""
     plan = local.plan
+    if local.model.lora is not None:  # those of adapters are small
+        return 0.0
     if plan.zero_stage == 3:  # one layer's in 16 bit, those of two as they are reduced
         return (2.0 + 2 * local.framework.gradient_bytes) * _largest_layer(local, chunks)
     if not local.framework.memory.placeholder_gradients:
@@ -200,7 +233,7 @@ def _moments(local: Local, chunks: tuple[Chunk, ...]) -> list[dict[str, float]]:
     ends = heads * (2 + local.bits / 8) * local.tokens * model.d_model * local.norm_share  # of the last norm
     others = 4 * (heads - 1) * logits  # softmax of the heads whose backward pass comes later
     loss = local.framework.memory.logit_bytes * logits
-    table = 2 * model.output_dim * model.d_model / plan.tp
+    table = 2 * model.output_dim * model.d_model / plan.tp if model.lora is None else 0.0
     return [
         *layers,
         {"activations": ends + others + loss, "communication": 0.0, "workspace": 0.0},
