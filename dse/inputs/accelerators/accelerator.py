@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dse.base.errors import InputError
@@ -74,7 +74,8 @@ def accelerator(name: str, key: str = "accelerator") -> Accelerator:
     """Return an accelerator type; `key` is how messages call the choice.
 
     `name` is that of a file of conf/accelerator or an alias in one (in any case), or the path of a YAML file.
-    A type without efficiencies of its own has those of the type that `efficiency_of` names, and says so.
+    A type without efficiencies of its own has those of the type that `efficiency_of` names, but for the few
+    that its file has, and says so.
 
     Raises:
         InputError: no such type (names all, and the nearest), or a file with an unknown, missing or
@@ -84,7 +85,11 @@ def accelerator(name: str, key: str = "accelerator") -> Accelerator:
 
 
 def _resolved(file: AcceleratorFile, path: Path) -> Accelerator:
-    efficiency, calibration, uncertainty = file.efficiency, file.calibration, dict(file.uncertainty or {})
+    own, calibration, uncertainty = (
+        dict(file.efficiency or {}),
+        file.calibration,
+        dict(file.uncertainty or {}),
+    )
     kinds = file.fitted_kinds
     if file.efficiency_of is not None:
         found = found_file(file.efficiency_of, f"{path}: accelerator.efficiency_of")
@@ -94,14 +99,15 @@ def _resolved(file: AcceleratorFile, path: Path) -> Accelerator:
                 "its own either"
             )
         other = _resolved(*found)
-        efficiency, uncertainty = other.efficiency, dict(other.uncertainty)
+        efficiency = replace(other.efficiency, **own)
+        uncertainty = {name: value for name, value in other.uncertainty.items() if name not in own}
         kinds = other.fitted_kinds
-        is_in_fit = file.name in _words(other)
-        known = "fitted to steps of this type too" if is_in_fit else "no measurements of this type"
-        calibration = f"carried over from {other.name}: {known}"
-    elif efficiency is None:
+        calibration = _carried_over(file, other, own)
+    elif own:
+        efficiency = Efficiency(**own)
+    else:
+        assert file.kernels is not None
         efficiency, calibration = file.kernels, "shares of kernels that were measured alone: no measured step"
-    assert efficiency is not None
     return Accelerator(
         name=file.name,
         peak_tflops={name: float(value) for name, value in file.peak_tflops.items()},
@@ -116,6 +122,14 @@ def _resolved(file: AcceleratorFile, path: Path) -> Accelerator:
         kernels=file.kernels,
         host_bandwidth_gbps=file.host_bandwidth_gbps,
     )
+
+
+def _carried_over(file: AcceleratorFile, other: Accelerator, own: Mapping[str, float]) -> str:
+    """Whose shares a type has, and which of them are its own."""
+    is_in_fit = file.name in _words(other)
+    known = "fitted to steps of this type too" if is_in_fit else "no measurements of this type"
+    except_own = f" but for {', '.join(own)}" if own else ""
+    return f"carried over from {other.name}{except_own}: {known}"
 
 
 def _words(found: Accelerator) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.base.files import conf_folder
 from dse.base.record_files import yaml_record
-from dse.base.records import unknown_field
+from dse.base.records import converted, unknown_field
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
@@ -28,7 +28,8 @@ PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "int8", "fp8", "fp4")
 class AcceleratorFile:
     """The keys of a file; `efficiency`, `efficiency_of` or `kernels` says which shares the type reaches.
 
-    `kernels` are the shares of kernels that were measured alone: fits to steps begin there.
+    `efficiency` together with `efficiency_of` has single shares that are the type's own. `kernels` are the
+    shares of kernels that were measured alone: fits to steps begin there.
     """
 
     name: str
@@ -37,7 +38,7 @@ class AcceleratorFile:
     memory_bandwidth_gbps: float
     sources: Mapping[str, str]
     aliases: tuple[str, ...] = ()
-    efficiency: Efficiency | None = None
+    efficiency: Mapping[str, float] | None = None
     efficiency_of: str | None = None
     kernels: Efficiency | None = None
     calibration: str = ""
@@ -115,12 +116,10 @@ def _read(path: Path) -> AcceleratorFile:
 
 def _check(file: AcceleratorFile) -> None:
     """Refuse what no accelerator can be."""
-    if file.efficiency is not None and file.efficiency_of is not None:
-        raise InputError("accelerator has efficiency and efficiency_of; remove one of them")
     if file.efficiency is None and file.efficiency_of is None and file.kernels is None:
         raise InputError(
-            "accelerator needs efficiency, its own constants, efficiency_of, whose it has instead, or kernels, "
-            "the shares of its kernels alone"
+            "accelerator needs efficiency, its own constants, or efficiency_of, whose it has instead, or "
+            "kernels, the shares of its kernels alone"
         )
     if file.efficiency_of is not None and (file.calibration or file.uncertainty):
         raise InputError("accelerator.calibration and uncertainty belong to efficiency; remove efficiency_of")
@@ -146,15 +145,23 @@ def _check(file: AcceleratorFile) -> None:
 
 
 def _check_efficiency(file: AcceleratorFile) -> None:
-    """Refuse shares above the whole, and uncertainties of what is no constant."""
+    """Refuse shares above the whole, and constants and uncertainties of what is none."""
     names = [field.name for field in fields(Efficiency)]
-    for name in names if file.efficiency is not None else ():
-        value = getattr(file.efficiency, name)
-        if isinstance(value, float):
-            most = math.inf if name.endswith("_us") else 1.0
-            if not 0 < value <= most or math.isinf(value):
-                bound = "above 0" if math.isinf(most) else "above 0 and at most 1"
-                raise InputError(f"accelerator.efficiency.{name} is {value}; it must be a number {bound}")
+    for name, value in (file.efficiency or {}).items():
+        key = f"accelerator.efficiency.{excerpt(name)}"
+        if name not in names:
+            raise InputError(unknown_field(key, name, names))
+        most = math.inf if name.endswith("_us") else 1.0
+        if not 0 < value <= most or math.isinf(value):
+            bound = "above 0" if math.isinf(most) else "above 0 and at most 1"
+            raise InputError(f"{key} is {value}; it must be a number {bound}")
+    if file.efficiency is not None and file.efficiency_of is None:
+        converted(dict(file.efficiency), Efficiency, "accelerator.efficiency")  # names those that are missing
+    if file.efficiency and file.efficiency_of is not None and not file.sources.get("efficiency"):
+        raise InputError(
+            "accelerator.sources.efficiency is missing; it must say where the shares given with "
+            "efficiency_of are from"
+        )
     for name, value in (file.uncertainty or {}).items():
         if name not in names:
             raise InputError(unknown_field(f"accelerator.uncertainty.{excerpt(name)}", name, names))
