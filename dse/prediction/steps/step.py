@@ -134,7 +134,12 @@ class Timer:
             for one in (forward, backward):
                 one.add("memory_bound", max(0.0, moved - one.total_s))
         products = backward.get("matrix_products", 0.0) - again.get("matrix_products", 0.0)
-        return Passes(forward, backward, products / 2 + backward.get("dp", 0.0))
+        return Passes(forward, backward, self._of_weights * products + backward.get("dp", 0.0))
+
+    @property
+    def _of_weights(self) -> float:
+        """Share of the products of a backward pass that are gradients of weights; frozen ones have none."""
+        return 0.5 if self.local.model.lora is None else 0.0
 
     def _again(self, kernels: Pass, forward: Parts) -> Parts:
         """The part of a layer's forward pass that the backward pass repeats, with its exchange of tokens."""
@@ -197,7 +202,7 @@ class Timer:
     def _gather_weights(self, weights: Weights, forward: Parts, backward: Parts) -> None:
         """ZeRO-3: both passes gather weights a layer ahead; gradients are scattered (Zhao et al. 2023)."""
         gather = self._spread_s(weights, 2.0)
-        scatter = self._reduce_s(weights)
+        scatter = self._reduce_s(weights.trained)
         forward.add("dp", max(0.0, gather - forward.total_s))
         backward.add("dp", max(0.0, gather + scatter - backward.total_s))
 
@@ -237,5 +242,7 @@ class Timer:
             rows = local.model.output_dim if is_head else local.model.input_dim
             table = Weights(rows * local.model.d_model / plan.tp, 0.0)
             forward.add("dp", max(0.0, self._spread_s(table, 2.0) - forward.total_s))
-            backward.add("dp", max(0.0, self._reduce_s(table) - backward.total_s))
-        return Passes(forward, backward, backward.get("matrix_products", 0.0) / 2 + backward.get("dp", 0.0))
+            if local.model.lora is None:
+                backward.add("dp", max(0.0, self._reduce_s(table) - backward.total_s))
+        products = self._of_weights * backward.get("matrix_products", 0.0)
+        return Passes(forward, backward, products + backward.get("dp", 0.0))
