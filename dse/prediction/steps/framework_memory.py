@@ -16,11 +16,13 @@ class FrameworkMemory:
     """The key `memory` of a file of conf/framework.
 
     `workspace_bytes` are those that libraries of products take, `grouped_workspace_bytes` those of grouped
-    products besides, where a model has experts. `logit_bytes` per logit are alive in the
-    loss: logits in 16 bit, and their copies in fp32. With `placeholder_gradients` a gradient in 16 bit of
-    each shape of a layer's matrices stays allocated, as autograd asks for one where kernels add to the
-    gradient itself. `low_precision_weights`: weights of products in 8 bit exist in 8 bit only, along both
-    sides. `selective` is what selective recomputation computes again: the core of attention, or every second
+    products besides, where a model has experts. `logit_bytes` per logit are alive in the loss: logits in 16
+    bit, and their copies in fp32; `split_logit_bytes` where tensor parallelism splits them, if that differs.
+    With `placeholder_gradients` a gradient in 16 bit of each shape of a layer's matrices stays allocated, as
+    autograd asks for one where kernels add to the gradient itself. `low_precision_weights`: weights of
+    products in 8 bit exist in 8 bit only, along both sides. `whole_stages`: with pipelines, weights that ZeRO
+    shards stay gathered from micro-batch to micro-batch, and their gradients whole and in fp32 until the
+    last. `selective` is what selective recomputation computes again: the core of attention, or every second
     product and all between. `allocator_slack` is the share of its tensors that an allocator holds besides,
     where the framework's logs tell the memory that is reserved. `margin` is how far predicted peaks are off
     (`dse.prediction.steps.verdicts`).
@@ -32,8 +34,10 @@ class FrameworkMemory:
     workspace_bytes: int = 2 * 2**25
     grouped_workspace_bytes: int = 0
     logit_bytes: int = 6
+    split_logit_bytes: int | None = None
     placeholder_gradients: bool = False
     low_precision_weights: bool = False
+    whole_stages: bool = False
     selective: str = "core_attn"
     allocator_slack: float = 0.0
     margin: float = WIDEST_MARGIN

@@ -176,7 +176,11 @@ def _states(
         return bytes_each * (of.dense / ranks[0] + of.experts / ranks[1])
 
     weights = stored(held, 2.0, 3)
-    if plan.zero_stage == 3:  # two layers at a time, and the tables, which stay from pass to pass
+    gradients = stored(held.trained, float(local.framework.gradient_bytes), 2)
+    if _has_whole_stages(local):
+        weights += 2.0 * held.total
+        gradients += 4.0 * held.trained.total
+    elif plan.zero_stage == 3:  # two layers at a time, and the tables, which stay from pass to pass
         tables = held.total - sum(
             count * layer_weights(local, kind).total for chunk in chunks for kind, count in chunk.layers
         )
@@ -187,9 +191,14 @@ def _states(
             weights -= 2.0 * held.low
     return {
         "weights": weights,
-        "gradients": stored(held.trained, float(local.framework.gradient_bytes), 2),
+        "gradients": gradients,
         "optimizer": 0.0 if plan.offload == "optimizer" else stored(held.trained, 12.0, 1),
     }
+
+
+def _has_whole_stages(local: Local) -> bool:
+    """Whether each NPU gathers its stage once a step."""
+    return local.plan.zero_stage == 3 and local.plan.pp > 1 and local.framework.memory.whole_stages
 
 
 def _kinds(chunks: tuple[Chunk, ...]) -> frozenset[LayerKind]:
@@ -204,6 +213,8 @@ def _gradient_copies(local: Local, chunks: tuple[Chunk, ...]) -> float:
     """Gradients of weights besides those that stay: one of each shape, or those of layers to be scattered."""
     plan = local.plan
     if local.model.lora is not None:  # those of adapters are small
+        return 0.0
+    if _has_whole_stages(local):
         return 0.0
     if plan.zero_stage == 3:  # one layer's in 16 bit, those of two as they are reduced
         return (2.0 + 2 * local.framework.gradient_bytes) * _largest_layer(local, chunks)
@@ -232,11 +243,12 @@ def _moments(local: Local, chunks: tuple[Chunk, ...]) -> list[dict[str, float]]:
     logits = local.tokens * model.output_dim / plan.tp
     ends = heads * (2 + local.bits / 8) * local.tokens * model.d_model * local.norm_share  # of the last norm
     others = 4 * (heads - 1) * logits  # softmax of the heads whose backward pass comes later
-    loss = local.framework.memory.logit_bytes * logits
+    own = local.framework.memory
+    loss = (own.split_logit_bytes if plan.tp > 1 and own.split_logit_bytes else own.logit_bytes) * logits
     table = 2 * model.output_dim * model.d_model / plan.tp if model.lora is None else 0.0
     return [
         *layers,
-        {"activations": ends + others + loss, "communication": 0.0, "workspace": 0.0},
+        {"activations": ends + others + loss, "communication": gathered / 2, "workspace": 0.0},
         {
             "activations": ends + others + 2 * logits,
             "communication": gathered,

@@ -172,3 +172,22 @@ def test_figures_of_memory_have_a_source(name: str) -> None:
 def test_an_impossible_figure_of_memory_is_refused(values: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         FrameworkMemory(**values)  # type: ignore[arg-type]
+
+
+def test_fsdp2_gathers_a_stage_once_a_step() -> None:
+    """In 16 bit, with gradients in fp32: 6 bytes for each weight of half of the layers and a table."""
+    model = replace(DENSE, num_layers=32)
+    weights = 16 * (2048 * (2 * 2048 + 2 * 1024) + 3 * 2048 * 8192 + 2 * 2048) + 32000 * 2048
+    plan = Plan(dp=4, pp=2, weight_sharded=True, framework="torchtitan")
+    found = predict(model, plan, NODE).memory_bytes
+    static = found["weights"] + found["gradients"] + found["optimizer"]
+    assert static == pytest.approx((6 + 16 / 4) * weights, rel=1e-4)
+
+
+def test_a_parallel_loss_of_pytorch_has_18_bytes_a_logit() -> None:
+    """Besides these, inputs of 8 layers and of the last norm with its output: a tp rank has an eighth of all."""
+    plan = Plan(
+        tp=8, sequence_parallel=True, recompute="full", micro_batch=4, framework="torchtitan-compiled"
+    )
+    found = predict(DENSE, plan, NODE).memory_bytes["activations"]
+    assert found == 4 * 4096 / 8 * (18 * 32000 + (8 * 2 + 4) * 2048)
