@@ -6,6 +6,7 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
+from dse.inputs.models.matrices import blocks_of, layer_kinds
 from dse.inputs.strategies import AXES, AXIS, StrategyAxis, strategy_values
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
 from dse.inputs.strategies.precisions import PRECISIONS
@@ -86,6 +87,8 @@ def _divides(what: str, degree: int, of: str, size: int) -> None:
 def _check_shards(model: ModelSpec, plan: Plan) -> None:
     _divides("tp", plan.tp, "the heads", model.num_heads)
     _divides("tp", plan.tp, "d_ff", model.d_ff)
+    if model.state_space is not None:
+        _divides("tp", plan.tp, "the groups of state-space heads", model.state_space.groups)
     heads = model.key_value_heads
     if model.latent_attention is None and heads % plan.tp and plan.tp % heads:
         raise InfeasibleStrategy(
@@ -128,7 +131,7 @@ def _check_modules(model: ModelSpec, plan: Plan) -> None:
                 raise InfeasibleStrategy(f"{name}={value} has no effect with ep 1; leave it out")
     has = {
         "mla_up_proj": model.latent_attention is not None,
-        "mlp": model.experts is None or model.experts.dense_layers > 0,
+        "mlp": any(blocks_of(model, kind).feed_forward == "feed_forward" for kind, _ in layer_kinds(model)),
         "shared_experts": model.experts is not None and model.experts.shared > 0,
         **dict.fromkeys(("moe", "moe_act", "moe_router", "moe_preprocess"), model.experts is not None),
     }

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.timed_steps import timed_network
 from dse.inputs.accelerators.systems import cluster_of_conf
-from dse.inputs.models import MixtureOfExperts, ModelSpec
+from dse.inputs.models import MixtureOfExperts, ModelSpec, StateSpace
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.steps.feasibility import require_feasible
 from dse.prediction.steps.plan import Plan
@@ -41,6 +41,11 @@ NODE = cluster_of_conf("dgx_h100", 1)
             replace(MODEL, seq_len=1020),
             Plan(tp=8, sequence_parallel=True),
             "tp is 8; it must divide the sequence of a rank (sequence_parallel), 1020",
+        ),
+        (
+            replace(MODEL, layer_pattern="M-" * 8, state_space=StateSpace(32, 64, 128, groups=4)),
+            Plan(tp=8),
+            "tp is 8; it must divide the groups of state-space heads, 4",
         ),
         (
             MODEL,
