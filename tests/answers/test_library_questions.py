@@ -117,7 +117,7 @@ def test_a_step_is_predicted() -> None:
     row = dse.evaluate(system="dgx_h100", model="llama3_8b", strategy={"dp": 8, "tp": 8})
     assert (row.wall_time_ns, row.peak_memory_bytes) == (found.wall_time_ns, found.peak_memory_bytes)
     assert (row.mfu_pct, row.tokens_per_s) == (found.mfu_pct, found.tokens_per_s)
-    assert found.notes[0].startswith("fitted to ")
+    assert found.notes[0].startswith("80 % of measured steps lie ")
 
 
 def test_a_step_that_is_simulated_is_not_predicted() -> None:

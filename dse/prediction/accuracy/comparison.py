@@ -15,6 +15,7 @@ from dse.base.errors import DseError
 from dse.prediction.measured.rows import MeasuredRow
 
 if TYPE_CHECKING:
+    from dse.prediction.intervals.interval import Interval
     from dse.prediction.steps.prediction import Prediction
 
 GIB = 2**30
@@ -25,7 +26,8 @@ _BUG = "a bug"
 class Compared:
     """A row; either `reason` says why it has no prediction, or the other fields are there.
 
-    `parts_s` sum to `predicted_s`. `assumed` says what the row leaves open and the prediction takes for it.
+    `parts_s` sum to `predicted_s`. `interval` is None where nothing was measured. `assumed` says what the
+    row leaves open and the prediction takes for it.
     """
 
     row: MeasuredRow
@@ -34,6 +36,7 @@ class Compared:
     parts_s: Mapping[str, float] = field(default_factory=dict)
     peak_memory_bytes: int = 0
     assumed: tuple[str, ...] = ()
+    interval: Interval | None = None
 
     @property
     def is_expressible(self) -> bool:
@@ -103,6 +106,7 @@ def _compared(row: MeasuredRow, predictor: Predictor, limit_s: float | None) -> 
         parts_s=prediction.parts_s,
         peak_memory_bytes=prediction.peak_memory_bytes,
         assumed=assumed,
+        interval=prediction.interval,
     )
 
 

@@ -17,8 +17,8 @@ _BANDS = (0, 8, 64, 512)
 def fold_names(rows: Sequence[MeasuredRow], by: str) -> list[str]:
     """Return the name of each row's fold.
 
-    `source`: a publisher at a time, with all releases. `model`: a fifth of the models, by size in turn, whoever ran them. `scale`:
-    runs on up to 8 GPUs, to 64, to 512, and more.
+    `source`: a publisher at a time, with all releases. `model`: a fifth of the models, by size in turn,
+    whoever ran them. `scale`: runs on up to 8 GPUs, to 64, to 512, and more.
 
     Raises:
         InputError: there are no such folds.

@@ -11,6 +11,7 @@ from dse.base.texts import printable
 from dse.prediction.accuracy.accuracy import Accuracy, SourceErrors, parts_pct
 from dse.prediction.accuracy.comparison import GIB, Compared
 from dse.prediction.accuracy.ranking import Ranking
+from dse.prediction.intervals.coverage import ALLOWED_PCT, LEAST_ROWS, Coverage
 
 if TYPE_CHECKING:
     from dse.prediction.calibration.calibration import Calibration
@@ -109,6 +110,28 @@ def ranking_text(found: Ranking) -> str:
         f"{found.pick_loss_mean_pct:.1f} % longer than the fastest on average, "
         f"{found.pick_loss_max_pct:.1f} % at worst"
     )
+
+
+def coverage_table(lines: Sequence[Coverage]) -> str:
+    """Return how often steps lie in their interval, a line a kind; ! marks a share far from 80 %."""
+    return "steps in the interval that is to hold 80 % of them, by kind, in %\n" + table(
+        [
+            ("kind", [line.kind for line in lines]),
+            ("rows", [str(line.rows) for line in lines]),
+            ("mean error", [_shown(line.error_pct) for line in lines]),
+            ("bias", [_shown(line.bias_pct, signed=True) for line in lines]),
+            ("width", [_shown(line.width_pct) for line in lines]),
+            ("inside", [_inside(line) for line in lines]),
+        ]
+    )
+
+
+def _inside(line: Coverage) -> str:
+    """A share, with a mark where it is not what it is to be."""
+    if line.rows < LEAST_ROWS:
+        return f"({_shown(line.inside_pct)})"
+    low, high = ALLOWED_PCT
+    return _shown(line.inside_pct) + (" !" if not low <= line.inside_pct <= high else "")
 
 
 def parts_table(sources: Sequence[SourceErrors]) -> str:

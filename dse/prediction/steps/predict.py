@@ -11,6 +11,8 @@ from dse.inputs.accelerators.placement import Group
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.flops import training_flops
 from dse.inputs.strategies.schedules import schedule_named
+from dse.prediction.intervals.interval import Interval, interval_of
+from dse.prediction.intervals.kinds import kind_of
 from dse.prediction.steps.balance import balanced
 from dse.prediction.steps.checks import check, micro_batches
 from dse.prediction.steps.collectives import Links
@@ -125,10 +127,15 @@ class _Step:
             bubble_share=silent.bubble_s[busiest] / silent.makespan_s,
             model_flops=training_flops(self.model),
             notes=self._notes(),
+            interval=self._interval,
         )
 
+    @cached_property
+    def _interval(self) -> Interval | None:
+        return interval_of(kind_of(self.model, self.plan, self.cluster, self.groups["ep"]))
+
     def _notes(self) -> tuple[str, ...]:
-        found = fit_notes(self.cluster.accelerator, self.model, self.plan)
+        found = fit_notes(self.cluster.accelerator, self.plan, self._interval)
         for axis, kind in (("tp", "tp"), ("dp_cp", "dp")):
             chosen = self.cluster.algorithms.of(kind)
             if chosen in BY_TIERS and self.groups[axis].size > 1:
@@ -200,7 +207,7 @@ class _Step:
 
     def _reduce_s(self, weights: Weights) -> float:
         """Sum the gradients of a chunk over all who have its weights; from ZeRO-1 on, each gets a share."""
-        gradient = float(self.local.framework.gradient_bytes)
+        gradient, weights = float(self.local.framework.gradient_bytes), weights.trained
         dense, experts = self.links("dp_cp"), self.links("expert_dp")
         if self.plan.zero_stage == 0:
             return dense.all_reduce_s(gradient * weights.dense) + experts.all_reduce_s(
@@ -222,7 +229,8 @@ class _Step:
         for passes, weights in zip(self.passes, self._stage_weights, strict=True):
             taken, hidden = 0.0, filled
             for own, chunk in zip(passes, weights, strict=True):
-                one = dense.gather_s(2 * chunk.dense) + experts.gather_s(2 * chunk.experts)
+                updated = chunk.trained
+                one = dense.gather_s(2 * updated.dense) + experts.gather_s(2 * updated.experts)
                 taken += one
                 forward = own.forward.total_s
                 left = max(_FIRST_BUCKET * one, taken - hidden - forward) if plan.overlap_dp else taken
@@ -233,7 +241,7 @@ class _Step:
 
     def _optimizer_s(self, weights: Weights) -> float:
         """Adam on the share of each rank, and the norm of all gradients that it holds."""
-        plan = self.plan
+        plan, weights = self.plan, weights.trained
         own = weights.total
         if plan.zero_stage:
             own = weights.dense / self.groups["dp_cp"].size + weights.experts / self.groups["expert_dp"].size

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dse.prediction.intervals.interval import Interval
+
 PARTS = (
     "matrix_products",
     "attention",
@@ -24,7 +26,10 @@ PREDICTION_VERSION = 9
 
 @dataclass(frozen=True)
 class Prediction:
-    """`step_s` is the sum of `parts_s`; `peak_memory_bytes` that of `memory_bytes`, of the fullest stage."""
+    """`step_s` is the sum of `parts_s`; `peak_memory_bytes` that of `memory_bytes`, of the fullest stage.
+
+    `interval` says where unseen steps of this kind came out; None where nothing was measured.
+    """
 
     step_s: float
     parts_s: Mapping[str, float]
@@ -33,3 +38,11 @@ class Prediction:
     bubble_share: float
     model_flops: float
     notes: tuple[str, ...] = ()
+    interval: Interval | None = None
+
+    @property
+    def range_s(self) -> tuple[float, float] | None:
+        """From when to when 80 % of steps of this kind end; None where nothing was measured."""
+        if self.interval is None:
+            return None
+        return self.step_s * self.interval.low, self.step_s * self.interval.high

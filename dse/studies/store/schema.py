@@ -126,6 +126,14 @@ class StudyRow(StrategyFields, _Names):  # fields of the last base come first
         str | None,
         repeated_text("what a prediction rests on that is not measured; null where none is made", since=5),
     ] = None
+    wall_time_low_ns: Annotated[
+        int | None,
+        time_ns("begin of the interval that holds 80 % of such steps; null without unseen runs", since=7),
+    ] = None
+    wall_time_high_ns: Annotated[
+        int | None,
+        time_ns("end of the interval that holds 80 % of such steps; null without unseen runs", since=7),
+    ] = None
 
 
 POINTS = RecordType(

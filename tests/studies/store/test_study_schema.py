@@ -41,6 +41,9 @@ COLUMNS = {
     "offload": "string",
     "order": "string",
     "framework": "string",
+    "dispatcher": "string",
+    "overlap_ep": "bool",
+    "graphs": "string",
     "status": "string",
     "reason": "string",
     "fractional": "bool",
@@ -69,6 +72,8 @@ COLUMNS = {
     "tokens_per_s_per_npu": "double",
     "schedules": "dictionary<values=string, indices=int32, ordered=0>",
     "prediction_notes": "dictionary<values=string, indices=int32, ordered=0>",
+    "wall_time_low_ns": "int64",
+    "wall_time_high_ns": "int64",
 }
 
 
@@ -79,7 +84,7 @@ def test_columns_have_the_documented_names_types_and_order() -> None:
 
 def test_columns_that_every_point_has_cannot_be_null_and_the_metrics_can() -> None:
     required = [field.name for field in study_schema() if not field.nullable]
-    assert required == list(COLUMNS)[: 3 + 26 + 4]
+    assert required == list(COLUMNS)[: 3 + 29 + 4]
 
 
 def test_columns_that_came_later_and_cannot_be_null_say_what_older_rows_hold() -> None:
@@ -102,7 +107,7 @@ def test_units_agree_with_the_names_of_the_columns() -> None:
 
 
 def test_the_schema_version_is_in_the_metadata() -> None:
-    assert study_schema().metadata == {b"schema_version": b"6"}
+    assert study_schema().metadata == {b"schema_version": b"7"}
 
 
 def test_a_row_has_the_columns_of_the_schema_in_order() -> None:

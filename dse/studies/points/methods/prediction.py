@@ -178,8 +178,11 @@ def metrics(point: Point, prediction: Prediction) -> dict[str, Any]:
     gpu = sum(ns for name, ns in parts_ns(prediction).items() if name in COMPUTE_PARTS)
     tokens = on.model.batch_size * on.model.seq_len * 1e9 / wall if wall else None
     possible = on.system.peak_tflops * 1e3 * wall * on.system.npus  # a TFLOPS is 10^3 operations per ns
+    low, high = [None, None] if prediction.range_s is None else [round(s * 1e9) for s in prediction.range_s]
     return {
         "wall_time_ns": wall,
+        "wall_time_low_ns": low,
+        "wall_time_high_ns": high,
         "gpu_time_ns": gpu,
         "exposed_comm_ns": wall - gpu,
         "peak_memory_bytes": prediction.peak_memory_bytes,

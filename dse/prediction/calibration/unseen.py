@@ -1,0 +1,64 @@
+"""Errors of published runs whose models were left out of the fit: what intervals of predictions rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from dse.prediction.accuracy.folds import fold_names
+from dse.prediction.calibration.constants import Predict, Sample, Values, problem
+from dse.prediction.calibration.fitting import fit, left_out
+from dse.prediction.calibration.subjects import shipped_problem
+from dse.prediction.intervals.kinds import kind_of
+from dse.prediction.intervals.ties import pairs_of, telling_gap, written
+from dse.prediction.intervals.unseen import Unseen, write
+from dse.prediction.measured.rows import MeasuredRow
+from dse.prediction.steps.groups import groups_of
+
+
+def unseen_errors(
+    steps: Sequence[Sample], starts: Values, predict: Predict | None = None, folds: str = "model"
+) -> list[Unseen]:
+    """Return each step with its error under constants fitted to the steps of other folds (`fold_names`).
+
+    Constants are searched from `starts`, as `left_out_mape_pct` does. The fit is made once for each fold.
+    """
+    task = problem(steps, starts, predict)
+    found = fit(task)
+    errors = [0.0] * len(steps)
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(fold_names([step.row for step in steps], folds)):
+        places.setdefault(name, []).append(place)
+    for held in places.values():
+        for place, error in zip(held, left_out(task, found, held), strict=True):
+            errors[place] = float(error)
+    return [unseen(step, error) for step, error in zip(steps, errors, strict=True)]
+
+
+def unseen(step: Sample, error: float) -> Unseen:
+    """Return a step and its error as a run of the table of unseen ones."""
+    row = step.row
+    experts = f" with {row.experts} experts" if row.experts else ""
+    return Unseen(
+        kind=kind_of(step.model, step.plan, step.cluster, groups_of(step.plan)["ep"]),
+        publisher=row.publisher,
+        model=f"{row.layers} x {row.hidden}{experts}",
+        error=error,
+    )
+
+
+def tables(rows: Sequence[MeasuredRow]) -> tuple[dict[str, str], list[Unseen]]:
+    """Return the tables of `dse.prediction.intervals`, texts by file name, and the errors in one of them.
+
+    `rows` are those that the shipped constants are fitted to.
+    """
+    from dse.prediction.accuracy.comparison import compare
+    from dse.prediction.accuracy.ranking import LEAST_STRATEGIES, ranked_groups
+
+    steps, _, starts, _ = shipped_problem(rows)
+    runs = unseen_errors(steps, starts)
+    groups = [group for group in ranked_groups(compare(rows)) if len(group) >= LEAST_STRATEGIES]
+    pairs = pairs_of(groups)
+    made = f"{date.today().isoformat()}, dse calibrate --unseen"
+    ties = written(telling_gap(pairs), len(pairs), len(groups), made)
+    return {"time.csv": write(runs, f"{len(runs)} rows, {made}"), "ties.csv": ties}, runs
