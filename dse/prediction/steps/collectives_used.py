@@ -65,15 +65,16 @@ def _sizes(local: Local) -> Iterator[tuple[str, str, float]]:
         yield "expert_tp", "all-gather and reduce-scatter", sent
     gradient = float(local.framework.gradient_bytes)
     weights = _weights(local)
+    trained = weights.trained
     if plan.zero_stage == 3:
         yield "dp_cp", "all-gather of a layer's weights", 2 * weights.dense
         yield "expert_dp", "all-gather of a layer's weights", 2 * weights.experts
         if plan.shard_ranks:
-            yield "replicas", "all-reduce", gradient * weights.dense / plan.shard_ranks
+            yield "replicas", "all-reduce", gradient * trained.dense / plan.shard_ranks
         return
     collective = "reduce-scatter" if plan.zero_stage else "all-reduce"
-    yield "dp_cp", collective, gradient * weights.dense
-    yield "expert_dp", collective, gradient * weights.experts
+    yield "dp_cp", collective, gradient * trained.dense
+    yield "expert_dp", collective, gradient * trained.experts
 
 
 def _weights(local: Local) -> Weights:

@@ -116,7 +116,7 @@ class _Exchange:
         optimizer: tuple[Part, ...] = (Compute(whole_ns(self.step.optimizer_s)),)
         if self.plan.zero_stage == 0:
             return optimizer
-        weights = stage_weights(self.local, chunks)
+        weights = [own.trained for own in stage_weights(self.local, chunks)]
         dense, experts = sum(own.dense for own in weights), sum(own.experts for own in weights)
         return (*optimizer, *self._reduced(dense, experts, 2.0, "all_gather"))
 
@@ -146,7 +146,8 @@ class _Exchange:
 
     def _gradients(self, weights: Weights) -> tuple[Collective, ...]:
         kind = "reduce_scatter" if self.plan.zero_stage else "all_reduce"
-        return self._reduced(weights.dense, weights.experts, self.local.framework.gradient_bytes, kind)
+        own = weights.trained
+        return self._reduced(own.dense, own.experts, self.local.framework.gradient_bytes, kind)
 
     def _reduced(self, dense: float, experts: float, each: float, kind: str) -> tuple[Collective, ...]:
         """Return the collectives of `each` bytes for each of the parameters, over those who have the same."""
