@@ -8,12 +8,13 @@ import functools
 import types
 import typing
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from dse.base.errors import InputError
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
 
+_Record = TypeVar("_Record")
 _WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "a text"}
 _ABOVE_FLOATS = 2**1023
 _GROUPS = {float: "a group of numbers, such as {name: 1.5}", str: "a group of texts, such as {name: text}"}
@@ -74,6 +75,12 @@ def plain(value: Any, hint: Any, written: Callable[[Any], Iterable[str]]) -> Any
     if isinstance(value, int) and not isinstance(value, bool) and hint is float:
         return float(value)
     return value
+
+
+def alike(record: type[_Record], source: object, **given: Any) -> _Record:
+    """Return a record whose fields `source` has under the same names, but for those that are `given`."""
+    hints: dict[str, Any] = hints_of(record)  # type: ignore[arg-type]  # classes are hashable
+    return record(**{name: getattr(source, name) for name in hints if name not in given}, **given)
 
 
 def has_default(value: Any, field: dataclasses.Field[Any]) -> bool:

@@ -23,6 +23,7 @@ VERSION = 1
 """Raised when a document of this version cannot be read by an older reader."""
 
 _MS_PER_HOUR = 3.6e6
+_TERMS_MS = ("execution_ms", "link_ms", "reduction_ms", "update_ms")
 
 
 def stage_entries(problem: PlanProblem, plan: ClusterPlan, cost: PlanCost | None) -> list[dict[str, Any]]:
@@ -61,10 +62,7 @@ def stage_entries(problem: PlanProblem, plan: ClusterPlan, cost: PlanCost | None
                 "layers": [plan.partition[stage], plan.partition[stage + 1]],
                 "micro_batches": plan.batches,
                 "samples_per_replica": problem.gbs / (dp * plan.batches),
-                "execution_ms": terms.execution_ms if terms else None,
-                "link_ms": terms.link_ms if terms else None,
-                "reduction_ms": terms.reduction_ms if terms else None,
-                "update_ms": terms.update_ms if terms else None,
+                **{name: getattr(terms, name, None) for name in _TERMS_MS},
                 "memory_bytes": runs(terms.memory_bytes) if terms else [],
                 "memory": _most_memory(problem, types[stage], terms.memory_bytes if terms else ()),
             }

@@ -19,6 +19,7 @@ from dse.planner.problem.plan import ClusterPlan, PlanCost
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.search.space import plans_by_stages
 
+_COUNTS = ("labels", "dominated", "pruned")
 VERSION = 1
 
 
@@ -62,9 +63,7 @@ def exact_certificate(
                 "plans": sum(counts.values()),
                 "outcome": block.outcome,
                 "bound_ms": cost.cost_ms if searched else _finite(block.bound_ms),
-                "labels": block.labels,
-                "dominated": block.dominated,
-                "pruned": block.pruned,
+                **{name: getattr(block, name) for name in _COUNTS},
             }
         )
     certificate = {
@@ -72,9 +71,7 @@ def exact_certificate(
         "kind": "blocks",
         "cost_model": cost_model,
         "plans": sum(block["plans"] for block in listed),
-        "labels": sum(block["labels"] for block in listed),
-        "dominated": sum(block["dominated"] for block in listed),
-        "pruned": sum(block["pruned"] for block in listed),
+        **{name: sum(block[name] for block in listed) for name in _COUNTS},
         "best_ms": cost.cost_ms,
         "bound_ms": bound_ms,
         "blocks": listed,

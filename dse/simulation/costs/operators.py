@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+from dse.base.records import alike
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import Strategy
 from dse.inputs.strategies.native import native_model, native_strategy
@@ -54,15 +55,12 @@ def operators(model: ModelSpec, strategy: Strategy) -> list[OperatorCost]:
     """
     costs = _engine.operator_costs(native_model(model, strategy), native_strategy(strategy))
     return [
-        OperatorCost(
-            _BLOCKS[cost.block],
-            model.num_layers if _BLOCKS[cost.block] in ("attention", "feed_forward") else 1,
-            cost.name,
-            cost.update,
-            cost.times,
-            cost.operations,
-            cost.bytes,
-            cost.parameter_bytes,
+        alike(
+            OperatorCost,
+            cost,
+            block=_BLOCKS[cost.block],
+            blocks=model.num_layers if _BLOCKS[cost.block] in ("attention", "feed_forward") else 1,
+            is_update=cost.update,
         )
         for cost in costs
     ]

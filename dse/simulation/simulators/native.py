@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dse.base.cancellation import current_cancellation
 from dse.base.errors import InputError
+from dse.base.records import alike
 from dse.inputs.strategies import TRACED, Strategy
 from dse.inputs.systems import Dimension, SystemSpec, read_graph, read_routes
 from dse.native import _engine
@@ -168,7 +169,7 @@ def outcome_of(result: _engine.SimulationResult, *, has_memory: bool) -> Outcome
         status="deadlock" if result.deadlock else "ok",
         classes=tuple(_metrics(ranks, has_memory) for ranks in result.classes),
         class_of_rank=result.class_of_rank,
-        blocked=tuple(_blocked(node) for node in result.blocked),
+        blocked=tuple(alike(BlockedNode, node, peers=tuple(node.peers)) for node in result.blocked),
         events=result.events,
         obstacle=None if result.by_classes else result.obstacle,
     )
@@ -177,29 +178,4 @@ def outcome_of(result: _engine.SimulationResult, *, has_memory: bool) -> Outcome
 def _metrics(rank: _engine.RankResult, tracked: bool) -> RankMetrics | None:
     if not rank.finished:
         return None
-    return RankMetrics(
-        finish_ns=rank.finish_ns,
-        wall_time_ns=rank.wall_time_ns,
-        exposed_comm_ns=rank.exposed_comm_ns,
-        gpu_time_ns=rank.gpu_time_ns,
-        cpu_time_ns=rank.cpu_time_ns,
-        comm_time_ns=rank.comm_time_ns,
-        remote_memory_time_ns=rank.remote_memory_time_ns,
-        compute_bound_pct=rank.compute_bound_pct,
-        compute_utilization_pct=rank.compute_utilization_pct,
-        memory_utilization_pct=rank.memory_utilization_pct,
-        operation_intensity=rank.operation_intensity,
-        peak_memory_bytes=rank.peak_memory_bytes if tracked else None,
-    )
-
-
-def _blocked(node: _engine.BlockedNode) -> BlockedNode:
-    return BlockedNode(
-        rank=node.rank,
-        node_id=node.node_id,
-        name=node.name,
-        kind=node.kind,
-        communicator=node.communicator,
-        peers=tuple(node.peers),
-        cause=node.cause,
-    )
+    return alike(RankMetrics, rank, peak_memory_bytes=rank.peak_memory_bytes if tracked else None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dse.base.errors import InputError
+from dse.base.records import alike
 from dse.inputs.strategies import Strategy, axis_of_group
 from dse.native import _engine
 from dse.simulation.simulators.base import Outcome, RankMetrics
@@ -200,23 +201,7 @@ def _rank(
 ) -> RankRecording:
     rank_class = outcome.class_of_rank[native.rank]
     nodes = tuple(
-        RecordedNode(
-            n.node,
-            n.id,
-            n.name,
-            n.kind,
-            n.bound,
-            n.on_cpu,
-            n.start_ns,
-            n.end_ns,
-            n.bytes,
-            n.num_ops,
-            groups[n.group] if n.group >= 0 else None,
-            n.peer,
-            n.peer_node,
-            n.message_ns,
-            tuple(n.parents),
-        )
+        alike(RecordedNode, n, group=groups[n.group] if n.group >= 0 else None, parents=tuple(n.parents))
         for n in native.nodes
     )
     tensors = tuple(

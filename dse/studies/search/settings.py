@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.base.records import alike
 from dse.base.settings import Choices, check_choice, key, options, refuse_foreign
 
 SEARCHES = Choices(
@@ -98,17 +99,7 @@ def search_settings(values: SearchSchema) -> SearchSettings:
         refuse_foreign("search", values, "optuna", ("sampler",))
     else:
         refuse_foreign("search", values, "optuna", ("sampler", "batch", "objectives", "budgets"))
-    return SearchSettings(
-        values.name,
-        values.samples,
-        values.seed,
-        values.prune,
-        values.sampler,
-        values.batch,
-        tuple(values.objectives),
-        tuple(values.budgets),
-        values.options,
-    )
+    return alike(SearchSettings, values, objectives=tuple(values.objectives), budgets=tuple(values.budgets))
 
 
 def _check_optuna(values: SearchSchema) -> None:

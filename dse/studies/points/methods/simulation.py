@@ -16,6 +16,11 @@ from dse.simulation.workloads import Workload
 from dse.studies.points.methods.method import Answer, Inputs, Method, Point, Varied, require_filled
 from dse.studies.points.utilization import throughput
 
+_OF_LAST_RANK = (
+    *("gpu_time_ns", "comm_time_ns", "exposed_comm_ns", "compute_bound_pct", "compute_utilization_pct"),
+    *("memory_utilization_pct", "operation_intensity"),
+)
+
 
 class TraceSimulation(Method):
     """Generates the traces of a step and simulates them, with our programs or the user's own."""
@@ -189,13 +194,7 @@ def _columns(point: Point, workload: Workload, outcome: Outcome) -> dict[str, An
     return {
         "fractional": workload.is_fractional,
         "wall_time_ns": wall_time_ns,
-        "gpu_time_ns": last.gpu_time_ns,
-        "comm_time_ns": last.comm_time_ns,
-        "exposed_comm_ns": last.exposed_comm_ns,
-        "compute_bound_pct": last.compute_bound_pct,
-        "compute_utilization_pct": last.compute_utilization_pct,
-        "memory_utilization_pct": last.memory_utilization_pct,
-        "operation_intensity": last.operation_intensity,
+        **{name: getattr(last, name) for name in _OF_LAST_RANK},
         "peak_memory_bytes": max(peaks) if peaks else None,
         "rank0_wall_time_ns": rank0.wall_time_ns,
         "rank0_peak_memory_bytes": rank0.peak_memory_bytes,
