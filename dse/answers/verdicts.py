@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dse.base.units import format_bytes
+from dse.base.units import format_bytes, format_duration_ns
 from dse.inputs.systems.values import memory_of_spec
 from dse.prediction.steps.verdicts import Verdict, margin_of, most_that_may_fit, verdict
 from dse.studies.points import PREDICTION, method_of_options
@@ -45,6 +45,16 @@ def verdict_of(row: StudyRow, capacity_bytes: int) -> Verdict | None:
 def _is_capacity(row: StudyRow, cap_bytes: int) -> bool:
     is_predicted = method_of_options(row.options).name == PREDICTION.name
     return is_predicted and memory_of_spec(row.system_spec) == cap_bytes
+
+
+def may_fit_words(row: StudyRow, capacity_bytes: int) -> str:
+    """Say by how much a point that may fit exceeds the memory, and by how much predictions are off."""
+    excess = (row.peak_memory_bytes or 0) / capacity_bytes - 1
+    taken = format_duration_ns(row.wall_time_ns or 0)
+    return (
+        f"may fit: {row.label()} takes {taken}; its peak is {100 * excess:.1f} % above the memory, and "
+        f"predicted peaks are off by up to {100 * _margin(row.framework):.3g} %"
+    )
 
 
 def verdict_words(peak_memory_bytes: int, capacity_bytes: int, framework: str) -> str:

@@ -30,6 +30,7 @@ from dse.answers.reports.commands import Commands
 from dse.answers.reports.ranked import Ranked, heat_axes, heat_maps
 from dse.answers.reports.rebuilt import explanation, sensitivity
 from dse.answers.reports.setup import setup
+from dse.answers.verdicts import may_fit_words, points_that_may_fit, verdict_of
 from dse.base.errors import DseError, InputError
 from dse.base.units import format_bytes
 from dse.inputs.strategies import STRATEGY_FIELDS
@@ -164,7 +165,11 @@ def _group(
         "finished": ranked.table.num_rows,
         "answers": answers,
         "cautions": cautions(named),
-        "conventions": [*mfu_conventions(named), *_certainty(answers, rows)],
+        "conventions": [
+            *mfu_conventions(named),
+            *_certainty(answers, rows),
+            *_may_fit(ranked, memory_cap_bytes, answers["best_under_cap"]),
+        ],
         "smallest_peak_memory_bytes": steps[0][0] if steps else None,
         "origins": origins,
         "points": points,
@@ -186,6 +191,18 @@ def _answers(ranked: Ranked, capped: Ranked | None) -> dict[str, int | None]:
         "best_under_cap": under,
         "runner_up_under_cap": under_second,
     }
+
+
+def _may_fit(ranked: Ranked, memory_cap_bytes: int | None, best_rank: int | None) -> list[str]:
+    """A sentence on the fastest point that may fit, where it is faster than the best that fits."""
+    if memory_cap_bytes is None:
+        return []
+    ranks = points_that_may_fit(ranked.table, memory_cap_bytes, None).to_pylist()[:1]
+    if not ranks or (best_rank is not None and ranks[0] > best_rank):
+        return []
+    (row,) = ranked.rows(ranks)
+    is_named = verdict_of(row, memory_cap_bytes) == "may fit"
+    return [may_fit_words(row, memory_cap_bytes)] if is_named else []
 
 
 def _certainty(answers: Mapping[str, int | None], rows: Mapping[int, StudyRow]) -> list[str]:

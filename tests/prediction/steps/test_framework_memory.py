@@ -185,7 +185,7 @@ def test_fsdp2_gathers_a_stage_once_a_step() -> None:
 
 
 def test_a_parallel_loss_of_pytorch_has_18_bytes_a_logit() -> None:
-    """Besides these, inputs of 8 layers and of the last norm with its output: a tp rank has an eighth of all."""
+    """Besides these, inputs of 8 layers and of the last norm with its output: an eighth of each."""
     plan = Plan(
         tp=8, sequence_parallel=True, recompute="full", micro_batch=4, framework="torchtitan-compiled"
     )
