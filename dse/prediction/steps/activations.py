@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from dse.inputs.models.matrices import LayerKind, matrices
@@ -19,23 +20,34 @@ def kept_tensors(local: Local, kind: LayerKind) -> list[Kept]:
     """Return what a layer keeps: inputs of norms and products, operands of attention, masks.
 
     Korthikanti et al. 2022, equations 1 to 4, in the shape of the model. In low precisions, inputs of
-    products are kept so. The modules are those of Megatron-Core's selective recomputation.
+    products are kept so, but not of frozen ones without an adapter. The modules are those of Megatron-Core's
+    selective recomputation.
     """
-    plan, kept = local.plan, local.bits / 8
     parts = {matrix.part for matrix in matrices(local.model, kind)}
     residual = local.tokens * local.model.d_model * local.norm_share
-    block = [Kept(2 * residual), Kept(kept * residual, ("layernorm",)), Kept(local.dropout_bytes * residual)]
     found: list[Kept] = []
-    if "attention" in parts:
-        found += block + _attention(local, kept)
-    if "state_space" in parts:
-        found += block + _state_space(local, kept)
-    if "feed_forward" in parts:
-        size = local.tokens * local.model.d_ff / plan.tp
-        found += [*block, Kept(_inner(local) * size, ("mlp",)), Kept(kept * size, ("mlp",))]
-    if "experts" in parts:
-        found += block + _experts(local, kept)
+    for part in ("attention", "state_space", "feed_forward", "experts"):
+        if part not in parts:
+            continue
+        kept = _input_bytes(local, part)
+        block = (
+            Kept(2 * residual),
+            Kept(kept * residual, ("layernorm",)),
+            Kept(local.dropout_bytes * residual),
+        )
+        found += [*block, *_TENSORS[part](local, kept)]
     return found
+
+
+def _input_bytes(local: Local, part: str) -> float:
+    """Bytes per element of the input of a product that is kept for the gradient of its weights."""
+    lora = local.model.lora
+    return local.bits / 8 if lora is None or lora.adapts(part, "") else 0.0
+
+
+def _feed_forward(local: Local, kept: float) -> list[Kept]:
+    size = local.tokens * local.model.d_ff / local.plan.tp
+    return [Kept(_inner(local) * size, ("mlp",)), Kept(kept * size, ("mlp",))]
 
 
 def _inner(local: Local) -> int:
@@ -104,12 +116,21 @@ def _experts(local: Local, kept: float) -> list[Kept]:
     shared = local.tokens * experts.shared_width / local.plan.tp
     inside = local.expert_tokens * experts.d_ff / local.expert_tp
     return [
-        Kept(4 * local.tokens * local.model.d_model * local.norm_share, ("moe",)),
+        Kept((4 if kept else 0) * local.tokens * local.model.d_model * local.norm_share, ("moe",)),
         Kept((_inner(local) + kept) * shared, ("moe", "shared_experts")),
         Kept(kept * local.expert_tokens * local.model.d_model, ("moe",)),
         Kept(_inner(local) * inside, ("moe",)),
         Kept(kept * inside, ("moe", "moe_act")),
     ]
+
+
+_TENSORS: Mapping[str, Callable[[Local, float], list[Kept]]] = {
+    "attention": _attention,
+    "state_space": _state_space,
+    "feed_forward": _feed_forward,
+    "experts": _experts,
+}
+"""The tensors that each part of a layer keeps."""
 
 
 def layer_activations(local: Local, kind: LayerKind) -> tuple[float, float]:

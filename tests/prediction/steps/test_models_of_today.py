@@ -47,3 +47,12 @@ def test_an_indexer_keeps_the_places_of_the_keys_that_it_chose() -> None:
     dense = Local(replace(sparse.model, sparse_attention=None), Plan())
     one, other = (kept_bytes(each, "expert", is_recomputed=False) for each in (sparse, dense))
     assert one - other == sparse.tokens * (4 * 2048 + 2 * 65 * 128)
+
+
+def test_inputs_of_frozen_products_are_not_kept() -> None:
+    """Adapters of attention alone: the inputs of both feed-forward products go, 2 bytes a feature each."""
+    full, every = local("llama3_8b"), local("llama3_8b", "model.lora.rank=16")
+    few = local("llama3_8b", "model.lora.rank=16", "model.lora.targets=qkv+output")
+    whole, same, less = (kept_bytes(each, "dense", is_recomputed=False) for each in (full, every, few))
+    assert whole == same
+    assert whole - less == 2 * full.tokens * (4096 + 14336)
