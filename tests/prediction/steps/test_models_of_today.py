@@ -1,4 +1,4 @@
-"""Memory of models with windows, state-space layers and adapters: what one NPU holds and keeps."""
+"""Models with windows, state-space layers and adapters: what one NPU holds and keeps, and for how long."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ from dataclasses import replace
 
 import pytest
 
+from dse.inputs.accelerators.systems import cluster_of_conf
+from dse.inputs.models import (
+    AttentionWindows,
+    LowRankAdapters,
+    MixtureOfExperts,
+    ModelSpec,
+    SparseAttention,
+)
 from dse.inputs.models.counts import parameters
 from dse.prediction.steps.activations import kept_bytes
 from dse.prediction.steps.layout import stages
 from dse.prediction.steps.memory import Weights, stage_weights
 from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.predict import predict
+from dse.prediction.steps.routing import mean_reached
 from dse.prediction.steps.sharded_sizes import Local
 from dse.studies.config import compose_config
 
@@ -56,3 +66,56 @@ def test_inputs_of_frozen_products_are_not_kept() -> None:
     whole, same, less = (kept_bytes(each, "dense", is_recomputed=False) for each in (full, every, few))
     assert whole == same
     assert whole - less == 2 * full.tokens * (4096 + 14336)
+
+
+NODE = cluster_of_conf("dgx_h100", 1)
+LLAMA = replace(local("llama3_8b").model, batch_size=8)
+DEEPSEEK = replace(local("deepseek_v3_2").model, batch_size=8)
+
+
+def parts(model: ModelSpec, **plan: int) -> dict[str, float]:
+    return predict(model, Plan(dp=8, **plan), NODE).parts_s
+
+
+def test_a_window_saves_time_of_attention_and_none_else() -> None:
+    """Of 8192 tokens with a window of 1024 each sees 960 on average, and tiles cost 102 keys more."""
+    full, window = parts(LLAMA), parts(replace(LLAMA, windows=AttentionWindows(1024)))
+    assert window["attention"] / full["attention"] == pytest.approx((960 + 102) / (4096 + 102))
+    half = parts(replace(LLAMA, windows=AttentionWindows(1024, full_every=2)))
+    assert half["attention"] == pytest.approx((full["attention"] + window["attention"]) / 2)
+    assert {**window, "attention": 0.0} == pytest.approx({**full, "attention": 0.0})
+    assert parts(replace(LLAMA, windows=AttentionWindows(8192))) == full
+
+
+def test_adapters_save_a_third_of_the_products_and_most_of_what_follows() -> None:
+    full, lora = parts(LLAMA), parts(replace(LLAMA, lora=LowRankAdapters(16, "qkv")))
+    assert lora["matrix_products"] / full["matrix_products"] == pytest.approx(2 / 3, rel=0.02)
+    assert lora["memory_bound"] > full["memory_bound"]
+    trained = parameters(replace(LLAMA, lora=LowRankAdapters(16, "qkv"))).trained
+    assert lora["optimizer"] / full["optimizer"] == pytest.approx(trained / parameters(LLAMA).trained)
+
+
+def test_a_state_space_model_takes_twice_as_long_for_twice_the_tokens() -> None:
+    """But for its 4 of 52 layers with attention."""
+    hybrid = replace(local("nemotron_h_8b").model, batch_size=8, layer_pattern="M-" * 26)
+    once, twice = parts(hybrid), parts(replace(hybrid, seq_len=2 * hybrid.seq_len))
+    assert twice["attention"] == pytest.approx(2 * once["attention"])
+    assert twice["matrix_products"] == pytest.approx(2 * once["matrix_products"], rel=0.02)
+
+
+def test_sparse_attention_pays_for_long_sequences() -> None:
+    def attention(seq_len: int, sparse: SparseAttention | None) -> float:
+        model = replace(DEEPSEEK, seq_len=seq_len, sparse_attention=sparse)
+        return predict(model, Plan(dp=8, ep=8), NODE).parts_s["attention"]
+
+    assert attention(131_072, DEEPSEEK.sparse_attention) < 0.4 * attention(131_072, None)
+    assert attention(2048, DEEPSEEK.sparse_attention) > attention(2048, None)
+
+
+def test_groups_limit_the_units_that_a_token_reaches() -> None:
+    """DeepSeek-V3: 4 of 8 groups, and a node has one; without groups a token reaches 5.3 of 8 nodes."""
+    free = MixtureOfExperts(256, 8, 2048)
+    assert mean_reached(free, 8) == pytest.approx(5.2947, abs=1e-4)
+    limited = replace(free, groups=8, top_groups=4)
+    assert [round(mean_reached(limited, parts), 2) for parts in (1, 4, 8, 64)] == [1.0, 2.93, 3.63, 7.36]
+    assert mean_reached(replace(free, groups=8, top_groups=8), 32) == mean_reached(free, 32)
