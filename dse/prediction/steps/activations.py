@@ -24,7 +24,10 @@ def kept_tensors(local: Local, kind: LayerKind) -> list[Kept]:
     selective recomputation.
     """
     parts = {matrix.part for matrix in matrices(local.model, kind)}
-    residual = local.tokens * local.model.d_model * local.norm_share
+    own = local.framework.memory
+    features = local.tokens * local.model.d_model
+    residual = features * local.norm_share
+    inputs = features if own.gathered_inputs else residual
     found: list[Kept] = []
     for part in ("attention", "state_space", "feed_forward", "experts"):
         if part not in parts:
@@ -32,8 +35,9 @@ def kept_tensors(local: Local, kind: LayerKind) -> list[Kept]:
         kept = _input_bytes(local, part)
         block = (
             Kept(2 * residual),
-            Kept(kept * residual, ("layernorm",)),
+            Kept(kept * inputs, ("layernorm",)),
             Kept(local.dropout_bytes * residual),
+            Kept(4 * residual if own.unfused else 0.0, ("layernorm",)),
         )
         found += [*block, *_TENSORS[part](local, kept)]
     return found
@@ -47,7 +51,8 @@ def _input_bytes(local: Local, part: str) -> float:
 
 def _feed_forward(local: Local, kept: float) -> list[Kept]:
     size = local.tokens * local.model.d_ff / local.plan.tp
-    return [Kept(_inner(local) * size, ("mlp",)), Kept(kept * size, ("mlp",))]
+    gate = 2 if local.framework.memory.unfused and local.model.gated_mlp else 0
+    return [Kept((_inner(local) + gate) * size, ("mlp",)), Kept(kept * size, ("mlp",))]
 
 
 def _inner(local: Local) -> int:
@@ -65,8 +70,9 @@ def _attention(local: Local, kept: float) -> list[Kept]:
     model, tokens = local.model, local.tokens
     latent = model.latent_attention
     up = () if latent is None else ("mla_up_proj",)
+    turned = 2 if local.framework.memory.unfused else 1  # before and after rotary positions
     found = [
-        Kept(2 * tokens * (local.query_width + local.key_width + local.value_width), up),
+        Kept(2 * turned * tokens * (local.query_width + local.key_width + local.value_width), up),
         Kept(2 * tokens * local.output_width),
     ]
     if latent is not None:  # both low ranks before and after their norms

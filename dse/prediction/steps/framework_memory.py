@@ -20,7 +20,9 @@ class FrameworkMemory:
     bit, and their copies in fp32; `split_logit_bytes` where tensor parallelism splits them, if that differs.
     With `placeholder_gradients` a gradient in 16 bit of each shape of a layer's matrices stays allocated, as
     autograd asks for one where kernels add to the gradient itself. `low_precision_weights`: weights of
-    products in 8 bit exist in 8 bit only, along both sides. `whole_stages`: with pipelines, weights that ZeRO
+    products in 8 bit exist in 8 bit only, along both sides. `gathered_inputs`: sequence parallelism keeps
+    inputs of products whole, not to gather them again. `unfused`: norms, rotary positions and the product
+    with a gate each keep their own inputs. `whole_stages`: with pipelines, weights that ZeRO
     shards stay gathered from micro-batch to micro-batch, and their gradients whole and in fp32 until the
     last. `selective` is what selective recomputation computes again: the core of attention, or every second
     product and all between. `allocator_slack` is the share of its tensors that an allocator holds besides,
@@ -37,6 +39,8 @@ class FrameworkMemory:
     split_logit_bytes: int | None = None
     placeholder_gradients: bool = False
     low_precision_weights: bool = False
+    gathered_inputs: bool = False
+    unfused: bool = False
     whole_stages: bool = False
     selective: str = "core_attn"
     allocator_slack: float = 0.0
