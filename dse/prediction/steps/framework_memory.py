@@ -15,19 +15,22 @@ WIDEST_MARGIN = 0.15
 class FrameworkMemory:
     """The key `memory` of a file of conf/framework.
 
-    `workspace_bytes` are those that libraries of products take, `grouped_workspace_bytes` those of grouped
-    products besides, where a model has experts. `logit_bytes` per logit are alive in the loss: logits in 16
-    bit, and their copies in fp32; `split_logit_bytes` where tensor parallelism splits them, if that differs.
-    With `placeholder_gradients` a gradient in 16 bit of each shape of a layer's matrices stays allocated, as
-    autograd asks for one where kernels add to the gradient itself. `low_precision_weights`: weights of
-    products in 8 bit exist in 8 bit only, along both sides. `gathered_inputs`: sequence parallelism keeps
-    inputs of products whole, not to gather them again. `unfused`: norms, rotary positions and the product
-    with a gate each keep their own inputs. `whole_stages`: with pipelines, weights that ZeRO
-    shards stay gathered from micro-batch to micro-batch, and their gradients whole and in fp32 until the
-    last. `selective` is what selective recomputation computes again: the core of attention, or every second
-    product and all between. `allocator_slack` is the share of its tensors that an allocator holds besides,
-    where the framework's logs tell the memory that is reserved. `margin` is how far predicted peaks are off
-    (`dse.prediction.steps.verdicts`).
+    `workspace_bytes`: what libraries of products take; `grouped_workspace_bytes`: grouped products besides,
+    where a model has experts.
+    `optimizer_bytes` per weight: 12 with master weights and both moments in fp32, 8 with moments in bf16.
+    `logit_bytes` per logit are alive in the loss: logits in 16 bit, and their copies in fp32;
+    `split_logit_bytes` where tensor parallelism splits them, if that differs.
+    `placeholder_gradients`: a gradient in 16 bit of each shape of a layer's matrices stays allocated, as
+    autograd asks for one where kernels add to the gradient itself.
+    `low_precision_weights`: weights of products in 8 bit exist in 8 bit only, along both sides.
+    `gathered_inputs`: sequence parallelism keeps inputs of products whole, not to gather them again.
+    `unfused`: norms, rotary positions and the product with a gate each keep their own inputs.
+    `whole_stages`: with pipelines, weights that ZeRO shards stay gathered from micro-batch to micro-batch,
+    and their gradients whole and in fp32 until the last.
+    `selective` recomputation repeats the core of attention, or every second product and all between.
+    `allocator_slack`: the share of its tensors that an allocator holds besides, where the framework's logs
+    tell the memory that is reserved.
+    `margin`: how far predicted peaks are off (`dse.prediction.steps.verdicts`).
 
     Raises:
         InputError: a number is impossible.
@@ -35,6 +38,7 @@ class FrameworkMemory:
 
     workspace_bytes: int = 2 * 2**25
     grouped_workspace_bytes: int = 0
+    optimizer_bytes: int = 12
     logit_bytes: int = 6
     split_logit_bytes: int | None = None
     placeholder_gradients: bool = False
@@ -51,6 +55,10 @@ class FrameworkMemory:
         for key in ("workspace_bytes", "grouped_workspace_bytes"):
             if getattr(self, key) < 0:
                 raise InputError(f"framework.memory.{key} is {getattr(self, key)}; it must be at least 0")
+        if not 0 < self.optimizer_bytes <= 16:
+            raise InputError(
+                f"framework.memory.optimizer_bytes is {self.optimizer_bytes}; it must be from 1 to 16"
+            )
         if not 2 <= self.logit_bytes <= 32:
             raise InputError(f"framework.memory.logit_bytes is {self.logit_bytes}; it must be from 2 to 32")
         if self.selective not in SELECTIVE:

@@ -154,7 +154,8 @@ def stage_bytes(
     ranks = groups["dp_cp"].size, groups["expert_dp"].size
     own = local.framework.memory
     always = _states(local, chunks, held, ranks)
-    stored = _stored(local, chunks, in_flight)
+    # Whose exchange hides behind another micro-batch holds one chunk of this one more.
+    stored = _stored(local, chunks, in_flight + local.plan.overlap_ep)
     peak = max(_moments(local, chunks), key=lambda moment: sum(moment.values()))
     peak["activations"] += stored
     peak["workspace"] += _gradient_copies(local, chunks)
@@ -192,7 +193,9 @@ def _states(
     return {
         "weights": weights,
         "gradients": gradients,
-        "optimizer": 0.0 if plan.offload == "optimizer" else stored(held.trained, 12.0, 1),
+        "optimizer": 0.0
+        if plan.offload == "optimizer"
+        else stored(held.trained, float(local.framework.memory.optimizer_bytes), 1),
     }
 
 
