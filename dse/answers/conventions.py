@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from dse.inputs.models import RELATIVE_ERROR, counted_by
+from dse.prediction.intervals.ties import tie_gap
 from dse.studies.points import PREDICTION, SIMULATION, method_of_options
 from dse.studies.store.schema import StudyRow
 
 PREDICTED = (
-    "predicted, not measured: a strategy that is a few per cent slower here may be the faster one "
-    "(docs/accuracy.md has the errors against measured steps)"
+    "predicted, not measured: plans within {gap:.1f} % of each other are ties: none is known to be faster "
+    "(docs/accuracy.md)"
 )
 """What to say of points that are predicted."""
 
@@ -136,7 +137,9 @@ class Convention(NamedTuple):
 _CONVENTIONS = {
     # cp, tp and recompute say more than the axes that few predictions have.
     PREDICTION.name: Convention(
-        _mfu_predicted, lambda _best, _compared: [PREDICTED], ("sp", "activation_recompute")
+        _mfu_predicted,
+        lambda _best, _compared: [PREDICTED.format(gap=100 * tie_gap())],
+        ("sp", "activation_recompute"),
     ),
     SIMULATION.name: Convention(_mfu_counted, _tied),
 }

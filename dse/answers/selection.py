@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from dse.answers.ties import tied_points
+from dse.answers.ties import alike_points, indistinct_points, is_predicted, plans_in, tied_points
 from dse.answers.verdicts import points_that_may_fit, verdict_of
 from dse.base.errors import InputError
 from dse.base.settings import check_type
@@ -42,9 +42,12 @@ class Selection:
 
     The capped points are None without a cap. The smallest peak, over all points that are ok, says by how much
     a cap is missed. A runner-up differs from the best in time or memory, as they are printed; `ties` and
-    `capped_ties` count the points that do not. `loss` is the reason why most of all points are not ok, if one
-    is. `may_fit` is the fastest predicted point that is faster than the capped one and exceeds the memory of
-    its accelerator, which is the cap, by no more than predictions are off.
+    `capped_ties` count the points that do not. Of predictions it is another plan, too: `indistinct` counts
+    the other plans that predictions cannot tell from the best, `roomiest` is the point of all these that
+    needs least memory, None where that is the best; so `capped_indistinct` and `capped_roomiest`. `loss` is
+    the reason why most of all points are not ok, if one is. `may_fit` is the fastest predicted point that is
+    faster than the capped one and exceeds the memory of its accelerator, which is the cap, by no more than
+    predictions are off.
     """
 
     optimum: StudyRow | None
@@ -58,6 +61,10 @@ class Selection:
     capped_ties: int = 0
     loss: Reason | None = None
     may_fit: StudyRow | None = None
+    indistinct: int = 0
+    roomiest: StudyRow | None = None
+    capped_indistinct: int = 0
+    capped_roomiest: StudyRow | None = None
 
 
 def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as_rows) -> Selection:
@@ -90,6 +97,10 @@ def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as
         capped_ties=capped.ties,
         loss=_loss(table),
         may_fit=may_fit,
+        indistinct=best.indistinct,
+        roomiest=best.roomiest,
+        capped_indistinct=capped.indistinct,
+        capped_roomiest=capped.roomiest,
     )
 
 
@@ -112,18 +123,35 @@ class _Best(NamedTuple):
     optimum: StudyRow | None = None
     runner_up: StudyRow | None = None
     ties: int = 0
+    indistinct: int = 0
+    roomiest: StudyRow | None = None
 
 
 def _best_and_runner_up(table: pa.Table, points: pa.Array, whole: Whole) -> _Best:
-    """The first of these points, the first that is printed otherwise, and how many are printed alike."""
+    """The first of these points, the first that is not alike, and how many are tied with it."""
     import pyarrow as pa
 
     first = _ranked(table, points, 1, whole)
     if not first:
         return _Best()
-    tied = tied_points(table.take(points), first[0])
-    second = _ranked(table, points.filter(pa.array(~tied)), 1, whole)
-    return _Best(first[0], second[0] if second else None, int(tied.sum()) - 1)
+    candidates = table.take(points)
+    second = _ranked(table, points.filter(pa.array(~alike_points(candidates, first[0]))), 1, whole)
+    ties = int(tied_points(candidates, first[0]).sum()) - 1
+    indistinct, roomiest = _indistinct(candidates, first[0], whole)
+    return _Best(first[0], second[0] if second else None, ties, indistinct, roomiest)
+
+
+def _indistinct(table: pa.Table, best: StudyRow, whole: Whole) -> tuple[int, StudyRow | None]:
+    """How many other plans predictions cannot tell from the best, and the roomiest point of all these."""
+    import pyarrow as pa
+
+    if not is_predicted(best):
+        return 0, None
+    near = table.filter(pa.array(indistinct_points(table, best)))
+    order = rank_order(near, ["peak_memory_bytes", *RANKING_COLUMNS])
+    (roomiest,) = whole(near.take(order[:1]))
+    is_same = roomiest.peak_memory_bytes == best.peak_memory_bytes
+    return plans_in(near) - 1, None if is_same else roomiest
 
 
 def best(rows: Rows, *, memory_cap_bytes: int | None = None) -> StudyRow | None:
@@ -132,7 +160,7 @@ def best(rows: Rows, *, memory_cap_bytes: int | None = None) -> StudyRow | None:
 
 
 def runner_up(rows: Rows, *, memory_cap_bytes: int | None = None) -> StudyRow | None:
-    """The first of the ranking whose time or memory is not printed as that of the best."""
+    """The first of the ranking whose time or memory is not printed as that of the best, or another plan."""
     selection = select(rows, memory_cap_bytes=memory_cap_bytes)
     return selection.runner_up if memory_cap_bytes is None else selection.capped_runner_up
 
@@ -196,11 +224,11 @@ def _ranked(table: pa.Table, points: pa.Array, limit: int | None, whole: Whole) 
     return whole(candidates.take(rank_order(candidates)[:count]))
 
 
-def rank_order(table: pa.Table) -> pa.Array:
+def rank_order(table: pa.Table, columns: Sequence[str] = RANKING_COLUMNS) -> pa.Array:
     """The indices of the rows of a table, best first; of rows with equal columns the inputs decide."""
     import pyarrow.compute as pc
 
-    keys = table.select(RANKING_COLUMNS)
+    keys = table.select(list(dict.fromkeys(columns)))
     for name in (name for name in _TIE_BREAKERS if name in table.column_names):
         keys = keys.append_column(name, ranks_of_texts(table[name]))
     return pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])

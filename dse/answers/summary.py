@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dse.answers.caps import cap_words
 from dse.answers.cautions import cautions
@@ -16,7 +16,7 @@ from dse.answers.optima import AxisStudy, Setting, setting_label
 from dse.answers.selection import Selection
 from dse.base.tables import Line, aligned
 from dse.base.texts import counted, printable
-from dse.base.units import format_bytes
+from dse.base.units import duration_range, format_bytes
 from dse.prediction.steps.verdicts import margin_of
 from dse.studies.store.schema import Status, StudyRow
 
@@ -44,7 +44,7 @@ def render(selection: Selection, variants: Mapping[str, str] | None = None, *, e
         table.lines.append("  no point is ok")
     else:
         table.add_best(selection.optimum)
-        table.add_runner_up(selection.optimum, selection.runner_up, selection.ties)
+        table.add_others(selection.optimum, _Others.of(selection))
     if selection.memory_cap_bytes is not None:
         _add_capped(table, selection, selection.memory_cap_bytes)
     named = (
@@ -119,8 +119,8 @@ def _add_setting(table: _Table, label: str, setting: Setting, row: StudyRow | No
 def to_json(selection: Selection) -> dict[str, Any]:
     """The same as plain data.
 
-    Keys: best, runner_up, best_under_cap, runner_up_under_cap and may_fit, each None or a dict of the columns
-    of a row; memory_cap_bytes, None without a cap; counts, by status, zeros included.
+    Keys: best, runner_up and most_room, also under_cap, and may_fit, each None or a dict of the columns of a
+    row; tied_plans, also under_cap; memory_cap_bytes, None without a cap; counts, by status, zeros included.
     """
     return {
         "best": _optional(selection.optimum),
@@ -128,6 +128,10 @@ def to_json(selection: Selection) -> dict[str, Any]:
         "best_under_cap": _optional(selection.capped_optimum),
         "runner_up_under_cap": _optional(selection.capped_runner_up),
         "may_fit": _optional(selection.may_fit),
+        "tied_plans": selection.indistinct,
+        "most_room": _optional(selection.roomiest),
+        "tied_plans_under_cap": selection.capped_indistinct,
+        "most_room_under_cap": _optional(selection.capped_roomiest),
         "memory_cap_bytes": selection.memory_cap_bytes,
         "counts": dict(selection.counts),
     }
@@ -170,16 +174,48 @@ class _Table:
             self.lines.append(f"    with {text}")
 
     def add_best(self, best: StudyRow) -> None:
-        """Add a best point."""
+        """Add a best point, and from when to when 80 % of such steps end."""
         self.add("  best", best)
+        if best.wall_time_low_ns is not None and best.wall_time_high_ns is not None:
+            self.lines.append(f"    80 %: {duration_range(best.wall_time_low_ns, best.wall_time_high_ns)}")
 
-    def add_runner_up(self, best: StudyRow, runner_up: StudyRow | None, ties: int) -> None:
-        """Add how many points are tied with the best, and the next one, if any, with its extra wall time."""
-        if ties:
-            self.lines.append(f"    and {counted(ties, 'more point')} of this time and this memory")
+    def add_others(self, best: StudyRow, others: _Others) -> None:
+        """Add how many points are tied with the best, of predicted ties the roomiest, and the runner-up."""
+        runner_up, roomiest = others.runner_up, others.roomiest
+        if others.ties:
+            self.lines.append(f"    and {counted(others.ties, 'more point')} of this time and this memory")
+        is_same = roomiest is not None and _are_same(roomiest, runner_up)
+        if others.indistinct:
+            whose = "the runner-up has" if is_same else "this one has"
+            room = f", of which {whose} most room" if roomiest is not None else ""
+            self.lines.append(f"    tied with {counted(others.indistinct, 'other plan')}{room}")
+        if roomiest is not None and not is_same:
+            self.add(f"  most room {_extra(best, roomiest)}", roomiest)
         if runner_up is not None:
-            extra = (runner_up.wall_time_ns or 0) - (best.wall_time_ns or 0)
-            self.add(f"  runner-up +{percentage(extra, best.wall_time_ns)} %", runner_up)
+            self.add(f"  runner-up {_extra(best, runner_up)}", runner_up)
+
+
+class _Others(NamedTuple):
+    """The points next to a best one, as `Selection` has them."""
+
+    runner_up: StudyRow | None
+    roomiest: StudyRow | None
+    ties: int
+    indistinct: int
+
+    @classmethod
+    def of(cls, found: Selection) -> _Others:
+        return cls(found.runner_up, found.roomiest, found.ties, found.indistinct)
+
+    @classmethod
+    def capped(cls, found: Selection) -> _Others:
+        return cls(found.capped_runner_up, found.capped_roomiest, found.capped_ties, found.capped_indistinct)
+
+
+def _extra(best: StudyRow, other: StudyRow) -> str:
+    """How much more wall time a point has than the best."""
+    extra = (other.wall_time_ns or 0) - (best.wall_time_ns or 0)
+    return f"+{percentage(extra, best.wall_time_ns)} %"
 
 
 def _add_capped(table: _Table, selection: Selection, memory_cap_bytes: int) -> None:
@@ -193,12 +229,12 @@ def _add_capped(table: _Table, selection: Selection, memory_cap_bytes: int) -> N
     if not _are_same(best, selection.optimum):
         table.lines.append(f"{under}: the best fits with {spare} % to spare")
         table.add_best(best)
-        table.add_runner_up(best, runner_up, selection.capped_ties)
+        table.add_others(best, _Others.capped(selection))
     elif _are_same(runner_up, selection.runner_up):
         table.lines.append(f"{under}: the cap does not bind, {spare} % to spare")
     else:
         table.lines.append(f"{under}: the best is the same, {spare} % to spare")
-        table.add_runner_up(best, runner_up, selection.capped_ties)
+        table.add_others(best, _Others.capped(selection))
     _add_may_fit(table, selection, memory_cap_bytes)
 
 

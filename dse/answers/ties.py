@@ -1,4 +1,4 @@
-"""Points that look like another one in a table: time and memory are equal in the digits that are printed."""
+"""Points that are no better than another one: printed alike, the same plan, or too near to tell apart."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dse.base.units import format_bytes, format_duration_ns
+from dse.inputs.strategies import DEGREES
+from dse.prediction.intervals.ties import tie_gap
+from dse.studies.points import PREDICTION, method_of_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from dse.studies.store.schema import StudyRow
+
+PLAN = (*DEGREES, "weight_sharded", "schedule", "chunks")
+"""What makes a plan: two points that agree in it are twins, whatever else they differ in."""
 
 _NEAR = 1.002  # more than the four digits of a duration tell apart
 
@@ -28,6 +34,39 @@ def tied_points(table: pa.Table, best: StudyRow) -> Any:
     printed = _printed(wall_time_ns, best.peak_memory_bytes)
     tied[candidates] = [_printed(*pair) == printed for pair in zip(*pairs.values(), strict=True)]
     return tied
+
+
+def is_predicted(row: StudyRow) -> bool:
+    """Return whether a point is predicted, so that its time has an error."""
+    return method_of_options(row.options).name == PREDICTION.name
+
+
+def alike_points(table: pa.Table, best: StudyRow) -> Any:
+    """Return which rows are no runner-up of the best one: printed alike or, of predictions, its twins."""
+    alike = tied_points(table, best)
+    return alike | _twins(table, best) if is_predicted(best) else alike
+
+
+def indistinct_points(table: pa.Table, best: StudyRow) -> Any:
+    """Return which rows are so near to the best, a prediction, that the order of the plans is not known."""
+    most = (best.wall_time_ns or 0) * (1 + tie_gap())
+    return table["wall_time_ns"].to_numpy() <= most
+
+
+def plans_in(table: pa.Table) -> int:
+    """Return how many plans the rows of a table have."""
+    return int(table.group_by(list(PLAN)).aggregate([]).num_rows)
+
+
+def _twins(table: pa.Table, best: StudyRow) -> Any:
+    """Which rows have the plan of the best one."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    twins = np.ones(table.num_rows, bool)
+    for name in PLAN:
+        twins &= pc.equal(table[name], getattr(best, name)).to_numpy()
+    return twins
 
 
 def _printed(wall_time_ns: int, peak_memory_bytes: int | None) -> tuple[str, str]:

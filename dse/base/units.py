@@ -72,6 +72,16 @@ def format_duration_ns(duration_ns: float) -> str:
     return f"{value:.4g} s" if value < 9999.5 else f"{value:.0f} s"
 
 
+def duration_range(low_ns: float, high_ns: float) -> str:
+    """Return a range of durations for people.
+
+    >>> duration_range(15_100_000_000, 18_420_000_000)
+    '15.1 to 18.42 s'
+    """
+    low, high = format_duration_ns(low_ns).split(), format_duration_ns(high_ns).split()
+    return f"{low[0]} to {' '.join(high)}" if low[1] == high[1] else f"{' '.join(low)} to {' '.join(high)}"
+
+
 def format_count(value: float) -> str:
     """Return a number for people with four significant digits: 329612.4 gives "329.6k"."""
     for unit in ("", "k", "M", "G"):

@@ -10,7 +10,7 @@ from dse.answers.explain.predicted import explain_prediction
 from dse.answers.explain.render import render
 from dse.answers.fidelities import PREDICTED
 from dse.answers.verdicts import verdict_words
-from dse.base.units import format_bytes, format_count, format_duration_ns
+from dse.base.units import duration_range, format_bytes, format_count, format_duration_ns
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.steps.balance import balanced
 from dse.prediction.steps.plan import STAGES
@@ -54,6 +54,8 @@ def predicted_data(point: DesignPoint) -> dict[str, Any]:
         "status": row.status,
         "fractional": row.fractional,
         "peak_memory_bytes": row.peak_memory_bytes,
+        "wall_time_low_ns": row.wall_time_low_ns,
+        "wall_time_high_ns": row.wall_time_high_ns,
         "memory_verdict": _verdict(point, row),
         "tokens_per_s": row.tokens_per_s,
         "tokens_per_s_per_npu": row.tokens_per_s_per_npu,
@@ -103,6 +105,12 @@ def _plan(point: DesignPoint) -> dict[str, Any]:
     }
 
 
+def _range(data: dict[str, Any]) -> str:
+    """From when to when 80 % of such steps end, behind a time."""
+    low, high = data["wall_time_low_ns"], data["wall_time_high_ns"]
+    return "" if low is None else f" (80 %: {duration_range(low, high)})"
+
+
 def predicted_text(point: DesignPoint, data: dict[str, Any]) -> str:
     """Return the same as text."""
     plan = {name: value for name, value in data["plan"].items() if value not in (None, ())}
@@ -118,7 +126,7 @@ def predicted_text(point: DesignPoint, data: dict[str, Any]) -> str:
         f"{data['model']} on {data['system']}: {point.strategy.label()}, {data['fidelity']}",
         "status ok, computed from the structure of the step",
         "",
-        f"step time    {format_duration_ns(data['wall_time_ns'])}",
+        f"step time    {format_duration_ns(data['wall_time_ns'])}{_range(data)}",
         f"peak memory  {format_bytes(data['peak_memory_bytes'])}, of the fullest stage",
         f"             {_memory_words(point, data)}",
         f"tokens/s     {tokens}, {per_npu} per NPU",

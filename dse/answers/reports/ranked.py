@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dse.answers import cap_curve
 from dse.answers.selection import finished_points, rank_order
 from dse.answers.texts import texts_of
-from dse.answers.ties import tied_points
+from dse.answers.ties import alike_points
 from dse.inputs.strategies import GROUPED, STRATEGY_FIELDS
 from dse.studies.store import Snapshot, StudyRow
 
@@ -67,12 +67,12 @@ class Ranked:
         return ranks
 
     def best_and_runner_up(self) -> tuple[int | None, int | None]:
-        """Return the ranks of the best point and of the first that is not printed as it is; None for none."""
+        """Return the ranks of the best point and of the first that is not alike, None for none."""
         if not self.table.num_rows:
             return None, None
         first = self.first(1)[0]
-        tied = tied_points(self.table, self.rows([0])[0])
-        others = (~tied).nonzero()[0]
+        alike = alike_points(self.table, self.rows([0])[0])
+        others = (~alike).nonzero()[0]
         return first, self.table[RANK][int(others[0])].as_py() if len(others) else None
 
     def cap_steps(self) -> list[tuple[int, int]]:
