@@ -154,8 +154,9 @@ def stage_bytes(
     ranks = groups["dp_cp"].size, groups["expert_dp"].size
     own = local.framework.memory
     always = _states(local, chunks, held, ranks)
-    # Whose exchange hides behind another micro-batch holds one chunk of this one more.
-    stored = _stored(local, chunks, in_flight + local.plan.overlap_ep)
+    # Where exchanges hide behind another micro-batch, one layer of it is computed before one is released.
+    early = local.plan.overlap_ep * len(chunks) / max(1, sum(chunk.count for chunk in chunks))
+    stored = _stored(local, chunks, in_flight + early)
     peak = max(_moments(local, chunks), key=lambda moment: sum(moment.values()))
     peak["activations"] += stored
     peak["workspace"] += _gradient_copies(local, chunks)
