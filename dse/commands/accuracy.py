@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dse.base.command_lines import MANY, CommandLine, Option
 from dse.base.errors import InputError
-from dse.base.settings.values import entries, file, number, whole
+from dse.base.settings.values import Values, entries, file, number, whole
 from dse.base.suggestions import did_you_mean
 from dse.commands.cli import JSON, print_json, print_notes, read_arguments, write_csv
 
@@ -41,6 +41,10 @@ COMMAND = CommandLine(
         }
     },
     options={
+        "--kernels": Option(
+            "the tables are of kernels and collectives, in Parquet or CSV (docs/kernels.md): errors of their "
+            "laws; accelerator= may name a file that dse calibrate kernels= wrote"
+        ),
         "--parts": Option("list where the predicted time goes, by source"),
         "--cross-validate": Option(
             "fit the constants again without each source, and say its error with those; takes minutes"
@@ -61,6 +65,8 @@ def main(argv: Sequence[str]) -> int:
     if arguments is None:
         return 0
     values, options = arguments.values, arguments.options
+    if "--kernels" in options:
+        return _kernels([Path(word) for word in arguments.words], values, options)
     limit_s = number(values, "limit_s", None, above=0, below=1e6)
     worst = whole(values, "worst", 0)
     if "folds" in values and "--cross-validate" not in options:
@@ -91,6 +97,27 @@ def main(argv: Sequence[str]) -> int:
         from dse.prediction.accuracy.page import render_page
 
         write_output(page, render_page(found).encode(), "page")
+    return 0
+
+
+def _kernels(paths: Sequence[Path], values: Values, options: Values) -> int:
+    """Print the errors of the laws of kernels on tables of them."""
+    if not paths:
+        raise InputError("no table of kernels is given, such as gemm.parquet; see docs/kernels.md")
+    for name in (*values, *(option for option in options if option not in ("--kernels", "--json"))):
+        if name != "accelerator":
+            raise InputError(f"{name} is for tables of training steps; with --kernels, leave it out")
+    from dse.prediction.kernels.errors import errors_plain, errors_text, kernel_errors
+    from dse.prediction.kernels.machine import KernelMachine
+    from dse.prediction.kernels.tables import read_table
+
+    own = KernelMachine.named(values["accelerator"]) if "accelerator" in values else None
+    errors, notes = kernel_errors([read_table(path) for path in paths], own)
+    print_notes(notes)
+    if "--json" in options:
+        print_json([{"errors": errors_plain(errors)}])
+    else:
+        print(errors_text(errors))
     return 0
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.base.command_lines import MANY, CommandLine, Option
 from dse.base.errors import InputError
-from dse.base.settings.values import Values, file
+from dse.base.settings.values import Values, entries, file
 from dse.commands.cli import JSON, print_json, print_notes, read_arguments
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ KEYS = {
     "framework": "one of conf/framework, whose launch time is fitted too",
     "constants": "which are fitted, for example matrix,memory; the others stay as they are",
 }
+KERNEL_KEYS = {
+    "kernels": "tables of kernels and collectives, Parquet or CSV, instead of runs: [a.parquet,b.csv]",
+    "nccl": "outputs of nccl-tests, instead of runs: [all_reduce_perf.txt,alltoall_perf.txt]",
+}
 
 
 COMMAND = CommandLine(
@@ -29,7 +33,7 @@ COMMAND = CommandLine(
     words={"ROWS.csv": "tables of runs"},
     least=0,
     most=MANY,
-    keys={"keys": KEYS},
+    keys={"keys": KEYS, "keys for kernels (with accelerator=)": KERNEL_KEYS},
     options={
         "--output": Option("write the accelerator with its new constants (YAML)", "FILE", "-o"),
         "--all": Option(
@@ -51,6 +55,8 @@ def main(argv: Sequence[str]) -> int:
         return 0
     output = file(arguments.options, "--output")
     paths, keys = [Path(word) for word in arguments.words], arguments.values
+    if KERNEL_KEYS.keys() & keys.keys():
+        return _kernels(paths, keys, arguments.options)
     if "--all" in arguments.options:
         if paths or keys:
             raise InputError(f"--all takes no tables and no keys, but got '{argv[0]}'")
@@ -67,6 +73,39 @@ def main(argv: Sequence[str]) -> int:
         from dse.prediction.accuracy.output import calibration_text
 
         print("\n\n".join(map(calibration_text, found)))
+    return 0
+
+
+def _kernels(paths: Sequence[Path], keys: Values, options: Values) -> int:
+    """Fit the laws of kernels to tables and outputs of nccl-tests, print the errors, write the constants."""
+    others = [*map(str, paths), *(key for key in ("framework", "constants") if key in keys)]
+    if others or "--all" in options:
+        raise InputError(
+            f"{others[0] if others else '--all'} is for runs; kernels= and nccl= take accelerator= and -o"
+        )
+    if "accelerator" not in keys:
+        raise InputError("accelerator=… is missing: a type of conf/accelerator with kernels, or a file of -o")
+    from dse.base.files import check_output, write_output
+    from dse.prediction.kernels.calibration import calibrate_kernels
+    from dse.prediction.kernels.machine import KernelMachine
+
+    output = file(options, "--output")
+    if output is not None:
+        check_output(output, "-o")
+    tables, texts = (
+        [Path(name) for name in entries(key, keys[key])] if key in keys else [] for key in KERNEL_KEYS
+    )
+    name = keys["accelerator"]
+    found = calibrate_kernels(KernelMachine.named(name), tables, texts)
+    print_notes(found.notes)
+    if output is not None:
+        write_output(
+            output, found.file_text(Path(name) if name.endswith((".yaml", ".yml")) else None).encode(), "-o"
+        )
+    if "--json" in options:
+        print_json([found.plain()])
+    else:
+        print(found.text())
     return 0
 
 

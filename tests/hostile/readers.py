@@ -143,6 +143,43 @@ def _accelerator(path: Path) -> object:
     return accelerator(str(path))
 
 
+def _kernel_rows(suffix: str) -> Callable[[Path], list[bytes]]:
+    """The first rows of each table of kernels, in the form of a suffix."""
+
+    def made(_: Path) -> list[bytes]:
+        heads = [
+            path.read_bytes().splitlines(keepends=True)[:6] for path in sorted(GOLDEN.glob("kernels/*.csv"))
+        ]
+        texts = [b"".join(lines) for lines in heads]
+        return texts if suffix == ".csv" else [_as_parquet(text) for text in texts]
+
+    return made
+
+
+def _as_parquet(text: bytes) -> bytes:
+    import io
+
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    sink = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv(io.BytesIO(text)), sink)
+    return sink.getvalue()
+
+
+def _kernel_table(path: Path) -> object:
+    from dse.prediction.kernels.errors import kernel_errors
+    from dse.prediction.kernels.tables import read_table
+
+    return kernel_errors([read_table(path)])
+
+
+def _kernel_constants(path: Path) -> object:
+    from dse.inputs.accelerators.kernel_constants import kernel_constants
+
+    return kernel_constants(str(path))
+
+
 def _expression(path: Path) -> object:
     import pyarrow as pa
 
@@ -220,6 +257,14 @@ READERS: dict[str, Reader] = {
     "measured-rows": Reader(".csv", _measured_seeds, _measured),
     "cluster": Reader(".yaml", _contents("conf/cluster/*.yaml"), _cluster),
     "accelerator": Reader(".yaml", _contents("conf/accelerator/*.yaml"), _accelerator),
+    "kernel-constants": Reader(".yaml", _contents("conf/kernels/*.yaml"), _kernel_constants),
+    "kernels-csv": Reader(".csv", _kernel_rows(".csv"), _kernel_table),
+    "kernels-parquet": Reader(".parquet", _kernel_rows(".parquet"), _kernel_table),
+    "nccl-tests": Reader(
+        ".txt",
+        _contents("tests/golden/kernels/all_reduce_perf.txt"),
+        _graph("dse.prediction.kernels.nccl_tests:read_nccl_tests"),
+    ),
     "system": Reader(".yaml", _contents("conf/system/*.yaml"), _composed("system", "model=tiny")),
     "model": Reader(
         ".yaml",

@@ -1,0 +1,167 @@
+"""Tables of kernels and outputs of nccl-tests: what is read, and one line for each mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command_lines import error_of, run_ok
+
+from dse.base.errors import InputError
+from dse.inputs.accelerators.kernel_constants import kernel_constants
+from dse.prediction.kernels.nccl_tests import read_nccl_tests
+from dse.prediction.kernels.tables import read_table
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "kernels"
+OUTPUT = (GOLDEN / "all_reduce_perf.txt").read_text()
+
+
+def test_parquet_and_csv_are_one_table(tmp_path: Path) -> None:
+    path = tmp_path / "gemm.parquet"
+    names = ["system", "dtype", "n", "k", "m", "us"]
+    rows = [line.split(",") for line in (GOLDEN / "gemm.csv").read_text().splitlines()[1:]]
+    cells = list(zip(*rows, strict=True))
+    columns = {
+        "system": pa.array(cells[0]).dictionary_encode(),
+        "dtype": pa.array(cells[2]),
+        **{name: pa.array(map(int, cells[3 + at])) for at, name in enumerate("nkm")},
+        "us": pa.array(map(float, cells[6]), pa.float32()),
+    }
+    pq.write_table(pa.table(columns), path)
+    one, two = read_table(path), read_table(GOLDEN / "gemm.csv")
+    assert one.kind == two.kind == "gemm"
+    assert all(np.array_equal(one[name], two[name]) for name in names[:-1])
+    assert np.allclose(one["us"], two["us"], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty; the first line must name the columns"),
+        ("a,b\n1,2\n", "its columns are a, b; a table of kernels has dtype, m, n, k, us (gemm); or "),
+        ("dtype,m,n,k,us\n", "has no rows; a kernel that was measured is one row"),
+        ("dtype,m,n,k,k\nbf16,1,1,1,1\n", "line 1: a column is there twice; once is allowed"),
+        ("dtype,m,n,k,us\nbf16,1,1,1\n", "row 1: has 4 cells; it must have 5, one a column"),
+        (
+            "dtype,m,n,k,us\nbf16,1,0,1,3\n",
+            "row 1, column n: '0.0' is not allowed; it must be a whole number",
+        ),
+        ("dtype,m,n,k,us\nbf16,1,x,1,3\n", "row 1, column n: 'x' is not allowed; it must be a whole number"),
+        (
+            "dtype,m,n,k,us\nbf16,1,1,1,nan\n",
+            "row 1, column us: 'nan' is not allowed; it must be a number above 0",
+        ),
+        ('dtype,m,n,k,us\n"bf16,1,1,1,3\n', "line 2: malformed CSV: "),
+    ],
+)
+def test_a_mistake_in_a_table_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        read_table(path)
+    assert str(error.value).replace("'0'", "'0.0'").startswith((f"{path}: {message}", f"{path}, {message}"))
+
+
+def test_a_file_that_is_no_parquet_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.parquet").write_bytes(b"PAR1 nothing PAR1")
+    with pytest.raises(InputError, match="is no Parquet file: ") as error:
+        read_table(tmp_path / "mine.parquet")
+    assert "\n" not in str(error.value)
+
+
+def test_more_experts_a_token_than_there_are_is_refused(tmp_path: Path) -> None:
+    header = (GOLDEN / "deepep.csv").read_text().splitlines()[0]
+    (tmp_path / "bad.csv").write_text(f"{header}\nh100_sxm,deepep,2,7168,4,8,64,24,24,79,137\n")
+    with pytest.raises(InputError, match="row 1: topk is 8 of 4 experts; it must be at most all of them"):
+        read_table(tmp_path / "bad.csv")
+
+
+def test_the_output_of_nccl_tests_is_a_table_of_collectives() -> None:
+    table = read_nccl_tests(GOLDEN / "all_reduce_perf.txt")
+    assert len(table) == 21
+    assert set(table["op"]) == {"all_reduce"}
+    assert set(table["gpus"]) == {8.0}
+    assert table["bytes"][0] == 512
+    assert table["us"][-1] == pytest.approx(2121, rel=0.2)
+
+
+def test_a_reduction_is_told_from_its_two_bandwidths(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text(OUTPUT)
+    assert set(read_nccl_tests(tmp_path / "log.txt")["op"]) == {"all_reduce"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nothing\n", "no line begins with '#  Rank', which nccl-tests print for each GPU"),
+        ("#  Rank  0 Group  0 Pid 1 on node-1 device 0 H100\n", "nccl-tests ran on one GPU"),
+        (OUTPUT.split("#        (B)")[0], "has no line with a size and its time"),
+        (
+            OUTPUT.replace("     sum", "    none"),
+            "does not say which collective it is of; name the file after",
+        ),
+        (
+            OUTPUT + "# Collective test starting: broadcast_perf\n",
+            "is of broadcast_perf; allowed are all_gather_perf",
+        ),
+        (
+            OUTPUT + "   1024   512  half  sum  -1  fast  1  1\n",
+            "line 40: '1024 512 half sum -1 fast 1 1' is not size",
+        ),
+    ],
+)
+def test_a_mistake_in_an_output_of_nccl_tests_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        read_nccl_tests(path)
+    assert str(error.value).startswith((f"{path}: {message}", f"{path}, {message}"))
+
+
+def test_own_nccl_tests_give_the_constants_of_collectives(tmp_path: Path) -> None:
+    line = ("nccl=all_reduce_perf.txt", "accelerator=h100_sxm", "-o", str(tmp_path / "mine.yaml"))
+    done = run_ok("calibrate", *line, cwd=GOLDEN)
+    assert done.out.splitlines()[2].split()[:3] == ["nccl", "-", "21"]
+    own, shipped = kernel_constants(str(tmp_path / "mine.yaml")), kernel_constants("h100_sxm")
+    assert own.collectives is not None
+    assert 0.8 < own.collectives.share <= 1
+    assert own.products == shipped.products
+
+
+def test_several_hosts_are_noted(tmp_path: Path) -> None:
+    lines = [line.replace("node-1", "node-2") if "Rank  7" in line else line for line in OUTPUT.splitlines()]
+    (tmp_path / "all_reduce_perf.txt").write_text("\n".join(lines))
+    done = run_ok("calibrate", "nccl=all_reduce_perf.txt", "accelerator=H100", cwd=tmp_path)
+    assert (
+        "note: all_reduce_perf.txt: 2 hosts; the law of collectives is that of one NVLink domain" in done.err
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nccl=all_reduce_perf.txt",), "accelerator=… is missing: a type of conf/accelerator with kernels"),
+        (
+            ("kernels=gemm.csv", "accelerator=H100", "constants=matrix"),
+            "constants is for runs; kernels= and nccl=",
+        ),
+        (("kernels=gemm.csv", "accelerator=B300"), "gemm.csv: no law has 8 rows of b300 or more"),
+        (("kernels=no.csv", "accelerator=H100"), "no.csv: cannot be read: No such file or directory"),
+    ],
+)
+def test_calibrating_kernels_refuses_what_it_cannot_use(arguments: tuple[str, ...], message: str) -> None:
+    assert message in error_of("calibrate", *arguments, cwd=GOLDEN)
+
+
+def test_constants_that_no_kernel_has_are_refused(tmp_path: Path) -> None:
+    text = "name: h100_sxm\nmultiprocessors: 132\nlink_gbps: 450\nsources: {}\n"
+    (tmp_path / "mine.yaml").write_text(
+        f"{text}collectives: {{launch_us: 5, step_us: 1, share: 1.2, own_share: 1}}\n"
+    )
+    with pytest.raises(
+        InputError, match=r"kernels.collectives.share is 1.2; it must be a number above 0 and at"
+    ):
+        kernel_constants(str(tmp_path / "mine.yaml"))
