@@ -9,11 +9,19 @@ from dse.inputs.accelerators import Cluster, Nics, Tier, accelerator
 from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.prediction.measured.rows import MeasuredRow
 
-# Whose nodes, links and latencies (conf/system) a family of accelerators has.
+# Whose nodes, links and latencies (conf/system) a type of accelerators has, or a family by its first word.
 _SYSTEMS = {
     "v100": "dgx_v100",
+    "v100_16": "dgx_v100_16",
     "a100": "dgx_a100",
+    "a10g": "g5_48xlarge",
+    "l4": "g6_48xlarge",
+    "t4": "g4dn_metal",
+    "l40s": "l40s_server",
+    "rtx_4090": "rtx_4090_server",
+    "rtx_pro_6000": "rtx_pro_6000_server",
     "h100": "dgx_h100",
+    "h100_pcie": "h100_pcie_server",
     "h200": "dgx_h200",
     "h800": "hgx_h800",
     "h20": "dgx_h200",  # as an H200: 900 GB/s of NVLink, 400 Gb/s NICs (NVIDIA H20 data sheet)
@@ -22,7 +30,16 @@ _SYSTEMS = {
     "gb200": "gb200_nvl72",
     "gb300": "gb300_nvl72",
     "mi300x": "mi300x_platform",
-    "mi325x": "mi300x_platform",
+    "mi325x": "mi325x_platform",
+    "mi355x": "mi355x_platform",
+    "gaudi2": "gaudi2_server",
+    "gaudi3": "gaudi3_server",
+    "trainium1": "trn1_32xlarge",
+    "trainium2": "trn2_48xlarge",
+    "tpu_v5e": "tpu_v5e_pod",
+    "tpu_v5p": "tpu_v5p_slice",
+    "tpu_v6e": "tpu_v6e_pod",
+    "tpu7x": "tpu7x_slice",
 }
 _TRAYS = {"gb200": 4, "gb300": 4}
 """GPUs of what is called a node where NVLink joins many of them."""
@@ -37,7 +54,7 @@ def cluster_of(row: MeasuredRow, assumed: list[str]) -> Cluster:
         InputError: the accelerator is unknown.
     """
     chip = accelerator(row.gpu, "gpu")
-    family = chip.name.split("_")[0]
+    family = chip.name if chip.name in _SYSTEMS else chip.name.split("_")[0]
     if family not in _SYSTEMS:
         assumed.append(f"links of a DGX H100 for {chip.name}")
     system = cluster_of_conf(_SYSTEMS.get(family, _SYSTEMS["h100"]), 2)

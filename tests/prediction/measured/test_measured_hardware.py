@@ -25,6 +25,11 @@ ROW = MeasuredRow("a", 32, 4096, 32, 2048, "H100", 16, 64, 1.0, gpus_per_node=8)
         ("B200", "dgx_b200", 16),
         ("GB300", "gb300_nvl72", 144),
         ("MI300X", "mi300x_platform", 16),
+        ("MI325X", "mi325x_platform", 16),
+        ("Gaudi2", "gaudi2_server", 16),
+        ("H100-PCIe", "h100_pcie_server", 16),
+        ("Trn2", "trn2_48xlarge", 32),
+        ("TPU-v6e", "tpu_v6e_pod", 512),
     ],
 )
 def test_links_and_latencies_are_those_of_the_shipped_system(gpu: str, system: str, gpus: int) -> None:
@@ -61,8 +66,8 @@ def test_what_the_row_leaves_open_is_told() -> None:
     cluster_of(replace(ROW, gpus_per_node=None), assumed)
     assert assumed == ["nodes of 8 GPUs", "NICs of 400 Gb/s per GPU"]
     assumed.clear()
-    cluster_of(replace(ROW, gpu="trainium2"), assumed)
-    assert "links of a DGX H100 for trainium2" in assumed
+    cluster_of(replace(ROW, gpu="TPU-v4"), assumed)
+    assert "links of a DGX H100 for tpu_v4" in assumed
 
 
 @pytest.mark.parametrize(
