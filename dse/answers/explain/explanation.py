@@ -16,7 +16,7 @@ class Explanation:
     """The wall time of the rank that finishes last, and the memory of the rank with the largest peak.
 
     `memory` is None where memory is not tracked; `notes` say what a prediction rests on, `collectives` which
-    algorithm its groups use.
+    algorithm its groups use, `range_ns` from when to when 80 % of such steps end.
     """
 
     label: str
@@ -24,12 +24,14 @@ class Explanation:
     memory: MemoryAtPeak | None
     notes: tuple[str, ...] = ()
     collectives: tuple[GroupCollective, ...] = ()
+    range_ns: tuple[int, int] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data: label, wall_time_ns, breakdown, overlapped, memory."""
         return {
             "label": self.label,
             **self.time.to_json(),
+            **dict(zip(("wall_time_low_ns", "wall_time_high_ns"), self.range_ns or (), strict=False)),
             "memory": None if self.memory is None else self.memory.to_json(),
             **({"collectives": [asdict(one) for one in self.collectives]} if self.collectives else {}),
             **({"notes": list(self.notes)} if self.notes else {}),

@@ -7,7 +7,7 @@ from dse.answers.explain.explanation import Explanation
 from dse.answers.explain.memory import CATEGORIES, MemoryAtPeak
 from dse.prediction.steps.collectives_used import collectives_used
 from dse.studies.points import DesignPoint, prediction_of
-from dse.studies.points.methods.prediction import parts_ns, prediction_inputs, wall_time_ns
+from dse.studies.points.methods.prediction import parts_ns, prediction_inputs, range_ns, wall_time_ns
 
 PREDICTED_PARTS = {
     "matrix_products": "products with weights, in the forward and backward pass, and recomputed ones",
@@ -55,4 +55,5 @@ def explain_prediction(point: DesignPoint) -> Explanation:
         memory=MemoryAtPeak(None, prediction.peak_memory_bytes, None, None, None, memory, ()),
         notes=tuple(prediction.notes),
         collectives=collectives_used(*prediction_inputs(point)),
+        range_ns=range_ns(prediction),
     )

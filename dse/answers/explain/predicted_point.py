@@ -54,8 +54,6 @@ def predicted_data(point: DesignPoint) -> dict[str, Any]:
         "status": row.status,
         "fractional": row.fractional,
         "peak_memory_bytes": row.peak_memory_bytes,
-        "wall_time_low_ns": row.wall_time_low_ns,
-        "wall_time_high_ns": row.wall_time_high_ns,
         "memory_verdict": _verdict(point, row),
         "tokens_per_s": row.tokens_per_s,
         "tokens_per_s_per_npu": row.tokens_per_s_per_npu,
@@ -107,8 +105,9 @@ def _plan(point: DesignPoint) -> dict[str, Any]:
 
 def _range(data: dict[str, Any]) -> str:
     """From when to when 80 % of such steps end, behind a time."""
-    low, high = data["wall_time_low_ns"], data["wall_time_high_ns"]
-    return "" if low is None else f" (80 %: {duration_range(low, high)})"
+    if "wall_time_low_ns" not in data:
+        return ""
+    return f" (80 %: {duration_range(data['wall_time_low_ns'], data['wall_time_high_ns'])})"
 
 
 def predicted_text(point: DesignPoint, data: dict[str, Any]) -> str:

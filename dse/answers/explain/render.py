@@ -11,14 +11,14 @@ from dse.answers.explain.explanation import Explanation
 from dse.answers.explain.memory import MemoryAtPeak
 from dse.answers.explain.predicted import CATEGORY_MEANINGS, MEANINGS
 from dse.base.texts import counted
-from dse.base.units import format_bytes, format_duration_ns
+from dse.base.units import duration_range, format_bytes, format_duration_ns
 from dse.prediction.steps.collectives_used import GroupCollective
 
 
 def render(explanation: Explanation, *, items: int = 10) -> str:
     """Return tables of the parts and categories that are not zero, and the `items` largest operators."""
     lines = [explanation.label] if explanation.label else []
-    lines += _time_lines(explanation.time)
+    lines += _time_lines(explanation.time, explanation.range_ns)
     if explanation.memory is not None:
         lines += ["", *_memory_lines(explanation.memory, items)]
     if explanation.collectives:
@@ -47,9 +47,10 @@ def _collective(one: GroupCollective) -> str:
     return f"{one.axis:<10}{one.ranks:>6} ranks  {one.collective} of {size}: {one.algorithm}, {seconds}"
 
 
-def _time_lines(time: Breakdown) -> Iterable[str]:
+def _time_lines(time: Breakdown, range_ns: tuple[int, int] | None) -> Iterable[str]:
     whose = "predicted" if time.rank is None else f"as rank {time.rank} spends it"
-    yield f"wall time {format_duration_ns(time.wall_time_ns)}, {whose}:"
+    sure = f" (80 %: {duration_range(*range_ns)})" if range_ns else ""
+    yield f"wall time {format_duration_ns(time.wall_time_ns)}{sure}, {whose}:"
     for part, ns in time.parts.items():
         if ns:
             yield _figure(part, format_duration_ns(ns), _share(ns, time.wall_time_ns), MEANINGS[part])

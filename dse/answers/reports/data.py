@@ -46,6 +46,7 @@ COLUMNS = (*ANSWER_COLUMNS, "reason", "fractional")
 POINT_FIELDS = (
     *STRATEGY_FIELDS,
     *("wall_time_ns", "peak_memory_bytes", "exposed_comm_ns", "gpu_time_ns", "comm_time_ns"),
+    *("wall_time_low_ns", "wall_time_high_ns"),
     *("compute_utilization_pct", "memory_utilization_pct", "compute_bound_pct", "operation_intensity"),
     *("mfu_pct", "tokens_per_s", "tokens_per_s_per_npu"),
     *("fractional", "last_rank", "rank_classes", "key"),

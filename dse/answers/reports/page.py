@@ -9,7 +9,7 @@ from dse.answers.caps import cap_words
 from dse.answers.explain import CATEGORY_MEANINGS, MEANINGS
 from dse.answers.reports.commands import strategy_overrides
 from dse.base.pages import joined, library, page_style, script_json, template_environment
-from dse.base.units import format_bytes, format_count, format_duration_ns
+from dse.base.units import duration_range, format_bytes, format_count, format_duration_ns
 from dse.inputs.strategies import AXES, STRATEGY_FIELDS, Strategy, shown_axes
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -26,6 +26,7 @@ def render_page(data: dict[str, Any]) -> str:
     environment = template_environment(TEMPLATES)
     environment.filters.update(
         duration=lambda value: "–" if value is None else format_duration_ns(value),
+        range=lambda point: duration_range(point["wall_time_low_ns"], point["wall_time_high_ns"]),
         size=lambda value: "–" if value is None else format_bytes(value),
         cap=cap_words,
         percent=lambda value: "–" if value is None else f"{value:.1f}",

@@ -129,6 +129,7 @@ class Question {
     const exposed = point.exposed_comm_ns === null ? null : (100 * point.exposed_comm_ns) / point.wall_time_ns;
     const rows = [
       ["wall time", duration(point.wall_time_ns), `${whole(point.wall_time_ns)} ns`],
+      ...(point.wall_time_low_ns === null ? [] : [["80 % of such steps", `${duration(point.wall_time_low_ns)} to ${duration(point.wall_time_high_ns)}`]]),
       ["slower than fastest", percent(slower)],
       ["peak memory", bytes(point.peak_memory_bytes), `${whole(point.peak_memory_bytes)} bytes`],
       ["GPU time", duration(point.gpu_time_ns)],

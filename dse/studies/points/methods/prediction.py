@@ -168,6 +168,14 @@ def wall_time_ns(prediction: Prediction) -> int:
     return round(prediction.step_s * 1e9)
 
 
+def range_ns(prediction: Prediction) -> tuple[int, int] | None:
+    """Return from when to when 80 % of such steps end, in whole ns; None where nothing was measured."""
+    if prediction.range_s is None:
+        return None
+    low_s, high_s = prediction.range_s
+    return round(low_s * 1e9), round(high_s * 1e9)
+
+
 def metrics(point: Point, prediction: Prediction) -> dict[str, Any]:
     """Return the columns of the row of a prediction; what only an engine measures is left out.
 
@@ -178,7 +186,7 @@ def metrics(point: Point, prediction: Prediction) -> dict[str, Any]:
     gpu = sum(ns for name, ns in parts_ns(prediction).items() if name in COMPUTE_PARTS)
     tokens = on.model.batch_size * on.model.seq_len * 1e9 / wall if wall else None
     possible = on.system.peak_tflops * 1e3 * wall * on.system.npus  # a TFLOPS is 10^3 operations per ns
-    low, high = [None, None] if prediction.range_s is None else [round(s * 1e9) for s in prediction.range_s]
+    low, high = range_ns(prediction) or (None, None)
     return {
         "wall_time_ns": wall,
         "wall_time_low_ns": low,
