@@ -23,6 +23,7 @@ KEYS = {
 KERNEL_KEYS = {
     "kernels": "tables of kernels and collectives, Parquet or CSV, instead of runs: [a.parquet,b.csv]",
     "nccl": "outputs of nccl-tests, instead of runs: [all_reduce_perf.txt,alltoall_perf.txt]",
+    "steps": "write the accelerator too, with shares for training steps that these kernels tell (YAML)",
 }
 
 
@@ -89,19 +90,23 @@ def _kernels(paths: Sequence[Path], keys: Values, options: Values) -> int:
     from dse.prediction.kernels.calibration import calibrate_kernels
     from dse.prediction.kernels.machine import KernelMachine
 
-    output = file(options, "--output")
-    if output is not None:
-        check_output(output, "-o")
+    output, steps = file(options, "--output"), file(keys, "steps")
+    for path, key in ((output, "-o"), (steps, "steps")):
+        if path is not None:
+            check_output(path, key)
     tables, texts = (
-        [Path(name) for name in entries(key, keys[key])] if key in keys else [] for key in KERNEL_KEYS
+        [Path(name) for name in entries(key, keys[key])] if key in keys else [] for key in ("kernels", "nccl")
     )
+    if not (tables or texts):
+        raise InputError("steps=… needs kernels=… or nccl=…, measurements of your own")
     name = keys["accelerator"]
     found = calibrate_kernels(KernelMachine.named(name), tables, texts)
     print_notes(found.notes)
+    if steps is not None:
+        write_output(steps, found.accelerator_text().encode(), "steps")
     if output is not None:
-        write_output(
-            output, found.file_text(Path(name) if name.endswith((".yaml", ".yml")) else None).encode(), "-o"
-        )
+        own = Path(name) if name.endswith((".yaml", ".yml")) else None
+        write_output(output, found.file_text(own).encode(), "-o")
     if "--json" in options:
         print_json([found.plain()])
     else:

@@ -11,6 +11,9 @@ from dse.base.texts import excerpt
 from dse.inputs.accelerators.efficiency import Efficiency
 from dse.inputs.accelerators.registry import HOST_BANDWIDTH_GBPS, AcceleratorFile, found_file
 
+CALIBRATED_BY_USER = "calibrated on your cluster"
+"""The first words of the calibration of a type whose shares a user measured; every answer repeats them."""
+
 
 @dataclass(frozen=True)
 class Accelerator:

@@ -14,18 +14,21 @@ from dse.base.files import read_text
 from dse.base.tables import table as aligned_table
 from dse.base.texts import printable
 from dse.inputs.accelerators.kernel_constants import PARTS, KernelConstants, kernel_path
+from dse.inputs.accelerators.registry import found_file
 from dse.prediction.kernels.constants_file import constants_text
 from dse.prediction.kernels.fits import LEAST_ROWS, PART_OF, KernelFit, fitted
 from dse.prediction.kernels.laws import cases
 from dse.prediction.kernels.machine import KernelMachine, type_of_system
 from dse.prediction.kernels.nccl_tests import hosts_of, read_nccl_tests
+from dse.prediction.kernels.step_shares import accelerator_text, own_efficiency
 from dse.prediction.kernels.tables import KernelTable, joined, read_table
 
 
 @dataclass(frozen=True)
 class KernelCalibration:
-    """Constants of a type with those that tables tell, the fits, and the files of the tables."""
+    """A type, its constants with those that tables tell, the fits, and the files of the tables."""
 
+    machine: KernelMachine
     constants: KernelConstants
     fits: tuple[KernelFit, ...]
     paths: tuple[Path, ...]
@@ -37,6 +40,24 @@ class KernelCalibration:
         names = ", ".join(path.name for path in self.paths)
         parts = {PART_OF[each.law] for each in self.fits}
         return constants_text(text, self.constants, parts, f"fitted to {names} with dse calibrate")
+
+    def accelerator_text(self) -> str:
+        """Return the file of the accelerator type with the shares of steps that these kernels tell.
+
+        Raises:
+            InputError: the fitted laws tell none of them.
+        """
+        present = self.machine.accelerator
+        efficiency, changed = own_efficiency(present.efficiency, self.machine.constants, self.constants)
+        if not changed:
+            laws = ", ".join(dict.fromkeys(each.law for each in self.fits))
+            raise InputError(
+                f"steps=…: {laws} change no share of training steps; measure products, attention in bf16, or "
+                "collectives"
+            )
+        names = ", ".join(path.name for path in self.paths)
+        text = read_text(found_file(present.name, "accelerator")[1])
+        return accelerator_text(text, present, efficiency, changed, names)
 
     def plain(self) -> dict[str, Any]:
         """Return the constants and the fits as plain data, for JSON."""
@@ -81,7 +102,7 @@ def calibrate_kernels(
         for path in nccl
         if len(hosts := hosts_of(path)) > 1
     ]
-    return KernelCalibration(constants, tuple(fits), paths, tuple(notes))
+    return KernelCalibration(machine, constants, tuple(fits), paths, tuple(notes))
 
 
 def _of_type(table: KernelTable, name: str) -> KernelTable:

@@ -20,25 +20,27 @@ def constants_text(text: str, constants: KernelConstants, fitted: Iterable[str],
     own = [part for part in PARTS if getattr(constants, part) and (part in fitted or not constants.lent_by)]
     lines = {part: _block(asdict(constants)[part]) for part in own}
     sources = {**constants.sources, **dict.fromkeys(fitted, source)}
-    lines["sources"] = "".join(f"\n  {name}: {_quoted(words)}" for name, words in sources.items())
+    lines["sources"] = "".join(f"\n  {name}: {quoted(words)}" for name, words in sources.items())
     written = with_keys(text, lines)
     return re.sub(r"^(\w+): +$", r"\1:", written, flags=re.MULTILINE)
 
 
 def _block(values: Mapping[str, Any]) -> str:
     if any(isinstance(value, dict) for value in values.values()):
-        return "".join(f"\n  {_key(name)}: {_flow(value)}" for name, value in values.items())
-    return _flow(values)
+        return "".join(f"\n  {_key(name)}: {flow(value)}" for name, value in values.items())
+    return flow(values)
 
 
 def _key(name: str) -> str:
     return f'"{name}"' if name.isdecimal() else name
 
 
-def _flow(values: Mapping[str, float]) -> str:
+def flow(values: Mapping[str, float]) -> str:
+    """Return numbers by name as YAML on one line."""
     return "{" + ", ".join(f"{name}: {value:.4g}" for name, value in values.items()) + "}"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a text as YAML on one line."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -53,7 +53,7 @@ def machine_of_system(system: str, own: KernelMachine | None) -> KernelMachine |
 
 def type_of_system(system: str) -> str | None:
     """Return the name of the accelerator type that a `system` of a table means; None if unknown."""
-    for name in (system, system.removesuffix("_sxm")):
+    for name in (system, system.removesuffix("_sxm"), system.removesuffix("_server")):
         if name.endswith((".yaml", ".yml")) or "/" in name:  # a table opens no files
             return None
         try:

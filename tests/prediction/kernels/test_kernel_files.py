@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,10 @@ import pytest
 from command_lines import error_of, run_ok
 
 from dse.base.errors import InputError
+from dse.inputs.accelerators import accelerator
 from dse.inputs.accelerators.kernel_constants import kernel_constants
+from dse.prediction.kernels.collectives import collective_s
+from dse.prediction.kernels.machine import KernelMachine
 from dse.prediction.kernels.nccl_tests import read_nccl_tests
 from dse.prediction.kernels.tables import read_table
 
@@ -131,6 +135,44 @@ def test_own_nccl_tests_give_the_constants_of_collectives(tmp_path: Path) -> Non
     assert own.products == shipped.products
 
 
+def test_own_nccl_tests_change_the_links_of_steps_by_their_ratio(tmp_path: Path) -> None:
+    """Links that take 1.25 times as long as those of the shipped constants have 0.8 of their share."""
+    table = read_table(GOLDEN / "nccl.csv")
+    rows = table.where(table["system"] == "h100_sxm")
+    shipped, steps = KernelMachine.named("H100"), accelerator("H100").efficiency.links
+    (tmp_path / "own.csv").write_text(
+        "op,gpus,bytes,us\n"
+        + "".join(
+            f"{op},{gpus:.0f},{size:.0f},{_slower_us(shipped, op, gpus, size):.6g}\n"
+            for op, gpus, size in zip(rows["op"], rows["gpus"], rows["bytes"], strict=True)
+        )
+    )
+    line = ("kernels=own.csv", "accelerator=H100", "steps=mine.yaml")
+    run_ok("calibrate", *line, cwd=tmp_path)
+    own = accelerator(str(tmp_path / "mine.yaml"))
+    assert own.efficiency.links == pytest.approx(0.8 * steps, rel=0.02)
+    assert own.efficiency.matrix == accelerator("H100").efficiency.matrix
+    assert own.calibration.startswith("calibrated on your cluster: links by own.csv; others fitted to ")
+    assert "links" not in own.uncertainty
+    said = run_ok(
+        "point",
+        "model=llama3_8b",
+        "system=dgx_h100",
+        "system.nodes=1",
+        "system.accelerator=mine.yaml",
+        "strategy.dp=8",
+        cwd=tmp_path,
+    )
+    assert "calibrated on your cluster: links by own.csv" in said.out + said.err
+
+
+def _slower_us(machine: KernelMachine, op: str, gpus: float, size: float) -> float:
+    """The time on links with 0.8 of the share."""
+    assert machine.constants.collectives is not None
+    slow = replace(machine.constants.collectives, share=0.8 * machine.constants.collectives.share)
+    return 1e6 * float(collective_s(op, size, gpus, link_gbps=450.0, constants=slow))
+
+
 def test_several_hosts_are_noted(tmp_path: Path) -> None:
     lines = [line.replace("node-1", "node-2") if "Rank  7" in line else line for line in OUTPUT.splitlines()]
     (tmp_path / "all_reduce_perf.txt").write_text("\n".join(lines))
@@ -149,6 +191,11 @@ def test_several_hosts_are_noted(tmp_path: Path) -> None:
             "constants is for runs; kernels= and nccl=",
         ),
         (("kernels=gemm.csv", "accelerator=B300"), "gemm.csv: no law has 8 rows of b300 or more"),
+        (("steps=a.yaml", "accelerator=H100"), "steps=… needs kernels=… or nccl=…, measurements of your own"),
+        (
+            ("kernels=moe.csv", "accelerator=H100", "steps=a.yaml"),
+            "moe change no share of training steps",
+        ),
         (("kernels=no.csv", "accelerator=H100"), "no.csv: cannot be read: No such file or directory"),
     ],
 )

@@ -35,6 +35,11 @@ def test_constants_are_explained_where_no_run_had_the_accelerator() -> None:
     assert fit_notes(own, Plan(), None) == ["fitted to my own runs"]
 
 
+def test_constants_of_the_user_are_explained_whatever_the_interval() -> None:
+    own = replace(H100, calibration="calibrated on your cluster: links by all_reduce_perf.txt")
+    assert fit_notes(own, Plan(), KNOWN) == [SAID, own.calibration]
+
+
 def test_a_framework_whose_launches_were_never_fitted_says_so() -> None:
     notes = fit_notes(H100, Plan(framework="torchtitan-compiled"), KNOWN)
     assert notes[1:] == ["the launch time of torchtitan-compiled is a starting value, not fitted yet"]
