@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,8 @@ from dse.commands.cli import JSON, print_json, print_notes, read_arguments, writ
 
 if TYPE_CHECKING:
     from dse.prediction.accuracy.accuracy import Accuracy
+    from dse.prediction.accuracy.comparison import Compared
+    from dse.prediction.intervals.coverage import Coverage
     from dse.prediction.measured.rows import MeasuredRow
 
 
@@ -46,6 +50,10 @@ COMMAND = CommandLine(
             "laws; accelerator= may name a file that dse calibrate kernels= wrote"
         ),
         "--parts": Option("list where the predicted time goes, by source"),
+        "--coverage": Option(
+            "say by kind how often measured steps lie in their interval; that of a published run is made "
+            "without runs of its model"
+        ),
         "--cross-validate": Option(
             "fit the constants again without each source, and say its error with those; takes minutes"
         ),
@@ -74,7 +82,7 @@ def main(argv: Sequence[str]) -> int:
     by = _columns(values.get("by", ""))
     csv, page = file(values, "csv"), file(values, "page")
     from dse.base.files import check_output, write_output
-    from dse.prediction.accuracy.output import csv_rows, render, to_json
+    from dse.prediction.accuracy.output import coverage_table, csv_rows, render, to_json
     from dse.prediction.steps.prediction import PARTS
 
     for path, key in ((csv, "csv"), (page, "page")):
@@ -86,11 +94,14 @@ def main(argv: Sequence[str]) -> int:
     )
     folds = values.get("folds", "source") if "--cross-validate" in options else ""
     found = _accuracy(rows, by, limit_s, folds)
+    covered = _coverages(found.compared, arguments.words) if "--coverage" in options else []
     print_notes(found.notes)
     if "--json" in options:
-        print_json([to_json(found)])
+        print_json([{**to_json(found), "coverage": [asdict(line) for line in covered]}])
     else:
         print(render(found, parts="--parts" in options, worst=worst))
+        if covered:
+            print(f"\n{coverage_table(covered)}")
     if csv is not None:
         write_csv(csv, csv_rows(found, PARTS), ["id"])
     if page is not None:
@@ -119,6 +130,26 @@ def _kernels(paths: Sequence[Path], values: Values, options: Values) -> int:
     else:
         print(errors_text(errors))
     return 0
+
+
+def _coverages(compared: Sequence[Compared], paths: Sequence[str]) -> list[Coverage]:
+    """How often rows lie in their interval: those of tables in that of their prediction.
+
+    Raises:
+        InputError: no row has an interval.
+    """
+    from dse.prediction.intervals.coverage import Held, coverages, held_out
+    from dse.prediction.intervals.unseen import unseen_runs
+
+    held = [
+        Held(one.interval.kind, math.log(one.predicted_s / one.row.iter_s), one.interval)
+        for one in compared
+        if one.interval is not None
+    ]
+    held = held if paths else held_out(unseen_runs())
+    if not held:
+        raise InputError("--coverage: no row has a prediction with an interval; see the reasons without it")
+    return coverages(held)
 
 
 def _columns(text: str) -> list[str]:

@@ -61,6 +61,20 @@ def test_text_csv_and_page(folder: Path) -> None:
     assert (folder / "page.html").read_text().count("<circle ") == len(ROWS)
 
 
+def test_coverage_counts_by_kind_the_rows_of_a_table_in_their_interval(folder: Path) -> None:
+    data = json.loads(run_ok("accuracy", "runs.csv", "--coverage", "--json", cwd=folder).out)
+    inside = [row["low_s"] <= row["measured_s"] <= row["high_s"] for row in data["rows"]]
+    kinds = {line["kind"]: line for line in data["coverage"]}
+    assert kinds["all"]["rows"] == len(ROWS)
+    assert kinds["all"]["inside_pct"] == pytest.approx(100 * sum(inside) / len(ROWS))
+    assert kinds["16 bit"]["rows"] + kinds.get("8 bit", {"rows": 0})["rows"] == len(ROWS)
+    assert sum(kinds[name]["rows"] for name in ("llm-foundry", "megatron-lm", "megatron-deepspeed")) == len(
+        ROWS
+    )
+    out = run_ok("accuracy", "runs.csv", "--coverage", cwd=folder).out
+    assert "\nsteps in the interval that is to hold 80 % of them, by kind, in %\nkind " in out
+
+
 def test_a_row_that_cannot_be_expressed_is_part_of_the_answer(folder: Path) -> None:
     path = with_cell(folder, "dp", "")
     data = json.loads(run_ok("accuracy", path, "--json", cwd=folder).out)

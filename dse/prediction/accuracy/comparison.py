@@ -54,6 +54,13 @@ class Compared:
         return 100 * (self.predicted_s / self.row.iter_s - 1)
 
     @property
+    def range_s(self) -> tuple[float, float] | None:
+        """From when to when 80 % of such steps end; None without an interval."""
+        if self.interval is None:
+            return None
+        return self.predicted_s * self.interval.low, self.predicted_s * self.interval.high
+
+    @property
     def memory_error_pct(self) -> float | None:
         """The same of the peak memory; None where none was measured."""
         if self.row.measured_memory_gib is None:

@@ -35,10 +35,13 @@ def to_json(accuracy: Accuracy) -> dict[str, Any]:
 def row_json(one: Compared) -> dict[str, Any]:
     """Return a row with its prediction, both None where there is none, and the reason."""
     known = one.is_expressible
+    low_s, high_s = one.range_s or (None, None)
     return {
         "id": one.row.id,
         "source": one.row.source,
         "predicted_s": float(f"{one.predicted_s:.9g}") if known else None,
+        "low_s": low_s and float(f"{low_s:.9g}"),
+        "high_s": high_s and float(f"{high_s:.9g}"),
         "measured_s": one.row.iter_s or None,
         "error_pct": round(one.error_pct, _DIGITS) if known else None,
         "reason": one.reason,
@@ -116,7 +119,7 @@ def coverage_table(lines: Sequence[Coverage]) -> str:
     """Return how often steps lie in their interval, a line a kind; ! marks a share far from 80 %."""
     return "steps in the interval that is to hold 80 % of them, by kind, in %\n" + table(
         [
-            ("kind", [line.kind for line in lines]),
+            ("kind", [printable(line.kind) for line in lines]),
             ("rows", [str(line.rows) for line in lines]),
             ("mean error", [_shown(line.error_pct) for line in lines]),
             ("bias", [_shown(line.bias_pct, signed=True) for line in lines]),
