@@ -40,7 +40,7 @@ PROGRAM = """
   }
   answer.caps = switches.capSwitches(found);
   for (const each of Object.values(answer.caps)) if (each) delete each.row;
-  answer.values = answer.parameters.reduce((sum, { key }) => sum + (found.evaluated.get(key)?.size ?? 0), 0);
+  answer.values = answer.parameters.reduce((sum, { key }) => sum + (found.contests.get(key)?.evaluated.size ?? 1) - 1, 0);
 """
 
 

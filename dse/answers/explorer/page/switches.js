@@ -1,81 +1,31 @@
 // The smallest change of one number at which another strategy wins: dse.answers.whatif.switch on rows that come asynchronously.
 import * as answers from "./answers.js";
+import { Contest, competing, entry, fits, firstOf } from "./contest.js";
 import * as parameters from "./parameters.js";
 import { scaled, exactLog, neighbours, elasticity } from "./parameters.js";
 
 const LIMIT = 64;
 const GRID = [1.1, 1.25, 1.5, 2, 4, 8, 16, 32, 64]; // factors, and their inverses, that are tried before bisection
 const WIDTH = 1e-6; // relative width of the bracket of a switch
-const SLICE = 12; // strategies asked for at once, before the slower ones are left out
-
-const mayFinish = (row) => row.status === "ok" || row.status === "deadlock";
-
-function fits(row, cap) {
-  if (row.status !== "ok" || row.wall_time_ns === null) return false;
-  return cap === null || (row.peak_memory_bytes !== null && row.peak_memory_bytes <= cap);
-}
-
-// The best row in the order of the ranking, the first of equal ones; null of none.
-function firstOf(rows) {
-  return rows.reduce((best, row) => (best === null || answers.order(row, best) < 0 ? row : best), null);
-}
 
 // The strategies that compete, and what was evaluated of them. `ask(key, value, rows)` promises rows of the same strategies
 // where the number `key` of the scenario is `value`.
 class Candidates {
   constructor(rows, cap, ask) {
     this.cap = cap;
-    this.ask = ask;
-    this.rows = new Map(rows.filter(mayFinish).map((row) => [row.label, row]));
+    this.contests = new Map(); // by the key of the number that varies
+    this.of = ({ key, value, computes }) => entry(this.contests, key, () => (
+      new Contest(rows, [{ key, value, computes }], ([[, other]], some) => ask(key, other, some))));
+    this.rows = competing(rows);
     this.winner = firstOf([...this.rows.values()].filter((row) => fits(row, cap)));
-    this.evaluated = new Map(); // key -> value -> label -> row
-  }
-
-  known(parameter, value) {
-    if (value === parameter.value) return this.rows;
-    const values = this.evaluated.get(parameter.key) ?? this.evaluated.set(parameter.key, new Map()).get(parameter.key);
-    return values.get(value) ?? values.set(value, new Map()).get(value);
-  }
-
-  async rowsAt(parameter, value, labels) {
-    const known = this.known(parameter, value);
-    const missing = labels.filter((label) => !known.has(label));
-    if (missing.length) {
-      const rows = await this.ask(parameter.key, value, missing.map((label) => this.rows.get(label)));
-      for (const row of rows) known.set(row.label, row);
-    }
-    return labels.map((label) => known.get(label));
   }
 
   async rowAt(parameter, value, label) {
-    return (await this.rowsAt(parameter, value, [label]))[0];
+    return (await this.of(parameter).rowsAt([{ ...parameter, value }], [label]))[0];
   }
 
-  // Exactly as if all were evaluated: one is left out only if the time in which it computes, a lower bound of its
-  // wall time, is above the best wall time so far. Null if nothing fits.
-  async winnerAt(parameter, value, among = [...this.rows.keys()]) {
-    const present = this.winner.label;
-    const bounds = new Map(among.map((label) => [label, this.bound(parameter, value, label)]));
-    let open = [...among].sort((a, b) => (b === present) - (a === present) || bounds.get(a) - bounds.get(b));
-    let winner = null;
-    for (let count = 1; open.length; count = SLICE) {
-      const rows = await this.rowsAt(parameter, value, open.slice(0, count));
-      winner = firstOf([winner, ...rows].filter((row) => row !== null && fits(row, this.cap)));
-      open = open.slice(count).filter((label) => winner === null || bounds.get(label) <= winner.wall_time_ns);
-    }
-    return winner;
-  }
-
-  // Compute times do not depend on the network, and fall as a rate of the NPU rises: what was measured at a higher
-  // value is a bound at this one.
-  bound(parameter, value, label) {
-    let bound = 0;
-    const take = (row) => { bound = Math.max(bound, row?.gpu_time_ns ?? 0); };
-    if (!parameter.computes || value <= parameter.value) take(this.rows.get(label));
-    for (const [other, rows] of this.evaluated.get(parameter.key) ?? []) {
-      if (!parameter.computes || value <= other) take(rows.get(label));
-    }
-    return bound;
+  winnerAt(parameter, value, among) {
+    return this.of(parameter).winnerAt([{ ...parameter, value }], this.cap, new Set([this.winner.label]), among);
   }
 }
 
@@ -189,4 +139,4 @@ async function optima(candidates, parameter, factors = parameters.FACTORS) {
   return found;
 }
 
-export { LIMIT, Candidates, fits, firstOf, switchAmong, capSwitches, sensitivity, optima };
+export { LIMIT, Candidates, switchAmong, capSwitches, sensitivity, optima };

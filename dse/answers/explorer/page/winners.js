@@ -1,6 +1,6 @@
 // Which strategy wins where two numbers vary: a grid of factors around the present values, filled from coarse to fine.
 import { breathe } from "./dom.js";
-import { fits, firstOf } from "./switches.js";
+import { Contest, fits, firstOf } from "./contest.js";
 
 const SIDE = 33; // values of each number, the present one in the middle
 const MIDDLE = 16;
@@ -20,26 +20,18 @@ function valuesOf({ value, is_integer: isInteger, least = null, most = null }) {
   });
 }
 
-function entry(map, key, make) {
-  if (!map.has(key)) map.set(key, make());
-  return map.get(key);
-}
-
 const inside = (place) => Math.min(SIDE - 1, Math.max(0, place));
 
 class Winners {
   // `rows` are those of the present state; `ask([[key, value], …], rows)` promises rows of the same strategies elsewhere.
   constructor(rows, cap, axes, ask) {
-    this.rows = new Map(rows.filter((row) => row.status === "ok" || row.status === "deadlock").map((row) => [row.label, row]));
     this.cap = cap;
     this.axes = axes;
-    this.ask = ask;
     this.values = axes.map(valuesOf);
+    this.contest = new Contest(rows, this.scenarioAt(MIDDLE, MIDDLE), ask);
+    this.rows = this.contest.rows;
     this.cells = new Map(); // number of a cell -> {row: the winner, or null}
-    this.evaluated = new Map(); // values of the scenario -> label -> row
-    this.computing = new Map(); // those of them that compute times depend on -> {values, times: label -> ns}
     this.level = SIDE; // the step of the last level that is complete
-    this.keep(this.scenarioAt(MIDDLE, MIDDLE), [...this.rows.values()]);
     const present = [...this.rows.values()].filter((row) => fits(row, this.capAt(MIDDLE, MIDDLE)));
     this.cells.set(MIDDLE * SIDE + MIDDLE, { row: firstOf(present) });
   }
@@ -63,44 +55,8 @@ class Winners {
       .map(([axis, place]) => ({ key: this.axes[axis].key, computes: Boolean(this.axes[axis].computes), value: this.values[axis][place] }));
   }
 
-  // The rows that are known at some values, with those that are added.
-  keep(numbers, rows = []) {
-    const known = entry(this.evaluated, numbers.map(({ value }) => value).join(" "), () => new Map());
-    const values = numbers.filter(({ computes }) => computes).map(({ value }) => value);
-    const { times } = entry(this.computing, values.join(" "), () => ({ values, times: new Map() }));
-    for (const row of rows) {
-      known.set(row.label, row);
-      times.set(row.label, row.gpu_time_ns ?? 0);
-    }
-    return known;
-  }
-
-  // Lower bounds of wall times: compute times do not depend on the network, and fall as a rate of the NPU rises.
-  bounds(numbers) {
-    const here = numbers.filter(({ computes }) => computes).map(({ value }) => value);
-    const above = [...this.computing.values()].filter(({ values }) => values.every((value, index) => here[index] <= value));
-    const bound = (label) => above.reduce((most, { times }) => Math.max(most, times.get(label) ?? 0), 0);
-    return new Map([...this.rows.keys()].map((label) => [label, bound(label)]));
-  }
-
-  // Exactly as if every strategy were evaluated: left out is only what computes longer than the best takes in all.
-  async winnerAt(x, y) {
-    const [numbers, cap] = [this.scenarioAt(x, y), this.capAt(x, y)];
-    const bounds = this.bounds(numbers);
-    const likely = this.likely(x, y);
-    let open = [...this.rows.keys()].sort((a, b) => likely.has(b) - likely.has(a) || bounds.get(a) - bounds.get(b));
-    let winner = null;
-    for (let count = Math.max(1, likely.size); open.length; count = 16) {
-      const labels = open.slice(0, count);
-      const known = this.keep(numbers);
-      const missing = labels.filter((label) => !known.has(label));
-      if (missing.length) {
-        this.keep(numbers, await this.ask(numbers.map(({ key, value }) => [key, value]), missing.map((label) => this.rows.get(label))));
-      }
-      winner = firstOf([winner, ...labels.map((label) => known.get(label))].filter((row) => row && fits(row, cap)));
-      open = open.slice(count).filter((label) => winner === null || bounds.get(label) <= winner.wall_time_ns);
-    }
-    return winner;
+  winnerAt(x, y) {
+    return this.contest.winnerAt(this.scenarioAt(x, y), this.capAt(x, y), this.likely(x, y));
   }
 
   // Winners of cells nearby: evaluated first, their times leave out most of the others.
