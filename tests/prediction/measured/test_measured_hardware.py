@@ -29,7 +29,7 @@ ROW = MeasuredRow("a", 32, 4096, 32, 2048, "H100", 16, 64, 1.0, gpus_per_node=8)
         ("Gaudi2", "gaudi2_server", 16),
         ("H100-PCIe", "h100_pcie_server", 16),
         ("Trn2", "trn2_48xlarge", 32),
-        ("TPU-v6e", "tpu_v6e_pod", 512),
+        ("TPU-v6e", "tpu_v6e_pod", 32),
     ],
 )
 def test_links_and_latencies_are_those_of_the_shipped_system(gpu: str, system: str, gpus: int) -> None:
