@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -156,8 +156,9 @@ def stage_bytes(
     always = _states(local, chunks, held, ranks)
     # Where exchanges hide behind another micro-batch, one layer of it is computed before one is released.
     early = local.plan.overlap_ep * len(chunks) / max(1, sum(chunk.count for chunk in chunks))
-    stored = _stored(local, chunks, in_flight + early)
-    peak = max(_moments(local, chunks), key=lambda moment: sum(moment.values()))
+    kept = {kind: _kept(local, kind) for kind in _kinds(chunks)}
+    stored = _stored(local, chunks, kept, in_flight + early)
+    peak = max(_moments(local, chunks, kept), key=lambda moment: sum(moment.values()))
     peak["activations"] += stored
     peak["workspace"] += _gradient_copies(local, chunks)
     found = {**always, **peak}
@@ -228,14 +229,16 @@ def _gradient_copies(local: Local, chunks: tuple[Chunk, ...]) -> float:
     return 2.0 * _placeholders(local.model, kinds, plan.tp, local.expert_tp, local.key_width)
 
 
-def _moments(local: Local, chunks: tuple[Chunk, ...]) -> list[dict[str, float]]:
+def _moments(
+    local: Local, chunks: tuple[Chunk, ...], kept: Mapping[LayerKind, tuple[float, float]]
+) -> list[dict[str, float]]:
     """What each moment that may be the peak has besides what is stored, by category."""
     model, plan = local.model, local.plan
     features = 2 * local.tokens * model.d_model
     gathered = 2 * features if plan.sequence_parallel else 0.0  # an input, and the gradient of one
     layers = [
         {
-            "activations": _repeated(local, chunks, kind),
+            "activations": _repeated(local, chunks, *kept[kind]),
             "communication": gathered,
             "workspace": backward_bytes(local, kind),
         }
@@ -261,25 +264,29 @@ def _moments(local: Local, chunks: tuple[Chunk, ...]) -> list[dict[str, float]]:
     ]
 
 
-def _repeated(local: Local, chunks: tuple[Chunk, ...], kind: LayerKind) -> float:
-    """What a layer of a kind that is recomputed has again when its backward pass begins."""
-    if local.plan.recompute == "none" or not any(chunk.repeated for chunk in chunks):
-        return 0.0
+def _kept(local: Local, kind: LayerKind) -> tuple[float, float]:
+    """Bytes that a layer keeps, and those that it keeps where it is recomputed."""
     whole = kept_bytes(local, kind, is_recomputed=False)
-    if local.plan.recomputed is None:
-        return whole
-    return whole - kept_bytes(local, kind, is_recomputed=True)
+    return whole, whole if local.plan.recompute == "none" else kept_bytes(local, kind, is_recomputed=True)
 
 
-def _stored(local: Local, chunks: tuple[Chunk, ...], in_flight: float) -> float:
+def _repeated(local: Local, chunks: tuple[Chunk, ...], whole: float, again: float) -> float:
+    """What a layer that is recomputed has again when its backward pass begins."""
+    if not any(chunk.repeated for chunk in chunks):
+        return 0.0
+    return whole if local.plan.recomputed is None else whole - again
+
+
+def _stored(
+    local: Local, chunks: tuple[Chunk, ...], kept: Mapping[LayerKind, tuple[float, float]], in_flight: float
+) -> float:
     """What the layers of a stage keep of the micro-batches in flight."""
     stored = 0.0
     layers = sum(chunk.count for chunk in chunks)
     for chunk in chunks:
         for kind, count in chunk.layers:
-            share = chunk.repeated / chunk.count
-            again = kept_bytes(local, kind, is_recomputed=True)
-            stored += count * (share * again + (1 - share) * kept_bytes(local, kind, is_recomputed=False))
+            whole, again = kept[kind]
+            stored += count * (whole + chunk.repeated / chunk.count * (again - whole))
     total = stored / len(chunks) * in_flight
     if local.plan.offloaded_layers:  # two layers' worth is on its way
         away = min(1.0, local.plan.offloaded_layers / max(1, layers))
