@@ -39,11 +39,7 @@ COMMAND = CommandLine(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Synthesise what the study lacks, print all rows that were asked for; return the exit code.
-
-    Raises:
-        InputError: a wrong key or value, or a study that cannot be read or written.
-    """
+    """Synthesise what the study lacks, print all rows that were asked for; return the exit code."""
     arguments = read_arguments(COMMAND, argv)
     if arguments is None:
         return 0

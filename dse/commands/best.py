@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dse.base.command_lines import Arguments, CommandLine, Option
@@ -18,7 +17,7 @@ from dse.commands.cli import (
     asked_cap,
     print_json,
     print_notes,
-    read_arguments,
+    reading,
     without_cap,
     write_csv,
 )
@@ -85,16 +84,9 @@ def checked(arguments: Arguments) -> Cap | None:
     return asked
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print the answer; return the exit code.
-
-    Raises:
-        InputError: the folder is not a readable study, the cap has no unit, a cap is asked for and no point
-            has a peak memory, or a wrong column or condition.
-    """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
+    """Print the answer; return the exit code."""
     values, options = arguments.values, arguments.options
     asked = checked(arguments)
     top, number, csv = whole(values, "top", None, least=1), whole(values, "group", None), file(values, "csv")

@@ -44,6 +44,19 @@ def read_arguments(command: CommandLine, argv: Sequence[str]) -> Arguments | Non
     return arguments
 
 
+def reading(command: CommandLine) -> Callable[[Callable[[Arguments], int]], Callable[[Sequence[str]], int]]:
+    """Return a decorator: what answers arguments becomes what answers the words behind a verb, or --help."""
+
+    def made(answer: Callable[[Arguments], int]) -> Callable[[Sequence[str]], int]:
+        def main(argv: Sequence[str]) -> int:
+            arguments = read_arguments(command, argv)
+            return 0 if arguments is None else answer(arguments)
+
+        return main
+
+    return made
+
+
 STUDY = {"STUDY": "the folder of a study, such as results/llama70b-system1"}
 CAP = {
     "memory_cap": "largest peak memory of a rank, with a unit: 80GB = 80e9 bytes, 80GiB = 80 * 2^30 "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from dse.commands.cli import (
     asked_cap,
     print_json,
     print_notes,
-    read_arguments,
+    reading,
     without_cap,
     write_csv,
 )
@@ -107,15 +106,9 @@ def _json(comparison: StudyComparison) -> dict[str, Any]:
     }
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print the comparison; return the exit code.
-
-    Raises:
-        InputError: as `comparisons`, or a wrong option.
-    """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
+    """Print the comparison; return the exit code."""
     items, csv = whole(arguments.values, "items", 5), file(arguments.values, "csv")
     if csv is not None:
         check_output(csv, "csv")

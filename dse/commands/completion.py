@@ -130,11 +130,7 @@ def _first(name: str, parts: int) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the script; or, as the script asks, completions of the words after `words --`.
-
-    Raises:
-        InputError: no such shell.
-    """
+    """Print the script; or, as the script asks, completions of the words after `words --`."""
     if list(argv[:2]) == ["words", "--"]:
         print("".join(f"{word}\n" for word in completions(argv[2:])), end="")
     else:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from dse.answers import subjects
 from dse.answers.explain.answers import answer
-from dse.base.command_lines import CommandLine, Option
+from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.settings.values import whole
 from dse.commands.cli import (
     CAP,
@@ -18,7 +17,7 @@ from dse.commands.cli import (
     asked_cap,
     print_json,
     print_notes,
-    read_arguments,
+    reading,
     without_cap,
 )
 from dse.studies.store import StudyStore
@@ -48,15 +47,9 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print the explanations; return the exit code.
-
-    Raises:
-        InputError: no such study, point or group, or a point that cannot be evaluated again.
-    """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
+    """Print the explanations; return the exit code."""
     values = arguments.values
     items, number = whole(values, "items", 10), whole(values, "group", None)
     store = StudyStore(arguments.words[0])

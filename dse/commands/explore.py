@@ -107,12 +107,7 @@ def _has_display() -> bool:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the page and open it; return the exit code.
-
-    Raises:
-        InputError: a wrong key or value, a scenario that cannot be live, no engine for pages, or the page
-            cannot be written.
-    """
+    """Write the page and open it; return the exit code."""
     arguments, configs = configs_from_arguments(argv, COMMAND)
     if not configs:
         return 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dse.base import command_lines
 from dse.base.command_lines import CommandLine, Option
 from dse.base.settings.values import file, whole
-from dse.commands.cli import print_notes, read_arguments
+from dse.commands.cli import print_notes, reading
 from dse.partition.problem.arguments import KEYS, MOST, Arguments, question_of
 
 if TYPE_CHECKING:
@@ -37,15 +37,9 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
-    """Search, print the answer, write the folder; return the exit code.
-
-    Raises:
-        InputError: a wrong key, value or file, or constraints that no partition keeps.
-    """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
+@reading(COMMAND)
+def main(arguments: command_lines.Arguments) -> int:
+    """Search, print the answer, write the folder; return the exit code."""
     return _partition(question_of(arguments.values, arguments.overrides), file(arguments.options, "--output"))
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from dse.answers import ANSWER_COLUMNS
 from dse.answers.caps import under
-from dse.base.command_lines import CommandLine
+from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
 from dse.base.settings.values import file
 from dse.commands.cli import (
@@ -18,7 +17,7 @@ from dse.commands.cli import (
     asked_cap,
     print_json,
     print_notes,
-    read_arguments,
+    reading,
     without_cap,
     write_csv,
 )
@@ -47,16 +46,9 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print the regret with and without the cap for each group of the study; return the exit code.
-
-    Raises:
-        InputError: a folder is not a readable study, the truth lacks points of the other, the cap has no
-            unit, or the objective is wrong.
-    """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
+    """Print the regret with and without the cap for each group of the study; return the exit code."""
     if "truth" not in arguments.values:
         raise InputError("truth is missing; write truth=STUDY, a study with every point of its space")
     objective, csv = arguments.values.get("objective", "wall_time_ns"), file(arguments.values, "csv")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dse.base.command_lines import CommandLine, Option
+from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.files import check_output, write_output
 from dse.base.settings.values import whole
 from dse.base.units import format_bytes
@@ -17,7 +16,7 @@ from dse.commands.cli import (
     asked_cap,
     beside,
     print_notes,
-    read_arguments,
+    reading,
     without_cap,
 )
 from dse.studies.store import StudyStore
@@ -56,15 +55,9 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
-    """Write the page; return the exit code.
-
-    Raises:
-        InputError: the folder is not a readable study, an option is wrong, or the page cannot be written.
-    """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
+    """Write the page; return the exit code."""
     (study,), live = arguments.words, "--live" in arguments.options
     asked = asked_cap(arguments)
     title = arguments.values.get("title")

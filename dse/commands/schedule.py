@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.base.command_lines import CommandLine
+from dse.base.command_lines import Arguments, CommandLine
 from dse.base.settings.values import number, whole
 from dse.base.tables import pairs
 from dse.collectives.problem.arguments import NETWORK_KEYS, PROBLEM_KEYS
-from dse.commands.cli import read_arguments
+from dse.commands.cli import reading
 from dse.studies.composed import system_of
 
 if TYPE_CHECKING:
@@ -40,15 +40,9 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print the verdict; return 0 if the schedule is valid, else 1.
-
-    Raises:
-        InputError: a wrong key or value, or a file that cannot be read or was made for another topology.
-    """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
+    """Print the verdict; return 0 if the schedule is valid, else 1."""
     from dse.base.cancellation import Deadline
 
     values = dict(arguments.values)

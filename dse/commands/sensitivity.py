@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from dse.base.command_lines import CommandLine, Option
+from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.errors import InputError
 from dse.base.settings.values import entries, file, whole
 from dse.commands.cli import (
@@ -17,7 +16,7 @@ from dse.commands.cli import (
     asked_cap,
     print_json,
     print_notes,
-    read_arguments,
+    reading,
     without_cap,
     write_csv,
 )
@@ -50,16 +49,9 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print the reports; return the exit code.
-
-    Raises:
-        InputError: the folder is not a readable study, an option is wrong, no point fits, or points of the
-            study cannot be evaluated again.
-    """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
+    """Print the reports; return the exit code."""
     values = arguments.values
     number, csv, plot = whole(values, "group", None), file(values, "csv"), file(values, "plot")
     parameters = entries("parameters", values["parameters"]) if "parameters" in values else []

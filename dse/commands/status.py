@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.answers.caps import cap_words
 from dse.answers.fidelities import fidelity_of_rows
-from dse.base.command_lines import CommandLine
+from dse.base.command_lines import Arguments, CommandLine
 from dse.base.errors import InputError
 from dse.base.texts import printable
-from dse.commands.cli import JSON, STUDY, print_json, read_arguments
+from dse.commands.cli import JSON, STUDY, print_json, reading
 from dse.studies.store import STATUSES, TRANSIENT_STATUSES, StudyStore
 from dse.studies.store.reasons import reasons_of
 
@@ -125,15 +124,9 @@ def _count(number: int | None) -> str:
     return "unknown" if number is None else str(number)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print how far a study is; return the exit code.
-
-    Raises:
-        InputError: the folder is not a readable study, or a wrong option.
-    """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
+    """Print how far a study is; return the exit code."""
     data = status_of(StudyStore(arguments.words[0]))
     if "--json" in arguments.options:
         print_json([data])

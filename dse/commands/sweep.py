@@ -88,11 +88,7 @@ def _say(line: str) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the sweep or sweeps, print the answers, return the exit code.
-
-    Raises:
-        InputError: a wrong key or value, an empty space, or a study folder that cannot be written.
-    """
+    """Run the sweep or sweeps, print the answers, return the exit code."""
     arguments, configs = configs_from_arguments(argv, COMMAND)
     for number, config in enumerate(configs):
         if number:

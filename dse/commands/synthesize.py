@@ -56,11 +56,7 @@ COMMAND = CommandLine(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Search, print the summary, write the folder; return the exit code.
-
-    Raises:
-        InputError: a wrong key or value, a network without a way, or a folder that cannot be written.
-    """
+    """Search, print the summary, write the folder; return the exit code."""
     for word in argv:
         if word in _TAKES_NO_VIDEO:
             raise InputError(f"{word} has no effect; the page in DIR shows the schedule: leave {word} out")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dse.answers import subjects
@@ -24,7 +23,7 @@ from dse.commands.cli import (
     asked_cap,
     beside,
     print_notes,
-    read_arguments,
+    reading,
     without_cap,
 )
 from dse.studies.points import point_of_row
@@ -98,16 +97,9 @@ def classes_of(text: str | None) -> list[int] | None:
         raise InputError(f"classes is '{text}'; it must be numbers such as 0,1") from None
 
 
-def main(argv: Sequence[str]) -> int:
-    """Write the timeline; return the exit code.
-
-    Raises:
-        InputError: no such study or point, a point that cannot be evaluated again, or a file that cannot be
-            written.
-    """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
+    """Write the timeline; return the exit code."""
     values = arguments.values
     options = TimelineOptions(
         whole(values, "max_events", TimelineOptions.max_events),

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from dse.base.command_lines import MANY, CommandLine
+from dse.base.command_lines import MANY, Arguments, CommandLine
 from dse.base.machine import usable_cores
 from dse.base.settings.values import file, whole
 from dse.base.signals import putting_away
 from dse.base.texts import counted
-from dse.commands.cli import print_notes, read_arguments
+from dse.commands.cli import print_notes, reading
 from dse.simulation.simulators import NativeSimulator
 from dse.simulation.validation import CRASHED, Case, Mismatch, check, check_standalone, load_cases
 
@@ -42,15 +42,9 @@ COMMAND = CommandLine(
 )
 
 
-def main(argv: Sequence[str]) -> int:
-    """Print a line per mismatch and a summary; return 1 if there is one, or a case that cannot be compared.
-
-    Raises:
-        InputError: a file that cannot be read or is of no known form.
-    """
-    arguments = read_arguments(COMMAND, argv)
-    if arguments is None:
-        return 0
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
+    """Print mismatches and a summary; return 1 if there are any, or a case that cannot be compared."""
     values = arguments.values
     threads = whole(values, "threads", usable_cores(), least=1, most=4096)
     network_model, binary_folder = values.get("network_model"), file(values, "binary_folder")

@@ -71,11 +71,7 @@ _WORK: Mapping[str, Callable[[Arguments, Sequence[str]], int]] = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Plan, or do what the first word says; return the exit code: 1 where there is no plan.
-
-    Raises:
-        InputError: a wrong key, value or file.
-    """
+    """Plan, or do what the first word says; return the exit code: 1 where there is no plan."""
     action = argv[0] if argv and "=" not in argv[0] and not argv[0].startswith("-") else ""
     if action and action not in ACTIONS:
         raise InputError(
