@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from dse.prediction.steps.prediction import Prediction
 
 CONSTANTS = tuple(field.name for field in fields(Efficiency) if field.name != "memory")
-"""Of an accelerator: kernels alone tell its share of memory bandwidth, which steps cannot tell from the number
-of their kernels."""
+"""Of an accelerator: kernels alone tell its share of memory bandwidth, as steps cannot tell it from the
+number of their kernels."""
 
 FRAMEWORK_CONSTANTS = ("launch_us", "elementwise")
 BALANCE = 0.5
@@ -92,12 +92,9 @@ class Sample:
 
 
 def samples(
-    rows: Iterable[MeasuredRow], lenders: Mapping[str, str] | None = None
+    rows: Iterable[MeasuredRow],
 ) -> tuple[list[Sample], dict[str, str]]:
-    """Return the rows that can be expressed, and why the others cannot, by id.
-
-    `lenders` names for accelerators without constants of their own the type whose constants they have.
-    """
+    """Return the rows that can be expressed, and why the others cannot, by id."""
     from dse.prediction.measured.cases import case_of
     from dse.prediction.steps.predict import predict
 
@@ -109,8 +106,7 @@ def samples(
         except DseError as error:
             reasons[row.id] = str(error)
             continue
-        name = case.cluster.accelerator.name
-        owners = (Owner((lenders or {}).get(name, name)), Owner(case.plan.framework, is_framework=True))
+        owners = (Owner(case.cluster.accelerator.name), Owner(case.plan.framework, is_framework=True))
         found.append(Sample(row, case.model, case.plan, case.cluster, owners))
     return found, reasons
 

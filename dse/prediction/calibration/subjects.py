@@ -12,7 +12,6 @@ from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
 from dse.inputs.accelerators import Accelerator
 from dse.inputs.accelerators.accelerator import accelerator
-from dse.inputs.accelerators.registry import accelerator_names
 from dse.prediction.calibration.calibration import Calibration, calibrate, enough_rows, left_out_mape_pct
 from dse.prediction.calibration.constant_files import file_keys
 from dse.prediction.calibration.constants import (
@@ -119,11 +118,10 @@ def calibrate_one(
 def shipped_problem(rows: Sequence[MeasuredRow]) -> tuple[list[Sample], Values, Values, dict[str, str]]:
     """Return samples, present constants and starts of all shipped types, and what is not fitted and why.
 
-    A type that borrows constants shares those of its lender, whose fit its rows enter. One with too few rows,
-    or with rows of one source only, stays as it is: fit some of its constants by itself.
+    A type with too few rows stays as it is, and so does one with rows of one source only unless its kernels
+    are known: fit some of its constants by itself.
     """
-    lenders = {name: file_keys(_file(name)).get("efficiency_of", name) for name in accelerator_names()}
-    steps, reasons = samples(rows, lenders)
+    steps, reasons = samples(rows)
     counts: dict[Owner, int] = {}
     sources: dict[Owner, set[str]] = {}
     for step in steps:
@@ -141,8 +139,15 @@ def shipped_problem(rows: Sequence[MeasuredRow]) -> tuple[list[Sample], Values, 
             reasons[owner.name] = f"has rows of {only} only, which do not tell the hardware from the source"
         else:
             present[owner] = present_constants(owner)
+    measured = {owner for owner in present if not owner.is_framework}
+    steps = [step for step in steps if step.owners[0] in measured or _is_fitted(step.owners[0])]
     starts = {owner: {name: owner.typical(name) for name in named} for owner, named in present.items()}
     return steps, present, starts, reasons
+
+
+def _is_fitted(owner: Owner) -> bool:
+    """Whether an accelerator has constants from steps: a framework must not make up for another type's."""
+    return accelerator(owner.name).calibration.startswith("fitted")
 
 
 def _is_of_one_source(owner: Owner, sources: set[str]) -> bool:

@@ -21,7 +21,7 @@ _PRECISIONS = {  # by a part of the column, the first that is there
     "fp4": "fp4", "mxfp8": "mxfp8", "fp8-block": "fp8_block", "fp8_block": "fp8_block",
     "fp8-delayed": "fp8_delayed", "fp8_delayed": "fp8_delayed", "fp8": "fp8", "bf16": "bf16", "fp16": "fp16",
 }  # fmt: skip
-_OF_MEGATRON_CORE = ("megatron-core", "megatron-bridge")
+_OF_MEGATRON_CORE = ("megatron-core", "megatron-bridge", "nemo", "nanotron")
 _DEDUPLICATING = ("hybridep", "deepep", "deduplicated")
 
 MEMORY_SHARE = 0.94
@@ -48,8 +48,8 @@ def case_of(row: MeasuredRow) -> Case:
     if row.missing:
         what = f"{', '.join(row.missing)}: empty"
         raise Inexpressible(f"{what}; a row is compared with a prediction only if it says them")
-    if row.task not in ("", "pretrain"):
-        raise Inexpressible(f"task is '{excerpt(row.task)}'; predictions are of pretraining")
+    if row.task not in ("", "pretrain", "sft", "lora"):
+        raise Inexpressible(f"task is '{excerpt(row.task)}'; allowed are pretrain, sft and lora")
     assumed: list[str] = []
     plan = _plan(row, assumed)
     cluster = cluster_of(row, assumed)
@@ -120,7 +120,7 @@ def _graphs(row: MeasuredRow) -> str:
     if AXIS["graphs"].accepts(captured or "none"):
         return captured or "none"
     raise Inexpressible(
-        f"cuda_graph is '{excerpt(row.cuda_graph)}'; known are {AXIS['graphs'].allowed()} after an implementation"
+        f"cuda_graph is '{excerpt(row.cuda_graph)}'; it must be {AXIS['graphs'].allowed()}"
     )
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import replace
+
 from dse.base.errors import InputError
-from dse.inputs.models import LatentAttention, MixtureOfExperts, ModelSpec
+from dse.inputs.models import LatentAttention, LowRankAdapters, MixtureOfExperts, ModelSpec
+from dse.inputs.models.of_conf import models_of_conf
 from dse.prediction.measured.row_schedules import Inexpressible
 from dse.prediction.measured.rows import MeasuredRow
 from dse.prediction.steps.plan import Plan
@@ -16,22 +20,27 @@ def model_of(row: MeasuredRow, plan: Plan, assumed: list[str]) -> ModelSpec:
         Inexpressible: there is no such model.
     """
     gated = bool(row.gated)
-    vocab = row.vocab
+    known = _models_by_shape().get((row.layers, row.hidden, row.heads, row.experts or 0))
+    vocab, is_tied = row.vocab, row.tied_embeddings
+    if is_tied is None:
+        is_tied = not gated if known is None else known.tied_embeddings
     if vocab is None:
-        vocab = 51200
-        assumed.append("vocab 51200")
+        vocab = 51200 if known is None else known.output_dim
+        assumed.append(f"vocab {vocab}")
     d_ff = row.ffn or 4 * row.hidden
     if not row.ffn:
         assumed.append(f"a feed-forward width of {d_ff}, 4 x hidden")
     has_dropout = not gated and plan.framework != "llm-foundry"
     like = ("" if gated else "not ") + "gated" + ("" if row.gated is not None else " (unknown)")
-    embeddings = "" if row.tied_embeddings is not None else f"{'untied' if gated else 'tied'} embeddings, "
+    embeddings = "" if row.tied_embeddings is not None else f"{'tied' if is_tied else 'untied'} embeddings, "
     assumed.append(
         f"{embeddings}{'no ' if gated else ''}biases and "
         f"{'' if has_dropout else 'no '}dropout, as the feed-forward block is {like}"
     )
+    if known is not None:
+        assumed.append(f"attention, norms and routing as in the model {known.name}, which has this shape")
     try:
-        return ModelSpec(
+        spec = ModelSpec(
             name=row.model or row.id,
             input_dim=vocab,
             output_dim=vocab,
@@ -47,14 +56,59 @@ def model_of(row: MeasuredRow, plan: Plan, assumed: list[str]) -> ModelSpec:
             head_dim=None if row.mla else row.head_dim,
             experts=_experts(row, assumed),
             latent_attention=_latent(row, assumed),
-            # as GPT-2 and its descendants where the row does not say it
-            tied_embeddings=not gated if row.tied_embeddings is None else row.tied_embeddings,
+            tied_embeddings=is_tied,  # as GPT-2 and its descendants where nothing says it
             biases=not gated,
             dropout=has_dropout,
             prediction_layers=row.mtp_layers or 0,
         )
+        return _tuned(spec if known is None else _completed(spec, known), row, assumed)
     except InputError as error:
         raise Inexpressible(f"no such model: {error}") from None
+
+
+def _tuned(spec: ModelSpec, row: MeasuredRow, assumed: list[str]) -> ModelSpec:
+    """A model as the task of a row trains it: whole, or adapters of it."""
+    if row.task == "sft":
+        assumed.append("fine-tuning on sequences without padding, as in pretraining")
+    if row.task != "lora":
+        return spec
+    assumed.append("adapters of rank 16 on queries, keys and values, as in the recipes of Megatron Bridge")
+    return replace(spec, lora=LowRankAdapters(16, "qkv"))
+
+
+_WITHOUT_COLUMN = (
+    *("windows", "attention_sinks", "sparse_attention", "state_space", "layer_pattern", "rms_norm"),
+    *("biases", "qkv_biases", "query_key_norms", "latent_attention"),
+)
+"""What no column of a row says of its model."""
+
+
+@functools.cache
+def _models_by_shape() -> dict[tuple[int, int, int, int], ModelSpec]:
+    """The models of conf/model by layers, width, heads and experts: they say what rows have no column for."""
+    found: dict[tuple[int, int, int, int], ModelSpec] = {}
+    for _, model in models_of_conf():
+        if model.fidelity == "realistic":  # the first of a shape: DeepSeek-V3 before V3.2
+            experts = model.experts.count if model.experts else 0
+            found.setdefault((model.num_layers, model.d_model, model.num_heads, experts), model)
+    return found
+
+
+def _completed(spec: ModelSpec, known: ModelSpec) -> ModelSpec:
+    """A model of a row with what only the known model of its shape tells."""
+    experts = spec.experts
+    if experts is not None and known.experts is not None:
+        own = known.experts
+        experts = replace(
+            experts,
+            groups=own.groups,
+            top_groups=own.top_groups,
+            every=own.every,
+            shared_d_ff=own.shared_d_ff if experts.shared == own.shared else None,
+        )
+    told = {name: getattr(known, name) for name in _WITHOUT_COLUMN}
+    dropout = spec.dropout and known.dropout
+    return replace(spec, **told, experts=experts, dropout=dropout)
 
 
 def _batch(row: MeasuredRow, plan: Plan, assumed: list[str]) -> int:

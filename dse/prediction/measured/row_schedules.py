@@ -87,8 +87,8 @@ def layout_of(row: MeasuredRow, assumed: list[str]) -> tuple[int, ...]:
             break
     if not re.fullmatch(r"[EtmL|]*", text) or len(text) > _MOST_LAYOUT:
         raise Inexpressible(
-            f"pipeline_layout is '{excerpt(row.pipeline_layout)}'; it must list E, t, m and L, with | between "
-            "parts, as Et*3|(t*4|)*14tmL"
+            f"pipeline_layout is '{excerpt(row.pipeline_layout)}'; it must list E, t, m and L, with | "
+            "between parts, as Et*3|(t*4|)*14tmL"
         )
     counts = tuple(part.count("t") for part in text.split("|"))
     parts = (row.pp or 1) * (row.vp or 1)

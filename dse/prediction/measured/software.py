@@ -13,7 +13,8 @@ _SOURCES = (
     (r"titan", "torchtitan", True),
     (r"nanotron", "nanotron", True),
     (r"maxtext|tpu-recipes", "maxtext", True),
-    (r"megatron-?bridge|nemo|dgxc|mlperf", "megatron-bridge", True),
+    (r"megatron-?bridge", "megatron-bridge", True),
+    (r"nemo|dgxc|mlperf", "nemo", True),
     (r"korthikanti|sc21|mt-?nlg|megatron ?readme|megatronreadme|megatron-?lm", "megatron-lm", False),
 )
 _PUBLISHED_RECIPES = r"nemo|megatron-?bridge|dgxc|megatron-?core"

@@ -6,7 +6,7 @@ once, in 16 bit unless said otherwise.
 
 from __future__ import annotations
 
-from dse.inputs.models.matrices import LayerKind, Matrix, matrices
+from dse.inputs.models.matrices import LayerKind, Matrix, blocks_of, matrices, mean_keys
 from dse.inputs.strategies.precisions import PRECISIONS
 from dse.prediction.steps.kernels import HALF_SIZE, Kernel, Pass
 from dse.prediction.steps.sharded_sizes import ROW_SPLIT, WHOLE, Local
@@ -22,50 +22,88 @@ _FEED_FORWARD = {  # by part of the model: the module, and the one inside it
     "shared_experts": ("moe", "shared_experts"),
 }
 
+_SCAN_CHUNK = 256
+"""Tokens of a chunk of a state-space scan, as in the kernels of Mamba-2."""
+
 _HALF_SEQUENCE = 204.0
 """A causal sequence of this length halves the rate of fused attention: tiles on the diagonal, and their ends.
 Kernels alone have 160 to 690 by generation; this is what steps show (fitted, as the next)."""
 
+_ROUTING = 4
+"""Accesses to the tokens of experts: they are sorted by expert, sent, and put back with their weights."""
+
+_BIASED = 24
+"""Bytes more per element where experts have biases: grouped products add none, so that bias, clamp and gate
+of gpt-oss are kernels of their own (fitted to its steps)."""
+
 _HEAD_EXPONENT = 0.3
 """Narrow heads use matrix units worse: attention slows down by (128 / width) to this power."""
 
-_EXPERT_LAUNCHES = {"": 335, "moe_router": 201, "attn+moe_router": 175}
-"""Kernels that the CPU launches in a pass of a layer with experts, too short to count on the device: sorts,
-permutations, splits by expert. By what CUDA graphs capture (fitted to steps of Megatron Bridge)."""
+_EXPERT_LAUNCHES = {"common": 137.0, "expert": 12.6, "moe_router": 50.0, "attn": 21.0}
+"""Kernels that the CPU launches in an eager pass of a layer with experts, too short to count on the device:
+sorts, permutations and splits, and those for each expert of the NPU. CUDA graphs take those of the router and
+of attention away (fitted to steps of Megatron Bridge)."""
 
 
 def layer(local: Local, kind: LayerKind) -> Pass:
     """Kernels of one layer on one NPU for one micro-batch."""
     kernels = Pass()
     fused = _fused(matrices(local.model, kind))
-    blocks = local.tensor_blocks(kind)
+    blocks = blocks_of(local.model, kind)
     if kind == "prediction":  # its projection is a block before attention
         _enter(local, kernels)
         _leave(local, kernels)
-        blocks -= 1
-    _norm(local, kernels)
-    _enter(local, kernels)
-    for matrix in fused:
-        if matrix.part in ("attention", "projection") and matrix.name != "output":
-            with kernels.module("mla_up_proj" if matrix.name in _UP_PROJECTIONS else "attn"):
-                _product(local, kernels, matrix)
-    _attention_core(local, kernels)
-    _product(local, kernels, next(matrix for matrix in fused if matrix.name == "output"))
-    _leave(local, kernels)
-    _residual(local, kernels)
-    _norm(local, kernels)
-    if blocks > 1:
+    if blocks.mixer is not None:
+        _norm(local, kernels)
         _enter(local, kernels)
-    if any(matrix.part == "experts" for matrix in fused):
-        with kernels.module("moe"):
-            _route(local, kernels)
-    for matrix in fused:
-        if matrix.part in _FEED_FORWARD:
-            _feed_forward(local, kernels, matrix)
-    if blocks > 1:
+        _mixer(local, kernels, kind, [matrix for matrix in fused if matrix.part not in _FEED_FORWARD])
         _leave(local, kernels)
-    _residual(local, kernels)
+        _residual(local, kernels)
+    if blocks.feed_forward is not None:
+        _norm(local, kernels)
+        is_block = local.is_tensor_block(kind)
+        if is_block:
+            _enter(local, kernels)
+        if blocks.feed_forward == "experts":
+            with kernels.module("moe"):
+                _route(local, kernels)
+        for matrix in fused:
+            if matrix.part in _FEED_FORWARD:
+                _feed_forward(local, kernels, matrix)
+        if is_block:
+            _leave(local, kernels)
+        _residual(local, kernels)
     return kernels
+
+
+def _mixer(local: Local, kernels: Pass, kind: LayerKind, fused: list[Matrix]) -> None:
+    """Attention or a state-space mixer between its products."""
+    *inwards, outwards = fused
+    for matrix in inwards:
+        with kernels.module("mla_up_proj" if matrix.name in _UP_PROJECTIONS else "attn"):
+            _product(local, kernels, matrix)
+    if blocks_of(local.model, kind).mixer == "state_space":
+        _scan(local, kernels)
+    else:
+        _attention_core(local, kernels, kind)
+    _product(local, kernels, outwards)
+
+
+def _scan(local: Local, kernels: Pass) -> None:
+    """Convolution, state-space duality by chunks, and the gated norm of Mamba-2 (Dao and Gu 2024, section 6).
+
+    Inside a chunk tokens meet as in attention; states of chunks are made, passed on and read.
+    """
+    mixer = local.model.state_space
+    assert mixer is not None
+    tokens, tp = local.tokens, local.plan.tp
+    width, state = mixer.width / tp, mixer.groups * mixer.state / tp
+    kernels.memory(4 * tokens * (width + 2 * state), 8 * tokens * (width + 2 * state))
+    operations = tokens * (_SCAN_CHUNK * (state + width) + 4 * width * mixer.state)
+    moved = 2 * tokens * (2 * width + 2 * state) + 8 * tokens / _SCAN_CHUNK * width * mixer.state
+    scan = Kernel("attention", 4, operations / 4, moved / 4, part="attention")
+    kernels.add(scan, scan, scan, scan._replace(repeats=2))
+    kernels.memory(6 * tokens * width, 10 * tokens * width)
 
 
 def _feed_forward(local: Local, kernels: Pass, matrix: Matrix) -> None:
@@ -82,7 +120,8 @@ def embedding(local: Local) -> Pass:
     """Rows of the table are read, their gradients summed into it."""
     kernels = Pass()
     size = 2.0 * local.tokens * local.model.d_model
-    kernels.memory(4 * size * local.norm_share, 3 * size * local.norm_share, 2)
+    gradient = 3 * size * local.norm_share if local.model.lora is None else 0.0
+    kernels.memory(4 * size * local.norm_share, gradient, 2)
     return kernels
 
 
@@ -91,7 +130,8 @@ def head(local: Local) -> Pass:
     kernels = Pass()
     _norm(local, kernels)
     width = local.model.output_dim / local.plan.tp
-    kernels.product(local.tokens, width, local.model.d_model, sums_bytes=_sums(local))
+    is_frozen = local.model.lora is not None
+    kernels.product(local.tokens, width, local.model.d_model, sums_bytes=_sums(local), is_frozen=is_frozen)
     logits = local.tokens * width
     # Cast to fp32, maximum, exponentials with their sum, softmax; back: gradient in fp32, cast.
     kernels.memory(38 * logits, 14 * logits, 8)
@@ -142,7 +182,17 @@ def _product(local: Local, kernels: Pass, matrix: Matrix) -> None:
         groups=count,
         sums_bytes=_sums(local),
         extra_bytes=recipe.extra_bytes,
+        is_frozen=local.model.lora is not None,
     )
+    if local.model.lora is not None and local.model.lora.adapts(matrix.part, matrix.name):
+        _adapt(kernels, tokens, outputs, inputs, count, local.model.lora.rank)
+
+
+def _adapt(kernels: Pass, tokens: float, outputs: float, inputs: float, count: int, rank: int) -> None:
+    """Both products of an adapter in 16 bit, and the sums with what the frozen one makes (Hu et al. 2021)."""
+    kernels.product(tokens, rank, inputs, groups=count)
+    kernels.product(tokens, outputs, rank, groups=count)
+    kernels.memory(6 * count * tokens * outputs, 6 * count * tokens * inputs)
 
 
 def _enter(local: Local, kernels: Pass) -> None:
@@ -178,23 +228,33 @@ def _activation(local: Local, kernels: Pass, matrix: Matrix) -> None:
         elements = local.expert_tokens * matrix.outputs / local.expert_tp
     else:
         elements = local.tokens * matrix.outputs / local.plan.tp
-    if local.model.gated_mlp:  # read gate and up, write one; back read both and the gradient, write both
+    if matrix.part == "experts" and local.model.biases and local.model.gated_mlp:
+        kernels.memory((3 + _BIASED) * elements, (5 + 2 * _BIASED) * elements, 4)
+    elif local.model.gated_mlp:  # read gate and up, write one; back read both and the gradient, write both
         kernels.memory(3 * elements, 5 * elements)
     else:
         kernels.memory(4 * elements, 6 * elements)
 
 
 def _route(local: Local, kernels: Pass) -> None:
-    """Tokens are sorted by expert, sent, and put back with their weights: four passes over their features."""
+    """Tokens are sorted by expert, sent, and put back with their weights."""
     size = 2 * local.expert_tokens * local.model.d_model
-    kernels.memory(4 * size, 4 * size, 4)
-    graphs = local.plan.graphs
-    if graphs != "full":
-        captured = [name for name in ("attn", "moe_router") if name in graphs.split("+")]
-        kernels.host_launches = _EXPERT_LAUNCHES.get("+".join(captured), _EXPERT_LAUNCHES[""])
+    kernels.memory(_ROUTING * size, _ROUTING * size, 4)
+    kernels.host_launches = _host_launches(local)
 
 
-def _attention_core(local: Local, kernels: Pass) -> None:
+def _host_launches(local: Local) -> float:
+    """Kernels that the CPU launches for experts."""
+    experts, graphs = local.model.experts, local.plan.graphs.split("+")
+    assert experts is not None
+    if graphs == ["full"]:
+        return 0.0
+    counts = _EXPERT_LAUNCHES
+    captured = sum(counts[name] for name in ("moe_router", "attn") if name in graphs)
+    return counts["common"] + counts["expert"] * experts.count / local.plan.ep - captured
+
+
+def _attention_core(local: Local, kernels: Pass, kind: LayerKind) -> None:
     tokens, seq = local.tokens, local.model.seq_len
     queries, keys, values, out = local.query_width, local.key_width, local.value_width, local.output_width
     latent = local.model.latent_attention
@@ -204,18 +264,39 @@ def _attention_core(local: Local, kernels: Pass) -> None:
             kernels.memory(2 * moved, 2 * moved, 4)
     elif local.model.gated_mlp:  # rotary positions
         kernels.memory(4 * tokens * (queries + keys), 4 * tokens * (queries + keys), 2)
-    scores = 2 * tokens * seq * (queries + out)  # operations of both products, without a mask
     if local.plan.attention == "unfused":
-        _unfused(local, kernels, scores)
+        _unfused(local, kernels, 2 * tokens * seq * (queries + out))  # both products, without a mask
         return
+    if local.model.sparse_attention is not None:
+        _index(local, kernels)
+    seen = mean_keys(local.model, kind)
+    operations = 2 * tokens * seen * (queries + out)
     moved = 2 * tokens * (queries + keys + values + out)
     width = min(128, local.model.key_width)
-    slowdown = (1 + _HALF_SEQUENCE / seq) * (128 / width) ** _HEAD_EXPONENT
+    slowdown = (1 + _HALF_SEQUENCE / (2 * seen)) * (128 / width) ** _HEAD_EXPONENT
     with kernels.module("core_attn"):
         kernels.add(
-            Kernel("attention", 1, scores / 2, moved, slowdown, part="attention"),
-            Kernel("attention", 1, 1.25 * scores, 2.5 * moved, slowdown, part="attention"),
+            Kernel("attention", 1, operations, moved, slowdown, part="attention"),
+            Kernel("attention", 1, 2.5 * operations, 2.5 * moved, slowdown, part="attention"),
         )
+
+
+def _index(local: Local, kernels: Pass) -> None:
+    """An indexer scores all keys, and the best are found in scores of 4 bytes; back, those found alone count.
+
+    Its gradients stay inside it (https://arxiv.org/abs/2512.02556, section 2.1.1).
+    """
+    sparse = local.model.sparse_attention
+    assert sparse is not None
+    scored, found = local.model.seq_len / 2, mean_keys(local.model, "dense")
+    features = sparse.heads * sparse.head_dim
+    one = Kernel(
+        "attention", 1, 2 * local.tokens * scored * features, 4 * local.tokens * scored, part="attention"
+    )
+    back = one._replace(operations=4 * local.tokens * found * features, bytes_=8 * local.tokens * found)
+    with kernels.module("core_attn"):
+        kernels.add(one, back)
+        kernels.memory(8 * local.tokens * scored, 0.0, part="attention")
 
 
 def _unfused(local: Local, kernels: Pass, scores: float) -> None:

@@ -8,24 +8,15 @@ from dataclasses import dataclass
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.accelerators.placement import Group, span
 from dse.inputs.models import MixtureOfExperts
+from dse.prediction.steps.routing import mean_reached
 from dse.prediction.steps.tier_shares import own_rates
 
-_NEAR_SHARE = 0.55
-"""Of the line rate of links inside a unit: measured .4 to .85 on H100, .5 to .6 between 4 to 64 GB200."""
+_NEAR_SHARE = 0.47
+"""Of the line rate of links inside a unit. Kernels alone reach .4 to .85 on H100 and .5 to .6 between 4 to 64
+GB200; this is what steps show."""
 
 _START_S = 30e-6
 """Of one way: kernels of DeepEP take 26 to 59 us with few tokens."""
-
-
-def hit_share(experts: int, own: int, top_k: int) -> float:
-    """Return the probability that some of `top_k` distinct experts are among `own` of them.
-
-    >>> round(hit_share(256, 32, 8), 4)
-    0.6618
-    """
-    if experts - own < top_k:
-        return 1.0
-    return 1 - math.prod((experts - own - i) / (experts - i) for i in range(top_k))
 
 
 @dataclass(frozen=True)
@@ -64,11 +55,11 @@ class Dispatcher:
         if self.ranks == 1:
             return 0.0
         units = self.ranks / self.near
-        reached = hit_share(experts.count, experts.count // self.ranks, experts.top_k) * self.ranks
+        reached = mean_reached(experts, self.ranks)
         elsewhere = 1 - 1 / units
         handed = reached * ((self.near - 1) / self.ranks + elsewhere * (self.near - 1) / self.near)
         far_s = 0.0
         if units > 1:
-            count = hit_share(experts.count, int(experts.count / units), experts.top_k) * units
+            count = mean_reached(experts, units)
             far_s = count * elsewhere * size_bytes / self.far_rate
         return _START_S + self.latency_s + max(handed * size_bytes / self.near_rate, far_s)

@@ -125,9 +125,9 @@ def stage_layers(layers: int, plan: Plan) -> tuple[int, ...]:
     parts = plan.pp * plan.chunks
     extra = {"lighter-last": 1, "lighter-ends": 2, "even": 2}.get(plan.stages, 0)
     if layers + extra < parts:
-        with_ends = f" and {extra} for the ends" if extra else ""
+        ends = f" and {extra} for the ends" if extra else ""
         raise InfeasibleStrategy(
-            f"pp {plan.pp} x chunks {plan.chunks} is {parts}; it must be at most the {layers} layers{with_ends}"
+            f"pp {plan.pp} x chunks {plan.chunks} is {parts}; it must be at most the {layers} layers{ends}"
         )
     if plan.stages != "even":
         return _lighter(_spread(layers + extra, parts), extra)

@@ -8,15 +8,15 @@ from typing import Any
 
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.counts import ParameterCounts, parameters
-from dse.inputs.models.matrices import LayerKind
+from dse.inputs.models.matrices import LayerKind, blocks_of
 from dse.inputs.strategies.precisions import PRECISIONS
 from dse.prediction.steps.frameworks import Framework, framework_named
 from dse.prediction.steps.plan import Plan
 
-ROW_SPLIT = {"output", "down"}
+ROW_SPLIT = {"output", "down", "state_out"}
 """Matrices of which tensor parallelism splits the inputs; of others the outputs."""
 
-WHOLE = {"query_down", "key_value_down", "router"}
+WHOLE = {"query_down", "key_value_down", "router", "index_query", "index_key", "index_weights"}
 """Matrices that every rank of tensor parallelism has."""
 
 
@@ -112,20 +112,24 @@ class Local:
 
     def has_experts(self, kind: LayerKind) -> bool:
         """Whether layers of a kind have a mixture of experts."""
-        return self.model.experts is not None and kind != "dense"
+        return blocks_of(self.model, kind).feed_forward == "experts"
+
+    def is_tensor_block(self, kind: LayerKind) -> bool:
+        """Whether the ranks of tensor parallelism meet before and after the feed-forward block of a layer.
+
+        With sequence parallelism experts take the tokens that a rank has: only shared ones are a block
+        (Megatron-Core).
+        """
+        experts = self.model.experts
+        if experts is None or not self.has_experts(kind) or not self.plan.sequence_parallel:
+            return True
+        return experts.shared_width > 0
 
     def tensor_blocks(self, kind: LayerKind) -> int:
-        """Blocks of a layer before and after which the ranks of tensor parallelism meet.
-
-        Attention and feed-forward are such blocks. With sequence parallelism experts take the tokens that a
-        rank has: only shared ones are a block (Megatron-Core). Prediction layers begin with a projection.
-        """
-        blocks = 2 + (kind == "prediction")
-        if self.plan.sequence_parallel and self.has_experts(kind):
-            experts = self.model.experts
-            assert experts is not None
-            blocks -= not experts.shared_width
-        return blocks
+        """Blocks of a layer before and after which they meet; prediction layers begin with a projection."""
+        blocks = blocks_of(self.model, kind)
+        feed_forward = blocks.feed_forward is not None and self.is_tensor_block(kind)
+        return (kind == "prediction") + (blocks.mixer is not None) + feed_forward
 
     @cached_property
     def dropout_bytes(self) -> int:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from dse.inputs.models import LowRankAdapters
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.measured.cases import case_of
 from dse.prediction.measured.row_schedules import Inexpressible
@@ -123,10 +124,17 @@ def test_offload_of_some_layers_is_that_of_their_activations() -> None:
         case_of(replace(ROW, offload="weights"))
 
 
-def test_only_pretraining_is_predicted() -> None:
-    assert case_of(replace(ROW, task="pretrain")).plan == case_of(ROW).plan
-    with pytest.raises(Inexpressible, match=r"^task is 'lora'; predictions are of pretraining$"):
-        case_of(replace(ROW, task="lora"))
+def test_fine_tuning_trains_the_model_or_adapters() -> None:
+    for task in ("pretrain", "sft"):
+        assert (case_of(replace(ROW, task=task)).plan, case_of(replace(ROW, task=task)).model) == (
+            case_of(ROW).plan,
+            case_of(ROW).model,
+        )
+    lora = case_of(replace(ROW, task="lora"))
+    assert lora.model.lora == LowRankAdapters(16, "qkv")
+    assert "adapters of rank 16 on queries, keys and values" in " ".join(lora.assumed)
+    with pytest.raises(Inexpressible, match=r"^task is 'rl'; allowed are pretrain, sft and lora$"):
+        case_of(replace(ROW, task="rl"))
 
 
 def test_modules_that_are_computed_again_are_those_of_the_plan() -> None:
@@ -145,7 +153,7 @@ def test_how_tokens_are_exchanged_and_kernels_launched_is_that_of_the_row() -> N
     alone = case_of(replace(MIXTURE, ep=1, dispatcher="deepep", a2a_overlap=True)).plan
     assert (alone.dispatcher, alone.overlap_ep) == ("alltoall", False)
     assert case_of(replace(ROW, cuda_graph="local:full (enable_cuda_graph)")).plan.graphs == "full"
-    with pytest.raises(Inexpressible, match=r"^cuda_graph is 'local:half'; known are"):
+    with pytest.raises(Inexpressible, match=r"^cuda_graph is 'local:half'; it must be one of none, full"):
         case_of(replace(ROW, cuda_graph="local:half"))
 
 

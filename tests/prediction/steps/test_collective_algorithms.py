@@ -222,7 +222,7 @@ def test_explanations_say_which_algorithm_a_group_uses() -> None:
 
 def test_predictions_say_that_no_run_tells_these_formulas() -> None:
     found = predict(MODEL, Plan(tp=8, dp=2), cluster(16, tp="in_switch", dp="hierarchical")).notes
-    assert found == (
+    assert found[-2:] == (
         "collectives of tp are in_switch: their time was compared with no measured step",
         "collectives of dp are hierarchical: their time was compared with no measured step",
     )
