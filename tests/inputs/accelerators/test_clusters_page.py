@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from dse.base.files import conf_folder
-from dse.base.units import format_bytes
 from dse.inputs.accelerators import accelerator, accelerator_names
 from dse.inputs.accelerators.systems import cluster_file
 
@@ -24,12 +23,8 @@ def accelerator_lines() -> list[str]:
             for precision in (sixteen, "fp8", "fp4")
             if precision in found.peak_tflops
         )
-        memory, usable = (
-            format_bytes(size).replace(".00 ", " ")
-            for size in (found.memory_bytes, found.usable_memory_bytes)
-        )
-        figures = f"{memory} | {usable} | {found.memory_bandwidth_gbps:g}"
-        lines.append(f"`{name}` | {peaks} | {figures}")
+        memory, usable = (f"{size / 1e9:.2f}" for size in (found.memory_bytes, found.usable_memory_bytes))
+        lines.append(f"`{name}`|{peaks}|{memory}|{usable}|{found.memory_bandwidth_gbps:g}")
     return lines
 
 
@@ -40,8 +35,8 @@ def cluster_lines() -> list[str]:
         if re.search("^accelerator:", path.read_text(), re.MULTILINE):
             system = cluster_file(path.stem)
             tiers = "; ".join(map(_tier, system.tiers))
-            size = f"{system.nodes} x {system.npus_per_node}"
-            lines.append(f"`{path.stem}` | {size} `{system.accelerator}` | {tiers}")
+            size = f"{system.nodes}x{system.npus_per_node}"
+            lines.append(f"`{path.stem}`|{size} `{system.accelerator}`|{tiers}")
     return lines
 
 
@@ -51,7 +46,7 @@ def _tier(tier: object) -> str:
     if values["bandwidth_gbps"]:
         rate = f"{values['bandwidth_gbps']:g} GB/s, "
     elif values["nics_per_node"]:
-        rate = f"{values['nics_per_node']} x {values['nic_gbit_per_s']:g} Gb/s, "
+        rate = f"{values['nics_per_node']}x{values['nic_gbit_per_s']:g} Gb/s, "
     over = f"1:{values['oversubscription']:g}, " if values["oversubscription"] > 1 else ""
     joins = f"{values['npus']} NPUs, " if values["npus"] else ""
     return f"{values['name']}: {joins}{rate}{over}{values['latency_us']:g} µs"
@@ -67,7 +62,7 @@ def test_the_page_lists_no_type_that_conf_lacks() -> None:
     systems = {path.stem for path in (conf_folder() / "system").glob("*.yaml")}
     for section, known in (("Clusters", systems), ("Accelerators", set(accelerator_names()))):
         text = PAGE.read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
-        named = set(re.findall(r"^`(\w+)` \| ", text, re.MULTILINE))
+        named = set(re.findall(r"^`(\w+)`\|", text, re.MULTILINE))
         assert named
         assert named <= known
 
