@@ -102,6 +102,11 @@ def calibrate_kernels(
         for path in nccl
         if len(hosts := hosts_of(path)) > 1
     ]
+    notes += [
+        f"{each.law} {each.precision}".strip() + f": the rows hardly tell {', '.join(each.at_bound)}"
+        for each in fits
+        if each.at_bound
+    ]
     return KernelCalibration(machine, constants, tuple(fits), paths, tuple(notes))
 
 

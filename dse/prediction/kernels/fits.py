@@ -75,12 +75,13 @@ PART_OF = {
 
 @dataclass(frozen=True)
 class KernelFit:
-    """The fit of one law: its rows, and their mean |%| with the constants found."""
+    """The fit of one law: its rows, their mean |%|, and the constants that lie at a bound of the search."""
 
     law: str
     precision: str
     rows: int
     mean_error_pct: float
+    at_bound: tuple[str, ...] = ()
 
 
 def fitted(machine: KernelMachine, found: Sequence[Case]) -> tuple[KernelConstants, list[KernelFit]]:
@@ -99,7 +100,7 @@ def fitted(machine: KernelMachine, found: Sequence[Case]) -> tuple[KernelConstan
         predicted = predicted_s(case, machine)
         assert predicted is not None
         error = float(np.mean(np.abs(predicted / case.measured_s - 1))) * 100
-        fits.append(KernelFit(case.law, case.precision, len(case.table), error))
+        fits.append(KernelFit(case.law, case.precision, len(case.table), error, _at_bound(constants, case)))
     return machine.constants, fits
 
 
@@ -143,6 +144,12 @@ def _bounds(case: Case) -> Mapping[str, tuple[float, float, float]]:
     widths = case.table["head_dim"]
     told = {"head_exponent": (widths < 128).any(), "wide_exponent": (widths > 128).any()}
     return {name: bound for name, bound in bounds.items() if told.get(name, True)}
+
+
+def _at_bound(constants: KernelConstants, case: Case) -> tuple[str, ...]:
+    present = _present(constants, case)
+    bounds = {name: present[name] / np.array([low, high]) for name, (low, high, _) in _bounds(case).items()}
+    return tuple(name for name, ratios in bounds.items() if (np.abs(ratios - 1) < 1e-3).any())
 
 
 def _present(constants: KernelConstants, case: Case) -> Mapping[str, float]:

@@ -180,6 +180,7 @@ def test_several_hosts_are_noted(tmp_path: Path) -> None:
     assert (
         "note: all_reduce_perf.txt: 2 hosts; the law of collectives is that of one NVLink domain" in done.err
     )
+    assert "note: nccl: the rows hardly tell share" in done.err
 
 
 @pytest.mark.parametrize(
@@ -212,3 +213,15 @@ def test_constants_that_no_kernel_has_are_refused(tmp_path: Path) -> None:
         InputError, match=r"kernels.collectives.share is 1.2; it must be a number above 0 and at"
     ):
         kernel_constants(str(tmp_path / "mine.yaml"))
+
+
+def test_a_type_without_kernels_is_calibrated_from_a_file_with_its_links(tmp_path: Path) -> None:
+    text = "name: h20\nmultiprocessors: 78\nlink_gbps: 450\nsources: {link_gbps: my data sheet}\n"
+    (tmp_path / "h20.yaml").write_text(text)
+    (tmp_path / "own.csv").write_text((GOLDEN / "nccl.csv").read_text().replace("h100_sxm", "h20"))
+    done = run_ok("calibrate", "kernels=own.csv", "accelerator=h20.yaml", "-o", "mine.yaml", cwd=tmp_path)
+    assert "hardly tell" not in done.err
+    own = kernel_constants(str(tmp_path / "mine.yaml"))
+    assert own.collectives is not None
+    assert own.collectives.share == pytest.approx(0.93, abs=0.05)
+    assert (own.name, own.products) == ("h20", {})
