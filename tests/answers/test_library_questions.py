@@ -114,6 +114,7 @@ def test_a_step_is_predicted() -> None:
     found = dse.predict_step(system="dgx_h100", model="llama3_8b", strategy={"dp": 8, "tp": 8})
     assert found.wall_time_ns == sum(found.parts_ns.values()) == found.to_pandas()["time_ns"].sum()
     assert found.peak_memory_bytes == sum(found.memory_bytes.values())
+    assert found.memory_verdict == "fits"
     row = dse.evaluate(system="dgx_h100", model="llama3_8b", strategy={"dp": 8, "tp": 8})
     assert (row.wall_time_ns, row.peak_memory_bytes) == (found.wall_time_ns, found.peak_memory_bytes)
     assert (row.mfu_pct, row.tokens_per_s) == (found.mfu_pct, found.tokens_per_s)

@@ -47,6 +47,11 @@ class PredictedStep(Displayed):
         return int(self._data["peak_memory_bytes"])
 
     @property
+    def memory_verdict(self) -> str:
+        """Whether that fits into the memory of an NPU: fits, may fit (within the error), or does not fit."""
+        return str(self._data["memory_verdict"])
+
+    @property
     def memory_bytes(self) -> dict[str, int]:
         """The peak memory by category; the categories sum to it."""
         return {entry["category"]: entry["bytes"] for entry in self._data["memory"]["categories"]}
