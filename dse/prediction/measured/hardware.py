@@ -36,6 +36,7 @@ _SYSTEMS = {
     "gaudi3": "gaudi3_server",
     "trainium1": "trn1_32xlarge",
     "trainium2": "trn2_48xlarge",
+    "tpu_v4": "tpu_v4_slice",
     "tpu_v5e": "tpu_v5e_pod",
     "tpu_v5p": "tpu_v5p_slice",
     "tpu_v6e": "tpu_v6e_pod",

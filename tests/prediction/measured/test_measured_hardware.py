@@ -29,6 +29,7 @@ ROW = MeasuredRow("a", 32, 4096, 32, 2048, "H100", 16, 64, 1.0, gpus_per_node=8)
         ("Gaudi2", "gaudi2_server", 16),
         ("H100-PCIe", "h100_pcie_server", 16),
         ("Trn2", "trn2_48xlarge", 32),
+        ("TPU-v4", "tpu_v4_slice", 16),
         ("TPU-v6e", "tpu_v6e_pod", 32),
     ],
 )
@@ -66,8 +67,8 @@ def test_what_the_row_leaves_open_is_told() -> None:
     cluster_of(replace(ROW, gpus_per_node=None), assumed)
     assert assumed == ["nodes of 8 GPUs", "NICs of 400 Gb/s per GPU"]
     assumed.clear()
-    cluster_of(replace(ROW, gpu="TPU-v4"), assumed)
-    assert "links of a DGX H100 for tpu_v4" in assumed
+    cluster_of(replace(ROW, gpu="MI250X"), assumed)
+    assert "links of a DGX H100 for mi250x" in assumed
 
 
 @pytest.mark.parametrize(
