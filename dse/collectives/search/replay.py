@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dse.collectives.problem.schedule import Schedule
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dse.native import _engine
+
+    _Table: TypeAlias = NDArray[np.int64] | None  # durations, a column per draw
 
 
 class Critical(NamedTuple):
@@ -64,40 +66,26 @@ class Replay:
         )
 
     def times_ps(
-        self,
-        arrival_ps: NDArray[np.int64] | None = None,
-        held_ps: NDArray[np.int64] | None = None,
-        *,
-        per_send: bool = False,
+        self, arrival_ps: _Table = None, held_ps: _Table = None, *, per_send: bool = False
     ) -> NDArray[np.int64]:
         """Return the time of each draw; without durations, of the nominal ones: at most the schedule's."""
-        arrival_ps, held_ps = self._durations(arrival_ps, held_ps, per_send=per_send)
-        return self.native.times_ps(arrival_ps, held_ps, per_send)
+        return self.native.times_ps(*self._durations(arrival_ps, held_ps, per_send=per_send), per_send)
 
     def critical(
-        self,
-        arrival_ps: NDArray[np.int64] | None = None,
-        held_ps: NDArray[np.int64] | None = None,
-        *,
-        per_send: bool = False,
+        self, arrival_ps: _Table = None, held_ps: _Table = None, *, per_send: bool = False
     ) -> Critical:
         """Return the time of each draw, and which links it comes from."""
-        arrival_ps, held_ps = self._durations(arrival_ps, held_ps, per_send=per_send)
-        return Critical(*self.native.critical(arrival_ps, held_ps, per_send))
+        durations = self._durations(arrival_ps, held_ps, per_send=per_send)
+        return Critical(*self.native.critical(*durations, per_send))
 
     def starts_ps(
-        self,
-        arrival_ps: NDArray[np.int64] | None = None,
-        held_ps: NDArray[np.int64] | None = None,
-        *,
-        per_send: bool = False,
+        self, arrival_ps: _Table = None, held_ps: _Table = None, *, per_send: bool = False
     ) -> NDArray[np.int64]:
         """Return when each send starts under the first draw, in the order of the schedule."""
-        arrival_ps, held_ps = self._durations(arrival_ps, held_ps, per_send=per_send)
-        return self.native.starts_ps(arrival_ps, held_ps, per_send)
+        return self.native.starts_ps(*self._durations(arrival_ps, held_ps, per_send=per_send), per_send)
 
     def _durations(
-        self, arrival_ps: NDArray[np.int64] | None, held_ps: NDArray[np.int64] | None, *, per_send: bool
+        self, arrival_ps: _Table, held_ps: _Table, *, per_send: bool
     ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
         """As the engine takes them: no second table where links are held until arrival."""
         import numpy as np
