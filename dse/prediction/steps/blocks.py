@@ -10,6 +10,7 @@ from dse.inputs.models.matrices import LayerKind, Matrix, blocks_of, matrices, m
 from dse.inputs.strategies.precisions import PRECISIONS
 from dse.prediction.steps.kernels import HALF_SIZE, Kernel, Pass
 from dse.prediction.steps.sharded_sizes import ROW_SPLIT, WHOLE, Local
+from dse.prediction.steps.state_space import scan
 
 _FUSED_SOFTMAX = 4
 """Megatron's kernel for mask and softmax takes score matrices by fours: sequences times heads of a rank."""
@@ -21,9 +22,6 @@ _FEED_FORWARD = {  # by part of the model: the module, and the one inside it
     "router": ("moe", "moe_router"),
     "shared_experts": ("moe", "shared_experts"),
 }
-
-_SCAN_CHUNK = 256
-"""Tokens of a chunk of a state-space scan, as in the kernels of Mamba-2."""
 
 _HALF_SEQUENCE = 204.0
 """A causal sequence of this length halves the rate of fused attention: tiles on the diagonal, and their ends.
@@ -83,27 +81,10 @@ def _mixer(local: Local, kernels: Pass, kind: LayerKind, fused: list[Matrix]) ->
         with kernels.module("mla_up_proj" if matrix.name in _UP_PROJECTIONS else "attn"):
             _product(local, kernels, matrix)
     if blocks_of(local.model, kind).mixer == "state_space":
-        _scan(local, kernels)
+        scan(local, kernels)
     else:
         _attention_core(local, kernels, kind)
     _product(local, kernels, outwards)
-
-
-def _scan(local: Local, kernels: Pass) -> None:
-    """Convolution, state-space duality by chunks, and the gated norm of Mamba-2 (Dao and Gu 2024, section 6).
-
-    Inside a chunk tokens meet as in attention; states of chunks are made, passed on and read.
-    """
-    mixer = local.model.state_space
-    assert mixer is not None
-    tokens, tp = local.tokens, local.plan.tp
-    width, state = mixer.width / tp, mixer.groups * mixer.state / tp
-    kernels.memory(4 * tokens * (width + 2 * state), 8 * tokens * (width + 2 * state))
-    operations = tokens * (_SCAN_CHUNK * (state + width) + 4 * width * mixer.state)
-    moved = 2 * tokens * (2 * width + 2 * state) + 8 * tokens / _SCAN_CHUNK * width * mixer.state
-    scan = Kernel("attention", 4, operations / 4, moved / 4, part="attention")
-    kernels.add(scan, scan, scan, scan._replace(repeats=2))
-    kernels.memory(6 * tokens * width, 10 * tokens * width)
 
 
 def _feed_forward(local: Local, kernels: Pass, matrix: Matrix) -> None:

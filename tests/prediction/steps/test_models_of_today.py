@@ -16,12 +16,14 @@ from dse.inputs.models import (
 )
 from dse.inputs.models.counts import parameters
 from dse.prediction.steps.activations import kept_bytes
+from dse.prediction.steps.kernels import Pass
 from dse.prediction.steps.layout import stages
 from dse.prediction.steps.memory import Weights, stage_weights
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
 from dse.prediction.steps.routing import mean_reached
 from dse.prediction.steps.sharded_sizes import Local
+from dse.prediction.steps.state_space import scan
 from dse.studies.config import compose_config
 
 
@@ -119,3 +121,19 @@ def test_groups_limit_the_units_that_a_token_reaches() -> None:
     limited = replace(free, groups=8, top_groups=4)
     assert [round(mean_reached(limited, parts), 2) for parts in (1, 4, 8, 64)] == [1.0, 2.93, 3.63, 7.36]
     assert mean_reached(replace(free, groups=8, top_groups=8), 32) == mean_reached(free, 32)
+
+
+def test_a_scan_runs_its_kernels_and_in_the_backward_pass_three_again() -> None:
+    """Nemotron-H-8B: 8192 features, 8 groups of 128, chunks of 128 tokens of which half are seen."""
+    one, kernels = local("nemotron_h_8b"), Pass()
+    scan(one, kernels)
+    forward = [kernel for kernel in kernels.forward if kernel.unit == "attention"]
+    backward = [kernel for kernel in kernels.backward if kernel.unit == "attention"]
+    assert (len(forward), len(backward)) == (4, 3 + 7)
+    expected = 128 * 8192 + 4 * 8192 * 128 + 2 * 128 * 1024
+    assert sum(kernel.operations for kernel in forward) == one.tokens * expected
+    split = Pass()
+    scan(Local(one.model, Plan(tp=8, dp=1)), split)
+    assert sum(kernel.bytes_ * kernel.repeats for kernel in split.forward) * 8 == pytest.approx(
+        sum(kernel.bytes_ * kernel.repeats for kernel in kernels.forward)
+    )
