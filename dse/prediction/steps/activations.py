@@ -64,7 +64,7 @@ def _attention(local: Local, kept: float) -> list[Kept]:
     """Queries, keys, values, output and its statistics, and the scores where attention is not fused.
 
     Fused attention keeps 4 bytes per token and head instead of scores (Dao et al. 2022). It keeps its output
-    beside the input of the next product where this one is cast, or where context parallelism joins the output
+    besides the input of the next product where this one is cast, or where context parallelism joins the output
     of several rounds.
     """
     model, tokens = local.model, local.tokens
@@ -113,7 +113,7 @@ def _score_bytes(local: Local) -> int:
 
 
 def _experts(local: Local, kept: float) -> list[Kept]:
-    """What was sent to the experts, inner features, those of shared experts, the input of the router in fp32.
+    """Tokens sent to the experts, inner features, those of shared experts, and the router's input in fp32.
 
     A token's weight of an expert multiplies the expert's inner features, so that its output is not kept.
     """

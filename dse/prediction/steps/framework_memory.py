@@ -1,4 +1,4 @@
-"""What a framework keeps in an NPU's memory besides the tensors that every framework keeps."""
+"""The memory that a framework takes on an NPU besides the tensors that every framework keeps."""
 
 from __future__ import annotations
 

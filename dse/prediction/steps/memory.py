@@ -232,7 +232,7 @@ def _gradient_copies(local: Local, chunks: tuple[Chunk, ...]) -> float:
 def _moments(
     local: Local, chunks: tuple[Chunk, ...], kept: Mapping[LayerKind, tuple[float, float]]
 ) -> list[dict[str, float]]:
-    """What each moment that may be the peak has besides what is stored, by category."""
+    """Return the bytes by category of each moment that may be the peak, besides those of `_stored`."""
     model, plan = local.model, local.plan
     features = 2 * local.tokens * model.d_model
     gathered = 2 * features if plan.sequence_parallel else 0.0  # an input, and the gradient of one
@@ -271,7 +271,7 @@ def _kept(local: Local, kind: LayerKind) -> tuple[float, float]:
 
 
 def _repeated(local: Local, chunks: tuple[Chunk, ...], whole: float, again: float) -> float:
-    """What a layer that is recomputed has again when its backward pass begins."""
+    """Bytes that a recomputed layer has again when its backward pass begins."""
     if not any(chunk.repeated for chunk in chunks):
         return 0.0
     return whole if local.plan.recomputed is None else whole - again
@@ -280,7 +280,7 @@ def _repeated(local: Local, chunks: tuple[Chunk, ...], whole: float, again: floa
 def _stored(
     local: Local, chunks: tuple[Chunk, ...], kept: Mapping[LayerKind, tuple[float, float]], in_flight: float
 ) -> float:
-    """What the layers of a stage keep of the micro-batches in flight."""
+    """Bytes that the layers of a stage keep of the micro-batches in flight."""
     stored = 0.0
     layers = sum(chunk.count for chunk in chunks)
     for chunk in chunks:
