@@ -73,6 +73,7 @@ calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into co
 		constants=matrix,memory -o conf/accelerator/h100_hbm2e.yaml
 	for type in tpu_v5p tpu_v6e; do $(BIN)/python -m dse calibrate dse/prediction/measured/data/published.csv \
 		accelerator=$$type constants=matrix -o conf/accelerator/$$type.yaml || exit 1; done
+	$(BIN)/python -m dse calibrate --unseen -o dse/prediction/intervals/data
 
 reference: $(STAMP)  ## write docs/reference.md from the schema of conf/
 	$(BIN)/python -m docs.hooks.reference > docs/reference.md

@@ -40,6 +40,10 @@ COMMAND = CommandLine(
         "--all": Option(
             "fit every shipped type to the published runs that dse brings; -o is a folder like conf"
         ),
+        "--unseen": Option(
+            "predict the published runs with their models left out of the fit, for intervals; takes minutes; "
+            "-o is a folder like dse/prediction/intervals/data"
+        ),
         **JSON,
     },
 )
@@ -56,14 +60,15 @@ def main(argv: Sequence[str]) -> int:
         return 0
     output = file(arguments.options, "--output")
     paths, keys = [Path(word) for word in arguments.words], arguments.values
+    for option in ("--all", "--unseen"):
+        if option in arguments.options and (paths or keys):
+            raise InputError(f"{option} takes no tables and no keys, but got '{[*paths, *keys][0]}'")
+    if "--unseen" in arguments.options:
+        _unseen(output, arguments.options)
+        return 0
     if KERNEL_KEYS.keys() & keys.keys():
         return _kernels(paths, keys, arguments.options)
-    if "--all" in arguments.options:
-        if paths or keys:
-            raise InputError(f"--all takes no tables and no keys, but got '{argv[0]}'")
-        found = _all(output)
-    else:
-        found = _one(paths, keys, output)
+    found = _all(output) if "--all" in arguments.options else _one(paths, keys, output)
     for each in found:
         print_notes(f"{each.owner.name}: {one.warning}" for one in each.constants if one.warning)
         if not each.is_converged:
@@ -162,6 +167,27 @@ def _all(folder: Path | None) -> list[Calibration]:
             own = {} if each.owner.is_framework else asdict(accelerator(each.owner.name).efficiency)
             _write(each, folder / path.parent.name / path.name, path, own)
     return found
+
+
+def _unseen(folder: Path | None, options: Values) -> None:
+    """Print how often the runs lie in the intervals that the others make, and write the tables."""
+    from dse.base.files import write_output
+    from dse.prediction.accuracy.output import coverage_table
+    from dse.prediction.calibration.unseen import tables
+    from dse.prediction.intervals.coverage import coverages, held_out
+    from dse.prediction.measured.published import fitted_rows
+
+    if folder is not None:
+        _check_folder(folder, "in which --unseen writes")
+    texts, runs = tables(fitted_rows())
+    found = coverages(held_out(runs))
+    if "--json" in options:
+        print_json([asdict(line) for line in found])
+    else:
+        print(coverage_table(found))
+    if folder is not None:
+        for name, text in texts.items():
+            write_output(folder / name, text.encode(), "-o")
 
 
 def _check_folder(folder: Path, when: str) -> None:

@@ -89,14 +89,19 @@ def test_a_framework_is_fitted_too_and_both_files_written(folder: Path) -> None:
             "constants has 'matrx'; allowed are matrix",
         ),
         (
-            ("runs.csv", "accelerator=h100_sxm", "framework=nemo"),
-            "framework is 'nemo'; allowed are llm-foundry",
+            ("runs.csv", "accelerator=h100_sxm", "framework=unheard"),
+            "framework is 'unheard'; allowed are llm-foundry",
         ),
         (
             ("runs.csv", "accelerator=h100_sxm", "-o", "no/x.yaml"),
             "cannot write no/x.yaml: the folder no does",
         ),
         (("runs.csv", "--all"), "--all takes no tables and no keys, but got 'runs.csv'"),
+        (("accelerator=b200", "--unseen"), "--unseen takes no tables and no keys, but got 'accelerator'"),
+        (
+            ("--unseen", "-o", "nowhere"),
+            "-o: 'nowhere' is no folder; it must be one in which --unseen writes",
+        ),
         (("--all", "-o", "nowhere"), "-o: 'nowhere/accelerator' is no folder; it must be one in which --all"),
     ],
 )
