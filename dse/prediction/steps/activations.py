@@ -64,8 +64,8 @@ def _attention(local: Local, kept: float) -> list[Kept]:
     """Queries, keys, values, output and its statistics, and the scores where attention is not fused.
 
     Fused attention keeps 4 bytes per token and head instead of scores (Dao et al. 2022). It keeps its output
-    besides the input of the next product where this one is cast, or where context parallelism joins the output
-    of several rounds.
+    besides the input of the next product where this one is cast, or where context parallelism joins the
+    output of several rounds.
     """
     model, tokens = local.model, local.tokens
     latent = model.latent_attention
