@@ -102,7 +102,8 @@ class KernelConstants:
     `link_gbps` is the data-sheet bandwidth of its links in one direction and `nic_gbps` that of a NIC
     between nodes, in 10^9 bytes per second. `products`, `attention` and `experts` are by precision: bf16,
     fp8 (one scale a tensor, found at run time), fp8_block, nvfp4. `dispatch` and `combine` are by the number
-    of nodes. `sources` says for each part how it is known. `lent_by` is the type whose constants these are.
+    of nodes; their `domain` is among the ranks of an NVLink domain of many nodes. `sources` says for each
+    part how it is known. `lent_by` is the type whose constants these are.
     """
 
     name: str

@@ -91,7 +91,7 @@ def errors_text(errors: Iterable[KernelError]) -> str:
         (
             each.law,
             printable(each.accelerator),
-            f"{each.precision} nodes" if each.law in ("dispatch", "combine") else each.precision or "-",
+            f"{each.precision} nodes" if each.precision.isdecimal() else each.precision or "-",
             each.part,
             str(each.rows),
             f"{each.mean_error_pct:.1f}",

@@ -19,7 +19,7 @@ from dse.inputs.accelerators.kernel_constants import (
 )
 from dse.prediction.calibration.fitting import Constant, Problem, fit
 from dse.prediction.kernels.arrays import Array
-from dse.prediction.kernels.laws import Case, predicted_s
+from dse.prediction.kernels.laws import DOMAIN, Case, predicted_s
 from dse.prediction.kernels.machine import KernelMachine
 
 LEAST_ROWS = 8
@@ -137,7 +137,7 @@ def _mask(chosen: Sequence[int], rows: int) -> Any:
 
 def _bounds(case: Case) -> Mapping[str, tuple[float, float, float]]:
     if case.law in ("dispatch", "combine"):
-        return _BOUNDS["1" if case.precision == "1" else "nodes"]
+        return _BOUNDS["1" if case.precision in ("1", DOMAIN) else "nodes"]
     bounds = _BOUNDS[case.precision if case.law == "quantize" else case.law]
     if case.law != "attention":
         return bounds

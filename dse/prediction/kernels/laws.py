@@ -33,11 +33,18 @@ LEAST_TOKENS = 256
 """Expert layers with fewer tokens belong to decoding, as those with fewer than 4 rows an expert do."""
 
 
+DOMAIN = "domain"
+"""The key of the exchange among the ranks of an NVLink domain of many nodes, such as NVL72."""
+
+LEAST_DOMAIN = 8
+"""Fewer ranks lie in one node, or on one tray."""
+
+
 @dataclass(frozen=True)
 class Case:
     """Rows of a table that one law with one set of constants predicts, all of one accelerator type.
 
-    `precision` is the key of the constants: a precision, or cast, amax_scale, or a number of nodes.
+    `precision` is the key of the constants: a precision, or cast, amax_scale, a number of nodes or `DOMAIN`.
     """
 
     law: str
@@ -127,6 +134,12 @@ def _exchange_cases(table: KernelTable) -> list[Case]:
         if len(rows):
             found += [Case(law, f"{nodes:g}", rows, f"{law}_us") for law in ("dispatch", "combine")]
     return found
+
+
+def _domain_cases(table: KernelTable) -> list[Case]:
+    is_bf16 = (table["dtype"] == "bf16") & (table["ep"] >= LEAST_DOMAIN)
+    masks = {law: is_bf16 & (table["op"] == f"alltoall_{law}") for law in ("dispatch", "combine")}
+    return [Case(law, DOMAIN, table.where(mask)) for law, mask in masks.items() if mask.any()]
 
 
 def _product_s(case: Case, machine: KernelMachine) -> Array | None:
@@ -220,11 +233,12 @@ def _exchange_s(case: Case, machine: KernelMachine) -> Array | None:
         return None
     width = DISPATCH_BYTES if case.law == "dispatch" else COMBINE_BYTES
     shape = (table["tokens"], table["hidden"], table["experts"], table["topk"])
-    if case.precision == "1":
+    if case.precision in ("1", DOMAIN):
+        is_domain = case.precision == DOMAIN
         return exchange_in_node_s(
             *shape,
-            ranks=machine.constants.gpus_per_node,
-            feature_bytes=width,
+            ranks=table["ep"] if is_domain else machine.constants.gpus_per_node,
+            feature_bytes=COMBINE_BYTES if is_domain else width,
             link_gbps=machine.constants.link_gbps,
             constants=constants,
         )
@@ -240,6 +254,7 @@ _CASES: Mapping[str, Callable[[KernelTable], list[Case]]] = {
     "attention": _attention_cases,
     "nccl": _nccl_cases,
     "moe": _expert_cases,
+    "alltoall": _domain_cases,
     "deepep": _exchange_cases,
 }
 _LAWS: Mapping[str, Callable[[Case, KernelMachine], Array | None]] = {

@@ -25,6 +25,7 @@ _WHOLE = {
     "attention": ("head_dim", "heads", "kv_heads", "s", "batch"),
     "nccl": ("gpus", "bytes"),
     "moe": ("gated", "hidden", "inter", "experts", "topk", "ep", "tp", "tokens"),
+    "alltoall": ("hidden", "experts", "topk", "ep", "tokens"),
     "deepep": ("nodes", "hidden", "experts", "topk", "tokens", "dispatch_sms", "combine_sms"),
 }
 _TEXTS = {
@@ -33,6 +34,7 @@ _TEXTS = {
     "attention": ("dtype",),
     "nccl": ("op",),
     "moe": ("dtype", "distribution"),
+    "alltoall": ("op", "dtype"),
     "deepep": (),
 }
 _TIMES = {"deepep": ("dispatch_us", "combine_us")}
@@ -47,7 +49,7 @@ KINDS = tuple(_WHOLE)
 class KernelTable:
     """Rows of one kind of kernel: arrays of equal length by column; sizes are whole numbers as floats.
 
-    `kind` is gemm, quantize, attention, nccl, moe or deepep.
+    `kind` is gemm, quantize, attention, nccl, moe, alltoall or deepep.
     """
 
     kind: str
@@ -145,7 +147,7 @@ def _number(value: object) -> float:
 
 
 def _check_experts(table: KernelTable) -> None:
-    if table.kind not in ("moe", "deepep"):
+    if table.kind not in ("moe", "alltoall", "deepep"):
         return
     if (is_bad := table["topk"] > table["experts"]).any():
         row = int(np.argmax(is_bad))

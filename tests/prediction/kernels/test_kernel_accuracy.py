@@ -39,6 +39,8 @@ def found() -> dict[tuple[str, str, str, str], KernelError]:
         ("dispatch", "4", "tokens >= 1024", 8.0),
         ("combine", "2", "tokens >= 1024", 8.0),
         ("combine", "4", "tokens >= 1024", 8.0),
+        ("dispatch", "domain", "all", 8.0),
+        ("combine", "domain", "all", 8.0),
     ],
 )
 def test_a_law_is_as_near_as_the_guide_says(
