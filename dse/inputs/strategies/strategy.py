@@ -93,8 +93,9 @@ class StrategyFields:
         heading=("context", ""),
     )
     recompute: str = choice(
-        ("none", "selective", "full"),
-        "what the backward pass computes again; activation_recompute says the same in one word",
+        ("none", "selective", "full", "light"),
+        "what the backward pass computes again (light: norms, activations of experts and latent projections); "
+        "activation_recompute says the same in one word",
         since=_SINCE,
         word="{}-recompute",
         heading=("recompute", ""),

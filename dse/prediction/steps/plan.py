@@ -10,6 +10,7 @@ from dse.inputs.strategies import AXIS, Strategy
 ORDER = str(AXIS["order"].default)
 
 _ALL_LAYERS = 2**31
+_MODULES_OF = {"none": "", "selective": "core_attn", "light": "layernorm+moe_act+mla_up_proj"}
 
 STAGES = AXIS["stages"].choices
 """How layers are shared out to pipeline stages: see `dse.prediction.steps.layout.stage_layers`."""
@@ -42,7 +43,7 @@ class Plan(Strategy):
         """The modules that the backward pass computes again; None: whole layers."""
         if self.recompute == "full":
             return None
-        named = {"none": "", "selective": "core_attn"}.get(self.recompute, self.recompute)
+        named = _MODULES_OF.get(self.recompute, self.recompute)
         return frozenset(named.split("+")) - {""}
 
     @property

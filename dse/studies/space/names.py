@@ -25,7 +25,7 @@ class _AxisTexts(Collection[str]):
         self._axis = axis
 
     def __contains__(self, text: object) -> bool:
-        return self._axis.has_name(text)
+        return self._axis.accepts(text)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._axis.names)
