@@ -58,7 +58,7 @@ def times_of(
             f"holds all {model.experts.count} of a layer",
         )
     if measured is None:
-        return modelled, notes
+        return modelled, (*notes, *_intervals(model, accelerators, order or cluster.types))
     scaled, fits = calibrated_profiles(modelled, measured)
     fitted = [
         f"{fit.type}: predicted layers x {fit.layers:.3g}, embedding x {fit.embedding:.3g}, head x "
@@ -110,6 +110,21 @@ def _measured(values: Mapping[str, str], cost_model: str) -> tuple[ProfileSet, N
     if cost_model == "compat":
         return found, (f"{told}: cost=compat takes that off the step, as Metis does",)
     return without_overlaps(found), (f"{told}: their gap counts as 0",)
+
+
+def _intervals(model: ModelSpec, accelerators: Mapping[str, str], types: Sequence[str]) -> list[str]:
+    """How sure predicted steps are on each accelerator by itself: none of a mixed cluster was measured."""
+    from dse.inputs.accelerators import Accelerator
+    from dse.prediction.intervals.interval import interval_of
+    from dse.prediction.intervals.kinds import Kind, scale_of
+    from dse.prediction.steps.plan import Plan
+
+    blocks = "dense" if model.experts is None else "experts"
+    found = []
+    for name in dict.fromkeys(Accelerator.named(accelerators[type_]).name for type_ in types):
+        interval = interval_of(Kind(name, 16, blocks, False, str(Plan().framework), scale_of(1)))
+        found += [f"{name} alone: {interval.note}"] if interval else []
+    return found
 
 
 def _predicted_alone(order: Sequence[str], measured: set[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,13 @@ def test_experts_that_are_not_spread_are_told(run: Run) -> None:
     assert "expert parallelism" in found["excludes"]
     assert "experts are not spread over GPUs" in run.notes  # type: ignore[attr-defined]
     assert "holds all 8 of a layer" in run.notes  # type: ignore[attr-defined]
+
+
+def test_predicted_times_say_how_sure_they_are_on_each_accelerator(run: Run) -> None:
+    run("cluster=h100_a100", "model=mixtral_8x7b", "gbs=64", "max_batch=2", "format=json")
+    for name in ("h100_sxm", "a100_80"):
+        said = rf"note: {name} alone: 80 % of measured steps lie -\d+ to \+\d+ % from the predicted time: "
+        assert re.search(said, run.notes)  # type: ignore[attr-defined]
 
 
 def test_throughput_is_told_by_hand(run: Run, inputs: Path, tmp_path: Path) -> None:
