@@ -93,15 +93,8 @@ def _state_space(local: Local, kept: float) -> list[Kept]:
 
     Mamba-2's kernels compute the convolution and the states again (Dao and Gu 2024, section 8).
     """
-    made, width = _state_widths(local)
+    made, width = local.state_widths
     return [Kept(2 * local.tokens * made), Kept(2 * local.tokens * width), Kept(kept * local.tokens * width)]
-
-
-def _state_widths(local: Local) -> tuple[float, float]:
-    """Features of a state-space mixer on this NPU: those that its first product makes, those of its heads."""
-    mixer = local.model.state_space
-    assert mixer is not None
-    return (mixer.width + mixer.conv_width + mixer.heads) / local.plan.tp, mixer.width / local.plan.tp
 
 
 def _scores(local: Local) -> float:
@@ -168,7 +161,7 @@ def _kept_products(local: Local, kind: LayerKind) -> float:
         widths = local.query_width + local.value_width + local.output_width
         attention = 2 * tokens * widths + 4 * tokens * local.heads
     if "state_space" in parts:
-        attention += 2 * tokens * sum(_state_widths(local))
+        attention += 2 * tokens * sum(local.state_widths)
     inner, outer = (tokens * model.d_ff / local.plan.tp, residual) if "feed_forward" in parts else (0.0, 0.0)
     if local.has_experts(kind):
         experts = model.experts
@@ -191,7 +184,7 @@ def backward_bytes(local: Local, kind: LayerKind) -> float:
         scores = 2 * _scores(local) if local.plan.attention == "unfused" else 0.0
         widest.append(2 * tokens * (local.query_width + local.key_width + local.value_width) + scores)
     if "state_space" in parts:
-        widest.append(2 * tokens * sum(_state_widths(local)))
+        widest.append(2 * tokens * sum(local.state_widths))
     if "feed_forward" in parts:
         widest.append(_inner(local) * tokens * model.d_ff / local.plan.tp)
     if "experts" in parts and model.experts is not None:

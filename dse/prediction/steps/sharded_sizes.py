@@ -79,6 +79,14 @@ class Local:
         return self.heads * self.model.value_width
 
     @cached_property
+    def state_widths(self) -> tuple[float, float]:
+        """Features of a state-space mixer on this NPU: of its first product, and of its heads."""
+        mixer = self.model.state_space
+        assert mixer is not None
+        made = mixer.width + mixer.conv_width + mixer.heads
+        return made / self.plan.tp, mixer.width / self.plan.tp
+
+    @cached_property
     def bits(self) -> int:
         """Bits of an operand of the products of weights."""
         return PRECISIONS[self.plan.precision].bits

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.accelerators.placement import Group
-from dse.inputs.models.matrices import LayerKind
+from dse.inputs.models.matrices import LayerKind, blocks_of
 from dse.prediction.steps.activations import kept_bytes
 from dse.prediction.steps.blocks import embedding, head, layer
 from dse.prediction.steps.collectives import Links
@@ -116,7 +116,7 @@ class Timer:
         forward = kernels_s(kernels.forward, self.rates, self._meeting_s)
         backward = kernels_s(reversed(kernels.backward), self.rates, self._meeting_s)
         if plan.cp > 1:
-            self._exchange_context(forward, backward)
+            self._exchange_context(kind, forward, backward)
         if local.has_experts(kind):
             self._exchange_tokens(forward, backward)
         for one in (forward, backward):  # the CPU launches an eager pass no faster
@@ -161,12 +161,21 @@ class Timer:
         exposed = 1 - (local.framework.tp_overlap if plan.overlap_tp else 0.0)
         return exposed * (links.gather_s(size) if plan.sequence_parallel else links.all_reduce_s(size))
 
-    def _exchange_context(self, forward: Parts, backward: Parts) -> None:
-        """Keys and values meet: a ring hides behind attention, the others do not (Liu et al. 2023)."""
+    def _exchange_context(self, kind: LayerKind, forward: Parts, backward: Parts) -> None:
+        """Keys and values meet: a ring hides behind attention, the others do not (Liu et al. 2023).
+
+        All that goes into a state-space mixer or comes out changes from tokens to heads, and back.
+        """
         local, plan = self.local, self.local.plan
-        links = self.links("cp")
-        if plan.context == "ulysses":  # queries, keys, values and output change from tokens to heads
-            widths = local.query_width + local.key_width + local.value_width + local.output_width
+        mixer, links = blocks_of(local.model, kind).mixer, self.links("cp")
+        if mixer is None:
+            return
+        if mixer == "state_space" or plan.context == "ulysses":
+            widths = sum(
+                local.state_widths
+                if mixer == "state_space"
+                else (local.query_width, local.key_width, local.value_width, local.output_width)
+            )
             one = links.exchange_s(2 * local.tokens * widths)
             forward.add("cp", one)
             backward.add("cp", one)

@@ -137,3 +137,12 @@ def test_a_scan_runs_its_kernels_and_in_the_backward_pass_three_again() -> None:
     assert sum(kernel.bytes_ * kernel.repeats for kernel in split.forward) * 8 == pytest.approx(
         sum(kernel.bytes_ * kernel.repeats for kernel in kernels.forward)
     )
+
+
+def test_layers_without_a_mixer_exchange_nothing_between_parts_of_a_sequence() -> None:
+    """A hybrid of four layers: what two parts exchange is that of its mixers, whatever else it has."""
+    hybrid = replace(local("nemotron_h_8b").model, batch_size=8, num_layers=4, layer_pattern="M*--")
+    more = replace(hybrid, num_layers=8, layer_pattern="M*------")
+    few, many = (predict(each, Plan(dp=4, cp=2), NODE).parts_s["cp"] for each in (hybrid, more))
+    assert few == pytest.approx(many)
+    assert few > 0
