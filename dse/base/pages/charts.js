@@ -46,6 +46,45 @@ function axis(color, text, { isWide = false, ...more } = {}) {
   };
 }
 
+// Of bars that lie: values across, a label of each up.
+const barScales = (color, title, more = {}) => ({
+  x: { title: { display: true, text: title, color: color("ink") }, grid: { color: color("grid") }, ticks: { color: color("muted") }, ...more },
+  y: { stacked: more.stacked ?? false, grid: { display: false }, ticks: { color: color("ink"), autoSkip: false } },
+});
+
+// Options of a plot whose points can be chosen: `choose(chart, hits)` after a click, `describe(item)` under the pointer.
+const choosable = (color, { choose, describe, isNamed = () => true, animation = false }) => ({
+  animation, responsive: true, maintainAspectRatio: false,
+  interaction: { mode: "nearest", intersect: true },
+  onClick: (event, hits) => { if (hits.length) choose(event.chart, hits); },
+  onHover: (event, hits) => { event.native.target.style.cursor = hits.length ? "pointer" : ""; },
+  plugins: {
+    legend: {
+      position: "bottom", onClick: null,
+      labels: {
+        filter: (item, data) => isNamed(data.datasets[item.datasetIndex]),
+        color: color("ink"), usePointStyle: true, boxHeight: 8, padding: 14,
+      },
+    },
+    tooltip: { filter: (item, index) => index === 0, animation: false, callbacks: { title: () => "", label: describe } },
+  },
+});
+
+// The line of a memory cap.
+const capLine = (color, label, data, more = {}) => ({
+  label, data, borderColor: color("bad"), borderDash: [6, 4], borderWidth: 1.5, backgroundColor: color("bad"),
+  radius: 0, hitRadius: 0, pointStyle: "line", ...more,
+});
+
+// Where a key leads among points in the order of the ranking; undefined for other keys.
+function placeOf(key, at, last) {
+  const to = {
+    ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1,
+    PageDown: at + 10, PageUp: at - 10, Home: 0, End: last,
+  }[key];
+  return to === undefined ? undefined : Math.min(last, Math.max(0, to));
+}
+
 // Labels of bars take at most about half of a plot: on a narrow one they break into lines.
 function wrapped(text, canvas) {
   const room = Math.max(14, Math.floor(canvas.parentElement.clientWidth / 15));
@@ -96,4 +135,6 @@ async function copied(text, button) {
   setTimeout(() => { button.textContent = label; }, 2000);
 }
 
-export { PART_COLORS, lookFor, pixelRatio, most, least, isNear, axis, wrapped, names, copied };
+export {
+  PART_COLORS, lookFor, pixelRatio, most, least, isNear, axis, barScales, choosable, capLine, placeOf, wrapped, names, copied,
+};

@@ -14,7 +14,6 @@ from dse.answers.reports.page import HEAT_LIMITS, heat_level
 from dse.studies.store import StudyRow
 
 MODULES = (
-    "dom",
     "format",
     "answers",
     "plots",

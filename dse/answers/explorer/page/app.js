@@ -1,8 +1,8 @@
 // The page: reads its data and the address, starts the engine, and keeps form, views and address at one state.
 import { lookFor } from "../../../base/pages/charts.js";
 import * as answers from "./answers.js";
-import * as dom from "./dom.js";
-import { breathe } from "./dom.js";
+import * as dom from "../../../base/pages/dom.js";
+import { breathe } from "../../../base/pages/dom.js";
 import * as doubts from "./doubts.js";
 import * as download from "./download.js";
 import * as engines from "./engine.js";

@@ -1,6 +1,6 @@
 // A stacked bar for each of a few points, with the same numbers as a table: time in parts, memory in categories.
-import { PART_COLORS, wrapped } from "../../../base/pages/charts.js";
-import { element } from "./dom.js";
+import { PART_COLORS, barScales, wrapped } from "../../../base/pages/charts.js";
+import { element } from "../../../base/pages/dom.js";
 import * as doubts from "./doubts.js";
 import { fillTable, inkOn } from "./point.js";
 
@@ -71,10 +71,9 @@ function mount(section, tools, about) {
       animation: tools.isReducedMotion() ? false : { duration: 250 },
       interaction: { mode: "nearest", intersect: true },
       onClick: (event, hits) => { if (hits.length && !last.entries[hits[0].index].isGhost) tools.select(last.entries[hits[0].index].row.label); },
-      scales: {
-        x: { stacked: true, suggestedMax: last.line ? (1.04 * last.line) / about.scale(last.most)[0] : undefined, title: { display: true, text: `${about.axis} (${unit})`, color: ink }, grid: { color: tools.color("grid") }, ticks: { color: tools.color("muted") } },
-        y: { stacked: true, grid: { display: false }, ticks: { color: ink, autoSkip: false } },
-      },
+      scales: barScales(tools.color, `${about.axis} (${unit})`, {
+        stacked: true, suggestedMax: last.line ? (1.04 * last.line) / about.scale(last.most)[0] : undefined,
+      }),
       plugins: {
         legend: {
           position: "bottom", onClick: null,

@@ -1,5 +1,6 @@
 // The fastest point under every memory cap: steps from the Pareto front, and those of the state before.
-import { element } from "./dom.js";
+import { capLine } from "../../../base/pages/charts.js";
+import { element } from "../../../base/pages/dom.js";
 import * as doubts from "./doubts.js";
 import { table, lazyTable, pointButton, most, least, isNear, axis, options, describeRow } from "./plots.js";
 
@@ -61,11 +62,7 @@ function configOf(steps, before) {
     backgroundColor: color("muted"), pointStyle: "line", radius: 0, hitRadius: 0, data: ghost,
   }];
   if (showsCap) {
-    sets.push({
-      label: `memory cap, ${format.bytes(cap)}`, borderColor: color("bad"), borderDash: [6, 4], borderWidth: 1.5, order: 2,
-      backgroundColor: color("bad"), radius: 0, hitRadius: 0, pointStyle: "line",
-      data: [least(ys), most(ys)].map((y) => ({ x: cap / size, y })),
-    });
+    sets.push(capLine(color, `memory cap, ${format.bytes(cap)}`, [least(ys), most(ys)].map((y) => ({ x: cap / size, y })), { order: 2 }));
   }
   return {
     type: "line", data: { datasets: sets },

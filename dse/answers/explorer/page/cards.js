@@ -1,6 +1,6 @@
 // The cards of the best points and of the selected one, and the commands that reproduce them.
 // A card whose parts are filled again and again: focus and selection of text survive.
-import { element, setText, copyButton } from "./dom.js";
+import { element, setText, copyButton } from "../../../base/pages/dom.js";
 import * as doubts from "./doubts.js";
 import { duration, bytes, percent, whole } from "./format.js";
 import * as words from "./words.js";

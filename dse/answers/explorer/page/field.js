@@ -1,6 +1,6 @@
 // One field of the form: a slider and a number field, a choice, or a flag; its reset and its message.
-import * as dom from "./dom.js";
-import { element } from "./dom.js";
+import * as dom from "../../../base/pages/dom.js";
+import { element } from "../../../base/pages/dom.js";
 import * as format from "./format.js";
 import * as scales from "./scales.js";
 import * as scenario from "./scenario.js";

@@ -1,6 +1,6 @@
 // The form: presets, the memory cap, and every figure of model and system, in groups.
-import * as dom from "./dom.js";
-import { element } from "./dom.js";
+import * as dom from "../../../base/pages/dom.js";
+import { element } from "../../../base/pages/dom.js";
 import { CapField, Field } from "./field.js";
 import { endGesture, get as present } from "./state.js";
 

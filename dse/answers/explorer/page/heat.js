@@ -1,6 +1,6 @@
 // Heat maps of the wall time over each pair of degrees: the fastest point of a cell, over everything else.
 import * as answers from "./answers.js";
-import { element } from "./dom.js";
+import { element } from "../../../base/pages/dom.js";
 import * as doubts from "./doubts.js";
 
 const GROUPED = ["dp", "tp", "sp"]; // degrees whose ranks form communicator groups

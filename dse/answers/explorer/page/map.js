@@ -1,5 +1,5 @@
 // Which strategy wins over two numbers: a map that is filled from coarse to fine, and read with pointer or keys.
-import { element, setText } from "./dom.js";
+import { element, setText } from "../../../base/pages/dom.js";
 import * as doubts from "./doubts.js";
 import { doubtAt, doubtfulCells } from "./map_doubts.js";
 import { ROOM, Inks, figure, paint } from "./map_paint.js";

@@ -1,6 +1,6 @@
 // The picture of the map: cells in the colour of their strategy, borders, letters, axes.
 import { pixelRatio } from "../../../base/pages/charts.js";
-import * as dom from "./dom.js";
+import * as dom from "../../../base/pages/dom.js";
 import * as mapDoubts from "./map_doubts.js";
 import { inkOn } from "./point.js";
 import { SIDE, MIDDLE, places } from "./winners.js";

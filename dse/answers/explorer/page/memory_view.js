@@ -1,7 +1,7 @@
 // The view of the fullest rank's memory: what fills it at its peak, and how it comes and goes.
 import { PART_COLORS } from "../../../base/pages/charts.js";
 import * as barCharts from "./bars.js";
-import { element } from "./dom.js";
+import { element } from "../../../base/pages/dom.js";
 import { atPeak, largestOperators, overTime } from "./memory.js";
 import { shown, whyNone, derived, once, whenSeen, fillTable } from "./point.js";
 

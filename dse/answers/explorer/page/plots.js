@@ -1,7 +1,7 @@
 // What the views over many points share: elements, axes and options of charts, and when a section is in sight.
 // A kind of points for each pair of flags: name, colour and shape, as in the report.
-import { most, least, isNear, axis, names } from "../../../base/pages/charts.js";
-import { element, scroll } from "./dom.js";
+import { most, least, isNear, axis, choosable, names } from "../../../base/pages/charts.js";
+import { element, scroll } from "../../../base/pages/dom.js";
 
 const KINDS = [
   ["neither fsdp nor recompute", "plain", "circle"], ["recompute", "recompute", "triangle"],
@@ -49,29 +49,14 @@ function pointButton(tools, row) {
 // Options of a chart whose points are strategies: entries of its data have a `row`, and a click chooses it.
 function options(tools, { isGliding = false, describe = describeRow } = {}) {
   const { color, format } = tools;
-  return {
+  return choosable(color, {
     animation: isGliding && !tools.isReducedMotion() ? { duration: GLIDE_MS, easing: "easeOutCubic" } : false,
-    responsive: true, maintainAspectRatio: false,
-    interaction: { mode: "nearest", intersect: true },
-    onClick: (event, hits) => {
-      const row = hits.map(({ datasetIndex, index }) => event.chart.data.datasets[datasetIndex].data[index]?.row).find(Boolean);
+    choose: (chart, hits) => {
+      const row = hits.map(({ datasetIndex, index }) => chart.data.datasets[datasetIndex].data[index]?.row).find(Boolean);
       if (row) tools.select(row.label);
     },
-    onHover: (event, hits) => { event.native.target.style.cursor = hits.length ? "pointer" : ""; },
-    plugins: {
-      legend: {
-        position: "bottom", onClick: null,
-        labels: {
-          filter: (item, data) => !data.datasets[item.datasetIndex].isUnnamed,
-          color: color("ink"), usePointStyle: true, boxHeight: 8, padding: 14,
-        },
-      },
-      tooltip: {
-        filter: (item, index) => index === 0, animation: false,
-        callbacks: { title: () => "", label: (item) => describe(format, item) },
-      },
-    },
-  };
+    describe: (item) => describe(format, item), isNamed: (set) => !set.isUnnamed,
+  });
 }
 
 // `doubt` says in few words what is known against the time of a row.

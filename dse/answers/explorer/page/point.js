@@ -1,5 +1,5 @@
 // What the views of one point share: which points they show, colours of parts, and when they compute.
-import { breathe, element } from "./dom.js";
+import { breathe, element } from "../../../base/pages/dom.js";
 import { recorded } from "./recording.js";
 
 const isOk = (row) => row?.status === "ok";

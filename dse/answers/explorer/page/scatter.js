@@ -1,5 +1,6 @@
 // Wall time against peak memory: all points, the Pareto front, the cap, and where the points were before.
-import { element } from "./dom.js";
+import { capLine, placeOf } from "../../../base/pages/charts.js";
+import { element } from "../../../base/pages/dom.js";
 import * as doubts from "./doubts.js";
 import { KINDS, MOST_GLIDING, kindOf, table, lazyTable, pointButton, most, least, isNear, axis, options, names, describeRow } from "./plots.js";
 import { labelOf } from "./strategy.js";
@@ -62,11 +63,11 @@ function datasets(showsCap, ends) {
     ...line, label: "Pareto front before", stepped: "before", order: 7, borderColor: `${color("muted")}70`, borderWidth: 1, borderDash: [2, 3],
     backgroundColor: color("muted"), isUnnamed: true, data: front([...(frame.before?.front ?? [])].reverse()), animation: false,
   });
-  sets.push({
-    ...line, label: showsCap ? `memory cap, ${format.bytes(frame.cap_bytes)}` : "memory cap", isUnnamed: !showsCap, order: 5,
-    borderColor: color("bad"), borderDash: [6, 4], borderWidth: 1.5, backgroundColor: color("bad"),
-    data: showsCap ? ends.map((x) => ({ x: x / units[0][0], y: frame.cap_bytes / units[1][0] })) : [], animation: false,
-  });
+  sets.push(capLine(
+    color, showsCap ? `memory cap, ${format.bytes(frame.cap_bytes)}` : "memory cap",
+    showsCap ? ends.map((x) => ({ x: x / units[0][0], y: frame.cap_bytes / units[1][0] })) : [],
+    { type: "line", isUnnamed: !showsCap, order: 5, animation: false },
+  ));
   sets.push({
     label: "selected point", isUnnamed: true, pointStyle: "circle", radius: 10, hitRadius: 0, hoverRadius: 10, order: 1,
     borderColor: color("ink"), borderWidth: 2, backgroundColor: "transparent",
@@ -169,13 +170,10 @@ function points() {
 function onKey(event) {
   const at = frame.ok.findIndex((row) => row.label === frame.selected?.label);
   const last = frame.ok.length - 1;
-  const to = {
-    ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1,
-    PageDown: at + 10, PageUp: at - 10, Home: 0, End: last,
-  }[event.key];
+  const to = placeOf(event.key, at, last);
   if (to === undefined || last < 0) return;
   event.preventDefault();
-  const row = frame.ok[Math.min(last, Math.max(0, to))];
+  const row = frame.ok[to];
   tools.select(row.label);
   status.textContent = `${row.label}: ${tools.format.duration(row.wall_time_ns)}, ${tools.format.bytes(row.peak_memory_bytes)}, `
     + `place ${frame.ok.indexOf(row) + 1} of ${frame.ok.length}${frame.doubt(row) && `, ${frame.doubt(row)}`}`;

@@ -1,6 +1,6 @@
 // The sections of the views: mounted one by one, and updated in turns, so that no task of the page is long.
-import * as dom from "./dom.js";
-import { breathe, element } from "./dom.js";
+import * as dom from "../../../base/pages/dom.js";
+import { breathe, element } from "../../../base/pages/dom.js";
 import { views } from "./views.js";
 
 const WITHOUT_ENGINE = new Set(["best", "scatter", "heat", "caps"]);

@@ -1,6 +1,6 @@
 // What stays in sight: the winner now, progress, messages of the engine, and what is read out.
-import * as dom from "./dom.js";
-import { element } from "./dom.js";
+import * as dom from "../../../base/pages/dom.js";
+import { element } from "../../../base/pages/dom.js";
 import * as doubts from "./doubts.js";
 import { duration, signedPercent, size } from "./format.js";
 import * as words from "./words.js";

@@ -1,7 +1,7 @@
 // The view of the best points: what won since when, cards, commands, the table of all points, and what failed.
 import { Cards, Command } from "./cards.js";
 import * as commands from "./commands.js";
-import { element, scroll, setText } from "./dom.js";
+import { element, scroll, setText } from "../../../base/pages/dom.js";
 import * as doubts from "./doubts.js";
 import * as download from "./download.js";
 import * as words from "./words.js";

@@ -1,7 +1,7 @@
 // The timeline of the selected point: what each node of a rank does when, zoomable, told by hover and keys.
 import { PART_COLORS, pixelRatio } from "../../../base/pages/charts.js";
 import { partOf } from "./breakdown.js";
-import { element } from "./dom.js";
+import { element } from "../../../base/pages/dom.js";
 import { tracksOf, spanAt, nearest } from "./lanes.js";
 import { chosen, whyNone, derived, once, whenSeen } from "./point.js";
 import { groupsOf, memoryCurve, lastRank, fullestRank, parseName } from "./recording.js";

@@ -1,7 +1,7 @@
 // Keys, wheel, fingers and buttons of a timeline.
 // `acts` are what hands can ask for: pan(share of the view), zoom(factor, x), step(nodes, tracks), whole(),
 // start(), end(), clear(), zoomToNode(), choose(x, y), hover(event or null), isReady(); `view` has its width.
-import { element } from "./dom.js";
+import { element } from "../../../base/pages/dom.js";
 
 function listen(canvas, acts) {
   canvas.addEventListener("keydown", (event) => onKey(event, acts));

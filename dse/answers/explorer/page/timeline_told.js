@@ -1,5 +1,5 @@
 // What a timeline says in words: the chosen node, what is under the pointer, and the longest nodes as a table.
-import { element } from "./dom.js";
+import { element } from "../../../base/pages/dom.js";
 import { facts, titleOf } from "./lanes.js";
 import { fillTable } from "./point.js";
 

@@ -1,6 +1,6 @@
 // What the selected point reacts to: its time at factors of each parameter, and where another strategy begins to win.
-import { wrapped } from "../../../base/pages/charts.js";
-import { element, scroll, setText } from "./dom.js";
+import { barScales, wrapped } from "../../../base/pages/charts.js";
+import { element, scroll, setText } from "../../../base/pages/dom.js";
 import * as doubts from "./doubts.js";
 import { FACTORS, applied, parametersOf } from "./parameters.js";
 import { table, pointButton, options, sight } from "./plots.js";
@@ -147,10 +147,7 @@ function drawChart(entries) {
         return doubt ? [text, doubt] : text;
       } }),
       indexAxis: "y",
-      scales: {
-        x: { title: { display: true, text: "change of the wall time (%)", color: color("ink") }, grid: { color: color("grid") }, ticks: { color: color("muted") } },
-        y: { grid: { display: false }, ticks: { color: color("ink"), autoSkip: false } },
-      },
+      scales: barScales(color, "change of the wall time (%)"),
     },
   };
   const legend = config.options.plugins.legend.labels;

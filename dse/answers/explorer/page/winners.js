@@ -1,5 +1,5 @@
 // Which strategy wins where two numbers vary: a grid of factors around the present values, filled from coarse to fine.
-import { breathe } from "./dom.js";
+import { breathe } from "../../../base/pages/dom.js";
 import { Contest, fits, firstOf } from "./contest.js";
 
 const SIDE = 33; // values of each number, the present one in the middle

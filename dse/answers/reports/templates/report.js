@@ -1,5 +1,8 @@
 // Draws the plots of a report, and shows the point that is chosen in any of them or in a table.
-import { PART_COLORS, axis, copied, isNear, lookFor, names, wrapped } from "../../../base/pages/charts.js";
+import {
+  PART_COLORS, axis, barScales, capLine, choosable, isNear, least, lookFor, most, names, placeOf, wrapped,
+} from "../../../base/pages/charts.js";
+import { copies, element } from "../../../base/pages/dom.js";
 import { bytes, duration, whole, percent, timeScale, memoryScale } from "../../../base/pages/numbers.js";
 
 const report = JSON.parse(document.getElementById("data").textContent);
@@ -31,13 +34,6 @@ function pointsOf(group) {
     return point;
   });
   return points;
-}
-
-function element(tag, text, attributes = {}) {
-  const made = document.createElement(tag);
-  if (text !== undefined) made.textContent = text;
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
 }
 
 const CAPS_SHOWN = 3; // an axis of memory ends at so many times the cap
@@ -86,14 +82,10 @@ class Question {
 
   onKey(event) {
     const at = this.points.findIndex((point) => point.rank === this.selected);
-    const last = this.points.length - 1;
-    const to = {
-      ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1,
-      PageDown: at + 10, PageUp: at - 10, Home: 0, End: last,
-    }[event.key];
+    const to = placeOf(event.key, at, this.points.length - 1);
     if (to === undefined) return;
     event.preventDefault();
-    this.select(this.points[Math.min(last, Math.max(0, to))].rank);
+    this.select(this.points[to].rank);
   }
 
   select(rank) {
@@ -158,7 +150,7 @@ class Question {
     const head = element("div", undefined, { class: "head" });
     head.append(element("strong", "Command line"), copy);
     const command = element("pre", point.command, { "data-command": "", tabindex: "0" });
-    copy.addEventListener("click", () => this.copy(command, copy));
+    copies(copy, command);
     panel.replaceChildren(element("p", point.label, { class: "strategy" }), tags);
     if (point.origin.variant) panel.append(element("p", `with ${point.origin.variant}`, { class: "hint" }));
     panel.append(head, command);
@@ -166,14 +158,6 @@ class Question {
     panel.append(table);
     this.section.querySelector("[data-status]").textContent = `${point.label}: ${duration(point.wall_time_ns)}, `
       + `${bytes(point.peak_memory_bytes)}, place ${point.rank + 1} of ${this.group.finished}`;
-  }
-
-  async copy(command, button) {
-    const range = document.createRange();
-    range.selectNodeContents(command);
-    getSelection().removeAllRanges();
-    getSelection().addRange(range);
-    await copied(command.textContent, button);
   }
 
   fillTable() {
@@ -217,8 +201,8 @@ class Question {
     const cap = this.group.memory_cap_bytes;
     const walls = points.map((point) => point.wall_time_ns);
     const sizes = points.map((point) => point.peak_memory_bytes);
-    this.timeUnit = timeScale(walls.reduce((a, b) => Math.max(a, b)));
-    this.memoryUnit = memoryScale(sizes.reduce((a, b) => Math.max(a, b)));
+    this.timeUnit = timeScale(most(walls));
+    this.memoryUnit = memoryScale(most(sizes));
     const front = this.group.cap_curve.map((step) => this.byRank.get(step.rank)).reverse();
     const radius = points.length > 500 ? 2.5 : 5;
     const sets = KINDS.map(([label, name, style], kind) => ({
@@ -237,11 +221,8 @@ class Question {
       .map(([rank, label]) => [this.byRank.get(rank), label]).filter(([point]) => point);
     const ends = this.xRange(walls);
     if (this.showsCap) {
-      sets.push({
-        label: `memory cap, ${bytes(cap)}`, role: "cap", type: "line", radius: 0, hitRadius: 0, order: 5,
-        borderColor: color("bad"), borderDash: [6, 4], borderWidth: 1.5, backgroundColor: color("bad"),
-        pointStyle: "line", data: ends.map((x) => ({ x, y: cap / this.memoryUnit[0] })),
-      });
+      const line = ends.map((x) => ({ x, y: cap / this.memoryUnit[0] }));
+      sets.push(capLine(color, `memory cap, ${bytes(cap)}`, line, { role: "cap", type: "line", order: 5 }));
     }
     sets.push({
       label: "selected point", role: "selected", pointStyle: "circle", radius: 10, hitRadius: 0, hoverRadius: 10,
@@ -262,15 +243,14 @@ class Question {
   }
 
   xRange(walls) {
-    const [least, most] = [Math.min(...walls.slice(0, 1)), walls.reduce((a, b) => Math.max(a, b))];
-    const isWide = this.isWide(walls);
-    const room = isWide ? 1 : 0.04 * (most - least || most);
-    const ends = isWide ? [least / 1.15, most * 1.15] : [Math.max(0, least - room), most + room];
+    const [first, last] = [walls[0], most(walls)];
+    const room = 0.04 * (last - first || last);
+    const ends = this.isWide(walls) ? [first / 1.15, last * 1.15] : [Math.max(0, first - room), last + room];
     return ends.map((value) => value / this.timeUnit[0]);
   }
 
   isWide(values) {
-    return values.reduce((a, b) => Math.max(a, b)) > 12 * Math.max(1, values.reduce((a, b) => Math.min(a, b)));
+    return most(values) > 12 * Math.max(1, least(values));
   }
 
   axis(text, values) {
@@ -279,19 +259,10 @@ class Question {
   }
 
   options(rankOf) {
-    return {
-      animation: false, responsive: true, maintainAspectRatio: false,
-      interaction: { mode: "nearest", intersect: true },
-      onClick: (event, hits) => { if (hits.length) this.onHit(event.chart, hits, rankOf); },
-      onHover: (event, hits) => { event.native.target.style.cursor = hits.length ? "pointer" : ""; },
-      plugins: {
-        legend: { position: "bottom", onClick: null, labels: { filter: (item, data) => data.datasets[item.datasetIndex].role !== "selected", color: color("ink"), usePointStyle: true, boxHeight: 8, padding: 14 } },
-        tooltip: {
-          filter: (item, index) => index === 0,
-          callbacks: { title: () => "", label: (item) => this.describe(rankOf(item), item) },
-        },
-      },
-    };
+    return choosable(color, {
+      choose: (chart, hits) => this.onHit(chart, hits, rankOf),
+      describe: (item) => this.describe(rankOf(item), item), isNamed: (set) => set.role !== "selected",
+    });
   }
 
   onHit(chart, hits, rankOf) {
@@ -333,10 +304,7 @@ class Question {
       type: "bar", data: { labels, datasets: sets },
       options: {
         ...options, indexAxis: "y",
-        scales: {
-          x: { stacked: true, title: { display: true, text: `${title} (${scale[1]})`, color: color("ink") }, grid: { color: color("grid") }, ticks: { color: color("muted") } },
-          y: { stacked: true, grid: { display: false }, ticks: { color: color("ink"), autoSkip: false } },
-        },
+        scales: barScales(color, `${title} (${scale[1]})`, { stacked: true }),
       },
     };
   }
@@ -384,11 +352,8 @@ class Question {
       data: [...data, end],
     }];
     if (this.showsCap) {
-      sets.push({
-        label: `memory cap, ${bytes(cap)}`, role: "cap", borderColor: color("bad"), borderDash: [6, 4], borderWidth: 1.5,
-        backgroundColor: color("bad"), radius: 0, hitRadius: 0, pointStyle: "line",
-        data: [Math.min(...ys), Math.max(...ys)].map((y) => ({ x: cap / size, y })),
-      });
+      const line = [least(ys), most(ys)].map((y) => ({ x: cap / size, y }));
+      sets.push(capLine(color, `memory cap, ${bytes(cap)}`, line, { role: "cap" }));
     }
     return {
       type: "line", data: { datasets: sets },
@@ -421,11 +386,7 @@ class Question {
         datasets: [set("low_wall_time_ns", "halved", "c3"), set("high_wall_time_ns", "doubled", "c1")],
       },
       options: {
-        ...options, indexAxis: "y",
-        scales: {
-          x: { title: { display: true, text: "change of the wall time (%)", color: color("ink") }, grid: { color: color("grid") }, ticks: { color: color("muted") } },
-          y: { grid: { display: false }, ticks: { color: color("ink"), autoSkip: false } },
-        },
+        ...options, indexAxis: "y", scales: barScales(color, "change of the wall time (%)"),
       },
     };
   }

@@ -1,6 +1,6 @@
 // Small helpers for elements: made, filled, and changed only where they differ.
 // Attributes stand in an object, children are texts and elements; absent ones are left out.
-import { copied } from "../../../base/pages/charts.js";
+import { copied } from "./charts.js";
 
 function element(tag, ...parts) {
   const made = document.createElement(tag);
@@ -21,9 +21,8 @@ function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-// A button that copies the text of an element; where there is no clipboard, the text is selected.
-function copyButton(source, label, what) {
-  const button = element("button", { type: "button", class: "plain", "aria-label": `${label} ${what}` }, label);
+// Lets a button copy the text of an element; where there is no clipboard, the text is selected.
+function copies(button, source) {
   button.addEventListener("click", async () => {
     const range = document.createRange();
     range.selectNodeContents(source);
@@ -34,10 +33,13 @@ function copyButton(source, label, what) {
   return button;
 }
 
+const copyButton = (source, label, what) =>
+  copies(element("button", { type: "button", class: "plain", "aria-label": `${label} ${what}` }, label), source);
+
 // A box that scrolls, also by keyboard.
 const scroll = (label, ...parts) => element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...parts);
 
 // Lets the browser paint and take input before the next piece of work.
 const breathe = () => (globalThis.scheduler?.yield ? scheduler.yield() : new Promise((done) => setTimeout(done, 0)));
 
-export { breathe, element, scroll, setText, copyButton, copied };
+export { breathe, element, scroll, setText, copies, copyButton, copied };
