@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from dse.base.texts import counted
 from dse.base.units import format_bytes, format_duration_ns
 from dse.inputs.strategies import DEGREES
 from dse.prediction.intervals.ties import tie_gap
@@ -56,6 +57,13 @@ def indistinct_points(table: pa.Table, best: StudyRow) -> Any:
 def plans_in(table: pa.Table) -> int:
     """Return how many plans the rows of a table have."""
     return int(table.group_by(list(PLAN)).aggregate([]).num_rows)
+
+
+def tie_words(best: StudyRow, others: int, roomiest: StudyRow) -> str:
+    """Say how many plans predictions cannot tell from the best, and which of all these needs least memory."""
+    size = "" if roomiest.peak_memory_bytes is None else f", {format_bytes(roomiest.peak_memory_bytes)}"
+    plans = counted(others, "other plan")
+    return f"tied with {best.label()}: {plans}, of all these {roomiest.label()} has most room{size}"
 
 
 def _twins(table: pa.Table, best: StudyRow) -> Any:

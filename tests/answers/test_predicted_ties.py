@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 from study_rows import row
 
 from dse.answers import select, ties
+from dse.answers.reports.ranked import RANK, Ranked
 from dse.answers.summary import render, to_json
 from dse.prediction.steps.prediction import PREDICTION_VERSION
-from dse.studies.store import StudyRow
+from dse.studies.store import StudyRow, as_rows, as_table
 
 OPTIONS = json.dumps({"predictor": PREDICTION_VERSION})
 GB = 10**9
@@ -57,6 +59,31 @@ def test_simulated_points_have_no_such_ties() -> None:
     exact = [row(wall_time_ns=1000 + place, dp=2**place, peak_memory_bytes=9 - place) for place in range(3)]
     found = select(exact)
     assert (found.indistinct, found.roomiest) == (0, None)
+
+
+class InMemory:
+    """A snapshot of rows that are in memory."""
+
+    def rows(self, table: pa.Table) -> list[StudyRow]:
+        names = [name for name in table.column_names if name != RANK]
+        return as_rows(table.select(names))
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (
+            ROWS,
+            f"tied with {BEST.label()}: 1 other plan, of all these {TIED.label()} has most room, 50.00 GB",
+        ),
+        ([BEST, SLOWER], None),
+        ([row(wall_time_ns=1000, dp=2), row(wall_time_ns=1000, dp=4)], None),
+        ([], None),
+    ],
+)
+def test_a_page_has_a_sentence_on_ties(rows: list[StudyRow], sentence: str | None) -> None:
+    ranked = Ranked.of(InMemory(), as_table(rows))  # type: ignore[arg-type]
+    assert ranked.tie_sentence() == ([sentence] if sentence else [])
 
 
 def test_the_text_has_the_interval_and_the_ties() -> None:

@@ -169,6 +169,7 @@ def _group(
         "conventions": [
             *mfu_conventions(named),
             *_certainty(answers, rows),
+            *(ranked if capped is None or not capped.table.num_rows else capped).tie_sentence(),
             *_may_fit(ranked, memory_cap_bytes, answers["best_under_cap"]),
         ],
         "smallest_peak_memory_bytes": steps[0][0] if steps else None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dse.answers import cap_curve
 from dse.answers.selection import finished_points, rank_order
 from dse.answers.texts import texts_of
-from dse.answers.ties import alike_points
+from dse.answers.ties import alike_points, indistinct_points, is_predicted, plans_in, tie_words
 from dse.inputs.strategies import GROUPED, STRATEGY_FIELDS
 from dse.studies.store import Snapshot, StudyRow
 
@@ -74,6 +74,19 @@ class Ranked:
         alike = alike_points(self.table, self.rows([0])[0])
         others = (~alike).nonzero()[0]
         return first, self.table[RANK][int(others[0])].as_py() if len(others) else None
+
+    def tie_sentence(self) -> list[str]:
+        """Return a sentence on plans that predictions cannot tell from the best; none without such plans."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self.table.num_rows or not is_predicted(best := self.rows([0])[0]):
+            return []
+        near = self.table.filter(pa.array(indistinct_points(self.table, best)))
+        others = plans_in(near) - 1
+        least = pc.index(near["peak_memory_bytes"], pc.min(near["peak_memory_bytes"])).as_py()
+        (roomiest,) = self.snapshot.rows(near.slice(max(least, 0), 1))
+        return [tie_words(best, others, roomiest)] if others else []
 
     def cap_steps(self) -> list[tuple[int, int]]:
         """Return (cap in bytes, rank of the best point from it on), by ascending cap: the Pareto front."""
