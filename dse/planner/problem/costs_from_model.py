@@ -159,9 +159,9 @@ def _profile(
         passes = timer.chunk(chunk)
         return 1000 * (passes.forward.total_s + passes.backward.total_s)
 
-    by_kind = {kind: ms(Chunk(((kind, 1),), False, False)) for kind, _ in layer_kinds(model)}
-    kept = {kind: layer_activations(local, kind)[0] / _MB for kind, _ in layer_kinds(model)}
     kinds = _kinds(model)
+    by_kind = {kind: ms(Chunk(((kind, 1),), False, False)) for kind in dict.fromkeys(kinds)}
+    kept = {kind: layer_activations(local, kind)[0] / _MB for kind in dict.fromkeys(kinds)}
     logits_mb = _LOGITS_BYTES * local.tokens * model.output_dim / tp / _MB
     framework = local.framework
     held = sum(parameter_bytes(model)) / PARAMETER_BYTES / tp
