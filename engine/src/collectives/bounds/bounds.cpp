@@ -115,6 +115,26 @@ Picoseconds time_after(const EntryLinks& links, std::int64_t need, Picoseconds m
     return earliest(joined(not_before(links.inside, moment), links.to_wanting), all - early, from);
 }
 
+/// Dijkstra's algorithm from what is in `next`, into nodes that `may_enter` allows: `cost` is that of a link,
+/// `found` the least to each node, with kNever or a bound at first.
+template <typename MayEnter>
+void spread(const TimedLinks& graph, bool reversed, Picoseconds Link::* cost, MayEnter may_enter,
+            std::vector<Picoseconds>& found, Fronts& next) {
+    while (!next.empty()) {
+        const auto [time, node] = next.top();
+        next.pop();
+        if (time > found[node]) continue;
+        for (const std::uint32_t i : links_at(reversed ? graph.into : graph.out_of, node)) {
+            const Link& link = graph.links[i];
+            const std::uint32_t other = reversed ? link.from : link.to;
+            const Picoseconds there = time + link.*cost;
+            if (!may_enter(other) || there >= found[other]) continue;
+            found[other] = there;
+            next.emplace(there, other);
+        }
+    }
+}
+
 /// Per node of a set how far it is to `target` inside of it; kNever for others.
 std::vector<Picoseconds> depths(const TimedLinks& graph, std::span<const std::uint8_t> inside,
                                 std::uint32_t target) {
@@ -122,17 +142,7 @@ std::vector<Picoseconds> depths(const TimedLinks& graph, std::span<const std::ui
     Fronts next;
     found[target] = 0;
     next.emplace(0, target);
-    while (!next.empty()) {
-        const auto [time, node] = next.top();
-        next.pop();
-        if (time > found[node]) continue;
-        for (const std::uint32_t i : links_at(graph.into, node)) {
-            const Link& link = graph.links[i];
-            if (!inside[link.from] || time + link.arrival >= found[link.from]) continue;
-            found[link.from] = time + link.arrival;
-            next.emplace(found[link.from], link.from);
-        }
-    }
+    spread(graph, true, &Link::arrival, [&](std::uint32_t node) { return inside[node]; }, found, next);
     return found;
 }
 
@@ -157,20 +167,8 @@ std::vector<Picoseconds> distances(const TimedLinks& graph, std::span<const std:
         found[source] = 0;
         next.emplace(0, source);
     }
-    const LinksPerNode& index = reversed ? graph.into : graph.out_of;
-    while (!next.empty()) {
-        const auto [time, node] = next.top();
-        next.pop();
-        if (time > found[node]) continue;
-        for (const std::uint32_t i : links_at(index, node)) {
-            const Link& link = graph.links[i];
-            const std::uint32_t other = reversed ? link.from : link.to;
-            const Picoseconds there = time + (by_held ? link.held : link.arrival);
-            if (there >= found[other]) continue;
-            found[other] = there;
-            next.emplace(there, other);
-        }
-    }
+    const auto anywhere = [](std::uint32_t) { return true; };
+    spread(graph, reversed, by_held ? &Link::held : &Link::arrival, anywhere, found, next);
     return found;
 }
 
@@ -188,17 +186,7 @@ std::vector<Picoseconds> entry_times(const TimedLinks& graph, std::span<const Pi
         }
         if (found[node] < kNever) next.emplace(found[node], node);
     }
-    while (!next.empty()) {
-        const auto [time, node] = next.top();
-        next.pop();
-        if (time > found[node]) continue;
-        for (const std::uint32_t i : links_at(graph.out_of, node)) {
-            const Link& link = graph.links[i];
-            if (!inside[link.to] || time + link.arrival >= found[link.to]) continue;
-            found[link.to] = time + link.arrival;
-            next.emplace(found[link.to], link.to);
-        }
-    }
+    spread(graph, false, &Link::arrival, [&](std::uint32_t node) { return inside[node]; }, found, next);
     return found;
 }
 
