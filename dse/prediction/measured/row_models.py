@@ -20,7 +20,7 @@ def model_of(row: MeasuredRow, plan: Plan, assumed: list[str]) -> ModelSpec:
         Inexpressible: there is no such model.
     """
     gated = bool(row.gated)
-    known = _models_by_shape().get((row.layers, row.hidden, row.heads, row.experts or 0))
+    known = _models_by_shape().get((row.layers, row.hidden, row.heads, row.experts or 0, gated))
     vocab, is_tied = row.vocab, row.tied_embeddings
     if is_tied is None:
         is_tied = not gated if known is None else known.tied_embeddings
@@ -84,13 +84,14 @@ _WITHOUT_COLUMN = (
 
 
 @functools.cache
-def _models_by_shape() -> dict[tuple[int, int, int, int], ModelSpec]:
-    """The models of conf/model by layers, width, heads and experts: they say what rows have no column for."""
-    found: dict[tuple[int, int, int, int], ModelSpec] = {}
+def _models_by_shape() -> dict[tuple[int, int, int, int, bool], ModelSpec]:
+    """The models of conf/model by layers, width, heads, experts and gate: they tell what rows do not."""
+    found: dict[tuple[int, int, int, int, bool], ModelSpec] = {}
     for _, model in models_of_conf():
         if model.fidelity == "realistic":  # the first of a shape: DeepSeek-V3 before V3.2
             experts = model.experts.count if model.experts else 0
-            found.setdefault((model.num_layers, model.d_model, model.num_heads, experts), model)
+            shape = (model.num_layers, model.d_model, model.num_heads, experts, model.gated_mlp)
+            found.setdefault(shape, model)
     return found
 
 

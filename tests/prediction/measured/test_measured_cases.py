@@ -208,3 +208,12 @@ def test_hybrid_sharding_and_the_kind_of_context_parallelism_are_those_of_the_ro
     unknown = case_of(replace(split, context="spiral"))
     with pytest.raises(InfeasibleStrategy, match="context is spiral; allowed are ring, ulysses, gather"):
         predict(unknown.model, unknown.plan, unknown.cluster)
+
+
+def test_a_known_shape_tells_nothing_of_a_model_with_another_feed_forward() -> None:
+    """MPT-7B has the layers, width and heads of Llama 3 8B, but one embedding and no gate."""
+    llama = replace(ROW, layers=32, hidden=4096, heads=32, ffn=14336, gated=True, tied_embeddings=None)
+    assert any("as in the model llama3_8b" in text for text in case_of(llama).assumed)
+    mpt = case_of(replace(llama, ffn=16384, gated=False))
+    assert mpt.model.tied_embeddings
+    assert not any("which has this shape" in text for text in mpt.assumed)
