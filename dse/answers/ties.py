@@ -67,7 +67,7 @@ def tie_words(best: StudyRow, others: int, roomiest: StudyRow) -> str:
 
 
 def _twins(table: pa.Table, best: StudyRow) -> Any:
-    """Which rows have the plan of the best one."""
+    """Mark the rows that have the plan of the best one."""
     import numpy as np
     import pyarrow.compute as pc
 
