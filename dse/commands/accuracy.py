@@ -120,11 +120,12 @@ def _kernels(paths: Sequence[Path], values: Values, options: Values) -> int:
             raise InputError(f"{name} is for tables of training steps; with --kernels, leave it out")
     from dse.prediction.kernels.errors import errors_plain, errors_text, kernel_errors
     from dse.prediction.kernels.machine import KernelMachine
-    from dse.prediction.kernels.tables import read_table
+    from dse.prediction.kernels.tables import read_tables
 
     own = KernelMachine.named(values["accelerator"]) if "accelerator" in values else None
-    errors, notes = kernel_errors([read_table(path) for path in paths], own)
-    print_notes(notes)
+    tables, unread = read_tables(paths)
+    errors, notes = kernel_errors(tables, own)
+    print_notes([*unread, *notes])
     if "--json" in options:
         print_json([{"errors": errors_plain(errors)}])
     else:

@@ -91,7 +91,7 @@ def errors_text(errors: Iterable[KernelError]) -> str:
         (
             each.law,
             printable(each.accelerator),
-            f"{each.precision} nodes" if each.precision.isdecimal() else each.precision or "-",
+            _shown(each.precision),
             each.part,
             str(each.rows),
             f"{each.mean_error_pct:.1f}",
@@ -100,6 +100,13 @@ def errors_text(errors: Iterable[KernelError]) -> str:
         for each in errors
     ]
     return "\n".join(aligned_table(header, rows))
+
+
+def _shown(precision: str) -> str:
+    """A precision, or the number of nodes that an exchange of tokens crosses."""
+    if not precision.isdecimal():
+        return precision or "-"
+    return f"{precision} node" if precision == "1" else f"{precision} nodes"
 
 
 def errors_plain(errors: Iterable[KernelError]) -> list[dict[str, Any]]:

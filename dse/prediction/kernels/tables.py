@@ -45,6 +45,10 @@ _MOST = {"topk": 4096.0, "experts": 2.0**20}
 KINDS = tuple(_WHOLE)
 
 
+class NoLawError(InputError):
+    """A table whose columns are of no kind that has a law."""
+
+
 @dataclass(frozen=True)
 class KernelTable:
     """Rows of one kind of kernel: arrays of equal length by column; sizes are whole numbers as floats.
@@ -81,6 +85,23 @@ def joined(tables: Sequence[KernelTable]) -> list[KernelTable]:
     return found
 
 
+def read_tables(paths: Sequence[Path]) -> tuple[list[KernelTable], list[str]]:
+    """Return the tables of files, and a note on each whose columns are of no kind.
+
+    Raises:
+        InputError: as `read_table`, or no file has columns of a kind.
+    """
+    tables, notes = [], []
+    for path in paths:
+        try:
+            tables.append(read_table(path))
+        except NoLawError:
+            if path == paths[-1] and not tables:
+                raise
+            notes.append(f"{path}: is left out, as no law has its columns")
+    return tables, notes
+
+
 def columns_of(kind: str) -> tuple[str, ...]:
     """The columns that a table of a kind must have."""
     return (*_TEXTS[kind], *_WHOLE[kind], *_TIMES.get(kind, ("us",)))
@@ -90,14 +111,15 @@ def read_table(path: Path) -> KernelTable:
     """Return the rows of a table; its columns say of what kind it is. Other columns are passed over.
 
     Raises:
-        InputError: the file is unreadable, has the columns of no kind, no rows, or a value of another type or
-            range than its column. Names file, column and row.
+        NoLawError: its columns are of no kind.
+        InputError: the file is unreadable, or has no rows, or a value of another type or range than its
+            column. Names file, column and row.
     """
     columns = _csv_columns(path) if path.suffix.lower() == ".csv" else _parquet_columns(path)
     kind = next((each for each in KINDS if set(columns_of(each)) <= columns.keys()), None)
     if kind is None:
         allowed = "; or ".join(f"{', '.join(columns_of(each))} ({each})" for each in KINDS)
-        raise InputError(
+        raise NoLawError(
             f"{path}: its columns are {excerpt(', '.join(columns), 200) or 'none'}; "
             f"a table of kernels has {allowed}"
         )

@@ -90,6 +90,15 @@ def test_rows_of_unknown_systems_are_noted(tmp_path: Path) -> None:
     assert "no row has a law and constants" in error_of("accuracy", "--kernels", "none.csv", cwd=tmp_path)
 
 
+def test_tables_without_a_law_are_noted_next_to_others(tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("kernel,gpus,us\nring,8,3\n")
+    done = run_ok("accuracy", "--kernels", "other.csv", str(GOLDEN / "moe.csv"), cwd=tmp_path)
+    assert "note: other.csv: is left out, as no law has its columns" in done.err
+    assert "other.csv: its columns are kernel, gpus, us; a table" in error_of(
+        "accuracy", "--kernels", "other.csv", cwd=tmp_path
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
