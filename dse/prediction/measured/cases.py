@@ -22,6 +22,7 @@ _PRECISIONS = {  # by a part of the column, the first that is there
     "fp8-delayed": "fp8_delayed", "fp8_delayed": "fp8_delayed", "fp8": "fp8", "bf16": "bf16", "fp16": "fp16",
 }  # fmt: skip
 _OF_MEGATRON_CORE = ("megatron-core", "megatron-bridge", "nemo", "nanotron")
+_MOMENTS_IN_BF16 = 8  # bytes of a weight, with the master weight
 _DEDUPLICATING = ("hybridep", "deepep", "deduplicated")
 
 MEMORY_SHARE = 0.94
@@ -97,6 +98,7 @@ def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
         dispatcher="deduplicated" if row.dispatcher.lower() in _DEDUPLICATING and exchanges else "alltoall",
         overlap_ep=bool(row.a2a_overlap) and exchanges,
         graphs=_graphs(row),
+        optimizer_bytes=_MOMENTS_IN_BF16 if "moments bfloat16" in row.optimizer_detail else None,
     )  # fmt: skip
 
 

@@ -132,7 +132,7 @@ _UNMODELLED = {  # and what a prediction takes, so that a row that says just tha
     "recompute_num_layers": (),
     "moe_shared_expert_overlap": (),
     "fp8_attention": (),
-    "optimizer_detail": ("fp32 states",),
+    "optimizer_detail": ("fp32 states", "precision-aware: main grads bfloat16, moments bfloat16"),
 }
 _MOST = {"zero": 3}
 

@@ -178,6 +178,7 @@ def _states(
             return bytes_each * of.total
         return bytes_each * (of.dense / ranks[0] + of.experts / ranks[1])
 
+    optimizer_bytes = float(plan.optimizer_bytes or local.framework.memory.optimizer_bytes)
     weights = stored(held, 2.0, 3)
     gradients = stored(held.trained, float(local.framework.gradient_bytes), 2)
     if _has_whole_stages(local):
@@ -197,7 +198,7 @@ def _states(
         "gradients": gradients,
         "optimizer": 0.0
         if plan.offload == "optimizer"
-        else stored(held.trained, float(local.framework.memory.optimizer_bytes), 1),
+        else stored(held.trained, optimizer_bytes, 1),
     }
 
 

@@ -20,13 +20,14 @@ STAGES = AXIS["stages"].choices
 class Plan(Strategy):
     """A strategy whose `micro_batch`, `chunks` and `recompute` are those that run; `sp` is 1.
 
-    `activation_recompute` is false, as `recompute` says it. `launch_us` and `elementwise` are those of the
-    framework; None means what conf/framework says.
+    `activation_recompute` is false, as `recompute` says it. `launch_us`, `elementwise` and
+    `optimizer_bytes` are those of the framework; None means what conf/framework says.
     """
 
     micro_batch: int = 1
     launch_us: float | None = None
     elementwise: float | None = None
+    optimizer_bytes: int | None = None
 
     @property
     def zero_stage(self) -> int:

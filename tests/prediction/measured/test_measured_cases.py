@@ -217,3 +217,11 @@ def test_a_known_shape_tells_nothing_of_a_model_with_another_feed_forward() -> N
     mpt = case_of(replace(llama, ffn=16384, gated=False))
     assert mpt.model.tied_embeddings
     assert not any("which has this shape" in text for text in mpt.assumed)
+
+
+def test_moments_in_bf16_take_8_bytes_of_a_weight_with_the_master_weight() -> None:
+    said = "precision-aware: main grads bfloat16, moments bfloat16"
+    cases = [case_of(row) for row in (ROW, replace(ROW, optimizer_detail=said))]
+    plain, short = (predict(case.model, case.plan, case.cluster).memory_bytes["optimizer"] for case in cases)
+    assert short == pytest.approx(plain * 8 / 12, rel=1e-6)
+    assert not any("not modelled" in line for line in cases[1].assumed)
