@@ -20,7 +20,7 @@ PARTS = (
     "dp",
     "optimizer",
 )
-PREDICTION_VERSION = 9
+PREDICTION_VERSION = 10
 """Raised whenever a prediction of the same inputs may change: stored ones are then made again."""
 
 
