@@ -13,8 +13,8 @@ from dse.answers.explain.render import render, render_comparison
 from dse.answers.whatif import (
     Candidates,
     Switch,
-    binding_among,
-    cap_switches_among,
+    binding_constraint,
+    cap_switches,
     parameters_of,
     switch_among,
 )
@@ -77,7 +77,7 @@ def answer(subject: Subject, *, items: int, with_switches: bool) -> tuple[str, d
         data["versus"] = {"key": other.key, **comparison.to_json()}
     candidates = Candidates(subject.candidates, subject.row, subject.memory_cap_bytes)
     if strategy_of_row(candidates.winner) == strategy_of_row(subject.row):
-        binding = binding_among(candidates)
+        binding = binding_constraint(candidates)
         about.append(f"what binds: {binding.sentence()}")
         data["binding"] = binding.to_json()
         if with_switches:
@@ -95,7 +95,7 @@ def switches_of(candidates: Candidates) -> list[Switch]:
     varied = parameters_of(on.system, on.method)
     found = [switch_among(candidates, parameter) for parameter in varied]
     if candidates.winner.peak_memory_bytes is not None:
-        found += cap_switches_among(candidates)
+        found += cap_switches(candidates)
     return sorted((switch for switch in found if switch is not None), key=_size)
 
 

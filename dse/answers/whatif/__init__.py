@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dse.answers.whatif.binding import Binding, binding_among, binding_constraint
+from dse.answers.whatif.binding import Binding, binding_constraint
 from dse.answers.whatif.candidates import Candidates
 from dse.answers.whatif.parameters import Parameter, parameters_named, parameters_of
 from dse.answers.whatif.sensitivity import FACTORS, Optimum, Sample, Sensitivity, optima, sensitivity
@@ -10,8 +10,6 @@ from dse.answers.whatif.switch import (
     LIMIT,
     Switch,
     cap_switches,
-    cap_switches_among,
-    smallest_switch,
     switch_among,
 )
 
@@ -25,14 +23,11 @@ __all__ = [
     "Sample",
     "Sensitivity",
     "Switch",
-    "binding_among",
     "binding_constraint",
     "cap_switches",
-    "cap_switches_among",
     "optima",
     "parameters_named",
     "parameters_of",
     "sensitivity",
-    "smallest_switch",
     "switch_among",
 ]

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dse.answers import best
 from dse.answers.whatif.candidates import Candidates, first_of, fits
 from dse.answers.whatif.sensitivity import Sensitivity, sensitivity
-from dse.base.errors import InputError
 from dse.base.units import format_bytes, format_duration_ns
 from dse.inputs.strategies import Strategy
 from dse.studies.points import DesignPoint, strategy_of_row
-from dse.studies.store import Rows
 
 
 @dataclass(frozen=True)
@@ -70,23 +67,10 @@ class Binding:
         }
 
 
-def binding_constraint(rows: Rows, memory_cap_bytes: int | None = None) -> Binding:
-    """Say what binds the best point among rows of one model and system (`dse.answers.groups`).
+def binding_constraint(candidates: Candidates, answers: Sequence[Sensitivity] | None = None) -> Binding:
+    """Say what binds the best of the candidates; `answers` are its sensitivities, if they are known.
 
     The optima come from the rows; elasticities need three evaluations for each parameter.
-
-    Raises:
-        InputError: no point is ok or fits under the cap; or as `point_of_row`.
-    """
-    winner = best(rows)
-    if winner is None:
-        raise InputError("no point is ok, so nothing binds: sweep a larger space")
-    winner = best(rows, memory_cap_bytes=memory_cap_bytes) or winner
-    return binding_among(Candidates(rows, winner, memory_cap_bytes))
-
-
-def binding_among(candidates: Candidates, answers: Sequence[Sensitivity] | None = None) -> Binding:
-    """The same for candidates; `answers` are the sensitivities of their winner, if they are known.
 
     Raises:
         InputError: the system refuses a value.

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dse.answers.whatif.binding import Binding, binding_among
+from dse.answers.whatif.binding import Binding, binding_constraint
 from dse.answers.whatif.candidates import Candidates
 from dse.answers.whatif.parameters import parameters_named, parameters_of
 from dse.answers.whatif.sensitivity import Optimum, Sensitivity, optima, sensitivity
-from dse.answers.whatif.switch import LIMIT, Switch, cap_switches_among, switch_among
+from dse.answers.whatif.switch import LIMIT, Switch, cap_switches, switch_among
 from dse.base.tables import aligned
 from dse.base.units import format_bytes, format_duration_ns
 from dse.inputs.strategies import Strategy
@@ -112,8 +112,8 @@ def report(
         answers,
         optima=tuple(tuple(optima(candidates, parameter, factors)) for parameter in varied),
         switches=tuple(switch_among(candidates, parameter, limit) for parameter in varied),
-        cap_switches=() if row.peak_memory_bytes is None else cap_switches_among(candidates),
-        binding=binding_among(candidates, answers),
+        cap_switches=() if row.peak_memory_bytes is None else cap_switches(candidates),
+        binding=binding_constraint(candidates, answers),
         note="\n".join([text for text in (note, candidates.note) if text]),
     )
 

@@ -12,7 +12,7 @@ from dse.answers.whatif.parameters import Parameter
 from dse.base.errors import InputError
 from dse.inputs.strategies import Strategy
 from dse.studies.points import strategy_of_row
-from dse.studies.store import Rows, StudyRow
+from dse.studies.store import StudyRow
 
 LIMIT = 64.0
 """By which factor a parameter is changed at most, up and down."""
@@ -59,35 +59,12 @@ class Switch:
         return {**vars(self), "strategy": strategy, "factor": self.factor}
 
 
-def smallest_switch(
-    rows: Rows,
-    winner: StudyRow,
-    parameter: Parameter,
-    memory_cap_bytes: int | None = None,
-    limit: float = LIMIT,
-) -> Switch | None:
+def switch_among(candidates: Candidates, parameter: Parameter, limit: float = LIMIT) -> Switch | None:
     """Return the change of a parameter nearest to none at which another strategy wins, None within the limit.
 
-    Candidates are all strategies of the rows with the inputs of `winner`; see `switch_among`.
-
-    Raises:
-        InputError: `winner` does not win among the rows, or is no point that can be evaluated here.
-    """
-    candidates = Candidates(rows, winner, memory_cap_bytes)
-    if strategy_of_row(candidates.winner) != strategy_of_row(winner):
-        raise InputError(
-            f"{strategy_of_row(winner).label()} does not win: "
-            f"{strategy_of_row(candidates.winner).label()} does, ask for that"
-        )
-    return switch_among(candidates, parameter, limit)
-
-
-def switch_among(candidates: Candidates, parameter: Parameter, limit: float = LIMIT) -> Switch | None:
-    """The same for candidates, which keep what was evaluated.
-
-    All are compared on `GRID`, up to the limit, from the present value outwards, up and down in turn, until
-    another one wins. The step before that is bisected. A strategy that wins only between two values of the
-    grid is missed.
+    All candidates are compared on `GRID`, up to the limit, from the present value outwards, up and down in
+    turn, until another one wins. The step before that is bisected. A strategy that wins only between two
+    values of the grid is missed.
 
     Raises:
         InputError: the limit is not above 1.
@@ -111,22 +88,14 @@ def switch_among(candidates: Candidates, parameter: Parameter, limit: float = LI
     return None
 
 
-def cap_switches(
-    rows: Rows, winner: StudyRow, memory_cap_bytes: int | None
-) -> tuple[Switch | None, Switch | None]:
+def cap_switches(candidates: Candidates) -> tuple[Switch | None, Switch | None]:
     """Return the largest cap below and the smallest cap above at which another strategy wins, if there are.
 
     Exact, from the rows alone. Without a cap there is none above.
 
     Raises:
-        InputError: as `Candidates`; or no point has a peak memory.
+        InputError: no point has a peak memory.
     """
-    candidates = Candidates(rows, winner, memory_cap_bytes)
-    return cap_switches_among(candidates)
-
-
-def cap_switches_among(candidates: Candidates) -> tuple[Switch | None, Switch | None]:
-    """The same for candidates."""
     winner, cap = candidates.winner, candidates.memory_cap_bytes
     peak = winner.peak_memory_bytes
     if peak is None:

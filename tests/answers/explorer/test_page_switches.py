@@ -40,7 +40,8 @@ PROGRAM = """
   }
   answer.caps = switches.capSwitches(found);
   for (const each of Object.values(answer.caps)) if (each) delete each.row;
-  answer.values = answer.parameters.reduce((sum, { key }) => sum + (found.contests.get(key)?.evaluated.size ?? 1) - 1, 0);
+  const valuesOf = ({ key }) => (found.contests.get(key)?.evaluated.size ?? 1) - 1; // the present one aside
+  answer.values = answer.parameters.reduce((sum, parameter) => sum + valuesOf(parameter), 0);
 """
 
 
@@ -118,7 +119,7 @@ def test_winners_at_factors_are_those_of_the_command(both: tuple[Candidates, Ask
 
 def test_caps_at_which_the_answer_changes_are_those_of_the_command(both: tuple[Candidates, Asking]) -> None:
     found, page = both
-    below, above = cap_switches(list(found.rows.values()), found.winner, found.memory_cap_bytes)
+    below, above = cap_switches(found)
     for here, there in ((below, page.answer["caps"]["below"]), (above, page.answer["caps"]["above"])):
         if here is None:
             assert there is None

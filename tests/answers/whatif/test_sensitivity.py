@@ -9,6 +9,7 @@ import pytest
 from tiny_points import LLAMA4, TINY, brute_force, candidates, rows, scenario
 
 from dse.answers.whatif import (
+    Candidates,
     binding_constraint,
     optima,
     parameters_named,
@@ -166,7 +167,7 @@ def test_optima_are_those_of_all_strategies(cap: int | None) -> None:
 
 
 def test_a_cap_that_excludes_the_best_point_binds() -> None:
-    binding = binding_constraint(rows(*TINY), 96_468_992)
+    binding = binding_constraint(candidates(*TINY, cap=96_468_992))
     assert binding.cap_binds
     assert (binding.winner, binding.unbound) == (CAPPED, Strategy(dp=16))
     assert (binding.wall_time_ns, binding.cost_ns, binding.needed_bytes) == (752_576, 197_244, 147_849_216)
@@ -177,16 +178,14 @@ def test_a_cap_that_excludes_the_best_point_binds() -> None:
 
 
 def test_a_cap_under_which_the_best_point_fits_does_not_bind() -> None:
-    binding = binding_constraint(rows(*TINY), 147_849_216)
+    binding = binding_constraint(candidates(*TINY, cap=147_849_216))
     assert (binding.cap_binds, binding.cost_ns, binding.resource) == (False, 0, "compute")
     assert binding.sentence() == (
         "the memory cap does not bind; the wall time follows compute most (elasticity -0.671)"
     )
-    assert binding_constraint(rows(*TINY)).sentence().startswith("the wall time follows compute")
+    assert binding_constraint(candidates(*TINY)).sentence().startswith("the wall time follows compute")
 
 
 def test_nothing_binds_where_nothing_fits() -> None:
     with pytest.raises(InputError, match="nothing of tiny on torus_4x4 fits under 1 bytes: the smallest"):
-        binding_constraint(rows(*TINY), 1)
-    with pytest.raises(InputError, match="no point is ok"):
-        binding_constraint([])
+        Candidates(rows(*TINY), rows(*TINY)[0], 1)

@@ -9,11 +9,11 @@ from tiny_points import LLAMA4, TINY, brute_force, candidates, rows
 
 from dse.answers import best
 from dse.answers.whatif import (
+    Candidates,
     Switch,
     cap_switches,
     parameters_named,
     parameters_of,
-    smallest_switch,
     switch_among,
 )
 from dse.answers.whatif.switch import GRID
@@ -27,7 +27,7 @@ CAP = 96_468_992
 def switch(overrides: tuple[str, ...], key: str, cap: int | None = None, limit: float = 64) -> Switch | None:
     found = candidates(*overrides, cap=cap)
     (parameter,) = parameters_named(found.scenario.system, [key])
-    return smallest_switch(rows(*overrides), found.winner, parameter, cap, limit)
+    return switch_among(found, parameter, limit)
 
 
 @pytest.mark.parametrize("cap", [None, CAP])
@@ -94,7 +94,7 @@ def test_caps_change_the_answer_exactly_there(overrides: tuple[str, ...]) -> Non
     for cap in peaks:
         winner = winners[cap]
         assert winner is not None
-        below, above = cap_switches(all_rows, winner, cap)
+        below, above = cap_switches(Candidates(all_rows, winner, cap))
         assert below is not None
         same = [other for other in others if winners[other] == winner]
         assert (below.first_value, below.last_value) == (min(same) - 1, min(same))
@@ -109,18 +109,12 @@ def test_caps_change_the_answer_exactly_there(overrides: tuple[str, ...]) -> Non
 
 
 def test_without_a_cap_there_is_only_one_below() -> None:
-    winner = best(rows(*TINY))
-    assert winner is not None
-    below, above = cap_switches(rows(*TINY), winner, None)
+    below, above = cap_switches(candidates(*TINY))
     assert below is not None
     assert (below.value, below.factor, below.first_value) == (None, None, 147_849_215)
     assert (below.cause, above) == ("misfit", None)
 
 
-def test_only_the_winner_has_a_switch() -> None:
-    (loser,) = [row for row in rows(*TINY) if strategy_of_row(row) == Strategy(tp=16)]
-    parameter = parameters_of(candidates(*TINY).scenario.system)[0]
-    with pytest.raises(InputError, match="tp16 sp1 pp1 does not win: dp16 tp1 sp1 pp1 does"):
-        smallest_switch(rows(*TINY), loser, parameter)
+def test_a_limit_is_above_1() -> None:
     with pytest.raises(InputError, match="limit 1 is not a number above 1"):
         switch(TINY, "peak_tflops", limit=1)

@@ -13,7 +13,7 @@ from dse.base.errors import InputError
 from dse.planner.problem.costs import Infeasible, price
 from dse.planner.problem.plan import ClusterPlan, PlanResult
 from dse.planner.problem.problem import PlanProblem
-from dse.planner.questions.simulation import NEIGHBOURS, rerank, simulate
+from dse.planner.questions.simulation import rerank, simulate
 from dse.planner.questions.simulation.neighbours import neighbours_of
 from dse.planner.search.planner import Limits
 from dse.planner.search.planners.exact import ExactPlanner
@@ -85,7 +85,7 @@ def test_on_row_4_it_is_memory_alone_that_makes_the_exact_plan_slower() -> None:
 
 
 def test_reranking_orders_by_the_simulated_step_and_says_why() -> None:
-    result = rerank(row_problem(1), exact(row_problem(1)), within=0.1, neighbours=NEIGHBOURS)
+    result = rerank(row_problem(1), exact(row_problem(1)), within=0.1, neighbours=64)
     steps = [simulation.step_ms for simulation in result.simulations]
     prices = [result.simulations[i].price_ms for i in result.by_price]
     assert steps == sorted(steps)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dse.planner.questions.simulation.effects import MEANINGS, Effect
-from dse.planner.questions.simulation.rerank import NEIGHBOURS, WITHIN, Reranking, rerank
+from dse.planner.questions.simulation.rerank import WITHIN, Reranking, rerank
 from dse.planner.questions.simulation.simulate import PlanSimulation, PlanSimulator, StageSimulation, simulate
 
 __all__ = [
     "MEANINGS",
-    "NEIGHBOURS",
     "WITHIN",
     "Effect",
     "PlanSimulation",

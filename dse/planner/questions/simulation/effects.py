@@ -43,16 +43,6 @@ MEANINGS = {
 }
 """What each effect is, in the order in which they are switched on."""
 
-NEVER_LONGER = (
-    "gap beside other stages",
-    "early reductions",
-    "messages beside computation",
-    "replicas",
-    "own links",
-)
-"""Effects that let passes start earlier, and so never make a step longer (gaps of a profile may be negative:
-then the first one may; own links as long as links inside hosts are the fastest)."""
-
 
 @dataclass(frozen=True)
 class Effect:

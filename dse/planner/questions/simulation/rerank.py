@@ -16,8 +16,6 @@ from dse.planner.questions.simulation.simulate import PlanSimulation, PlanSimula
 
 WITHIN = 0.3
 """Plans up to this share above the best price are simulated, unless another share is given."""
-NEIGHBOURS = 64
-"""So many more plans find most of what neighbours bring: see `rerank`."""
 
 
 @dataclass(frozen=True)

@@ -60,11 +60,6 @@ class PlanSimulation:
     short_of_memory: str = ""
     notes: tuple[str, ...] = ()
 
-    @property
-    def difference_ms(self) -> float:
-        """By how much the simulated step is longer than its price."""
-        return 0.0 if self.price_ms is None else self.step_ms - self.price_ms
-
 
 class PlanSimulator:
     """Simulates plans of one problem; remembers sums of profiles, and no plan."""
