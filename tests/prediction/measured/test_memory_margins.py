@@ -25,12 +25,13 @@ def test_few_runs_tell_no_margin() -> None:
     assert margin_from([(0.0, True)] * 10) == Margin(0.03, 10, 10)
 
 
-def test_margins_of_megatron_core_are_those_of_its_file() -> None:
-    """The 22 peaks of SimuMax and 4 of Primus."""
+def test_margins_with_measured_peaks_are_those_of_the_frameworks_files() -> None:
+    """Megatron-Core has the 22 peaks of SimuMax and 4 of Primus, nanotron 10."""
     rows = [row for row in fitted_rows() if row.measured_memory_gib is not None]
     found = margins(rows)
-    assert found["megatron-core"].share == framework_named("megatron-core").memory.margin
-    assert found["megatron-core"].runs == 26
+    for name, runs in (("megatron-core", 26), ("nanotron", 10)):
+        assert found[name].share == framework_named(name).memory.margin
+        assert found[name].runs == runs
 
 
 def test_a_run_that_cannot_be_expressed_tells_nothing() -> None:
