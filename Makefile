@@ -67,10 +67,8 @@ release-notes: $(STAMP)  ## move the fragments of news/ into CHANGELOG.md, under
 
 calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into conf/; takes minutes
 	$(BIN)/python -m dse calibrate --all -o conf
-	$(BIN)/python -m dse calibrate dse/prediction/measured/data/published.csv accelerator=gb300 \
-		constants=matrix_8bit,attention -o conf/accelerator/gb300.yaml
 	$(BIN)/python -m dse calibrate dse/prediction/measured/data/published.csv accelerator=h100_hbm2e \
-		constants=matrix,memory -o conf/accelerator/h100_hbm2e.yaml
+		constants=matrix -o conf/accelerator/h100_hbm2e.yaml
 	for type in tpu_v5p tpu_v6e; do $(BIN)/python -m dse calibrate dse/prediction/measured/data/published.csv \
 		accelerator=$$type constants=matrix -o conf/accelerator/$$type.yaml || exit 1; done
 	$(BIN)/python -m dse calibrate --unseen -o dse/prediction/intervals/data

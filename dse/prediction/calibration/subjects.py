@@ -26,6 +26,9 @@ from dse.prediction.calibration.constants import (
 from dse.prediction.measured.rows import MeasuredRow
 
 
+_MORE_WITHOUT_KERNELS = 3  # times the rows, where nothing else tells a constant
+
+
 @dataclass(frozen=True)
 class Subject:
     """An accelerator type and the file that describes it."""
@@ -131,8 +134,10 @@ def shipped_problem(rows: Sequence[MeasuredRow]) -> tuple[list[Sample], Values, 
     present: dict[Owner, dict[str, float]] = {}
     all_sources = {step.row.publisher for step in steps}
     for owner in sorted(counts, key=lambda owner: (owner.is_framework, owner.name)):
-        if counts[owner] < enough_rows(len(owner.constants)):
-            least = enough_rows(len(owner.constants))
+        least = enough_rows(len(owner.constants))
+        if not owner.is_framework and accelerator(owner.name).kernels is None:
+            least *= _MORE_WITHOUT_KERNELS
+        if counts[owner] < least:
             reasons[owner.name] = f"has {counts[owner]} rows, and a fit needs {least}"
         elif _is_of_one_source(owner, sources[owner]) and len(all_sources) > 1:
             (only,) = sources[owner]
