@@ -10,10 +10,10 @@ from dse.inputs.models import ModelSpec
 from dse.prediction.steps.balance import balanced
 from dse.prediction.steps.groups import groups_of
 from dse.prediction.steps.layout import layers_in_order, stages
-from dse.prediction.steps.memory import Weights, layer_weights, stage_weights
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.sharded_sizes import Local
 from dse.prediction.steps.step import Timer
+from dse.prediction.steps.weights import Weights, layer_weights, stage_weights
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dse.prediction.steps.collectives import Links
 from dse.prediction.steps.fitted import fit_notes
 from dse.prediction.steps.groups import groups_of
 from dse.prediction.steps.layout import Chunk, stages
-from dse.prediction.steps.memory import Weights, stage_bytes, stage_weights
+from dse.prediction.steps.memory import stage_bytes
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import Prediction
 from dse.prediction.steps.schedules import PipelineTimes, StageTimes, pipelines
@@ -27,6 +27,7 @@ from dse.prediction.steps.sharded_sizes import Local
 from dse.prediction.steps.step import Passes, Timer
 from dse.prediction.steps.tier_shares import BY_TIERS
 from dse.prediction.steps.timing import Parts
+from dse.prediction.steps.weights import Weights, stage_weights
 
 _FIRST_BUCKET = 0.05
 """Share of the gradients reduced after the last product: the last bucket has nothing to hide behind."""

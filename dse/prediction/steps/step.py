@@ -15,9 +15,9 @@ from dse.prediction.steps.collectives import Links
 from dse.prediction.steps.dispatch import Dispatcher
 from dse.prediction.steps.kernels import Pass
 from dse.prediction.steps.layout import Chunk
-from dse.prediction.steps.memory import Weights, layer_weights
 from dse.prediction.steps.sharded_sizes import Local
 from dse.prediction.steps.timing import Parts, Rates, kernels_s
+from dse.prediction.steps.weights import Weights, layer_weights
 
 HOST_SHARE = 0.8
 """Of the line rate of the link to the host, by large copies."""

@@ -18,12 +18,12 @@ from dse.inputs.models.counts import parameters
 from dse.prediction.steps.activations import kept_bytes
 from dse.prediction.steps.kernels import Pass
 from dse.prediction.steps.layout import stages
-from dse.prediction.steps.memory import Weights, stage_weights
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
 from dse.prediction.steps.routing import mean_reached
 from dse.prediction.steps.sharded_sizes import Local
 from dse.prediction.steps.state_space import scan
+from dse.prediction.steps.weights import Weights, stage_weights
 from dse.studies.config import compose_config
 
 

@@ -16,12 +16,12 @@ from dse.prediction.steps.blocks import layer
 from dse.prediction.steps.collectives import FIXED_S, Links
 from dse.prediction.steps.frameworks import framework_named
 from dse.prediction.steps.layout import Chunk, stages
-from dse.prediction.steps.memory import layer_weights, stage_weights
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
 from dse.prediction.steps.prediction import Prediction
 from dse.prediction.steps.sharded_sizes import Local
 from dse.prediction.steps.step import HOST_SHARE, Timer
+from dse.prediction.steps.weights import layer_weights, stage_weights
 
 CHIP = Accelerator(
     "chip", {"bf16": 100.0, "fp8": 200.0}, 80 * 10**9, 1000.0, Efficiency(0.5, 0.4, 0.4, 0.5, 1.0, 5.0)
