@@ -25,7 +25,6 @@ from dse.prediction.calibration.constants import (
 )
 from dse.prediction.measured.rows import MeasuredRow
 
-
 _MORE_WITHOUT_KERNELS = 3  # times the rows, where nothing else tells a constant
 
 

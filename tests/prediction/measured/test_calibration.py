@@ -244,7 +244,7 @@ def test_keys_are_replaced_where_they_stand() -> None:
 
 
 def test_types_are_fitted_together_from_where_their_kernels_are() -> None:
-    """A run on an H200, which borrows the constants of the H100, is in no fit: it would bend those of both."""
+    """A run on an H200, which borrows the constants of the H100, is in no fit: it would bend both."""
     sources = (
         "Korthikanti2022-Tab5",
         "MegatronBridge",
