@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from dse.base.records import alike
@@ -39,14 +38,6 @@ class OperatorCost(NamedTuple):
     parameter_bytes: float
 
 
-class Totals(NamedTuple):
-    """Sums over a step and all blocks: of a rank without pipeline stages, else of one rank of each stage."""
-
-    operations: float
-    bytes: float
-    parameter_bytes: float
-
-
 def operators(model: ModelSpec, strategy: Strategy) -> list[OperatorCost]:
     """Return the operators that compute, block by block; the graph of the model is not built.
 
@@ -64,13 +55,3 @@ def operators(model: ModelSpec, strategy: Strategy) -> list[OperatorCost]:
         )
         for cost in costs
     ]
-
-
-def totals(costs: Iterable[OperatorCost]) -> Totals:
-    """Return the sums over all blocks and times."""
-    costs = list(costs)
-    return Totals(
-        sum(cost.blocks * cost.times * cost.operations for cost in costs),
-        sum(cost.blocks * cost.times * cost.bytes for cost in costs),
-        sum(cost.blocks * cost.parameter_bytes for cost in costs),
-    )

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from dse.inputs.strategies import DEGREES, OPTIONS, AxisValue
+from dse.inputs.strategies import DEGREES
 
 Axes: TypeAlias = Mapping[str, "Sequence[Any] | None"]
 """The values of each field of a strategy in order; None means every degree with which it fills the NPUs."""
@@ -23,27 +23,14 @@ def is_open(axes: Axes) -> bool:
     return any(axes[axis] is None for axis in DEGREES)
 
 
-def combinations(axes: Axes, npus: int) -> Iterator[tuple[AxisValue, ...]]:
-    """Iterate over the combinations, first axis (dp) slowest.
-
-    With an axis without a list, only those whose degrees multiply to `npus`: others never fill the system.
-    """
-    others = list(option_combinations(axes))
-    for degrees in degree_combinations(axes, npus):
-        for options in others:
-            yield (*degrees, *options)
-
-
 def degree_combinations(axes: Axes, npus: int) -> Iterator[tuple[int, ...]]:
-    """Iterate over those of the degrees, as `combinations`."""
+    """Iterate over the combinations of degrees, the first axis (dp) slowest.
+
+    With an axis without a list, only those that multiply to `npus`: others never fill the system.
+    """
     if is_open(axes):
         return _filling([axes[axis] for axis in DEGREES], npus)
     return itertools.product(*[axes[axis] or () for axis in DEGREES])
-
-
-def option_combinations(axes: Axes) -> Iterator[tuple[AxisValue, ...]]:
-    """Iterate over those of the axes that are no degrees."""
-    return itertools.product(*[axes[name] or () for name in OPTIONS])
 
 
 def _filling(axes: Sequence[Sequence[int] | None], npus: int) -> Iterator[tuple[int, ...]]:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from two_rings import TINY, rings
 
 from dse.base.errors import InputError
-from dse.inputs.strategies import AXES, STRATEGY_FIELDS, Strategy
+from dse.inputs.strategies import AXES, DEGREES, Strategy
 from dse.studies.config import compose_config
 from dse.studies.points import DesignPoint, evaluate, scenario_of
 from dse.studies.space import DesignSpace
-from dse.studies.space.degrees import combinations, divisors
+from dse.studies.space.degrees import degree_combinations, divisors
 
 POWERS = (1, 2, 4, 8, 16, 32, 64)
 OPEN = DesignSpace(
@@ -65,14 +65,10 @@ def test_lists_that_cannot_fill_the_system_are_named() -> None:
 def test_they_are_the_combinations_of_divisors_that_fill_the_system(npus: int, tp: list[int] | None) -> None:
     degrees = [divisors(npus), tp or divisors(npus), divisors(npus), divisors(npus)]
     expected = [each for each in itertools.product(*degrees) if math.prod(each) == npus]
-    switches = {"weight_sharded": (False,), "activation_recompute": (True,)}
-    axes = {"dp": None, "tp": tp, "sp": None, "pp": None, **switches}
     others = {axis.name: (axis.default,) for axis in AXES if axis.since > 1}
-    found = [
-        Strategy(**dict(zip(STRATEGY_FIELDS, each, strict=True)))
-        for each in combinations({**axes, **others}, npus)
-    ]
-    assert found == [Strategy(*each, False, True) for each in expected]
+    axes = {**others, "dp": None, "tp": tp, "sp": None, "pp": None}
+    found = [Strategy(**dict(zip(DEGREES, each, strict=True))) for each in degree_combinations(axes, npus)]
+    assert found == [Strategy(*each) for each in expected]
 
 
 def test_the_full_space_of_512_npus_has_dp_512_which_beats_all_of_the_lab() -> None:
