@@ -20,13 +20,15 @@ from dse.base.texts import excerpt
 class ProductConstants:
     """Shares of peak operations and of the memory's bandwidth that matrix products reach in bursts.
 
-    `launch_us` is the least time. A side of `half_size` elements halves the rate of a product.
+    `launch_us` is the least time. A side of `half_size` elements halves the rate of a product. `sustained` is
+    how much longer a product takes when the power limit slows the clock; None: not measured.
     """
 
     share: float
     memory_share: float
     launch_us: float
     half_size: float = 96.0
+    sustained: float | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ class AttentionConstants:
 
     `half_sequence` is the length at which half of the rate is reached. An operation of a head of another
     width than 128 costs (128 / width)^x of one of 128: x is `head_exponent` for narrower and `wide_exponent`
-    for wider ones. `tile_share` is the part of a last tile that other tiles wait for.
+    for wider ones. `tile_share` is the part of a last tile that other tiles wait for. `sustained` is as in
+    `ProductConstants`.
     """
 
     share: float
@@ -58,6 +61,7 @@ class AttentionConstants:
     memory_share: float
     launch_us: float
     wide_exponent: float = 0.0
+    sustained: float | None = None
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,10 @@ def _key(name: str) -> str:
     return f'"{name}"' if name.isdecimal() else name
 
 
-def flow(values: Mapping[str, float]) -> str:
-    """Return numbers by name as YAML on one line."""
-    return "{" + ", ".join(f"{name}: {value:.4g}" for name, value in values.items()) + "}"
+def flow(values: Mapping[str, float | None]) -> str:
+    """Return the numbers that are known, by name, as YAML on one line."""
+    given = [(name, value) for name, value in values.items() if value is not None]
+    return "{" + ", ".join(f"{name}: {value:.4g}" for name, value in given) + "}"
 
 
 def quoted(text: str) -> str:

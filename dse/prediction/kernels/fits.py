@@ -21,14 +21,21 @@ from dse.prediction.calibration.fitting import Constant, Problem, fit
 from dse.prediction.kernels.arrays import Array
 from dse.prediction.kernels.laws import DOMAIN, Case, predicted_s
 from dse.prediction.kernels.machine import KernelMachine
+from dse.prediction.kernels.sustained import THROTTLED_S
 
 LEAST_ROWS = 8
 """Fewer rows hardly tell two to four constants."""
 
 _ORDER = ("quantize", "gemm", "attention", "nccl", "moe", "dispatch", "combine")  # casts before products
+_SLOWDOWN = (1.0, 1.5, 1.1)
 _BOUNDS: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
     # low, high, and the start for a type without constants: the mean of NVIDIA GPUs of three generations
-    "gemm": {"share": (0.1, 1.0, 0.75), "memory_share": (0.1, 1.0, 0.65), "launch_us": (0.5, 40.0, 3.0)},
+    "gemm": {
+        "share": (0.1, 1.0, 0.75),
+        "memory_share": (0.1, 1.0, 0.65),
+        "launch_us": (0.5, 40.0, 3.0),
+        "sustained": _SLOWDOWN,
+    },
     "cast": {"memory_share": (0.1, 3.0, 0.8), "launch_us": (0.5, 40.0, 1.6)},
     "amax_scale": {"amax_memory_share": (0.1, 3.0, 0.45), "amax_launch_us": (0.5, 40.0, 8.0)},
     "attention": {
@@ -39,6 +46,7 @@ _BOUNDS: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
         "tile_share": (0.01, 1.0, 0.5),
         "memory_share": (0.1, 1.0, 0.85),
         "launch_us": (1.0, 40.0, 8.0),
+        "sustained": _SLOWDOWN,
     },
     "nccl": {
         "launch_us": (0.5, 100.0, 8.0),
@@ -139,24 +147,27 @@ def _bounds(case: Case) -> Mapping[str, tuple[float, float, float]]:
     if case.law in ("dispatch", "combine"):
         return _BOUNDS["1" if case.precision in ("1", DOMAIN) else "nodes"]
     bounds = _BOUNDS[case.precision if case.law == "quantize" else case.law]
-    if case.law != "attention":
-        return bounds
-    widths = case.table["head_dim"]
-    told = {"head_exponent": (widths < 128).any(), "wide_exponent": (widths > 128).any()}
+    is_long = (case.measured_s > THROTTLED_S).sum() >= LEAST_ROWS
+    told = {"sustained": is_long and case.precision == "bf16"}  # in 8 and 4 bit few kernels are so long
+    if case.law == "attention":
+        widths = case.table["head_dim"]
+        told |= {"head_exponent": (widths < 128).any(), "wide_exponent": (widths > 128).any()}
     return {name: bound for name, bound in bounds.items() if told.get(name, True)}
 
 
 def _at_bound(constants: KernelConstants, case: Case) -> tuple[str, ...]:
     present = _present(constants, case)
     bounds = {name: present[name] / np.array([low, high]) for name, (low, high, _) in _bounds(case).items()}
-    return tuple(name for name, ratios in bounds.items() if (np.abs(ratios - 1) < 1e-3).any())
+    near = [name for name, ratios in bounds.items() if (np.abs(ratios - 1) < 1e-3).any()]
+    return tuple(name for name in near if name != "sustained")  # 1 is that of a type with power to spare
 
 
 def _present(constants: KernelConstants, case: Case) -> Mapping[str, float]:
     """The constants that the law of a case has now, to which a fit to few rows is pulled."""
     part = getattr(constants, PART_OF[case.law])
     record = part.get(case.precision) if isinstance(part, dict) else part
-    return {} if record is None else asdict(record)
+    values = {} if record is None else asdict(record)
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _with(constants: KernelConstants, case: Case, values: Mapping[str, float]) -> KernelConstants:

@@ -20,6 +20,7 @@ from dse.prediction.kernels.exchange import (
 from dse.prediction.kernels.experts import experts_s
 from dse.prediction.kernels.machine import KernelMachine
 from dse.prediction.kernels.products import PEAK_OF, amax_s, cast_s, linear_s
+from dse.prediction.kernels.sustained import timed_alone_s
 from dse.prediction.kernels.tables import KernelTable
 
 Mask = NDArray[np.bool_]
@@ -149,7 +150,7 @@ def _product_s(case: Case, machine: KernelMachine) -> Array | None:
     if constants is None or peak is None or (casts is None and case.precision != "bf16"):
         return None
     table = case.table
-    return linear_s(
+    burst = linear_s(
         table["m"],
         table["n"],
         table["k"],
@@ -159,6 +160,7 @@ def _product_s(case: Case, machine: KernelMachine) -> Array | None:
         constants=constants,
         casts=casts,
     )
+    return timed_alone_s(burst, constants.sustained)
 
 
 def _cast_s(case: Case, machine: KernelMachine) -> Array | None:
@@ -177,7 +179,7 @@ def _attention_s(case: Case, machine: KernelMachine) -> Array | None:
     if constants is None or peak is None:
         return None
     table = case.table
-    return attention_s(
+    burst = attention_s(
         table["batch"],
         table["s"],
         table["heads"],
@@ -190,6 +192,7 @@ def _attention_s(case: Case, machine: KernelMachine) -> Array | None:
         constants=constants,
         writes_cache=True,
     )
+    return timed_alone_s(burst, constants.sustained)
 
 
 def _nccl_s(case: Case, machine: KernelMachine) -> Array | None:

@@ -22,16 +22,17 @@ def step_shares(constants: KernelConstants) -> dict[str, float]:
     `memory` is not among them: casts come from the cache too often to tell it.
     """
     products = {"bf16": "matrix", "fp8": "matrix_8bit", "nvfp4": "matrix_4bit"}
-    found = {
-        name: sustained_share(constants.products[precision].share, "product", precision)
+    shares = {
+        name: sustained_share(found.share, "product", precision, found.sustained)
         for precision, name in products.items()
-        if precision in constants.products
+        if (found := constants.products.get(precision))
     }
     if attention := constants.attention.get("bf16"):
-        found["attention"] = sustained_share(attention.share, "attention", "bf16") / BACKWARD_ATTENTION
+        burst, slowdown = attention.share, attention.sustained
+        shares["attention"] = sustained_share(burst, "attention", "bf16", slowdown) / BACKWARD_ATTENTION
     if constants.collectives:
-        found["links"] = constants.collectives.share
-    return found
+        shares["links"] = constants.collectives.share
+    return shares
 
 
 def own_efficiency(
@@ -59,10 +60,9 @@ def accelerator_text(
 
     `files` names the tables that told the `changed` ones; the others are as `present` says.
     """
-    values = {name: value for name, value in asdict(efficiency).items() if value is not None}
     others = f"; others {present.calibration}" if present.calibration else ""
     calibration = f"{CALIBRATED_BY_USER}: {', '.join(changed)} by {files}{others}"
-    lines = {"efficiency": flow(values), "calibration": quoted(calibration)}
+    lines = {"efficiency": flow(asdict(efficiency)), "calibration": quoted(calibration)}
     uncertainty = {name: value for name, value in present.uncertainty.items() if name not in changed}
     if uncertainty:
         lines["uncertainty"] = flow(uncertainty)

@@ -21,7 +21,7 @@ from dse.prediction.kernels.collectives import OPERATIONS, collective_s
 from dse.prediction.kernels.exchange import distinct_units, exchange_between_nodes_s, exchange_in_node_s
 from dse.prediction.kernels.experts import experts_s
 from dse.prediction.kernels.products import amax_s, cast_s, linear_s, product_s
-from dse.prediction.kernels.sustained import sustained_share
+from dse.prediction.kernels.sustained import sustained_share, timed_alone_s
 
 H100 = {"peak_tflops": 989.4, "memory_gbps": 3350.0}
 PRODUCT = ProductConstants(0.835, 0.776, 3.2)
@@ -176,3 +176,11 @@ def test_sustained_shares_are_below_those_of_bursts_but_for_memory() -> None:
     assert sustained_share(0.645, "attention", "bf16") == pytest.approx(0.603, abs=5e-4)
     assert sustained_share(0.735, "product", "fp8") == pytest.approx(0.687, abs=5e-4)
     assert sustained_share(0.9, "memory", "bf16") == 0.9
+    assert sustained_share(0.88, "product", "bf16", 1.0) == 0.88
+
+
+def test_a_long_kernel_shows_the_slowdown_of_a_step_and_a_short_one_does_not() -> None:
+    """Half of it at 2 ms: 2 ms of a type that slows down by 1.2 take 2.2 ms."""
+    bursts = np.array([2e-6, 2e-3, 2.0])
+    assert timed_alone_s(bursts, 1.2) / bursts == pytest.approx([1.0002, 1.1, 1.1998], rel=1e-4)
+    assert (timed_alone_s(bursts, None) == bursts).all()
