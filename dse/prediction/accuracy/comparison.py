@@ -12,7 +12,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from dse.base.errors import DseError
+from dse.inputs.accelerators import accelerator
 from dse.prediction.measured.rows import MeasuredRow
+from dse.prediction.measured.software import framework_of
+from dse.prediction.steps.verdicts import Verdict, margin_of, verdict
 
 if TYPE_CHECKING:
     from dse.prediction.intervals.interval import Interval
@@ -66,6 +69,14 @@ class Compared:
         if self.row.measured_memory_gib is None:
             return None
         return 100 * (self.peak_memory_bytes / GIB / self.row.measured_memory_gib - 1)
+
+    @property
+    def memory_verdict(self) -> Verdict | None:
+        """Whether the predicted peak fits, which it did; None without a prediction."""
+        if not self.is_expressible:
+            return None
+        capacity = accelerator(self.row.gpu, "gpu").usable_memory_bytes
+        return verdict(self.peak_memory_bytes, capacity, margin_of(framework_of(self.row)[0]))
 
 
 Predictor = Callable[[MeasuredRow], "tuple[Prediction, tuple[str, ...]]"]

@@ -49,6 +49,7 @@ def row_json(one: Compared) -> dict[str, Any]:
         "predicted_memory_gib": round(one.peak_memory_bytes / GIB, _DIGITS) if known else None,
         "measured_memory_gib": one.row.measured_memory_gib,
         "memory_error_pct": _round(one.memory_error_pct) if known else None,
+        "memory_verdict": one.memory_verdict,
         "assumed": list(one.assumed),
     }
 
@@ -75,6 +76,8 @@ def render(accuracy: Accuracy, *, parts: bool = False, worst: int = 0) -> str:
         sections.append(parts_table([*accuracy.sources, accuracy.total]))
     if worst:
         sections.append(worst_table(accuracy.compared, worst))
+    if refused := refused_text(accuracy.compared):
+        sections.append(refused)
     if missing := inexpressible_text(accuracy.compared):
         sections.append(missing)
     return "\n\n".join(sections)
@@ -161,6 +164,17 @@ def worst_table(compared: Sequence[Compared], count: int) -> str:
             ("error %", [_shown(one.error_pct, signed=True) for one in chosen]),
         ]
     )
+
+
+def refused_text(compared: Sequence[Compared]) -> str:
+    """Return the rows that ran although their predicted peak does not fit; empty where all may fit."""
+    known = [one for one in compared if one.is_expressible]
+    ids = [one.row.id for one in known if one.memory_verdict == "does not fit"]
+    if not ids:
+        return ""
+    more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
+    shown = f"{', '.join(ids[:_SHOWN_IDS])}{more}"
+    return printable(f"{len(ids)} of {len(known)} rows ran, but do not fit as predicted: {shown}")
 
 
 def inexpressible_text(compared: Sequence[Compared]) -> str:

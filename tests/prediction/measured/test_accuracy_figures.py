@@ -100,6 +100,8 @@ def test_json_has_the_keys_that_scripts_read() -> None:
     assert data["rows"][2]["assumed"] == ["recompute none"]
     assert data["rows"][2]["parts_pct"]["tp"] == 25.0
     assert data["rows"][0]["memory_error_pct"] == -20.0
+    assert data["rows"][0]["memory_verdict"] == "fits"
+    assert data["rows"][3]["memory_verdict"] is None
     assert data["rows"][3]["predicted_s"] is None
     assert data["rows"][3]["reason"] == "gpu is 'H100'; no such type"
 
