@@ -174,19 +174,9 @@ class SynthesizedCollective(Displayed):
         """
         import pandas as pd
 
-        schedule, graph = self.schedule, self.schedule.problem.graph
-        if not schedule.can_be_listed:
-            raise InputError(f"the {len(schedule)} sends of this schedule are too many for a table")
-        table: pd.DataFrame = pd.DataFrame(
-            {
-                "src": graph.sources[schedule.link],
-                "dst": graph.destinations[schedule.link],
-                "chunk": schedule.chunk,
-                "start_ps": schedule.start_ps,
-                "end_ps": schedule.end_ps,
-                "reduce": schedule.reduce,
-            }
-        )
+        if not self.schedule.can_be_listed:
+            raise InputError(f"the {len(self.schedule)} sends of this schedule are too many for a table")
+        table: pd.DataFrame = pd.DataFrame(self.schedule.columns())
         return table
 
     def write(self, folder: str | Path, exported: Exported = NOTHING) -> list[Path]:

@@ -36,16 +36,7 @@ def schedule_parquet(schedule: Schedule, about: Mapping[str, Any]) -> bytes:
     import pyarrow.parquet as pq
 
     graph = schedule.problem.graph
-    table = pa.table(
-        {
-            "src": graph.sources[schedule.link],
-            "dst": graph.destinations[schedule.link],
-            "chunk": schedule.chunk,
-            "start_ps": schedule.start_ps,
-            "end_ps": schedule.end_ps,
-            "reduce": schedule.reduce,
-        }
-    )
+    table = pa.table(schedule.columns())
     _, first = np.unique(graph.kind_of, return_index=True)  # the order in which a reader meets them
     kinds = [[str(number) for number in graph.kinds[graph.kind_of[link]]] for link in sorted(first)]
     metadata = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dse.collectives.problem.problem import Problem
 
@@ -97,6 +97,12 @@ class Schedule:
         return Schedule.of(
             problem, self.link, self.chunk, self.backward_starts_ps, reduce=problem.collective.is_reducing
         )
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return src, dst, chunk, start_ps, end_ps and reduce of the sends by start, as tables have them."""
+        graph = self.problem.graph
+        ends = {"src": graph.sources[self.link], "dst": graph.destinations[self.link]}
+        return {**ends, **{name: getattr(self, name) for name in ("chunk", "start_ps", "end_ps", "reduce")}}
 
     @property
     def backward_starts_ps(self) -> NDArray[np.int64]:
