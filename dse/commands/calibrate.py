@@ -36,7 +36,7 @@ COMMAND = CommandLine(
     most=MANY,
     keys={"keys": KEYS, "keys for kernels (with accelerator=)": KERNEL_KEYS},
     options={
-        "--output": Option("write the accelerator with its new constants (YAML)", "FILE", "-o"),
+        "--output": Option("write the accelerator, or its kernels, with new constants (YAML)", "FILE", "-o"),
         "--all": Option(
             "fit every shipped type to the published runs that dse brings; -o is a folder like conf"
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -127,6 +128,7 @@ class KernelConstants:
     lent_by: str = ""
 
 
+KERNEL_PRECISIONS = ("bf16", "fp8", "fp8_block", "nvfp4")
 PARTS = ("products", "casts", "attention", "collectives", "experts", "dispatch", "combine")
 _SHARES_MAY_EXCEED_1 = ("casts",)
 
@@ -149,7 +151,8 @@ def kernel_constants(name: str, key: str = "kernels") -> KernelConstants:
     known = kernel_names()
     if name not in known:
         problem = f"{key} is '{excerpt(name)}'"
-        raise InputError(unknown(problem, name, known, f"types with measured kernels are {', '.join(known)}"))
+        allowed = f"types with measured kernels are {', '.join(known)}, or a file like those of conf/kernels"
+        raise InputError(unknown(problem, name, known, allowed))
     return _with_lent(_of_conf(name))
 
 
@@ -171,10 +174,27 @@ def _read(path: Path) -> KernelConstants:
         if not 0 <= value <= most or math.isinf(value) or (is_share and not value):
             allowed = "above 0 and at most 1" if is_share and most == 1 else "of at least 0"
             raise InputError(f"{path}: {key} is {value:g}; it must be a number {allowed}")
+    _check_keys(found, path)
     for name in ("multiprocessors", "gpus_per_node", "link_gbps", "nic_gbps"):
         if not getattr(found, name) > 0:
             raise InputError(f"{path}: kernels.{name} is {getattr(found, name):g}; it must be above 0")
     return found
+
+
+def _check_keys(found: KernelConstants, path: Path) -> None:
+    """Refuse precisions and numbers of nodes that no law asks for."""
+    for part in ("products", "attention", "experts"):
+        for name in getattr(found, part):
+            if name not in KERNEL_PRECISIONS:
+                problem = f"{path}: kernels.{part} has {excerpt(name)}"
+                allowed = f"allowed are {', '.join(KERNEL_PRECISIONS)}"
+                raise InputError(unknown(problem, name, KERNEL_PRECISIONS, allowed))
+    for part in ("dispatch", "combine"):
+        for name in getattr(found, part):
+            if name != "domain" and not re.fullmatch(r"[1-9][0-9]{0,5}", name, re.ASCII):
+                raise InputError(
+                    f"{path}: kernels.{part} has '{excerpt(name)}'; it must be a number of nodes, or domain"
+                )
 
 
 def _figures(record: Any, key: str) -> Iterator[tuple[str, float]]:

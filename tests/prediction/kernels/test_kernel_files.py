@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -202,6 +203,32 @@ def test_several_hosts_are_noted(tmp_path: Path) -> None:
 )
 def test_calibrating_kernels_refuses_what_it_cannot_use(arguments: tuple[str, ...], message: str) -> None:
     assert message in error_of("calibrate", *arguments, cwd=GOLDEN)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "products: {bf17: {share: 1, memory_share: 1, launch_us: 1}}",
+            "kernels.products has bf17; did you mean",
+        ),
+        (
+            "dispatch: {two: {launch_us: 1, share: 1}}",
+            "kernels.dispatch has 'two'; it must be a number of nodes",
+        ),
+        (
+            "constants_of: gb300",
+            "kernels.constants_of of h100_sxm is 'gb300'; it must be a type with constants",
+        ),
+        ("link_gbps: 0", "kernels.link_gbps is 0; it must be above 0"),
+    ],
+)
+def test_a_key_that_no_law_asks_for_is_refused(tmp_path: Path, line: str, message: str) -> None:
+    text = "name: h100_sxm\nmultiprocessors: 132\nlink_gbps: 450\nsources: {}\n"
+    kept = "".join(each for each in text.splitlines(keepends=True) if each[:5] != line[:5])
+    (tmp_path / "mine.yaml").write_text(f"{kept}{line}\n")
+    with pytest.raises(InputError, match=re.escape(message)):
+        kernel_constants(str(tmp_path / "mine.yaml"))
 
 
 def test_constants_that_no_kernel_has_are_refused(tmp_path: Path) -> None:
