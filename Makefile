@@ -72,6 +72,7 @@ calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into co
 	for type in tpu_v5p tpu_v6e; do $(BIN)/python -m dse calibrate dse/prediction/measured/data/published.csv \
 		accelerator=$$type constants=matrix -o conf/accelerator/$$type.yaml || exit 1; done
 	$(BIN)/python -m dse calibrate --unseen -o dse/prediction/intervals/data
+	$(BIN)/python -m dse.prediction.calibration.memory_margins  # for the key margin of conf/framework, by hand
 
 reference: $(STAMP)  ## write docs/reference.md from the schema of conf/
 	$(BIN)/python -m docs.hooks.reference > docs/reference.md
