@@ -13,8 +13,8 @@ namespace dse::synthesis {
 
 using Waiting = std::pair<Picoseconds, std::uint32_t>;  // urgency, hop
 
-/// A `Rule` derives from this class. It has `join(hop, now)` for a hop whose chunk is there, `take(queue)` for
-/// the hop that goes first, and `wakes(queue)`: whether a link looks at its queue again once it is free.
+/// A `Rule` derives from this class. It has `join(hop, now)` for a hop whose chunk is there, `take(queue)`
+/// for the hop that goes first, and `wakes(queue)`: whether a link looks at its queue again once it is free.
 template <class Rule>
 class HopSchedule {
 public:
