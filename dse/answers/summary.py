@@ -245,7 +245,9 @@ def _add_may_fit(table: _Table, selection: Selection, memory_cap_bytes: int) -> 
         return
     excess = percentage((row.peak_memory_bytes or 0) - memory_cap_bytes, memory_cap_bytes)
     margin = 100 * margin_of(row.framework)
-    table.lines.append(f"may fit: faster, and {excess} % above it, of {margin:.3g} % by which peaks are off")
+    table.lines.append(
+        f"may fit: faster, but {excess} % above it, where predicted peaks are off by up to {margin:.3g} %"
+    )
     table.add("  may fit", row)
 
 

@@ -46,7 +46,7 @@ def test_the_fastest_that_may_fit_is_named_beside_the_fastest_that_fits() -> Non
     found = select([FITTING, NEAR, OVER], memory_cap_bytes=MEMORY)
     assert (found.optimum, found.capped_optimum, found.may_fit) == (OVER, FITTING, NEAR)
     text = render(found)
-    assert "may fit: faster, and 11.8 % above it, of 11.8 % by which peaks are off" in text
+    assert "may fit: faster, but 11.8 % above it, where predicted peaks are off by up to 11.8 %" in text
     assert to_json(found)["may_fit"]["wall_time_ns"] == 200_000_000
 
 
