@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from operator import itemgetter
+from typing import TypeVar
 
 from dse.answers.timelines.flows import Flow
 from dse.answers.timelines.tracks import Slice
 from dse.simulation.simulators import NEVER
 
+_Drawn = TypeVar("_Drawn", Slice, Flow)
 Step = tuple[int, int, int]  # of a memory curve: rank class, time in ns, bytes
 
 
 def kept_slices(slices: list[Slice], room: int) -> list[Slice]:
     """Return the longest; what never ends before all others."""
-    if len(slices) <= room:
-        return slices
-    numbered = enumerate(slices)
-    order = heapq.nlargest(
-        max(room, 0), numbered, key=lambda item: (item[1].node.end_ns == NEVER, item[1].duration_ns, -item[0])
-    )
-    return [drawn for _, drawn in sorted(order, key=itemgetter(0))]
+    return _largest(slices, room, lambda drawn: (drawn.node.end_ns == NEVER, drawn.duration_ns))
 
 
 def kept_steps(steps: list[Step], room: int) -> list[Step]:
@@ -41,11 +38,12 @@ def kept_steps(steps: list[Step], room: int) -> list[Step]:
 
 def kept_flows(flows: list[Flow], room: int) -> list[Flow]:
     """Return those into the longest slices, messages first."""
-    if len(flows) <= room:
-        return flows
-    order = heapq.nlargest(
-        max(room, 0),
-        enumerate(flows),
-        key=lambda item: (item[1].category == "message", item[1].target.duration_ns, -item[0]),
-    )
-    return [flow for _, flow in sorted(order, key=itemgetter(0))]
+    return _largest(flows, room, lambda flow: (flow.category == "message", flow.target.duration_ns))
+
+
+def _largest(drawn: list[_Drawn], room: int, size: Callable[[_Drawn], tuple[bool, int]]) -> list[_Drawn]:
+    """As many as there is room for, in their order; of equal ones the first."""
+    if len(drawn) <= room:
+        return drawn
+    order = heapq.nlargest(max(room, 0), enumerate(drawn), key=lambda item: (*size(item[1]), -item[0]))
+    return [one for _, one in sorted(order, key=itemgetter(0))]
