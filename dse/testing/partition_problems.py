@@ -1,4 +1,4 @@
-"""Partition problems for the contract of partitioners: small ones of every shape, and the two toy graphs."""
+"""Partition problems for the contract of partitioners: small ones of every shape."""
 
 from __future__ import annotations
 
@@ -91,24 +91,3 @@ def _with_tensors(draw: random.Random, graph: ModelGraph) -> ModelGraph:
         if sizes:
             sizes[edge] = sizes[other]
     return ModelGraph(graph.node_weights, graph.edges, tuple(sizes), tuple(tensors))
-
-
-def toy_problem(devices: int) -> PartitionProblem:
-    """Return a toy: a path of 201 nodes on 3 or 96 devices."""
-    edges = [(v, v + 1) for v in range(200) if v != 100] + [(200, 100)]
-    distance = [
-        [float(a != b) if devices == 3 else _tiered(a, b) for b in range(devices)] for a in range(devices)
-    ]
-    tiers = (2, 3, 4, 4) if devices == 96 else ()
-    return PartitionProblem(
-        ModelGraph((2.0,) * 201, tuple(edges)),
-        Devices(devices, tuple(tuple(row) for row in distance), tiers=tiers),
-    )
-
-
-def _tiered(a: int, b: int) -> float:
-    total = 0.0
-    for size in (2, 3, 4, 4):
-        total += 0.5 * (a // size != b // size)
-        a, b = a % size, b % size
-    return total

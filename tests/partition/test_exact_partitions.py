@@ -16,7 +16,7 @@ from dse.partition.search.partitioner import Limits, Partitioner
 from dse.partition.search.partitioners.exact import Exact
 from dse.testing.every_partition import Enumeration
 from dse.testing.partition_check import check
-from dse.testing.partition_problems import random_problem, toy_problem
+from dse.testing.partition_problems import random_problem
 from tests.references.brute_force import BruteForce
 from tests.references.heuristic import Heuristic
 from tests.references.hierarchical import Hierarchical
@@ -67,16 +67,37 @@ def test_a_golden_optimum_is_found_and_proven(case: dict[str, object]) -> None:
     assert answer.bound == answer.cost
 
 
+def _toy_problem(devices: int) -> PartitionProblem:
+    """Return a toy: a path of 201 nodes on 3 or 96 devices."""
+    edges = [(v, v + 1) for v in range(200) if v != 100] + [(200, 100)]
+    distance = [
+        [float(a != b) if devices == 3 else _tiered(a, b) for b in range(devices)] for a in range(devices)
+    ]
+    tiers = (2, 3, 4, 4) if devices == 96 else ()
+    return PartitionProblem(
+        ModelGraph((2.0,) * 201, tuple(edges)),
+        Devices(devices, tuple(tuple(row) for row in distance), tiers=tiers),
+    )
+
+
+def _tiered(a: int, b: int) -> float:
+    total = 0.0
+    for size in (2, 3, 4, 4):
+        total += 0.5 * (a // size != b // size)
+        a, b = a % size, b % size
+    return total
+
+
 @pytest.mark.parametrize(("devices", "optimum"), [(3, 2.0), (96, 56.125)])
 def test_a_toy_is_proven(devices: int, optimum: float) -> None:
-    answer = Exact().partition(toy_problem(devices), Limits())
+    answer = Exact().partition(_toy_problem(devices), Limits())
     assert (answer.cost, answer.bound, answer.optimal) == (optimum, optimum, True)
 
 
 def test_baselines_do_as_on_the_toys() -> None:
     """Their published results are 120 by 20 restarts on 3 devices, and 96.63 along tiers of 96."""
-    flat = Heuristic().partition(toy_problem(3), Limits(restarts=2))
-    tiers = Hierarchical().partition(toy_problem(96), Limits(restarts=1))
+    flat = Heuristic().partition(_toy_problem(3), Limits(restarts=2))
+    tiers = Hierarchical().partition(_toy_problem(96), Limits(restarts=1))
     assert 2.0 < flat.cost < 140
     assert 56.125 < tiers.cost < 110
 
