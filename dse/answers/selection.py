@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dse.answers.ties import alike_points, indistinct_points, is_predicted, plans_in, tied_points
-from dse.answers.verdicts import points_that_may_fit, verdict_of
+from dse.answers.verdicts import points_that_fit, points_that_may_fit, verdict_of
 from dse.base.errors import InputError
 from dse.base.settings import check_type
 from dse.inputs.strategies import STRATEGY_FIELDS
@@ -47,7 +47,8 @@ class Selection:
     needs least memory, None where that is the best; so `capped_indistinct` and `capped_roomiest`. `loss` is
     the reason why most of all points are not ok, if one is. `may_fit` is the fastest predicted point that is
     faster than the capped one and exceeds the memory of its accelerator, which is the cap, by no more than
-    predictions are off.
+    predictions are off. `surely_fits` is the fastest that fits even if its peak is larger by that; None where
+    the capped one does.
     """
 
     optimum: StudyRow | None
@@ -61,6 +62,7 @@ class Selection:
     capped_ties: int = 0
     loss: Reason | None = None
     may_fit: StudyRow | None = None
+    surely_fits: StudyRow | None = None
     indistinct: int = 0
     roomiest: StudyRow | None = None
     capped_indistinct: int = 0
@@ -97,11 +99,21 @@ def select(rows: Rows, *, memory_cap_bytes: int | None = None, whole: Whole = as
         capped_ties=capped.ties,
         loss=_loss(table),
         may_fit=may_fit,
+        surely_fits=_fastest_that_surely_fits(table, memory_cap_bytes, capped.optimum, whole),
         indistinct=best.indistinct,
         roomiest=best.roomiest,
         capped_indistinct=capped.indistinct,
         capped_roomiest=capped.roomiest,
     )
+
+
+def _fastest_that_surely_fits(
+    table: pa.Table, memory_cap_bytes: int | None, best: StudyRow | None, whole: Whole
+) -> StudyRow | None:
+    """Return the point that `Selection.surely_fits` is, of points with the fields of strategies."""
+    if memory_cap_bytes is None or best is None or verdict_of(best, memory_cap_bytes) != "may fit":
+        return None
+    return next(iter(_ranked(table, points_that_fit(table, memory_cap_bytes), 1, whole)), None)
 
 
 def _fastest_that_may_fit(

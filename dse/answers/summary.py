@@ -49,7 +49,7 @@ def render(selection: Selection, variants: Mapping[str, str] | None = None, *, e
         _add_capped(table, selection, selection.memory_cap_bytes)
     named = (
         *(selection.optimum, selection.runner_up, selection.capped_optimum, selection.capped_runner_up),
-        selection.may_fit,
+        *(selection.may_fit, selection.surely_fits),
     )
     said = dict.fromkeys(
         [
@@ -119,8 +119,9 @@ def _add_setting(table: _Table, label: str, setting: Setting, row: StudyRow | No
 def to_json(selection: Selection) -> dict[str, Any]:
     """The same as plain data.
 
-    Keys: best, runner_up and most_room, also under_cap, and may_fit, each None or a dict of the columns of a
-    row; tied_plans, also under_cap; memory_cap_bytes, None without a cap; counts, by status, zeros included.
+    Keys: best, runner_up and most_room, also under_cap, may_fit and surely_fits, each None or a dict of the
+    columns of a row; tied_plans, also under_cap; memory_cap_bytes, None without a cap; counts, by status,
+    zeros included.
     """
     return {
         "best": _optional(selection.optimum),
@@ -128,6 +129,7 @@ def to_json(selection: Selection) -> dict[str, Any]:
         "best_under_cap": _optional(selection.capped_optimum),
         "runner_up_under_cap": _optional(selection.capped_runner_up),
         "may_fit": _optional(selection.may_fit),
+        "surely_fits": _optional(selection.surely_fits),
         "tied_plans": selection.indistinct,
         "most_room": _optional(selection.roomiest),
         "tied_plans_under_cap": selection.capped_indistinct,
@@ -239,8 +241,11 @@ def _add_capped(table: _Table, selection: Selection, memory_cap_bytes: int) -> N
 
 
 def _add_may_fit(table: _Table, selection: Selection, memory_cap_bytes: int) -> None:
-    """Add the fastest point that exceeds the memory by no more than predictions are off."""
-    row = selection.may_fit
+    """Add the fastest point that surely fits, and the fastest above the memory that may fit."""
+    safe, row = selection.surely_fits, selection.may_fit
+    if safe is not None:
+        table.lines.append(f"fits even if its peak is {100 * margin_of(safe.framework):.3g} % larger")
+        table.add("  surely fits", safe)
     if row is None:
         return
     excess = percentage((row.peak_memory_bytes or 0) - memory_cap_bytes, memory_cap_bytes)

@@ -28,6 +28,17 @@ def points_that_may_fit(table: pa.Table, capacity_bytes: int, faster_than_ns: fl
     return pc.indices_nonzero(pc.fill_null(found, False))
 
 
+def points_that_fit(table: pa.Table, capacity_bytes: int) -> pa.Array:
+    """Return the indices of points that fit even if their peaks are larger by the margin of predictions."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    factors = [1 + _margin(name) for name in table["framework"].to_pylist()]
+    largest = pc.multiply(table["peak_memory_bytes"].cast("float64"), pa.array(factors, pa.float64()))
+    found = pc.and_(pc.equal(table["status"], "ok"), pc.less_equal(largest, float(capacity_bytes)))
+    return pc.indices_nonzero(pc.fill_null(found, False))
+
+
 def _margin(framework: str | None) -> float:
     return 0.0 if framework is None else margin_of(framework)
 

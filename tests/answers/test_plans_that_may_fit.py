@@ -72,3 +72,13 @@ def test_verdicts_in_words() -> None:
     assert may_fit_words(NEAR, MEMORY).endswith(
         "takes 200 ms; its peak is 11.7 % above the memory, and predicted peaks are off by up to 11.8 %"
     )
+
+
+def test_the_fastest_that_surely_fits_follows_a_best_that_only_may() -> None:
+    """75 GB are within 11.8 % of 80 GB; 71.5 GB are not."""
+    close, safe = predicted(200, 75), predicted(250, 71.5)
+    found = select([FITTING, close, safe], memory_cap_bytes=MEMORY)
+    assert (found.capped_optimum, found.surely_fits) == (close, safe)
+    assert "fits even if its peak is 11.8 % larger" in render(found)
+    assert select([FITTING, safe], memory_cap_bytes=MEMORY).surely_fits is None
+    assert select([close], memory_cap_bytes=MEMORY).surely_fits is None

@@ -140,6 +140,7 @@ def test_json_has_the_columns_of_each_row_the_cap_and_every_count() -> None:
         "best_under_cap",
         "runner_up_under_cap",
         "may_fit",
+        "surely_fits",
         "tied_plans",
         "most_room",
         "tied_plans_under_cap",
