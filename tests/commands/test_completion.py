@@ -33,7 +33,7 @@ from dse.commands.completion import completions
         ("explore memory", ["memory_cap="]),
         ("explore strategy.", []),
         ("sweep mod", ["model.", "model="]),
-        ("sweep model=ll", ["model=llama3_405b", "model=llama3_70b", "model=llama3_8b", "model=llama70b"]),
+        ("sweep model=llama3_", ["model=llama3_405b", "model=llama3_70b", "model=llama3_8b"]),
         ("sweep system=torus", ["system=torus_1k", "system=torus_4x4"]),
         ("sweep system=../", []),
         ("sweep system.network.0.b", ["system.network.0.bandwidth_gbps="]),

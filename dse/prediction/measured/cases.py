@@ -115,7 +115,7 @@ def _expert_tp(row: MeasuredRow, ranks: int, assumed: list[str]) -> int:
 
 
 def _graphs(row: MeasuredRow) -> str:
-    """What CUDA graphs capture: a column such as full_iteration, or transformer_engine:attn+moe_router."""
+    """Parts that CUDA graphs capture, of a column such as full_iteration, or local:attn+moe_router."""
     captured = row.cuda_graph.lower().rpartition(":")[2]
     if re.search(r"\bfull", row.cuda_graph.lower()):
         return "full"
