@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import date
 
+from dse.prediction.accuracy.comparison import Compared, compare
 from dse.prediction.accuracy.folds import fold_names
-from dse.prediction.calibration.constants import Predict, Sample, Values, problem
+from dse.prediction.accuracy.ranking import LEAST_STRATEGIES, ranked_groups
+from dse.prediction.calibration.constants import Predict, Sample, Values, problem, samples
 from dse.prediction.calibration.fitting import fit, left_out
 from dse.prediction.calibration.subjects import shipped_problem
 from dse.prediction.intervals.kinds import kind_of
@@ -35,6 +38,14 @@ def unseen_errors(
     return [unseen(step, error) for step, error in zip(steps, errors, strict=True)]
 
 
+def never_fitted_errors(compared: Sequence[Compared], fitted: Sequence[Sample]) -> list[Unseen]:
+    """Return rows that no constant is fitted to, such as those of a type with few rows, as runs."""
+    known = {step.row.id for step in fitted}
+    others = {one.row.id: one for one in compared if one.is_expressible and one.row.id not in known}
+    steps, _ = samples([one.row for one in others.values()])
+    return [unseen(step, math.log(others[step.row.id].predicted_s / step.row.iter_s)) for step in steps]
+
+
 def unseen(step: Sample, error: float) -> Unseen:
     """Return a step and its error as a run of the table of unseen ones."""
     row = step.row
@@ -52,12 +63,10 @@ def tables(rows: Sequence[MeasuredRow]) -> tuple[dict[str, str], list[Unseen]]:
 
     `rows` are those that the shipped constants are fitted to.
     """
-    from dse.prediction.accuracy.comparison import compare
-    from dse.prediction.accuracy.ranking import LEAST_STRATEGIES, ranked_groups
-
     steps, _, starts, _ = shipped_problem(rows)
-    runs = unseen_errors(steps, starts)
-    groups = [group for group in ranked_groups(compare(rows)) if len(group) >= LEAST_STRATEGIES]
+    compared = compare(rows)
+    runs = [*unseen_errors(steps, starts), *never_fitted_errors(compared, steps)]
+    groups = [group for group in ranked_groups(compared) if len(group) >= LEAST_STRATEGIES]
     pairs = pairs_of(groups)
     made = f"{date.today().isoformat()}, dse calibrate --unseen"
     ties = written(telling_gap(pairs), len(pairs), len(groups), made)

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from dse.prediction.accuracy.comparison import compare
 from dse.prediction.accuracy.folds import fold_names
 from dse.prediction.calibration.constants import Owner, Sample, samples
-from dse.prediction.calibration.unseen import unseen_errors
+from dse.prediction.calibration.unseen import never_fitted_errors, unseen_errors
 from dse.prediction.intervals.kinds import Kind
 from dse.prediction.measured.published import fitted_rows
 
@@ -43,6 +44,13 @@ def test_a_model_that_ran_slower_has_that_much_other_errors_and_changes_those_of
         abs(after[place].error - before[place].error) for place in range(len(steps)) if place not in held
     ]
     assert 0 < max(others) < math.log(SLOWER)
+
+
+def test_rows_that_no_constant_is_fitted_to_are_unseen_as_they_are(steps: list[Sample]) -> None:
+    compared = compare([step.row for step in steps])
+    (found,) = never_fitted_errors(compared, steps[1:])
+    assert found.error == pytest.approx(math.log(1 + compared[0].error_pct / 100))
+    assert found.model == f"{steps[0].row.layers} x {steps[0].row.hidden}"
 
 
 def test_runs_have_their_kind_publisher_and_model(steps: list[Sample]) -> None:
