@@ -87,7 +87,7 @@ def accelerator(name: str, key: str = "accelerator") -> Accelerator:
     return _resolved(*found_file(name, key))
 
 
-def _resolved(file: AcceleratorFile, path: Path) -> Accelerator:
+def _resolved(file: AcceleratorFile, path: Path, borrowers: tuple[str, ...] = ()) -> Accelerator:
     own, calibration, uncertainty = (
         dict(file.efficiency or {}),
         file.calibration,
@@ -96,16 +96,18 @@ def _resolved(file: AcceleratorFile, path: Path) -> Accelerator:
     kinds = file.fitted_kinds
     if file.efficiency_of is not None:
         found = found_file(file.efficiency_of, f"{path}: accelerator.efficiency_of")
-        if found[0].efficiency_of is not None:  # a file that names itself has none
+        is_circle = found[0].name in (*borrowers, file.name)
+        if is_circle or (found[0].efficiency is None and found[0].kernels is None):
             raise InputError(
                 f"{path}: accelerator.efficiency_of is {excerpt(file.efficiency_of)}, which has none of "
                 "its own either"
             )
-        other = _resolved(*found)
+        other = _resolved(*found, (*borrowers, file.name))
         efficiency = replace(other.efficiency, **own)
-        uncertainty = {name: value for name, value in other.uncertainty.items() if name not in own}
-        kinds = other.fitted_kinds
-        calibration = _carried_over(file, other, own)
+        borrowed = {name: value for name, value in other.uncertainty.items() if name not in own}
+        uncertainty = {**borrowed, **uncertainty}
+        if not calibration:
+            kinds, calibration = other.fitted_kinds, _carried_over(file, other, own)
     elif own:
         efficiency = Efficiency(**own)
     else:

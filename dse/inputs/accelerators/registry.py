@@ -121,8 +121,8 @@ def _check(file: AcceleratorFile) -> None:
             "accelerator needs efficiency, its own constants, or efficiency_of, whose it has instead, or "
             "kernels, the shares of its kernels alone"
         )
-    if file.efficiency_of is not None and (file.calibration or file.uncertainty):
-        raise InputError("accelerator.calibration and uncertainty belong to efficiency; remove efficiency_of")
+    if file.efficiency is None and (file.calibration or file.uncertainty):
+        raise InputError("accelerator.calibration and uncertainty belong to efficiency, which is missing")
     if file.memory_reserve_bytes >= file.memory_bytes:
         raise InputError(
             f"accelerator.memory_reserve is {file.memory_reserve}; it must be below accelerator.memory, "
@@ -157,7 +157,8 @@ def _check_efficiency(file: AcceleratorFile) -> None:
             raise InputError(f"{key} is {value}; it must be a number {bound}")
     if file.efficiency is not None and file.efficiency_of is None:
         converted(dict(file.efficiency), Efficiency, "accelerator.efficiency")  # names those that are missing
-    if file.efficiency and file.efficiency_of is not None and not file.sources.get("efficiency"):
+    is_told = file.sources.get("efficiency") or file.calibration
+    if file.efficiency and file.efficiency_of is not None and not is_told:
         raise InputError(
             "accelerator.sources.efficiency is missing; it must say where the shares given with "
             "efficiency_of are from"

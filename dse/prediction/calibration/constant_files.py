@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dse.base.plain_data import read_yaml
+from dse.base.plain_data import read_yaml, yaml_data
 from dse.prediction.calibration.calibration import Calibration
 
 
 def calibrated_text(text: str, calibration: Calibration, efficiency: Mapping[str, float | None]) -> str:
     """Return the text of a file of conf/accelerator or conf/framework with the constants of a fit.
 
-    They stand where constants, or a type that lent them, did; comments and other keys stay. `efficiency` are
-    all constants of an accelerator, those that were not fitted too.
+    They stand where constants did; comments and other keys stay. `efficiency` are all constants of an
+    accelerator, those that were not fitted too. A type with the constants of another keeps these but for
+    those that it had of its own and those that are fitted.
     """
     fitted = {"calibration": _quoted(calibration.summary)}
     if calibration.uncertainty:
@@ -23,9 +24,12 @@ def calibrated_text(text: str, calibration: Calibration, efficiency: Mapping[str
     if calibration.owner.is_framework:
         constants = {name: f"{value:g}" for name, value in calibration.values.items()}
         return with_keys(text, {**constants, **fitted}, without=["uncertainty"])
+    keys = yaml_data(text, "the file of the accelerator")
+    if "efficiency_of" in keys:
+        efficiency = keys.get("efficiency", {})
     constants = {"efficiency": _flow({**efficiency, **calibration.values})}
     fitted["fitted_kinds"] = f"[{', '.join(calibration.kinds)}]"
-    return with_keys(text, {**constants, **fitted}, without=["efficiency_of", "uncertainty"])
+    return with_keys(text, {**constants, **fitted}, without=["uncertainty"])
 
 
 def with_keys(text: str, lines: Mapping[str, str], without: Sequence[str] = ()) -> str:

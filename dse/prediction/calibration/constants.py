@@ -11,7 +11,7 @@ from dse.base.errors import DseError
 from dse.inputs.accelerators.accelerator import Accelerator, accelerator
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.accelerators.efficiency import Efficiency
-from dse.prediction.calibration.fitting import Constant, Problem
+from dse.prediction.calibration.fitting import PULL, Constant, Problem
 from dse.prediction.measured.rows import MeasuredRow
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ number of their kernels."""
 
 FRAMEWORK_CONSTANTS = ("launch_us", "elementwise")
 BALANCE = 0.5
+KERNELS_PULL = 0.02  # two points for a factor of 2.7
 _MOST_ATTENTION = 0.75
 _SHARE_BOUNDS, _LAUNCH_BOUNDS_US = (0.05, 0.92), (1.0, 10.0)
 _FRAMEWORK_BOUNDS = {"launch_us": (1.0, 200.0), "elementwise": (0.5, 8.0)}
@@ -34,7 +35,7 @@ _FRAMEWORK_BOUNDS = {"launch_us": (1.0, 200.0), "elementwise": (0.5, 8.0)}
 # 4), FlashAttention-3 .75 of an H100 at most (Shah et al. 2024).
 _STARTS: Mapping[str, float] = {"attention": 0.55, "links": 0.75, "launch_us": 5.0}
 _START_SHARE = 0.6
-_FRAMEWORK_STARTS = {"launch_us": 10.0, "elementwise": 1.5}
+_FRAMEWORK_STARTS = {"launch_us": 40.0, "elementwise": 1.5}
 
 Predict = Callable[[Any, Any, Cluster], "Prediction"]
 
@@ -58,6 +59,12 @@ class Owner:
         if name == "attention":
             return _SHARE_BOUNDS[0], _MOST_ATTENTION
         return _LAUNCH_BOUNDS_US if name.endswith("_us") else _SHARE_BOUNDS
+
+    @property
+    def pull(self) -> float:
+        """How strongly a fit holds a constant where it starts: at the share of kernels, if these are known."""
+        is_known = not self.is_framework and accelerator(self.name).kernels is not None
+        return KERNELS_PULL if is_known else PULL
 
     def typical(self, name: str) -> float:
         """Return from where a constant is searched: the share of kernels alone, or that of most types."""
@@ -126,7 +133,9 @@ def problem(
     keys = [(owner, name) for owner, named in starts.items() for name in named]
     rows_of = {owner: tuple(i for i, step in enumerate(steps) if owner in step.owners) for owner in starts}
     constants = [
-        Constant(f"{owner.name}.{name}", *owner.bounds(name), starts[owner][name], rows_of[owner])
+        Constant(
+            f"{owner.name}.{name}", *owner.bounds(name), starts[owner][name], rows_of[owner], owner.pull
+        )
         for owner, name in keys
     ]
     counts: dict[str, int] = {}
