@@ -103,7 +103,10 @@ def test_a_point_has_the_figures_of_its_row(folder: Path) -> None:
     row = next(row for row in rows_of(folder) if row.pp == 2 and row.schedule == "interleaved")
     strategy = [
         f"strategy.{name}={str(getattr(row, name)).lower()}"
-        for name in ("dp", "tp", "pp", "micro_batch", "schedule", "chunks", "sequence_parallel", "recompute")
+        for name in (
+            *("dp", "tp", "pp", "micro_batch", "schedule", "chunks", "sequence_parallel", "recompute"),
+            *("zero", "stages", "overlap_tp", "framework"),
+        )
     ]
     data = json.loads(run_ok("point", *TWO_NODES, *SMALL, *strategy, "format=json", cwd=folder).out)
     assert (data["wall_time_ns"], data["peak_memory_bytes"]) == (row.wall_time_ns, row.peak_memory_bytes)
