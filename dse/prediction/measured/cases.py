@@ -80,7 +80,7 @@ def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
     if row.zero is None:
         assumed.append("zero 0")
     return Plan(
-        dp=dp, tp=tp, pp=pp, cp=cp, ep=row.ep or 1,
+        dp=dp, tp=tp, pp=pp, cp=cp, ep=_ep(row, tp * cp * dp, assumed),
         micro_batch=row.mbs or 1,
         schedule=schedule,
         chunks=chunks,
@@ -102,13 +102,21 @@ def _plan(row: MeasuredRow, assumed: list[str]) -> Plan:
     )  # fmt: skip
 
 
+def _ep(row: MeasuredRow, ranks: int, assumed: list[str]) -> int:
+    """The degree of expert parallelism, at most the ranks of a stage: published tables have such slips."""
+    ep = row.ep or 1
+    if ep > ranks:
+        assumed.append(f"ep {ranks} for {ep}, which is more than the ranks of a stage")
+    return min(ep, ranks)
+
+
 def _expert_tp(row: MeasuredRow, ranks: int, assumed: list[str]) -> int:
     """The tensor degree of experts; 0 is tp, which a row that does not say it has where it fits."""
     if not row.experts:
         return 0
     if row.expert_tp:
         return row.expert_tp
-    if ranks % ((row.ep or 1) * (row.tp or 1)):
+    if ranks % (min(row.ep or 1, ranks) * (row.tp or 1)):
         assumed.append("experts without tensor parallelism: ep and tp together do not fit")
         return 1
     return 0

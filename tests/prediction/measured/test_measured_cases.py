@@ -225,3 +225,9 @@ def test_moments_in_bf16_take_8_bytes_of_a_weight_with_the_master_weight() -> No
     plain, short = (predict(case.model, case.plan, case.cluster).memory_bytes["optimizer"] for case in cases)
     assert short == pytest.approx(plain * 8 / 12, rel=1e-6)
     assert not any("not modelled" in line for line in cases[1].assumed)
+
+
+def test_more_expert_parallelism_than_ranks_is_read_as_all_ranks() -> None:
+    slip = case_of(replace(MIXTURE, ep=64, experts=64, tp=1, dp=8))
+    assert slip.plan.ep == 8
+    assert "ep 8 for 64, which is more than the ranks of a stage" in slip.assumed
