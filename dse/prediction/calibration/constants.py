@@ -35,7 +35,7 @@ _FRAMEWORK_BOUNDS = {"launch_us": (1.0, 200.0), "elementwise": (0.5, 8.0)}
 # 4), FlashAttention-3 .75 of an H100 at most (Shah et al. 2024).
 _STARTS: Mapping[str, float] = {"attention": 0.55, "links": 0.75, "launch_us": 5.0}
 _START_SHARE = 0.6
-_FRAMEWORK_STARTS = {"launch_us": 40.0, "elementwise": 1.5}
+_FRAMEWORK_STARTS = {"launch_us": 15.0, "elementwise": 1.5}
 
 Predict = Callable[[Any, Any, Cluster], "Prediction"]
 
@@ -60,11 +60,13 @@ class Owner:
             return _SHARE_BOUNDS[0], _MOST_ATTENTION
         return _LAUNCH_BOUNDS_US if name.endswith("_us") else _SHARE_BOUNDS
 
-    @property
-    def pull(self) -> float:
-        """How strongly a fit holds a constant where it starts: at the share of kernels, if these are known."""
+    def pull(self, name: str) -> float:
+        """Return how strongly a fit holds a constant where it starts: at the share of kernels, if known.
+
+        Collectives of a step meet stragglers and other kernels, which those measured alone do not.
+        """
         is_known = not self.is_framework and accelerator(self.name).kernels is not None
-        return KERNELS_PULL if is_known else PULL
+        return KERNELS_PULL if is_known and name != "links" else PULL
 
     def typical(self, name: str) -> float:
         """Return from where a constant is searched: the share of kernels alone, or that of most types."""
@@ -134,7 +136,11 @@ def problem(
     rows_of = {owner: tuple(i for i, step in enumerate(steps) if owner in step.owners) for owner in starts}
     constants = [
         Constant(
-            f"{owner.name}.{name}", *owner.bounds(name), starts[owner][name], rows_of[owner], owner.pull
+            f"{owner.name}.{name}",
+            *owner.bounds(name),
+            starts[owner][name],
+            rows_of[owner],
+            owner.pull(name),
         )
         for owner, name in keys
     ]
