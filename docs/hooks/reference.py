@@ -36,6 +36,8 @@ _NOTES = {
     "[systems.md](systems.md#two-meanings-of-gbs).\n\nThe last column is the key of `system.json`, "
     "`network.yml` (n), `remote_memory.json` (r), or the command-line option (o) of\nASTRA-sim; it is empty "
     "where ASTRA-sim has none.",
+    "space": "A key without a meaning has values of the same field of the strategy; null: all that fill the "
+    "system.",
 }
 
 
@@ -95,11 +97,11 @@ def _short(value: Any) -> str:
 
 
 def _meaning(entry: Entry, strategies: set[str]) -> str:
-    """The meaning of a key; an axis of the space names the field of a strategy that it has values of."""
+    """The meaning of a key; a note tells those of axes of the space, which are fields of the strategy."""
     field = entry.name.replace("space.", "strategy.", 1)
     if field == entry.name or field not in strategies:
         return entry.meaning
-    return f"values of `{field}`" + ("; null: all that fill the system" if "null" in entry.kind else "")
+    return ""
 
 
 def _is_plain(
@@ -157,7 +159,7 @@ def _section(
         if default == "null":
             kind = kind.removesuffix(", null")
         cells = [f"`{entry.name}`", kind, default, _meaning(entry, strategies)]
-        lines.append(" | ".join([*cells, entry.astrasim] if entry.astrasim else cells))
+        lines.append(" | ".join([*cells, entry.astrasim] if entry.astrasim else cells).removesuffix(" | "))
     plain = [f"`{entry.name}`" for entry in inside if _is_plain(entry, values, others, strategies)]
     if plain:
         lines += ["", f"Every other field of the strategy is an axis with its default: {', '.join(plain)}."]

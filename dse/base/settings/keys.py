@@ -54,6 +54,6 @@ def mapping(element: Any) -> Callable[[], Any]:
 def options(group: str) -> Any:
     """The field for the keys of a choice that another package adds."""
     return key(
-        f"keys of a choice that another package adds, see [extending](extending/{group}.md); ours have none",
+        f"keys of a choice of [another package](extending/{group}.md)",
         factory=mapping(Any),
     )

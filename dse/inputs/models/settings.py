@@ -15,8 +15,7 @@ class RepairsSchema:
     """Limits of the reference's model that are repaired: see `dse.inputs.models.Repairs`."""
 
     bytes_per_element: int | None = key(
-        "bytes of an element, 1 to 8. This and all below: null is what `model.fidelity` says,"
-        " see [workload.md](workload.md#fidelity)",
+        "bytes of an element, 1 to 8. This and all below: null is what `model.fidelity` says",
         None,
     )
     multiply_add_as_two: bool | None = key("a multiply-add is two operations", None)
@@ -43,8 +42,7 @@ class ExpertsSchema:
     """Feed-forward blocks that a router chooses from: see `dse.inputs.models.MixtureOfExperts`."""
 
     count: int | None = key(
-        "routed experts of a layer. Null here and in the next two keys: no experts, see "
-        "[models.md](models.md#fields)",
+        "routed experts of a layer; null here and in the next two keys: no experts",
         None,
     )
     top_k: int | None = key("experts that the router chooses for a token", None)
@@ -68,8 +66,7 @@ class LatentAttentionSchema:
     """Multi-head latent attention: see `dse.inputs.models.LatentAttention`."""
 
     key_value_rank: int | None = key(
-        "width of the vector that keys and values are made of. Null here and in all but the next key: "
-        "attention is not latent, see [models.md](models.md#fields)",
+        "width of the vector that keys and values are made of; null: attention is not latent",
         None,
     )
     query_rank: int | None = key("the same of queries; null: queries have no low rank", None)
@@ -82,9 +79,7 @@ class LatentAttentionSchema:
 class WindowsSchema:
     """Layers in which a token sees its neighbours only: see `dse.inputs.models.AttentionWindows`."""
 
-    size: int | None = key(
-        "tokens that a token sees, itself included. Null: no windows, see [models.md](models.md#fields)", None
-    )
+    size: int | None = key("tokens that a token sees, itself included; null: no windows", None)
     full_every: int | None = key("every so many layers see all tokens; null: none does", None)
     chunked: bool | None = key("windows are chunks that no token looks across; null: false", None)
 
@@ -93,7 +88,7 @@ class WindowsSchema:
 class SparseAttentionSchema:
     """An indexer that chooses the keys of a token: see `dse.inputs.models.SparseAttention`."""
 
-    heads: int | None = key("heads of the indexer. Null in all keys: a token sees all keys before it", None)
+    heads: int | None = key("heads of the indexer; null in all keys: no indexer", None)
     head_dim: int | None = key("width of a head of the indexer", None)
     top_k: int | None = key("keys that a token attends to", None)
 
@@ -102,7 +97,7 @@ class SparseAttentionSchema:
 class StateSpaceSchema:
     """Mamba-2 mixers, on the layers M of `layer_pattern`: see `dse.inputs.models.StateSpace`."""
 
-    heads: int | None = key("heads of a mixer. Null here and in the next two keys: no such layers", None)
+    heads: int | None = key("heads of a mixer; null here and in the next two keys: no such layers", None)
     head_dim: int | None = key("width of a head", None)
     state: int | None = key("width of a head's state", None)
     groups: int | None = key("groups of heads that share what writes and reads states; null: 1", None)
@@ -131,16 +126,14 @@ class ModelSchema:
     batch_size: int = key("sequences of the global batch")
     num_layers: int = key("layers, at least 2")
     num_kv_heads: int | None = key(
-        "heads of keys and values in grouped-query attention; null: `num_heads`. Shown by the"
-        " repair `block_shapes` only",
+        "heads of keys and values; null: `num_heads`. Shown by the repair `block_shapes` only",
         None,
     )
     gated_mlp: bool = key(
         "the feed-forward has a third matrix, a gate. Shown by the repair `block_shapes` only", False
     )
     micro_batches: int | None = key(
-        "micro-batches of a step. null: 1; under `realistic` with pp > 1, as many as divide "
-        "the batch, up to 4 a stage",
+        "micro-batches of a step; null: 1, or up to 4 a stage under `realistic`",
         None,
     )
     fidelity: str = key(
@@ -167,8 +160,7 @@ class ModelSchema:
     sparse_attention: SparseAttentionSchema = group(SparseAttentionSchema)
     state_space: StateSpaceSchema = group(StateSpaceSchema)
     layer_pattern: str | None = key(
-        "a letter a layer, each with one block: M state-space, * attention, - feed-forward, E experts; null: "
-        "every layer has attention and feed-forward",
+        "a letter a layer, which has one block: M state-space, * attention, - feed-forward, E experts",
         None,
     )
     rms_norm: bool = key("norms have no biases although matrices have", False)

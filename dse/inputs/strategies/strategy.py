@@ -57,7 +57,7 @@ class StrategyFields:
     chunks: int = count("vp", "model chunks of a stage under schedule=interleaved", since=_SINCE)
     stages: str = choice(
         ("even", "spread", "lighter-last", "lighter-ends", "balanced"),
-        "how layers are shared out to pipeline stages: by a rule, or how many each has, as 7-9x2-7",
+        "layers of pipeline stages: a rule, or how many each has, as 7-9x2-7",
         since=_SINCE_STAGES,
         word="{}-stages",
         heading=("stages", ""),
@@ -73,7 +73,7 @@ class StrategyFields:
     )
     shard_ranks: int = count(
         "hsdp",
-        "ranks of dp that share a copy of the weights under weight_sharded (HSDP); 0: all, a single copy",
+        "ranks of dp that share a copy of the weights under weight_sharded (HSDP); 0: all",
         0,
         least=0,
         since=_SINCE_STAGES,
@@ -81,7 +81,7 @@ class StrategyFields:
     )
     sequence_parallel: bool = flag(
         "seq-par",
-        "activations outside tensor-parallel blocks are sharded over tp (Megatron's sequence parallelism)",
+        "activations outside tensor-parallel blocks are sharded over tp (Megatron)",
         heading=("seq.", "par."),
         in_traces=False,
         since=_SINCE,
@@ -94,8 +94,7 @@ class StrategyFields:
     )
     recompute: str = choice(
         ("none", "selective", "full", "light"),
-        "what the backward pass computes again (light: norms, activations of experts and latent projections); "
-        "activation_recompute says the same in one word",
+        "what the backward pass computes again; light: norms, activations of experts, latent projections",
         since=_SINCE,
         word="{}-recompute",
         heading=("recompute", ""),
@@ -151,26 +150,26 @@ class StrategyFields:
     )
     framework: str = choice(
         [_FRAMEWORK, *[name for name in _FRAMEWORKS if name != _FRAMEWORK]],
-        "what runs the step, a file of conf/framework: launch times, precision of gradients, kernels",
+        "what runs the step, a file of conf/framework",
         since=_SINCE_STAGES,
         heading=("framework", ""),
     )
     dispatcher: str = choice(
         ("alltoall", "deduplicated"),
-        "how tokens reach their experts: a copy for each expert, or one for each NPU and domain of links",
+        "a token is sent to each of its experts, or once to each NPU and domain of links",
         since=_SINCE_RECIPES,
         heading=("dispatcher", ""),
     )
     overlap_ep: bool = flag(
         "overlap-ep",
-        "the exchange of tokens may hide behind the computation of another micro-batch",
+        "the exchange of tokens may hide behind another micro-batch",
         heading=("ep", "overlap"),
         in_traces=False,
         since=_SINCE_RECIPES,
     )
     graphs: str = choice(
         ("none", "full"),
-        "what CUDA graphs capture, so that the CPU does not launch its kernels: nothing, or the iteration",
+        "what CUDA graphs capture: nothing, or the iteration",
         since=_SINCE_RECIPES,
         word="graphs-{}",
         heading=("graphs", ""),

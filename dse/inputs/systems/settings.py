@@ -83,15 +83,15 @@ class CollectivesSchema:
         astrasim="`all-reduce-implementation`",
     )
     all_gather: list[str] = key(
-        "an algorithm a dimension; fewer: only the first dimensions take part",
+        "the same",
         astrasim="`all-gather-implementation`",
     )
     reduce_scatter: list[str] = key(
-        "an algorithm a dimension; fewer: only the first dimensions take part",
+        "the same",
         astrasim="`reduce-scatter-implementation`",
     )
     all_to_all: list[str] = key(
-        "an algorithm a dimension; fewer: only the first dimensions take part",
+        "the same",
         astrasim="`all-to-all-implementation`",
     )
 
@@ -126,8 +126,8 @@ class TierSchema:
     nic_gbit_per_s: float | None = key("10⁹ bits per second and direction of a NIC", None)
     oversubscription: float = key("divides the bandwidth, at least 1", 1.0)
     in_switch_efficiency: float | None = key(
-        "share of the bandwidth at which its switches sum what NPUs send, see "
-        "[clusters.md](clusters.md#algorithms-of-collectives); null: they do not",
+        "share of the bandwidth at which its [switches sum](clusters.md#algorithms-of-collectives); "
+        "null: they do not",
         None,
     )
 
@@ -137,8 +137,8 @@ class GroupAlgorithmsSchema:
     """Algorithms of predicted collectives: see `dse.inputs.accelerators.GroupAlgorithms`."""
 
     tp: str = key(
-        "auto, ring, tree, hierarchical, in_switch, synthesized: collectives of tensor parallelism in "
-        "predictions, see [clusters.md](clusters.md#algorithms-of-collectives)",
+        "predicted [collectives](clusters.md#algorithms-of-collectives) of tensor parallelism: auto, ring, "
+        "tree, hierarchical, in_switch, synthesized",
         "auto",
     )
     dp: str = key("the same of gradients and sharded weights", "auto")
@@ -181,14 +181,13 @@ class SystemSchema:
     deratings: list[DeratingSchema] = field(default_factory=list)
     npu_types: list[NpuTypeSchema] = field(default_factory=list)
     issue_order: str | None = key(
-        "`reference`: ready communication starts in the order of its id; `safe`: in an order that cannot"
-        " deadlock; null: `safe` under `model.fidelity=realistic`, else `reference`,"
-        " see [simulator.md](simulator.md#issue-order)",
+        "`reference`, `safe`; null: `safe` under `model.fidelity=realistic`, else `reference`, see "
+        "[simulator.md](simulator.md#issue-order)",
         None,
     )
     accelerator: str | None = key(
-        "a file of `conf/accelerator`, an alias in one, or a YAML file: the system is a cluster of it, and "
-        "`network`, `peak_tflops` and `memory_bandwidth_gbps` follow, see [clusters.md](clusters.md)",
+        "a file of `conf/accelerator`, an alias in one, or a YAML file: the system is a cluster of it, see "
+        "[clusters.md](clusters.md)",
         None,
     )
     nodes: int | None = key("number of nodes of a cluster", None)

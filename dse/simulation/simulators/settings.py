@@ -40,8 +40,8 @@ class SimulatorSchema:
         "[backends.md](backends.md#astra-sim)"
     )
     engine: str | None = key(
-        "`native`: `auto` simulates one rank of each class of ranks where they are proven to "
-        "do the same, `general` always simulates every rank; the results are equal",
+        "`native`: `auto` simulates one rank of each class where they are proven to do the same, "
+        "`general` every rank; the results are equal",
         None,
     )
     binary: str | None = key(

@@ -39,10 +39,8 @@ class WorkloadSchema:
         "`native`: our own generator; `stage`: a checkout of yours, see [backends.md](backends.md#stage)"
     )
     divisibility: str | None = key(
-        "sizes that do not divide: `stage` cuts fractional shards as STAGE does; `whole` makes points "
-        "infeasible that split a sequence, a token or a head, or whose stages differ in layers, and cuts "
-        "widths of matrices, which programs pad; `strict` makes all of them infeasible; null: `stage`, and "
-        "`whole` under `model.fidelity=realistic`",
+        "sizes that do not divide: `stage`, `whole` or `strict`, see "
+        "[workload.md](workload.md#sizes-that-do-not-divide); null: `stage`, `whole` under `realistic`",
         None,
     )
     checkout: str | None = key("`workload=stage`: folder of the checkout", None)
@@ -50,8 +48,7 @@ class WorkloadSchema:
         "`workload=stage`: file of the checkout that generates traces. The name is our assumption", None
     )
     python: str | None = key(
-        "`workload=stage`: a path or a command, the interpreter that has what the checkout "
-        "imports; null: the one that runs the command",
+        "`workload=stage`: the interpreter that has what the checkout imports; null: that of the command",
         None,
     )
     timeout_s: float | None = key(

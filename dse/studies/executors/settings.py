@@ -30,13 +30,12 @@ class ExecutorSchema:
     )
     threads: int | None = key("threads of `local`; null: one for each core that the process may use", None)
     address: str | None = key(
-        "`HOST:PORT` of the head of a Ray cluster, or `auto` for the cluster that runs on "
-        "this machine; null: start workers here, for this sweep only",
+        "`HOST:PORT` of the head of a Ray cluster, or `auto` for that on this machine; null: workers "
+        "here, for this sweep only",
         None,
     )
     workers: int | None = key(
-        "processes of `ray` on this machine; null: one for each CPU. With `address` it is "
-        "refused: a cluster has its own",
+        "processes of `ray` on this machine, without `address`; null: one for each CPU",
         None,
     )
     point_timeout_s: float | None = key(

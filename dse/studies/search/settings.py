@@ -36,13 +36,11 @@ class SearchSchema:
         False,
     )
     sampler: str | None = key(
-        "`optuna`: `nsga2`, or `tpe`, which takes longer for a proposal and was worse in all "
-        "[comparisons](search.md#regret)",
+        "`optuna`: `nsga2`, or `tpe`, which was worse in all [comparisons](search.md#regret)",
         None,
     )
     batch: int | None = key(
-        "`optuna`: points proposed before results are learnt from: at least the number of "
-        "cores; part of what a result depends on",
+        "`optuna`: points proposed before results are learnt from, at least the number of cores",
         None,
     )
     objectives: list[str] = key(
