@@ -120,10 +120,13 @@ def calibrate_one(
 def shipped_problem(rows: Sequence[MeasuredRow]) -> tuple[list[Sample], Values, Values, dict[str, str]]:
     """Return samples, present constants and starts of all shipped types, and what is not fitted and why.
 
+    A row whose micro-batches the prediction itself would choose tells nothing of its constants.
     A type with too few rows stays as it is, and so does one with rows of one source only unless its kernels
     are known: fit some of its constants by itself.
     """
-    steps, reasons = samples(rows)
+    known = [row for row in rows if row.mbs]
+    steps, reasons = samples(known)
+    reasons |= {row.id: "its micro-batches are not published" for row in rows if not row.mbs}
     counts: dict[Owner, int] = {}
     sources: dict[Owner, set[str]] = {}
     for step in steps:

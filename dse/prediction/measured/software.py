@@ -14,7 +14,7 @@ _SOURCES = (
     (r"nanotron", "nanotron", True),
     (r"maxtext|tpu-recipes", "maxtext", True),
     (r"megatron-?bridge", "megatron-bridge", True),
-    (r"nemo|dgxc|mlperf|megatron-?core", "nemo", True),
+    (r"nemo|dgxc|mlperf", "nemo", True),
     (r"korthikanti|sc21|mt-?nlg|megatron ?readme|megatronreadme|megatron-?lm", "megatron-lm", False),
 )
 _PUBLISHED_RECIPES = r"nemo|megatron-?bridge|dgxc|megatron-?core"
