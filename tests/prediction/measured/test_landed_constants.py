@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 
@@ -57,9 +57,13 @@ def test_files_name_the_kinds_of_steps_that_they_were_fitted_to() -> None:
     of_type: dict[str, list[Sample]] = {}
     for step in steps:
         of_type.setdefault(step.cluster.accelerator.name, []).append(step)
-    assert len(of_type) == 6
-    assert {name: accelerator(name).fitted_kinds for name in of_type} == {
-        name: kinds_of(own) for name, own in of_type.items()
+    fitted = {
+        name: own for name, own in of_type.items() if accelerator(name).calibration.startswith("fitted")
+    }
+    assert of_type.keys() - fitted.keys() == {"h200", "mi300x"}  # whose few rows tell nothing
+    assert len(fitted) == 9
+    assert {name: accelerator(name).fitted_kinds for name in fitted} == {
+        name: kinds_of(own) for name, own in fitted.items()
     }
 
 
@@ -81,24 +85,19 @@ def test_the_landed_constants_are_to_the_last_digit_what_a_fit_finds(shipped: Sh
         assert found[name] == landed, name
 
 
-@pytest.mark.parametrize(
-    ("name", "constants"), [("gb300", ("matrix_8bit", "attention")), ("h100_hbm2e", ("matrix", "memory"))]
-)
-def test_a_type_fitted_by_itself_again_is_the_same_to_the_last_digit(
-    name: str, constants: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("name", ["h100_hbm2e", "tpu_v6e"])
+def test_a_type_fitted_by_itself_again_is_the_same_to_the_last_digit(name: str) -> None:
     """Each fit begins where the one before ended: without an end they would creep on."""
-    (found,), reasons = calibrate_one(Subject.named(name), fitted_rows(), constants)
+    (found,), reasons = calibrate_one(Subject.named(name), fitted_rows(), ["matrix"])
     assert not reasons
     landed = accelerator(name)
-    assert found.values == {key: getattr(landed.efficiency, key) for key in constants}
-    assert found.uncertainty == landed.uncertainty
+    assert found.values == {"matrix": landed.efficiency.matrix}
+    assert found.uncertainty == {"matrix": landed.uncertainty["matrix"]}
     assert found.summary == landed.calibration
 
 
 def test_types_with_constants_of_a_relative_have_its_present_ones() -> None:
-    for name, relative in (("gb300", "gb200"), ("h100_hbm2e", "h100_sxm")):
-        own, other = accelerator(name), asdict(accelerator(relative).efficiency)
-        borrowed = {key: value for key, value in asdict(own.efficiency).items() if key not in own.uncertainty}
-        assert len(borrowed) == 4
-        assert borrowed == {key: other[key] for key in borrowed}
+    for name in ("h100_hbm2e", "tpu_v5p", "tpu_v6e"):
+        own, other = accelerator(name).efficiency, accelerator("h100_sxm").efficiency
+        assert own == replace(other, matrix=own.matrix)
+        assert own.matrix != other.matrix
