@@ -188,7 +188,7 @@ class _Table:
             self.lines.append(f"    and {counted(others.ties, 'more point')} of this time and this memory")
         is_same = roomiest is not None and _are_same(roomiest, runner_up)
         if others.indistinct:
-            whose = "the runner-up has" if is_same else "this one has"
+            whose = "the runner-up has" if is_same else "the one below has"
             room = f", of which {whose} most room" if roomiest is not None else ""
             self.lines.append(f"    tied with {counted(others.indistinct, 'other plan')}{room}")
         if roomiest is not None and not is_same:

@@ -89,7 +89,7 @@ def test_a_page_has_a_sentence_on_ties(rows: list[StudyRow], sentence: str | Non
 def test_the_text_has_the_interval_and_the_ties() -> None:
     lines = render(select([*ROWS, plan(1001, 65, tp=16, dp=4, sp=1)])).splitlines()
     assert "    80 %: 900 ms to 1.2 s" in lines
-    assert "    tied with 2 other plans, of which this one has most room" in lines
+    assert "    tied with 2 other plans, of which the one below has most room" in lines
     assert next(line for line in lines if line.startswith("  most room")).startswith("  most room +1.0 %")
     only = render(select(ROWS)).splitlines()
     assert "    tied with 1 other plan, of which the runner-up has most room" in only
