@@ -129,9 +129,7 @@ def _graphs(row: MeasuredRow) -> str:
         return "full"
     if AXIS["graphs"].accepts(captured or "none"):
         return captured or "none"
-    raise Inexpressible(
-        f"cuda_graph is '{excerpt(row.cuda_graph)}'; it must be {AXIS['graphs'].allowed()}"
-    )
+    raise Inexpressible(f"cuda_graph is '{excerpt(row.cuda_graph)}'; it must be {AXIS['graphs'].allowed()}")
 
 
 def _offload(row: MeasuredRow) -> str:

@@ -216,7 +216,12 @@ NOT_DOWNLOADED = {
         "system_spec",
         "options",
     ),  # of a store
-    *("schedules", "prediction_notes", "wall_time_low_ns", "wall_time_high_ns"),  # of what the page cannot simulate
+    *(
+        "schedules",
+        "prediction_notes",
+        "wall_time_low_ns",
+        "wall_time_high_ns",
+    ),  # of what the page cannot simulate
     *(axis.name for axis in AXES if axis.since > 1),
 }
 

@@ -208,7 +208,9 @@ def test_a_written_file_has_the_constants_and_all_else_as_it_was(steps: list[Sam
     assert again == path.read_text()
 
 
-def test_a_type_that_borrows_constants_has_the_fitted_ones_of_its_own(steps: list[Sample], tmp_path: Path) -> None:
+def test_a_type_that_borrows_constants_has_the_fitted_ones_of_its_own(
+    steps: list[Sample], tmp_path: Path
+) -> None:
     own = [replace(step, owners=(Owner("h200"), FOUNDRY)) for step in steps]
     now = {name: present_constants(Owner("h200"))[name] for name in ("matrix", "attention")}
     (found,) = calibrate(own, {Owner("h200"): now}, {Owner("h200"): now})
