@@ -77,7 +77,7 @@ def test_another_micro_batch_hides_an_exchange_that_is_shorter_than_a_pass() -> 
 
 
 def test_graphs_take_launches_away() -> None:
-    """Eager layers launch 137 kernels and 12.6 for each of 16 experts; router and attention are 71 of these."""
+    """Eager layers launch 137 kernels, and 12.6 for each of 16 experts: 71 for router and attention."""
     short = replace(MODEL, seq_len=512)
     times = [
         predicted(short, graphs=graphs).step_s for graphs in ("none", "moe_router", "attn+moe_router", "full")
