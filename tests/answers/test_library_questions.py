@@ -74,8 +74,12 @@ def test_a_collective_is_written_as_by_its_command(tmp_path: Path) -> None:
 
 def test_a_mixed_cluster_gets_a_plan() -> None:
     found = dse.plan_training(cluster="a100_v100", model="llama3_8b", gbs=512, top=2)
-    assert found.step_ms == found.bound_ms == pytest.approx(53_871.1913, abs=1e-3)
-    assert (found.gap, found.is_optimal, found.planner, found.notes) == (0.0, True, "exact", ())
+    assert found.step_ms == found.bound_ms == pytest.approx(52_069.2657, abs=1e-3)
+    assert (found.gap, found.is_optimal, found.planner) == (0.0, True, "exact")
+    assert [note.split(" alone: 80 % of measured steps lie ")[0] for note in found.notes] == [
+        "v100_32",
+        "a100_80",
+    ]
     assert list(found.to_pandas()["gpus"]) == [8, 8, 16]
     assert len(found.data()["ranking"]) == 2
     assert found.best is not None

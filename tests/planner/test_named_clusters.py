@@ -64,7 +64,7 @@ def test_overrides_change_numbers() -> None:
         ("cluster.between_islands_gbps=5", "is 5, but all nodes are in one island; leave it out"),
         (
             "cluster.nodes.0.accelerator=A101",
-            "accelerator is 'A101'; did you mean 'a100'? Allowed are",
+            "accelerator is 'A101'; did you mean 'a10g'? Allowed are",
         ),
         ("cluster.nodes.0.type=A100", "accelerator is a100_80, but that of A100 is v100_32 above"),
         ("cluster.nodes.0.price_per_hour=null", "V100 has no price_per_hour, but others have"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dse.prediction.accuracy.folds import fold_names
 from dse.prediction.calibration.constants import BALANCE, Owner, Predict, Sample, Values, problem
-from dse.prediction.calibration.fitting import fit, left_out, tolerances, uncertainties
+from dse.prediction.calibration.fitting import PULL, Constant, fit, left_out, tolerances, uncertainties
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,7 +94,7 @@ def calibrate(
     """Fit constants of one or more owners together, each with `enough_rows` of its own at least.
 
     `present` are their values now, `starts` (of the same names) from where they are searched. A constant that
-    no row depends on stays as it is now; so do all that are searched from there and change by less than 1 %.
+    no row depends on has the share of kernels, or stays as it is now; so do all that are searched from there and change by less than 1 %.
     """
     import numpy as np
 
@@ -105,8 +105,10 @@ def calibrate(
     found = fit(task)
     told = np.abs(found.slopes).max(axis=0) > _FLAT
     rounded = [
-        _rounded(value) if is_told else now.start
-        for value, is_told, now in zip(found.values, told, before.constants, strict=True)
+        _rounded(value) if is_told else _untold(now, first)
+        for value, is_told, now, first in zip(
+            found.values, told, before.constants, task.constants, strict=True
+        )
     ]
     if starts == present:
         rounded = _settled(rounded, [each.start for each in before.constants])
@@ -163,7 +165,7 @@ def left_out_mape_pct(
     crossed = np.zeros(len(steps))
     for held in _alike(fold_names([step.row for step in steps], folds)):
         crossed[held] = left_out(task, found, held)
-    sources = [step.row.publisher for step in steps]
+    sources = [step.row.source for step in steps]
     return {sources[places[0]]: _mape_pct(crossed[places]) for places in _alike(sources)}
 
 
@@ -225,6 +227,11 @@ def _mape_pct(log_ratios: NDArray[np.float64]) -> float:
     import numpy as np
 
     return 100 * float(np.abs(np.expm1(log_ratios)).mean())
+
+
+def _untold(now: Constant, first: Constant) -> float:
+    """A constant that no row depends on: the share of kernels where these are known, else as it is now."""
+    return first.start if first.pull > PULL else now.start
 
 
 def _settled(values: list[float], present: list[float]) -> list[float]:

@@ -34,7 +34,9 @@ def data_of(page: Path) -> dict[str, Any]:
 def test_explore_writes_one_page_that_loads_nothing(tmp_path: Path) -> None:
     done = run_ok("explore", *TINY, "--no-open", cwd=tmp_path)
     page = tmp_path / "results" / "tiny-torus_4x4-explorer.html"
-    assert re.fullmatch(r"results/tiny-torus_4x4-explorer\.html: [\d.]+ kB, open it in a browser\n", done.out)
+    assert re.fullmatch(
+        r"results/tiny-torus_4x4-explorer\.html: [\d.]+ [kM]B, open it in a browser\n", done.out
+    )
     assert page.stat().st_size <= LIMIT_BYTES
     text = page.read_text()
     assert not re.search(r"<(?:script|img|iframe|link)[^>]* (?:src|href)=.?(?:https?:|/)", text)

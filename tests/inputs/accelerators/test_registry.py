@@ -208,7 +208,7 @@ def test_an_unknown_type_is_refused_with_the_nearest() -> None:
             "accelerator needs efficiency, its own constants, or efficiency_of",
         ),
         ("h100_sxm", "h100_smx", "accelerator.efficiency_of is 'h100_smx'; did you mean 'h100_sxm'"),
-        ("h100_sxm", "h200", "accelerator.efficiency_of is h200, which has none of its own either"),
+        ("h100_sxm", "h800", "accelerator.efficiency_of is h800, which has none of its own either"),
         ("h100_sxm", "h100_sxm\nefficiency: {matrix: 0.5}", "accelerator.sources.efficiency is missing"),
         (
             "h100_sxm",

@@ -53,7 +53,7 @@ def is_told(owner: Owner, constant: str) -> bool:
 
 
 def test_files_name_the_kinds_of_steps_that_they_were_fitted_to() -> None:
-    steps, _ = samples(fitted_rows())
+    steps, _ = samples(row for row in fitted_rows() if row.mbs)
     of_type: dict[str, list[Sample]] = {}
     for step in steps:
         of_type.setdefault(step.cluster.accelerator.name, []).append(step)

@@ -226,7 +226,8 @@ def test_predictions_say_that_no_run_tells_these_formulas() -> None:
         "collectives of tp are in_switch: their time was compared with no measured step",
         "collectives of dp are hierarchical: their time was compared with no measured step",
     )
-    assert predict(MODEL, Plan(tp=8, dp=2), cluster(16, tp="ring")).notes == ()
+    usual = predict(MODEL, Plan(tp=8, dp=2), cluster(16, tp="ring")).notes
+    assert not [note for note in usual if "was compared with no measured step" in note]
 
 
 @pytest.mark.parametrize(

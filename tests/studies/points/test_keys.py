@@ -278,11 +278,11 @@ def test_every_younger_field_has_a_default_so_that_older_rows_can_be_rebuilt() -
 
 def test_a_younger_axis_counts_only_if_it_has_another_value() -> None:
     younger = [axis for axis in AXES if axis.since > 1]
-    assert len(younger) == 20
+    assert len(younger) == 23
     keys = {POINT.key}
     for axis in younger:
         assert design_point(Strategy(dp=16, **{axis.name: axis.default})).key == POINT.key  # type: ignore[arg-type]
         other: object = not axis.default if axis.kind == "flag" else 2
         other = axis.choices[-1] if axis.choices else other
         keys.add(design_point(Strategy(dp=16, **{axis.name: other})).key)  # type: ignore[arg-type]
-    assert len(keys) == 1 + 20
+    assert len(keys) == 1 + 23
