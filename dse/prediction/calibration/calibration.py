@@ -94,7 +94,8 @@ def calibrate(
     """Fit constants of one or more owners together, each with `enough_rows` of its own at least.
 
     `present` are their values now, `starts` (of the same names) from where they are searched. A constant that
-    no row depends on has the share of kernels, or stays as it is now; so do all that are searched from there and change by less than 1 %.
+    no row depends on has the share of kernels, or stays as it is now; so do all that are searched from there
+    and change by less than 1 %.
     """
     import numpy as np
 
