@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dse.studies.store.schema import StudyRow
 
 PLAN = (*DEGREES, "weight_sharded", "schedule", "chunks")
-"""What makes a plan: two points that agree in it are twins, whatever else they differ in."""
+"""The axes that make a plan: two points with the same values of these are twins."""
 
 _NEAR = 1.002  # more than the four digits of a duration tell apart
 

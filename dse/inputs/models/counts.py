@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import get_args
 
-from dse.inputs.models.matrices import LayerKind, adapter_matrices, blocks_of, layer_kinds, matrices
+from dse.inputs.models.matrices import LayerKind, Part, adapter_matrices, blocks_of, layer_kinds, matrices
 from dse.inputs.models.spec import ModelSpec
 
-_PARTS = (
-    "attention",
-    "indexer",
-    "state_space",
-    "feed_forward",
-    "router",
-    "experts",
-    "shared_experts",
-    "projection",
-)
+_PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Precision recipes: the format of products with weights, and how their operands are cast to it."""
+"""Precision recipes: how the operands of products with weights are scaled to a format."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from typing import NamedTuple
 class Precision(NamedTuple):
     """A recipe: `format` is its key in the peaks of an accelerator, `bits` those of an operand.
 
-    The kernel before a product writes its input in this format, too. A transpose, a scan for the largest
-    value, or a second scaling along the other side read and write it further times: `extra_bytes` per
-    element of the input on the way forward, and of the gradient on the way back.
+    Recipes of one format are predicted alike: published steps do not tell their casts apart.
     """
 
     format: str
     bits: int
-    extra_bytes: float = 0.0
 
 
 PRECISIONS = {

@@ -48,7 +48,7 @@ class Coverage:
 
 
 ALLOWED_PCT = (75.0, 88.0)
-"""What counts as a share of 80 % for a kind with enough rows."""
+"""The shares that an interval of 80 % may have in a kind with enough rows."""
 
 _ROUNDING = 1e-9
 _FEATURES = ("accelerator", "bits", "blocks", "context", "framework", "scale")

@@ -26,7 +26,7 @@ _PRIOR = 12.0
 """So many independent runs of a kind count as much as all wider kinds together."""
 
 _CORRELATION = 0.3
-"""That of the errors of two runs of one model."""
+"""Errors of two runs of one model have this correlation."""
 
 _ENLARGED = 1.5
 """How many times as wide an interval is where no run had this accelerator."""

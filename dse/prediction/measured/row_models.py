@@ -80,7 +80,7 @@ _WITHOUT_COLUMN = (
     *("windows", "attention_sinks", "sparse_attention", "state_space", "layer_pattern", "rms_norm"),
     *("biases", "qkv_biases", "query_key_norms", "latent_attention"),
 )
-"""What no column of a row says of its model."""
+"""Fields of a model that no column of a row states."""
 
 
 @functools.cache

@@ -174,8 +174,8 @@ def _kept_products(local: Local, kind: LayerKind) -> float:
 def backward_bytes(local: Local, kind: LayerKind) -> float:
     """Bytes of gradients that are alive at once in the backward pass of a layer.
 
-    Those of the residual stream, and of the widest operator: the inner features of a feed-forward block,
-    queries, keys and values, or what goes through the experts.
+    Alive are gradients of the residual stream and of the widest operator: a feed-forward block's inner
+    features, the queries, keys and values, or the tokens that pass the experts.
     """
     model, tokens = local.model, local.tokens
     parts = {matrix.part for matrix in matrices(model, kind)}

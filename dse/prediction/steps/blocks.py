@@ -7,7 +7,6 @@ once, in 16 bit unless said otherwise.
 from __future__ import annotations
 
 from dse.inputs.models.matrices import LayerKind, Matrix, blocks_of, matrices, mean_keys
-from dse.inputs.strategies.precisions import PRECISIONS
 from dse.prediction.steps.kernels import HALF_SIZE, Kernel, Pass
 from dse.prediction.steps.sharded_sizes import ROW_SPLIT, WHOLE, Local
 from dse.prediction.steps.state_space import scan
@@ -16,10 +15,10 @@ _FUSED_SOFTMAX = 4
 """Megatron's kernel for mask and softmax takes score matrices by fours: sequences times heads of a rank."""
 
 _UP_PROJECTIONS = ("query_up", "key_value_up")
-_FEED_FORWARD = {  # by part of the model: the module, and the one inside it
-    "feed_forward": ("mlp", "mlp"),
-    "experts": ("moe", "experts"),
-    "router": ("moe", "moe_router"),
+_FEED_FORWARD = {  # the modules of each part of the model
+    "feed_forward": ("mlp",),
+    "experts": ("moe",),
+    "router": ("moe",),
     "shared_experts": ("moe", "shared_experts"),
 }
 
@@ -28,7 +27,7 @@ _HALF_SEQUENCE = 204.0
 Kernels alone have 160 to 690 by generation; this is what steps show (fitted, as the next)."""
 
 _ROUTING = 4
-"""Accesses to the tokens of experts: they are sorted by expert, sent, and put back with their weights."""
+"""How often kernels access the tokens of experts: they sort them by expert, and put them back by weight."""
 
 _BIASED = 24
 """Bytes more per element where experts have biases: grouped products add none, so that bias, clamp and gate
@@ -78,7 +77,7 @@ def _mixer(local: Local, kernels: Pass, kind: LayerKind, fused: list[Matrix]) ->
     """Attention or a state-space mixer between its products."""
     *inwards, outwards = fused
     for matrix in inwards:
-        with kernels.module("mla_up_proj" if matrix.name in _UP_PROJECTIONS else "attn"):
+        with kernels.module(*(("mla_up_proj",) if matrix.name in _UP_PROJECTIONS else ())):
             _product(local, kernels, matrix)
     if blocks_of(local.model, kind).mixer == "state_space":
         scan(local, kernels)
@@ -89,11 +88,10 @@ def _mixer(local: Local, kernels: Pass, kind: LayerKind, fused: list[Matrix]) ->
 
 def _feed_forward(local: Local, kernels: Pass, matrix: Matrix) -> None:
     """A product of a feed-forward block or of experts, and the activation after it."""
-    outer, inner = _FEED_FORWARD[matrix.part]
-    with kernels.module(outer), kernels.module(inner):
+    with kernels.module(*_FEED_FORWARD[matrix.part]):
         _product(local, kernels, matrix)
         if matrix.name != "down" and matrix.part != "router":
-            with kernels.module("moe_act" if matrix.part == "experts" else "act"):
+            with kernels.module(*(("moe_act",) if matrix.part == "experts" else ())):
                 _activation(local, kernels, matrix)
 
 
@@ -154,15 +152,13 @@ def _product(local: Local, kernels: Pass, matrix: Matrix) -> None:
         outputs /= tp
         if matrix.name == "query" and local.model.latent_attention is None:
             outputs = local.query_width + local.key_width + local.value_width
-    recipe = PRECISIONS[local.plan.precision]
     kernels.product(
         tokens,
         outputs,
         inputs,
-        bits=16 if matrix.part == "router" else recipe.bits,
+        bits=16 if matrix.part == "router" else local.bits,
         groups=count,
         sums_bytes=_sums(local),
-        extra_bytes=recipe.extra_bytes,
         is_frozen=local.model.lora is not None,
     )
     if local.model.lora is not None and local.model.lora.adapts(matrix.part, matrix.name):

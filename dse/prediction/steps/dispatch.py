@@ -12,11 +12,11 @@ from dse.prediction.steps.routing import mean_reached
 from dse.prediction.steps.tier_shares import own_rates
 
 _NEAR_SHARE = 0.47
-"""Of the line rate of links inside a unit. Kernels alone reach .4 to .85 on H100 and .5 to .6 between 4 to 64
-GB200; this is what steps show."""
+"""Links inside a unit reach this share of their line rate in steps. Kernels alone reach .4 to .85 on H100,
+and .5 to .6 between 4 to 64 GB200."""
 
 _START_S = 30e-6
-"""Of one way: kernels of DeepEP take 26 to 59 us with few tokens."""
+"""One way takes this long with few tokens: kernels of DeepEP measured 26 to 59 us."""
 
 
 @dataclass(frozen=True)

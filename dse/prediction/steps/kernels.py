@@ -49,10 +49,10 @@ class Pass:
     _modules: tuple[str, ...] = ()
 
     @contextmanager
-    def module(self, name: str) -> Iterator[None]:
-        """Name the module of the kernels that are added inside."""
+    def module(self, *names: str) -> Iterator[None]:
+        """Name the modules of the kernels that are added inside, besides those around."""
         before = self._modules
-        self._modules = (*before, name)
+        self._modules = (*before, *names)
         yield
         self._modules = before
 
@@ -89,19 +89,18 @@ class Pass:
         bits: int = 16,
         groups: int = 1,
         sums_bytes: int = 2,
-        extra_bytes: float = 0.0,
         is_frozen: bool = False,
     ) -> None:
         """Add y = x w with m tokens, k inputs and n outputs, and its two gradients; frozen weights have none.
 
         One kernel runs `groups` of them, m tokens each. Low precisions read inputs of `bits` and write 16
         bit. The kernel before casts the input as it writes it, and a transpose is written besides; on the way
-        back the gradient is cast and transposed. `extra_bytes` per element are those of the recipe.
+        back the gradient is cast and transposed.
         `sums_bytes` are moved per weight where gradients of micro-batches are summed.
         """
         size = bits / 8
         if bits < 16:
-            self.memory((size + extra_bytes) * groups * m * k, (2 * size + extra_bytes) * groups * m * n)
+            self.memory(size * groups * m * k, 2 * size * groups * m * n)
         slowdown = 1 + (HALF_SIZE if groups == 1 else GROUPED_HALF_SIZE) / m + HALF_SIZE / n + HALF_SIZE / k
 
         def one(read: float, written_bytes: float) -> Kernel:

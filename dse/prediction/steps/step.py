@@ -20,7 +20,7 @@ from dse.prediction.steps.timing import Parts, Rates, kernels_s
 from dse.prediction.steps.weights import Weights, layer_weights
 
 HOST_SHARE = 0.8
-"""Of the line rate of the link to the host, by large copies."""
+"""Large copies reach this share of the line rate of the link to the host, as an assumption."""
 
 
 @dataclass(frozen=True)
