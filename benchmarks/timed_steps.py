@@ -7,8 +7,8 @@ from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.systems import Dimension, SystemSpec
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.predict import predicted_pipeline
 from dse.prediction.steps.step import Passes
+from dse.prediction.steps.stepwise import predicted_pipeline
 from dse.prediction.steps.structure import ChunkWork, Compute, StepStructure
 from dse.prediction.steps.structured import message_bytes, ring_system, whole_ns
 

@@ -11,7 +11,7 @@ foreach(source ${DSE_ENGINE_SOURCES})
   string(REGEX MATCH "^[a-z]+" wing ${place})
   set(group points)
   # Alone, base lets the solvers link none of the points. Schedules that are there run in points.
-  if(wing MATCHES "^(base|collectives|planner|partition)$" AND NOT place STREQUAL "collectives/schedules/replay.cpp")
+  if(wing MATCHES "^(base|prediction|collectives|planner|partition)$" AND NOT place STREQUAL "collectives/schedules/replay.cpp")
     set(group ${wing})
   endif()
   set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})

@@ -618,6 +618,25 @@ def record(workload: Workload, config: SystemConfig, method: Method = Method.AUT
 
 def simulate(workload: Workload, config: SystemConfig, method: Method = Method.AUTO, cancellation: Cancellation | None = None) -> SimulationResult: ...
 
+def plan_columns() -> list[str]: ...
+
+PLAN_NUMBERS: int = 16
+
+class StepModel:
+    pass
+
+class StepCluster:
+    pass
+
+def step_model(json: str) -> StepModel: ...
+
+def step_cluster(json: str) -> StepCluster: ...
+
+class StepPredictor:
+    def __init__(self, precisions: Sequence[tuple[str, str, int]], source: object) -> None: ...
+
+    def predict(self, models: Sequence[StepModel], clusters: Sequence[StepCluster], model_of: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cluster_of: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], plans: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], own: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], texts: Sequence[str], threads: int, only_feasible: bool = False) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], list[str]]: ...
+
 class Fabric:
     def __init__(self, config: SystemConfig) -> None: ...
 

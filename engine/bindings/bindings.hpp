@@ -16,6 +16,7 @@ void bind_cancellation(nanobind::module_& m);
 void bind_traces(nanobind::module_& m);
 void bind_costs(nanobind::module_& m);
 void bind_simulation(nanobind::module_& m);
+void bind_prediction(nanobind::module_& m);
 void bind_network(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
 void bind_synthesis_replay(nanobind::module_& m);

@@ -48,6 +48,10 @@ def balanced(model: ModelSpec, plan: Plan, cluster: Cluster) -> Plan:
     return replace(plan, stages=text_of_layers(counts))
 
 
+_NEXT = 1 + 1e-9
+"""Parts that differ by rounding alone are equal."""
+
+
 def balanced_counts(
     layers: Sequence[float], parts: int, *, first: float = 0.0, last: float = 0.0
 ) -> tuple[int, ...]:
@@ -63,7 +67,7 @@ def balanced_counts(
             low = middle
         else:
             high = middle
-    found = _filled(layers, parts, high, first, last)
+    found = _filled(layers, parts, high * _NEXT, first, last)
     assert found is not None
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dse.base.errors import InputError
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS
 from dse.inputs.accelerators.cluster import Cluster
+from dse.inputs.accelerators.placement import order_axes
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.matrices import blocks_of, layer_kinds
 from dse.inputs.strategies import AXES, AXIS, StrategyAxis, strategy_values
@@ -22,9 +23,8 @@ def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
     Raises:
         InfeasibleStrategy: names the choice, what it is, and what is allowed.
     """
-    for axis, value in zip(AXES, strategy_values(plan), strict=True):
-        if value != axis.default and axis.name != "order":  # whose mistakes have messages of their own
-            _check_value(axis, value)
+    if problem := value_problem(plan):
+        raise InfeasibleStrategy(problem)
     if plan.micro_batch < 1:
         raise InfeasibleStrategy(f"micro_batch is {plan.micro_batch}; it must be at least 1")
     if plan.npus != cluster.npus:
@@ -54,14 +54,27 @@ def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
             legs_of(groups[name], cluster, cluster.algorithms.of(name))
 
 
-def _check_value(axis: StrategyAxis, value: object) -> None:
-    if axis.accepts(value):
-        return
+def value_problem(plan: Plan) -> str | None:
+    """Say which value no axis has, or that the order has not all axes; None where all have theirs."""
+    for axis, value in zip(AXES, strategy_values(plan), strict=True):
+        if value == axis.default:
+            continue
+        if axis.name == "order":  # whose mistakes have messages of their own
+            try:
+                order_axes(str(value))
+            except InputError as error:
+                return str(error)
+        elif not axis.accepts(value):
+            return _refused(axis, value)
+    return None
+
+
+def _refused(axis: StrategyAxis, value: object) -> str:
     is_low = isinstance(value, int) and value < axis.least
     allowed = f"it must be at least {axis.least}" if is_low else f"allowed are {', '.join(axis.names)}"
     if axis.kind != "choice" and not is_low:
         allowed = f"it must be {axis.allowed()}"
-    raise InfeasibleStrategy(f"{axis.name} is {value}; {allowed}")
+    return f"{axis.name} is {value}; {allowed}"
 
 
 def micro_batches(model: ModelSpec, plan: Plan) -> int:

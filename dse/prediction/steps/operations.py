@@ -9,9 +9,9 @@ from dse.inputs.models import ModelSpec
 from dse.inputs.strategies.schedules import schedule_named
 from dse.prediction.steps.checks import check
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.predict import _Step
 from dse.prediction.steps.schedules import StageTimes
 from dse.prediction.steps.schedules.recurrence import Recurrence
+from dse.prediction.steps.stepwise import Stepwise
 
 
 class StageOperation(NamedTuple):
@@ -34,7 +34,7 @@ def stage_operations(model: ModelSpec, plan: Plan, cluster: Cluster) -> list[Sta
         InfeasibleStrategy: as `predict`.
     """
     check(model, plan, cluster)
-    step = _Step(model, plan, cluster)
+    step = Stepwise(model, plan, cluster)
     prediction = step.prediction()
     splits = schedule_named(plan.schedule).splits_backward
     times = [

@@ -20,6 +20,8 @@ PARTS = (
     "dp",
     "optimizer",
 )
+CATEGORIES = ("weights", "gradients", "optimizer", "activations", "communication", "workspace", "reserve")
+"""What memory is spent on."""
 PREDICTION_VERSION = 10
 """Raised whenever a prediction of the same inputs may change: stored ones are then made again."""
 

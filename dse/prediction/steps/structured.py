@@ -11,9 +11,9 @@ from dse.inputs.models import ModelSpec
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.prediction.steps.layout import Chunk
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.predict import PredictedPipeline, predicted_pipeline
 from dse.prediction.steps.sharded_sizes import Local
 from dse.prediction.steps.step import Passes
+from dse.prediction.steps.stepwise import PredictedPipeline, predicted_pipeline
 from dse.prediction.steps.structure import ChunkWork, Collective, Compute, Part, StepStructure
 from dse.prediction.steps.timing import Parts
 from dse.prediction.steps.weights import Weights, stage_weights

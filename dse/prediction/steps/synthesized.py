@@ -50,6 +50,15 @@ def _times(legs: tuple[Leg, ...]) -> tuple[Times, ...]:
     return tuple([Times(each.problem.collective.chunks_per_npu, curve(each).lines) for each in schedules])
 
 
+def lines_of(legs: Sequence[tuple[int, float, float]]) -> list[tuple[float, list[tuple[float, float]]]]:
+    """Return chunks and lines (ps, ps a byte) of the schedules of legs of a size, bandwidth and latency."""
+    times = _times(tuple([Leg(size, bandwidth, latency_s, 0.0) for size, bandwidth, latency_s in legs]))
+    return [
+        (float(each.chunks), [(float(line.base_ps), float(line.ps_per_byte)) for line in each.lines])
+        for each in times
+    ]
+
+
 def gather_schedules(legs: Sequence[Leg]) -> tuple[Solved, ...]:
     """Return schedules of an all-gather over these tiers."""
     from dse.collectives import LinkModel

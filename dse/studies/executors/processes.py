@@ -143,7 +143,7 @@ class Processes(Generic[Case, Row]):
         takes_long = self._evaluator.takes_long
         if not takes_long and self._seconds < _ALONE_SECONDS:
             began = time.thread_time()
-            rows = [self._evaluator.evaluate(case) for case in cases]
+            rows = self._evaluator.evaluate_all(cases)
             self._seconds += time.thread_time() - began
             return rows
         process = getattr(self._own, "process", None)
@@ -160,7 +160,7 @@ class Processes(Generic[Case, Row]):
                     "a process was killed, perhaps for want of memory; rows so far are stored, "
                     "and executor.threads=1 runs one case at a time"
                 ) from None
-            return [self._evaluator.evaluate(case) for case in cases]
+            return self._evaluator.evaluate_all(cases)
 
     def stop(self) -> None:
         """End the processes."""
@@ -182,15 +182,21 @@ def main(descriptor: int) -> None:
             last = last if shared is None else shared
             for rests in tasks:
                 try:
-                    answers.send([_row(evaluator, evaluator.join(last, rest), timeout_s) for rest in rests])
+                    answers.send(_rows(evaluator, [evaluator.join(last, rest) for rest in rests], timeout_s))
                 except Exception as error:
                     _send(answers, error)  # the parent raises it
                     break
 
 
-def _row(evaluator: Evaluator[Case, Row], case: Case, timeout_s: float | None) -> Row:
-    with deadline(limit_s(evaluator, case, timeout_s)):
-        return evaluator.evaluate(case)
+def _rows(evaluator: Evaluator[Case, Row], cases: Sequence[Case], timeout_s: float | None) -> list[Row]:
+    limits = [limit_s(evaluator, case, timeout_s) for case in cases]
+    if not any(limits):
+        return evaluator.evaluate_all(cases)
+    rows = []
+    for case, limit in zip(cases, limits, strict=True):
+        with deadline(limit):
+            rows.append(evaluator.evaluate(case))
+    return rows
 
 
 def _send(answers: Connection, error: Exception) -> None:

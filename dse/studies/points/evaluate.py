@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
+
 from dse.base.errors import SimulationError, SimulationTimeout
 from dse.base.settings import check_type
 from dse.inputs.strategies import STRATEGY_FIELDS, InfeasibleStrategy, Strategy, strategy_values
@@ -46,6 +49,23 @@ def evaluate(point: DesignPoint) -> StudyRow:
         return failed_row(point, "failed", str(error))
     except SimulationTimeout as error:
         return failed_row(point, "timeout", str(error))
+
+
+def evaluate_all(points: Sequence[DesignPoint]) -> list[StudyRow]:
+    """Return the rows of points, those of one scenario by `Method.answer_all`.
+
+    Raises:
+        InputError: as `evaluate`.
+    """
+    rows: list[StudyRow] = []
+    for _, run in groupby(points, lambda point: id(point.scenario)):
+        same = list(run)
+        answers = same[0].scenario.method.answer_all(same)
+        if answers is None:
+            rows += map(evaluate, same)
+        else:
+            rows += map(_row, same, answers)
+    return rows
 
 
 def failed_row(point: DesignPoint, status: Status, reason: str) -> StudyRow:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dse.studies.evaluator import Evaluator
-from dse.studies.points.evaluate import evaluate, failed_row
+from dse.studies.points.evaluate import evaluate, evaluate_all, failed_row
 from dse.studies.points.point import DesignPoint, Scenario
 from dse.studies.store.schema import POINTS, Status, StudyRow
 
@@ -24,6 +25,10 @@ class PointEvaluator(Evaluator[DesignPoint, StudyRow]):
     def evaluate(self, case: DesignPoint) -> StudyRow:
         """See `Evaluator.evaluate`."""
         return evaluate(case)
+
+    def evaluate_all(self, cases: Sequence[DesignPoint]) -> list[StudyRow]:
+        """See `Evaluator.evaluate_all`: predictions are made in batches."""
+        return evaluate_all(cases)
 
     def failed(self, case: DesignPoint, status: Status, reason: str) -> StudyRow:
         """See `Evaluator.failed`."""

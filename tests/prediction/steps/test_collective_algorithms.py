@@ -16,9 +16,8 @@ from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.steps.collectives import FIXED_S, Links
 from dse.prediction.steps.collectives_used import collectives_used
-from dse.prediction.steps.feasibility import require_feasible
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.predict import predict
+from dse.prediction.steps.predict import predict, require_feasible
 from dse.studies.config import compose_config
 
 CHIP = Accelerator("chip", {"bf16": 100.0}, 80 * 10**9, 1000.0, Efficiency(0.5, 0.4, 0.4, 0.5, 1.0, 5.0))

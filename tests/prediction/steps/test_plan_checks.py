@@ -10,9 +10,8 @@ from benchmarks.timed_steps import timed_network
 from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.inputs.models import MixtureOfExperts, ModelSpec, StateSpace
 from dse.inputs.strategies import InfeasibleStrategy
-from dse.prediction.steps.feasibility import require_feasible
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.predict import predict
+from dse.prediction.steps.predict import predict, require_feasible
 
 MODEL = ModelSpec("small", 32000, 32000, 2048, 8192, 16, 1024, 64, 16, fidelity="realistic")
 MIXTURE = replace(MODEL, experts=MixtureOfExperts(8, 2, 1024, shared=1, shared_d_ff=1025))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -101,6 +101,15 @@ class Method(ABC):
             InfeasibleStrategy, SimulationError, SimulationTimeout: as `evaluate` has rows of them.
             InputError: the input is wrong in a way that concerns every point.
         """
+
+    def answer_all(self, points: Sequence[Point]) -> list[Answer] | None:
+        """Evaluate points of a scenario at once, infeasible ones included; None where one by one is as fast.
+
+        Raises:
+            InputError: as `answer`.
+        """
+        del points
+        return None
 
     @abstractmethod
     def record(self, point: Point, *, decisive_only: bool) -> Recording:

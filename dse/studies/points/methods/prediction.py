@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
@@ -27,7 +27,7 @@ _OPERATIONS = 500  # of a pipeline that take as long as the rest of a prediction
 
 
 class StepPrediction(Method):
-    """Predicts a step on a cluster of accelerators: no trace, and no engine."""
+    """Predicts steps on a cluster of accelerators from their structure, in batches: no trace."""
 
     name = "prediction"
     is_python = True
@@ -64,7 +64,7 @@ class StepPrediction(Method):
 
     def is_feasible(self, point: Point) -> bool:
         """See `Method.is_feasible`."""
-        from dse.prediction.steps.feasibility import require_feasible
+        from dse.prediction.steps.predict import require_feasible
 
         try:
             require_feasible(*prediction_inputs(point))
@@ -75,6 +75,23 @@ class StepPrediction(Method):
     def answer(self, point: Point) -> Answer:
         """See `Method.answer`."""
         return Answer(columns=metrics(point, prediction_of(point)))
+
+    def answer_all(self, points: Sequence[Point]) -> list[Answer]:
+        """See `Method.answer_all`."""
+        from dse.prediction.steps.batch import Case
+        from dse.prediction.steps.predict import predictions
+
+        answers: list[Answer | None] = []
+        cases = []
+        for point in points:
+            try:
+                require_filled(point)
+                cases.append(Case(*prediction_inputs(point)))
+                answers.append(None)
+            except InfeasibleStrategy as error:
+                answers.append(Answer("infeasible", str(error)))
+        found = predictions(cases)
+        return [answer or _answer(point, next(found)) for point, answer in zip(points, answers, strict=True)]
 
     def record(self, point: Point, *, decisive_only: bool) -> Recording:
         """See `Method.record`."""
@@ -121,6 +138,13 @@ class StepPrediction(Method):
         size = strategy.dp * max(strategy.micro_batch, 1)
         batches = max(1, point.scenario.model.batch_size // size)
         return _OPERATIONS + strategy.pp * strategy.chunks * batches
+
+
+def _answer(point: Point, found: Prediction | str) -> Answer:
+    """Return a prediction, or the reason why there is none, as an answer."""
+    if isinstance(found, str):
+        return Answer("infeasible", found)
+    return Answer(columns=metrics(point, found))
 
 
 def prediction_of(point: Point) -> Prediction:

@@ -1,0 +1,81 @@
+// How long collectives of a step take: rings, trees, tier by tier, in switches; latency and bandwidth.
+//
+// The laws and their sources are those of dse/prediction/steps/collectives.py.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "prediction/links/placement.hpp"
+
+namespace dse::prediction {
+
+inline constexpr double kFixedS = 22e-6;         ///< launch and synchronisation of any collective
+inline constexpr double kBetweenNodes = 0.92;    ///< of the line rate of NICs
+inline constexpr double kThroughCpus = 1.0 / 3;  ///< of the same from an NPU that is not next to the NIC
+
+/// A tier that joins `size` units of a group; all NPUs of a unit send at once.
+struct Leg {
+    std::int64_t size = 1;
+    double bandwidth = 0.0, latency_s = 0.0, summing_bandwidth = 0.0;
+
+    auto operator<=>(const Leg&) const = default;
+};
+
+/// A synthesised schedule: the largest of `lines` (ps, ps per byte) over the bytes of a chunk.
+struct ScheduleTimes {
+    double chunks = 1.0;
+    std::vector<std::pair<double, double>> lines;
+};
+/// Returns the schedules of an all-gather over legs.
+using Synthesizer = std::function<const std::vector<ScheduleTimes>&(const std::vector<Leg>&)>;
+
+/// The rate that an NPU sends into each tier beyond the first if all do.
+std::vector<double> own_rates(const Cluster& cluster);
+/// An NPU's rate out of its node.
+double own_nic_rate(const Cluster& cluster);
+
+/// The tiers that join groups, from the inside; none for rings and trees. Throws Infeasible.
+std::vector<Leg> legs_of(const Group& group, const Cluster& cluster, Algorithm algorithm);
+
+/// The links of a communicator group, in bytes per second and seconds.
+struct Links {
+    std::int64_t size = 1;
+    double bandwidth = 0.0, latency_s = 0.0, exchange_bandwidth = 0.0, message_bandwidth = 0.0;
+    Algorithm algorithm = Algorithm::kAuto;
+    std::vector<Leg> legs;
+    const std::vector<ScheduleTimes>* schedules = nullptr;
+
+    static Links of(const Group& group, const Cluster& cluster, Algorithm algorithm,
+                    const Synthesizer& synthesizer);
+
+    double all_reduce_s(double size_bytes) const;
+    /// All-gather or reduce-scatter.
+    double gather_s(double size_bytes) const;
+    /// All-to-all of `size_bytes` a rank.
+    double exchange_s(double size_bytes) const;
+    double send_s(double size_bytes) const;
+    /// An all-gather by messages to the next rank.
+    double pass_around_s(double size_bytes) const;
+    /// Whether an all-reduce of `auto` is a ring, not a tree.
+    bool is_ring(double size_bytes) const;
+
+private:
+    std::pair<double, double> ring_and_tree_s(double size_bytes) const;
+    double hops_s(double passes) const;
+    double slowest_s(double size_bytes, bool scattered) const;
+    double synthesized_s(double size_bytes) const;
+};
+
+/// The exchange that sends a token once to each NPU and unit that has one of its experts.
+struct Dispatcher {
+    double ranks = 1.0, near = 1.0, near_rate = 0.0, far_rate = 0.0, latency_s = 0.0;
+
+    static Dispatcher of(const Group& group, const Cluster& cluster);
+    /// `reached`: NPUs that a token reaches; `units_reached`: units.
+    double one_way_s(double size_bytes, const struct Experts& experts) const;
+};
+
+}  // namespace dse::prediction

@@ -1,0 +1,207 @@
+#include "prediction/memory/memory.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace dse::prediction {
+
+namespace {
+
+double& at(Bytes& bytes, Category category) { return bytes[static_cast<std::size_t>(category)]; }
+
+double sum(const Bytes& bytes) {
+    double total = 0.0;
+    for (const double each : bytes) total += each;
+    return total;
+}
+
+/// A stage whose memory is asked for.
+struct Stage {
+    const Sizes& sizes;
+    const Layout& layout;
+    const std::vector<std::uint32_t>& chunks;
+    std::vector<std::uint32_t> kinds;             ///< of its layers, each once
+    std::vector<std::pair<double, double>> kept;  ///< by kind of the model: bytes, and where it is recomputed
+    bool repeats = false;
+
+    Stage(const Sizes& of, const Layout& in, const std::vector<std::uint32_t>& which)
+        : sizes(of), layout(in), chunks(which), kept(of.model.kinds.size()) {
+        for (const std::uint32_t type : chunks) {
+            const Chunk& chunk = layout.types[type];
+            repeats = repeats || chunk.repeated != 0;
+            for (const LayerCount& layer : chunk.layers) {
+                if (layer.count != 0 && std::find(kinds.begin(), kinds.end(), layer.kind) == kinds.end()) {
+                    kinds.push_back(layer.kind);
+                }
+            }
+        }
+        for (const std::uint32_t kind : kinds) {
+            const double whole = kept_bytes(sizes, sizes.model.kinds[kind], false);
+            const bool recomputes = sizes.plan.recompute != Recompute::kNone;
+            kept[kind] = {whole, recomputes ? kept_bytes(sizes, sizes.model.kinds[kind], true) : whole};
+        }
+    }
+
+    bool has_whole_stages() const {
+        return sizes.plan.zero_stage == 3 && sizes.plan.pp > 1 && sizes.framework.memory.whole_stages;
+    }
+    double layer_count() const {
+        std::int64_t count = 0;
+        for (const std::uint32_t type : chunks) count += layout.types[type].count();
+        return static_cast<double>(std::max<std::int64_t>(1, count));
+    }
+    double largest_layer() const {
+        double largest = 0.0;
+        for (const std::uint32_t kind : kinds) {
+            largest = std::max(largest, layer_weights(sizes, sizes.model.kinds[kind]).total());
+        }
+        return largest;
+    }
+};
+
+/// Weights, gradients and states of the optimiser, as ZeRO shards them.
+void add_states(const Stage& stage, const Weights& held, const Groups& groups, Bytes& found) {
+    const Sizes& sizes = stage.sizes;
+    const Plan& plan = sizes.plan;
+    const auto ranks = static_cast<double>(groups.dp_cp.size),
+               expert_ranks = static_cast<double>(groups.expert_dp.size);
+    const auto stored = [&](const Weights& of, double bytes_each, std::int64_t from_stage) {
+        if (plan.zero_stage < from_stage) return bytes_each * of.total();
+        return bytes_each * (of.dense / ranks + of.experts / expert_ranks);
+    };
+    const FrameworkMemory& own = sizes.framework.memory;
+    const Weights trained = held.trained();
+    const double optimizer_bytes = plan.optimizer_bytes != 0.0 ? plan.optimizer_bytes : own.optimizer_bytes;
+    double weights = stored(held, 2.0, 3);
+    double gradients = stored(trained, static_cast<double>(sizes.framework.gradient_bytes), 2);
+    const auto bits = static_cast<double>(plan.bits);
+    if (stage.has_whole_stages()) {
+        weights += 2.0 * held.total();
+        gradients += 4.0 * trained.total();
+    } else if (plan.zero_stage == 3) {  // two layers at a time, and the tables, which stay
+        double layers = 0.0;
+        for (const std::uint32_t type : stage.chunks) {
+            for (const LayerCount& layer : stage.layout.types[type].layers) {
+                layers += static_cast<double>(layer.count) *
+                          layer_weights(sizes, sizes.model.kinds[layer.kind]).total();
+            }
+        }
+        weights += 2.0 * (2 * stage.largest_layer() + (held.total() - layers));
+    } else if (plan.bits < 16) {  // a cast along each side
+        weights += held.low * 2 * bits / 8;
+        if (plan.bits == 8 && own.low_precision_weights) weights -= 2.0 * held.low;
+    }
+    at(found, Category::kWeights) = weights;
+    at(found, Category::kGradients) = gradients;
+    at(found, Category::kOptimizer) = plan.offloads_optimizer ? 0.0 : stored(trained, optimizer_bytes, 1);
+}
+
+/// Weights of one matrix of each shape.
+double placeholders(const Stage& stage) {
+    const Sizes& sizes = stage.sizes;
+    std::map<std::int64_t, double> shapes;
+    for (const std::uint32_t kind : stage.kinds) {
+        for (const Matrix& matrix : sizes.model.kinds[kind].matrices) {
+            auto size = static_cast<double>(matrix.inputs * matrix.outputs);
+            if (matrix.part == Part::kExperts) {
+                size /= sizes.expert_tp;
+            } else if (matrix.name == MatrixName::kKey || matrix.name == MatrixName::kValue) {
+                size = sizes.key_width * static_cast<double>(matrix.inputs);
+            } else if (!matrix.is_whole) {
+                size /= sizes.tp;
+            }
+            shapes[matrix.shape] = size;
+        }
+    }
+    double total = 0.0;
+    for (const auto& [shape, size] : shapes) total += size;
+    return total;
+}
+
+/// Gradients of weights besides those that stay.
+double gradient_copies(const Stage& stage) {
+    const Sizes& sizes = stage.sizes;
+    if (sizes.model.lora || stage.has_whole_stages()) return 0.0;
+    if (sizes.plan.zero_stage == 3) {
+        return (2.0 + 2 * static_cast<double>(sizes.framework.gradient_bytes)) * stage.largest_layer();
+    }
+    return sizes.framework.memory.placeholder_gradients ? 2.0 * placeholders(stage) : 0.0;
+}
+
+/// The bytes of the moment that is the peak, besides those of `stored`.
+Bytes peak_moment(const Stage& stage) {
+    const Sizes& sizes = stage.sizes;
+    const Plan& plan = sizes.plan;
+    Bytes peak{};
+    bool is_first = true;
+    const auto moment = [&](double activations, double communication, double workspace) {
+        Bytes one{};
+        at(one, Category::kActivations) = activations;
+        at(one, Category::kCommunication) = communication;
+        at(one, Category::kWorkspace) = workspace;
+        if (is_first || sum(one) > sum(peak)) peak = one;
+        is_first = false;
+    };
+    const double features = 2 * sizes.tokens * sizes.d_model;
+    const double gathered = plan.sequence_parallel ? 2 * features : 0.0;
+    for (const std::uint32_t kind : stage.kinds) {
+        const auto [whole, again] = stage.kept[kind];
+        double repeated = 0.0;
+        if (stage.repeats) repeated = plan.recompute == Recompute::kFull ? whole : whole - again;
+        moment(repeated, gathered, backward_bytes(sizes, sizes.model.kinds[kind]));
+    }
+    bool has_head = false;
+    for (const std::uint32_t type : stage.chunks) has_head = has_head || stage.layout.types[type].has_head;
+    if (!has_head) return peak;
+    const Model& model = sizes.model;
+    const auto heads = static_cast<double>(1 + model.prediction_layers),
+               output = static_cast<double>(model.output_dim);
+    const double logits = sizes.tokens * output / sizes.tp;
+    const double ends =
+        heads * (2 + static_cast<double>(plan.bits) / 8) * sizes.tokens * sizes.d_model * sizes.norm_share;
+    const double others = 4 * (heads - 1) * logits;
+    const FrameworkMemory& own = sizes.framework.memory;
+    const double each = plan.tp > 1 && own.split_logit_bytes != 0.0 ? own.split_logit_bytes : own.logit_bytes;
+    const double table = model.lora ? 0.0 : 2 * output * sizes.d_model / sizes.tp;
+    moment(ends + others + each * logits, gathered / 2, 0.0);
+    moment(ends + others + 2 * logits, gathered, table + features * sizes.norm_share);
+    return peak;
+}
+
+/// Bytes that the layers of a stage keep of the micro-batches in flight.
+double stored_bytes(const Stage& stage, double in_flight) {
+    double stored = 0.0;
+    for (const std::uint32_t type : stage.chunks) {
+        const Chunk& chunk = stage.layout.types[type];
+        for (const LayerCount& layer : chunk.layers) {
+            const auto [whole, again] = stage.kept[layer.kind];
+            const double share = static_cast<double>(chunk.repeated) / static_cast<double>(chunk.count());
+            stored += static_cast<double>(layer.count) * (whole + share * (again - whole));
+        }
+    }
+    const double total = stored / static_cast<double>(stage.chunks.size()) * in_flight;
+    const std::int64_t offloaded = stage.sizes.plan.offloaded_layers;
+    if (offloaded == 0) return total;
+    const double layers = stage.layer_count(), away = std::min(1.0, static_cast<double>(offloaded) / layers);
+    return std::min(total, (1 - away) * total + 2 * stored / layers);
+}
+
+}  // namespace
+
+Bytes stage_bytes(const Sizes& sizes, const Layout& layout, const std::vector<std::uint32_t>& chunks,
+                  const Weights& held, double in_flight, const Groups& groups) {
+    const Stage stage(sizes, layout, chunks);
+    Bytes found = peak_moment(stage);
+    add_states(stage, held, groups, found);
+    // Where exchanges hide behind another micro-batch, one layer of it is computed before one is released.
+    const double early =
+        sizes.plan.overlap_ep ? static_cast<double>(chunks.size()) / stage.layer_count() : 0.0;
+    at(found, Category::kActivations) += stored_bytes(stage, in_flight + early);
+    at(found, Category::kWorkspace) += gradient_copies(stage);
+    const FrameworkMemory& own = sizes.framework.memory;
+    const double grouped = sizes.model.experts ? own.grouped_workspace_bytes : 0.0;
+    at(found, Category::kReserve) = own.workspace_bytes + grouped + own.allocator_slack * sum(found);
+    return found;
+}
+
+}  // namespace dse::prediction

@@ -1,0 +1,148 @@
+#include "prediction/pipeline/recurrence.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace dse::prediction {
+
+namespace {
+
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr std::size_t kMostKeptSteps = std::size_t{1} << 23;  // some 100 MB
+
+}  // namespace
+
+Order::Order(const Timetable& timetable, std::size_t stages_of, std::size_t chunks_of,
+             std::size_t micro_batches)
+    : stages(stages_of),
+      chunks(chunks_of),
+      kinds(timetable.ticks.size()),
+      lasts(stages),
+      gradients(stages * chunks),
+      messages(timetable.messages),
+      in_flight(timetable.in_flight) {
+    std::int64_t last_tick = 0;
+    for (const auto& ticks : timetable.ticks) {
+        last_tick = std::max(last_tick, *std::max_element(ticks.begin(), ticks.end()));
+    }
+    // Cells are ticks x stages; each holds the number of one operation, or none.
+    const std::size_t per_kind = stages * chunks * micro_batches;
+    std::vector<std::uint32_t> cells((static_cast<std::size_t>(last_tick) + 1) * stages, UINT32_MAX);
+    for (std::size_t kind = 0; kind < kinds; ++kind) {
+        for (std::size_t i = 0; i < per_kind; ++i) {
+            const std::size_t stage = i / (chunks * micro_batches);
+            const auto tick = static_cast<std::size_t>(timetable.ticks[kind][i]);
+            cells[tick * stages + stage] = static_cast<std::uint32_t>(kind * per_kind + i);
+        }
+    }
+    std::vector<std::uint32_t> places(kinds * per_kind, 0);
+    steps.reserve(places.size());
+    for (const std::uint32_t operation : cells) {
+        if (operation == UINT32_MAX) continue;
+        const std::size_t kind = operation / per_kind, i = operation % per_kind;
+        const std::size_t chunk = i / micro_batches;  // of all stages
+        places[operation] = static_cast<std::uint32_t>(steps.size() + 1);
+        const auto stage = static_cast<std::uint32_t>(chunk / chunks);
+        steps.push_back({stage, 0, static_cast<std::uint32_t>(kind * stages * chunks + chunk)});
+        lasts[stage] = places[operation];
+        if (kind + 1 == kinds) gradients[chunk] = places[operation];
+    }
+    for (const Message& message : messages) {
+        const auto place = [&](std::int64_t stage, std::int64_t chunk) {
+            const std::size_t of = static_cast<std::size_t>(stage) * chunks + static_cast<std::size_t>(chunk);
+            return places.data() + static_cast<std::size_t>(message.kind) * per_kind + of * micro_batches;
+        };
+        const std::uint32_t* from = place(message.stage, message.chunk);
+        const std::uint32_t* to = place(message.to_stage, message.to_chunk);
+        for (std::size_t batch = 0; batch < micro_batches; ++batch) steps[to[batch] - 1].need = from[batch];
+    }
+}
+
+PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
+                             double send_s) {
+    const std::size_t parts = order.stages * order.chunks, kinds = order.kinds;
+    std::vector<double> spent(kinds * parts), delays(kinds * parts, 0.0), silences(kinds * parts, kNever);
+    std::vector<double> received(kinds * parts, 0.0);
+    double shortest = std::numeric_limits<double>::infinity();
+    for (std::size_t part = 0; part < parts; ++part) {
+        const double weight_s = splits_backward ? times[part].weight_s : 0.0;
+        spent[part] = times[part].forward_s;
+        spent[parts + part] = times[part].backward_s - weight_s;
+        if (kinds > 2) spent[2 * parts + part] = weight_s;
+        for (std::size_t kind = 0; kind < kinds; ++kind)
+            shortest = std::min(shortest, spent[kind * parts + part]);
+    }
+    for (const Message& message : order.messages) {
+        const auto at = [&](std::int64_t stage, std::int64_t chunk) {
+            return static_cast<std::size_t>(message.kind) * parts +
+                   static_cast<std::size_t>(stage) * order.chunks + static_cast<std::size_t>(chunk);
+        };
+        delays[at(message.stage, message.chunk)] = send_s;
+        silences[at(message.stage, message.chunk)] = 0.0;
+        received[at(message.to_stage, message.to_chunk)] = send_s;
+    }
+    thread_local std::vector<double> ends, arrivals;
+    ends.resize(order.steps.size() + 1);
+    ends[0] = kNever;
+    std::vector<double> free(order.stages, 0.0);
+    if (send_s > shortest) {  // messages of a stage wait for each other
+        arrivals.resize(order.steps.size() + 1);
+        arrivals[0] = kNever;
+        std::vector<double> links(order.stages, 0.0);
+        std::size_t place = 1;
+        for (const Order::Step& step : order.steps) {
+            const double end = std::max(free[step.stage], arrivals[step.need]) + spent[step.kind];
+            const double link = std::max(end + silences[step.kind], links[step.stage]) + delays[step.kind];
+            free[step.stage] = ends[place] = end;
+            links[step.stage] = arrivals[place] = link;
+            ++place;
+        }
+    } else {
+        std::size_t place = 1;
+        for (const Order::Step& step : order.steps) {
+            const double came = ends[step.need] + received[step.kind];
+            const double end = std::max(free[step.stage], came) + spent[step.kind];
+            free[step.stage] = ends[place++] = end;
+        }
+    }
+    PipelineTimes found;
+    for (const std::uint32_t place : order.lasts) found.finish_s.push_back(ends[place]);
+    for (const std::uint32_t place : order.gradients) found.gradients_s.push_back(ends[place]);
+    found.makespan_s = *std::max_element(found.finish_s.begin(), found.finish_s.end());
+    return found;
+}
+
+std::string Orders::problem(const Schedule& schedule, std::int64_t stages, std::int64_t chunks,
+                            std::int64_t micro_batches) {
+    const Key key{schedule.name, stages, chunks, micro_batches};
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto known = problems_.find(key); known != problems_.end()) return known->second;
+    }
+    std::string found = source_.problem(schedule, stages, chunks, micro_batches);
+    const std::lock_guard lock(mutex_);
+    return problems_.emplace(key, std::move(found)).first->second;
+}
+
+std::shared_ptr<const Order> Orders::order(const Schedule& schedule, std::int64_t stages, std::int64_t chunks,
+                                           std::int64_t micro_batches) {
+    const Key key{schedule.name, stages, chunks, micro_batches};
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto known = orders_.find(key); known != orders_.end()) return known->second;
+    }
+    auto made = std::make_shared<const Order>(
+        source_.timetable(schedule, stages, chunks, micro_batches), static_cast<std::size_t>(stages),
+        static_cast<std::size_t>(chunks), static_cast<std::size_t>(micro_batches));
+    const std::lock_guard lock(mutex_);
+    if (kept_steps_ > kMostKeptSteps) {
+        orders_.clear();
+        kept_steps_ = 0;
+    }
+    kept_steps_ += made->steps.size();
+    orders_.emplace(key, made);
+    return made;
+}
+
+}  // namespace dse::prediction
