@@ -11,7 +11,14 @@ from import_circles import circle
 from package_copy import ROOT
 
 SOURCES = ROOT / "engine" / "src"
-WINGS = [["base"], ["inputs"], ["collectives"], ["simulation"], ["planner", "partition"], ["answers"]]
+WINGS = [
+    ["base"],
+    ["inputs"],
+    ["collectives"],
+    ["simulation", "prediction"],
+    ["planner", "partition"],
+    ["answers"],
+]
 
 
 def test_the_engine_has_the_wings_of_the_package() -> None:

@@ -109,7 +109,7 @@ def _numbered(items: Sequence[Any]) -> tuple[list[Any], list[int]]:
 
 
 class _Source:
-    """What the engine asks for, each once: frameworks, schedules, synthesised collectives."""
+    """Answers the engine, which asks once for each: frameworks, schedules, synthesised collectives."""
 
     def framework(self, name: str) -> str:
         return framework_text(framework_named(name))

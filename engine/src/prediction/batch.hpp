@@ -44,7 +44,7 @@ inline constexpr std::array<std::string_view, 27> kPlanColumns = {"dp",
                                                                   "graphs"};
 inline constexpr std::size_t kFirstText = 16;
 
-/// What a batch asks of Python, each once.
+/// Answers of Python, each asked for once.
 struct BatchSource {
     ScheduleSource schedules;
     std::function<Schedule(const std::string&)> schedule;

@@ -59,7 +59,7 @@ struct Cluster {
     }
 };
 
-/// What a framework keeps in memory; see dse/prediction/steps/framework_memory.py.
+/// Figures of the memory that a framework takes; see dse/prediction/steps/framework_memory.py.
 struct FrameworkMemory {
     double workspace_bytes = 0.0, grouped_workspace_bytes = 0.0, optimizer_bytes = 0.0, logit_bytes = 0.0;
     double split_logit_bytes = 0.0;  ///< 0: as logit_bytes

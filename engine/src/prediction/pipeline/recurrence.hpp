@@ -14,7 +14,8 @@
 
 namespace dse::prediction {
 
-/// What a message carries and between which stages and chunks; `link` numbers the links between stages.
+/// The kind of pass that sends a message, and between which stages and chunks; `link` numbers the links
+/// between stages.
 struct Message {
     std::int64_t kind = 0, stage = 0, chunk = 0, to_stage = 0, to_chunk = 0, link = 0;
 };

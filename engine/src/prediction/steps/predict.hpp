@@ -18,7 +18,7 @@ struct Precision {
     std::int64_t bits = 16;
 };
 
-/// What all plans of a batch share besides models and clusters.
+/// The part of a batch that all plans share besides models and clusters.
 struct Setting {
     std::vector<Precision> precisions;
     std::vector<Schedule> schedules;
