@@ -14,8 +14,8 @@ CHANGES = {
         "    framework: str = choice(\n",
     ),
     "prediction/steps/predict.py": (
-        "        step_s = parts.total_s\n",
-        '        parts.add("optimizer", float(self.plan.pause))\n        step_s = parts.total_s\n',
+        "    memory = dict(zip(CATEGORIES",
+        '    parts_s["optimizer"] += float(case.plan.pause)\n    memory = dict(zip(CATEGORIES',
     ),
 }
 POINT = ["system=dgx_h100", "model=llama3_8b", "strategy.dp=64", "format=json"]
