@@ -21,12 +21,7 @@ from dse.inputs.models.matrices import (
 )
 from dse.native import _engine
 from dse.prediction.steps.frameworks import Framework
-
-ROW_SPLIT = {"output", "down", "state_out"}
-"""Matrices of which tensor parallelism splits the inputs; of others the outputs."""
-
-WHOLE = {"query_down", "key_value_down", "router", "index_query", "index_key", "index_weights"}
-"""Matrices that every rank of tensor parallelism has."""
+from dse.prediction.steps.sharded_sizes import ROW_SPLIT, WHOLE
 
 # The numbers of engine/src/prediction/inputs/model.hpp.
 _MIXERS = {None: 0, "attention": 1, "window": 2, "state_space": 3}

@@ -40,9 +40,9 @@ def require_feasible(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
     Raises:
         InfeasibleStrategy: says why the plan cannot run.
     """
-    problem = value_problem(plan) or predict_columns([Case(model, plan, cluster)], only_feasible=True).reason(
-        0
-    )
+    problem = value_problem(plan)
+    if problem is None:
+        problem = predict_columns([Case(model, plan, cluster)], only_feasible=True).reason(0)
     if problem is not None:
         raise InfeasibleStrategy(problem)
 

@@ -21,7 +21,7 @@ PARTS = (
     "optimizer",
 )
 CATEGORIES = ("weights", "gradients", "optimizer", "activations", "communication", "workspace", "reserve")
-"""What memory is spent on."""
+"""The categories of memory, in their order."""
 PREDICTION_VERSION = 10
 """Raised whenever a prediction of the same inputs may change: stored ones are then made again."""
 

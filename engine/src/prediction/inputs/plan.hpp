@@ -22,8 +22,7 @@ enum class Module : std::uint16_t {
     kRouter = 128,
     kPreprocess = 256,
     kAttention = 512,
-    kMamba = 1024,
-    kUnknown = 2048
+    kMamba = 1024
 };
 using Modules = std::uint16_t;
 constexpr Modules operator|(Module one, Module other) {

@@ -192,11 +192,6 @@ double Links::pass_around_s(double size_bytes) const {
     return kFixedS + (ranks - 1) * latency_s + moved;
 }
 
-bool Links::is_ring(double size_bytes) const {
-    const auto [ring, tree] = ring_and_tree_s(size_bytes);
-    return ring <= tree;
-}
-
 std::pair<double, double> Links::ring_and_tree_s(double size_bytes) const {
     const auto ranks = static_cast<double>(size);
     const double moved = 2 * size_bytes / bandwidth;

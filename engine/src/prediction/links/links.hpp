@@ -59,8 +59,6 @@ struct Links {
     double send_s(double size_bytes) const;
     /// An all-gather by messages to the next rank.
     double pass_around_s(double size_bytes) const;
-    /// Whether an all-reduce of `auto` is a ring, not a tree.
-    bool is_ring(double size_bytes) const;
 
 private:
     std::pair<double, double> ring_and_tree_s(double size_bytes) const;
@@ -74,7 +72,7 @@ struct Dispatcher {
     double ranks = 1.0, near = 1.0, near_rate = 0.0, far_rate = 0.0, latency_s = 0.0;
 
     static Dispatcher of(const Group& group, const Cluster& cluster);
-    /// `reached`: NPUs that a token reaches; `units_reached`: units.
+    /// The time to send the tokens of an NPU, `size_bytes` in all, to their experts, or back.
     double one_way_s(double size_bytes, const struct Experts& experts) const;
 };
 

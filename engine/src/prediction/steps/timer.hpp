@@ -15,8 +15,6 @@ namespace dse::prediction {
 struct Passes {
     Parts forward, backward;
     double weight_s = 0.0;
-
-    double total_s() const { return forward.total_s() + backward.total_s(); }
 };
 
 enum class GroupAxis : std::uint8_t { kTp, kCp, kEp, kPp, kExpertTp, kExpertDp, kDpCp, kReplicas };
