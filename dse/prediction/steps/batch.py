@@ -96,7 +96,7 @@ def predict_columns(cases: Sequence[Case], *, threads: int = 1, only_feasible: b
 
 
 def _numbered(items: Sequence[Any]) -> tuple[list[Any], list[int]]:
-    """Return the different items, and the number of each; an object is hashed once, however often it comes."""
+    """Return the different items, and the number of each; a repeated object is hashed once."""
     known: dict[Any, int] = {}
     of_id: dict[int, int] = {}
     numbers = []
