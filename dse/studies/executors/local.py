@@ -108,7 +108,9 @@ class LocalExecutor(Executor):
                         running[pool.submit(work, items)] = items
                     if not running:
                         return
-                    for future in wait(running, _LOOK_SECONDS, FIRST_COMPLETED).done:
+                    done = wait(running, _LOOK_SECONDS, FIRST_COMPLETED).done
+                    # In the order of cases, so that rows of earlier ones stay where a later one fails.
+                    for future in [each for each in running if each in done]:
                         items, rows = running.pop(future), future.result()
                         rest = items[len(rows) :]
                         left.extend([item] for item in rest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from squares import SQUARES, Number, QuickSquareEvaluator, SquareEvaluator, Squa
 
 from dse.base.errors import InputError
 from dse.studies.executors import ExecutorSettings
+from dse.studies.executors.local import LocalExecutor
 from dse.studies.store import StudyStore
 from dse.studies.store.history import unfinished_sweep
 from dse.studies.sweeps.study_run import run_cases
@@ -67,6 +69,16 @@ def test_a_process_that_is_killed_is_one_line_and_rows_so_far_stay(tmp_path: Pat
     store = StudyStore(tmp_path / "s", SQUARES)
     assert unfinished_sweep(store) is not None
     assert all(row.square == row.value**2 for row in store.rows())
+
+
+def test_rows_that_are_done_come_before_the_error_of_a_later_case() -> None:
+    """The reader is slow, so that cases and the one that ends its process are all done when it comes back."""
+    rows = LocalExecutor(threads=2, evaluator=SquareEvaluator()).run(map(Number, [1, 2, 3, 4, 666, 5]))
+    found = [next(rows)]
+    time.sleep(3)
+    with pytest.raises(InputError, match="a process was killed"):
+        found.extend(rows)
+    assert len(found) >= 3  # of two processes one is still at a case before
 
 
 def test_wrong_input_ends_the_run(tmp_path: Path) -> None:
