@@ -61,7 +61,7 @@ def read_schedule_parquet(path: Path) -> ScheduleFile:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(path).read()
+        table = pq.ParquetFile(path).read(use_threads=False)
         columns = {name: table[name].cast(pa.int64()).to_numpy() for name in _INTEGERS}
         adds = table["reduce"].cast(pa.bool_()).to_numpy() if "reduce" in table.column_names else None
     except (OSError, KeyError, pa.ArrowException) as error:

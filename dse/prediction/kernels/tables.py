@@ -205,7 +205,7 @@ def _parquet_columns(path: Path) -> dict[str, Sequence[object]]:
 
     data = read_bytes(path, _MOST_BYTES)
     try:
-        table = pq.read_table(pa.BufferReader(data))
+        table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
         return {
             name: table[name].to_numpy() for name in table.column_names if table.column_names.count(name) == 1
         }

@@ -147,7 +147,7 @@ def read_rows_at(part: PartFooter, record: AnyRecord, positions: Sequence[int]) 
             last = first + file.metadata.row_group(group).num_rows
             inside = [position - first for position in positions if first <= position < last]
             if inside:
-                rows = file.read_row_group(group).take(inside)
+                rows = file.read_row_group(group, use_threads=False).take(inside)
                 tables.append(_checked(rows, record, schema, part.schema_version))
             first = last
     return pa.concat_tables(tables)
