@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
 from dse.inputs.accelerators.efficiency import Efficiency
-from dse.inputs.accelerators.registry import HOST_BANDWIDTH_GBPS, AcceleratorFile, found_file
+from dse.inputs.accelerators.registry import HOST_BANDWIDTH_GBPS, AcceleratorFile, found_file, shipped_name
 
 CALIBRATED_BY_USER = "calibrated on your cluster"
 """The first words of the calibration of a type whose shares a user measured; every answer repeats them."""
@@ -84,7 +85,13 @@ def accelerator(name: str, key: str = "accelerator") -> Accelerator:
         InputError: no such type (names all, and the nearest), or a file with an unknown, missing or
             impossible key (names file and key).
     """
-    return _resolved(*found_file(name, key))
+    shipped = shipped_name(name)
+    return _resolved(*found_file(name, key)) if shipped is None else _shipped(shipped)
+
+
+@functools.cache
+def _shipped(name: str) -> Accelerator:
+    return _resolved(*found_file(name, "accelerator"))
 
 
 def _resolved(file: AcceleratorFile, path: Path, borrowers: tuple[str, ...] = ()) -> Accelerator:

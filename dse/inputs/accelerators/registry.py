@@ -65,12 +65,7 @@ def found_file(name: str, key: str) -> tuple[AcceleratorFile, Path]:
     Raises:
         InputError: no such type, or a file with an unknown, missing or impossible key.
     """
-    known = accelerator_names()
-    found = name if name in known else None
-    if found is None:
-        aliases = {alias.lower(): stem for stem in known for alias in (stem, *aliases_of(stem))}
-        found = aliases.get(name.lower())
-    if found is not None:
+    if (found := shipped_name(name)) is not None:
         return _of_conf(found), _path(found)
     if "/" in name or name.endswith((".yaml", ".yml")):
         path = Path(name).expanduser()
@@ -78,9 +73,16 @@ def found_file(name: str, key: str) -> tuple[AcceleratorFile, Path]:
             return _read(path), path
         raise InputError(f"{key} is '{excerpt(name)}'; there is no such file")
     problem = f"{key} is '{excerpt(name)}'"
-    raise InputError(unknown(problem, name.lower(), aliases, f"allowed are {', '.join(known)}, or a file"))
+    allowed = f"allowed are {', '.join(accelerator_names())}, or a file"
+    raise InputError(unknown(problem, name.lower(), _names(), allowed))
 
 
+def shipped_name(name: str) -> str | None:
+    """Return the name of the file of conf/accelerator that a name or an alias means; None for others."""
+    return name if name in accelerator_names() else _names().get(name.lower())
+
+
+@functools.cache
 def accelerator_names() -> tuple[str, ...]:
     """The names of the files of conf/accelerator."""
     return tuple(sorted(path.stem for path in (conf_folder() / "accelerator").glob("*.yaml")))
@@ -89,6 +91,13 @@ def accelerator_names() -> tuple[str, ...]:
 def aliases_of(name: str) -> tuple[str, ...]:
     """Other names of a type of conf/accelerator, in tables of measurements for example."""
     return _of_conf(name).aliases
+
+
+@functools.cache
+def _names() -> dict[str, str]:
+    """The files of conf/accelerator by their names and aliases in small letters."""
+    known = accelerator_names()
+    return {alias.lower(): stem for stem in known for alias in (stem, *aliases_of(stem))}
 
 
 @functools.cache

@@ -9,17 +9,18 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from dse.base.errors import DseError
 from dse.inputs.accelerators import accelerator
+from dse.prediction.intervals.interval import Interval, interval_of
+from dse.prediction.intervals.kinds import Kind, kind_of
+from dse.prediction.measured.cases import Case, case_of, predicted_cases
 from dse.prediction.measured.rows import MeasuredRow
 from dse.prediction.measured.software import framework_of
+from dse.prediction.steps.predict import Figures, predict
+from dse.prediction.steps.prediction import PARTS, Prediction
 from dse.prediction.steps.verdicts import Verdict, margin_of, verdict
-
-if TYPE_CHECKING:
-    from dse.prediction.intervals.interval import Interval
-    from dse.prediction.steps.prediction import Prediction
 
 GIB = 2**30
 _BUG = "a bug"
@@ -29,8 +30,8 @@ _BUG = "a bug"
 class Compared:
     """A row; either `reason` says why it has no prediction, or the other fields are there.
 
-    `parts_s` sum to `predicted_s`. `interval` is None where nothing was measured. `assumed` says what the
-    row leaves open and the prediction takes for it.
+    `parts_s` sum to `predicted_s`. `kind` is that of the step, `assumed` says what the row leaves open and
+    the prediction takes for it.
     """
 
     row: MeasuredRow
@@ -39,7 +40,7 @@ class Compared:
     parts_s: Mapping[str, float] = field(default_factory=dict)
     peak_memory_bytes: int = 0
     assumed: tuple[str, ...] = ()
-    interval: Interval | None = None
+    kind: Kind | None = None
 
     @property
     def is_expressible(self) -> bool:
@@ -55,6 +56,11 @@ class Compared:
     def error_pct(self) -> float:
         """Predicted over measured time, less 1, in %."""
         return 100 * (self.predicted_s / self.row.iter_s - 1)
+
+    @property
+    def interval(self) -> Interval | None:
+        """Where such steps come out; None without a prediction, or where nothing was measured."""
+        return None if self.kind is None else interval_of(self.kind)
 
     @property
     def range_s(self) -> tuple[float, float] | None:
@@ -88,9 +94,6 @@ def predict_row(row: MeasuredRow) -> tuple[Prediction, tuple[str, ...]]:
     Raises:
         DseError: the row cannot be expressed, or its plan cannot run; the text says why.
     """
-    from dse.prediction.measured.cases import case_of
-    from dse.prediction.steps.predict import predict
-
     case = case_of(row)
     return predict(case.model, case.plan, case.cluster), case.assumed
 
@@ -103,7 +106,25 @@ def compare(
     A limit holds in the main thread only, where signals arrive. A prediction that fails by a bug does not
     take the others with it: its reason begins with `a bug`.
     """
-    return [_compared(row, predictor, limit_s) for row in rows]
+    given = list(rows)
+    if predictor is predict_row and limit_s is None:
+        with contextlib.suppress(Exception):  # row by row it is known whose bug it is
+            return [_together(*found) for found in predicted_cases(given)]
+    return [_compared(row, predictor, limit_s) for row in given]
+
+
+def _together(row: MeasuredRow, case: Case | None, found: Figures | str) -> Compared:
+    """Return a row that was predicted in a batch."""
+    if case is None or isinstance(found, str):
+        return Compared(row, _reason(str(found)))
+    return Compared(
+        row,
+        predicted_s=found.step_s,
+        parts_s=dict(zip(PARTS, found.parts_s, strict=True)),
+        peak_memory_bytes=found.peak_memory_bytes,
+        assumed=case.assumed,
+        kind=kind_of(case.model, case.plan, case.cluster),
+    )
 
 
 def _compared(row: MeasuredRow, predictor: Predictor, limit_s: float | None) -> Compared:
@@ -113,7 +134,7 @@ def _compared(row: MeasuredRow, predictor: Predictor, limit_s: float | None) -> 
     except _OutOfTimeError:
         return Compared(row, f"took longer than the limit of {limit_s:g} s")
     except DseError as error:
-        return Compared(row, " ".join(str(error).split()) or type(error).__name__)
+        return Compared(row, _reason(str(error)) or type(error).__name__)
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
@@ -124,8 +145,12 @@ def _compared(row: MeasuredRow, predictor: Predictor, limit_s: float | None) -> 
         parts_s=prediction.parts_s,
         peak_memory_bytes=prediction.peak_memory_bytes,
         assumed=assumed,
-        interval=prediction.interval,
+        kind=None if prediction.interval is None else prediction.interval.kind,
     )
+
+
+def _reason(text: str) -> str:
+    return " ".join(text.split())
 
 
 class _OutOfTimeError(BaseException):

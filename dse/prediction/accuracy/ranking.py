@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter, itemgetter
 from statistics import fmean
 from typing import Any
 
 from dse.prediction.accuracy.comparison import Compared
-from dse.prediction.measured.rows import MeasuredRow
 
 LEAST_STRATEGIES = 5  # with fewer, the order is mostly luck; also what the published figures were made with
-_EQUAL = [
+_equal_of = attrgetter(
     "source",
     "gpu",
     "hardware",
@@ -36,8 +36,8 @@ _EQUAL = [
     "mtp_layers",
     "seq",
     "gbs",
-]
-_STRATEGY = [
+)
+_strategy_of = attrgetter(
     "tp",
     "pp",
     "dp",
@@ -56,7 +56,7 @@ _STRATEGY = [
     "shard_ranks",
     "context",
     "recompute_modules",
-]
+)
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,13 @@ def ranking(compared: Iterable[Compared], least: int = LEAST_STRATEGIES) -> Rank
 
 def ranked_groups(compared: Iterable[Compared]) -> list[list[tuple[float, float]]]:
     """Return predicted and measured seconds of each strategy by group; equal strategies by their means."""
-    expressible = [one for one in compared if one.is_expressible]
-    expressible.sort(key=lambda one: (_key(one.row, _EQUAL), _key(one.row, _STRATEGY)))
+    keyed = [
+        (_key(_equal_of(one.row)), _key(_strategy_of(one.row)), one) for one in compared if one.is_expressible
+    ]
+    keyed.sort(key=itemgetter(0, 1))
     return [
-        [_means(list(equal)) for _, equal in groupby(group, key=lambda one: _key(one.row, _STRATEGY))]
-        for _, group in groupby(expressible, key=lambda one: _key(one.row, _EQUAL))
+        [_means([one for *_, one in equal]) for _, equal in groupby(group, key=itemgetter(1))]
+        for _, group in groupby(keyed, key=itemgetter(0))
     ]
 
 
@@ -136,7 +138,6 @@ def _means(equal: Sequence[Compared]) -> tuple[float, float]:
     return fmean(one.predicted_s for one in equal), fmean(one.row.iter_s for one in equal)
 
 
-def _key(row: MeasuredRow, columns: Sequence[str]) -> tuple[Any, ...]:
+def _key(values: Iterable[Any]) -> tuple[Any, ...]:
     """A key that sorts and distinguishes. An unknown value comes first and differs from all others."""
-    values = [getattr(row, column) for column in columns]
-    return tuple((value is not None, value if value is not None else 0) for value in values)
+    return tuple([(False, 0) if value is None else (True, value) for value in values])

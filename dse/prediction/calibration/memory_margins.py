@@ -10,12 +10,10 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from dse.base.errors import DseError
-from dse.prediction.measured.cases import case_of
+from dse.prediction.measured.cases import predicted_cases
 from dse.prediction.measured.published import published_rows
 from dse.prediction.measured.rows import MeasuredRow
 from dse.prediction.steps.framework_memory import WIDEST_MARGIN
-from dse.prediction.steps.predict import predict
 
 SHARE = 0.98
 """Share of runs whose error is within the margin."""
@@ -39,12 +37,10 @@ class Margin(NamedTuple):
 def margins(rows: Iterable[MeasuredRow]) -> dict[str, Margin]:
     """Return the margin of each framework in some rows."""
     errors: dict[str, list[tuple[float, bool]]] = {}
-    for row in rows:
-        try:
-            case = case_of(row)
-            peak = predict(case.model, case.plan, case.cluster).peak_memory_bytes
-        except DseError:
+    for row, case, found in predicted_cases(rows):
+        if case is None or isinstance(found, str):
             continue
+        peak = found.peak_memory_bytes
         own = errors.setdefault(case.plan.framework, [])
         if row.measured_memory_gib is not None:
             own.append((abs(peak / (row.measured_memory_gib * _GIB) - 1), True))

@@ -16,7 +16,6 @@ from dse.prediction.intervals.kinds import kind_of
 from dse.prediction.intervals.ties import pairs_of, telling_gap, written
 from dse.prediction.intervals.unseen import Unseen, write
 from dse.prediction.measured.rows import MeasuredRow
-from dse.prediction.steps.groups import groups_of
 
 
 def unseen_errors(
@@ -51,7 +50,7 @@ def unseen(step: Sample, error: float) -> Unseen:
     row = step.row
     experts = f" with {row.experts} experts" if row.experts else ""
     return Unseen(
-        kind=kind_of(step.model, step.plan, step.cluster, groups_of(step.plan)["ep"]),
+        kind=kind_of(step.model, step.plan, step.cluster),
         publisher=row.publisher,
         model=f"{row.layers} x {row.hidden}{experts}",
         error=error,

@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dse.inputs.accelerators.cluster import Cluster
-from dse.inputs.accelerators.placement import Group
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies.precisions import PRECISIONS
+from dse.prediction.steps.groups import groups_of
 from dse.prediction.steps.plan import Plan
 
 _MOST_NPUS = (0, 8, 64, 512)
@@ -35,11 +35,12 @@ WIDER = ("scale", "context", "bits", "accelerator", "blocks", "framework")
 """The features of a kind in the order in which they stop to count, as kinds get wider."""
 
 
-def kind_of(model: ModelSpec, plan: Plan, cluster: Cluster, experts: Group) -> Kind:
-    """Return the kind of a step; `experts` are the groups that exchange tokens (axis ep)."""
+def kind_of(model: ModelSpec, plan: Plan, cluster: Cluster) -> Kind:
+    """Return the kind of a step."""
     precision = PRECISIONS.get(plan.precision)
     blocks = "dense"
     if model.experts is not None:
+        experts = groups_of(plan)["ep"]  # which exchange tokens
         is_across = experts.size > 1 and experts.size * experts.stride > cluster.tiers[0].npus
         blocks = "experts across nodes" if is_across else "experts"
     return Kind(

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from dse.base.errors import DseError
 from dse.base.texts import excerpt
 from dse.inputs.accelerators import Accelerator, Cluster
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies import AXIS, InfeasibleStrategy
+from dse.inputs.strategies import AXIS
 from dse.prediction.measured.hardware import cluster_of
 from dse.prediction.measured.row_models import model_of
 from dse.prediction.measured.row_schedules import Inexpressible, layout_of, schedule_of
 from dse.prediction.measured.rows import MeasuredRow, unmodelled
 from dse.prediction.measured.software import framework_of, overlaps_tp
+from dse.prediction.steps.batch import Case as Step
 from dse.prediction.steps.plan import Plan, text_of_layers
-from dse.prediction.steps.predict import predict
+from dse.prediction.steps.predict import Figures, figures
 
 _PRECISIONS = {  # by a part of the column, the first that is there
     "fp4": "fp4", "mxfp8": "mxfp8", "fp8-block": "fp8_block", "fp8_block": "fp8_block",
@@ -37,6 +40,35 @@ class Case:
     plan: Plan
     cluster: Cluster
     assumed: tuple[str, ...]
+
+    @property
+    def step(self) -> Step:
+        """The step as the predictor takes it."""
+        return Step(self.model, self.plan, self.cluster)
+
+
+def predicted_cases(
+    rows: Iterable[MeasuredRow],
+) -> Iterator[tuple[MeasuredRow, Case, Figures] | tuple[MeasuredRow, None, str]]:
+    """Yield each row with its case and the figures of its step, or with None and why it has no prediction.
+
+    The engine predicts all of them in one batch.
+    """
+    tried = [(row, _case_or_reason(row)) for row in rows]
+    found = figures([case.step for _, case in tried if isinstance(case, Case)])
+    for row, case in tried:
+        figure = next(found) if isinstance(case, Case) else case
+        if isinstance(case, Case) and isinstance(figure, Figures):
+            yield row, case, figure
+        else:
+            yield row, None, str(figure)
+
+
+def _case_or_reason(row: MeasuredRow) -> Case | str:
+    try:
+        return case_of(row)
+    except DseError as error:
+        return str(error)
 
 
 def case_of(row: MeasuredRow) -> Case:
@@ -228,13 +260,10 @@ def _fastest_that_fits(case: Case, plan: Plan, sizes: list[int], assumed: list[s
         return replace(plan, micro_batch=sizes[0])
     room = MEMORY_SHARE * case.cluster.accelerator.usable_memory_bytes
     fits: list[tuple[float, Plan]] = []
-    for size in sizes:
-        candidate = replace(plan, micro_batch=size)
-        try:
-            found = predict(case.model, candidate, case.cluster)
-        except InfeasibleStrategy:
-            continue
-        if found.peak_memory_bytes <= room:
+    candidates = [replace(plan, micro_batch=size) for size in sizes]
+    steps = [Step(case.model, candidate, case.cluster) for candidate in candidates]
+    for candidate, found in zip(candidates, figures(steps), strict=True):
+        if isinstance(found, Figures) and found.peak_memory_bytes <= room:
             fits.append((found.step_s, candidate))
     if not fits:
         assumed.append(f"micro-batches of {sizes[-1]}: the smallest, as none is predicted to fit")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import math
 import re
@@ -246,23 +247,30 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
 
 
 def _row(path: Path, line: int, cells: dict[str, str]) -> MeasuredRow:
-    hints = hints_of(MeasuredRow)
+    kinds = _kinds()
     values: dict[str, Any] = {}
     for name, text in cells.items():
-        place = f"{path}, line {line}, column {name}"
-        if text and name in COLUMNS:
-            values[name] = _value(place, name, text, without_none(hints[name]))
+        if text and (kind := kinds.get(name)) is not None:
+            if kind is not str:
+                values[name] = _value(f"{path}, line {line}, column {name}", name, text, kind)
+            else:
+                values[name] = text
     values.setdefault("source", path.stem)
     values.setdefault("id", f"line {line}")
     missing = tuple(name for name in REQUIRED if name not in values)
     for name in missing:
-        values[name] = without_none(hints[name])()
+        values[name] = kinds[name]()
     return MeasuredRow(**values, missing=missing)
 
 
+@functools.cache
+def _kinds() -> dict[str, type]:
+    """The types of the cells of each column."""
+    hints = hints_of(MeasuredRow)
+    return {name: without_none(hints[name]) for name in COLUMNS}
+
+
 def _value(place: str, name: str, text: str, kind: type) -> object:
-    if kind is str:
-        return text
     if kind is bool:
         if text.lower() not in (*_TRUE, *_FALSE):
             raise InputError(f"{place}: '{excerpt(text)}' is not allowed; it must be 0 or 1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
@@ -11,10 +12,9 @@ from dse.inputs.models.flops import training_flops
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
 from dse.prediction.intervals.interval import Interval, interval_of
 from dse.prediction.intervals.kinds import kind_of
-from dse.prediction.steps.batch import Case, Columns, predict_columns
+from dse.prediction.steps.batch import Case, predict_columns
 from dse.prediction.steps.checks import value_problem
 from dse.prediction.steps.fitted import fit_notes
-from dse.prediction.steps.groups import groups_of
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import CATEGORIES, PARTS, Prediction
 from dse.prediction.steps.tier_shares import BY_TIERS
@@ -47,29 +47,53 @@ def require_feasible(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
         raise InfeasibleStrategy(problem)
 
 
+class Figures(NamedTuple):
+    """A predicted step: its time in parts (`PARTS`), peak memory by category (`CATEGORIES`), idle share."""
+
+    parts_s: list[float]
+    memory_bytes: list[int]
+    bubble_share: float
+
+    @property
+    def step_s(self) -> float:
+        """The time of the step."""
+        return sum(self.parts_s)
+
+    @property
+    def peak_memory_bytes(self) -> int:
+        """The memory of the fullest stage."""
+        return sum(self.memory_bytes)
+
+
 def predictions(cases: Sequence[Case], threads: int = 1) -> Iterator[Prediction | str]:
     """Predict many steps; a plan that cannot run gets the reason instead."""
+    for case, found in zip(cases, figures(cases, threads), strict=True):
+        yield found if isinstance(found, str) else _prediction(case, found)
+
+
+def figures(cases: Sequence[Case], threads: int = 1) -> Iterator[Figures | str]:
+    """Return the figures of many steps without notes and intervals, or the reason why a plan cannot run."""
     problems = [value_problem(case.plan) for case in cases]
     known = [case for case, problem in zip(cases, problems, strict=True) if problem is None]
-    columns, place = predict_columns(known, threads=threads), 0
-    for case, problem in zip(cases, problems, strict=True):
-        if problem is not None:
-            yield problem
-            continue
-        yield columns.reason(place) or _prediction(case, columns, place)
-        place += 1
+    columns = predict_columns(known, threads=threads)
+    rows = zip(
+        columns.parts_s.tolist(),
+        [list(map(round, memory)) for memory in columns.memory_bytes.tolist()],
+        columns.bubble_share.tolist(),
+        strict=True,
+    )
+    found = (columns.reason(place) or Figures(*row) for place, row in enumerate(rows))
+    return (problem or next(found) for problem in problems)
 
 
-def _prediction(case: Case, columns: Columns, place: int) -> Prediction:
-    parts_s = dict(zip(PARTS, columns.parts_s[place].tolist(), strict=True))
-    memory = dict(zip(CATEGORIES, map(round, columns.memory_bytes[place].tolist()), strict=True))
-    interval = interval_of(kind_of(case.model, case.plan, case.cluster, groups_of(case.plan)["ep"]))
+def _prediction(case: Case, found: Figures) -> Prediction:
+    interval = interval_of(kind_of(case.model, case.plan, case.cluster))
     return Prediction(
-        step_s=sum(parts_s.values()),
-        parts_s=parts_s,
-        peak_memory_bytes=sum(memory.values()),
-        memory_bytes=memory,
-        bubble_share=float(columns.bubble_share[place]),
+        step_s=found.step_s,
+        parts_s=dict(zip(PARTS, found.parts_s, strict=True)),
+        peak_memory_bytes=found.peak_memory_bytes,
+        memory_bytes=dict(zip(CATEGORIES, found.memory_bytes, strict=True)),
+        bubble_share=found.bubble_share,
         model_flops=_flops(case.model),
         notes=_notes(case, interval),
         interval=interval,
