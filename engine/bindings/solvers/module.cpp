@@ -16,5 +16,6 @@ NB_MODULE(_solvers, m) {
     bind_planner(m);
     bind_planner_exact(m);
     bind_planner_walk(m);
+    bind_planner_steps(m);
     bind_partition(m);
 }

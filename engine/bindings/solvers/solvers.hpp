@@ -6,6 +6,7 @@
 void bind_planner(nanobind::module_& m);
 void bind_planner_exact(nanobind::module_& m);
 void bind_planner_walk(nanobind::module_& m);
+void bind_planner_steps(nanobind::module_& m);
 void bind_partition(nanobind::module_& m);
 void bind_synthesis(nanobind::module_& m);
 void bind_synthesis_search(nanobind::module_& m);

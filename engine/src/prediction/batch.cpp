@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
+#include "prediction/pipeline/builtin_schedules.hpp"
 
 namespace dse::prediction {
 
@@ -142,8 +142,36 @@ struct Predictor::Texts {
     }
 };
 
+namespace {
+
+/// The source, asked for schedules that the engine does not have.
+BatchSource with_builtin_schedules(BatchSource source) {
+    BatchSource found = source;
+    found.schedule = [other = source.schedule](const std::string& name) {
+        const BuiltinSchedule* own = builtin_schedule(name);
+        return own != nullptr ? own->schedule() : other(name);
+    };
+    found.schedules.problem = [other = source.schedules.problem](const Schedule& schedule,
+                                                                 std::int64_t stages, std::int64_t chunks,
+                                                                 std::int64_t micro_batches) {
+        const BuiltinSchedule* own = builtin_schedule(schedule.name);
+        return own != nullptr ? own->problem(stages, chunks, micro_batches)
+                              : other(schedule, stages, chunks, micro_batches);
+    };
+    found.schedules.timetable = [other = source.schedules.timetable](const Schedule& schedule,
+                                                                     std::int64_t stages, std::int64_t chunks,
+                                                                     std::int64_t micro_batches) {
+        const BuiltinSchedule* own = builtin_schedule(schedule.name);
+        return own != nullptr ? own->timetable(stages, chunks, micro_batches)
+                              : other(schedule, stages, chunks, micro_batches);
+    };
+    return found;
+}
+
+}  // namespace
+
 Predictor::Predictor(std::vector<Precision> precisions, BatchSource source)
-    : source_(std::move(source)),
+    : source_(with_builtin_schedules(std::move(source))),
       orders_(source_.schedules),
       synthesizer_([this](const std::vector<Leg>& legs) -> const std::vector<ScheduleTimes>& {
           return synthesized(legs);
@@ -152,11 +180,11 @@ Predictor::Predictor(std::vector<Precision> precisions, BatchSource source)
 
 const std::vector<ScheduleTimes>& Predictor::synthesized(const std::vector<Leg>& legs) {
     {
-        const std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (const auto known = synthesized_.find(legs); known != synthesized_.end()) return known->second;
     }
     std::vector<ScheduleTimes> found = source_.synthesizer(legs);
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return synthesized_.emplace(legs, std::move(found)).first->second;
 }
 
@@ -219,9 +247,10 @@ Plan Predictor::plan_of(const Cases& cases, std::size_t row, const Texts& texts)
     return plan;
 }
 
-Predictions Predictor::predict(const Cases& cases, std::size_t threads, bool only_feasible) {
+std::shared_ptr<const Predictor::Texts> Predictor::read(const Cases& cases) {
     const std::size_t count = cases.model_of.size();
-    Texts texts{cases.texts, {}};
+    auto read = std::make_shared<Texts>(Texts{cases.texts, {}});
+    Texts& texts = *read;
     texts.looked.resize(cases.texts.size());
     const auto numbered = [](auto& known, const std::string& name, auto make) {
         const auto at = known.find(name);
@@ -264,6 +293,13 @@ Predictions Predictor::predict(const Cases& cases, std::size_t threads, bool onl
             }
         }
     }
+    return read;
+}
+
+Predictions Predictor::predict(const Cases& cases, std::size_t threads, bool only_feasible) {
+    const std::size_t count = cases.model_of.size();
+    const auto read_texts = read(cases);
+    const Texts& texts = *read_texts;
     Predictions found;
     found.parts_s.resize(count * kStepParts);
     found.memory_bytes.resize(count * kCategories);
@@ -272,7 +308,7 @@ Predictions Predictor::predict(const Cases& cases, std::size_t threads, bool onl
     std::vector<std::string> reasons(count);
     std::atomic<std::size_t> next{0};
     std::exception_ptr failure;
-    std::mutex failing;
+    Mutex failing;
     const auto work = [&] {
         try {
             for (std::size_t start = next.fetch_add(kRows); start < count; start = next.fetch_add(kRows)) {
@@ -295,15 +331,12 @@ Predictions Predictor::predict(const Cases& cases, std::size_t threads, bool onl
                 }
             }
         } catch (...) {
-            const std::lock_guard lock(failing);
+            const Lock lock(failing);
             failure = std::current_exception();
             next = count;
         }
     };
-    std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < std::min(threads, count / kRows + 1); ++i) others.emplace_back(work);
-    work();
-    others.clear();
+    in_threads(std::min(threads, count / kRows + 1), work);
     if (failure) std::rethrow_exception(failure);
     std::unordered_map<std::string, std::int32_t> numbers;
     for (std::size_t row = 0; row < count; ++row) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/threads.hpp"
 #include "prediction/steps/predict.hpp"
 
 namespace dse::prediction {
@@ -44,7 +45,7 @@ inline constexpr std::array<std::string_view, 27> kPlanColumns = {"dp",
                                                                   "graphs"};
 inline constexpr std::size_t kFirstText = 16;
 
-/// Answers of Python, each asked for once.
+/// Answers from outside, each asked for once; schedules only where the engine has none of their name.
 struct BatchSource {
     ScheduleSource schedules;
     std::function<Schedule(const std::string&)> schedule;
@@ -77,9 +78,13 @@ public:
     /// `only_feasible` leaves figures 0.
     Predictions predict(const Cases& cases, std::size_t threads, bool only_feasible);
 
-private:
+    /// The texts of a batch, looked up; plans of `plan_of` point into them and into the batch.
     struct Texts;
+    std::shared_ptr<const Texts> read(const Cases& cases);
     Plan plan_of(const Cases& cases, std::size_t row, const Texts& texts) const;
+    const Setting& setting() const { return setting_; }
+
+private:
     const std::vector<ScheduleTimes>& synthesized(const std::vector<Leg>& legs);
 
     BatchSource source_;
@@ -87,7 +92,7 @@ private:
     Synthesizer synthesizer_;
     Setting setting_;
     std::unordered_map<std::string, std::uint32_t> schedules_, frameworks_;
-    std::mutex mutex_;
+    Mutex mutex_;
     std::map<std::vector<Leg>, std::vector<ScheduleTimes>> synthesized_;
 };
 

@@ -61,6 +61,11 @@ Order::Order(const Timetable& timetable, std::size_t stages_of, std::size_t chun
 
 PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
                              double send_s) {
+    return pipeline_times(order, times, splits_backward, std::vector<double>(order.stages, send_s));
+}
+
+PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
+                             const std::vector<double>& sends_s) {
     const std::size_t parts = order.stages * order.chunks, kinds = order.kinds;
     std::vector<double> spent(kinds * parts), delays(kinds * parts, 0.0), silences(kinds * parts, kNever);
     std::vector<double> received(kinds * parts, 0.0);
@@ -78,6 +83,7 @@ PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& 
             return static_cast<std::size_t>(message.kind) * parts +
                    static_cast<std::size_t>(stage) * order.chunks + static_cast<std::size_t>(chunk);
         };
+        const double send_s = sends_s[static_cast<std::size_t>(message.link)];
         delays[at(message.stage, message.chunk)] = send_s;
         silences[at(message.stage, message.chunk)] = 0.0;
         received[at(message.to_stage, message.to_chunk)] = send_s;
@@ -86,7 +92,8 @@ PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& 
     ends.resize(order.steps.size() + 1);
     ends[0] = kNever;
     std::vector<double> free(order.stages, 0.0);
-    if (send_s > shortest) {  // messages of a stage wait for each other
+    if (*std::max_element(sends_s.begin(), sends_s.end()) >
+        shortest) {  // messages of a stage wait for each other
         arrivals.resize(order.steps.size() + 1);
         arrivals[0] = kNever;
         std::vector<double> links(order.stages, 0.0);
@@ -117,11 +124,11 @@ std::string Orders::problem(const Schedule& schedule, std::int64_t stages, std::
                             std::int64_t micro_batches) {
     const Key key{schedule.name, stages, chunks, micro_batches};
     {
-        const std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (const auto known = problems_.find(key); known != problems_.end()) return known->second;
     }
     std::string found = source_.problem(schedule, stages, chunks, micro_batches);
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return problems_.emplace(key, std::move(found)).first->second;
 }
 
@@ -129,13 +136,13 @@ std::shared_ptr<const Order> Orders::order(const Schedule& schedule, std::int64_
                                            std::int64_t micro_batches) {
     const Key key{schedule.name, stages, chunks, micro_batches};
     {
-        const std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (const auto known = orders_.find(key); known != orders_.end()) return known->second;
     }
     auto made = std::make_shared<const Order>(
         source_.timetable(schedule, stages, chunks, micro_batches), static_cast<std::size_t>(stages),
         static_cast<std::size_t>(chunks), static_cast<std::size_t>(micro_batches));
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (kept_steps_ > kMostKeptSteps) {
         orders_.clear();
         kept_steps_ = 0;

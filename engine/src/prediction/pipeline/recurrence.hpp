@@ -1,6 +1,6 @@
 // The time of a pipeline: an operation starts when its stage is free and its message is there.
 //
-// Schedules are timetables of dse/inputs/strategies/schedules; a batch asks for each combination once.
+// Schedules are timetables: those of builtin_schedules.hpp, or of other packages; a batch asks for each once.
 #pragma once
 
 #include <array>
@@ -8,9 +8,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
+
+#include "base/threads.hpp"
 
 namespace dse::prediction {
 
@@ -56,8 +57,11 @@ struct PipelineTimes {
 /// Times the pipeline with messages of `send_s`; `times` are stages x chunks.
 PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
                              double send_s);
+/// The same with a time of messages for each link: number s lies after stage s, the last after the last.
+PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
+                             const std::vector<double>& sends_s);
 
-/// A schedule by name, and what Python says of it.
+/// A schedule by name, and what a timetable does not say.
 struct Schedule {
     std::string name;
     bool splits_backward = false, is_v_shaped = false;
@@ -87,7 +91,7 @@ private:
         auto operator<=>(const Key&) const = default;
     };
     ScheduleSource source_;
-    std::mutex mutex_;
+    Mutex mutex_;
     std::map<Key, std::string> problems_;
     std::map<Key, std::shared_ptr<const Order>> orders_;
     std::size_t kept_steps_ = 0;

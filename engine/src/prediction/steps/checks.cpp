@@ -144,6 +144,13 @@ std::int64_t micro_batches(const Model& model, const Plan& plan) {
     return model.batch_size / each;
 }
 
+void check_choices(const Model& model, const Plan& plan, const Cluster& cluster, const Setting& setting) {
+    check_shards(model, plan);
+    check_experts(model, plan);
+    check_modules(model, plan);
+    check_options(plan, model, cluster, setting);
+}
+
 void check(const Model& model, const Plan& plan, const Cluster& cluster, const Setting& setting) {
     require(plan.micro_batch >= 1, "micro_batch is " + text(plan.micro_batch) + "; it must be at least 1");
     if (plan.npus() != cluster.npus()) {
@@ -151,10 +158,7 @@ void check(const Model& model, const Plan& plan, const Cluster& cluster, const S
                          " x pp " + text(plan.pp) + " is " + text(plan.npus()) + " NPUs, but " +
                          cluster.name + " has " + text(cluster.npus())};
     }
-    check_shards(model, plan);
-    check_experts(model, plan);
-    check_modules(model, plan);
-    check_options(plan, model, cluster, setting);
+    check_choices(model, plan, cluster, setting);
     require(plan.pp != 1 || *plan.stages_text == "even",
             "stages=" + *plan.stages_text + " has no effect with pp 1; leave it out");
     check_copies(model, plan);

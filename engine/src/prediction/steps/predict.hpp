@@ -35,6 +35,8 @@ struct Prediction {
 
 /// Throws Infeasible: the plan cannot run on the cluster.
 void check(const Model& model, const Plan& plan, const Cluster& cluster, const Setting& setting);
+/// The part of it that neither the cluster's size nor the pipeline decides.
+void check_choices(const Model& model, const Plan& plan, const Cluster& cluster, const Setting& setting);
 std::int64_t micro_batches(const Model& model, const Plan& plan);
 
 /// Layers of each part of the pipeline that `stages=balanced` has. Throws Infeasible.

@@ -1,0 +1,91 @@
+// The ways to run a stage with so many micro-batches: their times and memory for all ranges of layers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/steps/way.hpp"
+
+namespace dse::planner::steps {
+
+/// Ranges of layers that hold the same layers at the same place (first, inside, last) are one class.
+class Ranges {
+public:
+    explicit Ranges(const Question& question);
+
+    struct Class {
+        std::int64_t first = 0, end = 0;  ///< of one range of the class
+        bool is_first = false;
+    };
+    const std::vector<Class>& classes() const { return classes_; }
+    std::uint32_t of(std::int64_t first, std::int64_t end) const {
+        return numbers_[static_cast<std::size_t>(first * (layers_ + 1) + end)];
+    }
+    std::int64_t layers() const { return layers_; }
+
+private:
+    std::int64_t layers_;
+    std::vector<Class> classes_;
+    std::vector<std::uint32_t> numbers_;
+};
+
+/// A stage of a class of ranges: its time, a bound on the step, and for how many micro-batches it has memory.
+struct Cell {
+    double both_s = 0.0;
+    double step_s = 0.0;  ///< the least that a step takes after the first pass reaches this stage
+    std::int32_t most_in_flight = 0;
+};
+
+/// A way with its cells, by class.
+struct Option {
+    StageChoice choice;
+    Way* way = nullptr;
+    std::vector<Cell> cells;
+};
+
+/// Options of a type on so many GPUs, and the least of their cells.
+struct Group {
+    std::int64_t gpus = 0;
+    std::vector<Option> options;
+};
+
+struct Best {
+    double both_s = step::kInfinite, step_s = step::kInfinite;
+    std::uint32_t option = 0;  ///< of the least `step_s`
+};
+
+/// All options with a number of micro-batches.
+class Options {
+public:
+    Options(const Question& question, const Ranges& ranges, Ways& ways, std::int64_t micro_batches,
+            std::int64_t most_stages);
+
+    const std::vector<Group>& groups(std::uint32_t type) const { return groups_[type]; }
+    const Best& best(std::uint32_t type, std::size_t group, std::int64_t in_flight,
+                     std::uint32_t klass) const {
+        return best_[type][group][static_cast<std::size_t>(in_flight - 1) * classes_ + klass];
+    }
+    /// The least time of the layers before `end` on `gpus` of each type, however they share them.
+    double least_s(const std::vector<std::int64_t>& gpus, std::int64_t end) const {
+        double speed = 0.0;
+        for (std::size_t type = 0; type < gpus.size(); ++type) {
+            speed += static_cast<double>(gpus[type]) * speeds_[type];
+        }
+        return end == 0 ? 0.0 : work_[static_cast<std::size_t>(end)] / speed;
+    }
+    std::int64_t micro_batches() const { return micro_batches_; }
+    std::int64_t most_in_flight() const { return most_in_flight_; }
+
+private:
+    std::int64_t micro_batches_, most_in_flight_;
+    std::size_t classes_;
+    std::vector<std::vector<Group>> groups_;
+    std::vector<std::vector<std::vector<Best>>> best_;  // by type, group, and (in flight, class)
+    std::vector<double> work_;    // of the layers before each, in seconds x GPUs of the reference type
+    std::vector<double> speeds_;  // of a GPU of each type, at its best kind of layer
+};
+
+/// GPUs that a stage of a type may have: equal parts of a node, and whole nodes; at most 64 units.
+std::vector<std::int64_t> group_sizes(const GpuType& type);
+
+}  // namespace dse::planner::steps

@@ -1,0 +1,149 @@
+#include "planner/steps/table.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace dse::planner::steps {
+
+SuffixTable::SuffixTable(const Question& question, const Ranges& ranges, const Options& options,
+                         const TypeOrder& order, std::int64_t most_stages, double incumbent_s,
+                         const std::function<bool()>& stop)
+    : question_(question), ranges_(ranges), options_(options), order_(order), layers_(ranges.layers()) {
+    std::size_t size = 0;
+    for (const std::uint32_t type : order) {
+        const auto& groups = options.groups(type);
+        std::int64_t unit = 0;
+        for (const Group& group : groups) unit = std::gcd(unit, group.gpus);
+        unit_gpus_.push_back(std::max<std::int64_t>(unit, 1));
+        units_.push_back(question.types[type].gpus / unit_gpus_.back());
+        offsets_.push_back(size);
+        size += static_cast<std::size_t>((units_.back() + 1) * (layers_ + 1));
+    }
+    rows_.emplace_back();
+    for (std::int64_t stages = 0; stages < most_stages && !is_stopped_; ++stages) {
+        rows_.emplace_back(size);
+        if (stages == 0) {
+            for (std::size_t place = 0; place < order.size(); ++place)
+                extend(0, place, 0, layers_, incumbent_s);
+        }
+        bool is_alive = stages == 0;
+        for (std::size_t place = 0; stages != 0 && place < order.size(); ++place) {
+            for (std::int64_t units = 0; units <= units_[place]; ++units) {
+                if (stop()) is_stopped_ = true;
+                if (is_stopped_) return;
+                for (std::int64_t layer = 1; layer < layers_; ++layer) {
+                    if (rows_[static_cast<std::size_t>(stages)][at(place, units, layer)].bound_s >=
+                        incumbent_s)
+                        continue;
+                    is_alive = true;
+                    extend(stages, place, units, layer, incumbent_s);
+                }
+            }
+        }
+        if (!is_alive) break;
+    }
+    for (const auto& row : rows_) {
+        auto& least = least_.emplace_back(row.size(), step::kInfinite);
+        if (row.empty()) continue;
+        std::vector<double> later(static_cast<std::size_t>(layers_ + 1), step::kInfinite);
+        for (std::size_t place = order.size(); place-- > 0;) {
+            std::vector<double> most = later;
+            for (std::int64_t units = 0; units <= units_[place]; ++units) {
+                for (std::int64_t layer = 0; layer <= layers_; ++layer) {
+                    double& known = most[static_cast<std::size_t>(layer)];
+                    known = std::min(known, row[at(place, units, layer)].bound_s);
+                    least[at(place, units, layer)] = known;
+                }
+            }
+            later = most;
+        }
+    }
+}
+
+/// Puts all stages in front of a suffix of `stages` that begins at `layer`, with `units` of a type used.
+void SuffixTable::extend(std::int64_t stages, std::size_t last, std::int64_t used, std::int64_t layer,
+                         double incumbent_s) {
+    const auto before = static_cast<std::uint32_t>(stages == 0 ? 0 : at(last, used, layer));
+    const double after_s = stages == 0 ? 0.0 : rows_[static_cast<std::size_t>(stages)][before].bound_s;
+    auto& row = rows_[static_cast<std::size_t>(stages) + 1];
+    const std::int64_t in_flight = std::min(options_.micro_batches(), stages + 1);
+    std::vector<std::int64_t> left(question_.types.size(), 0);
+    for (std::size_t place = stages == 0 ? last : 0; place <= last; ++place) {
+        const std::uint32_t type = order_[place];
+        const auto& groups = options_.groups(type);
+        const std::int64_t taken = place == last ? used : 0;
+        for (std::size_t earlier = 0; earlier < place; ++earlier) {
+            left[order_[earlier]] = question_.types[order_[earlier]].gpus;
+        }
+        for (std::size_t number = 0; number < groups.size(); ++number) {
+            const std::int64_t units = taken + groups[number].gpus / unit_gpus_[place];
+            if (units > units_[place] || groups[number].options.empty()) continue;
+            left[type] = (units_[place] - units) * unit_gpus_[place];
+            for (std::int64_t count = 1; count <= layer; ++count) {
+                const std::int64_t first = layer - count;
+                if (first == 0 && stages == 0) break;  // one stage is no pipeline
+                const Best& best = options_.best(type, number, in_flight, ranges_.of(first, layer));
+                if (best.both_s == step::kInfinite) continue;
+                const double bound = std::max(after_s + best.both_s, best.step_s);
+                ++labels_;
+                if (bound >= incumbent_s) {
+                    if (first != 0) break;  // more layers take longer
+                    continue;
+                }
+                if (options_.least_s(left, first) >= incumbent_s) continue;
+                State& known = row[at(place, units, first)];
+                if (bound >= known.bound_s) continue;
+                known = {bound, before, best.option, static_cast<std::int16_t>(count),
+                         static_cast<std::int16_t>(number)};
+            }
+        }
+        left[type] = 0;
+    }
+}
+
+double SuffixTable::least_s() const {
+    double least = step::kInfinite;
+    for (const auto& row : least_) {
+        if (!row.empty()) least = std::min(least, row[at(0, units_[0], 0)]);
+    }
+    return least;
+}
+
+double SuffixTable::after_s(std::int64_t stages, std::size_t place, std::int64_t gpus,
+                            std::int64_t layer) const {
+    if (stages > this->stages()) return step::kInfinite;
+    return least_[static_cast<std::size_t>(stages)][at(place, gpus / unit_gpus_[place], layer)];
+}
+
+std::vector<MixedPlan> SuffixTable::plans() const {
+    std::vector<MixedPlan> found;
+    for (std::size_t stages = 2; stages < rows_.size(); ++stages) {
+        std::size_t best_place = 0, best = 0;
+        double least = step::kInfinite;
+        for (std::size_t place = 0; place < order_.size(); ++place) {
+            for (std::int64_t units = 0; units <= units_[place]; ++units) {
+                const std::size_t state = at(place, units, 0);
+                if (rows_[stages][state].bound_s < least) {
+                    least = rows_[stages][state].bound_s;
+                    best = state;
+                    best_place = place;
+                }
+            }
+        }
+        if (least == step::kInfinite) continue;
+        MixedPlan plan{options_.micro_batches(), {}};
+        for (std::size_t row = stages, state = best; row > 0; --row) {
+            while (best_place + 1 < order_.size() && state >= offsets_[best_place + 1]) ++best_place;
+            const State& own = rows_[row][state];
+            const Group& group = options_.groups(order_[best_place])[static_cast<std::size_t>(own.group)];
+            StageChoice choice = group.options[own.option].choice;
+            choice.layers = own.layers;
+            plan.stages.push_back(choice);
+            state = own.before;
+        }
+        found.push_back(std::move(plan));
+    }
+    return found;
+}
+
+}  // namespace dse::planner::steps

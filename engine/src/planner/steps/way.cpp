@@ -1,0 +1,137 @@
+#include "planner/steps/way.hpp"
+
+#include <algorithm>
+
+namespace dse::planner::steps {
+
+namespace {
+
+step::Plan plan_of(const Question& question, const StageChoice& choice, std::int64_t micro_batches,
+                   bool is_pipelined) {
+    step::Plan plan = question.modes[choice.type][choice.mode];
+    plan.dp = choice.dp;
+    plan.pp = is_pipelined ? 2 : 1;
+    const std::int64_t each = choice.dp * micro_batches;
+    if (question.model->batch_size % each != 0) throw step::Infeasible{"the batch does not divide"};
+    plan.micro_batch = question.model->batch_size / each;
+    if (question.most_micro_batch != 0 && plan.micro_batch > question.most_micro_batch) {
+        throw step::Infeasible{"the micro-batch is too large"};
+    }
+    return plan;
+}
+
+/// The cluster of a type with as many GPUs as `stages` take.
+step::Cluster enlarged(const GpuType& type, std::int64_t gpus) {
+    step::Cluster cluster = *type.cluster;
+    cluster.tiers.back().npus = std::max(cluster.tiers.back().npus, gpus);
+    return cluster;
+}
+
+}  // namespace
+
+Way::Way(const Question& question, const StageChoice& choice, std::int64_t micro_batches, bool is_pipelined)
+    : type_(choice.type),
+      mode_(choice.mode),
+      micro_batches_(micro_batches),
+      node_gpus_(question.types[choice.type].node_gpus),
+      synthesizer_(question.setting->synthesizer),
+      plan_(plan_of(question, choice, micro_batches, is_pipelined)),
+      cluster_(enlarged(question.types[choice.type], plan_.npus())),
+      sizes_(*question.model, plan_, question.setting->frameworks[plan_.framework]),
+      groups_(step::groups_of(plan_)),
+      timer_(sizes_, cluster_, groups_, synthesizer_),
+      updates_(sizes_, groups_, timer_) {
+    step::check_choices(*question.model, plan_, cluster_, *question.setting);
+    if (plan_.dp == 1 && plan_.zero_stage >= 2) throw step::Infeasible{"nothing is sharded"};
+}
+
+step::Weights Way::held(const step::Chunk& chunk) const {
+    step::Layout layout;
+    layout.types.push_back(chunk);
+    return step::stage_weights(sizes_, layout, {0}).front();
+}
+
+StageFigures Way::figures(const step::Chunk& chunk) {
+    const step::Passes passes = timer_.chunk(chunk);
+    StageFigures found{passes.forward.total_s(), passes.backward.total_s()};
+    const step::Weights weights = held(chunk);
+    found.optimizer_s = updates_.optimizer_s(weights);
+    if (plan_.zero_stage != 3) found.reduce_s = static_cast<double>(rounds()) * updates_.reduce_s(weights);
+    if (plan_.zero_stage == 1 || plan_.zero_stage == 2) found.gather_s = updates_.gather_s(weights);
+    return found;
+}
+
+step::Bytes Way::memory(const step::Chunk& chunk, double in_flight) const {
+    step::Layout layout;
+    layout.types.push_back(chunk);
+    layout.stages = {{0}};
+    const step::Weights weights = step::stage_weights(sizes_, layout, {0}).front();
+    return step::stage_bytes(sizes_, layout, {0}, weights, in_flight, groups_);
+}
+
+double Way::send_s(std::int64_t stages, std::int64_t stage_gpus) {
+    const auto [known, is_new] = sends_.emplace(std::pair{stages, stage_gpus}, 0.0);
+    if (is_new) {
+        step::Cluster cluster = cluster_;
+        cluster.tiers.back().npus = std::max(cluster.tiers.back().npus, stages * stage_gpus);
+        const step::Group group{stages, stage_gpus, 0, 0, stages * stage_gpus};
+        known->second =
+            step::Links::of(group, cluster, step::Algorithm::kAuto, synthesizer_).send_s(message_bytes());
+    }
+    return known->second;
+}
+
+double Way::far_send_s(double gpu_gbps) const {
+    step::Cluster cluster = cluster_;
+    const std::int64_t stride = std::max(node_gpus_, gpus());
+    cluster.tiers.back().npus = std::max(cluster.tiers.back().npus, 2 * stride);
+    step::Links links =
+        step::Links::of({2, stride, 0, 0, 2 * stride}, cluster, step::Algorithm::kAuto, synthesizer_);
+    if (gpu_gbps > 0) {
+        links.message_bandwidth = std::min(links.message_bandwidth, gpu_gbps * 1e9 * step::kBetweenNodes);
+    }
+    return links.send_s(message_bytes());
+}
+
+step::Chunk chunk_of(const Question& question, const step::Plan& plan, std::int64_t first, std::int64_t end) {
+    const step::Model& model = *question.model;
+    step::Chunk chunk;
+    chunk.has_embedding = first == 0;
+    std::int64_t start = 0;
+    step::LayerCount further;
+    for (const step::Run& run : model.runs) {
+        if (model.kinds[run.kind].is_prediction) {
+            further = {run.kind, run.count};
+            continue;
+        }
+        const std::int64_t count = std::min(end, start + run.count) - std::max(first, start);
+        start += run.count;
+        if (count <= 0) continue;
+        const auto known =
+            std::find_if(chunk.layers.begin(), chunk.layers.end(),
+                         [&](const step::LayerCount& layer) { return layer.kind == run.kind; });
+        if (known == chunk.layers.end()) {
+            chunk.layers.push_back({run.kind, count});
+        } else {
+            known->count += count;
+        }
+    }
+    chunk.has_head = end == start;
+    if (chunk.has_head && further.count != 0) chunk.layers.push_back(further);
+    if (plan.recompute != step::Recompute::kNone) chunk.repeated = chunk.count();
+    return chunk;
+}
+
+Way* Ways::find(const StageChoice& choice, std::int64_t micro_batches, bool is_pipelined) {
+    const auto [known, is_new] =
+        known_.emplace(Key{choice.type, choice.mode, choice.dp, micro_batches, is_pipelined}, nullptr);
+    if (is_new) {
+        try {
+            known->second = std::make_unique<Way>(question_, choice, micro_batches, is_pipelined);
+        } catch (const step::Infeasible&) {  // stays none
+        }
+    }
+    return known->second.get();
+}
+
+}  // namespace dse::planner::steps

@@ -1,0 +1,84 @@
+// One way to run stages: a mode on GPUs of a type with a data-parallel degree and a micro-batch.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "planner/steps/question.hpp"
+#include "prediction/steps/updates.hpp"
+
+namespace dse::planner::steps {
+
+/// Figures of a stage for one micro-batch, and after the last.
+struct StageFigures {
+    double forward_s = 0.0, backward_s = 0.0;
+    double reduce_s = 0.0;  ///< of all reductions of a step
+    double gather_s = 0.0, optimizer_s = 0.0;
+
+    double both_s() const { return forward_s + backward_s; }
+    /// The least time after the last backward pass, of the first stage.
+    double exposed_s(std::int64_t rounds) const {
+        return std::max(step::kFirstBucket * reduce_s, reduce_s - static_cast<double>(rounds) * backward_s);
+    }
+};
+
+/// A stage of a homogeneous pipeline in this mode: a stage of a mixed plan is timed as if all were like it.
+class Way {
+public:
+    /// Throws step::Infeasible: the mode does not suit the model.
+    Way(const Question& question, const StageChoice& choice, std::int64_t micro_batches, bool is_pipelined);
+    Way(const Way&) = delete;
+    Way& operator=(const Way&) = delete;
+
+    StageFigures figures(const step::Chunk& chunk);
+    step::Bytes memory(const step::Chunk& chunk, double in_flight) const;
+    /// Of a message to the next stage in a pipeline of `stages` alike, or of another type.
+    double send_s(std::int64_t stages, std::int64_t stage_gpus);
+    double far_send_s(double gpu_gbps) const;
+    /// How often a step reduces gradients.
+    std::int64_t rounds() const { return plan_.zero_stage == 2 ? micro_batches_ : 1; }
+    const step::Plan& plan() const { return plan_; }
+    std::int64_t gpus() const { return plan_.dp * plan_.tp * plan_.cp; }
+    std::uint32_t type() const { return type_; }
+    std::uint32_t mode() const { return mode_; }
+
+private:
+    step::Weights held(const step::Chunk& chunk) const;
+    double message_bytes() const { return 2 * sizes_.tokens * sizes_.d_model / sizes_.tp; }
+
+    std::uint32_t type_, mode_;
+    std::int64_t micro_batches_, node_gpus_;
+    const step::Synthesizer& synthesizer_;
+    step::Plan plan_;
+    step::Cluster cluster_;
+    step::Sizes sizes_;
+    step::Groups groups_;
+    step::Timer timer_;
+    step::Updates updates_;
+    std::map<std::pair<std::int64_t, std::int64_t>, double> sends_;
+};
+
+/// The part of the model from layer `first` up to, not including, `end`.
+step::Chunk chunk_of(const Question& question, const step::Plan& plan, std::int64_t first, std::int64_t end);
+
+/// Keeps ways that were asked for.
+class Ways {
+public:
+    explicit Ways(const Question& question) : question_(question) {}
+
+    /// None where the mode does not suit the model or the batch.
+    Way* find(const StageChoice& choice, std::int64_t micro_batches, bool is_pipelined);
+
+private:
+    struct Key {
+        std::uint32_t type, mode;
+        std::int64_t dp, micro_batches;
+        bool is_pipelined;
+        auto operator<=>(const Key&) const = default;
+    };
+    const Question& question_;
+    std::map<Key, std::unique_ptr<Way>> known_;
+};
+
+}  // namespace dse::planner::steps
