@@ -622,6 +622,8 @@ def plan_columns() -> list[str]: ...
 
 PLAN_NUMBERS: int = 16
 
+def builtin_timetable(name: str, stages: int, chunks: int, micro_batches: int) -> tuple: ...
+
 class StepModel:
     pass
 

@@ -16,6 +16,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/columns.hpp"
 #include "prediction/batch.hpp"
+#include "prediction/pipeline/builtin_schedules.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -79,6 +80,22 @@ BatchSource source_of(const nb::object& source) {
     return found;
 }
 
+/// The ticks, messages and activations of a schedule of the engine, and why it cannot run so many.
+nb::tuple timetable_named(const std::string& name, std::int64_t stages, std::int64_t chunks,
+                          std::int64_t micro_batches) {
+    const BuiltinSchedule* found = builtin_schedule(name);
+    if (found == nullptr) throw nb::key_error(name.c_str());
+    const std::string problem = found->problem(stages, chunks, micro_batches);
+    if (!problem.empty()) return nb::make_tuple(problem, nb::none(), nb::none(), nb::none());
+    Timetable made = found->timetable(stages, chunks, micro_batches);
+    nb::list ticks;
+    for (auto& kind : made.ticks) ticks.append(to_numpy(std::move(kind)));
+    std::vector<std::vector<std::int64_t>> messages;
+    for (const Message& one : made.messages)
+        messages.push_back({one.kind, one.stage, one.chunk, one.to_stage, one.to_chunk, one.link});
+    return nb::make_tuple(problem, ticks, messages, made.in_flight);
+}
+
 nb::ndarray<nb::numpy, double, nb::ndim<2>> table(std::vector<double> values, std::size_t columns) {
     auto* owned = new std::vector<double>(std::move(values));
     const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
@@ -118,6 +135,7 @@ Found predict_columns(Predictor& predictor, const std::vector<std::shared_ptr<Mo
 void bind(nb::module_& m) {
     m.def("plan_columns", [] { return std::vector<std::string>(kPlanColumns.begin(), kPlanColumns.end()); });
     m.attr("PLAN_NUMBERS") = kFirstText;
+    m.def("builtin_timetable", &timetable_named, "name"_a, "stages"_a, "chunks"_a, "micro_batches"_a);
     nb::class_<Model>(m, "StepModel");
     nb::class_<Cluster>(m, "StepCluster");
     m.def(

@@ -20,7 +20,8 @@ ROOT = ENGINE.parent
 REQUIREMENTS = ROOT / "requirements"
 FOLDERS = (
     *("base", "inputs/networks", "simulation/networks", "simulation/algorithms", "simulation/simulators"),
-    *("simulation/workloads", "answers/explorer"),
+    *("simulation/workloads", "prediction", "prediction/inputs", "prediction/kernels", "prediction/links"),
+    *("prediction/memory", "prediction/pipeline", "prediction/steps", "answers/explorer"),
 )
 FILES = (
     *(f"src/inputs/files/{name}.cpp" for name in ("json", "text", "rules", "dimension_rules")),

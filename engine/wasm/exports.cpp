@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "answers/explorer/plan_explorer.hpp"
 #include "answers/explorer/rows.hpp"
 #include "base/error.hpp"
 #include "base/result_version.hpp"
@@ -51,6 +52,7 @@ constexpr std::size_t kKeptBytes = std::size_t{256} << 20;  // of workloads; the
 struct State {
     explorer::WorkloadCache cache{kKeptBytes};
     std::optional<explorer::Explorer> explorer;
+    std::optional<explorer::PlanExplorer> plans;
     explorer::Row row{};
     std::string text;
     Problem problem = Problem::kNone;
@@ -121,6 +123,26 @@ DSE_EXPORT(dse_reason)()->void { state().text = state().row.reason; }
 /// nothing.
 DSE_EXPORT(dse_doubts)()->void {
     state().text = state().row.understated_comm + "\n" + state().row.impossible_split;
+}
+
+/// Reads a model and a cluster, of which plans are predicted; see dse_problem.
+DSE_EXPORT(dse_open_plans)(const char* request, std::size_t length)->void {
+    guarded([&] {
+        state().plans.reset();
+        state().plans.emplace(std::string_view(request, length));
+    });
+}
+
+/// The figures of plans, `kPlanFigures` each; the text is the reasons why some cannot run, a line each.
+DSE_EXPORT(dse_predict)(const std::int64_t* plans, std::size_t count)->const double* {
+    const double* figures = nullptr;
+    guarded([&] {
+        explorer::PlanExplorer& explorer = state().plans.value();
+        figures = explorer.predict({plans, count * prediction::kPlanColumns.size()}).data();
+        state().text.clear();
+        for (const std::string& reason : explorer.reasons()) state().text += reason + "\n";
+    });
+    return figures;
 }
 
 DSE_EXPORT(dse_problem)()->std::int32_t { return static_cast<std::int32_t>(state().problem); }

@@ -14,3 +14,6 @@ void operator delete(void* pointer) noexcept { std::free(pointer); }
 void operator delete[](void* pointer) noexcept { std::free(pointer); }
 void operator delete(void* pointer, std::size_t) noexcept { std::free(pointer); }
 void operator delete[](void* pointer, std::size_t) noexcept { std::free(pointer); }
+
+// The only thread never ends, so nothing of it is destroyed.
+extern "C" int __cxa_thread_atexit(void (*)(void*), void*, void*) { return 0; }

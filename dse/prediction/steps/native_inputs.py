@@ -42,13 +42,13 @@ _NAMES = {"query": 1, "key": 2, "value": 3, "query_up": 4, "key_value_up": 4, "d
 @functools.lru_cache(maxsize=256)
 def step_model(model: ModelSpec) -> _engine.StepModel:
     """Return a model as the engine takes it."""
-    return _engine.step_model(json.dumps(_model(model)))
+    return _engine.step_model(json.dumps(model_record(model)))
 
 
 @functools.lru_cache(maxsize=1024)
 def step_cluster(cluster: Cluster) -> _engine.StepCluster:
     """Return a cluster as the engine takes it."""
-    return _engine.step_cluster(json.dumps(_cluster(cluster)))
+    return _engine.step_cluster(json.dumps(cluster_record(cluster)))
 
 
 def framework_text(framework: Framework) -> str:
@@ -60,7 +60,8 @@ def framework_text(framework: Framework) -> str:
     return json.dumps({**found, "gradient_bytes": framework.gradient_bytes, "memory": memory})
 
 
-def _model(model: ModelSpec) -> Mapping[str, Any]:
+def model_record(model: ModelSpec) -> Mapping[str, Any]:
+    """Return a model as plain data, which the engine reads; see inputs/model.hpp of the engine."""
     runs = layer_kinds(model)
     kinds = list(dict.fromkeys(kind for kind, _ in runs))
     shapes: dict[tuple[str, str], int] = {}
@@ -146,7 +147,8 @@ def _adapter(matrix: Matrix) -> Mapping[str, Any]:
     }
 
 
-def _cluster(cluster: Cluster) -> Mapping[str, Any]:
+def cluster_record(cluster: Cluster) -> Mapping[str, Any]:
+    """Return a cluster as plain data, which the engine reads; see inputs/cluster.hpp of the engine."""
     found, reached, nics = cluster.accelerator, cluster.accelerator.efficiency, cluster.nics
     keys = ("matrix", "matrix_8bit", "attention", "memory", "links", "launch_us")
     tier_keys = ("name", "npus", "bandwidth_gbps", "latency_us", "in_switch_efficiency")
