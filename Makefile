@@ -65,7 +65,7 @@ news: $(STAMP)  ## print what the fragments of news/ would add to the changelog
 release-notes: $(STAMP)  ## move the fragments of news/ into CHANGELOG.md, under the version of pyproject.toml
 	$(BIN)/towncrier build --yes
 
-calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into conf/; takes minutes
+calibrate: $(STAMP)  ## fit the shipped constants to the published runs, into conf/
 	$(BIN)/python -m dse calibrate --all -o conf
 	$(BIN)/python -m dse calibrate dse/prediction/measured/data/published.csv accelerator=h100_hbm2e \
 		constants=matrix -o conf/accelerator/h100_hbm2e.yaml

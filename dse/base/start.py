@@ -20,6 +20,7 @@ def begin_command() -> None:
     """
     _answer_signals()
     _spare_collections()
+    _spare_threads()
 
 
 def _end(number: int, _frame: object) -> None:
@@ -39,3 +40,8 @@ def _spare_collections() -> None:
     import gc  # in the interpreter, but it would count as loaded before all else
 
     gc.set_threshold(_OBJECTS_PER_COLLECTION, 10, 10)
+
+
+def _spare_threads() -> None:
+    """Let numpy have one thread: others wait busily for their part of small matrices."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -55,7 +55,7 @@ COMMAND = CommandLine(
             "without runs of its model"
         ),
         "--cross-validate": Option(
-            "fit the constants again without each source, and say its error with those; takes minutes"
+            "fit the constants again without each source, and say its error with those"
         ),
         **JSON,
     },

@@ -41,7 +41,7 @@ COMMAND = CommandLine(
             "fit every shipped type to the published runs that dse brings; -o is a folder like conf"
         ),
         "--unseen": Option(
-            "predict the published runs with their models left out of the fit, for intervals; takes minutes; "
+            "predict the published runs with their models left out of the fit, for intervals; "
             "-o is a folder like dse/prediction/intervals/data"
         ),
         **JSON,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dse.prediction.accuracy.folds import fold_names
-from dse.prediction.calibration.constants import BALANCE, Owner, Predict, Sample, Values, problem
+from dse.prediction.calibration.constants import BALANCE, Owner, Sample, Values, problem
 from dse.prediction.calibration.fitting import PULL, Constant, fit, left_out, tolerances, uncertainties
 
 if TYPE_CHECKING:
@@ -88,7 +88,6 @@ def calibrate(
     steps: Sequence[Sample],
     present: Values,
     starts: Values,
-    predict: Predict | None = None,
     balance: float = BALANCE,
 ) -> list[Calibration]:
     """Fit constants of one or more owners together, each with `enough_rows` of its own at least.
@@ -100,9 +99,9 @@ def calibrate(
     import numpy as np
 
     everything = list(range(len(steps)))
-    before = problem(steps, present, predict, balance)
+    before = problem(steps, present, balance)
     before_ratios = before.log_ratios([each.start for each in before.constants], everything)
-    task = problem(steps, starts, predict, balance)
+    task = problem(steps, starts, balance)
     found = fit(task)
     told = np.abs(found.slopes).max(axis=0) > _FLAT
     rounded = [
@@ -151,7 +150,6 @@ def calibrate(
 def left_out_mape_pct(
     steps: Sequence[Sample],
     starts: Values,
-    predict: Predict | None = None,
     balance: float = BALANCE,
     folds: str = "source",
 ) -> dict[str, float]:
@@ -161,7 +159,7 @@ def left_out_mape_pct(
     """
     import numpy as np
 
-    task = problem(steps, starts, predict, balance)
+    task = problem(steps, starts, balance)
     found = fit(task)
     crossed = np.zeros(len(steps))
     for held in _alike(fold_names([step.row for step in steps], folds)):

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
 
-from dse.base.errors import DseError
+import numpy as np
+from numpy.typing import NDArray
+
 from dse.inputs.accelerators.accelerator import Accelerator, accelerator
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.accelerators.efficiency import Efficiency
+from dse.inputs.models import ModelSpec
+from dse.native._engine import StepCluster
 from dse.prediction.calibration.fitting import PULL, Constant, Problem
+from dse.prediction.measured.cases import predicted_cases
 from dse.prediction.measured.rows import MeasuredRow
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from dse.prediction.steps.prediction import Prediction
+from dse.prediction.steps.batch import OWN, Batch, Case
+from dse.prediction.steps.native_inputs import step_cluster
+from dse.prediction.steps.plan import Plan
 
 CONSTANTS = tuple(field.name for field in fields(Efficiency) if field.name != "memory")
 """Of an accelerator: kernels alone tell its share of memory bandwidth, as steps cannot tell it from the
@@ -36,8 +37,6 @@ _FRAMEWORK_BOUNDS = {"launch_us": (1.0, 200.0), "elementwise": (0.5, 8.0)}
 _STARTS: Mapping[str, float] = {"attention": 0.55, "links": 0.75, "launch_us": 5.0}
 _START_SHARE = 0.6
 _FRAMEWORK_STARTS = {"launch_us": 15.0, "elementwise": 1.5}
-
-Predict = Callable[[Any, Any, Cluster], "Prediction"]
 
 
 @dataclass(frozen=True)
@@ -85,11 +84,11 @@ def share_of(efficiency: Efficiency, name: str) -> float:
 
 @dataclass(frozen=True)
 class Sample:
-    """A measured step as the predictor takes it, and whose constants its prediction depends on."""
+    """A measured step, and whose constants its prediction depends on: an accelerator's and a framework's."""
 
     row: MeasuredRow
-    model: Any
-    plan: Any
+    model: ModelSpec
+    plan: Plan
     cluster: Cluster
     owners: tuple[Owner, ...]
 
@@ -104,34 +103,24 @@ def samples(
     rows: Iterable[MeasuredRow],
 ) -> tuple[list[Sample], dict[str, str]]:
     """Return the rows that can be expressed, and why the others cannot, by id."""
-    from dse.prediction.measured.cases import case_of
-    from dse.prediction.steps.predict import predict
-
     found, reasons = [], {}
-    for row in rows:
-        try:
-            case = case_of(row)
-            predict(case.model, case.plan, case.cluster)
-        except DseError as error:
-            reasons[row.id] = str(error)
+    for row, case, figures in predicted_cases(rows):
+        if case is None:
+            reasons[row.id] = str(figures)
             continue
         owners = (Owner(case.cluster.accelerator.name), Owner(case.plan.framework, is_framework=True))
-        found.append(Sample(row, case.model, case.plan, case.cluster, owners))
+        found.append(Sample(row, *case.step, owners))
     return found, reasons
 
 
 Values = Mapping[Owner, Mapping[str, float]]
 
 
-def problem(
-    steps: Sequence[Sample], starts: Values, predict: Predict | None = None, balance: float = BALANCE
-) -> Problem:
+def problem(steps: Sequence[Sample], starts: Values, balance: float = BALANCE) -> Problem:
     """Return the fit of the constants that `starts` has to samples; other constants stay as they are.
 
     A source of n rows weighs n^(1 - balance): with 0 each row counts alike, with 1 each source.
     """
-    import numpy as np
-
     keys = [(owner, name) for owner, named in starts.items() for name in named]
     rows_of = {owner: tuple(i for i, step in enumerate(steps) if owner in step.owners) for owner in starts}
     constants = [
@@ -148,19 +137,13 @@ def problem(
     for step in steps:
         counts[step.row.publisher] = counts.get(step.row.publisher, 0) + 1
     weights = np.array([counts[step.row.publisher] ** -balance for step in steps])
-    evaluate = predict or _predict()
+    changed = _Changed(steps)
 
     def log_ratios(values: Sequence[float], rows: Sequence[int]) -> NDArray[np.float64]:
         named: dict[Owner, dict[str, float]] = {}
         for (owner, name), value in zip(keys, values, strict=True):
             named.setdefault(owner, {})[name] = value
-        made: dict[int, Cluster] = {}
-        logarithms = []
-        for place in rows:
-            step = steps[place]
-            prediction = evaluate(step.model, _plan(step, named), _cluster(step, named, made))
-            logarithms.append(math.log(prediction.step_s / step.row.iter_s))
-        return np.array(logarithms)
+        return changed.log_ratios(named, np.asarray(rows, np.int64))
 
     return Problem(constants, weights, log_ratios)
 
@@ -170,23 +153,41 @@ def with_constants(accelerator: Accelerator, values: Mapping[str, float]) -> Acc
     return replace(accelerator, efficiency=replace(accelerator.efficiency, **values))
 
 
-def _predict() -> Predict:
-    from dse.prediction.steps.predict import predict
-
-    return predict
-
-
-def _cluster(step: Sample, named: Mapping[Owner, Mapping[str, float]], made: dict[int, Cluster]) -> Cluster:
-    """The cluster of a sample with other constants; one object for one object, which caches may rely on."""
-    values = named.get(step.owners[0])
-    if not values:
-        return step.cluster
-    if id(step.cluster) not in made:
-        accelerator = with_constants(step.cluster.accelerator, values)
-        made[id(step.cluster)] = replace(step.cluster, accelerator=accelerator)
-    return made[id(step.cluster)]
+def _cluster(cluster: Cluster, values: Mapping[str, float]) -> StepCluster:
+    if values:
+        cluster = replace(cluster, accelerator=with_constants(cluster.accelerator, values))
+    return step_cluster(cluster)
 
 
-def _plan(step: Sample, named: Mapping[Owner, Mapping[str, float]]) -> Any:
-    values = named.get(step.owners[1])
-    return replace(step.plan, **values) if values else step.plan
+class _Changed:
+    """Steps in a batch of the engine, predicted again and again with other constants."""
+
+    def __init__(self, steps: Sequence[Sample]) -> None:
+        self._batch = Batch.of([Case(step.model, step.plan, step.cluster) for step in steps])
+        self._measured_s = np.array([step.row.iter_s for step in steps])
+        self._frameworks = list(dict.fromkeys(step.owners[1] for step in steps))
+        self._framework_of = np.array([self._frameworks.index(step.owners[1]) for step in steps])
+        step_of = dict(zip(self._batch.cluster_of.tolist(), steps, strict=True))
+        self._clusters = [(step_of[number].owners[0], step_of[number].cluster) for number in sorted(step_of)]
+
+    def log_ratios(self, named: Values, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return log(predicted / measured) of some steps, with these values of constants."""
+        batch, own = self._batch, self._batch.own[rows]
+        for number, owner in enumerate(self._frameworks):
+            of_owner = self._framework_of[rows] == number
+            for name, value in named.get(owner, {}).items():
+                own[of_owner, OWN.index(name)] = value
+        used, cluster_of = np.unique(batch.cluster_of[rows], return_inverse=True)
+        found = replace(
+            batch,
+            clusters=[
+                _cluster(cluster, named.get(owner, {}))
+                for owner, cluster in map(self._clusters.__getitem__, used)
+            ],
+            model_of=batch.model_of[rows],
+            cluster_of=cluster_of.astype(np.int32),
+            plans=batch.plans[rows],
+            own=own,
+        ).predict()
+        step_s = np.add.accumulate(found.parts_s, axis=1)[:, -1]  # in the order of the parts
+        return np.array(list(map(math.log, (step_s / self._measured_s[rows]).tolist())))

@@ -28,6 +28,7 @@ _FIRST_RADIUS, _LEAST_RADIUS, _MOST_RADIUS = 0.7, 1e-3, 2.0
 _LEAST_GAIN = 1e-5
 _SCANNED_ROWS, _SCANNED_VALUES = 200, 6
 _RESAMPLES = 60
+_MOST_SETS = 500
 
 
 @dataclass(frozen=True)
@@ -240,28 +241,40 @@ class _Model:
             shares = self.weights / np.sqrt((ratios + slopes @ step) ** 2 + SOFT**2)
             curvature = slopes.T @ (shares[:, None] * slopes) + np.diag(2 * self.pull)
             slope = slopes.T @ (shares * ratios) + 2 * self.pull * (at - self.start)
-            before, step = step, _least_in_box(curvature, slope, low, high, step)
+            before, step = step, least_in_box(curvature, slope, low, high, step)
             if float(np.abs(step - before).max(initial=0.0)) < 1e-6:
                 break
         return step
 
 
-def _least_in_box(curvature: Array, slope: Array, low: Array, high: Array, first: Array) -> Array:
-    """Return the least of x·C·x / 2 + s·x between bounds, C positive semidefinite, by coordinates."""
+def least_in_box(curvature: Array, slope: Array, low: Array, high: Array, first: Array) -> Array:
+    """Return the least of x·C·x / 2 + s·x between bounds, C positive semidefinite, by sets of coordinates.
+
+    Each round solves for those between their bounds, and goes there until one more meets its bound
+    (Nocedal and Wright, Numerical Optimization, 2006, section 16.5).
+    """
     import numpy as np
 
     x = np.clip(first, low, high)
-    for _ in range(500):
-        largest = 0.0
-        for number, own in enumerate(np.diag(curvature)):
-            if own <= 0:
-                continue
-            new = x[number] - (slope[number] + curvature[number] @ x) / own
-            new = min(max(new, low[number]), high[number])
-            largest = max(largest, abs(new - x[number]))
-            x[number] = new
-        if largest < 1e-8:
+    can_move = np.diag(curvature) > 0
+    held = can_move & ((x <= low) | (x >= high))
+    for _ in range(_MOST_SETS):
+        free = np.flatnonzero(can_move & ~held)
+        gradient = slope + curvature @ x
+        way = np.zeros(len(x))
+        way[free] = -np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+        bound = np.where(way > 0, high, low)
+        room = np.divide(bound - x, way, out=np.full(len(x), np.inf), where=way != 0)
+        share = room.min(initial=1.0)
+        x = np.where(room <= share, bound, x + share * way)
+        if share < 1:
+            held |= room <= share
+            continue
+        gradient = slope + curvature @ x
+        wrong = held & np.where(x <= low, gradient < 0, gradient > 0) & (low < high)
+        if not wrong.any():
             break
+        held &= ~wrong
     return x
 
 

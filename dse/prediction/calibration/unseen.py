@@ -9,7 +9,7 @@ from datetime import date
 from dse.prediction.accuracy.comparison import Compared, compare
 from dse.prediction.accuracy.folds import fold_names
 from dse.prediction.accuracy.ranking import LEAST_STRATEGIES, ranked_groups
-from dse.prediction.calibration.constants import Predict, Sample, Values, problem, samples
+from dse.prediction.calibration.constants import Sample, Values, problem, samples
 from dse.prediction.calibration.fitting import fit, left_out
 from dse.prediction.calibration.subjects import shipped_problem
 from dse.prediction.intervals.kinds import kind_of
@@ -18,14 +18,12 @@ from dse.prediction.intervals.unseen import Unseen, write
 from dse.prediction.measured.rows import MeasuredRow
 
 
-def unseen_errors(
-    steps: Sequence[Sample], starts: Values, predict: Predict | None = None, folds: str = "model"
-) -> list[Unseen]:
+def unseen_errors(steps: Sequence[Sample], starts: Values, folds: str = "model") -> list[Unseen]:
     """Return each step with its error under constants fitted to the steps of other folds (`fold_names`).
 
     Constants are searched from `starts`, as `left_out_mape_pct` does. The fit is made once for each fold.
     """
-    task = problem(steps, starts, predict)
+    task = problem(steps, starts)
     found = fit(task)
     errors = [0.0] * len(steps)
     places: dict[str, list[int]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
     from dse.inputs.strategies.schedules.schedule import Timetable
 
 _COLUMNS = _engine.plan_columns()
-_NUMBERS, _TEXTS = _COLUMNS[: _engine.PLAN_NUMBERS], _COLUMNS[_engine.PLAN_NUMBERS :]
-_numbers_of = attrgetter(*_NUMBERS)
-_texts_of = attrgetter(*_TEXTS)
+NUMBERS, TEXTS = _COLUMNS[: _engine.PLAN_NUMBERS], _COLUMNS[_engine.PLAN_NUMBERS :]
+OWN = ("launch_us", "elementwise", "optimizer_bytes")
+_numbers_of = attrgetter(*NUMBERS)
+_texts_of = attrgetter(*TEXTS)
 
 
 class Case(NamedTuple):
@@ -60,39 +62,83 @@ class Columns:
         return None if number < 0 else self.reasons[number]
 
 
+@dataclass(frozen=True)
+class Batch:
+    """Cases as the engine takes them, each a line of `plans` and `own`, with its model and its cluster.
+
+    The columns of `own` are `OWN`: -1 (bytes: 0) where the plan leaves them to its framework.
+    """
+
+    models: Sequence[_engine.StepModel]
+    clusters: Sequence[_engine.StepCluster]
+    model_of: NDArray[np.int32]
+    cluster_of: NDArray[np.int32]
+    plans: NDArray[np.int64]
+    own: NDArray[np.float64]
+    texts: list[str]
+
+    @classmethod
+    def of(cls, cases: Sequence[Case]) -> Batch:
+        """Return cases as a batch."""
+        models, model_of = _numbered([case.model for case in cases])
+        clusters, cluster_of = _numbered([case.cluster for case in cases])
+        plans, own, texts = plan_rows([case.plan for case in cases])
+        return cls(
+            [step_model(model) for model in models],
+            [step_cluster(cluster) for cluster in clusters],
+            np.array(model_of, np.int32),
+            np.array(cluster_of, np.int32),
+            plans,
+            own,
+            texts,
+        )
+
+    def predict(self, *, threads: int = 1, only_feasible: bool = False) -> Columns:
+        """Predict the steps, as `predict_columns`."""
+        return Columns(
+            *step_predictor().predict(
+                self.models,
+                self.clusters,
+                self.model_of,
+                self.cluster_of,
+                self.plans,
+                self.own,
+                self.texts,
+                threads,
+                only_feasible,
+            )
+        )
+
+
+def plan_rows(plans: Sequence[Plan]) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str]]:
+    """Return the lines of plans in `Batch.plans` and `Batch.own`, and their texts."""
+    texts: dict[str, int] = {}
+    rows = [
+        (*_numbers_of(plan), *[texts.setdefault(text, len(texts)) for text in _texts_of(plan)])
+        for plan in plans
+    ]
+    own = [
+        (
+            -1.0 if plan.launch_us is None else plan.launch_us,
+            -1.0 if plan.elementwise is None else plan.elementwise,
+            float(plan.optimizer_bytes or 0),
+        )
+        for plan in plans
+    ]
+    return (
+        np.array(rows, np.int64).reshape(len(plans), len(_COLUMNS)),
+        np.array(own, np.float64).reshape(len(plans), len(OWN)),
+        list(texts),
+    )
+
+
 def predict_columns(cases: Sequence[Case], *, threads: int = 1, only_feasible: bool = False) -> Columns:
     """Predict steps; `only_feasible` looks only for reasons why plans cannot run.
 
     Raises:
         InputError: a framework or schedule is unknown.
     """
-    models, model_of = _numbered([case.model for case in cases])
-    clusters, cluster_of = _numbered([case.cluster for case in cases])
-    texts: dict[str, int] = {}
-    rows = [
-        (*_numbers_of(case.plan), *[texts.setdefault(text, len(texts)) for text in _texts_of(case.plan)])
-        for case in cases
-    ]
-    own = [
-        (
-            -1.0 if case.plan.launch_us is None else case.plan.launch_us,
-            -1.0 if case.plan.elementwise is None else case.plan.elementwise,
-            float(case.plan.optimizer_bytes or 0),
-        )
-        for case in cases
-    ]
-    found = _predictor().predict(
-        [step_model(model) for model in models],
-        [step_cluster(cluster) for cluster in clusters],
-        np.array(model_of, np.int32),
-        np.array(cluster_of, np.int32),
-        np.array(rows, np.int64).reshape(len(cases), len(_COLUMNS)),
-        np.array(own, np.float64).reshape(len(cases), 3),
-        list(texts),
-        threads,
-        only_feasible,
-    )
-    return Columns(*found)
+    return Batch.of(cases).predict(threads=threads, only_feasible=only_feasible)
 
 
 def _numbered(items: Sequence[Any]) -> tuple[list[Any], list[int]]:
@@ -144,7 +190,19 @@ class _Source:
         return lines_of(legs)
 
 
+class _Predictors(threading.local):
+    """The predictor of a thread, which remembers schedules and frameworks."""
+
+    def __init__(self) -> None:
+        recipes = [(name, recipe.format, recipe.bits) for name, recipe in PRECISIONS.items()]
+        self.own = _engine.StepPredictor(recipes, _Source())
+
+
+def step_predictor() -> _engine.StepPredictor:
+    """Return the predictor of this thread."""
+    return _predictors().own
+
+
 @functools.cache
-def _predictor() -> _engine.StepPredictor:
-    recipes = [(name, recipe.format, recipe.bits) for name, recipe in PRECISIONS.items()]
-    return _engine.StepPredictor(recipes, _Source())
+def _predictors() -> _Predictors:
+    return _Predictors()

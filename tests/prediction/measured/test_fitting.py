@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dse.prediction.calibration.fitting import Constant, Problem, fit, left_out, tolerances, uncertainties
+from dse.prediction.calibration.fitting import (
+    Constant,
+    Problem,
+    fit,
+    least_in_box,
+    left_out,
+    tolerances,
+    uncertainties,
+)
 
 Array = NDArray[np.float64]
 ROWS = 60
@@ -187,3 +195,25 @@ def _factor(measured: Array, weights: Array) -> float:
     constants = [Constant("factor", 0.1, 10, 1.1, tuple(range(ROWS)))]
     task = Problem(constants, weights, lambda values, rows: np.log(values[0] / measured[list(rows)]))
     return fit(task).values[0]
+
+
+@settings(max_examples=200)
+@given(st.integers(1, 12), st.integers(1, 20), st.integers(0, 10**6))
+def test_the_least_in_a_box_has_no_way_down(count: int, rows: int, seed: int) -> None:
+    """Its slope is 0 between bounds, and leads outwards at a bound; where nothing acts it stays."""
+    random = np.random.default_rng(seed)
+    some = random.normal(0, 1, (rows, count)) * random.choice([0.0, 1.0], count, p=[0.2, 0.8])
+    curvature = some.T @ some + np.diag(1e-3 * (np.abs(some).sum(axis=0) > 0))
+    slope = random.normal(0, 3, count) * (np.diag(curvature) > 0)
+    low = -random.choice([0.0, 0.1, 1.0, np.inf], count)
+    high = random.choice([0.0, 0.1, 1.0, np.inf], count)
+    first = random.normal(0, 1, count)
+    x = least_in_box(curvature, slope, low, high, first)
+    assert (x >= low).all()
+    assert (x <= high).all()
+    down = -(slope + curvature @ x)
+    assert (np.abs(down[(low < x) & (x < high)]) < 1e-6 * (1 + np.abs(slope).max())).all()
+    assert (down[(x == low) & (x < high)] <= 1e-9).all()
+    assert (down[(x == high) & (x > low)] >= -1e-9).all()
+    untold = np.diag(curvature) == 0
+    assert (x[untold] == np.clip(first, low, high)[untold]).all()

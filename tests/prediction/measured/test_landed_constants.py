@@ -67,7 +67,7 @@ def test_files_name_the_kinds_of_steps_that_they_were_fitted_to() -> None:
     }
 
 
-@pytest.mark.skipif(not NIGHTLY, reason="half a minute: DSE_NIGHTLY=1")
+@pytest.mark.skipif(not NIGHTLY, reason="several seconds: DSE_NIGHTLY=1")
 def test_the_landed_constants_are_to_the_last_digit_what_a_fit_finds(shipped: Shipped) -> None:
     steps, present, starts, _ = shipped
     task = problem(steps, starts)
