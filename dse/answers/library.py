@@ -123,11 +123,11 @@ def plan_training(overrides: Sequence[str] = (), **keys: Value) -> TrainingPlan:
     from dse.planner.problem.arguments import asked_of
     from dse.planner.problem.keys import CLUSTER_KEYS, COST_KEYS, GROUPS, OUTPUT_KEYS, SEARCH_KEYS
     from dse.planner.questions.training_plan import planned
-    from dse.studies.composed import model_of
+    from dse.studies.composed import model_of, training_strategies
 
     known = {**CLUSTER_KEYS, **COST_KEYS, **SEARCH_KEYS, "top": OUTPUT_KEYS["top"]}
     given = _arguments("plan_training", known, GROUPS, overrides, keys)
-    return planned(asked_of(given.values, given.overrides, model_of))
+    return planned(asked_of(given.values, given.overrides, model_of, training_strategies))
 
 
 def partition_graph(overrides: Sequence[str] = (), **keys: Value) -> GraphPartition:

@@ -15,6 +15,7 @@ try:
     from dse.native._solvers import PartitionArrays as PartitionArrays
     from dse.native._solvers import PlanningProblem as PlanningProblem
     from dse.native._solvers import RouteSearch as RouteSearch
+    from dse.native._solvers import StepQuestion as StepQuestion
     from dse.native._solvers import TimedLinks as TimedLinks
     from dse.native._solvers import TreeSearch as TreeSearch
     from dse.native._solvers import WalkResult as WalkResult
@@ -32,6 +33,7 @@ try:
     from dse.native._solvers import search_sums as search_sums
     from dse.native._solvers import search_trees as search_trees
     from dse.native._solvers import short_set as short_set
+    from dse.native._solvers import stage_layers as stage_layers
     from dse.native._solvers import walk_plans as walk_plans
 except ModuleNotFoundError as error:
     raise InputError(

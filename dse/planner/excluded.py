@@ -11,8 +11,18 @@ _PREDICTED = ("sequence parallelism", "recomputation", "context parallelism")
 _MEASURED = ("ways to run a layer other than that of the profiles",)
 
 
+_OF_STEPS = (
+    "uneven shares of the batch",
+    "replicas of a stage that differ",
+    "stages of several types",
+    "interleaved stages of several types",
+)
+
+
 def excluded(problem: PlanProblem, cost_model: str) -> tuple[str, ...]:
     """Return the names of what no plan of the space does, what is used most first."""
+    if cost_model == "step":
+        return _OF_STEPS
     profiles = problem.profiles
     default = _PREDICTED if profiles.source in ("model", "calibrated") else _MEASURED
     layers = profiles.leaves_out or default

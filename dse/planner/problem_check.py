@@ -25,7 +25,13 @@ _FLAGS = ("allow_mixed_stages", "shard_optimizer")
 
 def wrong_in_problem(problem: PlanProblem) -> str | None:
     """Return the first thing that cannot be, with its place; None where all can."""
-    for found in (_in_cluster(problem.cluster), _in_options(problem), _in_profiles(problem.profiles)):
+    has_profiles = problem.steps is None or bool(problem.profiles.profiles)
+    checks = (
+        _in_cluster(problem.cluster),
+        _in_options(problem),
+        _in_profiles(problem.profiles, is_measured=has_profiles),
+    )
+    for found in checks:
         first = next(found, None)
         if first is not None:
             return first
@@ -77,10 +83,10 @@ def _in_options(problem: PlanProblem) -> Iterator[str]:
         yield from _unless_above_0(problem.flops_per_sequence, "flops_per_sequence")
 
 
-def _in_profiles(profiles: ProfileSet) -> Iterator[str]:
+def _in_profiles(profiles: ProfileSet, *, is_measured: bool) -> Iterator[str]:
     if not isinstance(profiles.memory_has_states, bool):
         yield "profiles.memory_has_states: must be true or false"
-    if profiles.first not in profiles.profiles:
+    if is_measured and profiles.first not in profiles.profiles:
         yield f"profiles.first: there is no profile of {excerpt(profiles.first)}"
     if not profiles.parameters_bytes:
         yield "profiles.parameters_bytes: there is no layer"

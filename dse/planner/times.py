@@ -11,7 +11,7 @@ from dse.base.settings import check_choice
 from dse.base.settings.values import flag, listed
 from dse.planner.problem.cluster import MixedCluster
 from dse.planner.problem.keys import COSTS
-from dse.planner.problem.profiles import ProfileSet
+from dse.planner.problem.profiles import ProfileKey, ProfileSet
 
 if TYPE_CHECKING:
     from dse.inputs.models import ModelSpec
@@ -35,6 +35,12 @@ def times_of(
         InputError: a wrong key or file, one without effect, or too few.
     """
     costs = _costs(values, model, cost_model)
+    if cost_model == "step":
+        from dse.planner.problem.costs_from_model import parameter_bytes
+
+        assert model is not None
+        profiles = ProfileSet({}, ProfileKey(order[0], 1, 1), parameter_bytes(model), False, "model")
+        return profiles, tuple(_intervals(model, accelerators, order))
     measured, notes = _measured(values, cost_model) if "profiles" in values else (None, ())
     if costs == "profiles":
         assert measured is not None  # as `_costs` saw to
@@ -88,6 +94,10 @@ def _costs(values: Mapping[str, str], model: ModelSpec | None, cost_model: str) 
         raise InputError(
             "sequence_parallel has no effect with costs=profiles, whose layers are as they were measured; "
             "leave it out, or write costs=calibrated"
+        )
+    if costs != "model" and cost_model == "step":
+        raise InputError(
+            f"cost=step prices predicted steps, but costs is {costs}; write cost=strict, or costs=model"
         )
     if costs == "model" and cost_model == "compat":
         raise InputError(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dse.base.errors import InputError
+
 if TYPE_CHECKING:
     from dse.inputs.models import ModelSpec
+    from dse.inputs.strategies import Strategy
     from dse.inputs.systems import SystemSpec
     from dse.partition.graphs.sources.source import Rates
     from dse.partition.problem.devices import Devices
     from dse.partition.problem.settings import Composed
+    from dse.studies.space.space import DesignSpace
 
 
 def model_of(overrides: Sequence[str]) -> ModelSpec:
@@ -35,6 +40,24 @@ def system_of(overrides: Sequence[str]) -> SystemSpec:
     return compose_config(overrides).system
 
 
+def training_strategies(model: ModelSpec, system: SystemSpec) -> Sequence[Strategy]:
+    """Return the strategies that `dse sweep` tries where it predicts a model on a cluster; none may fit."""
+    assert system.accelerator is not None
+    name = "training" if model.experts is None else "training_moe"
+    try:
+        return _space(name, "bf16" in system.accelerator.peak_tflops).strategies(model, system)
+    except InputError:  # no combination satisfies the constraints
+        return ()
+
+
+@functools.cache
+def _space(name: str, has_bf16: bool) -> DesignSpace:
+    from dse.studies.config import compose_config
+
+    fp16 = [] if has_bf16 else ["space.precision=[fp16]"]
+    return compose_config([f"space={name}", *fp16]).space
+
+
 def devices_of_cluster(name: str) -> tuple[Devices, Rates] | None:
     """Return the devices of a file of conf/cluster, and how fast they are; None if there is no such file."""
     from dse.partition.graphs.sources.clusters import ClusterHost, cluster_devices
@@ -42,7 +65,7 @@ def devices_of_cluster(name: str) -> tuple[Devices, Rates] | None:
 
     if name not in cluster_names():
         return None
-    _, found, accelerators = named_cluster(name)
+    _, found, accelerators, _ = named_cluster(name)
     hosts = [
         ClusterHost(
             host.address, accelerators[host.type], host.gpus, host.intra_gbps, host.inter_gbps, host.island

@@ -41,6 +41,11 @@ def plan(arguments: Arguments, argv: Sequence[str]) -> int:
         raise InputError(
             f"simulate={most} has no effect with format=csv, which has the stages of the best plan"
         )
+    if (most or timeline is not None) and asked.cost_model == "step":
+        key = "timeline" if timeline is not None else f"simulate={most}"
+        raise InputError(
+            f"{key} has no effect with cost=step, whose price has messages and waiting; write cost=strict"
+        )
     if most or timeline is not None:
         from dse.planner.questions.simulation.network import require_network
 

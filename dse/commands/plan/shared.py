@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.base.command_lines import Arguments, Option
 from dse.base.settings.values import file
-from dse.studies.composed import model_of
+from dse.studies.composed import model_of, training_strategies
 
 if TYPE_CHECKING:
     from dse.planner.problem.arguments import Asked
@@ -30,7 +30,7 @@ def asked_for(arguments: Arguments) -> Asked:
     """Return the problem that the keys describe."""
     from dse.planner.problem.arguments import asked_of
 
-    return asked_of(arguments.values, arguments.overrides, model_of)
+    return asked_of(arguments.values, arguments.overrides, model_of, training_strategies)
 
 
 def is_json(arguments: Arguments) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
@@ -14,13 +15,15 @@ from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.plan import ClusterPlan, PlanCost
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
+from dse.planner.problem.steps import StepInputs, StepType
 from dse.planner.problem_check import wrong_in_problem
 
 _Record = TypeVar("_Record")
 _MOST = sys.float_info.max
-_OPTIONS = [
-    field.name for field in fields(PlanProblem) if field.name not in ("cluster", "profiles", "type_order")
-]
+_PARTS = ("cluster", "profiles", "type_order", "steps", "step_space")
+_OPTIONS = [field.name for field in fields(PlanProblem) if field.name not in _PARTS]
+_SINCE_STEPS: Mapping[str, Any] = {"ways": [], "starts": []}
+"""What plans of older files lack."""
 
 
 def problem_to_dict(problem: PlanProblem) -> dict[str, Any]:
@@ -34,7 +37,39 @@ def problem_to_dict(problem: PlanProblem) -> dict[str, Any]:
         "profiles": profiles,
         "type_order": list(problem.type_order),
         **{name: getattr(problem, name) for name in _OPTIONS},
+        **({} if problem.steps is None else {"steps": steps_to_dict(problem.steps)}),
     }
+
+
+def steps_to_dict(steps: StepInputs) -> dict[str, Any]:
+    """Return what a step is priced from as plain data; the plans of sweeps are left out."""
+    found = _plain(steps)
+    for type_ in found["types"]:
+        del type_["uniform"]
+        type_["cluster"] = json.loads(type_["cluster"])
+    return {**found, "model": json.loads(steps.model)}
+
+
+def _steps(data: Mapping[str, Any]) -> StepInputs:
+    types = [{**type_, "cluster": json.dumps(type_["cluster"])} for type_ in data["types"]]
+    read = {**data, "model": json.dumps(data["model"])}
+    return StepInputs(
+        str(read["model"]),
+        _integer(data["layers"]),
+        tuple(
+            StepType(
+                str(type_["name"]),
+                type_["cluster"],
+                _integer(type_["gpus"]),
+                _integer(type_["node_gpus"]),
+                _number(type_["memory_bytes"]),
+                tuple(str(way) for way in type_["ways"]),
+            )
+            for type_ in types
+        ),
+        _numbers(data["between_gbps"]),
+        _integer(data["most_micro_batch"]),
+    )
 
 
 def problem_from_dict(data: Mapping[str, Any]) -> PlanProblem:
@@ -64,6 +99,7 @@ def problem_from_dict(data: Mapping[str, Any]) -> PlanProblem:
             ),
             tuple(str(type_) for type_ in data["type_order"]),
             **{name: {**older, **data}[name] for name in _OPTIONS},
+            steps=None if data.get("steps") is None else _steps(data["steps"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"problem: {_said(error)}") from None
@@ -74,8 +110,8 @@ def problem_from_dict(data: Mapping[str, Any]) -> PlanProblem:
 
 
 def plan_to_dict(plan: ClusterPlan) -> dict[str, Any]:
-    """Return a plan as plain data."""
-    return _plain(plan)
+    """Return a plan as plain data; what only plans of predicted steps have is left out of others."""
+    return {name: value for name, value in _plain(plan).items() if value or name not in _SINCE_STEPS}
 
 
 def plan_from_dict(data: Mapping[str, Any]) -> ClusterPlan:
@@ -84,14 +120,14 @@ def plan_from_dict(data: Mapping[str, Any]) -> ClusterPlan:
     Raises:
         InputError: something is missing or of another type.
     """
-    return _read("plan", ClusterPlan, data)
+    return _read("plan", ClusterPlan, {**_SINCE_STEPS, **data})
 
 
 def cost_to_dict(cost: PlanCost) -> dict[str, Any]:
     """Return a cost and its terms as plain data."""
     found = _plain(cost)
     found["stages"] = found.pop("stages")  # behind the terms of the whole step
-    return found
+    return {name: value for name, value in found.items() if value or name != "parts"}
 
 
 def cost_from_dict(data: Mapping[str, Any]) -> PlanCost:
@@ -100,7 +136,7 @@ def cost_from_dict(data: Mapping[str, Any]) -> PlanCost:
     Raises:
         InputError: something is missing or of another type.
     """
-    return _read("cost", PlanCost, data)
+    return _read("cost", PlanCost, {"parts": [], **data})
 
 
 def _plain(record: Any) -> dict[str, Any]:

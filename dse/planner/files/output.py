@@ -10,6 +10,7 @@ from dse.base.tables import table
 from dse.base.texts import counted, printable
 from dse.base.units import format_count, format_duration_ns
 from dse.planner.durations import duration
+from dse.planner.problem.steps import way_text
 from dse.planner.questions.bottleneck import batches_text, groups_text, reasons
 from dse.planner.search.automatic import useful_bound
 from dse.planner.search.exclusions import UNPROVEN
@@ -48,6 +49,7 @@ def result_text(data: Mapping[str, Any], cluster_name: str, model_name: str) -> 
         f"types in the order {', '.join(best['types'])}, {batches_text(best['batches'])}",
         *defect_lines(best),
         *excluded_lines(data),
+        *homogeneous_lines(data),
         "",
         *stage_lines(best),
         "",
@@ -78,11 +80,12 @@ def defect_lines(best: Mapping[str, Any]) -> list[str]:
 def stage_lines(best: Mapping[str, Any]) -> list[str]:
     """Return a table with a row per stage; of very many, only the first and the last."""
     stages = best["stages"]
+    header = (*_HEADER, "way") if stages[0].get("way") else _HEADER
     if len(stages) <= _MOST_STAGES:
-        return table(_HEADER, [_cells(stage) for stage in stages])
+        return table(header, [_cells(stage) for stage in stages])
     half = _MOST_STAGES // 2
     shown = [_cells(stage) for stage in (*stages[:half], *stages[-half:])]
-    found = table(_HEADER, shown)
+    found = table(header, shown)
     return [*found[: half + 1], f"… {len(stages) - 2 * half} more stages", *found[half + 1 :]]
 
 
@@ -111,6 +114,7 @@ def _cells(stage: Mapping[str, Any]) -> tuple[str, ...]:
         layers_text(stage["layers"]),
         *("-" if term is None else duration(term) for term in terms),
         memory or "-",
+        *((way_text(stage["way"]),) if stage.get("way") else ()),
     )
 
 
@@ -174,6 +178,22 @@ def excluded_lines(data: Mapping[str, Any]) -> list[str]:
     """Return a line on what the space leaves out, which a faster plan may have."""
     names = ", ".join(printable(name) for name in data.get("excludes", ()))
     return [f"this space leaves out {names}"] if names else []
+
+
+def homogeneous_lines(data: Mapping[str, Any]) -> list[str]:
+    """Return a line for the fastest plan of equal stages on each type alone; none where it is the answer."""
+    best = data["best"]
+    found = []
+    for one in data.get("homogeneous", ()):
+        if len(best["types"]) == 1 and one["cost_ms"] <= best["cost_ms"]:
+            continue
+        longer = 100 * (one["cost_ms"] / best["cost_ms"] - 1)
+        alone = types_text({name: gpus * one["pp"] for name, gpus in one["types"].items()})
+        found.append(
+            f"the best of a sweep over {alone} alone: {duration(one['cost_ms'])} ({longer:+.1f} %), "
+            f"dp {one['dp']} x tp {one['tp']} x pp {one['pp']}, {way_text(one['way'])}"
+        )
+    return found
 
 
 def throughput_lines(best: Mapping[str, Any]) -> list[str]:

@@ -59,6 +59,7 @@ def stage_entries(problem: PlanProblem, plan: ClusterPlan, cost: PlanCost | None
                 "hosts": hosts,
                 "dp": dp,
                 "tp": tp,
+                **({"way": plan.ways[stage]} if plan.ways else {}),
                 "layers": [plan.partition[stage], plan.partition[stage + 1]],
                 "micro_batches": plan.batches,
                 "samples_per_replica": problem.gbs / (dp * plan.batches),
@@ -102,7 +103,21 @@ def result_to_plain(problem: PlanProblem, result: PlanResult) -> dict[str, Any]:
         "ranking": [{"cost_ms": cost_ms, **plan_to_dict(plan)} for cost_ms, plan in result.ranking],
         "infeasible": dict(sorted(result.infeasible.items())),
         "excludes": list(excluded(problem, result.cost_model)),
+        **({"homogeneous": _alone(problem, result)} if result.homogeneous else {}),
     }
+
+
+def _alone(problem: PlanProblem, result: PlanResult) -> list[dict[str, Any]]:
+    return [
+        {"cost_ms": cost_ms, "types": stage_types(problem.cluster, plan)[0], **plan_shape(plan)}
+        for cost_ms, plan in result.homogeneous
+    ]
+
+
+def plan_shape(plan: ClusterPlan) -> dict[str, Any]:
+    """Return what a plan for equal stages is."""
+    dp, tp = plan.strategies[0]
+    return {"dp": dp, "tp": tp, "pp": len(plan.groups), "batches": plan.batches, "way": plan.ways[0]}
 
 
 def best_entry(problem: PlanProblem, plan: ClusterPlan, cost: PlanCost, cost_model: str) -> dict[str, Any]:
@@ -114,6 +129,7 @@ def best_entry(problem: PlanProblem, plan: ClusterPlan, cost: PlanCost, cost_mod
         **plan_to_dict(plan),
         "gap_ms": cost.gap_ms,
         "batch_generator_ms": cost.batch_generator_ms,
+        **({"parts_ms": dict(cost.parts)} if cost.parts else {}),
         **throughput._asdict(),
         "price_per_hour": problem.cluster.hourly_price,
         "price_per_step": price_of_step(problem, cost.cost_ms),

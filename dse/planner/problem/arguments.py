@@ -15,10 +15,12 @@ from dse.planner.problem.keys import COST_MODELS, GROUPS, WALKS
 from dse.planner.problem.named_clusters import named_cluster
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.profiles import ProfileSet
+from dse.planner.problem.step_space import StepSpace, StrategiesOf
 from dse.planner.search.planner import Limits
 from dse.planner.times import times_of
 
 if TYPE_CHECKING:
+    from dse.inputs.accelerators import TierSpec
     from dse.inputs.models import ModelSpec
 
 _MOST = 2**20
@@ -39,9 +41,14 @@ class Asked:
 
 
 def asked_of(
-    values: Values, overrides: Sequence[str], model_of: Callable[[Sequence[str]], ModelSpec]
+    values: Values,
+    overrides: Sequence[str],
+    model_of: Callable[[Sequence[str]], ModelSpec],
+    strategies_of: StrategiesOf,
 ) -> Asked:
     """Return what keys ask; `overrides` are those of cluster and model, which `model_of` composes.
+
+    `strategies_of` returns the strategies of a sweep.
 
     Raises:
         InputError: a wrong key or file, one without effect, or too few.
@@ -51,14 +58,14 @@ def asked_of(
 
     groups = {name: [word for word in overrides if _group(word) == name] for name in GROUPS}
     planner = planner_named(values.get("planner", "auto")).name
-    cost_model = values.get("cost", "compat" if planner in WALKS else "strict")
+    cost_model = values.get("cost", _default_cost(values, planner, has_model=bool(groups["model"])))
     COST_MODELS.check(cost_model)
     _refuse_idle(values, planner, cost_model)
-    name, cluster, accelerators = _cluster(values, groups["cluster"], cost_model)
+    name, cluster, accelerators, tiers = _cluster(values, groups["cluster"], cost_model)
     cluster = replace(cluster, price_per_hour=_prices(values, cluster))
     order = _type_order(values, cluster)
     limits = _limits(values)
-    options = _options(values)
+    options = _options(values, cost_model)
     model = model_of(groups["model"]) if groups["model"] else None
     _refuse_sizes(values, model)
     max_tp, max_batch = options["max_tp"], options["max_batch"]
@@ -85,6 +92,18 @@ def asked_of(
         flops_per_sequence=_flops_per_sequence(model, profiles),
         **options,
     )
+    if cost_model == "step":
+        assert model is not None  # as `times_of` saw to
+        space = StepSpace(
+            replace(model, batch_size=problem.gbs, micro_batches=None),
+            accelerators,
+            tiers,
+            strategies_of,
+            options["memory_reserve"],
+            max_tp,
+            max_batch,
+        )
+        problem = replace(problem, step_space=space, steps=space.on(cluster, order))
     if "gap" in values and planner == "auto" and planner_for(planner, problem, cost_model).name == "exact":
         notes = (
             *notes,
@@ -125,7 +144,15 @@ def _flops_per_sequence(model: ModelSpec | None, profiles: ProfileSet) -> float 
     return training_flops_per_token(model).total * model.seq_len
 
 
-def _options(values: Values) -> dict[str, Any]:
+def _default_cost(values: Values, planner: str, *, has_model: bool) -> str:
+    """The cost model of a question that names none: steps where all times are predicted."""
+    if planner in WALKS:
+        return "compat"
+    is_predicted = has_model and "profiles" not in values and values.get("costs", "model") == "model"
+    return "step" if is_predicted else "strict"
+
+
+def _options(values: Values, cost_model: str) -> dict[str, Any]:
     """Fields of the problem that neither cluster nor model decide."""
     _count(values, "gbs", 128)
     return {
@@ -134,7 +161,7 @@ def _options(values: Values) -> dict[str, Any]:
         "group_scale": whole(values, "group_scale", 1, most=_MOST),
         "permutation_limit": _count(values, "permutation_limit", 128),
         "allow_mixed_stages": flag(values, "allow_mixed_stages", True),
-        "memory_reserve": number(values, "memory_reserve", 0.1, below=1.0),
+        "memory_reserve": number(values, "memory_reserve", 0.0 if cost_model == "step" else 0.1, below=1.0),
         "shard_optimizer": flag(values, "shard_optimizer", False),
     }
 
@@ -159,13 +186,20 @@ def _refuse_idle(values: Values, planner: str, cost_model: str) -> None:
     idle = {
         "group_scale": cost_model == "strict" and "cost=strict; it is a key of cost=compat",
         "permutation_limit": planner not in WALKS and f"planner={asked}; it is a key of planner=metis",
-        "allow_mixed_stages": planner in WALKS
-        and f"planner={asked}, whose stages are what its walk visits; it is a key of planner=exact",
+        "allow_mixed_stages": (
+            planner in WALKS
+            and f"planner={asked}, whose stages are what its walk visits; it is a key of planner=exact"
+        )
+        or (cost_model == "step" and "cost=step, whose stages have one type each; write cost=strict"),
         "gap": (planner not in ("auto", "anytime") or cost_model == "compat")
-        and f"planner={asked} and cost={cost_model}; it is a key of planner=fast and cost=strict",
+        and f"planner={asked} and cost={cost_model}; it is a key of planner=fast",
+        "sequence_parallel": cost_model == "step"
+        and "cost=step, which tries each way to run a layer; write cost=strict",
         "memory_reserve": cost_model == "compat" and "cost=compat, which reserves nothing; write cost=strict",
-        "shard_optimizer": cost_model == "compat"
-        and "cost=compat, which counts no states; write cost=strict",
+        "shard_optimizer": cost_model != "strict"
+        and f"cost={cost_model}, which "
+        + ("counts no states" if cost_model == "compat" else "tries each stage of ZeRO")
+        + "; write cost=strict",
     }
     for key, why in idle.items():
         if key in values and why:
@@ -189,8 +223,8 @@ def _refuse_sizes(values: Values, model: ModelSpec | None) -> None:
 
 def _cluster(
     values: Values, overrides: Sequence[str], cost_model: str
-) -> tuple[str, MixedCluster, dict[str, str]]:
-    """Name, cluster, and the accelerator of each type that conf/accelerator knows."""
+) -> tuple[str, MixedCluster, dict[str, str], Mapping[str, tuple[TierSpec, ...]]]:
+    """Name, cluster, the accelerator of each type that conf/accelerator knows, and tiers of systems."""
     files = [key for key in ("hostfile", "clusterfile") if key in values]
     if overrides and files:
         raise InputError(f"cluster and {files[0]} are two clusters; write one of them")
@@ -200,7 +234,7 @@ def _cluster(
             raise InputError(f"cluster is named {len(chosen)} times; write cluster=NAME once")
         name = chosen[0].partition("=")[2]
         found = named_cluster(name, [word for word in overrides if word not in chosen])
-        return found.name, found.cluster, dict(found.accelerators)
+        return found.name, found.cluster, dict(found.accelerators), found.tiers
     if len(files) < 2:
         missing = "clusterfile" if files == ["hostfile"] else "hostfile" if files else "cluster"
         raise InputError(
@@ -210,7 +244,7 @@ def _cluster(
 
     path = Path(values["hostfile"]).expanduser()
     cluster = read_cluster(path, Path(values["clusterfile"]).expanduser(), compat=cost_model == "compat")
-    return path.name, cluster, _known_accelerators(cluster.types)
+    return path.name, cluster, _known_accelerators(cluster.types), {}
 
 
 def _known_accelerators(types: Sequence[str]) -> dict[str, str]:

@@ -25,7 +25,7 @@ COST_KEYS = {
 SEARCH_KEYS = {
     "gbs": "sequences of a step (default: those of the model, or 128)",
     "planner": "auto (default), fast or exact; as other planners do: metis or metis-strat",
-    "cost": "strict (default), or compat: what Metis computes (default of metis and metis-strat)",
+    "cost": "step: predicted (default with model alone), strict: of layers, or compat: what Metis computes",
     "max_tp": "largest tensor degree (default 128)",
     "max_batch": "largest micro-batch of a replica (default 128)",
     "group_scale": "compat: factor on the least GPUs of a stage (default 1)",
@@ -51,6 +51,7 @@ COST_MODELS = Choices(
     {
         "compat": "dse.planner.problem.costs.compat:CompatRule",
         "strict": "dse.planner.problem.costs.strict:StrictRule",
+        "step": "dse.planner.problem.costs.step:StepRule",
     },
     key="cost",
 )

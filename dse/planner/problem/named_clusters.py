@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dse.base.errors import InputError
 from dse.base.files import conf_folder
 from dse.base.record_files import yaml_record, yaml_values
+from dse.base.settings import check_choice
 from dse.base.settings.grammar import change
 from dse.base.suggestions import did_you_mean
 from dse.base.texts import excerpt
-from dse.inputs.accelerators import accelerator
+from dse.inputs.accelerators import TierSpec, accelerator
+from dse.inputs.systems import SystemSpec
+from dse.inputs.systems.of_conf import systems_of_conf
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.inputs.numbers import LEAST_POSITIVE, MOST
 
@@ -26,17 +30,19 @@ _GIB = 2**30
 class NodeGroup:
     """`count` equal nodes of `gpus` accelerators.
 
-    `type` is what plans and profiles call the accelerator (None means as its file). `intra_gbps` is the
-    bandwidth of a GPU inside the node, `inter_gbps` that of the node's uplink, both in 10^9 bytes per second
-    and direction. Nodes of different `island` meet over the cluster's `between_islands_gbps`.
-    `price_per_hour` is that of one GPU, in any currency.
+    With `system`, a file of conf/system that is a cluster, the figures of nodes are its own, and steps are
+    predicted with all that it says of links. `type` is what plans and profiles call the accelerator (None means
+    as its file). `intra_gbps` is the bandwidth of a GPU inside the node, `inter_gbps` that of the node's
+    uplink, both in 10^9 bytes per second and direction. Nodes of different `island` meet over the cluster's
+    `between_islands_gbps`. `price_per_hour` is that of one GPU, in any currency.
     """
 
-    accelerator: str
-    count: int
-    gpus: int
-    intra_gbps: float
-    inter_gbps: float
+    accelerator: str | None = None
+    count: int | None = None
+    gpus: int | None = None
+    intra_gbps: float | None = None
+    inter_gbps: float | None = None
+    system: str | None = None
     type: str | None = None
     island: int = 0
     price_per_hour: float | None = None
@@ -52,11 +58,15 @@ class _File:
 
 
 class NamedCluster(NamedTuple):
-    """A cluster, what it is called, and the accelerator (a file of conf/accelerator) of each type."""
+    """A cluster, what it is called, and the accelerator (a file of conf/accelerator) of each type.
+
+    `tiers` are the links of the types whose nodes are those of a system.
+    """
 
     name: str
     cluster: MixedCluster
     accelerators: Mapping[str, str]
+    tiers: Mapping[str, tuple[TierSpec, ...]]
 
 
 def cluster_names() -> tuple[str, ...]:
@@ -65,7 +75,9 @@ def cluster_names() -> tuple[str, ...]:
 
 
 def named_cluster(name: str, overrides: Sequence[str] = ()) -> NamedCluster:
-    """Return a cluster of conf/cluster, or that of a YAML file; `overrides` such as cluster.nodes.0.count=8.
+    """Return a cluster of conf/cluster or conf/system, or that of a YAML file.
+
+    `overrides` are such as cluster.nodes.0.count=8.
 
     The memory of a type is that of its accelerator.
 
@@ -73,7 +85,7 @@ def named_cluster(name: str, overrides: Sequence[str] = ()) -> NamedCluster:
         InputError: no such cluster, or a file or override with an unknown, missing or impossible key.
     """
     path = _path(name)
-    values = yaml_values(path, "cluster")
+    values = _of_system(name) if path.parent.name == "system" else yaml_values(path, "cluster")
     change(values, overrides, "the files of conf/cluster")
     file = yaml_record(path, _File, "cluster", values)
     try:
@@ -85,14 +97,70 @@ def named_cluster(name: str, overrides: Sequence[str] = ()) -> NamedCluster:
 def _path(name: str) -> Path:
     if name in cluster_names():
         return conf_folder() / "cluster" / f"{name}.yaml"
+    if name in cluster_systems():
+        return conf_folder() / "system" / f"{name}.yaml"
     if "/" in name or name.endswith((".yaml", ".yml")):
         path = Path(name).expanduser()
         if path.is_file():
             return path
         raise InputError(f"cluster is '{excerpt(name)}'; there is no such file")
-    names = cluster_names()
+    names, systems = cluster_names(), tuple(sorted(cluster_systems()))
     raise InputError(
-        f"cluster is '{excerpt(name)}'; allowed are {', '.join(names)}, or a file{did_you_mean(name, names)}"
+        f"cluster is '{excerpt(name)}'; allowed are {', '.join(names)}, a system of accelerators "
+        f"({', '.join(systems)}), or a file{did_you_mean(name, (*names, *systems))}"
+    )
+
+
+@lru_cache(maxsize=1)
+def cluster_systems() -> Mapping[str, SystemSpec]:
+    """The systems of conf/system that are clusters, by name."""
+    return {name: system for name, system in systems_of_conf() if system.accelerator is not None}
+
+
+def _of_system(name: str) -> dict[str, Any]:
+    """The file of a cluster of one system."""
+    return {"name": name, "nodes": [{"system": name, "count": cluster_systems()[name].nodes}]}
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """Equal nodes, with all figures."""
+
+    accelerator: str
+    count: int
+    gpus: int
+    intra_gbps: float
+    inter_gbps: float
+    tiers: tuple[TierSpec, ...] = ()
+
+
+_OF_A_NODE = ("accelerator", "gpus", "intra_gbps", "inter_gbps")
+
+
+def _nodes(group: NodeGroup, key: str) -> _Nodes:
+    """The figures of a group, or of the system that it names."""
+    if group.system is None:
+        for name in ("count", *_OF_A_NODE):
+            if getattr(group, name) is None:
+                raise InputError(f"{key}.{name} is missing; write it, or {key}.system")
+        given: Any = {name: getattr(group, name) for name in ("count", *_OF_A_NODE)}
+        return _Nodes(**given)
+    check_choice(f"{key}.system", group.system, tuple(sorted(cluster_systems())))
+    for name in _OF_A_NODE:
+        if getattr(group, name) is not None:
+            raise InputError(f"{key}.{name} follows from {key}.system={group.system}; leave one of them out")
+    system = cluster_systems()[group.system]
+    links, found = system.cluster, system.accelerator
+    assert links is not None
+    assert found is not None
+    out_gbps = links.tiers[min(1, len(links.tiers) - 1)].bandwidth_gbps
+    return _Nodes(
+        found.name,
+        links.npus // links.npus_per_node if group.count is None else group.count,
+        links.npus_per_node,
+        links.tiers[0].bandwidth_gbps,
+        links.npus_per_node * out_gbps,
+        system.tiers,
     )
 
 
@@ -103,16 +171,20 @@ def _built(file: _File) -> NamedCluster:
     memory_gib: dict[str, float] = {}
     prices: dict[str, float] = {}
     accelerators: dict[str, str] = {}
+    tiers: dict[str, tuple[TierSpec, ...]] = {}
     for index, group in enumerate(file.nodes):
         key = f"cluster.nodes.{index}"
-        _check(group, key)
-        found = accelerator(group.accelerator, f"{key}.accelerator")
+        nodes = _nodes(group, key)
+        _check(nodes, group, key)
+        found = accelerator(nodes.accelerator, f"{key}.accelerator")
         type_ = group.type or found.name
-        if accelerators.setdefault(type_, group.accelerator) != group.accelerator:
+        if accelerators.setdefault(type_, nodes.accelerator) != nodes.accelerator:
             raise InputError(
-                f"{key}.accelerator is {group.accelerator}, but that of {type_} is {accelerators[type_]} "
+                f"{key}.accelerator is {nodes.accelerator}, but that of {type_} is {accelerators[type_]} "
                 f"above; write another {key}.type"
             )
+        if tiers.setdefault(type_, nodes.tiers) != nodes.tiers:
+            raise InputError(f"{key}: nodes of type {type_} have other links above; write another {key}.type")
         memory_gib[type_] = found.usable_memory_bytes / _GIB
         price = group.price_per_hour
         if price is not None and prices.setdefault(type_, price) != price:
@@ -125,12 +197,12 @@ def _built(file: _File) -> NamedCluster:
             Host(
                 f"{type_.lower()}-{first + number}",
                 type_,
-                group.gpus,
-                group.intra_gbps,
-                group.inter_gbps,
+                nodes.gpus,
+                nodes.intra_gbps,
+                nodes.inter_gbps,
                 group.island,
             )
-            for number in range(group.count)
+            for number in range(nodes.count)
         ]
     if len({host.island for host in hosts}) > 1 and file.between_islands_gbps is None:
         raise InputError("cluster.between_islands_gbps is null, but nodes are in several islands; give it")
@@ -148,18 +220,19 @@ def _built(file: _File) -> NamedCluster:
         missing = next(type_ for type_ in memory_gib if type_ not in prices)
         raise InputError(f"cluster.nodes: {missing} has no price_per_hour, but others have; give it to all")
     cluster = MixedCluster(tuple(hosts), memory_gib, prices, file.between_islands_gbps)
-    return NamedCluster(file.name, cluster, accelerators)
+    links = {name: own for name, own in tiers.items() if own}
+    return NamedCluster(file.name, cluster, accelerators, links)
 
 
-def _check(group: NodeGroup, key: str) -> None:
+def _check(nodes: _Nodes, group: NodeGroup, key: str) -> None:
     for name in ("count", "gpus"):
-        value = getattr(group, name)
+        value = getattr(nodes, name)
         if value < 1:
             raise InputError(f"{key}.{name} is {value}; it must be at least 1")
-    if group.count * group.gpus > MOST_GPUS:
-        raise InputError(f"{key} has {group.count * group.gpus} GPUs; at most {MOST_GPUS} are allowed")
+    if nodes.count * nodes.gpus > MOST_GPUS:
+        raise InputError(f"{key} has {nodes.count * nodes.gpus} GPUs; at most {MOST_GPUS} are allowed")
     for name in ("intra_gbps", "inter_gbps"):
-        value = getattr(group, name)
+        value = getattr(nodes, name)
         if not LEAST_POSITIVE <= value <= MOST:
             raise InputError(
                 f"{key}.{name} is {value:g}; it must be a number above 0, {LEAST_POSITIVE:g} to {MOST:g}"

@@ -15,6 +15,10 @@ class ClusterPlan:
     `partition` has a bound more than there are stages: stage i (from 0) has layers partition[i] up to, not
     including, partition[i + 1]. `costed` stages count in the cost: all, but for truncated plans of the walk.
     `attempt` and `delta` are the walk's: partition attempt, and what the plan adds to the count.
+
+    Plans priced by the model of a step also have `ways`, how each stage runs its layers
+    (`dse.planner.problem.steps.way_words`), and `starts`, the first rank of each stage: ranks between may be
+    idle. The ways of a plan for equal stages are the same words, with pp, and all else that a sweep says.
     """
 
     types: tuple[str, ...]
@@ -25,6 +29,8 @@ class ClusterPlan:
     costed: int
     attempt: int = 1
     delta: int = 0
+    ways: tuple[str, ...] = ()
+    starts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ class PlanCost:
     stages: tuple[StageCost, ...]
     gap_ms: float
     batch_generator_ms: float
+    parts: tuple[tuple[str, float], ...] = ()
+    """What a step priced by the model of a step is made of, in ms."""
 
 
 @dataclass(frozen=True)
@@ -72,3 +80,5 @@ class PlanResult:
     ranking: tuple[tuple[float, ClusterPlan], ...] = ()
     infeasible: Mapping[str, int] = field(default_factory=dict)
     certificate: Mapping[str, Any] | None = None
+    homogeneous: tuple[tuple[float, ClusterPlan], ...] = ()
+    """Under cost=step, the fastest plan of a sweep over each type alone, with its cost in ms."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from dse.planner.problem.cluster import MixedCluster
@@ -28,19 +29,18 @@ def host_order(cluster: MixedCluster, types: Sequence[str]) -> list[int]:
 
 def stage_spans(cluster: MixedCluster, plan: ClusterPlan) -> list[list[Span]]:
     """Return, for each stage, the GPUs of its ranks in rank order."""
-    spans: list[list[Span]] = [[] for _ in plan.groups]
-    stage, left = 0, plan.groups[0]
-    for number in host_order(cluster, plan.types):
-        first = 0
-        while first < cluster.hosts[number].gpus and stage < len(plan.groups):
-            taken = min(left, cluster.hosts[number].gpus - first)
-            spans[stage].append(Span(number, first, taken))
-            first += taken
-            left -= taken
-            if not left:
-                stage += 1
-                left = plan.groups[stage] if stage < len(plan.groups) else 0
-    return spans
+    hosts = host_order(cluster, plan.types)
+    firsts = [0, *accumulate(cluster.hosts[number].gpus for number in hosts)]
+    found = []
+    for start, gpus in zip(first_ranks(plan), plan.groups, strict=True):
+        spans, rank, end = [], start, min(start + gpus, firsts[-1])
+        while rank < end:
+            place = bisect_right(firsts, rank) - 1
+            taken = min(end, firsts[place + 1]) - rank
+            spans.append(Span(hosts[place], rank - firsts[place], taken))
+            rank += taken
+        found.append(spans)
+    return found
 
 
 def stage_types(cluster: MixedCluster, plan: ClusterPlan) -> list[dict[str, int]]:
@@ -56,8 +56,4 @@ def stage_types(cluster: MixedCluster, plan: ClusterPlan) -> list[dict[str, int]
 
 def first_ranks(plan: ClusterPlan) -> list[int]:
     """Return the first rank of each stage."""
-    found, rank = [], 0
-    for gpus in plan.groups:
-        found.append(rank)
-        rank += gpus
-    return found
+    return list(plan.starts) or [0, *accumulate(plan.groups[:-1])]

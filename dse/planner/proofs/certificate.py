@@ -138,3 +138,19 @@ def dual_certificate(
         "boxes": listed,
     }
     return sealed(problem, best, cost, certificate)
+
+
+def step_certificate(
+    problem: PlanProblem, best: ClusterPlan, cost: PlanCost, bound_ms: float, priced: int, labels: int
+) -> dict[str, Any]:
+    """Return the certificate of a search by predicted steps: a bound that the engine finds again."""
+    certificate = {
+        "version": VERSION,
+        "kind": "steps",
+        "cost_model": "step",
+        "priced": priced,
+        "labels": labels,
+        "best_ms": cost.cost_ms,
+        "bound_ms": bound_ms,
+    }
+    return sealed(problem, best, cost, certificate)

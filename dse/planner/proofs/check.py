@@ -129,8 +129,12 @@ def _check(document: Mapping[str, Any]) -> Verdict:
         from dse.planner.proofs.duals import check_duals
 
         found = check_duals(problem, cost_model, certificate)
+    elif kind == "steps":
+        from dse.planner.proofs.step_bounds import check_steps
+
+        return Verdict(not (found := check_steps(problem, certificate)), tuple(found), 1, None, bound)
     else:
-        found = [f"certificate.kind: {kind}, must be blocks or dual"]
+        found = [f"certificate.kind: {kind}, must be blocks, dual or steps"]
     blocks = certificate["blocks" if kind == "blocks" else "boxes"]
     plans = certificate["plans"] if kind == "blocks" else None  # boxes cover all plans, uncounted
     return Verdict(not found, tuple(found), len(blocks), plans, bound)
@@ -147,7 +151,7 @@ def _check_price(
     claimed = cost_to_dict(cost_from_dict(document["cost"]))
     try:
         cost = rule_named(problem, cost_model).price(plan)
-        strays = outside(problem, plan, cost_model)
+        strays = None if cost_model == "step" else outside(problem, plan, cost_model)  # the price says it
     except Infeasible as why:
         lines.append(f"plan: cannot run: {why.reason}")
         return None

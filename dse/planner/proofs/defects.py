@@ -19,7 +19,7 @@ def defects_of(problem: PlanProblem, plan: ClusterPlan, cost_model: str) -> list
     Compat plans may be priced by their first stage alone, lose layers, have stages without layers, tensor
     groups of several types, or more on a GPU than its memory holds (docs/planner.md).
     """
-    if cost_model == "strict":
+    if cost_model != "compat":
         return []
     found = []
     stages, placed = len(plan.groups), plan.partition[-1]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.planner.problem.costs import Infeasible, rule_named
+from dse.planner.problem.costs import Infeasible, additive_rule
 from dse.planner.problem.costs.compat import MEMORY_FACTOR, MIB_PER_GIB, CompatRule
 from dse.planner.problem.costs.rule import MIB, Placement, PricingRule
 from dse.planner.problem.costs.shares import slices
@@ -54,7 +54,7 @@ class StageTables:
         """`rule` is the cost model's, with what it remembers of links; without, a new one."""
         self.problem, self.types, self.batches = problem, types, batches
         self.cost_model = cost_model
-        self.rule = rule or rule_named(problem, cost_model)
+        self.rule = rule or additive_rule(problem, cost_model)
         self.ranks = self.rule.ranks(types)
         self._sums: dict[tuple[str, ProfileKey], Matrix] = {}
         self._made: dict[tuple[int, int], list[StageTerms]] = {}

@@ -20,6 +20,8 @@ def parts_ms(best: Mapping[str, Any], cost_model: str) -> dict[str, float]:
     `steady` is the slowest stage working for all micro-batches but one, `passage` one micro-batch through all
     stages, `gradients` reduction and update after the last one, `links` what compat adds for sending.
     """
+    if cost_model == "step":
+        return dict(best["parts_ms"])
     stages = [stage for stage in best["stages"] if stage["execution_ms"] is not None]
     is_strict = cost_model == "strict"
     periods = [period_ms(stage, cost_model) for stage in stages]

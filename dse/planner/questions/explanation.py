@@ -118,6 +118,8 @@ def _others(answer: Answer, parts: Mapping[str, float]) -> list[dict[str, Any]]:
 
 def _simulation(problem: PlanProblem, plan: ClusterPlan, cost_model: str) -> dict[str, Any]:
     """The simulated step next to the price, by effects; `refused` says why there is none."""
+    if cost_model == "step":
+        return {"refused": "cost=step, whose price has messages and waiting; cost=strict plans are simulated"}
     from dse.planner.questions.simulation.effects import MEANINGS
     from dse.planner.questions.simulation.simulate import PlanSimulator
 

@@ -94,7 +94,7 @@ def restricted(problem: PlanProblem, hosts: Sequence[Host]) -> PlanProblem:
     if len({host.island for host in hosts}) == 1:
         cluster = replace(cluster, between_islands_gbps=None)
     types = tuple(type_ for type_ in problem.type_order if type_ in cluster.types)
-    return replace(problem, cluster=cluster, type_order=types)
+    return problem.on(cluster, types)
 
 
 def chosen_numbers(cluster: MixedCluster, nodes: Mapping[str, int]) -> list[int]:

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from dse.base.cancellation import current_cancellation
-from dse.planner.problem.costs import rule_named
+from dse.planner.problem.costs import additive_rule
 from dse.planner.problem.plan import PlanResult
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.certificate import dual_certificate
@@ -30,7 +30,7 @@ def plan_in_time(
     from dse.base.solvers import search_plans_in_time
 
     started = perf_counter()
-    rule = rule_named(problem, "strict")
+    rule = additive_rule(problem, "strict")
 
     def report(best_ms: float, bound_ms: float) -> None:
         if on_progress is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dse.inputs.models import ModelSpec
 from dse.planner.problem.arguments import asked_of
+from dse.studies.composed import training_strategies
 from dse.studies.plans.case import Case
 from dse.studies.space.grid import combinations
 
@@ -35,4 +36,4 @@ def cases(
 
     for chosen in lists:
         own = [f"{name}={chosen.pop(name)}" for name in ("cluster", "model") if name in chosen]
-        yield Case(asked_of({**fixed, **chosen}, [*own, *others], model))
+        yield Case(asked_of({**fixed, **chosen}, [*own, *others], model, training_strategies))

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from dse.base.errors import InputError
 from dse.planner.problem.costs.infeasible import Infeasible
+from dse.planner.problem.costs.price_rule import PriceRule
 from dse.planner.problem.costs.rule import PricingRule
 from dse.planner.problem.keys import COST_MODELS
 from dse.planner.problem.plan import ClusterPlan, PlanCost
 from dse.planner.problem.problem import PlanProblem
 
 
-def rule_named(problem: PlanProblem, cost_model: str) -> PricingRule:
+def rule_named(problem: PlanProblem, cost_model: str) -> PriceRule:
     """Return the rule of a cost model for a problem; it remembers what it has added up.
 
     Raises:
         InputError: no cost model has that name, or it cannot price plans of this cluster.
     """
-    rule: PricingRule = COST_MODELS.load(cost_model)(problem)
+    rule: PriceRule = COST_MODELS.load(cost_model)(problem)
+    return rule
+
+
+def additive_rule(problem: PlanProblem, cost_model: str) -> PricingRule:
+    """Return the rule of a cost model that adds up the terms of stages.
+
+    Raises:
+        InputError: as `rule_named`, or it has no such terms.
+    """
+    rule = rule_named(problem, cost_model)
+    if not isinstance(rule, PricingRule):
+        raise InputError(f"cost={cost_model} has no terms of layers; write cost=strict")
     return rule
 
 
@@ -29,4 +43,4 @@ def price(problem: PlanProblem, plan: ClusterPlan, cost_model: str) -> PlanCost:
     return rule_named(problem, cost_model).price(plan)
 
 
-__all__ = ["Infeasible", "PricingRule", "price", "rule_named"]
+__all__ = ["Infeasible", "PriceRule", "PricingRule", "additive_rule", "price", "rule_named"]

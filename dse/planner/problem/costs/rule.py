@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from dse.planner.problem.arithmetic import plain_sum
 from dse.planner.problem.costs.infeasible import Infeasible
+from dse.planner.problem.costs.price_rule import PriceRule
 from dse.planner.problem.costs.ranks import Ranks
 from dse.planner.problem.plan import ClusterPlan, PlanCost, StageCost
 from dse.planner.problem.problem import PlanProblem
@@ -35,11 +36,11 @@ class Placement(NamedTuple):
     following: int
 
 
-class PricingRule(ABC):
+class PricingRule(PriceRule):
     """Prices plans of one problem. A rule is plain arithmetic; it remembers slices, and no plan."""
 
     def __init__(self, problem: PlanProblem) -> None:
-        self.problem = problem
+        super().__init__(problem)
         self._ranks: dict[tuple[str, ...], Ranks] = {}
         self._ms: dict[tuple[ProfileKey, int, int], float] = {}
         self._memory_mb: dict[tuple[ProfileKey, int, int], float] = {}

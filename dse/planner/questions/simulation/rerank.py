@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from dse.base.errors import InputError
-from dse.planner.problem.costs import Infeasible, rule_named
+from dse.planner.problem.costs import Infeasible, additive_rule
 from dse.planner.problem.plan import ClusterPlan, PlanResult
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.questions.simulation.effects import Effect
@@ -124,7 +124,7 @@ class _Search:
         self.left_out: dict[str, int] = {}
         self._simulator = simulator
         self._on_progress = on_progress
-        self._rule = rule_named(simulator.problem, simulator.cost_model)
+        self._rule = additive_rule(simulator.problem, simulator.cost_model)
         self._seen: set[ClusterPlan] = set()
 
     def visit(self, plan: ClusterPlan) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from dse.planner.problem.costs import rule_named
 from dse.planner.problem.plan import PlanResult
 from dse.planner.problem.problem import PlanProblem
+from dse.planner.search.by_steps import plan_by_steps
 from dse.planner.search.in_time import ANYTIME, plan_in_time
 from dse.planner.search.planner import Limits, Planner
 from dse.planner.search.planners.exact import ExactPlanner
@@ -27,7 +28,7 @@ class AnytimePlanner(Planner):
     """
 
     name = ANYTIME
-    cost_models = ("compat", "strict")
+    cost_models = ("compat", "strict", "step")
 
     def plan(
         self,
@@ -38,6 +39,8 @@ class AnytimePlanner(Planner):
     ) -> PlanResult:
         """See `Planner.plan`; `plans` are the beams and boxes. Without a time limit it is deterministic."""
         rule_named(problem, cost_model)
+        if cost_model == "step":
+            return plan_by_steps(problem, self.name, limits, on_progress)
         if cost_model == "compat":
             return replace(ExactPlanner().plan(problem, cost_model, limits, on_progress), planner=self.name)
         return plan_in_time(problem, limits, on_progress)

@@ -10,10 +10,11 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from dse.base.cancellation import current_cancellation
-from dse.planner.problem.costs import rule_named
+from dse.planner.problem.costs import additive_rule
 from dse.planner.problem.plan import PlanResult
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.proofs.certificate import SearchedBlock, exact_certificate
+from dse.planner.search.by_steps import plan_by_steps
 from dse.planner.search.engine_arrays import engine_problem
 from dse.planner.search.engine_plans import plan_of
 from dse.planner.search.exclusions import UNPROVEN, reasons_of
@@ -41,7 +42,7 @@ class ExactPlanner(Planner):
     """
 
     name = "exact"
-    cost_models = ("compat", "strict")
+    cost_models = ("compat", "strict", "step")
 
     def plan(
         self,
@@ -51,6 +52,8 @@ class ExactPlanner(Planner):
         on_progress: Callable[[str], None] | None = None,
     ) -> PlanResult:
         """See `Planner.plan`; `seconds` leaves out the certificate, `plans` are the labels looked at."""
+        if cost_model == "step":
+            return plan_by_steps(problem, self.name, limits, on_progress)
         started = perf_counter()
         keep = max(1, limits.keep)
         if cost_model == "strict" and cells_of(problem) > MOST_CELLS:
@@ -74,7 +77,7 @@ class ExactPlanner(Planner):
         self, problem: PlanProblem, cost_model: str, search: LabelSearch, started: float
     ) -> PlanResult:
         """Price the plans that labels found, and certify the best."""
-        rule = rule_named(problem, cost_model)
+        rule = additive_rule(problem, cost_model)
         plans = [plan_of(problem, *found[1:]) for found in search.plans]
         costs = [rule.price(plan) for plan in plans]
         ranked = sorted(range(len(plans)), key=lambda i: (costs[i].cost_ms, i))

@@ -68,7 +68,7 @@ void fill(const Question& question, const Ranges& ranges, std::int64_t most_in_f
     const auto batches = static_cast<double>(each);
     std::map<Shape, MemoryLines> lines;
     for (const Ranges::Class& klass : ranges.classes()) {
-        const step::Chunk chunk = chunk_of(question, way.plan(), klass.first, klass.end);
+        const step::Chunk chunk = chunk_of(question, way.plan(), klass.part);
         auto known = lines.find(shape_of(chunk));
         if (known == lines.end()) known = lines.emplace(shape_of(chunk), MemoryLines(way, chunk)).first;
         Cell cell;
@@ -77,7 +77,7 @@ void fill(const Question& question, const Ranges& ranges, std::int64_t most_in_f
             const StageFigures own = way.figures(chunk);
             cell.both_s = own.both_s();
             cell.step_s = batches * cell.both_s + own.optimizer_s;
-            if (klass.is_first) {
+            if (klass.part.is_first) {
                 cell.step_s += std::max(0.0, own.exposed_s(way.rounds()));
                 cell.step_s += std::max(step::kFirstBucket * own.gather_s, own.gather_s - own.forward_s);
             }
@@ -93,11 +93,12 @@ Ranges::Ranges(const Question& question)
     std::map<std::vector<std::int64_t>, std::uint32_t> known;
     for (std::int64_t first = 0; first < layers_; ++first) {
         for (std::int64_t end = first + 1; end <= layers_; ++end) {
-            const step::Chunk chunk = chunk_of(question, step::Plan{}, first, end);
+            const Part part{first, end, first == 0, end == layers_};
+            const step::Chunk chunk = chunk_of(question, step::Plan{}, part);
             std::vector<std::int64_t> key = shape_of(chunk);
             for (const step::LayerCount& layer : chunk.layers) key.push_back(layer.count);
             const auto [at, is_new] = known.emplace(key, static_cast<std::uint32_t>(classes_.size()));
-            if (is_new) classes_.push_back({first, end, first == 0});
+            if (is_new) classes_.push_back({part});
             numbers_[static_cast<std::size_t>(first * (layers_ + 1) + end)] = at->second;
         }
     }

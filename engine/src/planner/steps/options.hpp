@@ -14,8 +14,7 @@ public:
     explicit Ranges(const Question& question);
 
     struct Class {
-        std::int64_t first = 0, end = 0;  ///< of one range of the class
-        bool is_first = false;
+        Part part;  ///< one of the class
     };
     const std::vector<Class>& classes() const { return classes_; }
     std::uint32_t of(std::int64_t first, std::int64_t end) const {

@@ -67,7 +67,7 @@ std::optional<Price> price(const Question& question, Ways& known, const MixedPla
     std::int64_t first = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const std::int64_t end = first + plan.stages[i].layers;
-        const step::Chunk chunk = chunk_of(question, ways[i]->plan(), first, end);
+        const step::Chunk chunk = chunk_of(question, ways[i]->plan(), {first, end, i == 0, i + 1 == count});
         StagePrice own{ways[i]->figures(chunk), 0.0,
                        ways[i]->memory(chunk, static_cast<double>(order->in_flight[i]))};
         const double held = std::accumulate(own.memory.begin(), own.memory.end(), 0.0);

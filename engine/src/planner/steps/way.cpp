@@ -43,6 +43,8 @@ Way::Way(const Question& question, const StageChoice& choice, std::int64_t micro
       updates_(sizes_, groups_, timer_) {
     step::check_choices(*question.model, plan_, cluster_, *question.setting);
     if (plan_.dp == 1 && plan_.zero_stage >= 2) throw step::Infeasible{"nothing is sharded"};
+    // One-forward-one-backward has no second micro-batch at hand.
+    if (is_pipelined && plan_.overlap_ep) throw step::Infeasible{"exchanges have nothing to hide behind"};
 }
 
 step::Weights Way::held(const step::Chunk& chunk) const {
@@ -93,10 +95,10 @@ double Way::far_send_s(double gpu_gbps) const {
     return links.send_s(message_bytes());
 }
 
-step::Chunk chunk_of(const Question& question, const step::Plan& plan, std::int64_t first, std::int64_t end) {
+step::Chunk chunk_of(const Question& question, const step::Plan& plan, const Part& part) {
     const step::Model& model = *question.model;
     step::Chunk chunk;
-    chunk.has_embedding = first == 0;
+    chunk.has_embedding = part.is_first;
     std::int64_t start = 0;
     step::LayerCount further;
     for (const step::Run& run : model.runs) {
@@ -104,7 +106,7 @@ step::Chunk chunk_of(const Question& question, const step::Plan& plan, std::int6
             further = {run.kind, run.count};
             continue;
         }
-        const std::int64_t count = std::min(end, start + run.count) - std::max(first, start);
+        const std::int64_t count = std::min(part.end, start + run.count) - std::max(part.first, start);
         start += run.count;
         if (count <= 0) continue;
         const auto known =
@@ -116,7 +118,7 @@ step::Chunk chunk_of(const Question& question, const step::Plan& plan, std::int6
             known->count += count;
         }
     }
-    chunk.has_head = end == start;
+    chunk.has_head = part.is_last;
     if (chunk.has_head && further.count != 0) chunk.layers.push_back(further);
     if (plan.recompute != step::Recompute::kNone) chunk.repeated = chunk.count();
     return chunk;

@@ -59,8 +59,13 @@ private:
     std::map<std::pair<std::int64_t, std::int64_t>, double> sends_;
 };
 
-/// The part of the model from layer `first` up to, not including, `end`.
-step::Chunk chunk_of(const Question& question, const step::Plan& plan, std::int64_t first, std::int64_t end);
+/// A stage with the layers of the model from `first` up to, not including, `end`; the first stage has the
+/// embedding, the last the head.
+struct Part {
+    std::int64_t first = 0, end = 0;
+    bool is_first = false, is_last = false;
+};
+step::Chunk chunk_of(const Question& question, const step::Plan& plan, const Part& part);
 
 /// Keeps ways that were asked for.
 class Ways {

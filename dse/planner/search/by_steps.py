@@ -1,0 +1,156 @@
+"""The search of plans priced by the model of a step: those of sweeps, and mixed pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from time import perf_counter
+
+import numpy as np
+
+from dse.base.cancellation import current_cancellation
+from dse.planner.problem.costs.step import StepRule, layer_way
+from dse.planner.problem.plan import ClusterPlan, PlanCost, PlanResult
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.steps import MixedStages, StepInputs, StepType, way_words
+from dse.planner.proofs.certificate import step_certificate
+from dse.planner.search.exclusions import UNPROVEN
+from dse.planner.search.planner import Limits
+from dse.planner.search.space import check_types
+from dse.prediction.steps.plan import Plan
+
+GAP = 1e-3
+NODES = {"exact": 50_000_000, "anytime": 300_000}
+"""Partial plans that each planner looks at below the bound; 10 million take some seconds."""
+_LEAST_PER_TYPE = 3
+
+
+def plan_by_steps(
+    problem: PlanProblem, planner: str, limits: Limits, on_progress: Callable[[str], None] | None
+) -> PlanResult:
+    """Search the fastest predicted plan; the bound covers all mixed pipelines and all plans of sweeps."""
+    started = perf_counter()
+    check_types(problem.type_order)
+    rule = StepRule(problem)
+    steps = rule.steps
+    uniform = sorted(_of_sweeps(problem, steps, max(1, limits.keep)), key=lambda found: found[0])
+    known_s = uniform[0][0] if uniform else float("inf")
+    gap = 0.0 if planner == "exact" else GAP if limits.gap is None else limits.gap
+    found, bound_s, complete, priced, labels, interrupted = steps.question().search(
+        known_s, gap, NODES[planner], max(1, limits.keep), limits.time_limit_s, current_cancellation()
+    )
+    if interrupted and on_progress is not None:
+        on_progress("interrupted: the best plan so far is the answer")
+    plans = [plan for _, plan in uniform]
+    plans += [_mixed_plan(problem, steps, batches, stages) for _, (batches, stages) in found]
+    costs = {plan: rule.price(plan) for plan in dict.fromkeys(plans)}
+    ranked = sorted(costs, key=lambda plan: costs[plan].cost_ms)[: max(1, limits.keep)]
+    best = ranked[0] if ranked else None
+    cost = costs[best] if best is not None else None
+    bound_ms = None
+    if cost is not None:
+        bound_ms = cost.cost_ms if complete else min(1000 * bound_s, cost.cost_ms)
+    looked_at = priced + labels + sum(len(type_.uniform) for type_ in steps.types)
+    certificate = None
+    if best is not None and cost is not None and bound_ms is not None:
+        certificate = step_certificate(problem, best, cost, bound_ms, priced, labels)
+    return PlanResult(
+        planner,
+        "step",
+        None,
+        looked_at,
+        best,
+        cost,
+        bound_ms,
+        complete and best is not None,
+        perf_counter() - started,
+        tuple((costs[plan].cost_ms, plan) for plan in ranked),
+        {} if best is not None else _reasons(complete),
+        certificate,
+        _fastest_of_types(costs, uniform),
+    )
+
+
+def _fastest_of_types(
+    costs: Mapping[ClusterPlan, PlanCost], uniform: Sequence[tuple[float, ClusterPlan]]
+) -> tuple[tuple[float, ClusterPlan], ...]:
+    found: dict[int, tuple[float, ClusterPlan]] = {}
+    for _, plan in uniform:
+        found.setdefault(plan.starts[0], (costs[plan].cost_ms, plan))
+    return tuple(found.values())
+
+
+def _reasons(complete: bool) -> dict[str, int]:
+    reasons = {"no stage of a layer fits, or the batch does not divide": 1}
+    return reasons if complete else {**reasons, UNPROVEN: 1}
+
+
+def _of_sweeps(problem: PlanProblem, steps: StepInputs, keep: int) -> Iterator[tuple[float, ClusterPlan]]:
+    """Yield the fastest plans of the sweep over each type alone, with their steps in seconds."""
+    for type_ in steps.types:
+        if not type_.uniform:
+            continue
+        steps_s, memory = steps.predicted(type_, type_.uniform)
+        steps_s = np.where(memory <= type_.memory_bytes, steps_s, np.inf)
+        for place in np.argsort(steps_s, kind="stable")[: max(keep, _LEAST_PER_TYPE)].tolist():
+            if steps_s[place] < np.inf:
+                yield float(steps_s[place]), _uniform_plan(problem, type_, type_.uniform[place])
+
+
+def _uniform_plan(problem: PlanProblem, type_: StepType, plan: Plan) -> ClusterPlan:
+    from dse.base.solvers import stage_layers
+
+    layers = problem.layers - 2
+    parts = stage_layers(layers, plan.pp, plan.chunks, plan.stages)
+    counts = [sum(parts[stage :: plan.pp]) for stage in range(plan.pp)]
+    words = way_words(plan if plan.chunks > 1 else layer_way(plan))
+    gpus = plan.dp * plan.tp * plan.cp
+    first = _first_ranks(problem)[type_.name]
+    batches = problem.gbs // (plan.dp * plan.micro_batch)
+    return ClusterPlan(
+        problem.type_order,
+        (gpus,) * plan.pp,
+        ((plan.dp, plan.tp),) * plan.pp,
+        batches,
+        _partition(counts),
+        plan.pp,
+        ways=(words,) * plan.pp,
+        starts=tuple(first + stage * gpus for stage in range(plan.pp)),
+    )
+
+
+def _mixed_plan(problem: PlanProblem, steps: StepInputs, batches: int, stages: MixedStages) -> ClusterPlan:
+    plans = [steps.plans[type_][way] for type_, way, _, _ in stages]
+    groups = [dp * plan.tp * plan.cp for (_, _, dp, _), plan in zip(stages, plans, strict=True)]
+    return ClusterPlan(
+        problem.type_order,
+        tuple(groups),
+        tuple((dp, plan.tp) for (_, _, dp, _), plan in zip(stages, plans, strict=True)),
+        batches,
+        _partition([count for *_, count in stages]),
+        len(stages),
+        ways=tuple(map(way_words, plans)),
+        starts=_starts(problem, steps, [type_ for type_, *_ in stages], groups),
+    )
+
+
+def _partition(counts: list[int]) -> tuple[int, ...]:
+    """The bounds of stages; the embedding counts as the first layer, the head as the last."""
+    ends = list(accumulate(counts))
+    return (0, *(1 + end for end in ends[:-1]), ends[-1] + 2)
+
+
+def _first_ranks(problem: PlanProblem) -> dict[str, int]:
+    gpus = [problem.cluster.gpus_of(name) for name in problem.type_order]
+    return dict(zip(problem.type_order, [0, *accumulate(gpus[:-1])], strict=True))
+
+
+def _starts(problem: PlanProblem, steps: StepInputs, types: list[int], groups: list[int]) -> tuple[int, ...]:
+    """Where stages lie: those of whole nodes first, then parts of nodes, the largest first."""
+    starts = [0] * len(groups)
+    free = _first_ranks(problem)
+    for stage in sorted(range(len(groups)), key=lambda stage: (-groups[stage], stage)):
+        name = steps.types[types[stage]].name
+        starts[stage] = free[name]
+        free[name] += groups[stage]
+    return tuple(starts)
