@@ -9,12 +9,11 @@ namespace dse::prediction {
 namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
-constexpr std::size_t kMostKeptSteps = std::size_t{1} << 23;  // some 100 MB
+constexpr std::size_t kMostKeptSteps = std::size_t{1} << 23;  // some 130 MB
 
 }  // namespace
 
-Order::Order(const Timetable& timetable, std::size_t stages_of, std::size_t chunks_of,
-             std::size_t micro_batches)
+Order::Order(const Timetable& timetable, std::size_t stages_of, std::size_t chunks_of, std::size_t count)
     : stages(stages_of),
       chunks(chunks_of),
       kinds(timetable.ticks.size()),
@@ -27,45 +26,46 @@ Order::Order(const Timetable& timetable, std::size_t stages_of, std::size_t chun
         last_tick = std::max(last_tick, *std::max_element(ticks.begin(), ticks.end()));
     }
     // Cells are ticks x stages; each holds the number of one operation, or none.
-    const std::size_t per_kind = stages * chunks * micro_batches;
+    const std::size_t per_kind = stages * chunks * count;
     std::vector<std::uint32_t> cells((static_cast<std::size_t>(last_tick) + 1) * stages, UINT32_MAX);
     for (std::size_t kind = 0; kind < kinds; ++kind) {
         for (std::size_t i = 0; i < per_kind; ++i) {
-            const std::size_t stage = i / (chunks * micro_batches);
+            const std::size_t stage = i / (chunks * count);
             const auto tick = static_cast<std::size_t>(timetable.ticks[kind][i]);
             cells[tick * stages + stage] = static_cast<std::uint32_t>(kind * per_kind + i);
         }
     }
     std::vector<std::uint32_t> places(kinds * per_kind, 0);
     steps.reserve(places.size());
+    micro_batches.reserve(places.size());
     for (const std::uint32_t operation : cells) {
         if (operation == UINT32_MAX) continue;
         const std::size_t kind = operation / per_kind, i = operation % per_kind;
-        const std::size_t chunk = i / micro_batches;  // of all stages
+        const std::size_t chunk = i / count;  // of all stages
         places[operation] = static_cast<std::uint32_t>(steps.size() + 1);
         const auto stage = static_cast<std::uint32_t>(chunk / chunks);
         steps.push_back({stage, 0, static_cast<std::uint32_t>(kind * stages * chunks + chunk)});
+        micro_batches.push_back(static_cast<std::uint32_t>(i % count));
         lasts[stage] = places[operation];
         if (kind + 1 == kinds) gradients[chunk] = places[operation];
     }
     for (const Message& message : messages) {
         const auto place = [&](std::int64_t stage, std::int64_t chunk) {
             const std::size_t of = static_cast<std::size_t>(stage) * chunks + static_cast<std::size_t>(chunk);
-            return places.data() + static_cast<std::size_t>(message.kind) * per_kind + of * micro_batches;
+            return places.data() + static_cast<std::size_t>(message.kind) * per_kind + of * count;
         };
         const std::uint32_t* from = place(message.stage, message.chunk);
         const std::uint32_t* to = place(message.to_stage, message.to_chunk);
-        for (std::size_t batch = 0; batch < micro_batches; ++batch) steps[to[batch] - 1].need = from[batch];
+        for (std::size_t batch = 0; batch < count; ++batch) steps[to[batch] - 1].need = from[batch];
     }
 }
 
-PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
-                             double send_s) {
-    return pipeline_times(order, times, splits_backward, std::vector<double>(order.stages, send_s));
-}
+namespace {
 
-PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
-                             const std::vector<double>& sends_s) {
+/// Evaluates all operations in their order into `ends`, and tells `note` the start of each.
+template <typename Note>
+void walk(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
+          const std::vector<double>& sends_s, std::vector<double>& ends, Note note) {
     const std::size_t parts = order.stages * order.chunks, kinds = order.kinds;
     std::vector<double> spent(kinds * parts), delays(kinds * parts, 0.0), silences(kinds * parts, kNever);
     std::vector<double> received(kinds * parts, 0.0);
@@ -88,35 +88,59 @@ PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& 
         silences[at(message.stage, message.chunk)] = 0.0;
         received[at(message.to_stage, message.to_chunk)] = send_s;
     }
-    thread_local std::vector<double> ends, arrivals;
     ends.resize(order.steps.size() + 1);
     ends[0] = kNever;
     std::vector<double> free(order.stages, 0.0);
+    std::size_t place = 1;
     if (*std::max_element(sends_s.begin(), sends_s.end()) >
         shortest) {  // messages of a stage wait for each other
+        thread_local std::vector<double> arrivals;
         arrivals.resize(order.steps.size() + 1);
         arrivals[0] = kNever;
         std::vector<double> links(order.stages, 0.0);
-        std::size_t place = 1;
         for (const Order::Step& step : order.steps) {
-            const double end = std::max(free[step.stage], arrivals[step.need]) + spent[step.kind];
+            const double start = std::max(free[step.stage], arrivals[step.need]);
+            const double end = start + spent[step.kind];
             const double link = std::max(end + silences[step.kind], links[step.stage]) + delays[step.kind];
+            note(place, start);
             free[step.stage] = ends[place] = end;
             links[step.stage] = arrivals[place] = link;
             ++place;
         }
     } else {
-        std::size_t place = 1;
         for (const Order::Step& step : order.steps) {
-            const double came = ends[step.need] + received[step.kind];
-            const double end = std::max(free[step.stage], came) + spent[step.kind];
-            free[step.stage] = ends[place++] = end;
+            const double start = std::max(free[step.stage], ends[step.need] + received[step.kind]);
+            note(place, start);
+            free[step.stage] = ends[place++] = start + spent[step.kind];
         }
     }
+}
+
+}  // namespace
+
+PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
+                             double send_s) {
+    return pipeline_times(order, times, splits_backward, std::vector<double>(order.stages, send_s));
+}
+
+PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
+                             const std::vector<double>& sends_s) {
+    thread_local std::vector<double> ends;
+    walk(order, times, splits_backward, sends_s, ends, [](std::size_t, double) {});
     PipelineTimes found;
     for (const std::uint32_t place : order.lasts) found.finish_s.push_back(ends[place]);
     for (const std::uint32_t place : order.gradients) found.gradients_s.push_back(ends[place]);
     found.makespan_s = *std::max_element(found.finish_s.begin(), found.finish_s.end());
+    return found;
+}
+
+std::vector<OperationSpan> pipeline_spans(const Order& order, const std::vector<StageTimes>& times,
+                                          bool splits_backward, const std::vector<double>& sends_s) {
+    std::vector<OperationSpan> found(order.steps.size());
+    std::vector<double> ends;
+    walk(order, times, splits_backward, sends_s, ends,
+         [&](std::size_t place, double start) { found[place - 1].start_s = start; });
+    for (std::size_t i = 0; i < found.size(); ++i) found[i].end_s = ends[i + 1];
     return found;
 }
 

@@ -38,8 +38,9 @@ public:
     };
     std::size_t stages, chunks, kinds;
     std::vector<Step> steps;
-    std::vector<std::uint32_t> lasts;      ///< the last operation of each stage
-    std::vector<std::uint32_t> gradients;  ///< of each stage and chunk: what completes its gradients
+    std::vector<std::uint32_t> micro_batches;  ///< of each step
+    std::vector<std::uint32_t> lasts;          ///< the last operation of each stage
+    std::vector<std::uint32_t> gradients;      ///< of each stage and chunk: what completes its gradients
     std::vector<Message> messages;
     std::vector<std::int64_t> in_flight;
 };
@@ -60,6 +61,14 @@ PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& 
 /// The same with a time of messages for each link: number s lies after stage s, the last after the last.
 PipelineTimes pipeline_times(const Order& order, const std::vector<StageTimes>& times, bool splits_backward,
                              const std::vector<double>& sends_s);
+
+/// When an operation runs.
+struct OperationSpan {
+    double start_s = 0.0, end_s = 0.0;
+};
+/// The spans of `order.steps`.
+std::vector<OperationSpan> pipeline_spans(const Order& order, const std::vector<StageTimes>& times,
+                                          bool splits_backward, const std::vector<double>& sends_s);
 
 /// A schedule by name, and what a timetable does not say.
 struct Schedule {
