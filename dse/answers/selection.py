@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from dse.answers.ties import alike_points, indistinct_points, is_predicted, plans_in, tied_points
+from dse.answers.ties import TIE_COLUMNS, alike_points, indistinct_points, is_predicted, plans_in, tied_points
 from dse.answers.verdicts import points_that_fit, points_that_may_fit, verdict_of
 from dse.base.errors import InputError
 from dse.base.settings import check_type
@@ -146,20 +146,18 @@ def _best_and_runner_up(table: pa.Table, points: pa.Array, whole: Whole) -> _Bes
     first = _ranked(table, points, 1, whole)
     if not first:
         return _Best()
-    candidates = table.take(points)
+    candidates = table.select([*TIE_COLUMNS]).take(points)
     second = _ranked(table, points.filter(pa.array(~alike_points(candidates, first[0]))), 1, whole)
     ties = int(tied_points(candidates, first[0]).sum()) - 1
-    indistinct, roomiest = _indistinct(candidates, first[0], whole)
+    near = points.filter(pa.array(indistinct_points(candidates, first[0])))
+    indistinct, roomiest = _indistinct(table.take(near), first[0], whole)
     return _Best(first[0], second[0] if second else None, ties, indistinct, roomiest)
 
 
-def _indistinct(table: pa.Table, best: StudyRow, whole: Whole) -> tuple[int, StudyRow | None]:
+def _indistinct(near: pa.Table, best: StudyRow, whole: Whole) -> tuple[int, StudyRow | None]:
     """How many other plans predictions cannot tell from the best, and the roomiest point of all these."""
-    import pyarrow as pa
-
     if not is_predicted(best):
         return 0, None
-    near = table.filter(pa.array(indistinct_points(table, best)))
     order = rank_order(near, ["peak_memory_bytes", *RANKING_COLUMNS])
     (roomiest,) = whole(near.take(order[:1]))
     is_same = roomiest.peak_memory_bytes == best.peak_memory_bytes

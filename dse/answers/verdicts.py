@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dse.answers.texts import combined
 from dse.base.units import format_bytes, format_duration_ns
 from dse.inputs.systems.values import memory_of_spec
 from dse.prediction.steps.verdicts import Verdict, margin_of, most_that_may_fit, verdict
@@ -16,27 +18,34 @@ if TYPE_CHECKING:
 
 def points_that_may_fit(table: pa.Table, capacity_bytes: int, faster_than_ns: float | None) -> pa.Array:
     """Return the indices of points above a capacity that may fit, and are faster than a wall time."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     peaks = table["peak_memory_bytes"]
     found = pc.and_(pc.equal(table["status"], "ok"), pc.greater(peaks, capacity_bytes))
     if faster_than_ns is not None:
         found = pc.and_(found, pc.less(table["wall_time_ns"], faster_than_ns))
-    most = [most_that_may_fit(capacity_bytes, _margin(name)) for name in table["framework"].to_pylist()]
-    found = pc.and_(found, pc.less_equal(peaks, pa.array(most, pa.float64())))
+    most = _by_framework(table, lambda margin: most_that_may_fit(capacity_bytes, margin))
+    found = pc.and_(found, pc.less_equal(peaks, most))
     return pc.indices_nonzero(pc.fill_null(found, False))
 
 
 def points_that_fit(table: pa.Table, capacity_bytes: int) -> pa.Array:
     """Return the indices of points that fit even if their peaks are larger by the margin of predictions."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    factors = [1 + _margin(name) for name in table["framework"].to_pylist()]
-    largest = pc.multiply(table["peak_memory_bytes"].cast("float64"), pa.array(factors, pa.float64()))
+    factors = _by_framework(table, lambda margin: 1 + margin)
+    largest = pc.multiply(table["peak_memory_bytes"].cast("float64"), factors)
     found = pc.and_(pc.equal(table["status"], "ok"), pc.less_equal(largest, float(capacity_bytes)))
     return pc.indices_nonzero(pc.fill_null(found, False))
+
+
+def _by_framework(table: pa.Table, of_margin: Callable[[float], float]) -> pa.Array:
+    """Return for each point what follows from the margin of its framework."""
+    import pyarrow as pa
+
+    names = combined(table["framework"].dictionary_encode())
+    found = [of_margin(_margin(name)) for name in names.dictionary.to_pylist()]
+    return pa.array(found, pa.float64()).take(names.indices)
 
 
 def _margin(framework: str | None) -> float:

@@ -38,22 +38,9 @@ class Evaluator(ABC, Generic[Case, Row]):
             InputError: the input is wrong in a way that concerns every case.
         """
 
-    def evaluate_all(self, cases: Sequence[Case]) -> list[Row]:
-        """Return the rows of cases; those that share an object may take less time together.
-
-        Raises:
-            InputError: as `evaluate`.
-        """
-        return [self.evaluate(case) for case in cases]
-
     @abstractmethod
     def failed(self, case: Case, status: Any, reason: str) -> Row:
         """Return the row of a case that could not be evaluated, such as one that ends its process."""
-
-    def is_python(self, case: Case) -> bool:
-        """Whether a case keeps the interpreter busy, so that threads of one process would take turns."""
-        del case
-        return True
 
     def split(self, case: Case) -> tuple[Any, Any]:
         """Return an object that many cases share, None if there is none, and the rest of the case."""

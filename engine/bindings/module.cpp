@@ -19,5 +19,6 @@ NB_MODULE(_engine, m) {
     bind_prediction(m);
     bind_network(m);
     bind_files(m);
+    bind_hashes(m);
     bind_synthesis_replay(m);
 }

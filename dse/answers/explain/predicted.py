@@ -5,9 +5,10 @@ from __future__ import annotations
 from dse.answers.explain.breakdown import PARTS, Breakdown
 from dse.answers.explain.explanation import Explanation
 from dse.answers.explain.memory import CATEGORIES, MemoryAtPeak
-from dse.prediction.steps.collectives_used import collectives_used
+from dse.prediction.steps.details import collectives_used
 from dse.studies.points import DesignPoint, prediction_of
-from dse.studies.points.methods.prediction import parts_ns, prediction_inputs, range_ns, wall_time_ns
+from dse.studies.points.methods.predicted_columns import parts_ns, range_ns, wall_time_ns
+from dse.studies.points.methods.prediction import prediction_inputs
 
 PREDICTED_PARTS = {
     "matrix_products": "products with weights, in the forward and backward pass, and recomputed ones",

@@ -11,6 +11,7 @@ from dse.inputs.strategies.divisibility import (
     is_feasible,
     require_divisible,
     resolved_divisibility,
+    value_problem,
 )
 from dse.inputs.strategies.groups import axis_of_group
 from dse.inputs.strategies.strategy import (
@@ -51,4 +52,5 @@ __all__ = [
     "resolved_divisibility",
     "shown_axes",
     "strategy_values",
+    "value_problem",
 ]

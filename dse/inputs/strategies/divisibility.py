@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from dse.base.errors import InputError
 from dse.base.suggestions import did_you_mean
 from dse.inputs.models import ModelSpec
+from dse.inputs.strategies.axes import StrategyAxis
 from dse.inputs.strategies.strategy import AXES, DEGREES, Strategy, strategy_values
 
 Divisibility = Literal["stage", "whole", "strict"]
@@ -59,11 +60,16 @@ def check_values(strategy: Strategy) -> None:
         InfeasibleStrategy: names the key, what was got and what is allowed.
     """
     for axis, value in zip(AXES, strategy_values(strategy), strict=True):
-        if (value != axis.default or type(value) is not axis.type) and not axis.accepts(value):
-            raise InfeasibleStrategy(
-                f"strategy.{axis.name} is {value!r}; it must be {axis.allowed()}"
-                f"{did_you_mean(str(value), axis.names)}"
-            )
+        if problem := value_problem(axis, value):
+            raise InfeasibleStrategy(problem)
+
+
+def value_problem(axis: StrategyAxis, value: object) -> str:
+    """Say why an axis cannot have a value; empty where it can."""
+    if (value == axis.default and type(value) is axis.type) or axis.accepts(value):
+        return ""
+    hint = did_you_mean(str(value), axis.names)
+    return f"strategy.{axis.name} is {value!r}; it must be {axis.allowed()}{hint}"
 
 
 def resolved_divisibility(model: ModelSpec, chosen: Divisibility | None) -> Divisibility:

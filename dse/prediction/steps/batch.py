@@ -203,6 +203,11 @@ def step_predictor() -> _engine.StepPredictor:
     return _predictors().own
 
 
+def forget_predictors() -> None:
+    """Have all threads start with new predictors, which remember nothing."""
+    _predictors.cache_clear()
+
+
 @functools.cache
 def _predictors() -> _Predictors:
     return _Predictors()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from dse.inputs.accelerators.algorithms import BY_TIERS
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.flops import training_flops
@@ -17,9 +18,8 @@ from dse.prediction.steps.checks import value_problem
 from dse.prediction.steps.fitted import fit_notes
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import CATEGORIES, PARTS, Prediction
-from dse.prediction.steps.tier_shares import BY_TIERS
 
-_flops = lru_cache(maxsize=256)(training_flops)
+flops_of_step = lru_cache(maxsize=256)(training_flops)
 
 
 def predict(model: ModelSpec, plan: Plan, cluster: Cluster) -> Prediction:
@@ -94,13 +94,14 @@ def _prediction(case: Case, found: Figures) -> Prediction:
         peak_memory_bytes=found.peak_memory_bytes,
         memory_bytes=dict(zip(CATEGORIES, found.memory_bytes, strict=True)),
         bubble_share=found.bubble_share,
-        model_flops=_flops(case.model),
-        notes=_notes(case, interval),
+        model_flops=flops_of_step(case.model),
+        notes=notes_of(case, interval),
         interval=interval,
     )
 
 
-def _notes(case: Case, interval: Interval | None) -> tuple[str, ...]:
+def notes_of(case: Case, interval: Interval | None) -> tuple[str, ...]:
+    """Return what a prediction rests on that is not measured."""
     found = fit_notes(case.cluster.accelerator, case.plan, interval)
     for ranks, kind in ((case.plan.tp, "tp"), (case.plan.dp * case.plan.cp, "dp")):
         chosen = case.cluster.algorithms.of(kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 
 class Executor(ABC):
@@ -12,6 +12,9 @@ class Executor(ABC):
 
     Every case yields one row; bad ones are rows with a status, not exceptions.
     """
+
+    takes_blocks: ClassVar[bool] = False
+    """Whether a case may be a block of points (`dse.studies.points.blocks`), whose rows come as a table."""
 
     @abstractmethod
     def run(self, points: Iterable[Any]) -> Iterator[tuple[int, Any]]:

@@ -1,4 +1,4 @@
-"""Threads of this process: the engine releases the GIL, so they use all cores. Python gets processes."""
+"""Threads of this process, which use all cores: the engine releases the GIL. What is slow has processes."""
 
 from __future__ import annotations
 
@@ -37,8 +37,11 @@ def make(settings: ExecutorSettings, evaluator: Evaluator[Any, Any] | None = Non
 class LocalExecutor(Executor):
     """`threads` None means one for each core that this process may use.
 
-    A case whose engine takes longer than `point_timeout_s` is a row of status `timeout`.
+    It takes blocks of points too. A case whose engine takes longer than `point_timeout_s` is a row of status
+    `timeout`.
     """
+
+    takes_blocks = True
 
     def __init__(
         self,
@@ -76,7 +79,7 @@ class LocalExecutor(Executor):
         def work(items: list[Item[Any]]) -> list[Any]:
             rows: list[Any] = []
             began = time.perf_counter()
-            if all(evaluator.is_python(case) for _, case in items):
+            if evaluator.takes_long:
                 rows = [] if stopping.is_cancelled else processes.rows([case for _, case in items])
                 sizer.measured(len(rows), time.perf_counter() - began)
                 return rows

@@ -1,4 +1,4 @@
-"""Processes that evaluate cases: one for each thread where Python is busy, or one that a case may end."""
+"""Processes that evaluate cases: one for each thread where cases take long, or one that a case may end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from multiprocessing.connection import Connection
@@ -21,7 +20,6 @@ from dse.studies.evaluator import Case, Evaluator
 from dse.studies.executors.limits import deadline, limit_s
 from dse.studies.store.row import Row
 
-_ALONE_SECONDS = 1.0  # of short cases in this process before others are started, which takes as long
 _POLL_SECONDS = 0.1  # between looks at a pipe, so that a cancelled task ends soon
 _END_SECONDS = 1.0  # for a process to end the programs that it runs
 _START = """\
@@ -125,27 +123,20 @@ class CaseProcess(Generic[Case, Row]):
 
 
 class Processes(Generic[Case, Row]):
-    """Evaluates cases for threads: short ones first in this process, then in one process for each thread."""
+    """Evaluates cases for threads, in one process for each."""
 
     def __init__(self, evaluator: Evaluator[Case, Row]) -> None:
         """Start nothing yet."""
         self._evaluator = evaluator
         self._own = threading.local()
         self._started: list[CaseProcess[Case, Row]] = []
-        self._seconds = 0.0
 
     def rows(self, cases: Sequence[Case]) -> list[Row]:
         """Return the rows of cases; fewer of them after `stop`.
 
         Raises:
-            InputError: see `Evaluator.evaluate`; or somebody ended a process with a case that takes long.
+            InputError: see `Evaluator.evaluate`; or somebody ended a process.
         """
-        takes_long = self._evaluator.takes_long
-        if not takes_long and self._seconds < _ALONE_SECONDS:
-            began = time.thread_time()
-            rows = self._evaluator.evaluate_all(cases)
-            self._seconds += time.thread_time() - began
-            return rows
         process = getattr(self._own, "process", None)
         if process is None:
             process = self._own.process = CaseProcess(self._evaluator)
@@ -155,12 +146,10 @@ class Processes(Generic[Case, Row]):
         except ProcessEnded:
             if process.is_stopped:
                 return []
-            if takes_long:
-                raise InputError(
-                    "a process was killed, perhaps for want of memory; rows so far are stored, "
-                    "and executor.threads=1 runs one case at a time"
-                ) from None
-            return self._evaluator.evaluate_all(cases)
+            raise InputError(
+                "a process was killed, perhaps for want of memory; rows so far are stored, "
+                "and executor.threads=1 runs one case at a time"
+            ) from None
 
     def stop(self) -> None:
         """End the processes."""
@@ -189,12 +178,9 @@ def main(descriptor: int) -> None:
 
 
 def _rows(evaluator: Evaluator[Case, Row], cases: Sequence[Case], timeout_s: float | None) -> list[Row]:
-    limits = [limit_s(evaluator, case, timeout_s) for case in cases]
-    if not any(limits):
-        return evaluator.evaluate_all(cases)
     rows = []
-    for case, limit in zip(cases, limits, strict=True):
-        with deadline(limit):
+    for case in cases:
+        with deadline(limit_s(evaluator, case, timeout_s)):
             rows.append(evaluator.evaluate(case))
     return rows
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
+from typing import TYPE_CHECKING
 
 from dse.base.errors import SimulationError, SimulationTimeout
 from dse.base.settings import check_type
@@ -12,6 +11,11 @@ from dse.simulation.simulators import Recording
 from dse.studies.points.methods import Answer
 from dse.studies.points.point import DesignPoint, ScenarioInputs, scenario_of
 from dse.studies.store import Status, StudyRow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dse.studies.points.blocks import PointBlock
 
 
 def point_of(config: ScenarioInputs, strategy: Strategy) -> DesignPoint:
@@ -51,21 +55,13 @@ def evaluate(point: DesignPoint) -> StudyRow:
         return failed_row(point, "timeout", str(error))
 
 
-def evaluate_all(points: Sequence[DesignPoint]) -> list[StudyRow]:
-    """Return the rows of points, those of one scenario by `Method.answer_all`.
+def evaluate_block(block: PointBlock) -> pa.Table:
+    """Return the rows of points whose method answers blocks.
 
     Raises:
         InputError: as `evaluate`.
     """
-    rows: list[StudyRow] = []
-    for _, run in groupby(points, lambda point: id(point.scenario)):
-        same = list(run)
-        answers = same[0].scenario.method.answer_all(same)
-        if answers is None:
-            rows += map(evaluate, same)
-        else:
-            rows += map(_row, same, answers)
-    return rows
+    return block.table(block.scenario.method.answer_all(block))
 
 
 def failed_row(point: DesignPoint, status: Status, reason: str) -> StudyRow:

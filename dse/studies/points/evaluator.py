@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dse.studies.evaluator import Evaluator
-from dse.studies.points.evaluate import evaluate, evaluate_all, failed_row
+from dse.studies.points.evaluate import evaluate, evaluate_block, failed_row
 from dse.studies.points.point import DesignPoint, Scenario
 from dse.studies.store.schema import POINTS, Status, StudyRow
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from dse.inputs.strategies import Strategy
     from dse.simulation.simulators import Simulator
     from dse.simulation.workloads import WorkloadGenerator
+    from dse.studies.points.blocks import PointBlock
 
 
 class PointEvaluator(Evaluator[DesignPoint, StudyRow]):
@@ -22,21 +22,13 @@ class PointEvaluator(Evaluator[DesignPoint, StudyRow]):
     record = POINTS
     takes_long = False
 
-    def evaluate(self, case: DesignPoint) -> StudyRow:
-        """See `Evaluator.evaluate`."""
-        return evaluate(case)
-
-    def evaluate_all(self, cases: Sequence[DesignPoint]) -> list[StudyRow]:
-        """See `Evaluator.evaluate_all`: predictions are made in batches."""
-        return evaluate_all(cases)
+    def evaluate(self, case: DesignPoint | PointBlock) -> Any:
+        """Return the row of a point, or the table of a block; see `Evaluator.evaluate`."""
+        return evaluate(case) if isinstance(case, DesignPoint) else evaluate_block(case)
 
     def failed(self, case: DesignPoint, status: Status, reason: str) -> StudyRow:
         """See `Evaluator.failed`."""
         return failed_row(case, status, reason)
-
-    def is_python(self, case: DesignPoint) -> bool:
-        """See `Evaluator.is_python`: predictions do, the engine does not."""
-        return case.scenario.method.is_python
 
     def split(self, case: DesignPoint) -> tuple[Scenario, Strategy]:
         """See `Evaluator.split`."""

@@ -10,7 +10,14 @@ from operator import attrgetter
 from typing import Protocol, runtime_checkable
 
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies import AXES, Divisibility, Strategy, resolved_divisibility
+from dse.inputs.strategies import (
+    AXES,
+    AxisValue,
+    Divisibility,
+    Strategy,
+    StrategyAxis,
+    resolved_divisibility,
+)
 from dse.inputs.systems import SystemSpec
 from dse.simulation.simulators import NativeSimulator, Simulator, SimulatorSettings, make_simulator
 from dse.simulation.workloads import NativeGenerator, WorkloadGenerator, WorkloadSettings, make_generator
@@ -20,12 +27,17 @@ from dse.studies.store.lookup import KEY_DIGITS
 
 # The axes of 0.2.0 always count. Younger ones count where they are not what they are by default, so that they
 # leave the keys of older points as they are.
-_FIRST_AXES = tuple([axis.name for axis in AXES if axis.since == 1])
-_YOUNGER_AXES = tuple([axis.name for axis in AXES if axis.since > 1])
-_YOUNGER_DEFAULTS = tuple([axis.default for axis in AXES if axis.since > 1])
-_younger_values = attrgetter(*_YOUNGER_AXES)
-_KEY_TEXT = "%s" + " %d" * len(_FIRST_AXES)
-_strategy_values = attrgetter(*_FIRST_AXES)
+KEY_AXES = tuple(sorted(AXES, key=lambda axis: axis.since > 1))
+"""The axes in the order in which keys have them."""
+
+_key_values = attrgetter(*[axis.name for axis in KEY_AXES])
+
+
+def key_text(axis: StrategyAxis, value: AxisValue) -> str:
+    """Return what the text of a key says of an axis."""
+    if axis.since == 1:
+        return f" {int(value)}"
+    return "" if value == axis.default else f" {axis.name}={value}"
 
 
 @dataclass(frozen=True)
@@ -110,6 +122,7 @@ class DesignPoint:
 
     scenario: Scenario
     strategy: Strategy
+    known_key: str = field(default="", compare=False, repr=False)
 
     @property
     def is_feasible(self) -> bool:
@@ -122,11 +135,10 @@ class DesignPoint:
     @property
     def key(self) -> str:
         """`KEY_DIGITS` hexadecimal digits: a hash of every input and of the version of results."""
-        text = _KEY_TEXT % (self.scenario.digest, *_strategy_values(self.strategy))
-        values = _younger_values(self.strategy)
-        if values != _YOUNGER_DEFAULTS:
-            for name, value, default in zip(_YOUNGER_AXES, values, _YOUNGER_DEFAULTS, strict=True):
-                text += "" if value == default else f" {name}={value}"
+        if self.known_key:
+            return self.known_key
+        texts = map(key_text, KEY_AXES, _key_values(self.strategy))
+        text = self.scenario.digest + "".join(texts)
         return hashlib.sha256(text.encode()).hexdigest()[:KEY_DIGITS]
 
 

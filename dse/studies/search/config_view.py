@@ -12,8 +12,10 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import STRATEGY_FIELDS
+from dse.inputs.strategies.columns import Strategies
 from dse.inputs.systems import SystemSpec
 from dse.studies.points import DesignPoint, Scenario
+from dse.studies.points.blocks import PointBlock
 from dse.studies.search.base import SearchInputs
 from dse.studies.search.goals import Goals
 from dse.studies.search.view import Choice, SearchParameter, View
@@ -44,8 +46,8 @@ def view_of(
         fixed = [(key, (value,)) for (key, _), value in zip(space.axes, chosen, strict=True)]
         model, system = next(variants(models[model_index], systems[system_index], fixed))
         scenario = dataclasses.replace(base, model=model, system=system)
-        found = [DesignPoint(scenario, strategy) for strategy in selection.strategies(model, system)]
-        feasible = tuple([point for point in found if point.is_feasible])
+        found = PointBlock(scenario, Strategies.of(selection.strategies(model, system)))
+        feasible = tuple(found.take(found.feasible))
         return feasible, len(found) - len(feasible)
 
     return View(

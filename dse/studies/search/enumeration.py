@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dse.base.errors import InputError
 from dse.inputs.systems.values import memory_of_spec
 from dse.simulation.costs.bounds import lower_bound
 from dse.studies.points import DesignPoint
+from dse.studies.points.blocks import PointBlock, SpacePoints, blocks_of
 from dse.studies.search.base import Points, Search, SearchInputs, coverage, none_feasible
 from dse.studies.space import sample
 from dse.studies.space.pruning import Pruner
@@ -55,17 +60,26 @@ class RandomSample(Search):
         Raises:
             InputError: as `Search.batches`, or no point is feasible.
         """
-        feasible = [index for index, point in enumerate(self._points()) if point.is_feasible]
-        infeasible = sum(1 for _ in self._points()) - len(feasible)
-        if not feasible:
+        blocks = [(block, block.feasible) for block in blocks_of(self._points())]
+        feasible = np.flatnonzero(np.concatenate([np.zeros(0, bool), *[found for _, found in blocks]]))
+        infeasible = sum(len(block) for block, _ in blocks) - len(feasible)
+        if not len(feasible):
             raise InputError(none_feasible("random", infeasible))
-        chosen = frozenset(sample(feasible, self._samples, self._seed))
+        chosen = np.array(sample(feasible.tolist(), self._samples, self._seed))
         self._notes = [coverage("random", len(chosen), len(feasible), infeasible)]
-        yield (point for index, point in enumerate(self._points()) if index in chosen)
+        yield SpacePoints(_chosen([block for block, _ in blocks], chosen))
 
     def notes(self) -> list[str]:
         """See `Search.notes`."""
         return self._notes
+
+
+def _chosen(blocks: Iterable[PointBlock], places: NDArray[np.intp]) -> Iterator[PointBlock]:
+    first = 0
+    for block in blocks:
+        inside = places[(places >= first) & (places < first + len(block))]
+        first += len(block)
+        yield block.take(inside - (first - len(block)))
 
 
 class Pruned(Search):
@@ -105,13 +119,8 @@ class Pruned(Search):
         return self._pruners.setdefault(cap, Pruner(cap))
 
     def _candidates(self) -> Iterator[DesignPoint]:
-        scenario: list[DesignPoint] = []
-        for point in self._points():
-            if scenario and point.scenario is not scenario[0].scenario:
-                yield from self._worth_evaluating(scenario)
-                scenario = []
-            scenario.append(point)
-        yield from self._worth_evaluating(scenario)
+        for _, points in itertools.groupby(self._points(), lambda point: id(point.scenario)):
+            yield from self._worth_evaluating(list(points))
 
     def _worth_evaluating(self, points: list[DesignPoint]) -> Iterator[DesignPoint]:
         bounded = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dse.base.expressions import Expression
 from dse.inputs.models import ModelSpec
@@ -13,6 +13,12 @@ from dse.inputs.strategies import DEGREES, OPTIONS, Strategy
 from dse.inputs.systems import SystemSpec
 from dse.studies.space.degrees import Axes, degree_combinations, is_open
 from dse.studies.space.names import TEXTS, FieldNames, Reader, explain, reader, strategy_field
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dse.inputs.strategies.columns import Strategies
 
 _KEPT_LISTS = 64
 _NAMES = FieldNames()
@@ -51,7 +57,7 @@ class Constraints:
         self.combinations = 0
         self.points = 0
 
-    def strategies(self, model: ModelSpec, system: SystemSpec) -> tuple[Strategy, ...]:
+    def strategies(self, model: ModelSpec, system: SystemSpec) -> Sequence[Strategy]:
         """Return the strategies for a model and a system, first axis (dp) slowest.
 
         Raises:
@@ -86,7 +92,7 @@ class Constraints:
             return options * sum(1 for _ in degree_combinations(self._axes, npus))
         return math.prod([len(values or ()) for values in self._axes.values()])
 
-    def _selected(self, npus: int, *of_scenario: float) -> tuple[tuple[Strategy, ...], tuple[int, ...]]:
+    def _selected(self, npus: int, *of_scenario: float) -> tuple[Strategies, tuple[int, ...]]:
         """Return the strategies, and how many each constraint removes, for values of `self._readers`.
 
         Axes besides the degrees get their values one after the other, and a constraint is asked as soon as
@@ -94,44 +100,18 @@ class Constraints:
         """
         values: dict[str, Any] = dict(zip(self._readers, of_scenario, strict=True))
         removed = dict.fromkeys(self._of_strategy, 0)
-        found: list[Strategy] = []
         varied = [name for name in OPTIONS if len(self._axes[name] or ()) != 1]
-        fixed = {name: listed[0] for name in OPTIONS if name not in varied and (listed := self._axes[name])}
-        names = {field: self._names_of(field) for field in (*DEGREES, *OPTIONS)}
-        asked = self._by_depth(varied)
-        below = [
-            math.prod([len(self._axes[name] or ()) for name in varied[depth:]]) for depth in range(len(asked))
-        ]
-        chosen: dict[str, Any] = dict(fixed)
-        values.update({name: value for field, value in fixed.items() for name in names[field]})
-
-        def walk(depth: int) -> None:
-            for expression in asked[depth]:
-                if not expression.holds(values):
-                    removed[expression] += below[depth]
-                    return
-            if depth == len(varied):
-                found.append(Strategy(**chosen))
-                return
-            field = varied[depth]
-            for value in self._axes[field] or ():
-                chosen[field] = value
-                for name in names[field]:
-                    values[name] = value
-                walk(depth + 1)
-
-        for degrees in degree_combinations(self._axes, npus):
-            for field, value in zip(DEGREES, degrees, strict=True):
-                chosen[field] = value
-                for name in names[field]:
-                    values[name] = value
-            walk(0)
-        return tuple(found), tuple(removed.values())
-
-    def _names_of(self, field: str) -> list[str]:
-        """The names of a field of a strategy, short and dotted, that constraints use."""
-        used = {name for expression in self._of_strategy for name in expression.names_used}
-        return [name for name in (field, f"strategy.{field}") if name in used]
+        fixed = {name: listed for name in OPTIONS if name not in varied and (listed := self._axes[name])}
+        found = _of_degrees(list(degree_combinations(self._axes, npus)), fixed)
+        for depth, asked in enumerate(self._by_depth(varied)):
+            if depth:
+                found = found.crossed(varied[depth - 1], self._axes[varied[depth - 1]] or ())
+            below = math.prod([len(self._axes[name] or ()) for name in varied[depth:]])
+            for expression in asked:
+                kept = _holding(expression, found, values)
+                removed[expression] += below * int((~kept).sum())
+                found = found.take(kept)
+        return found, tuple(removed.values())
 
     def _by_depth(self, varied: Sequence[str]) -> list[list[Expression]]:
         """The constraints that can be asked once none, the first, the first two … of the axes have values."""
@@ -141,6 +121,33 @@ class Constraints:
             depths = [depth for depth, field in enumerate(varied, 1) if field in fields]
             asked[max(depths, default=0)].append(expression)
         return asked
+
+
+def _of_degrees(combinations: Sequence[tuple[int, ...]], others: Mapping[str, Sequence[Any]]) -> Strategies:
+    """Return strategies with these degrees and single values of the other axes."""
+    import numpy as np
+
+    from dse.inputs.strategies.columns import Strategies
+
+    values, codes = dict(others), {}
+    for name, column in zip(DEGREES, zip(*combinations, strict=True), strict=False):
+        values[name] = list(dict.fromkeys(column))
+        places = {degree: place for place, degree in enumerate(values[name])}
+        codes[name] = np.array([places[degree] for degree in column], np.min_scalar_type(len(places)))
+    return Strategies(values, codes, len(combinations))
+
+
+def _holding(expression: Expression, strategies: Strategies, values: dict[str, Any]) -> NDArray[np.bool_]:
+    """Return for which strategies a constraint holds: it is asked once for each combination that it sees."""
+    import numpy as np
+
+    fields = {name: field for name in expression.names_used if (field := strategy_field(name))}
+    firsts, kinds = strategies.kinds(list(fields.values()))
+    held = []
+    for place in firsts.tolist():
+        values.update({name: strategies.value(field, place) for name, field in fields.items()})
+        held.append(expression.holds(values))
+    return np.array(held, bool)[kinds]
 
 
 def _readers(expressions: Sequence[Expression]) -> dict[str, Reader]:

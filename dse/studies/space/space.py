@@ -23,7 +23,7 @@ class ScenarioStrategies(NamedTuple):
 
     model: ModelSpec
     system: SystemSpec
-    strategies: tuple[Strategy, ...]
+    strategies: Sequence[Strategy]
 
 
 class SpaceSurvey(NamedTuple):
@@ -99,7 +99,7 @@ class DesignSpace:
         if not selection.points:
             raise self._empty(selection, models, systems)
 
-    def strategies(self, model: ModelSpec, system: SystemSpec) -> tuple[Strategy, ...]:
+    def strategies(self, model: ModelSpec, system: SystemSpec) -> Sequence[Strategy]:
         """Return the strategies for one model and system, `axes` aside.
 
         Raises:

@@ -17,7 +17,7 @@ from dse.studies.store.store import SWEEPS_FOLDER, StudyStore
 
 _ENDING = ".unfinished"
 _DIGITS = 16  # of each key: 2^64, so that a million points differ
-_KEY_BYTES = _DIGITS // 2
+KEY_BYTES = _DIGITS // 2
 
 
 class StoredSweep(NamedTuple):
@@ -116,7 +116,7 @@ def unfinished_sweep(store: StudyStore[Any]) -> Unfinished | None:
 
 
 def _digits(planned: bytes) -> set[bytes]:
-    return {planned[start : start + _KEY_BYTES] for start in range(0, len(planned), _KEY_BYTES)}
+    return {planned[start : start + KEY_BYTES] for start in range(0, len(planned), KEY_BYTES)}
 
 
 def _stored_digits(keys: Iterable[str | None]) -> set[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import typing_extensions
@@ -12,3 +12,8 @@ if TYPE_CHECKING:
     Row = typing_extensions.TypeVar("Row", default=StudyRow)
 else:
     Row = TypeVar("Row")
+
+
+def row_count(rows: Any) -> int:
+    """Return how many rows a row or a table of rows is."""
+    return getattr(rows, "num_rows", 1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from dse.base.errors import InputError
 from dse.base.files import make_folder, sync_folder, write_atomically, writing_to
 from dse.studies.store.integrity import check_replacements
+from dse.studies.store.order import sorted_rows
 from dse.studies.store.parts import PartFooter, part_names, read_footer, read_part, write_part
 from dse.studies.store.records import RecordType
 from dse.studies.store.row import Row
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 _Other = TypeVar("_Other")
 
-LARGE_PART_ROWS = 100_000
+LARGE_PART_ROWS = 50_000
 """A part of this many rows is left alone; compaction merges smaller ones."""
 
 LEFTOVER_S = 3600
@@ -255,7 +256,7 @@ class StudyStore(Generic[Row]):
         except FileNotFoundError:
             return  # another process merges them
         table = without_duplicates(self.record, table)
-        table = table.sort_by([(name, "ascending") for name in self.record.order])
+        table = sorted_rows(self.record, table)
         names = {part.path.name for part in parts}
         older = frozenset().union(*(part.replaces for part in parts)) & set(part_names(self.folder))
         write_part(self.folder, self.record, table, names | older)

@@ -9,8 +9,10 @@ from typing import Any, Generic, Protocol
 from dse.base.signals import raise_if_signalled
 from dse.studies.evaluator import Keyed
 from dse.studies.executors import Executor
-from dse.studies.store import StudyStore
-from dse.studies.store.row import Row
+from dse.studies.points.blocks import PointBlock, blocks_of
+from dse.studies.points.point import DesignPoint
+from dse.studies.store import POINTS, StudyStore
+from dse.studies.store.row import Row, row_count
 from dse.studies.sweeps.writer import StudyWriter
 
 
@@ -59,9 +61,11 @@ def run_sweep(
     store: StudyStore[Row],
     *,
     known: set[str],
-    on_row: Callable[[Row], None] = lambda _: None,
+    on_row: Callable[[Any], None] = lambda _: None,
 ) -> SweepResult:
     """Evaluate what `search` proposes and is not `known`, and store it; `known` grows by it.
+
+    `on_row` gets each row, or a table of rows that come together.
 
     A kill at any moment loses at most the points in flight and the rows that `StudyWriter` still holds.
 
@@ -71,6 +75,19 @@ def run_sweep(
     result = SweepResult()
     stored = StoredRows(store) if search.learns else None
     told: set[str] = set()
+
+    in_blocks = executor.takes_blocks and not search.learns and store.record is POINTS
+
+    def missing_of(batch: Iterable[DesignPoint]) -> Iterator[DesignPoint | PointBlock]:
+        """Blocks where points are answered in blocks."""
+        for block in blocks_of(batch):
+            result.keys.extend(block.keys)
+            rest = block.missing(known)
+            known.update(rest.keys)
+            if block.scenario.method.in_blocks:
+                yield from rest.parts()
+            else:
+                yield from rest
 
     def missing(batch: Iterable[Keyed]) -> Iterator[Keyed]:
         for case in batch:
@@ -86,10 +103,10 @@ def run_sweep(
 
     with StudyWriter(store) as writer:
         for batch in search.batches():
-            for _, row in executor.run(missing(batch)):
+            for _, row in executor.run(missing_of(batch) if in_blocks else missing(batch)):
                 on_row(row)
                 writer.add(row)
-                result.computed += 1
+                result.computed += row_count(row)
                 raise_if_signalled()
                 if search.learns:
                     search.tell(row)

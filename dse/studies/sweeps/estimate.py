@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from dse.base.cancellation import Cancellation, cancellable
+from dse.inputs.strategies.columns import Strategies
 from dse.studies.points import DesignPoint, evaluate
+from dse.studies.points.blocks import PointBlock
+from dse.studies.points.evaluate import evaluate_block
 
 BUDGET_S = 1.5
 """Seconds of wall time for all points of an estimate; what else it does takes milliseconds."""
@@ -15,6 +18,7 @@ BUDGET_S = 1.5
 PROBES = 4
 """Points of a kind that are tried, at most."""
 
+_COPIES = 16  # of a point that are evaluated together
 _SLOW = 4.0  # times what is expected: then a point is one of the slow ones of its kind
 _LEAST_LIMIT_S = 0.1
 _SPREAD = 2.0  # between what is measured, or extrapolated from shallower kinds, and what may come
@@ -33,14 +37,17 @@ class Kind:
     probes: list[DesignPoint] = field(default_factory=list)
     _stride: int = 1
 
-    def add(self, point: DesignPoint) -> None:
-        """Count a point, and keep it if it is its turn."""
-        if self.count % self._stride == 0:
+    def add(self, places: Sequence[int], point_at: Callable[[int], DesignPoint]) -> None:
+        """Count the points at some places, and keep those whose turn it is."""
+        turn = -self.count % self._stride
+        while turn < len(places):
             if len(self.probes) == PROBES:
                 self.probes, self._stride = self.probes[::2], self._stride * 2
-            if self.count % self._stride == 0:
-                self.probes.append(point)
-        self.count += 1
+            if (self.count + turn) % self._stride == 0:
+                self.probes.append(point_at(places[turn]))
+                turn += 1
+            turn += -(self.count + turn) % self._stride
+        self.count += len(places)
 
 
 def of_feasible(kind: Kind) -> Kind:
@@ -78,10 +85,21 @@ def measured(point: DesignPoint, limit_s: float) -> float | None:
 
     None is for a point that the engine gave up after `limit_s`.
     """
+    if point.scenario.method.in_blocks:
+        one, several = (_block_seconds(point, copies) for copies in (1, 1 + _COPIES))
+        return max(several - one, 0.0) / _COPIES
     began = time.thread_time()
     with cancellable(Cancellation().limited_to(limit_s, "the estimate of a sweep")):
         row = evaluate(point)
     return None if row.status == "timeout" else time.thread_time() - began
+
+
+def _block_seconds(point: DesignPoint, copies: int) -> float:
+    """Return the CPU seconds of a block of a point: what a block costs by itself is shared by thousands."""
+    block = PointBlock(point.scenario, Strategies.of([point.strategy] * copies))
+    began = time.thread_time()
+    evaluate_block(block)
+    return time.thread_time() - began
 
 
 def estimate(

@@ -3,28 +3,59 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from dse.inputs.strategies.columns import Strategies
 from dse.studies.points import DesignPoint, scenario_of
-from dse.studies.store.history import key_digits
+from dse.studies.points.blocks import PointBlock, SpacePoints, blocks_of
+from dse.studies.store.history import KEY_BYTES
 from dse.studies.sweeps.estimate import PROBES, Estimate, Kind, estimate
 
 if TYPE_CHECKING:
     from dse.studies.config import Config
 
+_KEPT_SCENARIOS = 64
 
-def design_points(config: Config) -> Iterator[DesignPoint]:
+
+def design_points(config: Config) -> SpacePoints:
     """Enumerate the points of a configuration lazily: models, systems, further axes, then strategies.
 
     Raises:
         InputError: the space is empty, a value does not fit its field, or a program is missing.
     """
+    return SpacePoints(_blocks(config))
+
+
+class Enumeration:
+    """The points of a configuration, as often as they are asked for: few scenarios are enumerated once."""
+
+    def __init__(self, config: Config) -> None:
+        """Enumerate nothing yet."""
+        self._config = config
+        self._kept: list[PointBlock] | None = None
+
+    def __call__(self) -> SpacePoints:
+        """Return the points from the beginning; see `design_points`."""
+        return SpacePoints(self._remembered() if self._kept is None else self._kept)
+
+    def _remembered(self) -> Iterator[PointBlock]:
+        kept: list[PointBlock] = []
+        for block in _blocks(self._config):
+            if len(kept) <= _KEPT_SCENARIOS:
+                kept.append(block)
+            yield block
+        if len(kept) <= _KEPT_SCENARIOS:
+            self._kept = kept
+
+
+def _blocks(config: Config) -> Iterator[PointBlock]:
     base = scenario_of(config)
     for model, system, strategies in config.space.scenarios(config.models, config.systems):
-        scenario = dataclasses.replace(base, model=model, system=system)
-        for strategy in strategies:
-            yield DesignPoint(scenario, strategy)
+        yield PointBlock(dataclasses.replace(base, model=model, system=system), Strategies.of(strategies))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,28 +79,44 @@ class Survey:
         return self.points - self.stored
 
 
-def survey(points: Iterator[DesignPoint], known: set[str]) -> Survey:
+def survey(points: Iterable[DesignPoint], known: Set[str]) -> Survey:
     """Count points against the keys that are stored."""
     total = missing = 0
     kinds: dict[tuple[int, int, int], Kind] = {}
     keys: list[str] = []
     is_external = False
     digits = bytearray()
-    for point in points:
-        total += 1
-        key = point.key
-        digits += key_digits(key)
-        if key in known:
-            if not missing:
-                keys.append(key)
+    for block in blocks_of(points):
+        total += len(block)
+        digits += block.hashes[:, :KEY_BYTES].tobytes()
+        rest = block
+        if known:
+            own = block.keys
+            stored = np.array([key in known for key in own], bool)
+            keys += itertools.compress(own, stored.tolist()) if not missing else ()
+            rest = block.take(~stored)
+        if not len(rest):
             continue
         keys.clear()
-        missing += 1
-        is_external = is_external or point.scenario.is_external
-        method = point.scenario.method
-        units, ranks = method.cost_units(point), method.slow_ranks(point)
-        kinds.setdefault((units, ranks, point.strategy.pp), Kind(units, ranks)).add(point)
+        missing += len(rest)
+        is_external = is_external or block.scenario.is_external
+        _add_kinds(kinds, rest)
     return Survey(total, total - missing, tuple(kinds.values()), keys, is_external, bytes(digits))
+
+
+def _add_kinds(kinds: dict[tuple[int, int, int], Kind], block: PointBlock) -> None:
+    """Count the points of a block by what they cost."""
+    method = block.scenario.method
+    firsts, number_of = block.strategies.kinds(("pp", *method.cost_axes))
+    of_kind: dict[tuple[int, int, int], list[int]] = {}
+    for number, first in enumerate(firsts.tolist()):
+        point = block.point(first)
+        units, ranks = method.cost_units(point), method.slow_ranks(point)
+        stages = 0 if method.in_blocks else point.strategy.pp
+        of_kind.setdefault((units, ranks, stages), []).append(number)
+    for kind, numbers in of_kind.items():
+        places = np.flatnonzero(np.isin(number_of, numbers))
+        kinds.setdefault(kind, Kind(*kind[:2])).add(places.tolist(), block.point)
 
 
 def estimated(found: Survey, cores: int, samples: int | None = None, probes: int = PROBES) -> Estimate | None:

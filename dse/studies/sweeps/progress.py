@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from dse.base.units import format_duration_ns
+from dse.studies.store.row import row_count
 
 
 class Progress:
@@ -30,9 +31,14 @@ class Progress:
         self._bar.close()
 
     def add(self, row: Any) -> None:
-        """Count a row; those of points have a `wall_time_ns`."""
-        wall_time_ns = getattr(row, "wall_time_ns", None)
+        """Count a row, or those of a table; those of points have a `wall_time_ns`."""
+        if hasattr(row, "num_rows"):
+            import pyarrow.compute as pc
+
+            wall_time_ns = pc.min(row["wall_time_ns"]).as_py()
+        else:
+            wall_time_ns = getattr(row, "wall_time_ns", None)
         if wall_time_ns is not None and (self._best_ns is None or wall_time_ns < self._best_ns):
             self._best_ns = wall_time_ns
             self._bar.set_postfix_str(f"best {format_duration_ns(wall_time_ns)}", refresh=False)
-        self._bar.update()
+        self._bar.update(row_count(row))

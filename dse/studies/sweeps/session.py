@@ -13,7 +13,7 @@ from dse.studies.store import POINTS, StudyRow, StudyStore
 from dse.studies.store.history import sweep_caps
 from dse.studies.sweeps.driver import SweepResult
 from dse.studies.sweeps.notes import missing_degrees
-from dse.studies.sweeps.plan import Survey, design_points, estimated_seconds, survey
+from dse.studies.sweeps.plan import Enumeration, Survey, estimated_seconds, survey
 from dse.studies.sweeps.provenance import sweep_name
 from dse.studies.sweeps.study_run import MakeCounter, StudyRun, opened_study
 
@@ -50,9 +50,10 @@ class Session:
         folder = config.results_dir / config.study
         before = StudyStore(folder)
         known = before.keys(without=config.recompute) if before.exists() else set()
-        search = make_search(config, lambda: design_points(config))
+        points = Enumeration(config)
+        search = make_search(config, points)
         enumerable = config.search.name == "exhaustive"
-        found = survey(design_points(config), known) if enumerable else None
+        found = survey(points(), known) if enumerable else None
         with opened_study(folder, POINTS) as store:
             return self._add_to(store, known, search, found)
 

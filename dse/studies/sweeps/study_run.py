@@ -28,7 +28,7 @@ class RowCounter(Protocol):
     """Counts the rows of a sweep."""
 
     def add(self, row: Any) -> object:
-        """Take a row that has just been evaluated."""
+        """Take a row, or a table of rows, that has just been evaluated."""
 
 
 MakeCounter = Callable[[int | None], AbstractContextManager[RowCounter]]
@@ -84,7 +84,7 @@ class StudyRun(Generic[Row]):
         if recorded:
             self._begin(name)
 
-        def on_row(row: Row) -> None:
+        def on_row(row: Any) -> None:
             nonlocal recorded
             if not recorded:  # a search that computes nothing leaves no trace
                 self._begin(name)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
-from operator import attrgetter
 from types import TracebackType
-from typing import Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from dse.base.errors import InputError
 from dse.studies.store import StudyStore
-from dse.studies.store.row import Row
+from dse.studies.store.order import sorted_rows
+from dse.studies.store.row import Row, row_count
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LEAST_FLUSH_S, MOST_FLUSH_S = 0.1, 1.0
 WRITING_SHARE = 0.05
 """Rows wait so long that writing them takes this share of the time, within the two limits above: that is what
 a killed sweep may lose besides the points in flight."""
 
-FLUSH_ROWS = 20_000  # bounds the memory of rows that wait
+FLUSH_ROWS = 50_000  # bounds the memory of rows that wait
 COMPACT_PARTS = 64  # small parts of one sweep, before they are merged
 
 
@@ -32,6 +35,8 @@ class StudyWriter(Generic[Row]):
         self._store = store
         self._flush_s = flush_s
         self._rows: list[Row] = []
+        self._tables: list[pa.Table] = []
+        self._waiting = 0
         self._parts = 0
         self._error: BaseException | None = None
         self._changed = threading.Condition()
@@ -40,8 +45,8 @@ class StudyWriter(Generic[Row]):
         self.written = 0
         self.warning = ""
 
-    def add(self, row: Row) -> None:
-        """Take a row.
+    def add(self, row: Any) -> None:
+        """Take a row, or a table of rows.
 
         Raises:
             InputError: rows before it could not be written.
@@ -49,8 +54,9 @@ class StudyWriter(Generic[Row]):
         with self._changed:
             if self._error is not None:
                 raise self._error
-            self._rows.append(row)
-            if len(self._rows) >= FLUSH_ROWS:
+            (self._tables if hasattr(row, "num_rows") else self._rows).append(row)
+            self._waiting += row_count(row)
+            if self._waiting >= FLUSH_ROWS:
                 self._changed.notify()
 
     def __enter__(self) -> StudyWriter[Row]:
@@ -86,15 +92,19 @@ class StudyWriter(Generic[Row]):
 
     def _flush(self) -> None:
         with self._changed:
-            rows, self._rows = self._rows, []
-        if not rows:
+            rows, tables, count = self._rows, self._tables, self._waiting
+            self._rows, self._tables, self._waiting = [], [], 0
+        if not count:
             return
+        import pyarrow as pa
+
         began = time.monotonic()
-        rows.sort(key=attrgetter(*self._store.record.order))
-        self._store.append(rows)
+        record = self._store.record
+        table = pa.concat_tables([*tables, *([record.table(rows)] if rows else [])])
+        self._store.append(sorted_rows(record, table))
         writing_s = time.monotonic() - began
         self._flush_s = min(max(LEAST_FLUSH_S, writing_s / WRITING_SHARE), MOST_FLUSH_S)
-        self.written += len(rows)
+        self.written += count
         self._parts += 1
         if self._parts >= COMPACT_PARTS:
             self._compact()

@@ -1,18 +1,15 @@
-"""Predictions in processes: the same rows as here, in any number of threads, and nothing is left running."""
+"""Cases in processes: the same rows as here, and nothing is left running."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from predicted_points import predicted_point, predicted_scenario
 
 from dse.base.errors import InputError
 from dse.inputs.strategies import Strategy
-from dse.studies.executors import processes
-from dse.studies.executors.local import LocalExecutor
 from dse.studies.executors.processes import Processes
 from dse.studies.points import DesignPoint, evaluate
 from dse.studies.points.evaluator import PointEvaluator
@@ -36,9 +33,7 @@ def points() -> list[DesignPoint]:
 
 
 @pytest.fixture
-def predictors(monkeypatch: pytest.MonkeyPatch) -> Iterator[Predicting]:
-    """From the first point on in a process."""
-    monkeypatch.setattr(processes, "_ALONE_SECONDS", 0.0)
+def predictors() -> Iterator[Predicting]:
     made = Processes(PointEvaluator())
     yield made
     made.stop()
@@ -58,11 +53,12 @@ def test_errors_of_points_are_raised_here(predictors: Predicting) -> None:
     assert predictors.rows([right]) == [evaluate(right)]
 
 
-def test_a_process_that_ends_loses_no_point(predictors: Predicting) -> None:
+def test_a_process_that_somebody_ends_is_an_error(predictors: Predicting) -> None:
     (first, second, *_) = points()
     predictors.rows([first])
     predictors._started[0]._process.kill()
-    assert predictors.rows([second]) == [evaluate(second)]
+    with pytest.raises(InputError, match="a process was killed"):
+        predictors.rows([second])
 
 
 def test_stopping_ends_the_processes(predictors: Predicting) -> None:
@@ -72,21 +68,3 @@ def test_stopping_ends_the_processes(predictors: Predicting) -> None:
     with pytest.raises(ProcessLookupError):
         os.kill(identity, 0)
     assert predictors.rows(points()[:1]) == []
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_the_local_executor_uses_them(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    monkeypatch.setattr(processes, "_ALONE_SECONDS", 0.0)
-    started: list[Any] = []
-    start = processes.CaseProcess.__init__
-
-    def counted(self: Any, evaluator: Any) -> None:
-        start(self, evaluator)
-        started.append(self)
-
-    monkeypatch.setattr(processes.CaseProcess, "__init__", counted)
-    some = points()
-    rows = dict(LocalExecutor(threads).run(some))
-    assert [rows[index] for index in range(len(some))] == [evaluate(point) for point in some]
-    assert 1 <= len(started) <= threads
-    assert all(process._process.poll() is not None for process in started)

@@ -17,7 +17,7 @@ from dse.prediction.steps.predict import predict
 from dse.prediction.steps.prediction import PARTS, PREDICTION_VERSION, Prediction
 from dse.prediction.steps.strategies import plan_of
 from dse.studies.points import PREDICTION, SIMULATION, evaluate, point_of_row, prediction_of, record_point
-from dse.studies.points.methods.prediction import COMPUTE_PARTS, parts_ns, wall_time_ns
+from dse.studies.points.methods.predicted_columns import COMPUTE_PARTS, parts_ns, wall_time_ns
 from dse.studies.points.predicted_traces import predicted_traces
 
 PIPELINED = Strategy(dp=2, tp=4, pp=2, micro_batch=2, sequence_parallel=True, recompute="full")

@@ -66,8 +66,3 @@ class QuickSquareEvaluator(SquareEvaluator):
     """Squares numbers many together, in threads."""
 
     takes_long = False
-
-    def is_python(self, case: Number) -> bool:
-        """See `Evaluator.is_python`: they are taken for work of an engine."""
-        del case
-        return False

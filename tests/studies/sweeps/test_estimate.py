@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import pytest
 from command_lines import TINY, run_ok
 
 from dse.studies.config import compose_config
@@ -57,12 +58,20 @@ def test_a_kind_is_its_layers_micro_batches_and_stages() -> None:
     assert [kind.units for kind in kinds_of(["model=tiny", "system=torus_4x4"])] == [4]
 
 
-def test_probes_are_few_and_spread_over_all_points_of_a_kind() -> None:
+@pytest.mark.parametrize("together", [1, 3, 64, 1000])
+def test_probes_are_few_and_spread_over_all_points_of_a_kind(together: int) -> None:
     config = compose_config(["model=llama70b", "system=system1"])
     (point, *_) = design_points(config)
-    kind = Kind(1)
+    kind, alone = Kind(1), Kind(1)
+
+    def point_at(number: int) -> DesignPoint:
+        return dataclasses.replace(point, strategy=dataclasses.replace(point.strategy, dp=number + 1))
+
+    for first in range(0, 1000, together):
+        kind.add(range(1000)[first : first + together], point_at)
     for number in range(1000):
-        kind.add(dataclasses.replace(point, strategy=dataclasses.replace(point.strategy, dp=number + 1)))
+        alone.add([number], point_at)
+    assert kind == alone
     numbers = [probe.strategy.dp - 1 for probe in kind.probes]
     assert kind.count == 1000
     assert numbers == sorted(numbers)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import functools
 import json
 
-from dse.studies.points.methods.method import Answer, Inputs, Method, Point, Varied, require_filled
+from dse.studies.points.methods.method import (
+    Answer,
+    Answers,
+    Block,
+    Inputs,
+    Method,
+    Point,
+    Varied,
+    require_filled,
+)
 from dse.studies.points.methods.prediction import StepPrediction
 from dse.studies.points.methods.simulation import TraceSimulation
 
@@ -32,6 +41,8 @@ __all__ = [
     "PREDICTION",
     "SIMULATION",
     "Answer",
+    "Answers",
+    "Block",
     "Inputs",
     "Method",
     "Point",

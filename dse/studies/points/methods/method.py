@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import Divisibility, InfeasibleStrategy, Strategy, shown_axes, strategy_values
@@ -13,6 +13,13 @@ from dse.inputs.systems import SystemSpec
 from dse.simulation.simulators import Recording, Simulator
 from dse.simulation.workloads import WorkloadGenerator
 from dse.studies.store import Status
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from dse.inputs.strategies.columns import Strategies
 
 
 class Inputs(Protocol):
@@ -44,6 +51,15 @@ class Point(Protocol):
     def strategy(self) -> Strategy: ...  # noqa: D102
 
 
+class Block(Protocol):
+    """Points of a scenario as columns; see `dse.studies.points.blocks`."""
+
+    @property
+    def scenario(self) -> Inputs: ...  # noqa: D102
+    @property
+    def strategies(self) -> Strategies: ...  # noqa: D102
+
+
 @dataclass(frozen=True)
 class Answer:
     """How a point ended, why, and the columns of its row that a method fills in."""
@@ -51,6 +67,17 @@ class Answer:
     status: Status = "ok"
     reason: str = ""
     columns: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Answers(NamedTuple):
+    """How the points of a block ended: the number of the reason in `reasons` why one is infeasible; -1: ok.
+
+    `columns` are those of rows that a method fills in, null where a point has no value.
+    """
+
+    reason_of: NDArray[np.int32]
+    reasons: Sequence[str]
+    columns: Mapping[str, pa.Array]
 
 
 class Varied(NamedTuple):
@@ -67,8 +94,8 @@ class Method(ABC):
 
     name: ClassVar[str]
 
-    is_python: ClassVar[bool]
-    """Whether a point keeps the interpreter busy, so that threads of one process would take turns."""
+    in_blocks: ClassVar[bool] = False
+    """Whether `answer_all` has many points at once."""
 
     most_compared: ClassVar[int | None] = None
     """Strategies that compete where an input changes, the fastest ones; None means all."""
@@ -102,14 +129,17 @@ class Method(ABC):
             InputError: the input is wrong in a way that concerns every point.
         """
 
-    def answer_all(self, points: Sequence[Point]) -> list[Answer] | None:
-        """Evaluate points of a scenario at once, infeasible ones included; None where one by one is as fast.
+    def answer_all(self, block: Block) -> Answers:
+        """Evaluate the points of a block, infeasible ones included, where the method is one `in_blocks`.
 
         Raises:
             InputError: as `answer`.
         """
-        del points
-        return None
+        raise NotImplementedError(f"{self.name} answers points one by one")
+
+    def feasible(self, block: Block) -> Sequence[bool]:
+        """Return which points of a block fill the system and can run, where the method is one `in_blocks`."""
+        raise NotImplementedError(f"{self.name} answers points one by one")
 
     @abstractmethod
     def record(self, point: Point, *, decisive_only: bool) -> Recording:
@@ -136,6 +166,9 @@ class Method(ABC):
         del point
         return True
 
+    cost_axes: ClassVar[tuple[str, ...]]
+    """The axes of strategies on which costs of points depend."""
+
     @abstractmethod
     def cost_units(self, point: Point) -> int:
         """Return a number that the time of a point grows with."""
@@ -152,12 +185,18 @@ def require_filled(point: Point) -> None:
     Raises:
         InfeasibleStrategy: says how many NPUs it needs.
     """
-    on, strategy = point.scenario, point.strategy
-    if strategy.npus != on.system.npus:
-        raise InfeasibleStrategy(
-            f"strategy {strategy.label()} needs {'*'.join(_counted(strategy))} = {strategy.npus} NPUs, "
-            f"but system {on.system.name} has {on.system.npus}"
-        )
+    if problem := unfilled(point.scenario, point.strategy):
+        raise InfeasibleStrategy(problem)
+
+
+def unfilled(on: Inputs, strategy: Strategy) -> str:
+    """Say how many NPUs a strategy needs where the system has another number; else empty."""
+    if strategy.npus == on.system.npus:
+        return ""
+    return (
+        f"strategy {strategy.label()} needs {'*'.join(_counted(strategy))} = {strategy.npus} NPUs, "
+        f"but system {on.system.name} has {on.system.npus}"
+    )
 
 
 def _counted(strategy: Strategy) -> list[str]:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
 from dse.inputs.models import REPAIRS, ModelSpec
-from dse.inputs.strategies import InfeasibleStrategy
+from dse.inputs.strategies import DEGREES, STRATEGY_FIELDS, InfeasibleStrategy
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.clusters import fields_of_cluster
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.prediction import PARTS, PREDICTION_VERSION, Prediction
-from dse.prediction.steps.strategies import plan_of
+from dse.prediction.steps.prediction import PREDICTION_VERSION, Prediction
 from dse.simulation.simulators import Recording
-from dse.studies.points.methods.method import Answer, Inputs, Method, Point, Varied, require_filled
+from dse.studies.points.methods.method import (
+    Answer,
+    Answers,
+    Block,
+    Inputs,
+    Method,
+    Point,
+    Varied,
+    require_filled,
+    unfilled,
+)
 
 if TYPE_CHECKING:
-    from dse.inputs.accelerators import Cluster
+    import pyarrow as pa
 
-COMPUTE_PARTS = ("matrix_products", "attention", "memory_bound", "launches", "optimizer")
-"""The parts of a prediction in which an NPU computes; the others are communication and waiting."""
+    from dse.inputs.accelerators import Cluster
+    from dse.inputs.strategies.columns import Strategies
+    from dse.prediction.steps.strategies import Refusals
 
 _PRECISIONS = ("bf16", "fp8")
 _OPERATIONS = 500  # of a pipeline that take as long as the rest of a prediction
@@ -30,7 +41,8 @@ class StepPrediction(Method):
     """Predicts steps on a cluster of accelerators from their structure, in batches: no trace."""
 
     name = "prediction"
-    is_python = True
+    in_blocks = True
+    cost_axes = ("dp", "pp", "chunks", "micro_batch")
     most_compared = 100  # spaces of training plans have thousands
 
     def answers(self, on: Inputs) -> bool:
@@ -74,24 +86,26 @@ class StepPrediction(Method):
 
     def answer(self, point: Point) -> Answer:
         """See `Method.answer`."""
-        return Answer(columns=metrics(point, prediction_of(point)))
+        from dse.inputs.strategies.columns import Strategies
 
-    def answer_all(self, points: Sequence[Point]) -> list[Answer]:
+        refused, columns = _answered(point.scenario, Strategies.of([point.strategy]))
+        if refused.reasons:
+            raise InfeasibleStrategy(refused.reasons[0])
+        return Answer(columns={name: column[0].as_py() for name, column in columns.items()})
+
+    def answer_all(self, block: Block) -> Answers:
         """See `Method.answer_all`."""
-        from dse.prediction.steps.batch import Case
-        from dse.prediction.steps.predict import predictions
+        refused, columns = _answered(block.scenario, block.strategies)
+        return Answers(refused.reason_of, refused.reasons, columns)
 
-        answers: list[Answer | None] = []
-        cases = []
-        for point in points:
-            try:
-                require_filled(point)
-                cases.append(Case(*prediction_inputs(point)))
-                answers.append(None)
-            except InfeasibleStrategy as error:
-                answers.append(Answer("infeasible", str(error)))
-        found = predictions(cases)
-        return [answer or _answer(point, next(found)) for point, answer in zip(points, answers, strict=True)]
+    def feasible(self, block: Block) -> Sequence[bool]:
+        """See `Method.feasible`."""
+        from dse.prediction.steps.predicted_strategies import refuse_infeasible
+
+        refused, cluster = _unfilled(block.scenario, block.strategies), block.scenario.system.cluster
+        assert cluster is not None
+        refuse_infeasible(block.scenario.model, block.strategies, cluster, refused)
+        return (refused.reason_of < 0).tolist()  # type: ignore[no-any-return]
 
     def record(self, point: Point, *, decisive_only: bool) -> Recording:
         """See `Method.record`."""
@@ -130,21 +144,36 @@ class StepPrediction(Method):
 
     def load(self) -> None:
         """See `Method.load`."""
-        from dse.prediction.steps import predict  # noqa: F401
+        from dse.prediction.steps import predicted_strategies  # noqa: F401
 
     def cost_units(self, point: Point) -> int:
-        """See `Method.cost_units`: each operation of the pipeline, besides what all points do."""
+        """See `Method.cost_units`: each operation of the pipeline, besides what all do, as a power of 2."""
         strategy = point.strategy
         size = strategy.dp * max(strategy.micro_batch, 1)
         batches = max(1, point.scenario.model.batch_size // size)
-        return _OPERATIONS + strategy.pp * strategy.chunks * batches
+        return 1 << (_OPERATIONS + strategy.pp * strategy.chunks * batches).bit_length()
 
 
-def _answer(point: Point, found: Prediction | str) -> Answer:
-    """Return a prediction, or the reason why there is none, as an answer."""
-    if isinstance(found, str):
-        return Answer("infeasible", found)
-    return Answer(columns=metrics(point, found))
+def _answered(on: Inputs, strategies: Strategies) -> tuple[Refusals, Mapping[str, pa.Array]]:
+    """Return why strategies cannot run, and the columns of those that can."""
+    from dse.prediction.steps.predicted_strategies import predict_strategies
+    from dse.studies.points.methods.predicted_columns import columns_of
+
+    refused, cluster = _unfilled(on, strategies), on.system.cluster
+    assert cluster is not None
+    if (refused.reason_of < 0).any():
+        on.check()
+    found = predict_strategies(on.model, strategies, cluster, refused)
+    return refused, columns_of(on, found, len(strategies))
+
+
+def _unfilled(on: Inputs, strategies: Strategies) -> Refusals:
+    from dse.prediction.steps.strategies import Refusals
+
+    refused = Refusals(len(strategies))
+    npus = math.prod([strategies.column(name) for name in DEGREES])
+    refused.refuse(strategies, npus != on.system.npus, STRATEGY_FIELDS, lambda one: unfilled(on, one))
+    return refused
 
 
 def prediction_of(point: Point) -> Prediction:
@@ -166,60 +195,10 @@ def prediction_inputs(point: Point) -> tuple[ModelSpec, Plan, Cluster]:
     Raises:
         InfeasibleStrategy, InputError: as `prediction_of`.
     """
+    from dse.prediction.steps.strategies import plan_of
+
     on = point.scenario
     cluster = on.system.cluster
     assert cluster is not None
     on.check()
     return on.model, plan_of(on.model, point.strategy), cluster
-
-
-def parts_ns(prediction: Prediction) -> dict[str, int]:
-    """Return the parts in whole ns; they sum to `wall_time_ns` exactly.
-
-    Each is rounded down; what is missing goes to those that lost most, 1 ns each.
-    """
-    exact = {name: prediction.parts_s[name] * 1e9 for name in PARTS}
-    found = {name: int(ns) for name, ns in exact.items()}
-    missing = wall_time_ns(prediction) - sum(found.values())
-    by_loss = sorted(PARTS, key=lambda name: found[name] - exact[name])
-    for place in range(abs(missing)):
-        found[by_loss[place % len(PARTS)]] += 1 if missing > 0 else -1
-    return found
-
-
-def wall_time_ns(prediction: Prediction) -> int:
-    """Return the time of a step in whole ns."""
-    return round(prediction.step_s * 1e9)
-
-
-def range_ns(prediction: Prediction) -> tuple[int, int] | None:
-    """Return from when to when 80 % of such steps end, in whole ns; None where nothing was measured."""
-    if prediction.range_s is None:
-        return None
-    low_s, high_s = prediction.range_s
-    return round(low_s * 1e9), round(high_s * 1e9)
-
-
-def metrics(point: Point, prediction: Prediction) -> dict[str, Any]:
-    """Return the columns of the row of a prediction; what only an engine measures is left out.
-
-    The time that is exposed is all in which no NPU of the decisive stage computes, bubbles included.
-    """
-    on = point.scenario
-    wall = wall_time_ns(prediction)
-    gpu = sum(ns for name, ns in parts_ns(prediction).items() if name in COMPUTE_PARTS)
-    tokens = on.model.batch_size * on.model.seq_len * 1e9 / wall if wall else None
-    possible = on.system.peak_tflops * 1e3 * wall * on.system.npus  # a TFLOPS is 10^3 operations per ns
-    low, high = range_ns(prediction) or (None, None)
-    return {
-        "wall_time_ns": wall,
-        "wall_time_low_ns": low,
-        "wall_time_high_ns": high,
-        "gpu_time_ns": gpu,
-        "exposed_comm_ns": wall - gpu,
-        "peak_memory_bytes": prediction.peak_memory_bytes,
-        "mfu_pct": 100 * prediction.model_flops / possible if possible else None,
-        "tokens_per_s": tokens,
-        "tokens_per_s_per_npu": None if tokens is None else tokens / on.system.npus,
-        "prediction_notes": "; ".join(prediction.notes) or None,
-    }

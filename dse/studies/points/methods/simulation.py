@@ -26,7 +26,7 @@ class TraceSimulation(Method):
     """Generates the traces of a step and simulates them, with our programs or the user's own."""
 
     name = "simulation"
-    is_python = False
+    cost_axes = ("dp", "pp", "weight_sharded")
 
     def answers(self, on: Inputs) -> bool:
         """See `Method.answers`: traces are there for every scenario."""
