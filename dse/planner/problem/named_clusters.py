@@ -31,7 +31,7 @@ class NodeGroup:
     """`count` equal nodes of `gpus` accelerators.
 
     With `system`, a file of conf/system that is a cluster, the figures of nodes are its own, and steps are
-    predicted with all that it says of links. `type` is what plans and profiles call the accelerator (None means
+    predicted with all that it says of links. `type` is what plans and profiles call the accelerator (None:
     as its file). `intra_gbps` is the bandwidth of a GPU inside the node, `inter_gbps` that of the node's
     uplink, both in 10^9 bytes per second and direction. Nodes of different `island` meet over the cluster's
     `between_islands_gbps`. `price_per_hour` is that of one GPU, in any currency.

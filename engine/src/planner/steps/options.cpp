@@ -8,7 +8,7 @@ namespace dse::planner::steps {
 
 namespace {
 
-constexpr std::int64_t kMostUnits = 64;
+constexpr std::int64_t kMostUnits = 32;
 constexpr double kRounding = 1 + 1e-12;
 
 /// Bytes of a stage as a line over layers and micro-batches in flight: exact, for all parts are lines.

@@ -1,6 +1,7 @@
 // The ways to run a stage with so many micro-batches: their times and memory for all ranges of layers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -64,13 +65,18 @@ public:
                      std::uint32_t klass) const {
         return best_[type][group][static_cast<std::size_t>(in_flight - 1) * classes_ + klass];
     }
-    /// The least time of the layers before `end` on `gpus` of each type, however they share them.
-    double least_s(const std::vector<std::int64_t>& gpus, std::int64_t end) const {
-        double speed = 0.0;
-        for (std::size_t type = 0; type < gpus.size(); ++type) {
-            speed += static_cast<double>(gpus[type]) * speeds_[type];
-        }
-        return end == 0 ? 0.0 : work_[static_cast<std::size_t>(end)] / speed;
+    /// How fast GPUs of a type are at most, in those of a reference type.
+    double speed(std::uint32_t type, std::int64_t gpus) const {
+        return static_cast<double>(gpus) * speeds_[type];
+    }
+    /// The least time of the layers before `end` on GPUs of a speed, however they share them.
+    double least_s(double of_gpus, std::int64_t end) const {
+        return end == 0 ? 0.0 : work_[static_cast<std::size_t>(end)] / of_gpus;
+    }
+    /// The most layers, from the first on, that GPUs of a speed finish in less than a time.
+    std::int64_t most_layers(double of_gpus, double seconds) const {
+        const auto end = std::lower_bound(work_.begin(), work_.end(), seconds * of_gpus);
+        return std::max<std::int64_t>(0, end - work_.begin() - 1);
     }
     std::int64_t micro_batches() const { return micro_batches_; }
     std::int64_t most_in_flight() const { return most_in_flight_; }
@@ -84,7 +90,7 @@ private:
     std::vector<double> speeds_;  // of a GPU of each type, at its best kind of layer
 };
 
-/// GPUs that a stage of a type may have: equal parts of a node, and whole nodes; at most 64 units.
+/// GPUs that a stage of a type may have: equal parts of a node, and whole nodes; at most 32 units.
 std::vector<std::int64_t> group_sizes(const GpuType& type);
 
 }  // namespace dse::planner::steps

@@ -11,8 +11,9 @@ namespace dse::planner::steps {
 namespace {
 
 constexpr std::int64_t kMostStages = 64;
-constexpr std::size_t kMostOrders = 120;           // of types
-constexpr std::uint64_t kMostImprovements = 3000;  // prices of neighbours of one plan
+constexpr std::uint64_t kFewNeighbours = 200;    // that are priced of a new best plan
+constexpr std::uint64_t kManyNeighbours = 3000;  // of the best plans in the end
+constexpr std::size_t kImproved = 4;             // of the best plans
 constexpr double kLeastGain = 1 - 1e-9;
 
 /// The fastest plan of each list of types and number of micro-batches.
@@ -97,6 +98,7 @@ public:
         const std::vector<std::int64_t> counts = divisors(question_.model->batch_size);
         for (const std::int64_t count : counts) single_stages(count);
         std::vector<Block> blocks = bounded(counts);
+        for (const FoundPlan& plan : ranking_.fastest(kImproved)) climb(plan, kManyNeighbours);
         std::stable_sort(blocks.begin(), blocks.end(),
                          [](const Block& one, const Block& other) { return one.bound_s < other.bound_s; });
         for (Block& block : blocks) {
@@ -136,25 +138,33 @@ private:
         std::vector<Block> blocks;
         std::vector<std::pair<double, std::int64_t>> by_work;
         for (const std::int64_t count : counts) {
-            Options& options = options_of(count);
-            by_work.emplace_back(options.least_s(all_, ranges_.layers()), count);
+            const double work_s = least_s(options_of(count));
+            const auto stages = static_cast<double>(std::max<std::size_t>(2, question_.types.size()));
+            by_work.emplace_back(work_s * (1 + (stages - 1) / static_cast<double>(count)), count);
         }
-        std::sort(by_work.begin(), by_work.end());
-        for (const auto& [work_s, count] : by_work) {
-            const Options& options = options_of(count);
-            for (const TypeOrder& order : orders_) {
-                Block block{count, &order, work_s};
-                if (work_s < ranking_.best_s() * kLeastGain && !limits_.stop() && !is_near(blocks, work_s)) {
-                    const SuffixTable table(question_, ranges_, options, order, most_stages_,
+        std::sort(by_work.begin(), by_work.end());  // the most promising first
+        for (std::size_t number = 0; number < orders_.size(); ++number) {
+            for (const auto& [promise, count] : by_work) {
+                const Options& options = options_of(count);
+                Block block{count, &orders_[number], least_s(options)};
+                if (block.bound_s < ranking_.best_s() * kLeastGain && !limits_.stop() &&
+                    !is_near(blocks, block.bound_s)) {
+                    const SuffixTable table(question_, ranges_, options, orders_[number], most_stages_,
                                             ranking_.best_s(), limits_.stop);
                     labels_ += table.labels();
-                    if (!table.is_stopped()) block.bound_s = std::max(work_s, table.least_s());
+                    if (!table.is_stopped()) block.bound_s = std::max(block.bound_s, table.least_s());
                     improve(table.plans());
                 }
                 blocks.push_back(block);
             }
         }
         return blocks;
+    }
+
+    double least_s(const Options& options) const {
+        double speed = 0.0;
+        for (std::uint32_t type = 0; type < all_.size(); ++type) speed += options.speed(type, all_[type]);
+        return options.least_s(speed, ranges_.layers());
     }
 
     /// Whether the gap that is asked for is reached already, whatever comes.
@@ -164,25 +174,15 @@ private:
         return ranking_.best_s() <= least_s * (1 + limits_.gap);
     }
 
-    void improve(std::vector<MixedPlan> plans) {
-        std::vector<FoundPlan> found;
-        for (MixedPlan& plan : plans) {
-            ++priced_;
-            if (const auto own = price(question_, ways_, plan)) {
-                ranking_.add(own->step_s, plan);
-                found.push_back({own->step_s, std::move(plan)});
-            }
-        }
-        std::stable_sort(found.begin(), found.end(), [](const FoundPlan& one, const FoundPlan& other) {
-            return one.step_s < other.step_s;
-        });
-        if (found.size() > 2) found.resize(2);
-        for (FoundPlan& one : found) climb(one);
+    /// Prices plans, and the neighbours of one that is better than all before.
+    void improve(const std::vector<MixedPlan>& plans) {
+        const double before_s = ranking_.best_s();
+        for (const MixedPlan& plan : plans) try_plan(plan);
+        if (ranking_.best_s() < before_s) climb(ranking_.fastest(1).front(), kFewNeighbours);
     }
 
     /// Takes the first better neighbour, until there is none.
-    void climb(FoundPlan at) {
-        std::uint64_t left = kMostImprovements;
+    void climb(FoundPlan at, std::uint64_t left) {
         for (bool is_better = true; is_better && left != 0 && !limits_.stop();) {
             is_better = false;
             for (const MixedPlan& plan : neighbours(at.plan)) {

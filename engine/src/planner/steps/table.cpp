@@ -67,19 +67,21 @@ void SuffixTable::extend(std::int64_t stages, std::size_t last, std::int64_t use
     const double after_s = stages == 0 ? 0.0 : rows_[static_cast<std::size_t>(stages)][before].bound_s;
     auto& row = rows_[static_cast<std::size_t>(stages) + 1];
     const std::int64_t in_flight = std::min(options_.micro_batches(), stages + 1);
-    std::vector<std::int64_t> left(question_.types.size(), 0);
-    for (std::size_t place = stages == 0 ? last : 0; place <= last; ++place) {
+    double earlier = 0.0;  // the speed of types before the place
+    for (std::size_t place = 0; place < last; ++place) {
+        earlier += options_.speed(order_[place], question_.types[order_[place]].gpus);
+    }
+    for (std::size_t place = last + 1; place-- > 0;) {
         const std::uint32_t type = order_[place];
         const auto& groups = options_.groups(type);
         const std::int64_t taken = place == last ? used : 0;
-        for (std::size_t earlier = 0; earlier < place; ++earlier) {
-            left[order_[earlier]] = question_.types[order_[earlier]].gpus;
-        }
         for (std::size_t number = 0; number < groups.size(); ++number) {
             const std::int64_t units = taken + groups[number].gpus / unit_gpus_[place];
             if (units > units_[place] || groups[number].options.empty()) continue;
-            left[type] = (units_[place] - units) * unit_gpus_[place];
-            for (std::int64_t count = 1; count <= layer; ++count) {
+            const double left = earlier + options_.speed(type, (units_[place] - units) * unit_gpus_[place]);
+            // Fewer layers leave more than the other GPUs finish in time.
+            const std::int64_t least = layer - options_.most_layers(left, incumbent_s);
+            for (std::int64_t count = std::max<std::int64_t>(1, least); count <= layer; ++count) {
                 const std::int64_t first = layer - count;
                 if (first == 0 && stages == 0) break;  // one stage is no pipeline
                 const Best& best = options_.best(type, number, in_flight, ranges_.of(first, layer));
@@ -90,14 +92,14 @@ void SuffixTable::extend(std::int64_t stages, std::size_t last, std::int64_t use
                     if (first != 0) break;  // more layers take longer
                     continue;
                 }
-                if (options_.least_s(left, first) >= incumbent_s) continue;
                 State& known = row[at(place, units, first)];
                 if (bound >= known.bound_s) continue;
                 known = {bound, before, best.option, static_cast<std::int16_t>(count),
                          static_cast<std::int16_t>(number)};
             }
         }
-        left[type] = 0;
+        if (stages == 0) break;
+        if (place != 0) earlier -= options_.speed(order_[place - 1], question_.types[order_[place - 1]].gpus);
     }
 }
 
