@@ -44,8 +44,8 @@ COMMAND = CommandLine(
         "--no-open": Option("write the page only; it is not opened either where there is no display"),
         **CONFIGURATION,
     },
-    ending="Predictions (model.fidelity=realistic on a cluster of accelerators) cannot be live; "
-    "docs/explorer.md says what else cannot.",
+    ending="On a cluster of accelerators (model.fidelity=realistic) the page predicts the plans of "
+    "space=training; docs/explorer.md says what cannot be live.",
 )
 _OF_SPACE = ("space", "memory_cap")
 _NOT_SAID = ("results_dir",)
@@ -57,14 +57,15 @@ def subject_of(config: Config, words: Sequence[str]) -> Subject:
     Raises:
         InputError: the scenario cannot be live, or the space has axes that only predictions or sweeps know.
     """
-    from dse.answers.explorer import Subject, Words, space_choices, why_not_live
+    from dse.answers.explorer import Subject, Words, predicted_choices, space_choices, why_not_live
     from dse.studies.points import scenario_of
 
     scenario = scenario_of(config)
-    if problem := why_not_live(scenario):
+    is_predicted = scenario.method.name == "prediction"
+    if not is_predicted and (problem := why_not_live(scenario)):
         raise InputError(problem)
     _refuse_listed(config)
-    choices = space_choices(config.space)
+    choices = predicted_choices(config.space) if is_predicted else space_choices(config.space)
     config.space.strategies(config.model, config.system)  # says why, if there are none
     said = [word for word in words if _group(word) not in _NOT_SAID]
     of_space = tuple([word for word in said if _group(word) in _OF_SPACE])
@@ -112,7 +113,7 @@ def main(argv: Sequence[str]) -> int:
     if not configs:
         return 0
     (config,) = configs
-    from dse.answers.explorer import page_data, render_page, without_engine
+    from dse.answers.explorer import page_data, render_page, render_predicted, without_engine
 
     output = file(arguments.options, "--output")
     subject = subject_of(config, [word.removeprefix("++") for word in arguments.overrides])  # all keys exist
@@ -122,7 +123,8 @@ def main(argv: Sequence[str]) -> int:
         make_folder(config.results_dir)
         output = config.results_dir / f"{config.study}-explorer.html"
     check_output(output, "--output")
-    page = render_page(page_data(subject)).encode()
+    is_predicted = subject.scenario.method.name == "prediction"
+    page = (render_predicted(subject) if is_predicted else render_page(page_data(subject))).encode()
     write_output(output, page, "--output")
     is_opened = (
         "--no-open" not in arguments.options and _has_display() and webbrowser.open(output.resolve().as_uri())

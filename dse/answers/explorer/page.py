@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.answers.explorer.data import figures_of_a_row
+from dse.answers.explorer.data import Subject, figures_of_a_row
 from dse.answers.explorer.engine_file import EngineVersions, engine_bytes, engine_versions
-from dse.base.pages import joined, library, page_style, script_json, template_environment
+from dse.answers.explorer.predicted_data import predicted_page_data
+from dse.base.pages import inlined, joined, library, page_style, script_json, template_environment
 from dse.studies.points.inputs import result_version
 
 if TYPE_CHECKING:
@@ -51,6 +52,28 @@ def render_page(data: dict[str, Any]) -> str:
         program=script("app"),
         worker=script("worker") if is_live else "",
         wasm=packed_engine() if is_live else "",
+    )
+
+
+def render_predicted(subject: Subject) -> str:
+    """Return the page that predicts the plans of a space, for a subject whose points are predicted.
+
+    Raises:
+        InputError: as `predicted_page_data`.
+    """
+    data = predicted_page_data(subject)
+    return (
+        template_environment(PAGE)
+        .get_template("predicted.html")
+        .render(
+            title=data["title"],
+            fidelity=data["fidelity"],
+            data=script_json(data),
+            style=page_style(PAGE / "explorer.css") + inlined(PAGE / "predicted.css"),
+            program=script("predicted/predicted_app"),
+            worker=script("predicted/plan_worker"),
+            wasm=packed_engine(),
+        )
     )
 
 

@@ -12,6 +12,7 @@ const PART_COLORS = {
 
 // Text of plots on the screen, or on paper: there smaller and sharp. What is drawn already must be drawn again.
 function lookFor(isPaper) {
+  if (typeof Chart === "undefined") return; // a page that draws without the library
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   Chart.defaults.font.size = isPaper ? 11 : 12;
   Chart.defaults.devicePixelRatio = isPaper ? 3 : undefined;

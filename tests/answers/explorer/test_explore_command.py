@@ -72,7 +72,6 @@ def test_the_groups_that_are_left_out_stand_in_the_commands(tmp_path: Path, word
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("system=dgx_h100", "model=llama3_8b"), "predicted from the structure of a step"),
         (("model=mixtral_8x7b",), "model mixtral_8x7b has model.experts, which no execution trace can show"),
         (("system=mixed_a100_v100",), "NPUs of several types"),
         (

@@ -3,12 +3,11 @@ import { lookFor } from "../../../base/pages/charts.js";
 import * as answers from "./answers.js";
 import * as dom from "../../../base/pages/dom.js";
 import { breathe } from "../../../base/pages/dom.js";
+import { Controls } from "./controls.js";
 import * as doubts from "./doubts.js";
-import * as download from "./download.js";
 import * as engines from "./engine.js";
 import { Form } from "./fields.js";
 import * as format from "./format.js";
-import * as fragment from "./fragment.js";
 import * as frames from "./frame.js";
 import { Runs } from "./runs.js";
 import * as scenarios from "./scenario.js";
@@ -16,13 +15,12 @@ import { Shell } from "./shell.js";
 import * as state from "./state.js";
 import { Status } from "./status.js";
 import { strategyOf } from "./strategy.js";
+import { views } from "./views.js";
 import * as words from "./words.js";
 
 const root = document.documentElement;
-const asMade = root.outerHTML; // before anything is filled in: what "Save page" saves
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
-const ADDRESS_MS = 250;
 
 let engine = null;
 let isRefused = false; // the engine did not start
@@ -55,7 +53,7 @@ const strategiesFor = (made) => (unreadable ? data.rows.map(strategyOf) : scenar
 
 // ---- parts of the page
 const status = new Status(byId("status"));
-const shell = new Shell(byId("views"), tools);
+const shell = new Shell(byId("views"), tools, views);
 let form = null;
 
 function inputError(message) {
@@ -144,30 +142,15 @@ function compareWithStudy(present, rows) {
 const runs = new Runs(work);
 
 // ---- the state: form, buttons and address follow at once, the engine when it can
-let addressTimer = null;
-// A page that was saved with a state needs a word for the one that it was made with: no fragment is the saved one.
-function addressText() {
-  const text = fragment.write(state.get(), state.initial());
-  return text || !byId("state").textContent.trim() ? text : "preset.model=";
-}
-
-function writeAddress() {
-  clearTimeout(addressTimer);
-  addressTimer = setTimeout(() => {
-    const text = addressText();
-    if (text === location.hash.slice(1)) return;
-    history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
-  }, ADDRESS_MS);
-}
+const controls = new Controls({
+  data, status, shell, get form() { return form; }, get fields() { return base.fields; },
+});
 
 function onState(present) {
   base = scenarios.base(data, present.preset);
   form?.update(present, base.fields);
   status.warn("");
-  byId("undo").disabled = !state.canUndo();
-  byId("redo").disabled = !state.canRedo();
-  byId("reset").disabled = !state.isChanged();
-  writeAddress();
+  controls.follow();
   if (!data.live) return frame && settle(frame.scenario, frame.strategies, frame.rows, present);
   if (isRefused) return showStored(present);
   if (frame && !state.isSame(present, frame.state)) frameEnd.abort();
@@ -178,70 +161,6 @@ function onState(present) {
 function showStored({ cap_bytes, selected }) {
   if (frame) settle(frame.scenario, frame.strategies, frame.rows, { ...state.initial(), cap_bytes, selected });
 }
-
-function readAddress() {
-  const text = location.hash.length > 1 ? location.hash : byId("state").textContent.trim();
-  const { state: read, problems } = fragment.read(text, data, state.initial());
-  state.set(read);
-  if (problems.length) status.warn(`Not all of the link could be read: ${problems.join("; ")}`);
-}
-
-function button(id, action) {
-  byId(id).addEventListener("click", (event) => {
-    form?.clear();
-    action(event.currentTarget);
-    form?.update(state.get(), base.fields);
-  });
-}
-
-function listen() {
-  button("undo", state.undo);
-  button("redo", state.redo);
-  button("reset", state.reset);
-  byId("link").addEventListener("click", ({ currentTarget }) => {
-    const text = addressText();
-    dom.copied(`${location.href.split("#")[0]}${text && `#${text}`}`, currentTarget);
-  });
-  byId("save").addEventListener("click", () => {
-    const text = fragment.write(state.get(), state.initial());
-    const page = asMade.replace(/(<script[^>]*id="state"[^>]*>)[^<]*/, (_, tag) => tag + text);
-    download.save(`${data.title.replace(/[^\w.-]+/g, "-")}.html`, `<!doctype html>\n${page}`, "text/html");
-  });
-  addEventListener("keydown", (event) => {
-    if (!(event.ctrlKey || event.metaKey) || event.altKey || !["z", "y"].includes(event.key.toLowerCase())) return;
-    if (event.target.matches?.("input[type=text]") && event.target.value !== event.target.dataset.shown) return; // undoes typing
-    event.preventDefault();
-    byId(event.key.toLowerCase() === "y" || event.shiftKey ? "redo" : "undo").click();
-  });
-  // The address belongs to the state: a fragment for a jump would be read as one.
-  document.querySelector(".skip").addEventListener("click", (event) => {
-    event.preventDefault();
-    byId("views").focus();
-  });
-  addEventListener("hashchange", () => {
-    if (location.hash.slice(1) !== addressText()) readAddress();
-  });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => shell.redraw());
-}
-
-// On paper: light, sharp, with what is folded open.
-const opened = [];
-addEventListener("beforeprint", () => {
-  root.classList.add("light", "printing");
-  lookFor(true);
-  shell.updateNow();
-  for (const details of document.querySelectorAll("#views details:not(.screen):not([open])")) {
-    details.open = true;
-    opened.push(details);
-  }
-  shell.redraw();
-});
-addEventListener("afterprint", () => {
-  root.classList.remove("light", "printing");
-  lookFor(false);
-  for (const details of opened.splice(0)) details.open = false;
-  shell.redraw();
-});
 
 // ---- the engine
 function becomeStatic(why) {
@@ -270,7 +189,7 @@ async function start() {
   state.start({ cap_bytes: data.memory_cap_bytes });
   good = state.initial();
   byId("panel").open = !matchMedia("(max-width: 62rem)").matches; // on a small screen results come first
-  listen();
+  controls.listen();
   if (!data.live) becomeStatic(data.why_static);
   const engineStarts = data.live ? startEngine() : null;
   await breathe();
@@ -280,7 +199,7 @@ async function start() {
   if (data.live) form = new Form(byId("form"), data, (partial, merge) => state.set(partial, { merge }));
   state.subscribe(onState);
   onState(state.get());
-  readAddress();
+  controls.readAddress();
   if (unreadable) form?.disable(base.fields.map(({ key }) => key).filter((key) => key.endsWith(".npus")), `The number of NPUs is fixed here: ${unreadable}.`);
   await breathe();
   await shell.mount();

@@ -54,4 +54,4 @@ function point(data, state, strategy) {
   return line([...words(data.point_command, data, state), ...axes.map((name) => `strategy.${name}=${hydra(strategy[name])}`)]);
 }
 
-export { sweep, point };
+export { hydra, line, point, sweep, words };

@@ -68,7 +68,7 @@ const refuse = (reason) => {
 const heard = ({ data }) => {
   const task = running;
   if (!task || data.id !== task.id) return;
-  if (data.type === "progress") task.onProgress?.(task.known + data.done, task.known + task.message.strategies.length);
+  if (data.type === "progress") task.onProgress?.(task.known + data.done, data.total ?? task.known + task.message.strategies.length);
   else if (data.type === "done") settle(task, "resolve", data.result);
   else settle(task, "reject", failure(data.kind, data.message));
 };
@@ -167,4 +167,4 @@ const evaluate = async (scenario, strategies, options = {}) => {
 
 const record = (scenario, strategy, options = {}) => asked({ type: "record", scenario, strategy }, options);
 
-export { start, evaluate, record };
+export { start, asked, evaluate, record };

@@ -167,6 +167,32 @@ const create = (wasm) => {
     }
   };
 
+  /** Reads a model and a cluster; `predict(rows, count)` then gives figures of plans, and reasons why some cannot run. */
+  const openPlans = (request, columns, figures) => {
+    const opening = () => called((exports) => {
+      const bytes = new TextEncoder().encode(JSON.stringify(request));
+      const pointer = exports.dse_allocate(bytes.length);
+      if (!pointer) throw new RangeError("no memory for a request");
+      new Uint8Array(exports.memory.buffer, pointer, bytes.length).set(bytes);
+      exports.dse_open_plans(pointer, bytes.length);
+      exports.dse_free(pointer);
+    });
+    opening();
+    const predict = (rows, count) => {
+      const room = count * columns;
+      const pointer = engine.dse_allocate(8 * room);
+      const words = new Int32Array(engine.memory.buffer, pointer, 2 * room); // integers of 64 bits, none of them negative
+      for (let index = 0; index < room; index += 1) {
+        words[2 * index] = rows[index];
+        words[2 * index + 1] = 0;
+      }
+      const found = called((exports) => exports.dse_predict(pointer, count));
+      engine.dse_free(pointer);
+      return { raw: new Float64Array(engine.memory.buffer, found, count * figures), reasons: text().split("\n").slice(0, -1) };
+    };
+    return { predict };
+  };
+
   const versions = () => {
     called((exports) => exports.dse_versions());
     const { figures, texts, ...found } = JSON.parse(text());
@@ -176,7 +202,7 @@ const create = (wasm) => {
 
   const memoryBytes = () => (engine ? engine.memory.buffer.byteLength : 0);
 
-  return { open, evaluate, record, versions, memoryBytes };
+  return { open, evaluate, record, openPlans, versions, memoryBytes };
 };
 
 export { create, EngineError };

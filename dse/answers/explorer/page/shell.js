@@ -1,14 +1,14 @@
 // The sections of the views: mounted one by one, and updated in turns, so that no task of the page is long.
 import * as dom from "../../../base/pages/dom.js";
 import { breathe, element } from "../../../base/pages/dom.js";
-import { views } from "./views.js";
 
 const WITHOUT_ENGINE = new Set(["best", "scatter", "heat", "caps"]);
 
 class Shell {
-  constructor(root, tools) {
+  constructor(root, tools, views) {
     this.root = root;
     this.tools = tools;
+    this.views = views;
     this.entries = [];
     this.queue = []; // views that have not seen the newest frame, those that wait longest first
     this.frame = null;
@@ -16,7 +16,7 @@ class Shell {
   }
 
   async mount() {
-    for (const view of views.filter(({ name }) => this.tools.engine || WITHOUT_ENGINE.has(name))) {
+    for (const view of this.views.filter(({ name }) => this.tools.engine || WITHOUT_ENGINE.has(name))) {
       const id = `view-${view.name}`;
       const section = element("section", { class: "view", id, "aria-labelledby": `${id}-title`, "data-waiting": true },
         element("h3", { id: `${id}-title` }, view.title));

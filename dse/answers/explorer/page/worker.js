@@ -1,23 +1,7 @@
 // The worker's side: evaluates in slices, so that between them a request can be cancelled.
-import { create, EngineError } from "./host.js";
+import { breath, host, serve, stopIfCancelled } from "./worker_parts.js";
 
 const SLICE_MS = 20;
-const cancelled = new Set();
-let module = null;
-let made = null;
-const host = () => (made ??= create(module));
-
-/** Lets messages in. Timers would wait 4 ms each. */
-const breath = (() => {
-  const { port1, port2 } = new MessageChannel();
-  const waiting = [];
-  port1.onmessage = () => waiting.shift()();
-  return () =>
-    new Promise((resolve) => {
-      waiting.push(resolve);
-      port2.postMessage(null);
-    });
-})();
 
 const evaluate = async ({ id, scenario, strategies }) => {
   const session = host().open(scenario, strategies);
@@ -29,52 +13,12 @@ const evaluate = async ({ id, scenario, strategies }) => {
       while (rows.length < strategies.length && performance.now() < until);
       postMessage({ id, type: "progress", done: rows.length });
       await breath();
-      if (cancelled.has(id)) throw new EngineError("cancelled", "it is no longer needed");
+      stopIfCancelled(id);
     }
   } finally {
     session.close();
   }
-  return rows;
+  return { result: rows };
 };
 
-/** Compiles the engine as it stands in a page: base64 of gzip. */
-const compiled = async (packed) => {
-  if (typeof DecompressionStream === "undefined") throw new Error("it has no DecompressionStream");
-  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return WebAssembly.compile(await new Response(stream).arrayBuffer());
-};
-
-/** Makes the engine ready; one that is not of this page is refused. */
-const unpack = async ({ packed, wanted }) => {
-  try {
-    module = await compiled(packed);
-  } catch (error) {
-    throw new Error(`this browser cannot run the engine: ${error.message}`);
-  }
-  const versions = host().versions();
-  if (wanted === undefined || versions.result_version === wanted) return { module, versions };
-  throw new EngineError(
-    "input",
-    `this page was written for results of version ${wanted}, but its engine gives version ` +
-      `${versions.result_version}: build it again (make wasm)`,
-  );
-};
-
-const tasks = {
-  unpack,
-  evaluate,
-  record: ({ scenario, strategy }) => host().record(scenario, strategy),
-};
-
-self.onmessage = async ({ data }) => {
-  if (data.type === "start") module = data.module;
-  if (data.type === "cancel") cancelled.add(data.id);
-  if (!tasks[data.type]) return;
-  try {
-    postMessage({ id: data.id, type: "done", result: await tasks[data.type](data) });
-  } catch (error) {
-    postMessage({ id: data.id, type: "failed", kind: error.kind ?? "trap", message: error.message });
-  }
-  cancelled.delete(data.id);
-};
+serve({ evaluate, record: ({ scenario, strategy }) => ({ result: host().record(scenario, strategy) }) });

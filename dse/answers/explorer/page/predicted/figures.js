@@ -1,0 +1,90 @@
+// Columns of figures from what the engine predicts: times in whole ns, sizes in bytes, shares, intervals.
+
+const SCALES = [[8, "1 to 8"], [64, "9 to 64"], [512, "65 to 512"], [Infinity, "above 512"]];
+const NONE = NaN;
+
+// Python rounds halves to even.
+function rounded(value) {
+  const floor = Math.floor(value);
+  const rest = value - floor;
+  if (rest !== 0.5) return Math.round(value);
+  return floor % 2 === 0 ? floor : floor + 1;
+}
+
+/** Looks up `[low, high]` of a kind of steps, null where nothing was measured; `kind` has its six features. */
+function intervalOf(tree, measured, kind) {
+  let node = tree;
+  for (const name of ["framework", "blocks", "accelerator", "bits", "context", "scale"]) {
+    const below = node[String(kind[name])];
+    node = below ?? node["*"];
+    if (!below) break;
+  }
+  return measured.includes(kind.accelerator) ? node.known : node.unknown;
+}
+
+const scaleOf = (npus) => SCALES.find(([most]) => npus <= most)[1];
+
+// Experts of a plan are across nodes where a group of ep ranks, a stride apart, is larger than a node.
+function blocksOf(plan, model, cluster) {
+  if (!model.record.experts) return "dense";
+  if (plan.ep === 1) return "experts";
+  const degrees = { tp: plan.tp, cp: plan.cp, ep: plan.ep, dp: plan.dp, pp: plan.pp };
+  return expertSpan(plan, degrees) > cluster.tiers[0].npus ? "experts across nodes" : "experts";
+}
+
+// NPUs from the first to the last of an expert group: its size times its stride.
+function expertSpan(plan) {
+  return plan.ep * (plan.expert_tp || plan.tp);
+}
+
+/** The figures of one plan from the engine's: parts in seconds, memory in bytes, and what follows from them. */
+class Figures {
+  constructor({ parts, categories, compute, facts }) {
+    this.parts = parts;
+    this.categories = categories;
+    this.isCompute = parts.map((name) => compute.includes(name));
+    this.facts = facts; // tokens, operations, peak in operations per ns, npus
+  }
+
+  static names(parts, categories) {
+    return ["wall_time_ns", "low_ns", "high_ns", "peak_memory_bytes", "mfu_pct", "tokens_per_s", "bubble_share",
+      ...parts.map((name) => `part_${name}`), ...categories.map((name) => `memory_${name}`)];
+  }
+
+  /** Writes into `columns` (arrays by name) at a row from `raw` at an offset. */
+  write(columns, row, raw, offset, interval) {
+    const { parts, categories, facts } = this;
+    let stepS = 0;
+    parts.forEach((name, index) => {
+      const seconds = raw[offset + index];
+      stepS += seconds;
+      columns[`part_${name}`][row] = seconds * 1e9;
+    });
+    let peak = 0;
+    categories.forEach((name, index) => {
+      const size = rounded(raw[offset + parts.length + index]);
+      columns[`memory_${name}`][row] = size;
+      peak += size;
+    });
+    const wall = rounded(stepS * 1e9);
+    columns.wall_time_ns[row] = wall;
+    columns.low_ns[row] = interval ? rounded(stepS * interval[0] * 1e9) : NONE;
+    columns.high_ns[row] = interval ? rounded(stepS * interval[1] * 1e9) : NONE;
+    columns.peak_memory_bytes[row] = peak;
+    columns.bubble_share[row] = raw[offset + parts.length + categories.length];
+    columns.tokens_per_s[row] = wall ? (facts.tokens * 1e9) / wall : NONE;
+    const possible = facts.peak_tflops * 1e3 * wall * facts.npus;
+    columns.mfu_pct[row] = possible ? (100 * facts.operations) / possible : NONE;
+  }
+}
+
+/** The parts of a time in whole ns, which sum to it exactly: what rounding loses goes to those that lost most. */
+function wholeParts(exactNs, wall) {
+  const found = exactNs.map(Math.floor);
+  const missing = wall - found.reduce((sum, each) => sum + each, 0);
+  const byLoss = exactNs.map((_, index) => index).sort((a, b) => found[a] - exactNs[a] - (found[b] - exactNs[b]));
+  for (let place = 0; place < Math.abs(missing); place += 1) found[byLoss[place % byLoss.length]] += missing > 0 ? 1 : -1;
+  return found;
+}
+
+export { Figures, blocksOf, intervalOf, rounded, scaleOf, wholeParts };

@@ -1,0 +1,46 @@
+// The command lines of a state whose plans are predicted: figures of an accelerator go in as axes with one value.
+import { hydra, line, words } from "../commands.js";
+import * as format from "../format.js";
+
+const OF_ACCELERATOR = "system.accelerator.";
+const OF_SPACE = "space.";
+
+function sorted(state) {
+  const changes = Object.entries(state.changes);
+  const isOf = (start) => ([key]) => key.startsWith(start);
+  return {
+    accelerator: changes.filter(isOf(OF_ACCELERATOR)),
+    space: changes.filter(isOf(OF_SPACE)),
+    others: changes.filter(([key]) => !key.startsWith(OF_ACCELERATOR) && !key.startsWith(OF_SPACE)),
+  };
+}
+
+function sweep(data, state) {
+  const { accelerator, space, others } = sorted(state);
+  const all = words(data.command, data, { ...state, changes: Object.fromEntries(others) });
+  const kept = all.filter((word) => !space.some(([key]) => word.startsWith(`${key}=`)) && !word.startsWith("memory_cap="));
+  const ofSpace = space.map(([key, value]) => `${key}=[${hydra(value)}]`);
+  const axes = accelerator.length ? [`space.axes={${accelerator.map(([key, value]) => `${key}:[${hydra(value)}]`).join(",")}}`] : [];
+  const isOwnCap = state.cap_bytes !== data.memory_cap_bytes && state.cap_bytes !== null;
+  const cap = isOwnCap ? [`memory_cap=${format.size(state.cap_bytes)}`] : all.filter((word) => word.startsWith("memory_cap="));
+  return line([...kept, ...ofSpace, ...axes, ...cap]);
+}
+
+function point(data, state, plan) {
+  const { others } = sorted(state);
+  const axes = data.axes.filter(({ name, default: usual }) => plan[name] !== usual);
+  return line([...words(data.point_command, data, { ...state, changes: Object.fromEntries(others) }), ...axes.map(({ name }) => `strategy.${name}=${hydra(plan[name])}`)]);
+}
+
+/** [what it does, the line, a note] of each. */
+function all(data, state, plan) {
+  const isChanged = sorted(state).accelerator.length > 0;
+  return [
+    ["Sweep this space in a terminal", sweep(data, state), ""],
+    isChanged
+      ? ["Evaluate this plan in a terminal", "", "A point takes an accelerator whole: copy its file of conf/accelerator, change it there, and write system.accelerator=FILE.yaml."]
+      : ["Evaluate this plan in a terminal", point(data, state, plan), ""],
+  ];
+}
+
+export { all, point, sweep };

@@ -1,0 +1,119 @@
+// Every plan as a point: two figures place it, a third colours it; a click or the arrow keys choose one.
+import { element } from "../../../../base/pages/dom.js";
+import { placeOf } from "../../../../base/pages/charts.js";
+import { Choice } from "./choice.js";
+import { inksOf, short } from "./inks.js";
+import { measuresOf, readerOf, titleOf } from "./measures.js";
+import { Canvas, drawAxes, legendOf, scaleOf } from "./plot_canvas.js";
+
+const [HEIGHT, NEAR] = [380, 14];
+let [tools, frame, drawing, choices, legend, told, places, byTime] = [null, null, null, null, null, null, null, null];
+
+function mount(section, given) {
+  tools = given;
+  const again = () => draw();
+  choices = {
+    x: new Choice("across", ["peak_memory_bytes"], again), y: new Choice("up", ["wall_time_ns"], again), ink: new Choice("colour", ["tp", "dp"], again),
+  };
+  drawing = new Canvas("Plans as points; the arrow keys go from plan to plan in the order of their times", HEIGHT);
+  legend = element("div", {});
+  told = element("p", { class: "told", "aria-live": "polite" });
+  section.append(element("div", { class: "row" }, choices.x.root, choices.y.root, choices.ink.root), drawing.box, legend, told);
+  drawing.canvas.addEventListener("click", (event) => {
+    const row = nearest(event);
+    if (row >= 0) tools.select(frame.label(row));
+  });
+  drawing.canvas.addEventListener("mousemove", (event) => {
+    const row = nearest(event);
+    drawing.canvas.style.cursor = row >= 0 ? "pointer" : "";
+    drawing.canvas.title = row >= 0 ? frame.label(row) : "";
+  });
+  drawing.canvas.addEventListener("keydown", (event) => {
+    if (!frame?.kept.length) return;
+    byTime ??= [...frame.kept].sort((a, b) => frame.columns.wall_time_ns[a] - frame.columns.wall_time_ns[b]);
+    const to = placeOf(event.key, Math.max(0, byTime.indexOf(frame.selected)), byTime.length - 1);
+    if (to === undefined) return;
+    event.preventDefault();
+    tools.select(frame.label(byTime[to]));
+  });
+  new ResizeObserver(() => draw()).observe(drawing.box);
+}
+
+function nearest({ offsetX, offsetY }) {
+  let [found, least] = [-1, NEAR * NEAR];
+  places?.forEach((x, index) => {
+    if (index % 2) return;
+    const distance = (x - offsetX) ** 2 + (places[index + 1] - offsetY) ** 2;
+    if (distance < least) [found, least] = [frame.kept[index / 2], distance];
+  });
+  return found;
+}
+
+// An axis of words has a place for each.
+function axisOf(measure) {
+  const read = readerOf(measure, frame);
+  if (measure.isName) {
+    const names = frame.data.parts;
+    return { read, scale: scaleOf([], { places: names.map((_, index) => index) }), say: (value) => measure.said(value), title: titleOf(measure) };
+  }
+  if (measure.isAxis) {
+    const list = measure.isNumber ? measure.values : measure.values.map((_, index) => index);
+    return { read, scale: scaleOf([], { places: list }), say: (value) => measure.said(value), title: titleOf(measure) };
+  }
+  return { read, scale: scaleOf(Float64Array.from(frame.kept, read)), say: (value) => String(short(value)), title: titleOf(measure) };
+}
+
+function draw() {
+  if (!frame) return;
+  const pen = drawing.begin();
+  if (!drawing.width) return;
+  const measures = measuresOf(frame);
+  const named = (choice) => measures.find(({ name }) => name === choice.value) ?? measures[0];
+  const [x, y, ink] = [axisOf(named(choices.x)), axisOf(named(choices.y)), named(choices.ink)];
+  const at = drawAxes(pen, drawing, tools.color, x, y);
+  const colored = readerOf(ink, frame);
+  const inks = inksOf(Array.from(frame.kept, colored), (value) => (ink.isAxis || ink.isName ? ink.said(value) : `${short(value)}${ink.unit ? ` ${ink.unit}` : ""}`), tools.color);
+  places = new Float32Array(2 * frame.kept.length);
+  const size = frame.kept.length > 5000 ? 3 : 5;
+  const capX = choices.x.value === "peak_memory_bytes" && frame.cap_bytes !== null ? at.x(frame.cap_bytes * 1e-9) : NaN;
+  frame.kept.forEach((row, index) => {
+    places[2 * index] = at.x(x.read(row));
+    places[2 * index + 1] = at.y(y.read(row));
+    pen.fillStyle = inks.of(colored(row));
+    pen.fillRect(places[2 * index] - size / 2, places[2 * index + 1] - size / 2, size, size);
+  });
+  pen.textBaseline = "bottom";
+  if (capX > at.left && capX < at.right) {
+    pen.strokeStyle = tools.color("bad");
+    pen.setLineDash([6, 4]);
+    pen.beginPath();
+    pen.moveTo(capX, at.top);
+    pen.lineTo(capX, at.bottom);
+    pen.stroke();
+    pen.setLineDash([]);
+    pen.fillStyle = tools.color("bad");
+    pen.textAlign = capX > drawing.width / 2 ? "right" : "left";
+    pen.fillText("memory cap", capX + (capX > drawing.width / 2 ? -5 : 5), at.top + 14);
+  }
+  if (frame.selected >= 0) {
+    pen.strokeStyle = tools.color("ink");
+    pen.lineWidth = 2;
+    pen.beginPath();
+    pen.arc(at.x(x.read(frame.selected)), at.y(y.read(frame.selected)), 7, 0, 2 * Math.PI);
+    pen.stroke();
+  }
+  legend.replaceChildren(element("p", { class: "muted" }, titleOf(ink)), legendOf(inks.legend));
+  told.textContent = frame.selected >= 0 ? `Circle: ${frame.label(frame.selected)}` : "";
+}
+
+function update(now) {
+  frame = now;
+  byTime = null;
+  const entries = measuresOf(frame).map(({ name, title }) => [name, title]);
+  for (const choice of Object.values(choices)) choice.offer(entries);
+  draw();
+}
+
+const view = { name: "scatter", title: "Time and memory of every plan", mount, update, redraw: draw };
+
+export { view };

@@ -1,0 +1,166 @@
+// The worker of a page that predicts: enumerates a space, predicts its plans in slices, and keeps what it found for sorting.
+import { breath, host, serve, stopIfCancelled } from "../worker_parts.js";
+import { clusterOf, operationsOf, recordOf } from "./clusters.js";
+import { blocksOf, Figures, intervalOf, scaleOf } from "./figures.js";
+import { batchProblem, columnsOf, enumerate, idle, npusOf, Texts } from "./plans.js";
+
+const SLICE_MS = 20;
+const BATCH = 64; // plans that the engine takes at a time
+const COMPUTE = ["matrix_products", "attention", "memory_bound", "launches", "optimizer"];
+
+/** The columns of plans: values of axes as numbers of `values`, which each axis has. */
+class Plans {
+  constructor(axes) {
+    this.axes = axes;
+    this.count = 0;
+    this.codes = axes.map(() => []);
+    this.values = axes.map(() => []);
+    this.known = axes.map(() => new Map());
+  }
+
+  add(plan) {
+    for (let axis = 0; axis < plan.length; axis += 1) {
+      let code = this.known[axis].get(plan[axis]);
+      if (code === undefined) {
+        code = this.values[axis].push(plan[axis]) - 1;
+        this.known[axis].set(plan[axis], code);
+      }
+      this.codes[axis].push(code);
+    }
+    this.count += 1;
+  }
+
+  at(row) {
+    const plan = {};
+    this.axes.forEach(({ name }, axis) => { plan[name] = this.values[axis][this.codes[axis][row]]; });
+    return plan;
+  }
+}
+
+/** Runs a generator in slices. */
+async function sliced(id, steps, tell = () => {}) {
+  let until = performance.now() + SLICE_MS;
+  for (const _ of steps) {
+    if (performance.now() < until) continue;
+    tell();
+    await breath();
+    stopIfCancelled(id);
+    until = performance.now() + SLICE_MS;
+  }
+}
+
+function kindOf(plan, model, cluster, bits) {
+  return {
+    framework: plan.framework, blocks: blocksOf(plan, model, cluster), accelerator: cluster.accelerator.name,
+    bits: bits.get(plan.precision) ?? 16, context: plan.cp > 1, scale: scaleOf(plan.dp * plan.tp * plan.pp * plan.cp),
+  };
+}
+
+/** Predicts plans batch by batch; yields after each. */
+function* predicting(plans, { scenario, facts }, columns, reasonOf, reasons) {
+  const { model, system } = scenario;
+  const cluster = clusterOf(system);
+  const texts = new Texts();
+  const { plan_columns: names, plan_numbers: numbers } = facts;
+  const rows = new Int32Array(plans.count * names.length);
+  const bits = new Map(facts.precisions.map(([name, , count]) => [name, count]));
+  const known = new Map();
+  const numberOf = (reason) => {
+    if (!known.has(reason)) known.set(reason, reasons.push(reason) - 1);
+    return known.get(reason);
+  };
+  const intervals = new Array(plans.count);
+  const byKind = new Map();
+  for (let row = 0; row < plans.count; row += 1) {
+    const plan = plans.at(row);
+    const problem = idle(plan) || batchProblem(plan, model);
+    if (problem) reasonOf[row] = numberOf(problem);
+    const taken = columnsOf(plan, model);
+    names.forEach((name, column) => { rows[row * names.length + column] = column < numbers ? Number(taken[name]) : texts.number(taken[name]); });
+    const kind = kindOf(plan, model, cluster, bits);
+    const key = Object.values(kind).join("|");
+    if (!byKind.has(key)) byKind.set(key, intervalOf(facts.intervals, facts.measured, kind));
+    intervals[row] = byKind.get(key);
+    if (row % BATCH === 0) yield;
+  }
+  const stride = facts.parts.length + facts.categories.length + 2;
+  const engine = host().openPlans({
+    model: recordOf(model), cluster, frameworks: facts.frameworks, precisions: facts.precisions, texts: texts.list,
+  }, names.length, stride);
+  const peaks = system.accelerator.peak_tflops;
+  const figures = new Figures({
+    parts: facts.parts, categories: facts.categories, compute: COMPUTE,
+    facts: { tokens: model.batch_size * model.seq_len, operations: operationsOf(model), peak_tflops: peaks.bf16 ?? peaks.fp16, npus: npusOf(system) },
+  });
+  for (let start = 0; start < plans.count; start += BATCH) {
+    const count = Math.min(BATCH, plans.count - start);
+    const { raw, reasons: said } = engine.predict(rows.subarray(start * names.length, (start + count) * names.length), count);
+    for (let index = 0; index < count; index += 1) {
+      const row = start + index;
+      const reason = raw[index * stride + stride - 1];
+      if (reasonOf[row] < 0 && reason >= 0) reasonOf[row] = numberOf(said[reason]);
+      if (reasonOf[row] >= 0) for (const column of Object.values(columns)) column[row] = NaN;
+      else figures.write(columns, row, raw, index * stride, intervals[row]);
+    }
+    plans.done = start + count;
+    yield;
+  }
+}
+
+async function evaluated(message, tell = () => {}) {
+  const { id, scenario, space, facts } = message;
+  const plans = new Plans(facts.axes);
+  await sliced(id, enumerate(facts.axes, space, scenario, (values) => plans.add(values)));
+  const columns = Object.fromEntries(Figures.names(facts.parts, facts.categories).map((name) => [name, new Float64Array(plans.count)]));
+  const reasonOf = new Int32Array(plans.count).fill(-1);
+  const reasons = [];
+  if (plans.count) await sliced(id, predicting(plans, message, columns, reasonOf, reasons), () => tell(plans));
+  return { plans, columns, reasonOf, reasons };
+}
+
+async function predict(message) {
+  const { id } = message;
+  const { plans, columns, reasonOf, reasons } = await evaluated(message, ({ done = 0, count }) => postMessage({ id, type: "progress", done, total: count }));
+  const codes = plans.codes.map((each) => Uint16Array.from(each));
+  return {
+    result: { count: plans.count, values: plans.values, codes, columns, reasonOf, reasons },
+    transferred: [...codes, ...Object.values(columns), reasonOf].map(({ buffer }) => buffer),
+  };
+}
+
+/** The fastest plan, and the fastest under a cap: rows, or -1. */
+function fastest({ columns, reasonOf }, cap) {
+  let [best, fitting] = [-1, -1];
+  const { wall_time_ns: wall, peak_memory_bytes: peak } = columns;
+  for (let row = 0; row < wall.length; row += 1) {
+    if (reasonOf[row] >= 0) continue;
+    const isBetter = (other) => other < 0 || wall[row] < wall[other] || (wall[row] === wall[other] && peak[row] < peak[other]);
+    if (isBetter(best)) best = row;
+    if (peak[row] <= cap && isBetter(fitting)) fitting = row;
+  }
+  return { best, fitting };
+}
+
+/** The winner of one scenario under a cap: its plan and its time, or null. */
+async function winner(message) {
+  const found = await evaluated(message);
+  const { fitting } = fastest(found, message.cap ?? Infinity);
+  if (fitting < 0) return { result: null };
+  return { result: { plan: found.plans.at(fitting), wall_time_ns: found.columns.wall_time_ns[fitting] } };
+}
+
+/** Rows in the order of a column; those without a figure come last. */
+function order({ values, descending }) {
+  const rows = Uint32Array.from(values, (_, row) => row);
+  const sign = descending ? -1 : 1;
+  rows.sort((a, b) => {
+    const [one, other] = [values[a], values[b]];
+    if (Number.isNaN(one) || Number.isNaN(other)) return Number.isNaN(one) - Number.isNaN(other) || a - b;
+    return sign * (one - other) || a - b;
+  });
+  return { result: rows, transferred: [rows.buffer] };
+}
+
+serve({ predict, winner, order });
+
+export { evaluated };

@@ -1,0 +1,167 @@
+// The page that predicts: reads its data and the address, and keeps form, filters, views and address at one state.
+import * as dom from "../../../../base/pages/dom.js";
+import { breathe, element } from "../../../../base/pages/dom.js";
+import { bytes, duration } from "../../../../base/pages/numbers.js";
+import { Controls } from "../controls.js";
+import * as engines from "../engine.js";
+import { Form } from "../fields.js";
+import { Runs } from "../runs.js";
+import * as scenarios from "../scenario.js";
+import { Shell } from "../shell.js";
+import * as state from "../state.js";
+import { Status } from "../status.js";
+import { Filters } from "./plan_filters.js";
+import { Frame } from "./plan_frame.js";
+import { view as heat } from "./plan_heat.js";
+import { view as parallel } from "./plan_parallel.js";
+import { view as point } from "./plan_point.js";
+import { view as scatter } from "./plan_scatter.js";
+import { view as table } from "./plan_table.js";
+import { view as winners } from "./plan_winners.js";
+
+const root = document.documentElement;
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+
+let isReady = false;
+let base = scenarios.base(data, { model: null, system: null });
+let frame = null;
+let good = null;
+let filters = null;
+let form = null;
+
+const live = Object.defineProperties(Object.create(data), { fields: { get: () => base.fields }, scenario: { get: () => base.scenario } });
+const facts = Object.fromEntries(["axes", "plan_columns", "plan_numbers", "precisions", "frameworks", "intervals", "measured", "parts", "categories"].map((name) => [name, data[name]]));
+
+// The scenario of a state, and its space: choices that all plans share go into the space.
+function asked(changes) {
+  const made = scenarios.withChanges(base.scenario, base.fields, changes);
+  const choices = { ...data.space.choices };
+  for (const [name, value] of Object.entries(made.choices)) choices[name] = [value];
+  for (const field of base.fields) {
+    if (field.path[0] === "choices" && !(field.path[1] in made.choices)) choices[field.path[1]] = [field.value];
+  }
+  return { scenario: { model: made.model, system: made.system }, space: { choices, constraints: data.space.constraints } };
+}
+
+const tools = {
+  data: live, engine: engines, facts,
+  color: (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim(),
+  select: (label) => state.set({ selected: label }),
+  scenarioWith: (changes) => asked({ ...state.get().changes, ...changes }),
+};
+
+const status = new Status(byId("status"));
+const shell = new Shell(byId("views"), tools, [point, table, scatter, parallel, heat, winners]);
+const controls = new Controls({ data, status, shell, get form() { return form; }, get fields() { return base.fields; } });
+
+function filtered() {
+  frame.filter(filters.hidden, filters.fits.checked);
+  frame.filterText = JSON.stringify([[...filters.hidden].map(([name, set]) => [name, [...set]]), filters.fits.checked, frame.cap_bytes]);
+  filters.update(frame);
+  shell.show(frame);
+  say();
+}
+
+function say() {
+  const one = (row) => [element("strong", {}, frame.label(row)), ` ${duration(frame.columns.wall_time_ns[row])}`];
+  const [fastest, fits] = [frame.best, frame.fitting];
+  const parts = fastest < 0 ? ["No plan is left"] : one(fastest);
+  if (frame.cap_bytes !== null && fits !== fastest) {
+    const under = element("span", { class: "under" }, `under ${bytes(frame.cap_bytes)} `);
+    under.append(...(fits < 0 ? ["nothing fits"] : one(fits)));
+    parts.push(element("span", { class: "dot", "aria-hidden": "true" }, " · "), under);
+  }
+  status.now.replaceChildren(element("span", { class: "lead" }, "Fastest "), ...parts);
+  status.say(fits >= 0 ? `Fastest that fits: ${frame.label(fits)}, ${duration(frame.columns.wall_time_ns[fits])}` : "No plan fits");
+}
+
+function settle(scenario, result, present) {
+  frame = new Frame(data, scenario, present, result, frame);
+  frame.before = null; // the columns of an old state are large
+  const title = `${scenario.model.name} on ${scenario.system.name}`;
+  dom.setText(document.querySelector("h1"), title);
+  document.title = `${title}: explorer`;
+  filtered();
+}
+
+let last = { text: "", result: null, scenario: null };
+async function work(signal) {
+  const present = state.get();
+  try {
+    const message = asked(present.changes);
+    const text = JSON.stringify([message.scenario, message.space.choices]);
+    if (text !== last.text) {
+      const start = performance.now();
+      const result = await engines.asked({ type: "predict", ...message, facts }, { signal, onProgress: (done, total) => status.progress(done, total) });
+      if (!result.count) throw Object.assign(new Error(scenarios.emptiness(data.space, { ...message.scenario, system: { network: [{ npus: message.scenario.system.nodes * message.scenario.system.npus_per_node }] } })), { kind: "input" });
+      last = { text, result, scenario: message.scenario };
+      status.ended(`${result.count} plans in ${Math.round(performance.now() - start)} ms`);
+    }
+    good = present;
+    settle(last.scenario, last.result, present);
+    form.update(state.get(), base.fields);
+  } catch (error) {
+    failed(error, present);
+  }
+}
+
+// What was refused stays in the form with its reason; everything else goes back to the last good state.
+function failed(error, present) {
+  if (error?.kind === "cancelled") return;
+  status.ended("");
+  const message = error?.message ?? String(error);
+  if (error?.kind !== "input" || !good || !state.isSame(state.get(), present)) {
+    status.warn(message);
+    return;
+  }
+  const refused = Object.fromEntries(Object.entries(present.changes).filter(([key, value]) => good.changes[key] !== value));
+  if (!state.isSame(present, good)) state.revert(good);
+  if (!form.refuse(refused, message)) status.warn(message);
+  status.say(message);
+}
+
+const runs = new Runs(work);
+
+function onState(present) {
+  base = scenarios.base(data, present.preset);
+  form?.update(present, base.fields);
+  status.warn("");
+  controls.follow();
+  if (isReady) runs.want();
+}
+
+async function start() {
+  await breathe();
+  state.start({ cap_bytes: data.memory_cap_bytes });
+  good = state.initial();
+  byId("panel").open = !matchMedia("(max-width: 62rem)").matches; // on a small screen results come first
+  controls.listen();
+  const engineStarts = engines.start({ packed: byId("wasm").textContent.trim(), workerSource: byId("worker").textContent, result_version: data.result_version });
+  await breathe();
+  form = new Form(byId("form"), data, (partial, merge) => state.set(partial, { merge }));
+  const fold = element("details", { open: byId("panel").open, class: "screen" }, element("summary", {}, "Filters"));
+  byId("views").append(element("section", { class: "view", id: "view-filters", "aria-label": "Filters" }, fold));
+  filters = new Filters(fold, () => { if (frame) filtered(); });
+  state.subscribe(onState);
+  onState(state.get());
+  controls.readAddress();
+  await breathe();
+  await shell.mount();
+  try {
+    await engineStarts;
+  } catch (error) {
+    root.classList.add("static");
+    byId("static").hidden = false;
+    byId("why").textContent = `The engine does not start: ${error?.message ?? error}`;
+    return;
+  }
+  isReady = true;
+  runs.want();
+}
+
+// For tests and for the curious.
+const page = { get frame() { return frame; }, get isIdle() { return isReady && runs.isIdle && !shell.isBusy; }, tools, filters: () => filters, asked };
+start();
+
+export { page };

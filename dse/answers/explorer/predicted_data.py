@@ -1,0 +1,168 @@
+"""The data of a page that predicts: records of models and clusters, frameworks, intervals, and the space."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dse.answers.explorer.data import constraint_data
+from dse.answers.explorer.interval_tree import interval_tree
+from dse.answers.explorer.predicted_fields import predicted_fields
+from dse.answers.explorer.presets import Preset
+from dse.answers.fidelities import fidelity_of
+from dse.base.errors import InputError
+from dse.inputs.models import ModelSpec
+from dse.inputs.models.flops import training_flops_per_token
+from dse.inputs.models.matrices import blocks_of, layer_kinds
+from dse.inputs.models.of_conf import models_of_conf
+from dse.inputs.strategies import AXES
+from dse.inputs.strategies.precisions import PRECISIONS
+from dse.inputs.systems import SystemSpec
+from dse.inputs.systems.of_conf import systems_of_conf
+from dse.native import _engine
+from dse.prediction.intervals.ties import tie_gap
+from dse.prediction.intervals.unseen import unseen_runs
+from dse.prediction.steps.frameworks import framework_named, framework_names
+from dse.prediction.steps.native_inputs import cluster_record, framework_text, model_record
+from dse.prediction.steps.prediction import CATEGORIES, PARTS
+from dse.studies.points.inputs import engine_version, model_json, result_version, system_json
+
+if TYPE_CHECKING:
+    from dse.answers.explorer.data import Subject
+    from dse.studies.space import DesignSpace
+
+_SYNTHESIZED = "synthesized"
+
+
+def predicted_page_data(subject: Subject) -> dict[str, Any]:
+    """Return the data of a page that predicts as plain JSON.
+
+    Raises:
+        InputError: the page has no engine for a choice of the cluster.
+    """
+    on = subject.scenario
+    if _SYNTHESIZED in vars(on.system.group_algorithms).values():
+        raise InputError(
+            "system.group_algorithms has synthesized, and a page synthesises nothing: choose others, or "
+            "write dse sweep"
+        )
+    return {
+        "version": engine_version(),
+        "result_version": result_version(),
+        "title": f"{on.model.name} on {on.system.name}",
+        "fidelity": fidelity_of(on.model_spec, on.options),
+        "live": True,
+        "scenario": {
+            "model": model_data(on.model),
+            "system": cluster_data(on.system),
+            "choices": {},
+        },
+        "command": subject.words.sweep(),
+        "point_command": subject.words.point(),
+        "fields": [each.to_json() for each in predicted_fields(on.model, on.system, subject.choices)],
+        "presets": _presets(subject),
+        "space": {
+            "choices": {
+                name: None if values is None else list(values) for name, values in subject.choices.items()
+            },
+            "constraints": list(map(constraint_data, subject.constraints)),
+        },
+        "axes": [_axis(axis) for axis in AXES],
+        "plan_columns": _engine.plan_columns(),
+        "plan_numbers": _engine.PLAN_NUMBERS,
+        "memory_cap_bytes": subject.memory_cap_bytes,
+        "frameworks": {name: json.loads(framework_text(framework_named(name))) for name in framework_names()},
+        "margins": {name: framework_named(name).memory.margin for name in framework_names()},
+        "precisions": [[name, recipe.format, recipe.bits] for name, recipe in PRECISIONS.items()],
+        "intervals": interval_tree(),
+        "measured": sorted({run.kind.accelerator for run in unseen_runs()}),
+        "tie_gap": tie_gap(),
+        "parts": PARTS,
+        "categories": CATEGORIES,
+    }
+
+
+def predicted_choices(space: DesignSpace) -> dict[str, Sequence[Any] | None]:
+    """Return the values of all axes of a space; None means every degree that fills the system.
+
+    Raises:
+        InputError: the space has axes over fields of model and system.
+    """
+    if space.axes:
+        raise InputError(
+            f"space.axes.{space.axes[0][0]} has no effect on dse explore, where every number has a slider; "
+            "leave it out, or write python -m dse.sweep"
+        )
+    return dict(space.choices)
+
+
+def model_data(model: ModelSpec) -> dict[str, Any]:
+    """Return a model as a study stores it, and the record of it from which the engine predicts.
+
+    The record has more than the engine's own: what keys and operations follow from at another length.
+    """
+    record: dict[str, Any] = json.loads(json.dumps(model_record(model)))
+    kinds = list(dict.fromkeys(kind for kind, _ in layer_kinds(model)))
+    for kind, own in zip(kinds, record["kinds"], strict=True):
+        mixer = blocks_of(model, kind).mixer
+        windows, sparse = model.windows, model.sparse_attention
+        is_window = mixer == "window" and windows is not None
+        own["latest_keys"] = windows.size if is_window and windows else sparse.top_k if sparse else None
+        own["is_chunked"] = bool(is_window and windows and windows.chunked)
+        own["state_elements"] = model.state_space.state_elements if model.state_space else 0
+    flops = training_flops_per_token(model)
+    record["flops"] = {"matrix_products": flops.matrix_products, "logits": flops.logits}
+    spec: dict[str, Any] = json.loads(model_json(model))
+    return {**spec, "record": record}
+
+
+def cluster_data(system: SystemSpec) -> dict[str, Any]:
+    """Return a cluster as a study stores it, and the record of its accelerator, which has every figure."""
+    assert system.cluster is not None
+    spec: dict[str, Any] = json.loads(system_json(system))
+    return {**spec, "record": cluster_record(system.cluster)["accelerator"]}
+
+
+def _axis(axis: Any) -> Mapping[str, Any]:
+    names = ("name", "kind", "word", "meaning", "default", "since")
+    return {
+        **{name: getattr(axis, name) for name in names},
+        "heading": " ".join(filter(None, axis.heading)),
+    }
+
+
+def _presets(subject: Subject) -> dict[str, Any]:
+    own = subject.scenario
+    models = [
+        Preset(name, model, (f"model={name}",))
+        for name, model in models_of_conf()
+        if model != own.model and model.fidelity == own.model.fidelity
+    ]
+    systems = [
+        Preset(name, system, (f"system={name}",))
+        for name, system in systems_of_conf()
+        if system != own.system and system.cluster is not None
+    ]
+    return {
+        "models": [
+            _preset(each, model_data(each.spec)) for each in models if isinstance(each.spec, ModelSpec)
+        ],
+        "systems": [
+            {
+                **_preset(each, cluster_data(each.spec)),
+                "memory_cap_bytes": each.spec.memory_bytes,
+                "fields": [
+                    field.to_json()
+                    for field in predicted_fields(own.model, each.spec, subject.choices)
+                    if not field.key.startswith("model.")
+                ],
+            }
+            for each in systems
+            if isinstance(each.spec, SystemSpec)
+        ],
+    }
+
+
+def _preset(preset: Preset, spec: Any) -> dict[str, Any]:
+    return {"name": preset.name, "spec": spec, "words": list(preset.words)}
