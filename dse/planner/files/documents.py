@@ -69,6 +69,7 @@ def _steps(data: Mapping[str, Any]) -> StepInputs:
         ),
         _numbers(data["between_gbps"]),
         _integer(data["most_micro_batch"]),
+        bool(data["is_uniform"]),
     )
 
 

@@ -102,6 +102,7 @@ def asked_of(
             options["memory_reserve"],
             max_tp,
             max_batch,
+            flag(values, "uniform", False),
         )
         problem = replace(problem, step_space=space, steps=space.on(cluster, order))
     if "gap" in values and planner == "auto" and planner_for(planner, problem, cost_model).name == "exact":
@@ -184,7 +185,7 @@ def _refuse_idle(values: Values, planner: str, cost_model: str) -> None:
     """Refuse keys that change nothing with this planner and cost model."""
     asked = values.get("planner", "auto")
     idle = {
-        "group_scale": cost_model == "strict" and "cost=strict; it is a key of cost=compat",
+        "group_scale": cost_model != "compat" and f"cost={cost_model}; it is a key of cost=compat",
         "permutation_limit": planner not in WALKS and f"planner={asked}; it is a key of planner=metis",
         "allow_mixed_stages": (
             planner in WALKS
@@ -193,6 +194,7 @@ def _refuse_idle(values: Values, planner: str, cost_model: str) -> None:
         or (cost_model == "step" and "cost=step, whose stages have one type each; write cost=strict"),
         "gap": (planner not in ("auto", "anytime") or cost_model == "compat")
         and f"planner={asked} and cost={cost_model}; it is a key of planner=fast",
+        "uniform": cost_model != "step" and f"cost={cost_model}; it is a key of cost=step",
         "sequence_parallel": cost_model == "step"
         and "cost=step, which tries each way to run a layer; write cost=strict",
         "memory_reserve": cost_model == "compat" and "cost=compat, which reserves nothing; write cost=strict",

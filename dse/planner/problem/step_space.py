@@ -36,6 +36,7 @@ class StepSpace:
     memory_reserve: float = 0.0
     max_tp: int = 128
     max_batch: int = 128
+    is_uniform: bool = False
 
     def on(self, mixed: MixedCluster, order: Sequence[str]) -> StepInputs:
         """Return the inputs for a cluster, types in an order.
@@ -53,6 +54,7 @@ class StepSpace:
             tuple(types),
             tuple(between),
             self.max_batch,
+            self.is_uniform,
         )
 
     def _type(self, mixed: MixedCluster, name: str) -> StepType:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,8 @@ class StepInputs:
     """A model and the GPUs of a cluster; `model` is its record as JSON.
 
     `between_gbps` has, for each pair of types, what a GPU sends to the other type, in 10^9 bytes per second
-    (0: as much as out of its node). A micro-batch has at most `most_micro_batch` sequences.
+    (0: as much as out of its node). A micro-batch has at most `most_micro_batch` sequences. `is_uniform` asks
+    for plans whose stages have the same degrees and way, and any layers.
     """
 
     model: str
@@ -55,13 +56,29 @@ class StepInputs:
     types: tuple[StepType, ...]
     between_gbps: tuple[float, ...]
     most_micro_batch: int
+    is_uniform: bool = False
 
     @cached_property
     def plans(self) -> tuple[tuple[Plan, ...], ...]:
         """The ways of each type as plans."""
         return tuple(tuple(map(way_of, type_.ways)) for type_ in self.types)
 
-    def question(self, *, is_bounded: bool = True) -> StepQuestion:
+    def alike(self) -> Iterator[tuple[StepInputs, int]]:
+        """Yield the inputs of searches, and the GPUs of each stage (0: any); many where stages are alike."""
+        if not self.is_uniform:
+            yield self, 0
+            return
+        from dse.base.solvers import stage_sizes
+
+        types = [(set(type_.ways), set(stage_sizes(type_.gpus, type_.node_gpus))) for type_ in self.types]
+        for way in self.types[0].ways:
+            of_way = [type_ for type_, (ways, _) in zip(self.types, types, strict=True) if way in ways]
+            sizes = {size for _, own in types for size in own}
+            one = tuple(replace(type_, ways=(way,) if type_ in of_way else ()) for type_ in self.types)
+            for size in sorted(sizes):
+                yield replace(self, types=one), size
+
+    def question(self, *, is_bounded: bool = True, stage_gpus: int = 0) -> StepQuestion:
         """Return the engine's question; without `is_bounded`, plans may take any memory."""
         from dse.base.solvers import StepQuestion
 
@@ -73,6 +90,7 @@ class StepInputs:
                 type_.gpus,
                 type_.node_gpus,
                 type_.memory_bytes if is_bounded else float("inf"),
+                stage_gpus,
             )
             for type_ in self.types
         ]

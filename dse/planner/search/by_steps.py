@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,13 +37,12 @@ def plan_by_steps(
     uniform = sorted(_of_sweeps(problem, steps, max(1, limits.keep)), key=lambda found: found[0])
     known_s = uniform[0][0] if uniform else float("inf")
     gap = 0.0 if planner == "exact" else GAP if limits.gap is None else limits.gap
-    found, bound_s, complete, priced, labels, interrupted = steps.question().search(
-        known_s, gap, NODES[planner], max(1, limits.keep), limits.time_limit_s, current_cancellation()
-    )
+    search = _search(steps, known_s, gap, NODES[planner], limits)
+    found, bound_s, complete, priced, labels, interrupted = search
     if interrupted and on_progress is not None:
         on_progress("interrupted: the best plan so far is the answer")
     plans = [plan for _, plan in uniform]
-    plans += [_mixed_plan(problem, steps, batches, stages) for _, (batches, stages) in found]
+    plans += [_mixed_plan(problem, steps, batches, stages) for steps, batches, stages in found]
     costs = {plan: rule.price(plan) for plan in dict.fromkeys(plans)}
     ranked = sorted(costs, key=lambda plan: costs[plan].cost_ms)[: max(1, limits.keep)]
     best = ranked[0] if ranked else None
@@ -78,6 +78,40 @@ def _fastest_of_types(
     for _, plan in uniform:
         found.setdefault(plan.starts[0], (costs[plan].cost_ms, plan))
     return tuple(found.values())
+
+
+class _Search(NamedTuple):
+    """Plans with the inputs that their numbers speak of, and how far the search came."""
+
+    plans: list[tuple[StepInputs, int, MixedStages]]
+    bound_s: float
+    complete: bool
+    priced: int
+    labels: int
+    interrupted: bool
+
+
+def _search(steps: StepInputs, known_s: float, gap: float, nodes: int, limits: Limits) -> _Search:
+    """Search mixed pipelines; those that are alike one by one, each against the best before."""
+    plans: list[tuple[float, StepInputs, int, MixedStages]] = []
+    bound_s, complete, priced, labels, interrupted = float("inf"), True, 0, 0, False
+    started = perf_counter()
+    for own, stage_gpus in steps.alike():
+        left_s = limits.time_limit_s
+        if left_s is not None:
+            left_s = max(0.0, left_s + started - perf_counter())
+        found, least_s, is_complete, *counts, interrupted = own.question(stage_gpus=stage_gpus).search(
+            known_s, gap, nodes, max(1, limits.keep), left_s, current_cancellation()
+        )
+        plans += [(step_s, own, batches, stages) for step_s, (batches, stages) in found]
+        known_s = min([known_s, *(step_s for step_s, *_ in found)])
+        bound_s, complete = min(bound_s, least_s), complete and is_complete
+        priced, labels = priced + counts[0], labels + counts[1]
+        if interrupted:
+            break
+    plans.sort(key=lambda plan: plan[0])
+    best = [(own, batches, stages) for _, own, batches, stages in plans[: max(1, limits.keep)]]
+    return _Search(best, min(bound_s, known_s), complete and not interrupted, priced, labels, interrupted)
 
 
 def _reasons(complete: bool) -> dict[str, int]:

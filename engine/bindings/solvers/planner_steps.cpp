@@ -13,6 +13,7 @@
 #include "bindings/columns.hpp"
 #include "bindings/solvers/search_stop.hpp"
 #include "bindings/solvers/solvers.hpp"
+#include "planner/steps/options.hpp"
 #include "planner/steps/search.hpp"
 #include "prediction/batch.hpp"
 
@@ -25,7 +26,8 @@ namespace {
 
 using StageTuple = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::int64_t>;  // as StageChoice
 using MixedTuple = std::tuple<std::int64_t, std::vector<StageTuple>>;
-using TypeTuple = std::tuple<std::shared_ptr<step::Cluster>, std::int64_t, std::int64_t, double>;
+using TypeTuple =
+    std::tuple<std::shared_ptr<step::Cluster>, std::int64_t, std::int64_t, double, std::int64_t>;
 using ModeRows = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using OwnRows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
@@ -66,9 +68,9 @@ public:
         for (std::size_t row = 0; row < mode_types.size(); ++row) {
             question_.modes.at(mode_types[row]).push_back(predictor.plan_of(*cases_, row, *texts_));
         }
-        for (const auto& [cluster, gpus, node_gpus, memory_bytes] : types) {
+        for (const auto& [cluster, gpus, node_gpus, memory_bytes, stage_gpus] : types) {
             clusters_.push_back(cluster);
-            question_.types.push_back({cluster.get(), gpus, node_gpus, memory_bytes});
+            question_.types.push_back({cluster.get(), gpus, node_gpus, memory_bytes, stage_gpus});
         }
     }
 
@@ -142,6 +144,22 @@ private:
 };
 
 void bind(nb::module_& m) {
+    m.def(
+        "stage_sizes",
+        [](std::int64_t gpus, std::int64_t node_gpus) {
+            return group_sizes({nullptr, gpus, node_gpus, 0.0});
+        },
+        "gpus"_a, "node_gpus"_a);
+    m.def(
+        "stage_layers",
+        [](std::int64_t layers, std::int64_t stages, std::int64_t chunks, const std::string& rule) {
+            step::Plan plan;
+            plan.pp = stages;
+            plan.chunks = chunks;
+            const step::Stages found = step::stages_of_text(rule);
+            return found.listed.empty() ? step::stage_layers(layers, plan, found.rule) : found.listed;
+        },
+        "layers"_a, "stages"_a, "chunks"_a, "rule"_a);
     nb::class_<OwnedQuestion>(m, "StepQuestion")
         .def(nb::init<step::Predictor&, std::shared_ptr<step::Model>, const std::vector<TypeTuple>&,
                       std::vector<std::uint32_t>, const ModeRows&, const OwnRows&, std::vector<std::string>,

@@ -106,6 +106,7 @@ Ranges::Ranges(const Question& question)
 
 std::vector<std::int64_t> group_sizes(const GpuType& type) {
     std::vector<std::int64_t> sizes;
+    if (type.stage_gpus != 0) return {type.stage_gpus};
     const std::int64_t nodes = type.gpus / type.node_gpus;
     for (std::int64_t part = type.node_gpus; part % 2 == 0 && type.gpus / (part / 2) <= kMostUnits;) {
         part /= 2;

@@ -14,7 +14,8 @@ namespace step = dse::prediction;
 struct GpuType {
     const step::Cluster* cluster = nullptr;
     std::int64_t gpus = 0, node_gpus = 1;
-    double memory_bytes = 0.0;  ///< that a plan may take of a GPU
+    double memory_bytes = 0.0;    ///< that a plan may take of a GPU
+    std::int64_t stage_gpus = 0;  ///< that every stage has; 0: any
 };
 
 /// `modes` are the ways to run a layer on each type: plans of which degrees, recomputation and ZeRO count.
