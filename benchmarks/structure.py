@@ -18,9 +18,10 @@ from dse.inputs.accelerators import Cluster, TierSpec, accelerator, cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.blocks import MixtureOfExperts
 from dse.inputs.strategies.schedules import SCHEDULES
+from dse.prediction.steps.batch import forget_predictors
 from dse.prediction.steps.plan import Plan, text_of_layers
 from dse.prediction.steps.predict import predict
-from dse.prediction.steps.schedules import StageTimes, by_operation, by_tick, pipeline
+from dse.prediction.steps.schedules import StageTimes, pipeline
 
 Row = dict[str, str | int | float | bool | None]
 
@@ -63,8 +64,7 @@ def _machine() -> Cluster:
 def _timed(run: Callable[[], object], repeats: int) -> Row:
     first, again = [], []
     for _ in range(repeats):
-        by_tick.forget()
-        by_operation.forget()
+        forget_predictors()
         for seconds in (first, again):
             began = time.process_time()
             run()

@@ -6,9 +6,8 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.systems import Dimension, SystemSpec
+from dse.prediction.steps.details import Passes, step_details
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.step import Passes
-from dse.prediction.steps.stepwise import predicted_pipeline
 from dse.prediction.steps.structure import ChunkWork, Compute, StepStructure
 from dse.prediction.steps.structured import message_bytes, ring_system, whole_ns
 
@@ -22,14 +21,14 @@ def timed_structure(model: ModelSpec, plan: Plan, cluster: Cluster) -> StepStruc
     Raises:
         InfeasibleStrategy: as `predict`.
     """
-    step = predicted_pipeline(model, plan, cluster)
+    step = step_details(model, plan, cluster)
     known = {id(own): _timed(own) for stage in step.passes for own in stage}
     return StepStructure(
         schedule=plan.schedule,
         stages=tuple(tuple(known[id(own)] for own in stage) for stage in step.passes),
         micro_batches=step.micro_batches,
         message_bytes=message_bytes(model, plan),
-        after=((Compute(whole_ns(step.after_s)),),) * plan.pp,
+        after=((Compute(whole_ns(step.exposed_s + step.optimizer_s)),),) * plan.pp,
     )
 
 
@@ -43,14 +42,12 @@ def timed_network(model: ModelSpec, plan: Plan, cluster: Cluster) -> SystemSpec:
         raise InputError(
             "pp is 1: without pipeline stages there is no network between them; use pp 2 or more"
         )
-    send_s = predicted_pipeline(model, plan, cluster).send_s
+    send_s = step_details(model, plan, cluster).send_s
     ring = Dimension("Ring", plan.pp, bandwidth_gbps=1e9, latency_ns=float(whole_ns(send_s)))
     return ring_system(f"{cluster.name} between stages", (ring,), cluster)
 
 
 def _timed(own: Passes) -> ChunkWork:
     weight_ns = whole_ns(own.weight_s)
-    backward_ns = whole_ns(own.backward.total_s)
-    return ChunkWork(
-        (Compute(whole_ns(own.forward.total_s)),), (Compute(backward_ns - weight_ns),), weight_ns
-    )
+    backward_ns = whole_ns(own.backward_s)
+    return ChunkWork((Compute(whole_ns(own.forward_s)),), (Compute(backward_ns - weight_ns),), weight_ns)

@@ -15,6 +15,7 @@
 
 #include "bindings/bindings.hpp"
 #include "bindings/columns.hpp"
+#include "bindings/planned_step.hpp"
 #include "prediction/batch.hpp"
 #include "prediction/pipeline/builtin_schedules.hpp"
 
@@ -144,7 +145,8 @@ void bind(nb::module_& m) {
     m.def(
         "step_cluster",
         [](const std::string& text) { return std::make_shared<Cluster>(cluster_of_json(text)); }, "json"_a);
-    nb::class_<Predictor>(m, "StepPredictor")
+    nb::class_<Predictor> predictor(m, "StepPredictor");
+    predictor
         .def(
             "__init__",
             [](Predictor* self,
@@ -157,6 +159,7 @@ void bind(nb::module_& m) {
             "precisions"_a, "source"_a)
         .def("predict", &predict_columns, "models"_a, "clusters"_a, "model_of"_a, "cluster_of"_a, "plans"_a,
              "own"_a, "texts"_a, "threads"_a, "only_feasible"_a = false);
+    bind_pieces(m, predictor);
 }
 
 }  // namespace

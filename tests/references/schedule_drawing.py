@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dse.inputs.strategies.schedules import schedule_named
+from dse.inputs.strategies.schedules.operations import Operation
 from dse.inputs.strategies.schedules.schedule import KINDS
-from dse.prediction.steps.schedules.recurrence import Operation, Recurrence
-from dse.prediction.steps.schedules.times import StageTimes
+from dse.prediction.steps.schedules import StageTimes
+from tests.references.prediction.recurrence import Recurrence
 
 _FIRST = dict(zip(KINDS, "1Aa", strict=True))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dse.answers.explain.breakdown import Breakdown, breakdown
 from dse.answers.explain.memory import MemoryAtPeak, memory
-from dse.prediction.steps.collectives_used import GroupCollective
+from dse.prediction.steps.details import GroupCollective
 from dse.simulation.simulators import Recording
 
 

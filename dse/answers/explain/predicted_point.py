@@ -12,7 +12,7 @@ from dse.answers.fidelities import PREDICTED
 from dse.answers.verdicts import verdict_words
 from dse.base.units import duration_range, format_bytes, format_count, format_duration_ns
 from dse.inputs.strategies import InfeasibleStrategy
-from dse.prediction.steps.balance import balanced
+from dse.prediction.steps.details import listed_stages
 from dse.prediction.steps.plan import STAGES
 from dse.prediction.steps.verdicts import Verdict, margin_of, verdict
 from dse.studies.points import DesignPoint, evaluate
@@ -99,7 +99,7 @@ def _plan(point: DesignPoint) -> dict[str, Any]:
         **{name: values[name] or None for name in _LEFT_TO_RULES},
         "zero": plan.zero_stage,
         "stages": plan.stages if plan.stages in STAGES else "even",
-        "layers_per_stage": balanced(model, plan, cluster).layers_per_stage,
+        "layers_per_stage": listed_stages(model, plan, cluster),
     }
 
 

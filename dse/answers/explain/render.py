@@ -12,7 +12,7 @@ from dse.answers.explain.memory import MemoryAtPeak
 from dse.answers.explain.predicted import CATEGORY_MEANINGS, MEANINGS
 from dse.base.texts import counted
 from dse.base.units import duration_range, format_bytes, format_duration_ns
-from dse.prediction.steps.collectives_used import GroupCollective
+from dse.prediction.steps.details import GroupCollective
 
 
 def render(explanation: Explanation, *, items: int = 10) -> str:

@@ -29,7 +29,7 @@ def write_pipeline(
         InputError: a stage does not exist.
         InfeasibleStrategy: the strategy cannot run.
     """
-    from dse.prediction.steps.operations import StageOperation, stage_operations
+    from dse.prediction.steps.details import StageOperation, stage_operations
 
     options = options or TimelineOptions()
     pp = point.strategy.pp

@@ -8,6 +8,10 @@ from dse.base.errors import InputError
 from dse.base.suggestions import did_you_mean
 
 ALGORITHMS = ("auto", "ring", "tree", "hierarchical", "in_switch", "synthesized")
+"""In the order of the engine's numbers (engine/src/prediction/inputs/cluster.hpp)."""
+
+BY_TIERS = ALGORITHMS[3:]
+"""Those that go tier by tier."""
 
 _KIND = {"tp": "tp", "expert_tp": "tp", "dp": "dp", "dp_cp": "dp", "expert_dp": "dp", "replicas": "dp"}
 
@@ -16,8 +20,7 @@ _KIND = {"tp": "tp", "expert_tp": "tp", "dp": "dp", "dp_cp": "dp", "expert_dp": 
 class GroupAlgorithms:
     """Algorithms of tensor parallelism, and of gradients and sharded weights (`ALGORITHMS`).
 
-    Exchanges of context and expert parallelism and messages between stages have one algorithm each
-    (`dse.prediction.steps.collectives`).
+    Exchanges of context and expert parallelism and messages between stages have one algorithm each.
 
     Raises:
         InputError: there is no such algorithm; names the key.

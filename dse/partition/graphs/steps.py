@@ -11,10 +11,10 @@ from pathlib import Path
 from dse.base.errors import InputError
 from dse.base.trace_nodes import TraceNode, trace_of
 from dse.inputs.strategies.schedules import schedule_named
+from dse.inputs.strategies.schedules.operations import BACKWARD, FORWARD, WEIGHT, Operation, operations
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.devices import Devices
-from dse.prediction.steps.schedules.recurrence import BACKWARD, FORWARD, WEIGHT, Operation, operations
 from dse.prediction.steps.traces import traced_system
 from dse.simulation.simulators import NativeSimulator, Recording
 from dse.simulation.workloads.nodes import TRACE_TFLOPS, compute_node, message_node

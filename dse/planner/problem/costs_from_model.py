@@ -13,19 +13,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dse.base.errors import InputError
-from dse.inputs.accelerators import Accelerator, Cluster, TierSpec, cluster, placement
+from dse.inputs.accelerators import Accelerator, Cluster, TierSpec, cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.counts import layer_parameters
 from dse.inputs.models.matrices import LayerKind, layer_kinds
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
 from dse.planner.problem.cluster import Host, MixedCluster
 from dse.planner.problem.profiles import Profile, ProfileKey, ProfileSet
-from dse.prediction.steps.activations import layer_activations
-from dse.prediction.steps.checks import check
-from dse.prediction.steps.layout import Chunk
+from dse.prediction.steps.details import layer_costs
+from dse.prediction.steps.frameworks import framework_named
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.sharded_sizes import Local
-from dse.prediction.steps.step import Timer
 
 _MB = 2**20
 _LATENCY_US = (2.0, 5.0)
@@ -147,29 +144,22 @@ def _profile(
         sequence_parallel=sequence_parallel and tp > 1,
         precision=precision_of(found),
     )
-    links = _links_for(node, found, tp)
     try:
-        check(replace(model, batch_size=batch, micro_batches=None), plan, links)
+        costs = layer_costs(
+            replace(model, batch_size=batch, micro_batches=None), plan, _links_for(node, found, tp)
+        )
     except InfeasibleStrategy:
         return None
-    local = Local(model, plan)
-    timer = Timer(local, links, placement(plan.order, {"tp": tp, "expert_tp": tp}))
-
-    def ms(chunk: Chunk) -> float:
-        passes = timer.chunk(chunk)
-        return 1000 * (passes.forward.total_s + passes.backward.total_s)
-
-    kinds = _kinds(model)
-    by_kind = {kind: ms(Chunk(((kind, 1),), False, False)) for kind in dict.fromkeys(kinds)}
-    kept = {kind: layer_activations(local, kind)[0] / _MB for kind in dict.fromkeys(kinds)}
-    logits_mb = _LOGITS_BYTES * local.tokens * model.output_dim / tp / _MB
-    framework = local.framework
+    kinds = [costs.of_kind[kind] for kind in _kinds(model)]
+    logits_mb = _LOGITS_BYTES * batch * model.seq_len * model.output_dim / tp / _MB
+    framework = framework_named(plan.framework)
     held = sum(parameter_bytes(model)) / PARAMETER_BYTES / tp
+    ends = 1000 * costs.embedding_s, 1000 * costs.head_s
     return Profile(
-        layer_ms=(ms(Chunk((), True, False)), *(by_kind[kind] for kind in kinds), ms(Chunk((), False, True))),
-        layer_memory_mb=(0.0, *(kept[kind] for kind in kinds), logits_mb),
+        layer_ms=(ends[0], *(1000 * seconds for seconds, _ in kinds), ends[1]),
+        layer_memory_mb=(0.0, *(kept / _MB for _, kept in kinds), logits_mb),
         gap_ms=0.0,
-        optimizer_ms=1000 * (framework.adam_bytes + framework.scale_bytes) * held / timer.rates.memory,
+        optimizer_ms=1000 * (framework.adam_bytes + framework.scale_bytes) * held / costs.memory_bytes_per_s,
         batch_generator_ms=0.0,
     )
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import NamedTuple
 
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies.precisions import PRECISIONS
-from dse.prediction.steps.groups import groups_of
 from dse.prediction.steps.plan import Plan
 
 _MOST_NPUS = (0, 8, 64, 512)
@@ -40,9 +40,7 @@ def kind_of(model: ModelSpec, plan: Plan, cluster: Cluster) -> Kind:
     precision = PRECISIONS.get(plan.precision)
     blocks = "dense"
     if model.experts is not None:
-        experts = groups_of(plan)["ep"]  # which exchange tokens
-        is_across = experts.size > 1 and experts.size * experts.stride > cluster.tiers[0].npus
-        blocks = "experts across nodes" if is_across else "experts"
+        blocks = "experts across nodes" if _exchange_span(plan) > cluster.tiers[0].npus else "experts"
     return Kind(
         accelerator=cluster.accelerator.name,
         bits=precision.bits if precision else _BITS,
@@ -51,6 +49,16 @@ def kind_of(model: ModelSpec, plan: Plan, cluster: Cluster) -> Kind:
         framework=plan.framework,
         scale=scale_of(plan.npus),
     )
+
+
+def _exchange_span(plan: Plan) -> int:
+    """The NPUs from the first to behind the last of those that exchange tokens; 1 without an exchange."""
+    if plan.ep == 1:
+        return 1
+    dp = plan.tp * plan.cp * plan.dp // (plan.expert_degree * plan.ep)
+    degrees = {"tp": plan.expert_degree, "ep": plan.ep, "dp": dp, "pp": plan.pp, "cp": 1}
+    inner, _, _ = plan.order.partition("ep")
+    return plan.ep * math.prod(degrees[axis] for axis in inner.split("-") if axis)
 
 
 def scale_of(npus: int) -> str:

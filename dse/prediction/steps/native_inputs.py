@@ -21,7 +21,12 @@ from dse.inputs.models.matrices import (
 )
 from dse.native import _engine
 from dse.prediction.steps.frameworks import Framework
-from dse.prediction.steps.sharded_sizes import ROW_SPLIT, WHOLE
+
+ROW_SPLIT = {"output", "down", "state_out"}
+"""Matrices of which tensor parallelism splits the inputs; of others the outputs."""
+
+WHOLE = {"query_down", "key_value_down", "router", "index_query", "index_key", "index_weights"}
+"""Matrices that every rank of tensor parallelism has."""
 
 # The numbers of engine/src/prediction/inputs/model.hpp.
 _MIXERS = {None: 0, "attention": 1, "window": 2, "state_space": 3}

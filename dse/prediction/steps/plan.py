@@ -13,7 +13,7 @@ _ALL_LAYERS = 2**31
 _MODULES_OF = {"none": "", "selective": "core_attn", "light": "layernorm+moe_act+mla_up_proj"}
 
 STAGES = AXIS["stages"].choices
-"""How layers are shared out to pipeline stages: see `dse.prediction.steps.layout.stage_layers`."""
+"""Rules by which layers are shared out to pipeline stages; `stage_layers` of the engine has them."""
 
 
 @dataclass(frozen=True, kw_only=True)

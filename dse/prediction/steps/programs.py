@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dse.inputs.strategies.schedules import schedule_named
+from dse.inputs.strategies.schedules.operations import BACKWARD, FORWARD, WEIGHT, Operation, operations
 from dse.inputs.strategies.schedules.schedule import Message, Position
-from dse.prediction.steps.schedules.recurrence import BACKWARD, FORWARD, WEIGHT, Operation, operations
 from dse.prediction.steps.structure import Collective, Compute, StepStructure
 
 Tag = tuple[str, int, int]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from dse.base.errors import InputError
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.systems import CollectiveAlgorithms, Dimension, SystemSpec
-from dse.prediction.steps.layout import Chunk
+from dse.prediction.steps.details import Passes, StepDetails, Trained, step_details
+from dse.prediction.steps.frameworks import framework_named
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.sharded_sizes import Local
-from dse.prediction.steps.step import Passes
-from dse.prediction.steps.stepwise import PredictedPipeline, predicted_pipeline
 from dse.prediction.steps.structure import ChunkWork, Collective, Compute, Part, StepStructure
-from dse.prediction.steps.timing import Parts
-from dse.prediction.steps.weights import Weights, stage_weights
 
 _NS = 1e9
 
@@ -41,24 +38,19 @@ def exchanged_structure(model: ModelSpec, plan: Plan, cluster: Cluster) -> StepS
             f"ep is {plan.ep}: traces place experts over dp, {plan.dp}, with the tensor degree of the rest; "
             "use an ep that divides dp, cp 1 and no expert_tp"
         )
-    step = predicted_pipeline(model, plan, cluster)
+    step = step_details(model, plan, cluster)
     writer = _Exchange(model, plan, step)
     return StepStructure(
         schedule=plan.schedule,
         stages=tuple(
-            tuple(
-                writer.work(own, chunk, weights)
-                for own, chunk, weights in zip(
-                    passes, chunks, stage_weights(writer.local, chunks), strict=True
-                )
-            )
-            for passes, chunks in zip(step.passes, step.chunks, strict=True)
+            tuple(map(writer.work, passes, trained))
+            for passes, trained in zip(step.passes, step.trained, strict=True)
         ),
         micro_batches=step.micro_batches,
         axes=writer.axes,
         message_bytes=message_bytes(model, plan),
         overlap_gradients=plan.overlap_dp,
-        after=tuple(writer.after(chunks) for chunks in step.chunks),
+        after=tuple(map(writer.after, step.trained)),
     )
 
 
@@ -90,43 +82,39 @@ def exchange_network(plan: Plan, cluster: Cluster) -> SystemSpec:
 class _Exchange:
     """Collectives of a plan as nodes."""
 
-    def __init__(self, model: ModelSpec, plan: Plan, step: PredictedPipeline) -> None:
+    def __init__(self, model: ModelSpec, plan: Plan, step: StepDetails) -> None:
         self.plan = plan
         self.step = step
-        self.local = Local(model, plan)
         self.axes = _axes(plan)
-        self._hidden = round(2 * self.local.tokens * model.d_model)
+        self._hidden = round(2 * plan.micro_batch * model.seq_len / plan.cp * model.d_model)
 
-    def work(self, own: Passes, chunk: Chunk, weights: Weights) -> ChunkWork:
+    def work(self, own: Passes, trained: Trained) -> ChunkWork:
         """Return a chunk with its collectives spread over its layers."""
         weight_ns = whole_ns(own.weight_s)
-        backward = Parts(own.backward)
-        pieces = sum(count * self.local.tensor_blocks(kind) for kind, count in chunk.layers)
         return ChunkWork(
-            forward=self._spread(own.forward, 0, pieces),
-            backward=self._spread(backward, weight_ns, pieces),
+            forward=self._spread(own.forward, 0, own.tensor_blocks),
+            backward=self._spread(own.backward, weight_ns, own.tensor_blocks),
             weight_ns=weight_ns,
-            gradients=self._gradients(weights) if self.plan.zero_stage < 2 else (),
+            gradients=self._gradients(trained) if self.plan.zero_stage < 2 else (),
         )
 
-    def after(self, chunks: tuple[Chunk, ...]) -> tuple[Part, ...]:
+    def after(self, trained: Sequence[Trained]) -> tuple[Part, ...]:
         """Return the optimizer of a stage, and the parameters that it gathers."""
         if self.plan.zero_stage >= 2:
-            return (Compute(whole_ns(self.step.after_s)),)
+            return (Compute(whole_ns(self.step.exposed_s + self.step.optimizer_s)),)
         optimizer: tuple[Part, ...] = (Compute(whole_ns(self.step.optimizer_s)),)
         if self.plan.zero_stage == 0:
             return optimizer
-        weights = [own.trained for own in stage_weights(self.local, chunks)]
-        dense, experts = sum(own.dense for own in weights), sum(own.experts for own in weights)
+        dense, experts = sum(own.dense for own in trained), sum(own.experts for own in trained)
         return (*optimizer, *self._reduced(dense, experts, 2.0, "all_gather"))
 
-    def _spread(self, parts: Parts, weight_ns: int, pieces: int) -> tuple[Part, ...]:
+    def _spread(self, parts: Mapping[str, float], weight_ns: int, pieces: int) -> tuple[Part, ...]:
         """Return computing cut into equal pieces, a collective over tp after each."""
         own = self._tensor_collectives()
-        rest = whole_ns(parts.total_s) - weight_ns
+        rest = whole_ns(sum(parts.values())) - weight_ns
         if not own or not pieces:
             return (Compute(max(1, rest)),)
-        rest = max(pieces, rest - whole_ns(parts.get("tp", 0.0)))
+        rest = max(pieces, rest - whole_ns(parts["tp"]))
         cuts = [rest * piece // pieces for piece in range(pieces + 1)]
         made: list[Part] = []
         for start, end in pairwise(cuts):
@@ -144,10 +132,10 @@ class _Exchange:
             Collective("tp", "all_gather", self._hidden // self.plan.tp),
         )
 
-    def _gradients(self, weights: Weights) -> tuple[Collective, ...]:
+    def _gradients(self, trained: Trained) -> tuple[Collective, ...]:
         kind = "reduce_scatter" if self.plan.zero_stage else "all_reduce"
-        own = weights.trained
-        return self._reduced(own.dense, own.experts, self.local.framework.gradient_bytes, kind)
+        each = framework_named(self.plan.framework).gradient_bytes
+        return self._reduced(trained.dense, trained.experts, each, kind)
 
     def _reduced(self, dense: float, experts: float, each: float, kind: str) -> tuple[Collective, ...]:
         """Return the collectives of `each` bytes for each of the parameters, over those who have the same."""

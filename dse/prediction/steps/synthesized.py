@@ -8,8 +8,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from dse.prediction.steps.tier_shares import Leg
-
 if TYPE_CHECKING:
     from dse.collectives.made import Solved
     from dse.collectives.search.times_by_size import Line
@@ -21,29 +19,24 @@ _MOST_PLACES = 1 << 18
 _REMEMBERED = 1024
 
 
+class Leg(NamedTuple):
+    """A tier that joins `size` units of a group; `bandwidth` in bytes per second is that of each NPU."""
+
+    size: int
+    bandwidth: float
+    latency_s: float
+
+
 class Times(NamedTuple):
     """How long a schedule takes: the largest of `lines` over the bytes of a chunk, one of `chunks` a rank."""
 
     chunks: int
     lines: tuple[Line, ...]
 
-    def time_ps(self, share_bytes: Fraction) -> Fraction:
-        """The time where each rank has so many bytes."""
-        return max(line.time_ps(share_bytes / self.chunks) for line in self.lines)
-
-
-def gather_s(legs: Sequence[Leg], size_bytes: float) -> float:
-    """Return seconds of an all-gather of `size_bytes`: the fastest of a few schedules at that size.
-
-    A reduce-scatter is its mirror image, and takes as long.
-    """
-    ranks = math.prod(leg.size for leg in legs)
-    share = Fraction(max(1, round(size_bytes)), ranks)
-    return float(min(each.time_ps(share) for each in _times(tuple(legs)))) * 1e-12
-
 
 @lru_cache(maxsize=_REMEMBERED)
-def _times(legs: tuple[Leg, ...]) -> tuple[Times, ...]:
+def schedule_times(legs: tuple[Leg, ...]) -> tuple[Times, ...]:
+    """Return the times of the schedules of an all-gather; a reduce-scatter is its mirror image."""
     from dse.collectives.search.times_by_size import curve
 
     schedules = [each.schedule for each in gather_schedules(legs)]
@@ -52,7 +45,7 @@ def _times(legs: tuple[Leg, ...]) -> tuple[Times, ...]:
 
 def lines_of(legs: Sequence[tuple[int, float, float]]) -> list[tuple[float, list[tuple[float, float]]]]:
     """Return chunks and lines (ps, ps a byte) of the schedules of legs of a size, bandwidth and latency."""
-    times = _times(tuple([Leg(size, bandwidth, latency_s, 0.0) for size, bandwidth, latency_s in legs]))
+    times = schedule_times(tuple([Leg(*leg) for leg in legs]))
     return [
         (float(each.chunks), [(float(line.base_ps), float(line.ps_per_byte)) for line in each.lines])
         for each in times

@@ -247,15 +247,29 @@ Plan Predictor::plan_of(const Cases& cases, std::size_t row, const Texts& texts)
     return plan;
 }
 
+namespace {
+
+template <typename Make>
+std::uint32_t numbered(std::unordered_map<std::string, std::uint32_t>& known, const std::string& name,
+                       Make make) {
+    const auto at = known.find(name);
+    return at != known.end() ? at->second : known.emplace(name, make()).first->second;
+}
+
+}  // namespace
+
+std::uint32_t Predictor::number_of_schedule(const std::string& name) {
+    return numbered(schedules_, name, [&] {
+        setting_.schedules.push_back(source_.schedule(name));
+        return static_cast<std::uint32_t>(setting_.schedules.size() - 1);
+    });
+}
+
 std::shared_ptr<const Predictor::Texts> Predictor::read(const Cases& cases) {
     const std::size_t count = cases.model_of.size();
     auto read = std::make_shared<Texts>(Texts{cases.texts, {}});
     Texts& texts = *read;
     texts.looked.resize(cases.texts.size());
-    const auto numbered = [](auto& known, const std::string& name, auto make) {
-        const auto at = known.find(name);
-        return at != known.end() ? at->second : known.emplace(name, make()).first->second;
-    };
     for (std::size_t row = 0; row < count; ++row) {
         for (std::size_t column = kFirstText; column < kColumns; ++column) {
             const auto place = static_cast<std::size_t>(cases.plans[row * kColumns + column]);
@@ -279,12 +293,7 @@ std::shared_ptr<const Predictor::Texts> Predictor::read(const Cases& cases) {
             if (column == kOffload && text.starts_with("activations")) {
                 known->offloaded = text == "activations" ? kAllLayers : number_of(words_of(text, '-')[1]);
             }
-            if (column == kSchedule) {
-                known->number = numbered(schedules_, text, [&] {
-                    setting_.schedules.push_back(source_.schedule(text));
-                    return static_cast<std::uint32_t>(setting_.schedules.size() - 1);
-                });
-            }
+            if (column == kSchedule) known->number = number_of_schedule(text);
             if (column == kFramework) {
                 known->number = numbered(frameworks_, text, [&] {
                     setting_.frameworks.push_back(framework_of_json(source_.framework(text)));

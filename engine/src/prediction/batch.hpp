@@ -83,8 +83,12 @@ public:
     std::shared_ptr<const Texts> read(const Cases& cases);
     Plan plan_of(const Cases& cases, std::size_t row, const Texts& texts) const;
     const Setting& setting() const { return setting_; }
+    /// A schedule by its name, which is read once.
+    const Schedule& schedule(const std::string& name) { return setting_.schedules[number_of_schedule(name)]; }
+    Orders& orders() { return orders_; }
 
 private:
+    std::uint32_t number_of_schedule(const std::string& name);
     const std::vector<ScheduleTimes>& synthesized(const std::vector<Leg>& legs);
 
     BatchSource source_;

@@ -14,7 +14,7 @@ from predicted_points import predicted_point
 from dse.answers.timelines import TimelineOptions, TimelineSummary, write_pipeline
 from dse.base.errors import InputError
 from dse.inputs.strategies import Strategy
-from dse.prediction.steps.operations import stage_operations
+from dse.prediction.steps.details import stage_operations
 from dse.studies.points import DesignPoint, evaluate
 from dse.studies.points.methods.prediction import prediction_inputs
 

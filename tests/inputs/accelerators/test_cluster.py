@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from dse.base.errors import InputError
-from dse.inputs.accelerators import Nics, Tier, TierSpec, accelerator, cluster, placement, span
+from dse.inputs.accelerators import Nics, Tier, TierSpec, accelerator, cluster
+from tests.references.prediction.placement import placement, span
 
 H100 = accelerator("h100_sxm")
 NVLINK = TierSpec("NVLink", 2, bandwidth_gbps=450)

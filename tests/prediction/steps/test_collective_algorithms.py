@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
-from dse.inputs.accelerators import Accelerator, Cluster, Efficiency, GroupAlgorithms, Nics, Tier, placement
+from dse.inputs.accelerators import Accelerator, Cluster, Efficiency, GroupAlgorithms, Nics, Tier
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import InfeasibleStrategy
-from dse.prediction.steps.collectives import FIXED_S, Links
-from dse.prediction.steps.collectives_used import collectives_used
+from dse.prediction.steps.details import collectives_used
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict, require_feasible
 from dse.studies.config import compose_config
+from tests.references.prediction.collectives import FIXED_S, Links
+from tests.references.prediction.placement import placement
 
 CHIP = Accelerator("chip", {"bf16": 100.0}, 80 * 10**9, 1000.0, Efficiency(0.5, 0.4, 0.4, 0.5, 1.0, 5.0))
 MODEL = ModelSpec("model", 32000, 32000, 2048, 8192, 16, 1024, 64, 16, fidelity="realistic")

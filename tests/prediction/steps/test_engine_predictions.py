@@ -13,15 +13,15 @@ from dse.inputs.accelerators.algorithms import GroupAlgorithms
 from dse.inputs.strategies import InfeasibleStrategy
 from dse.prediction.measured.cases import case_of
 from dse.prediction.measured.published import published_rows
-from dse.prediction.steps.balance import balanced
 from dse.prediction.steps.batch import Case, predict_columns
-from dse.prediction.steps.checks import check
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict, predictions, require_feasible
 from dse.prediction.steps.prediction import Prediction
-from dse.prediction.steps.stepwise import Stepwise
 from dse.studies.config.compose import compose_config
 from tests.prediction.steps.random_plans import random_cases
+from tests.references.prediction.balance import balanced
+from tests.references.prediction.checks import check
+from tests.references.prediction.stepwise import Stepwise
 
 _SHARE = 1e-12
 _NIGHTLY = 200_000

@@ -13,12 +13,12 @@ from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.inputs.models import LatentAttention, MixtureOfExperts, ModelSpec
 from dse.prediction.measured.cases import case_of
 from dse.prediction.measured.published import fitted_rows
-from dse.prediction.steps.activations import kept_bytes
 from dse.prediction.steps.framework_memory import FrameworkMemory
 from dse.prediction.steps.frameworks import framework_named
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
-from dse.prediction.steps.sharded_sizes import Local
+from tests.references.prediction.activations import kept_bytes
+from tests.references.prediction.sharded_sizes import Local
 
 GIB = 2**30
 NODE = cluster_of_conf("dgx_h100", 1)

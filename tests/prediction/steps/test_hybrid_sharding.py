@@ -10,12 +10,12 @@ from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.inputs.models import MixtureOfExperts, ModelSpec
 from dse.inputs.models.counts import parameters
 from dse.inputs.strategies import InfeasibleStrategy
-from dse.prediction.steps.groups import groups_of
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
-from dse.prediction.steps.sharded_sizes import Local
-from dse.prediction.steps.step import Timer
-from dse.prediction.steps.weights import Weights
+from tests.references.prediction.groups import groups_of
+from tests.references.prediction.sharded_sizes import Local
+from tests.references.prediction.step import Timer
+from tests.references.prediction.weights import Weights
 
 MODEL = ModelSpec("small", 32000, 32000, 4096, 16384, 32, 2048, 64, 16, fidelity="realistic")
 FOUR_NODES = cluster_of_conf("dgx_h100", 4)

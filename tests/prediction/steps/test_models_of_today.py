@@ -15,16 +15,16 @@ from dse.inputs.models import (
     SparseAttention,
 )
 from dse.inputs.models.counts import parameters
-from dse.prediction.steps.activations import kept_bytes
-from dse.prediction.steps.kernels import Pass
-from dse.prediction.steps.layout import stages
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
-from dse.prediction.steps.routing import mean_reached
-from dse.prediction.steps.sharded_sizes import Local
-from dse.prediction.steps.state_space import scan
-from dse.prediction.steps.weights import Weights, stage_weights
 from dse.studies.config import compose_config
+from tests.references.prediction.activations import kept_bytes
+from tests.references.prediction.kernels import Pass
+from tests.references.prediction.layout import stages
+from tests.references.prediction.routing import mean_reached
+from tests.references.prediction.sharded_sizes import Local
+from tests.references.prediction.state_space import scan
+from tests.references.prediction.weights import Weights, stage_weights
 
 
 def local(model: str, *overrides: str) -> Local:

@@ -8,7 +8,7 @@ import pytest
 
 from dse.inputs.strategies.schedules import SCHEDULES, find_schedules, kinds
 from dse.prediction.steps.schedules import StageTimes
-from dse.prediction.steps.schedules.recurrence import Recurrence
+from tests.references.prediction.recurrence import Recurrence
 
 EAGER = '''
 """GPipe with backward passes in the order of the forward passes."""

@@ -10,16 +10,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dse.inputs.accelerators import Accelerator, Cluster, Efficiency, Tier
-from dse.inputs.accelerators.placement import placement
 from dse.inputs.models import MixtureOfExperts, ModelSpec
 from dse.inputs.models.flops import training_flops
 from dse.inputs.strategies import InfeasibleStrategy
-from dse.prediction.steps.collectives import FIXED_S, Links
-from dse.prediction.steps.kernels import Kernel, Pass
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
 from dse.prediction.steps.prediction import PARTS
-from dse.prediction.steps.timing import Rates, kernels_s
+from tests.references.prediction.collectives import FIXED_S, Links
+from tests.references.prediction.kernels import Kernel, Pass
+from tests.references.prediction.placement import placement
+from tests.references.prediction.timing import Rates, kernels_s
 
 CHIP = Accelerator(
     "chip", {"bf16": 100.0, "fp8": 200.0}, 80 * 10**9, 1000.0, Efficiency(0.5, 0.4, 0.4, 0.5, 1.0, 5.0)

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from dse.inputs.accelerators import Accelerator, Cluster, Efficiency, Tier
-from dse.inputs.accelerators.placement import placement
 from dse.inputs.models import LatentAttention, MixtureOfExperts, ModelSpec
-from dse.prediction.steps.activations import backward_bytes, kept_bytes
-from dse.prediction.steps.blocks import layer
-from dse.prediction.steps.collectives import FIXED_S, Links
 from dse.prediction.steps.frameworks import framework_named
-from dse.prediction.steps.layout import Chunk, stages
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
 from dse.prediction.steps.prediction import Prediction
-from dse.prediction.steps.sharded_sizes import Local
-from dse.prediction.steps.step import HOST_SHARE, Timer
-from dse.prediction.steps.weights import layer_weights, stage_weights
+from tests.references.prediction.activations import backward_bytes, kept_bytes
+from tests.references.prediction.blocks import layer
+from tests.references.prediction.collectives import FIXED_S, Links
+from tests.references.prediction.layout import Chunk, stages
+from tests.references.prediction.placement import placement
+from tests.references.prediction.sharded_sizes import Local
+from tests.references.prediction.step import HOST_SHARE, Timer
+from tests.references.prediction.weights import layer_weights, stage_weights
 
 CHIP = Accelerator(
     "chip", {"bf16": 100.0, "fp8": 200.0}, 80 * 10**9, 1000.0, Efficiency(0.5, 0.4, 0.4, 0.5, 1.0, 5.0)

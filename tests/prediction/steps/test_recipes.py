@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.inputs.models import MixtureOfExperts, ModelSpec
 from dse.inputs.strategies import InfeasibleStrategy
-from dse.prediction.steps.dispatch import Dispatcher
-from dse.prediction.steps.kernels import Kernel, Pass
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
 from dse.prediction.steps.prediction import Prediction
+from tests.references.prediction.dispatch import Dispatcher
+from tests.references.prediction.kernels import Kernel, Pass
 
 EXPERTS = MixtureOfExperts(256, 8, 2048, 1, dense_layers=1)
 MODEL = ModelSpec(

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import InfeasibleStrategy
-from dse.prediction.steps.balance import balanced, balanced_counts
-from dse.prediction.steps.layout import stage_layers, stages
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
+from tests.references.prediction.balance import balanced, balanced_counts
+from tests.references.prediction.layout import stage_layers, stages
 
 MODEL = ModelSpec("small", 128000, 128000, 2048, 8192, 16, 1024, 64, 16, fidelity="realistic")
 NODE = cluster_of_conf("dgx_h100", 1)

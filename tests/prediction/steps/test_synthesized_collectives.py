@@ -9,16 +9,18 @@ from fractions import Fraction
 import pytest
 
 from dse.collectives.check.checker import check
-from dse.inputs.accelerators import Accelerator, Cluster, Efficiency, GroupAlgorithms, Tier, placement
+from dse.inputs.accelerators import Accelerator, Cluster, Efficiency, GroupAlgorithms, Tier
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import InfeasibleStrategy
-from dse.prediction.steps.collectives import FIXED_S, Links
-from dse.prediction.steps.collectives_used import collectives_used
+from dse.prediction.steps.details import collectives_used
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
-from dse.prediction.steps.synthesized import gather_s, gather_schedules, group_graph
-from dse.prediction.steps.tier_shares import Leg
+from dse.prediction.steps.synthesized import gather_schedules, group_graph
 from dse.studies.config import compose_config
+from tests.references.prediction.collectives import FIXED_S, Links
+from tests.references.prediction.placement import placement
+from tests.references.prediction.synthesized import gather_s
+from tests.references.prediction.tier_shares import Leg
 
 CHIP = Accelerator("chip", {"bf16": 100.0}, 80 * 10**9, 1000.0, Efficiency(0.5, 0.4, 0.4, 0.5, 1.0, 5.0))
 MODEL = ModelSpec("model", 32000, 32000, 2048, 8192, 16, 1024, 64, 16, fidelity="realistic")

@@ -6,11 +6,11 @@ import pytest
 
 from dse.inputs.accelerators import Accelerator, Cluster, Efficiency, Tier
 from dse.inputs.models import ModelSpec
-from dse.prediction.steps.activations import layer_activations
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
-from dse.prediction.steps.sharded_sizes import Local
-from dse.prediction.steps.weights import layer_weights
+from tests.references.prediction.activations import layer_activations
+from tests.references.prediction.sharded_sizes import Local
+from tests.references.prediction.weights import layer_weights
 
 GIB = 2**30
 

@@ -1,4 +1,4 @@
-// Kernels of transformer blocks; constants and their sources are those of dse/prediction/steps/blocks.py.
+// Kernels of transformer blocks.
 #include <algorithm>
 #include <cmath>
 
@@ -8,10 +8,21 @@ namespace dse::prediction {
 
 namespace {
 
+// Megatron's kernel for mask and softmax takes score matrices by fours: sequences times heads of a rank.
 constexpr std::int64_t kFusedSoftmax = 4;
-constexpr double kHalfSequence = 204.0, kHeadExponent = 0.3;
+// A causal sequence of this length halves the rate of fused attention: tiles on the diagonal, and their ends.
+// Kernels alone have 160 to 690 by generation. The value is fitted to steps, as the next ones.
+constexpr double kHalfSequence = 204.0;
+// Narrow heads use matrix units worse: attention slows down by (128 / width) to this power.
+constexpr double kHeadExponent = 0.3;
+// Kernels access the tokens of experts so often: they sort them by expert, and put them back by weight.
 constexpr double kRouting = 4.0;
+// Bytes more per element where experts have biases: grouped products add none, so that bias, clamp and gate
+// of gpt-oss are kernels of their own (fitted to its steps).
 constexpr double kBiased = 24.0;
+// Kernels that the CPU launches in an eager pass of a layer with experts, too short to count on the device:
+// sorts, permutations and splits, and those for each expert of the NPU. CUDA graphs take those of the router
+// and of attention away (fitted to steps of Megatron Bridge).
 constexpr double kCommonLaunches = 137.0, kExpertLaunches = 12.6, kRouterLaunches = 50.0,
                  kAttentionLaunches = 21.0;
 
@@ -270,7 +281,11 @@ void head_kernels(const Sizes& sizes, Pass& pass) {
     pass.memory(38 * logits, 14 * logits, 8);
 }
 
+// Kernels of Mamba-2 (https://arxiv.org/abs/2405.21060). Forward: states of chunks, their way from chunk to
+// chunk, scores inside a chunk, and outputs of both. The backward pass runs the first three again and then
+// the gradients of each. States and scores have 4 bytes.
 void scan_kernels(const Sizes& sizes, Pass& pass) {
+    // Tokens that meet as in attention, before states take over: the default of Megatron-Core's mixer.
     constexpr double kChunk = 128.0;
     const StateSpace& mixer = *sizes.model.state_space;
     const double tokens = sizes.tokens, width = static_cast<double>(mixer.width) / sizes.tp;

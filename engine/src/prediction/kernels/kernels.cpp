@@ -6,7 +6,8 @@ namespace dse::prediction {
 
 namespace {
 
-constexpr double kGroupedHalfSize = 140.0;  // along the rows of each product that one kernel runs
+// Along the rows of each of the products that one kernel runs: measured for experts, 70 to 180.
+constexpr double kGroupedHalfSize = 140.0;
 
 double kernel_s(const Kernel& kernel, const Rates& rates) {
     const double moved_s = kernel.bytes / rates.memory;

@@ -41,11 +41,15 @@ struct Parts {
     }
 };
 
-inline constexpr double kHalfSize = 96.0;  ///< of m, n or k: a product is half as efficient
+/// A product is half as efficient along m, n or k of this size: partly filled tiles of 128, their prologue
+/// and epilogue.
+inline constexpr double kHalfSize = 96.0;
 
 enum class Unit : std::uint8_t { kProducts, kAttention, kMemory, kMeeting };
 
-/// `repeats` equal kernels of `operations` that move `bytes` each; see dse/prediction/steps/kernels.py.
+/// `repeats` equal kernels of `operations` (a multiply-add is two) that move `bytes` each. Because of their
+/// shape, operations take `slowdown` times what they take at the rate of the unit. A meeting is a collective
+/// over tp: all of a pass take the same time. Recomputation names kernels by `modules`.
 struct Kernel {
     Unit unit = Unit::kMemory;
     StepPart part = StepPart::kMemoryBound;

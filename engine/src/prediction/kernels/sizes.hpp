@@ -68,6 +68,12 @@ struct Sizes {
         if (!model.experts || !has_experts(kind) || !plan.sequence_parallel) return true;
         return model.experts->shared_width > 0;
     }
+
+    /// Blocks of a layer before and after which they meet; prediction layers begin with a projection.
+    int tensor_blocks(const LayerKind& kind) const {
+        const bool meets_after = kind.feed_forward != FeedForward::kNone && is_tensor_block(kind);
+        return (kind.is_prediction ? 1 : 0) + (kind.mixer != Mixer::kNone ? 1 : 0) + (meets_after ? 1 : 0);
+    }
 };
 
 }  // namespace dse::prediction

@@ -9,8 +9,11 @@ namespace dse::prediction {
 
 namespace {
 
-constexpr double kNearShare = 0.47;  // links inside a unit reach this share of their line rate in steps
-constexpr double kStartS = 30e-6;    // one way takes this long with few tokens
+// Links inside a unit reach this share of their line rate in steps. Kernels alone reach .4 to .85 on H100,
+// and .5 to .6 between 4 to 64 GB200.
+constexpr double kNearShare = 0.47;
+// One way takes this long with few tokens: kernels of DeepEP measured 26 to 59 us.
+constexpr double kStartS = 30e-6;
 
 /// The probability that some of `top_k` distinct experts are among `own` of them.
 double hit_share(std::int64_t experts, std::int64_t own, std::int64_t top_k) {

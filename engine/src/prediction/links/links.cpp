@@ -9,8 +9,11 @@ namespace dse::prediction {
 
 namespace {
 
-constexpr double kGather = 0.9;     // all-gather and reduce-scatter against all-reduce
-constexpr double kExchange = 0.71;  // all-to-all against its line rate
+// All-gather and reduce-scatter reach .67 where all-reduce reaches .74 (B200, nccl-tests).
+constexpr double kGather = 0.9;
+// All-to-all reaches .60 of .74 in nccl-tests, and less in steps with experts, as sizes differ.
+constexpr double kExchange = 0.71;
+// Ranks of a group whose collectives can be synthesised: some seconds are spent on its schedules.
 constexpr std::int64_t kMostSynthesized = 256;
 
 bool goes_by_tiers(Algorithm algorithm) {
@@ -150,6 +153,12 @@ double Links::all_reduce_s(double size_bytes) const {
                                                    : std::min(ring, tree);
     if (algorithm == Algorithm::kSynthesized) found = std::min(found, 2 * synthesized_s(size_bytes));
     return kFixedS + found;
+}
+
+Algorithm Links::used(double size_bytes) const {
+    if (algorithm != Algorithm::kAuto) return algorithm;
+    const auto [ring, tree] = ring_and_tree_s(size_bytes);
+    return ring <= tree ? Algorithm::kRing : Algorithm::kTree;
 }
 
 double Links::gather_s(double size_bytes) const {

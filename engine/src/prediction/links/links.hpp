@@ -1,6 +1,4 @@
 // How long collectives of a step take: rings, trees, tier by tier, in switches; latency and bandwidth.
-//
-// The laws and their sources are those of dse/prediction/steps/collectives.py.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +10,14 @@
 
 namespace dse::prediction {
 
-inline constexpr double kFixedS = 22e-6;         ///< launch and synchronisation of any collective
-inline constexpr double kBetweenNodes = 0.92;    ///< of the line rate of NICs
-inline constexpr double kThroughCpus = 1.0 / 3;  ///< of the same from an NPU that is not next to the NIC
+/// Launch and synchronisation of a collective of any size: 22 to 25 us measured on A100 and B200 NVLink.
+inline constexpr double kFixedS = 22e-6;
+/// Of the line rate of NICs: InfiniBand and RoCE with GPUDirect.
+inline constexpr double kBetweenNodes = 0.92;
+/// Of the same from an NPU that is not next to the NIC, as an assumption. Of an all-to-all of 8 GPUs that
+/// share a NIC, NCCL's maintainer says that most reach it through the CPU
+/// (https://github.com/NVIDIA/nccl/issues/687): 3 GB/s each were expected there, and 1 seen.
+inline constexpr double kThroughCpus = 1.0 / 3;
 
 /// A tier that joins `size` units of a group; all NPUs of a unit send at once.
 struct Leg {
@@ -51,13 +54,22 @@ struct Links {
     static Links of(const Group& group, const Cluster& cluster, Algorithm algorithm,
                     const Synthesizer& synthesizer);
 
+    /// A ring moves 2 (p - 1) / p of the bytes in 2 (p - 1) steps (Patarasuk et al. 2009); a double binary
+    /// tree the bytes twice, in 2 log2 p steps (Sanders et al. 2009). Tier by tier, bytes are scattered
+    /// inside a unit, summed across by ranks of the same place, and gathered inside (Cho et al. 2019).
+    /// Switches take each byte once from each rank, and give it back once, summed (Graham et al. 2016).
+    /// Synthesised ones scatter and gather by schedules for the links of the group, or are a ring or tree
+    /// where that is faster.
     double all_reduce_s(double size_bytes) const;
-    /// All-gather or reduce-scatter.
+    /// The algorithm of an all-reduce: of `kAuto` the faster one.
+    Algorithm used(double size_bytes) const;
+    /// All-gather or reduce-scatter: each rank gets, or gives away, all but its own share.
     double gather_s(double size_bytes) const;
-    /// All-to-all of `size_bytes` a rank.
+    /// All-to-all of `size_bytes` a rank. With q ranks in a node (q - 1) / p of them pass NVLink and (p - q)
+    /// / p the rank's own NIC, both at once.
     double exchange_s(double size_bytes) const;
     double send_s(double size_bytes) const;
-    /// An all-gather by messages to the next rank.
+    /// An all-gather by messages to the next rank (ring attention, Liu et al. 2023).
     double pass_around_s(double size_bytes) const;
 
 private:

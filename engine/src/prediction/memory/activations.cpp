@@ -1,4 +1,8 @@
-// Bytes that a layer keeps for its backward pass, tensor by tensor: dse/prediction/steps/activations.py.
+// Bytes that a layer keeps for its backward pass, tensor by tensor.
+//
+// These are inputs of norms and products, operands of attention, and masks: Korthikanti et al. 2022,
+// equations 1 to 4, in the shape of the model. In low precisions, inputs of products are kept so, but not of
+// frozen ones without an adapter. Modules are those of Megatron-Core's selective recomputation.
 #include <algorithm>
 
 #include "prediction/memory/memory.hpp"

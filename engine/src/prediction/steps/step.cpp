@@ -21,12 +21,13 @@ Step::Step(const Model& model, const Plan& plan, const Cluster& cluster, const S
       groups_(groups_of(plan)),
       timer_(sizes_, cluster, groups_, setting.synthesizer),
       updates_(sizes_, groups_, timer_) {
-    std::vector<std::int64_t> listed = plan.stages->listed;
-    if (plan.stages->rule == StageRule::kBalanced) listed = balanced_layers(sizes_, timer_);
-    layout_ = layout_of(model, plan, listed, schedule_.is_v_shaped);
+    listed_ = plan.stages->listed;
+    if (plan.stages->rule == StageRule::kBalanced) listed_ = balanced_layers(sizes_, timer_);
+    layout_ = layout_of(model, plan, listed_, schedule_.is_v_shaped);
 }
 
 void Step::time() {
+    if (order_ != nullptr) return;
     micro_batches_ = prediction::micro_batches(model_, plan_);
     for (const Chunk& type : layout_.types) passes_.push_back(timer_.chunk(type));
     for (const auto& chunks : layout_.distinct_stages) {

@@ -1,6 +1,7 @@
 // One step of a plan in its pieces: the passes of its chunks, its pipeline, its updates, its memory.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "prediction/memory/memory.hpp"
@@ -14,20 +15,23 @@ namespace dse::prediction {
 /// A step whose checks have passed. It is laid out at once, and timed by `time`, before all that follows it.
 class Step {
 public:
-    /// Throws Infeasible. Keeps references to all of its arguments.
+    /// Throws Infeasible. Keeps references to its arguments.
     Step(const Model& model, const Plan& plan, const Cluster& cluster, const Setting& setting);
     Step(const Step&) = delete;
     Step& operator=(const Step&) = delete;
 
+    const Model& model() const { return model_; }
     const Plan& plan() const { return plan_; }
     const Schedule& schedule() const { return schedule_; }
     const Sizes& sizes() const { return sizes_; }
     const Groups& groups() const { return groups_; }
     const Layout& layout() const { return layout_; }
+    /// Layers of each part of the pipeline that the plan or `stages=balanced` lists; else none.
+    const std::vector<std::int64_t>& listed() const { return listed_; }
     Timer& timer() { return timer_; }
     Updates& updates() { return updates_; }
 
-    /// Times the pipeline without messages and with them. Throws Infeasible: too many operations.
+    /// Times the pipeline without messages and with them, once. Throws Infeasible: too many operations.
     void time();
 
     std::int64_t micro_batches() const { return micro_batches_; }
@@ -72,11 +76,12 @@ private:
     const Model& model_;
     const Plan& plan_;
     const Setting& setting_;
-    const Schedule& schedule_;
+    const Schedule schedule_;  // a predictor's own may move while it reads others
     Sizes sizes_;
     Groups groups_;
     Timer timer_;
     Updates updates_;
+    std::vector<std::int64_t> listed_;
     Layout layout_;
     std::int64_t micro_batches_ = 0;
     std::vector<Passes> passes_;                 // by type of chunk

@@ -117,7 +117,7 @@ def stage_layers(layers: int, plan: Plan) -> tuple[int, ...]:
     `spread`: as equal as can be, with one more in the middle. `lighter-last` and `lighter-ends`: the same
     with the head, or embedding and head, counted as a layer (Megatron-LM's account for embedding and loss in
     the split), so that an end may have no other layer. `balanced` needs times, so that
-    `dse.prediction.steps.balance` says it.
+    `tests.references.prediction.balance` says it.
 
     Raises:
         InfeasibleStrategy: they do not go up, or a part gets none.

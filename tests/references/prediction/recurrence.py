@@ -1,39 +1,13 @@
-"""The times of a pipeline by plain recursion: slow, and what the fast evaluation is tested against."""
+"""The times of a pipeline by plain recursion: slow, and what the engine is tested against."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from dse.inputs.strategies.schedules.schedule import KINDS, Position, Schedule
-from dse.prediction.steps.schedules.times import Links, PipelineTimes, StageTimes
-
-FORWARD, BACKWARD, WEIGHT = KINDS
-
-
-class Operation(NamedTuple):
-    """One pass of one micro-batch through one chunk."""
-
-    kind: str
-    chunk: int
-    micro_batch: int
-
-
-def operations(schedule: Schedule, stages: int, chunks: int, micro_batches: int) -> list[list[Operation]]:
-    """Return what each stage runs, in its order."""
-    timetable = schedule.timetable(stages, chunks, micro_batches)
-    placed: list[list[tuple[int, Operation]]] = [[] for _ in range(stages)]
-    for kind, ticks in zip(KINDS, timetable, strict=True):
-        if ticks is None:
-            continue
-        for stage in range(stages):
-            placed[stage] += [
-                (int(ticks[stage, chunk, batch]), Operation(kind, chunk, batch))
-                for chunk in range(chunks)
-                for batch in range(micro_batches)
-            ]
-    return [[operation for _, operation in sorted(place)] for place in placed]
+from dse.inputs.strategies.schedules.operations import BACKWARD, FORWARD, WEIGHT, Operation, operations
+from dse.inputs.strategies.schedules.schedule import Position, Schedule
+from dse.prediction.steps.schedules import PipelineTimes, StageTimes
 
 
 @dataclass
@@ -55,9 +29,9 @@ class Recurrence:
     schedule: Schedule
     stages: Sequence[Sequence[StageTimes]]
     micro_batches: int
-    links: Links
+    links: Sequence[float]
 
-    def __post_init__(self) -> None:  # noqa: D105
+    def __post_init__(self) -> None:
         stages, chunks = len(self.stages), len(self.stages[0])
         self.orders = operations(self.schedule, stages, chunks, self.micro_batches)
         messages = self.schedule.messages(stages, chunks)

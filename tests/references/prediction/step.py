@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dse.inputs.accelerators.cluster import Cluster
-from dse.inputs.accelerators.placement import Group
 from dse.inputs.models.matrices import LayerKind, blocks_of
-from dse.prediction.steps.activations import kept_bytes
-from dse.prediction.steps.blocks import embedding, head, layer
-from dse.prediction.steps.collectives import Links
-from dse.prediction.steps.dispatch import Dispatcher
-from dse.prediction.steps.kernels import Pass
-from dse.prediction.steps.layout import Chunk
-from dse.prediction.steps.sharded_sizes import Local
-from dse.prediction.steps.timing import Parts, Rates, kernels_s
-from dse.prediction.steps.weights import Weights, layer_weights
+from tests.references.prediction.activations import kept_bytes
+from tests.references.prediction.blocks import embedding, head, layer
+from tests.references.prediction.collectives import Links
+from tests.references.prediction.dispatch import Dispatcher
+from tests.references.prediction.kernels import Pass
+from tests.references.prediction.layout import Chunk
+from tests.references.prediction.placement import Group
+from tests.references.prediction.sharded_sizes import Local
+from tests.references.prediction.timing import Parts, Rates, kernels_s
+from tests.references.prediction.weights import Weights, layer_weights
 
 HOST_SHARE = 0.8
 """Large copies reach this share of the line rate of the link to the host, as an assumption."""

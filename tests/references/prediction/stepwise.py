@@ -1,4 +1,7 @@
-"""A step in all its pieces: passes of stages, for traces and timelines, and the oracle of the engine."""
+"""A step piece by piece in plain Python, what the engine's predictions are tested against.
+
+The pipeline alone is the engine's, which has the plain recursion for a test of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,53 +10,25 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dse.inputs.accelerators.cluster import Cluster
-from dse.inputs.accelerators.placement import Group
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.flops import training_flops
 from dse.inputs.strategies.schedules import schedule_named
-from dse.prediction.steps.balance import balanced
-from dse.prediction.steps.checks import check, micro_batches
-from dse.prediction.steps.collectives import Links
-from dse.prediction.steps.groups import groups_of
-from dse.prediction.steps.layout import Chunk, stages
-from dse.prediction.steps.memory import stage_bytes
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import Prediction
-from dse.prediction.steps.schedules import PipelineTimes, StageTimes, pipelines
-from dse.prediction.steps.sharded_sizes import Local
-from dse.prediction.steps.step import Passes, Timer
-from dse.prediction.steps.timing import Parts
-from dse.prediction.steps.weights import Weights, stage_weights
+from dse.prediction.steps.schedules import PipelineTimes, StageTimes, pipeline
+from tests.references.prediction.checks import micro_batches
+from tests.references.prediction.collectives import Links
+from tests.references.prediction.groups import groups_of
+from tests.references.prediction.layout import Chunk, stages
+from tests.references.prediction.memory import stage_bytes
+from tests.references.prediction.placement import Group
+from tests.references.prediction.sharded_sizes import Local
+from tests.references.prediction.step import Passes, Timer
+from tests.references.prediction.timing import Parts
+from tests.references.prediction.weights import Weights, stage_weights
 
 _FIRST_BUCKET = 0.05
 """Share of the gradients reduced after the last product: the last bucket has nothing to hide behind."""
-
-
-@dataclass(frozen=True)
-class PredictedPipeline:
-    """The predicted passes of stages x chunks, messages between stages, and what comes after the pipeline."""
-
-    passes: list[list[Passes]]
-    chunks: tuple[tuple[Chunk, ...], ...]
-    micro_batches: int
-    send_s: float
-    after_s: float
-    optimizer_s: float
-
-
-def predicted_pipeline(model: ModelSpec, plan: Plan, cluster: Cluster) -> PredictedPipeline:
-    """Return the pipeline that `dse.prediction.steps.predict.predict` times; raises as it does."""
-    check(model, plan, cluster)
-    step = Stepwise(model, balanced(model, plan, cluster), cluster)
-    after = step._gradients(step._pipelines()[1])
-    return PredictedPipeline(
-        step.passes,
-        step.stages,
-        step.micro_batches,
-        step._send_s(),
-        sum(after.values()),
-        after["optimizer"],
-    )
 
 
 @dataclass(frozen=True)
@@ -125,20 +100,22 @@ class Stepwise:
             model_flops=training_flops(self.model),
         )
 
-    def _pipelines(self) -> tuple[PipelineTimes, PipelineTimes]:
-        """Without the time of messages, and with it."""
+    def stage_times(self) -> list[list[StageTimes]]:
+        """What a pipeline takes: stages x chunks."""
         splits = schedule_named(self.plan.schedule).splits_backward
-        times = [
+        return [
             [
                 StageTimes(own.forward.total_s, own.backward.total_s, own.weight_s if splits else 0.0)
                 for own in stage
             ]
             for stage in self.passes
         ]
-        send_s = self._send_s()
-        sends = [0.0, send_s] if send_s else [0.0]
-        found = pipelines(self.plan.schedule, times, self.micro_batches, sends)
-        return found[0], found[-1]
+
+    def _pipelines(self) -> tuple[PipelineTimes, PipelineTimes]:
+        """Without the time of messages, and with it."""
+        times, schedule = self.stage_times(), self.plan.schedule
+        silent, timed = (pipeline(schedule, times, self.micro_batches, one) for one in (0.0, self._send_s()))
+        return silent, timed
 
     def _send_s(self) -> float:
         """Time of a message between stages: each of tp ranks sends a share (Narayanan et al. 2021, 4.1)."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dse.inputs.accelerators.placement import Group, placement
 from dse.prediction.steps.plan import Plan
+from tests.references.prediction.placement import Group, placement
 
 
 def groups_of(plan: Plan) -> dict[str, Group]:
-    """Return the groups of every axis (`dse.inputs.accelerators.placement`), and `replicas`.
+    """Return the groups of every axis (`tests.references.prediction.placement`), and `replicas`.
 
     Ranks of `dp_cp` hold one copy of the weights together where ZeRO shards them; those of `replicas` hold
     the same shard of different copies: each is alone unless the plan has `shard_ranks` (hybrid sharding, Zhao

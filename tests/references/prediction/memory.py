@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from dse.inputs.accelerators.placement import Group
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.matrices import LayerKind, matrices
-from dse.prediction.steps.activations import backward_bytes, kept_bytes
-from dse.prediction.steps.layout import Chunk
-from dse.prediction.steps.sharded_sizes import WHOLE, Local
-from dse.prediction.steps.weights import Weights, layer_weights
+from dse.prediction.steps.native_inputs import WHOLE
+from tests.references.prediction.activations import backward_bytes, kept_bytes
+from tests.references.prediction.layout import Chunk
+from tests.references.prediction.placement import Group
+from tests.references.prediction.sharded_sizes import Local
+from tests.references.prediction.weights import Weights, layer_weights
 
 
 @lru_cache(maxsize=1024)

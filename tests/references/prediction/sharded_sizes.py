@@ -13,12 +13,6 @@ from dse.inputs.strategies.precisions import PRECISIONS
 from dse.prediction.steps.frameworks import Framework, framework_named
 from dse.prediction.steps.plan import Plan
 
-ROW_SPLIT = {"output", "down", "state_out"}
-"""Matrices of which tensor parallelism splits the inputs; of others the outputs."""
-
-WHOLE = {"query_down", "key_value_down", "router", "index_query", "index_key", "index_weights"}
-"""Matrices that every rank of tensor parallelism has."""
-
 
 @dataclass(frozen=True)
 class Local:

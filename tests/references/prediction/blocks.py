@@ -7,9 +7,10 @@ once, in 16 bit unless said otherwise.
 from __future__ import annotations
 
 from dse.inputs.models.matrices import LayerKind, Matrix, blocks_of, matrices, mean_keys
-from dse.prediction.steps.kernels import HALF_SIZE, Kernel, Pass
-from dse.prediction.steps.sharded_sizes import ROW_SPLIT, WHOLE, Local
-from dse.prediction.steps.state_space import scan
+from dse.prediction.steps.native_inputs import ROW_SPLIT, WHOLE
+from tests.references.prediction.kernels import HALF_SIZE, Kernel, Pass
+from tests.references.prediction.sharded_sizes import Local
+from tests.references.prediction.state_space import scan
 
 _FUSED_SOFTMAX = 4
 """Megatron's kernel for mask and softmax takes score matrices by fours: sequences times heads of a rank."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from dse.inputs.models.matrices import LayerKind, matrices
-from dse.prediction.steps.sharded_sizes import Local
+from tests.references.prediction.sharded_sizes import Local
 
 
 class Kept(NamedTuple):

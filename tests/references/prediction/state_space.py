@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dse.prediction.steps.kernels import Kernel, Pass
-from dse.prediction.steps.sharded_sizes import Local
+from tests.references.prediction.kernels import Kernel, Pass
+from tests.references.prediction.sharded_sizes import Local
 
 _CHUNK = 128
 """Tokens that meet as in attention, before states take over: the default of Megatron-Core's mixer."""

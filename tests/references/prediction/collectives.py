@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dse.inputs.accelerators.cluster import Cluster
-from dse.inputs.accelerators.placement import Group, far_rate_gbps, ring_rates_gbps, span
-from dse.prediction.steps import synthesized
-from dse.prediction.steps.tier_shares import (
+from tests.references.prediction import synthesized
+from tests.references.prediction.placement import Group, far_rate_gbps, ring_rates_gbps, span
+from tests.references.prediction.tier_shares import (
     BETWEEN_NODES,
     THROUGH_CPUS,
     Leg,
