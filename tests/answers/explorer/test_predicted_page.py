@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from barriers import barriers, needs_axe
 from chromium import Chromium
 from pages import assert_quiet, made_page, needs_live_page
 from predicted_pages import found, require_equal, set_changes, settled, strategies_of
@@ -227,3 +228,16 @@ def test_no_view_is_wider_than_the_window(browser: Chromium, file: Path, width: 
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     inside = "[...document.querySelectorAll('#views table')].every((each) => each.closest('.scroll, .parts'))"
     assert browser.evaluate(inside)
+
+
+@needs_axe
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1320), ("dark", 1320), ("light", 390)])
+def test_there_is_no_serious_barrier(browser: Chromium, file: Path, scheme: str, width: int) -> None:
+    browser.prefer(prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
+    browser.open(file, width=width, height=900)
+    settled(browser)
+    for top in (*range(0, 6000, 800), 0):  # what draws when it is seen
+        browser.evaluate(f"scrollTo(0, {top})")
+        settled(browser)
+    assert barriers(browser) == []
+    browser.prefer(prefers_color_scheme="light", prefers_reduced_motion="no-preference")

@@ -24,25 +24,20 @@ function intervalOf(tree, measured, kind) {
 
 const scaleOf = (npus) => SCALES.find(([most]) => npus <= most)[1];
 
-// Experts of a plan are across nodes where a group of ep ranks, a stride apart, is larger than a node.
+// Experts of a plan are across nodes where an expert group, its ranks a stride apart, is larger than a node.
 function blocksOf(plan, model, cluster) {
   if (!model.record.experts) return "dense";
-  if (plan.ep === 1) return "experts";
-  const degrees = { tp: plan.tp, cp: plan.cp, ep: plan.ep, dp: plan.dp, pp: plan.pp };
-  return expertSpan(plan, degrees) > cluster.tiers[0].npus ? "experts across nodes" : "experts";
-}
-
-// NPUs from the first to the last of an expert group: its size times its stride.
-function expertSpan(plan) {
-  return plan.ep * (plan.expert_tp || plan.tp);
+  const isAcross = plan.ep > 1 && plan.ep * (plan.expert_tp || plan.tp) > cluster.tiers[0].npus;
+  return isAcross ? "experts across nodes" : "experts";
 }
 
 /** The figures of one plan from the engine's: parts in seconds, memory in bytes, and what follows from them. */
 class Figures {
-  constructor({ parts, categories, compute, facts }) {
+  constructor({ parts, categories, facts }) {
     this.parts = parts;
     this.categories = categories;
-    this.isCompute = parts.map((name) => compute.includes(name));
+    this.partNames = parts.map((name) => `part_${name}`);
+    this.memoryNames = categories.map((name) => `memory_${name}`);
     this.facts = facts; // tokens, operations, peak in operations per ns, npus
   }
 
@@ -53,19 +48,19 @@ class Figures {
 
   /** Writes into `columns` (arrays by name) at a row from `raw` at an offset. */
   write(columns, row, raw, offset, interval) {
-    const { parts, categories, facts } = this;
+    const { parts, categories, partNames, memoryNames, facts } = this;
     let stepS = 0;
-    parts.forEach((name, index) => {
+    for (let index = 0; index < parts.length; index += 1) {
       const seconds = raw[offset + index];
       stepS += seconds;
-      columns[`part_${name}`][row] = seconds * 1e9;
-    });
+      columns[partNames[index]][row] = seconds * 1e9;
+    }
     let peak = 0;
-    categories.forEach((name, index) => {
+    for (let index = 0; index < categories.length; index += 1) {
       const size = rounded(raw[offset + parts.length + index]);
-      columns[`memory_${name}`][row] = size;
+      columns[memoryNames[index]][row] = size;
       peak += size;
-    });
+    }
     const wall = rounded(stepS * 1e9);
     columns.wall_time_ns[row] = wall;
     columns.low_ns[row] = interval ? rounded(stepS * interval[0] * 1e9) : NONE;

@@ -1,29 +1,32 @@
 // A few ordered colours: of values that are few, one each; of many, one for each range.
 
 const STEPS = 6;
+const SAMPLE = 4000; // numbers that tell the ranges
 
 const short = (value) => Number(value.toPrecision(3));
 
-/** {of(value), legend: [{color, text}]}: `numbers` are those that occur, `say` writes one, `color` reads the page's. */
-function inksOf(numbers, say, color) {
+/** {inks, of(value), legend: [{color, text}]}: `numbers` are those that occur, `say` writes one, `color` reads the page's. */
+function inksOf(all, say, color) {
+  const stride = Math.ceil(all.length / SAMPLE);
+  const numbers = stride > 1 ? all.filter((_, index) => index % stride === 0) : all;
   const ramp = Array.from({ length: STEPS }, (_, index) => color(`r${index}`));
   const distinct = [...new Set(numbers)].filter(Number.isFinite).sort((a, b) => a - b);
   const none = color("muted");
   if (distinct.length <= STEPS) {
     const at = (index) => ramp[distinct.length === 1 ? 2 : Math.round((index * (STEPS - 1)) / (distinct.length - 1))];
     const places = new Map(distinct.map((value, index) => [value, at(index)]));
-    return { of: (value) => places.get(value) ?? none, legend: distinct.map((value) => ({ color: places.get(value), text: say(value) })) };
+    return { inks: [...new Set([...places.values(), none])], of: (value) => places.get(value) ?? none, legend: distinct.map((value) => ({ color: places.get(value), text: say(value) })) };
   }
-  const sorted = Float64Array.from(numbers.filter(Number.isFinite)).sort();
+  const sorted = Float64Array.from([...numbers].filter(Number.isFinite)).sort();
   const edges = Array.from({ length: STEPS + 1 }, (_, index) => sorted[Math.min(sorted.length - 1, Math.floor((index * sorted.length) / STEPS))]);
   const of = (value) => {
-    if (!Number.isFinite(value)) return none;
+    if (Number.isNaN(value)) return none;
     let step = STEPS - 1;
     while (step > 0 && value < edges[step]) step -= 1;
     return ramp[step];
   };
   const legend = ramp.map((ink, index) => ({ color: ink, text: `${say(edges[index])} to ${say(edges[index + 1])}` }));
-  return { of, legend: legend.filter((_, index) => edges[index] !== edges[index + 1]) };
+  return { inks: [...ramp, none], of, legend: legend.filter((_, index) => edges[index] !== edges[index + 1]) };
 }
 
 export { inksOf, short };

@@ -51,6 +51,13 @@ function readerOf(measure, frame) {
   return (row) => at(row) * measure.scale;
 }
 
+/** The values of a measure at rows, as plots show them. */
+function gathered(rows, read) {
+  const found = new Float64Array(rows.length);
+  for (let index = 0; index < rows.length; index += 1) found[index] = read(rows[index]);
+  return found;
+}
+
 const titleOf = ({ title, unit }) => (unit ? `${title}, ${unit}` : title);
 
-export { TIME, PEAK, OTHERS, PART_WORDS, measuresOf, ofAxis, readerOf, said, titleOf };
+export { TIME, PEAK, PART_WORDS, gathered, measuresOf, ofAxis, readerOf, said, titleOf };

@@ -61,7 +61,11 @@ class Frame {
   /** Keeps the rows that pass: `hidden` has values by axis name that are left out. */
   filter(hidden, fitsOnly) {
     const tests = this.varying.map((axis) => [axis, hidden.get(axis.name)]).filter(([, set]) => set?.size)
-      .map(([axis, set]) => [this.codes[axis.index], this.values[axis.index].map((value) => set.has(String(value)))]);
+      .map(([axis, set]) => ({ codes: this.codes[axis.index], isHidden: this.values[axis.index].map((value) => set.has(String(value))) }));
+    const passes = (row) => {
+      for (const { codes, isHidden } of tests) if (isHidden[codes[row]]) return false;
+      return true;
+    };
     const { peak_memory_bytes: peak, wall_time_ns: wall } = this.columns;
     const cap = this.cap_bytes ?? Infinity;
     const kept = new Uint32Array(this.count);
@@ -70,7 +74,7 @@ class Frame {
     const isFaster = (row, other) => other < 0 || wall[row] < wall[other] || (wall[row] === wall[other] && peak[row] < peak[other]);
     for (let row = 0; row < this.count; row += 1) {
       if (this.reasonOf[row] >= 0 || (fitsOnly && peak[row] > cap)) continue;
-      if (!tests.every(([codes, isHidden]) => !isHidden[codes[row]])) continue;
+      if (!passes(row)) continue;
       kept[count] = row;
       count += 1;
       if (isFaster(row, best)) best = row;

@@ -2,10 +2,11 @@
 import { breathe, element } from "../../../../base/pages/dom.js";
 import { Choice } from "./choice.js";
 import { inksOf, short } from "./inks.js";
-import { measuresOf, ofAxis, PEAK, readerOf, TIME, titleOf } from "./measures.js";
+import { gathered, measuresOf, ofAxis, PEAK, readerOf, TIME, titleOf } from "./measures.js";
 import { Canvas, legendOf, scaleOf } from "./plot_canvas.js";
 
-const [HEIGHT, TOP, BOTTOM, SLICE_MS, LEAST] = [340, 40, 16, 8, 66];
+const [HEIGHT, TOP, BOTTOM, SLICE_MS, LEAST, MOST] = [340, 40, 16, 8, 66, 3000];
+let [isSeen, isDue] = [false, true]; // what is far from sight is drawn when it comes near
 let [tools, frame, drawing, choice, legend, run] = [null, null, null, null, null, 0];
 
 function mount(section, given) {
@@ -15,29 +16,43 @@ function mount(section, given) {
   legend = element("div", {});
   section.append(element("div", { class: "row" }, choice.root), element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Plans as lines, a drawing that scrolls" }, drawing.box), legend);
   new ResizeObserver(() => draw()).observe(section);
+  new IntersectionObserver(([{ isIntersecting }]) => {
+    isSeen = isIntersecting || document.documentElement.classList.contains("printing");
+    if (isSeen && isDue) draw();
+  }, { rootMargin: "200px" }).observe(section);
 }
 
-function axesOf() {
+function axesOf(rows) {
   return [...frame.varying.map(ofAxis), PEAK, TIME].map((measure) => {
     const read = readerOf(measure, frame);
     const isPlaced = measure.isAxis;
     const list = isPlaced && (measure.isNumber ? measure.values : measure.values.map((_, index) => index));
-    const scale = isPlaced ? scaleOf([], { places: list }) : scaleOf(Float64Array.from(frame.kept, read));
+    const scale = isPlaced ? scaleOf([], { places: list }) : scaleOf(gathered(rows, read));
     return { read, scale, title: titleOf(measure), say: (value) => (isPlaced ? measure.said(value) : String(short(value))) };
   });
 }
 
+// At most so many lines can be told apart: those of the fastest plans.
+function fastest() {
+  const { kept, columns: { wall_time_ns: wall } } = frame;
+  if (kept.length <= MOST) return kept;
+  const last = gathered(kept, (row) => wall[row]).sort()[MOST - 1];
+  return kept.filter((row) => wall[row] <= last);
+}
+
 async function draw() {
-  if (!frame) return;
+  isDue = !frame || !isSeen;
+  if (isDue) return;
   run += 1;
   const own = run;
-  const axes = axesOf();
+  const rows = fastest();
+  const axes = axesOf(rows);
   drawing.box.style.minWidth = `${axes.length * LEAST}px`;
   const pen = drawing.begin();
   if (!drawing.width) return;
   const measure = measuresOf(frame).find(({ name }) => name === choice.value) ?? TIME;
   const colored = readerOf(measure, frame);
-  const inks = inksOf(Array.from(frame.kept, colored), (value) => (measure.isAxis || measure.isName ? measure.said(value) : `${short(value)}${measure.unit ? ` ${measure.unit}` : ""}`), tools.color);
+  const inks = inksOf(gathered(rows, colored), (value) => (measure.isAxis || measure.isName ? measure.said(value) : `${short(value)}${measure.unit ? ` ${measure.unit}` : ""}`), tools.color);
   legend.replaceChildren(element("p", { class: "muted" }, titleOf(measure)), legendOf(inks.legend));
   const step = (drawing.width - LEAST) / (axes.length - 1);
   const x = (index) => LEAST / 2 + index * step;
@@ -52,10 +67,10 @@ async function draw() {
   const best = frame.best >= 0 ? wall[frame.best] : 0;
   const bands = [Infinity, 2, 1.3, 1.1, 1.03];
   pen.lineWidth = 1;
-  pen.globalAlpha = frame.kept.length > 2000 ? 0.15 : 0.35;
+  pen.globalAlpha = rows.length > 2000 ? 0.15 : 0.35;
   let until = performance.now() + SLICE_MS;
   for (let band = 0; band < bands.length; band += 1) {
-    for (const row of frame.kept) {
+    for (const row of rows) {
       const slower = wall[row] / best;
       if (slower > bands[band] || slower <= (bands[band + 1] ?? 0)) continue;
       pen.strokeStyle = inks.of(colored(row));
@@ -107,6 +122,6 @@ function update(now) {
   draw();
 }
 
-const view = { name: "parallel", title: "Choices that go together", hint: "A line is a plan; the fastest lie on top, and the dark one is the plan above.", mount, update, redraw: draw };
+const view = { name: "parallel", title: "Choices that go together", hint: "A line is a plan, of the 3,000 fastest; the fastest lie on top, and the dark one is the plan above.", mount, update, redraw: draw };
 
 export { view };

@@ -1,12 +1,13 @@
 // Every plan as a point: two figures place it, a third colours it; a click or the arrow keys choose one.
-import { element } from "../../../../base/pages/dom.js";
+import { breathe, element } from "../../../../base/pages/dom.js";
 import { placeOf } from "../../../../base/pages/charts.js";
 import { Choice } from "./choice.js";
 import { inksOf, short } from "./inks.js";
-import { measuresOf, readerOf, titleOf } from "./measures.js";
+import { gathered, measuresOf, readerOf, titleOf } from "./measures.js";
 import { Canvas, drawAxes, legendOf, scaleOf } from "./plot_canvas.js";
 
-const [HEIGHT, NEAR] = [380, 14];
+const [HEIGHT, NEAR, SLICE_MS] = [380, 14, 8];
+let run = 0;
 let [tools, frame, drawing, choices, legend, told, places, byTime] = [null, null, null, null, null, null, null, null];
 
 function mount(section, given) {
@@ -30,7 +31,7 @@ function mount(section, given) {
   });
   drawing.canvas.addEventListener("keydown", (event) => {
     if (!frame?.kept.length) return;
-    byTime ??= [...frame.kept].sort((a, b) => frame.columns.wall_time_ns[a] - frame.columns.wall_time_ns[b]);
+    byTime ??= frame.kept.slice().sort((a, b) => frame.columns.wall_time_ns[a] - frame.columns.wall_time_ns[b]);
     const to = placeOf(event.key, Math.max(0, byTime.indexOf(frame.selected)), byTime.length - 1);
     if (to === undefined) return;
     event.preventDefault();
@@ -41,11 +42,10 @@ function mount(section, given) {
 
 function nearest({ offsetX, offsetY }) {
   let [found, least] = [-1, NEAR * NEAR];
-  places?.forEach((x, index) => {
-    if (index % 2) return;
-    const distance = (x - offsetX) ** 2 + (places[index + 1] - offsetY) ** 2;
+  for (let index = 0; index < (places?.length ?? 0); index += 2) {
+    const distance = (places[index] - offsetX) ** 2 + (places[index + 1] - offsetY) ** 2;
     if (distance < least) [found, least] = [frame.kept[index / 2], distance];
-  });
+  }
   return found;
 }
 
@@ -60,50 +60,74 @@ function axisOf(measure) {
     const list = measure.isNumber ? measure.values : measure.values.map((_, index) => index);
     return { read, scale: scaleOf([], { places: list }), say: (value) => measure.said(value), title: titleOf(measure) };
   }
-  return { read, scale: scaleOf(Float64Array.from(frame.kept, read)), say: (value) => String(short(value)), title: titleOf(measure) };
+  return { read, scale: scaleOf(gathered(frame.kept, read)), say: (value) => String(short(value)), title: titleOf(measure) };
 }
 
-function draw() {
+// Points in slices, each ink at a time, so that no task is long; a newer drawing ends an older one.
+async function draw() {
   if (!frame) return;
+  run += 1;
+  const own = run;
   const pen = drawing.begin();
   if (!drawing.width) return;
   const measures = measuresOf(frame);
   const named = (choice) => measures.find(({ name }) => name === choice.value) ?? measures[0];
   const [x, y, ink] = [axisOf(named(choices.x)), axisOf(named(choices.y)), named(choices.ink)];
   const at = drawAxes(pen, drawing, tools.color, x, y);
-  const colored = readerOf(ink, frame);
-  const inks = inksOf(Array.from(frame.kept, colored), (value) => (ink.isAxis || ink.isName ? ink.said(value) : `${short(value)}${ink.unit ? ` ${ink.unit}` : ""}`), tools.color);
-  places = new Float32Array(2 * frame.kept.length);
-  const size = frame.kept.length > 5000 ? 3 : 5;
-  const capX = choices.x.value === "peak_memory_bytes" && frame.cap_bytes !== null ? at.x(frame.cap_bytes * 1e-9) : NaN;
-  frame.kept.forEach((row, index) => {
-    places[2 * index] = at.x(x.read(row));
-    places[2 * index + 1] = at.y(y.read(row));
-    pen.fillStyle = inks.of(colored(row));
-    pen.fillRect(places[2 * index] - size / 2, places[2 * index + 1] - size / 2, size, size);
-  });
-  pen.textBaseline = "bottom";
-  if (capX > at.left && capX < at.right) {
-    pen.strokeStyle = tools.color("bad");
-    pen.setLineDash([6, 4]);
-    pen.beginPath();
-    pen.moveTo(capX, at.top);
-    pen.lineTo(capX, at.bottom);
-    pen.stroke();
-    pen.setLineDash([]);
-    pen.fillStyle = tools.color("bad");
-    pen.textAlign = capX > drawing.width / 2 ? "right" : "left";
-    pen.fillText("memory cap", capX + (capX > drawing.width / 2 ? -5 : 5), at.top + 14);
-  }
-  if (frame.selected >= 0) {
-    pen.strokeStyle = tools.color("ink");
-    pen.lineWidth = 2;
-    pen.beginPath();
-    pen.arc(at.x(x.read(frame.selected)), at.y(y.read(frame.selected)), 7, 0, 2 * Math.PI);
-    pen.stroke();
-  }
-  legend.replaceChildren(element("p", { class: "muted" }, titleOf(ink)), legendOf(inks.legend));
+  const { kept } = frame;
+  const numbers = gathered(kept, readerOf(ink, frame));
+  const { inks, of, legend: entries } = inksOf(numbers, (value) => (ink.isAxis || ink.isName ? ink.said(value) : `${short(value)}${ink.unit ? ` ${ink.unit}` : ""}`), tools.color);
+  legend.replaceChildren(element("p", { class: "muted" }, titleOf(ink)), legendOf(entries));
   told.textContent = frame.selected >= 0 ? `Circle: ${frame.label(frame.selected)}` : "";
+  const placed = new Float32Array(2 * kept.length);
+  const size = kept.length > 5000 ? 3 : 5;
+  let until = performance.now() + SLICE_MS;
+  const rest = async () => {
+    if (performance.now() < until) return own === run;
+    await breathe();
+    until = performance.now() + SLICE_MS;
+    return own === run;
+  };
+  for (let index = 0; index < kept.length; index += 1) {
+    placed[2 * index] = at.x(x.read(kept[index]));
+    placed[2 * index + 1] = at.y(y.read(kept[index]));
+    if (index % 1024 === 0 && !(await rest())) return;
+  }
+  places = placed;
+  for (const color of inks) {
+    pen.fillStyle = color;
+    for (let index = 0; index < kept.length; index += 1) {
+      if (of(numbers[index]) === color) pen.fillRect(placed[2 * index] - size / 2, placed[2 * index + 1] - size / 2, size, size);
+      if (index % 512 !== 0) continue;
+      if (!(await rest())) return;
+      pen.fillStyle = color;
+    }
+  }
+  drawCap(pen, at);
+  if (frame.selected < 0) return;
+  pen.strokeStyle = tools.color("ink");
+  pen.lineWidth = 2;
+  pen.beginPath();
+  pen.arc(at.x(x.read(frame.selected)), at.y(y.read(frame.selected)), 7, 0, 2 * Math.PI);
+  pen.stroke();
+}
+
+function drawCap(pen, at) {
+  const isMemory = choices.x.value === "peak_memory_bytes" && frame.cap_bytes !== null;
+  const x = isMemory ? at.x(frame.cap_bytes * 1e-9) : NaN;
+  if (!(x > at.left && x < at.right)) return;
+  pen.strokeStyle = tools.color("bad");
+  pen.lineWidth = 1;
+  pen.setLineDash([6, 4]);
+  pen.beginPath();
+  pen.moveTo(x, at.top);
+  pen.lineTo(x, at.bottom);
+  pen.stroke();
+  pen.setLineDash([]);
+  pen.fillStyle = tools.color("bad");
+  pen.textBaseline = "bottom";
+  pen.textAlign = x > drawing.width / 2 ? "right" : "left";
+  pen.fillText("memory cap", x + (x > drawing.width / 2 ? -5 : 5), at.top + 14);
 }
 
 function update(now) {

@@ -1,7 +1,7 @@
 // The plans as a table: every column always, sorted by any of them, a page of rows at a time.
 import { element, scroll } from "../../../../base/pages/dom.js";
 import * as dom from "../../../../base/pages/dom.js";
-import { measuresOf } from "./measures.js";
+import { gathered, measuresOf } from "./measures.js";
 
 const ROWS = 20;
 const NOT_AS_BEFORE = (frame) => frame.varying.map(({ name }) => name).join();
@@ -37,11 +37,12 @@ async function sort() {
   const measure = columns().find(({ name }) => name === by.name) ?? columns()[0];
   const at = measure.at(frame);
   const { kept } = frame;
-  const values = Float64Array.from(kept, at);
+  const values = gathered(kept, at);
   const own = frame;
   const order = await tools.engine.asked({ type: "order", values, descending: by.descending }, { priority: 2 });
   if (own !== frame || kept !== frame.kept) return;
-  sorted = Uint32Array.from(order, (place) => kept[place]);
+  sorted = order;
+  for (let index = 0; index < order.length; index += 1) order[index] = kept[order[index]];
   fill();
 }
 

@@ -6,7 +6,6 @@ import { batchProblem, columnsOf, enumerate, idle, npusOf, Texts } from "./plans
 
 const SLICE_MS = 20;
 const BATCH = 64; // plans that the engine takes at a time
-const COMPUTE = ["matrix_products", "attention", "memory_bound", "launches", "optimizer"];
 
 /** The columns of plans: values of axes as numbers of `values`, which each axis has. */
 class Plans {
@@ -56,71 +55,113 @@ function kindOf(plan, model, cluster, bits) {
   };
 }
 
-/** Predicts plans batch by batch; yields after each. */
-function* predicting(plans, { scenario, facts }, columns, reasonOf, reasons) {
-  const { model, system } = scenario;
-  const cluster = clusterOf(system);
-  const texts = new Texts();
+/** What stays as long as only figures of time change: plans, their rows for the engine, why some make no sense, their kinds. */
+class Space {
+  constructor(plans, names) {
+    this.plans = plans;
+    this.rows = new Int32Array(plans.count * names.length);
+    this.texts = new Texts();
+    this.problems = []; // of rows that are no plan, by row
+    this.kinds = new Uint16Array(plans.count);
+    this.byKind = [];
+  }
+}
+
+function* prepared(space, { scenario, facts }) {
+  const { plans, rows, texts } = space;
+  const { model } = scenario;
+  const cluster = clusterOf(scenario.system);
   const { plan_columns: names, plan_numbers: numbers } = facts;
-  const rows = new Int32Array(plans.count * names.length);
   const bits = new Map(facts.precisions.map(([name, , count]) => [name, count]));
+  const known = new Map();
+  for (let row = 0; row < plans.count; row += 1) {
+    const plan = plans.at(row);
+    const problem = idle(plan) || batchProblem(plan, model);
+    if (problem) space.problems[row] = problem;
+    const kind = kindOf(plan, model, cluster, bits);
+    const taken = columnsOf(plan, model);
+    names.forEach((name, column) => { rows[row * names.length + column] = column < numbers ? Number(taken[name]) : texts.number(taken[name]); });
+    const key = `${kind.framework}|${kind.blocks}|${kind.bits}|${kind.context}|${kind.scale}`;
+    if (!known.has(key)) known.set(key, space.byKind.push(intervalOf(facts.intervals, facts.measured, kind)) - 1);
+    space.kinds[row] = known.get(key);
+    if (row % BATCH === 0) yield;
+  }
+}
+
+const spaces = new Map(); // the newest few, by what they depend on
+const KEPT = 4;
+
+async function spaceOf(message) {
+  const { id, scenario, space, facts } = message;
+  const { model, system } = scenario;
+  const key = JSON.stringify([space.choices, model.name, model.batch_size, model.seq_len, system.name, system.nodes, system.npus_per_node, system.accelerator.name]);
+  if (spaces.has(key)) return spaces.get(key);
+  const plans = new Plans(facts.axes);
+  await sliced(id, enumerate(facts.axes, space, scenario, (values) => plans.add(values)));
+  const made = new Space(plans, facts.plan_columns);
+  await sliced(id, prepared(made, message));
+  spaces.set(key, made);
+  if (spaces.size > KEPT) spaces.delete(spaces.keys().next().value);
+  return made;
+}
+
+/** Predicts plans batch by batch; yields after each. */
+function* predicting(space, { scenario, facts }, found) {
+  const { model, system } = scenario;
+  const { plans, rows, texts } = space;
+  const { columns, reasonOf, reasons } = found;
+  const width = facts.plan_columns.length;
   const known = new Map();
   const numberOf = (reason) => {
     if (!known.has(reason)) known.set(reason, reasons.push(reason) - 1);
     return known.get(reason);
   };
-  const intervals = new Array(plans.count);
-  const byKind = new Map();
-  for (let row = 0; row < plans.count; row += 1) {
-    const plan = plans.at(row);
-    const problem = idle(plan) || batchProblem(plan, model);
-    if (problem) reasonOf[row] = numberOf(problem);
-    const taken = columnsOf(plan, model);
-    names.forEach((name, column) => { rows[row * names.length + column] = column < numbers ? Number(taken[name]) : texts.number(taken[name]); });
-    const kind = kindOf(plan, model, cluster, bits);
-    const key = Object.values(kind).join("|");
-    if (!byKind.has(key)) byKind.set(key, intervalOf(facts.intervals, facts.measured, kind));
-    intervals[row] = byKind.get(key);
-    if (row % BATCH === 0) yield;
-  }
   const stride = facts.parts.length + facts.categories.length + 2;
   const engine = host().openPlans({
-    model: recordOf(model), cluster, frameworks: facts.frameworks, precisions: facts.precisions, texts: texts.list,
-  }, names.length, stride);
+    model: recordOf(model), cluster: clusterOf(system), frameworks: facts.frameworks, precisions: facts.precisions, texts: texts.list,
+  }, width, stride);
   const peaks = system.accelerator.peak_tflops;
   const figures = new Figures({
-    parts: facts.parts, categories: facts.categories, compute: COMPUTE,
+    parts: facts.parts, categories: facts.categories,
     facts: { tokens: model.batch_size * model.seq_len, operations: operationsOf(model), peak_tflops: peaks.bf16 ?? peaks.fp16, npus: npusOf(system) },
   });
-  for (let start = 0; start < plans.count; start += BATCH) {
-    const count = Math.min(BATCH, plans.count - start);
-    const { raw, reasons: said } = engine.predict(rows.subarray(start * names.length, (start + count) * names.length), count);
-    for (let index = 0; index < count; index += 1) {
-      const row = start + index;
-      const reason = raw[index * stride + stride - 1];
-      if (reasonOf[row] < 0 && reason >= 0) reasonOf[row] = numberOf(said[reason]);
-      if (reasonOf[row] >= 0) for (const column of Object.values(columns)) column[row] = NaN;
-      else figures.write(columns, row, raw, index * stride, intervals[row]);
+  const batch = new Int32Array(BATCH * width);
+  const taken = [];
+  const flush = () => {
+    const { raw, reasons: said } = engine.predict(batch, taken.length);
+    taken.forEach((row, index) => {
+      const reason = raw[(index + 1) * stride - 1];
+      if (reason >= 0) reasonOf[row] = numberOf(said[reason]);
+      else figures.write(columns, row, raw, index * stride, space.byKind[space.kinds[row]]);
+    });
+    taken.length = 0;
+  };
+  for (let row = 0; row < plans.count; row += 1) {
+    if (space.problems[row]) reasonOf[row] = numberOf(space.problems[row]);
+    else {
+      batch.set(rows.subarray(row * width, (row + 1) * width), taken.length * width);
+      taken.push(row);
     }
-    plans.done = start + count;
+    if (taken.length < BATCH && row + 1 < plans.count) continue;
+    if (taken.length) flush();
+    found.done = row + 1;
     yield;
   }
 }
 
 async function evaluated(message, tell = () => {}) {
-  const { id, scenario, space, facts } = message;
-  const plans = new Plans(facts.axes);
-  await sliced(id, enumerate(facts.axes, space, scenario, (values) => plans.add(values)));
-  const columns = Object.fromEntries(Figures.names(facts.parts, facts.categories).map((name) => [name, new Float64Array(plans.count)]));
-  const reasonOf = new Int32Array(plans.count).fill(-1);
-  const reasons = [];
-  if (plans.count) await sliced(id, predicting(plans, message, columns, reasonOf, reasons), () => tell(plans));
-  return { plans, columns, reasonOf, reasons };
+  const space = await spaceOf(message);
+  const { plans } = space;
+  const { facts } = message;
+  const columns = Object.fromEntries(Figures.names(facts.parts, facts.categories).map((name) => [name, new Float64Array(plans.count).fill(NaN)]));
+  const found = { plans, columns, reasonOf: new Int32Array(plans.count).fill(-1), reasons: [], done: 0 };
+  if (plans.count) await sliced(message.id, predicting(space, message, found), () => tell(found.done, plans.count));
+  return found;
 }
 
 async function predict(message) {
   const { id } = message;
-  const { plans, columns, reasonOf, reasons } = await evaluated(message, ({ done = 0, count }) => postMessage({ id, type: "progress", done, total: count }));
+  const { plans, columns, reasonOf, reasons } = await evaluated(message, (done, total) => postMessage({ id, type: "progress", done, total }));
   const codes = plans.codes.map((each) => Uint16Array.from(each));
   return {
     result: { count: plans.count, values: plans.values, codes, columns, reasonOf, reasons },
