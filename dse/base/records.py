@@ -50,6 +50,9 @@ def converted(value: object, hint: Any, key: str) -> Any:
                 for index, (item, entry) in enumerate(zip(value, entries, strict=True))
             ]
         )
+    if typing.get_origin(hint) is list and isinstance(value, list | tuple):
+        (entry,) = typing.get_args(hint)
+        return [converted(item, entry, f"{key}.{index}") for index, item in enumerate(value)]
     if typing.get_origin(hint) is collections.abc.Mapping:
         return _mapping(value, hint, key)
     if hint is float and type(value) is int and abs(value) < _ABOVE_FLOATS:

@@ -7,6 +7,12 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found,unused-ignore]  # `signal` itself loads more first
 import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 INTERRUPTED = "interrupted"
 
@@ -21,6 +27,7 @@ def begin_command() -> None:
     _answer_signals()
     _spare_collections()
     _spare_threads()
+    _spare_pandas()
 
 
 def _end(number: int, _frame: object) -> None:
@@ -45,3 +52,38 @@ def _spare_collections() -> None:
 def _spare_threads() -> None:
     """Let numpy have one thread: others wait busily for their part of small matrices."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def _spare_pandas() -> None:
+    """Let pyarrow make its arrays without pandas, which takes a third of a second; `to_pandas` imports it."""
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder:
+    """Finds pyarrow, and no pandas while pyarrow looks for it, which it does once for arrays."""
+
+    def __init__(self) -> None:
+        self._is_looking = False
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        if name == "pandas" and self._is_looking:
+            raise ModuleNotFoundError(name=name)
+        if name != "pyarrow" or self._is_looking:
+            return None
+        from importlib.util import find_spec
+
+        self._is_looking = True
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_look(module: ModuleType) -> None:
+                try:
+                    load(module)
+                    module.scalar(None)
+                finally:
+                    sys.meta_path.remove(self)
+
+            spec.loader.exec_module = load_and_look  # type: ignore[method-assign]
+        return spec

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -235,3 +237,24 @@ def test_a_sweep_over_axes_answers_with_the_optimum_against_them(tmp_path: Path)
     assert "120 points: 120 ok" in lines
     answer = run_ok("best", "results/axes", "memory_cap=200MB", cwd=tmp_path).out
     assert answer.startswith("\n".join(lines[: lines.index("120 points: 120 ok") + 1]))
+
+
+def test_a_sweep_imports_no_pandas(tmp_path: Path) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "dse.sweep", *TINY, "results_dir=results"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert imported & {"pyarrow.lib", "pandas.core.frame", "ray", "optuna", "matplotlib"} == {"pyarrow.lib"}
+
+
+def test_a_command_makes_frames_of_pandas_where_it_is_asked_to() -> None:
+    program = """
+import sys
+from dse.base.start import begin_command
+begin_command()
+import pyarrow
+table = pyarrow.table({"a": [1]})
+print("pandas" in sys.modules, table.to_pandas()["a"].tolist(), "pandas" in sys.modules)
+print(pyarrow.array(table.to_pandas()["a"]).to_pylist())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False [1] True\n[1]\n"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
 from dse.base.files import conf_folder
+from dse.base.records import MisfitError, converted
+from dse.base.settings import MISSING
 from dse.base.settings.keywords import checked_overrides
 from dse.base.texts import excerpt
 from dse.inputs.accelerators import Accelerator
@@ -218,7 +222,6 @@ def _composed(
 ) -> tuple[ConfigSchema, str]:
     """Return the checked values, and the same as YAML."""
     from hydra import compose, initialize_config_dir
-    from hydra.core.config_store import ConfigStore
     from hydra.core.global_hydra import GlobalHydra
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
@@ -227,30 +230,60 @@ def _composed(
 
     from dse.studies.config.own_folder import check_search_path
 
-    ConfigStore.instance().store(name="schema", node=ConfigSchema)
+    _store_schema()
     try:
         with initialize_config_dir(str(conf_folder()), version_base="1.3"):
             check_search_path(GlobalHydra.instance().config_loader().get_search_path(), folder)
             again = "hydra.searchpath=[]"  # makes Hydra look at its search path again
             composed = _with_installed(lambda: compose("config", overrides=[*overrides, again]))
-        # Hydra lets +key=value add keys that the schema does not have; a merge into a fresh schema does not.
         plain: Any = OmegaConf.to_container(composed, resolve=True)
         _complete(plain, folder)
         _refuse_references(plain)  # the next step would follow them
-        config = OmegaConf.merge(OmegaConf.structured(ConfigSchema), plain)
-        values = OmegaConf.to_object(config)
+        values = _typed(plain)
     except (HydraException, OmegaConfBaseException, YAMLError, TypeError, ValueError, OverflowError) as error:
         raise InputError(one_line(error, overrides, folder, files)) from None
     except OSError as error:  # Hydra looks for a file of a choice's name
         raise InputError(
             f"{excerpt(Path(str(error.filename)).stem)} cannot be used: {error.strerror}"
         ) from None
-    assert isinstance(values, ConfigSchema)
-    values.study = config.study = study_name(values)
+    values.study = study_name(values)
     says_memory = values.system.accelerator is not None or values.system.npu_types
     if values.memory_cap is None and not says_memory and "system" not in values.space.axes:
-        values.memory_cap = config.memory_cap = f"{DEFAULT_MEMORY_BYTES // 10**9}GB"
-    return values, OmegaConf.to_yaml(config)
+        values.memory_cap = f"{DEFAULT_MEMORY_BYTES // 10**9}GB"
+    return values, _yaml(dataclasses.asdict(values))
+
+
+def _yaml(values: dict[str, Any]) -> str:
+    """Return values as OmegaConf writes them."""
+    import yaml
+    from omegaconf._utils import get_omega_conf_dumper
+
+    text: str = yaml.dump(values, allow_unicode=True, sort_keys=False, Dumper=get_omega_conf_dumper())
+    return text
+
+
+@functools.cache
+def _store_schema() -> None:
+    from hydra.core.config_store import ConfigStore
+
+    ConfigStore.instance().store(name="schema", node=ConfigSchema)
+
+
+def _typed(plain: dict[str, Any]) -> ConfigSchema:
+    """Return values as the schema declares them.
+
+    OmegaConf takes a tenth of a second, and is asked only where something does not fit: it converts it, or
+    says what is wrong. Hydra lets +key=value add keys that the schema does not have.
+    """
+    from omegaconf import OmegaConf
+
+    if MISSING not in (text for _, text in texts_of(plain)):
+        with contextlib.suppress(MisfitError):
+            found: ConfigSchema = converted(plain, ConfigSchema, "")
+            return found
+    values = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(ConfigSchema), plain))
+    assert isinstance(values, ConfigSchema)
+    return values
 
 
 def _refuse_references(values: dict[str, Any]) -> None:
