@@ -12,7 +12,6 @@ _MEASURED = ("ways to run a layer other than that of the profiles",)
 
 
 _OF_STEPS = (
-    "uneven shares of the batch",
     "replicas of a stage that differ",
     "stages of several types",
     "interleaved stages of several types",

@@ -15,6 +15,7 @@ from dse.planner.files.documents import cost_to_dict, plan_to_dict, problem_to_d
 from dse.planner.problem.plan import ClusterPlan, PlanCost, PlanResult
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.ranks import first_ranks, stage_spans, stage_types
+from dse.planner.problem.steps import way_of
 from dse.planner.proofs.defects import defects_of
 from dse.planner.search.automatic import useful_bound
 from dse.planner.throughput import throughput_of
@@ -62,7 +63,7 @@ def stage_entries(problem: PlanProblem, plan: ClusterPlan, cost: PlanCost | None
                 **({"way": plan.ways[stage]} if plan.ways else {}),
                 "layers": [plan.partition[stage], plan.partition[stage + 1]],
                 "micro_batches": plan.batches,
-                "samples_per_replica": problem.gbs / (dp * plan.batches),
+                "samples_per_replica": _sequences(problem, plan, stage),
                 **{name: getattr(terms, name, None) for name in _TERMS_MS},
                 "memory_bytes": runs(terms.memory_bytes) if terms else [],
                 "memory": _most_memory(problem, types[stage], terms.memory_bytes if terms else ()),
@@ -105,6 +106,13 @@ def result_to_plain(problem: PlanProblem, result: PlanResult) -> dict[str, Any]:
         "excludes": list(excluded(problem, result.cost_model)),
         **({"homogeneous": _alone(problem, result)} if result.homogeneous else {}),
     }
+
+
+def _sequences(problem: PlanProblem, plan: ClusterPlan, stage: int) -> float:
+    """Of a micro-batch of a replica."""
+    if plan.ways:
+        return way_of(plan.ways[stage]).micro_batch
+    return problem.gbs / (plan.strategies[stage][0] * plan.batches)
 
 
 def _alone(problem: PlanProblem, result: PlanResult) -> list[dict[str, Any]]:

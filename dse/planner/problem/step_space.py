@@ -13,7 +13,7 @@ from dse.inputs.strategies import InfeasibleStrategy, Strategy
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.clusters import derived_fields
 from dse.planner.problem.cluster import Host, MixedCluster
-from dse.planner.problem.steps import StepInputs, StepType, way_words
+from dse.planner.problem.steps import StepInputs, StepType, layer_way, way_words
 from dse.prediction.steps.native_inputs import cluster_record, model_record
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.strategies import plan_of
@@ -112,7 +112,7 @@ def _ways(plans: Sequence[Plan], single: Plan) -> tuple[str, ...]:
     """The ways of layers that plans have, whole or sharded updates besides."""
     found: dict[str, None] = {}
     for plan in plans or (single,):
-        way = replace(plan, dp=1, pp=1, micro_batch=1, schedule="1f1b", chunks=1, stages="even")
+        way = layer_way(plan)
         found.setdefault(way_words(way))
         if not way.weight_sharded:
             for zero in (0, 2):

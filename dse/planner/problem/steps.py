@@ -20,8 +20,8 @@ from dse.prediction.steps.plan import Plan
 if TYPE_CHECKING:
     from dse.base.solvers import StepQuestion
 
-MixedStages = list[tuple[int, int, int, int]]
-"""Of each stage the numbers of its type and way, dp, and how many layers."""
+MixedPlan = tuple[int, int, list[tuple[int, int, int, int]]]
+"""Rounds of micro-batches, sequences of a round, and of each stage its type, way (numbers), dp and layers."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,20 @@ class StepInputs:
         return steps_s, np.asarray(memory_bytes).sum(axis=1)
 
 
+def layer_way(plan: Plan) -> Plan:
+    """Return how a plan runs a layer, without its pipeline and its replicas."""
+    return replace(
+        plan,
+        dp=1,
+        pp=1,
+        micro_batch=1,
+        schedule="1f1b",
+        chunks=1,
+        stages="even",
+        overlap_ep=plan.overlap_ep and plan.pp == 1,
+    )
+
+
 def way_words(plan: Plan) -> str:
     """Return the axes of a plan that are not as by default: tp=4 sequence_parallel=true."""
     found = []
@@ -142,6 +156,8 @@ def way_text(words: str) -> str:
     found.append(f"ZeRO-{plan.zero_stage}")
     if plan.recompute != "none":
         found.append(f"recompute {plan.recompute}")
+    if plan.micro_batch > 1:
+        found.append(f"micro-batch {plan.micro_batch}")
     if plan.chunks > 1:
         found.append(f"{plan.chunks} chunks")
     return ", ".join(found)

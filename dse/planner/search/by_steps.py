@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from time import perf_counter
 from typing import NamedTuple
@@ -10,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dse.base.cancellation import current_cancellation
-from dse.planner.problem.costs.step import StepRule, layer_way
+from dse.planner.problem.costs.step import StepRule
 from dse.planner.problem.plan import ClusterPlan, PlanCost, PlanResult
 from dse.planner.problem.problem import PlanProblem
-from dse.planner.problem.steps import MixedStages, StepInputs, StepType, way_words
+from dse.planner.problem.steps import MixedPlan, StepInputs, StepType, layer_way, way_words
 from dse.planner.proofs.certificate import step_certificate
 from dse.planner.search.exclusions import UNPROVEN
 from dse.planner.search.planner import Limits
@@ -42,7 +43,7 @@ def plan_by_steps(
     if interrupted and on_progress is not None:
         on_progress("interrupted: the best plan so far is the answer")
     plans = [plan for _, plan in uniform]
-    plans += [_mixed_plan(problem, steps, batches, stages) for steps, batches, stages in found]
+    plans += [_mixed_plan(problem, own, plan) for own, plan in found]
     costs = {plan: rule.price(plan) for plan in dict.fromkeys(plans)}
     ranked = sorted(costs, key=lambda plan: costs[plan].cost_ms)[: max(1, limits.keep)]
     best = ranked[0] if ranked else None
@@ -83,7 +84,7 @@ def _fastest_of_types(
 class _Search(NamedTuple):
     """Plans with the inputs that their numbers speak of, and how far the search came."""
 
-    plans: list[tuple[StepInputs, int, MixedStages]]
+    plans: list[tuple[StepInputs, MixedPlan]]
     bound_s: float
     complete: bool
     priced: int
@@ -93,7 +94,7 @@ class _Search(NamedTuple):
 
 def _search(steps: StepInputs, known_s: float, gap: float, nodes: int, limits: Limits) -> _Search:
     """Search mixed pipelines; those that are alike one by one, each against the best before."""
-    plans: list[tuple[float, StepInputs, int, MixedStages]] = []
+    plans: list[tuple[float, StepInputs, MixedPlan]] = []
     bound_s, complete, priced, labels, interrupted = float("inf"), True, 0, 0, False
     started = perf_counter()
     for own, stage_gpus in steps.alike():
@@ -103,14 +104,14 @@ def _search(steps: StepInputs, known_s: float, gap: float, nodes: int, limits: L
         found, least_s, is_complete, *counts, interrupted = own.question(stage_gpus=stage_gpus).search(
             known_s, gap, nodes, max(1, limits.keep), left_s, current_cancellation()
         )
-        plans += [(step_s, own, batches, stages) for step_s, (batches, stages) in found]
-        known_s = min([known_s, *(step_s for step_s, *_ in found)])
+        plans += [(step_s, own, plan) for step_s, plan in found]
+        known_s = min([known_s, *(step_s for step_s, _ in found)])
         bound_s, complete = min(bound_s, least_s), complete and is_complete
         priced, labels = priced + counts[0], labels + counts[1]
         if interrupted:
             break
     plans.sort(key=lambda plan: plan[0])
-    best = [(own, batches, stages) for _, own, batches, stages in plans[: max(1, limits.keep)]]
+    best = [(own, plan) for _, own, plan in plans[: max(1, limits.keep)]]
     return _Search(best, min(bound_s, known_s), complete and not interrupted, priced, labels, interrupted)
 
 
@@ -137,7 +138,7 @@ def _uniform_plan(problem: PlanProblem, type_: StepType, plan: Plan) -> ClusterP
     layers = problem.layers - 2
     parts = stage_layers(layers, plan.pp, plan.chunks, plan.stages)
     counts = [sum(parts[stage :: plan.pp]) for stage in range(plan.pp)]
-    words = way_words(plan if plan.chunks > 1 else layer_way(plan))
+    words = way_words(plan if plan.chunks > 1 else replace(layer_way(plan), micro_batch=plan.micro_batch))
     gpus = plan.dp * plan.tp * plan.cp
     first = _first_ranks(problem)[type_.name]
     batches = problem.gbs // (plan.dp * plan.micro_batch)
@@ -153,17 +154,21 @@ def _uniform_plan(problem: PlanProblem, type_: StepType, plan: Plan) -> ClusterP
     )
 
 
-def _mixed_plan(problem: PlanProblem, steps: StepInputs, batches: int, stages: MixedStages) -> ClusterPlan:
+def _mixed_plan(problem: PlanProblem, steps: StepInputs, plan: MixedPlan) -> ClusterPlan:
+    batches, sequences, stages = plan
     plans = [steps.plans[type_][way] for type_, way, _, _ in stages]
-    groups = [dp * plan.tp * plan.cp for (_, _, dp, _), plan in zip(stages, plans, strict=True)]
+    groups = [dp * way.tp * way.cp for (_, _, dp, _), way in zip(stages, plans, strict=True)]
     return ClusterPlan(
         problem.type_order,
         tuple(groups),
-        tuple((dp, plan.tp) for (_, _, dp, _), plan in zip(stages, plans, strict=True)),
+        tuple((dp, way.tp) for (_, _, dp, _), way in zip(stages, plans, strict=True)),
         batches,
         _partition([count for *_, count in stages]),
         len(stages),
-        ways=tuple(map(way_words, plans)),
+        ways=tuple(
+            way_words(replace(way, micro_batch=sequences // dp))
+            for way, (_, _, dp, _) in zip(plans, stages, strict=True)
+        ),
         starts=_starts(problem, steps, [type_ for type_, *_ in stages], groups),
     )
 

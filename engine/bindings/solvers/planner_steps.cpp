@@ -25,7 +25,8 @@ namespace dse::planner::steps {
 namespace {
 
 using StageTuple = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::int64_t>;  // as StageChoice
-using MixedTuple = std::tuple<std::int64_t, std::vector<StageTuple>>;
+using MixedTuple =
+    std::tuple<std::int64_t, std::int64_t, std::vector<StageTuple>>;  // rounds, sequences, stages
 using TypeTuple =
     std::tuple<std::shared_ptr<step::Cluster>, std::int64_t, std::int64_t, double, std::int64_t>;
 using ModeRows = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -35,12 +36,12 @@ MixedTuple tuple_of(const MixedPlan& plan) {
     std::vector<StageTuple> stages;
     for (const StageChoice& each : plan.stages)
         stages.emplace_back(each.type, each.mode, each.dp, each.layers);
-    return {plan.micro_batches, std::move(stages)};
+    return {plan.rounds.count, plan.rounds.sequences, std::move(stages)};
 }
 
 MixedPlan plan_of_tuple(const MixedTuple& tuple) {
-    MixedPlan plan{std::get<0>(tuple), {}};
-    for (const auto& [type, mode, dp, layers] : std::get<1>(tuple))
+    MixedPlan plan{{std::get<0>(tuple), std::get<1>(tuple)}, {}};
+    for (const auto& [type, mode, dp, layers] : std::get<2>(tuple))
         plan.stages.push_back({type, mode, dp, layers});
     return plan;
 }

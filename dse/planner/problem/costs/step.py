@@ -16,8 +16,7 @@ from dse.planner.problem.costs.infeasible import Infeasible
 from dse.planner.problem.costs.price_rule import PriceRule
 from dse.planner.problem.plan import ClusterPlan, PlanCost, StageCost
 from dse.planner.problem.ranks import stage_types
-from dse.planner.problem.steps import MixedStages, StepInputs, StepType, way_of
-from dse.prediction.steps.plan import Plan
+from dse.planner.problem.steps import StepInputs, StepType, layer_way, way_of
 
 if TYPE_CHECKING:
     from dse.base.solvers import StepQuestion
@@ -96,8 +95,6 @@ class StepRule(PriceRule):
         lengths = {count, len(plan.strategies), len(plan.ways), len(plan.starts), len(plan.partition) - 1}
         if len(lengths) != 1 or plan.costed != count or count < 1:
             raise Infeasible("groups, strategies, ways, starts and partition must have one entry a stage")
-        if plan.batches < 1 or problem.gbs % plan.batches:
-            raise Infeasible(f"{plan.batches} micro-batches: must divide the global batch, {problem.gbs}")
         bounds = plan.partition
         if bounds[0] != 0 or bounds[-1] != problem.layers or any(a > b for a, b in pairwise(bounds)):
             raise Infeasible(f"partition {list(bounds)}: must ascend from 0 to {problem.layers}")
@@ -130,12 +127,20 @@ class StepRule(PriceRule):
     def _mixed(
         self, plan: ClusterPlan, types: list[tuple[int, StepType]]
     ) -> tuple[list[_Stage], float, tuple[float, ...]]:
-        stages: MixedStages = []
+        stages = []
         ends = (*plan.partition[:-1], plan.partition[-1] - 1)  # the head is no layer, nor the embedding
         for place, (number, _) in enumerate(types):
             layers = max(0, ends[place + 1] - 1) - max(0, ends[place] - 1)
             stages.append((number, self._way(number, plan.ways[place]), plan.strategies[place][0], layers))
-        found = self._question.price((plan.batches, stages))
+        sequences = {
+            dp * way_of(words).micro_batch for (dp, _), words in zip(plan.strategies, plan.ways, strict=True)
+        }
+        if len(sequences) != 1 or plan.batches != -(-self.problem.gbs // min(sequences)):
+            raise Infeasible(
+                f"{plan.batches} micro-batches of {sorted(sequences)} sequences: replicas of all stages must "
+                f"take as many, and just all {self.problem.gbs}"
+            )
+        found = self._question.price((plan.batches, min(sequences), stages))
         if found is None:
             raise Infeasible("the model does not run this way: degrees do not divide it, or its batch")
         step_s, parts, rows = found
@@ -155,13 +160,6 @@ class StepRule(PriceRule):
         if not steps_s[0] < float("inf"):
             raise Infeasible("the model does not run this way on so many GPUs")
         return float(steps_s[0]), float(memory[0])
-
-
-def layer_way(plan: Plan) -> Plan:
-    """Return how a plan runs a layer, without its pipeline and its replicas."""
-    from dataclasses import replace
-
-    return replace(plan, dp=1, pp=1, micro_batch=1, schedule="1f1b", chunks=1, stages="even")
 
 
 def plan_chunks(plan: ClusterPlan) -> int:

@@ -49,9 +49,8 @@ struct Walk {
 void for_each_plan(const Question& question, const std::function<void(const MixedPlan&)>& visit) {
     Walk walk{question, visit, question.layers(), {}, {}};
     for (const GpuType& type : question.types) walk.left.push_back(type.gpus);
-    for (std::int64_t count = 1; count <= question.model->batch_size; ++count) {
-        if (question.model->batch_size % count != 0) continue;
-        walk.plan.micro_batches = count;
+    for (const Rounds& rounds : rounds_of(question)) {
+        walk.plan.rounds = rounds;
         walk.go({}, 0);
     }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace dse::planner::steps {
 
@@ -61,11 +62,11 @@ Shape shape_of(const step::Chunk& chunk) {
     return shape;
 }
 
-void fill(const Question& question, const Ranges& ranges, std::int64_t most_in_flight, Option& option) {
+void fill(const Question& question, const Ranges& ranges, const Rounds& rounds, std::int64_t most_in_flight,
+          Option& option) {
     Way& way = *option.way;
     const double capacity = question.types[option.choice.type].memory_bytes;
-    const std::int64_t each = question.model->batch_size / option.choice.dp / way.plan().micro_batch;
-    const auto batches = static_cast<double>(each);
+    const auto batches = static_cast<double>(rounds.count);
     std::map<Shape, MemoryLines> lines;
     for (const Ranges::Class& klass : ranges.classes()) {
         const step::Chunk chunk = chunk_of(question, way.plan(), klass.part);
@@ -119,10 +120,10 @@ std::vector<std::int64_t> group_sizes(const GpuType& type) {
     return sizes;
 }
 
-Options::Options(const Question& question, const Ranges& ranges, Ways& ways, std::int64_t micro_batches,
+Options::Options(const Question& question, const Ranges& ranges, Ways& ways, const Rounds& rounds,
                  std::int64_t most_stages)
-    : micro_batches_(micro_batches),
-      most_in_flight_(std::min(micro_batches, most_stages)),
+    : rounds_(rounds),
+      most_in_flight_(std::min(rounds.count, most_stages)),
       classes_(ranges.classes().size()) {
     std::vector<std::vector<double>> seconds;  // x GPUs, by type and kind of layer
     for (std::uint32_t type = 0; type < question.types.size(); ++type) {
@@ -135,16 +136,15 @@ Options::Options(const Question& question, const Ranges& ranges, Ways& ways, std
                 const step::Plan& plan = question.modes[type][mode];
                 if (gpus % (plan.tp * plan.cp) != 0) continue;
                 const StageChoice choice{type, mode, gpus / (plan.tp * plan.cp), 0};
-                Way* way = ways.find(choice, micro_batches, true);
+                Way* way = ways.find(choice, rounds, true);
                 if (way == nullptr) continue;
                 Option option{choice, way, {}};
-                fill(question, ranges, most_in_flight_, option);
+                fill(question, ranges, rounds, most_in_flight_, option);
                 for (std::uint32_t kind = 0; kind < least.size(); ++kind) {
                     if (question.model->kinds[kind].is_prediction) continue;
                     step::Chunk one{{{kind, 1}}, false, false, 0};
                     if (way->plan().recompute != step::Recompute::kNone) one.repeated = 1;
-                    const double work =
-                        way->figures(one).both_s() * static_cast<double>(micro_batches * gpus);
+                    const double work = way->figures(one).both_s() * static_cast<double>(rounds.count * gpus);
                     least[kind] = std::min(least[kind], work);
                 }
                 group.options.push_back(std::move(option));
@@ -197,6 +197,31 @@ Options::Options(const Question& question, const Ranges& ranges, Ways& ways, std
             speeds_[type] = std::max(speeds_[type], (*reference)[kind] / seconds[type][kind]);
         }
     }
+}
+
+std::vector<Rounds> rounds_of(const Question& question) {
+    constexpr std::int64_t kIdle = 8, kMostMicroBatch = 8;
+    const std::int64_t batch = question.model->batch_size;
+    std::set<std::int64_t> sequences;
+    for (std::int64_t each = 1; each <= batch; ++each) {
+        if (batch % each == 0) sequences.insert(each);
+    }
+    for (std::size_t type = 0; type < question.types.size(); ++type) {
+        for (const std::int64_t gpus : group_sizes(question.types[type])) {
+            if (question.types[type].gpus % gpus != 0) continue;
+            for (const step::Plan& mode : question.modes[type]) {
+                const std::int64_t replica = mode.tp * mode.cp;
+                for (std::int64_t each = 1; gpus % replica == 0 && each <= kMostMicroBatch; each *= 2) {
+                    const std::int64_t taken = gpus / replica * each;
+                    const std::int64_t idle = (batch + taken - 1) / taken * taken - batch;
+                    if (taken < batch && kIdle * idle <= batch) sequences.insert(taken);
+                }
+            }
+        }
+    }
+    std::vector<Rounds> found;
+    for (const std::int64_t each : sequences) found.push_back({(batch + each - 1) / each, each});
+    return found;
 }
 
 }  // namespace dse::planner::steps

@@ -54,10 +54,10 @@ struct Best {
     std::uint32_t option = 0;  ///< of the least `step_s`
 };
 
-/// All options with a number of micro-batches.
+/// All options with rounds of micro-batches.
 class Options {
 public:
-    Options(const Question& question, const Ranges& ranges, Ways& ways, std::int64_t micro_batches,
+    Options(const Question& question, const Ranges& ranges, Ways& ways, const Rounds& rounds,
             std::int64_t most_stages);
 
     const std::vector<Group>& groups(std::uint32_t type) const { return groups_[type]; }
@@ -78,17 +78,23 @@ public:
         const auto end = std::lower_bound(work_.begin(), work_.end(), seconds * of_gpus);
         return std::max<std::int64_t>(0, end - work_.begin() - 1);
     }
-    std::int64_t micro_batches() const { return micro_batches_; }
+    const Rounds& rounds() const { return rounds_; }
+    std::int64_t micro_batches() const { return rounds_.count; }
     std::int64_t most_in_flight() const { return most_in_flight_; }
 
 private:
-    std::int64_t micro_batches_, most_in_flight_;
+    Rounds rounds_;
+    std::int64_t most_in_flight_;
     std::size_t classes_;
     std::vector<std::vector<Group>> groups_;
     std::vector<std::vector<std::vector<Best>>> best_;  // by type, group, and (in flight, class)
     std::vector<double> work_;    // of the layers before each, in seconds x GPUs of the reference type
     std::vector<double> speeds_;  // of a GPU of each type, at its best kind of layer
 };
+
+/// Rounds that divide the batch, and those of replicas that fill a type where at most an eighth of them is
+/// idle.
+std::vector<Rounds> rounds_of(const Question& question);
 
 /// GPUs that a stage of a type may have: equal parts of a node, and whole nodes; at most 32 units.
 std::vector<std::int64_t> group_sizes(const GpuType& type);

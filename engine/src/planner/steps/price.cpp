@@ -55,12 +55,12 @@ std::optional<Price> price(const Question& question, Ways& known, const MixedPla
     const std::size_t count = plan.stages.size();
     std::vector<Way*> ways;
     for (const StageChoice& choice : plan.stages) {
-        ways.push_back(known.find(choice, plan.micro_batches, count > 1));
+        ways.push_back(known.find(choice, plan.rounds, count > 1));
         if (ways.back() == nullptr) return std::nullopt;
     }
     const step::Setting& setting = *question.setting;
     const auto order = setting.orders.order(setting.schedules[ways[0]->plan().schedule],
-                                            static_cast<std::int64_t>(count), 1, plan.micro_batches);
+                                            static_cast<std::int64_t>(count), 1, plan.rounds.count);
     Price found;
     std::vector<step::StageTimes> times;
     std::vector<double> sends(count, 0.0);

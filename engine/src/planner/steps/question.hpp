@@ -47,9 +47,17 @@ struct StageChoice {
     bool operator==(const StageChoice&) const = default;
 };
 
+/// Rounds of micro-batches: all replicas together take `sequences` in each; of the last round some may take
+/// none.
+struct Rounds {
+    std::int64_t count = 1, sequences = 1;
+
+    auto operator<=>(const Rounds&) const = default;
+};
+
 /// One-forward-one-backward over stages, the first first.
 struct MixedPlan {
-    std::int64_t micro_batches = 1;
+    Rounds rounds;
     std::vector<StageChoice> stages;
 
     bool operator==(const MixedPlan&) const = default;

@@ -22,7 +22,7 @@ public:
     explicit Ranking(double incumbent_s) : best_s_(incumbent_s) {}
 
     void add(double step_s, const MixedPlan& plan) {
-        Key key{{}, plan.micro_batches, plan.stages.size()};
+        Key key{{}, plan.rounds, plan.stages.size()};
         for (const StageChoice& stage : plan.stages) {
             if (key.types.empty() || key.types.back() != stage.type) key.types.push_back(stage.type);
         }
@@ -44,21 +44,13 @@ public:
 private:
     struct Key {
         std::vector<std::uint32_t> types;
-        std::int64_t micro_batches;
+        Rounds rounds;
         std::size_t stages;
         auto operator<=>(const Key&) const = default;
     };
     std::map<Key, FoundPlan> plans_;
     double best_s_;
 };
-
-std::vector<std::int64_t> divisors(std::int64_t number) {
-    std::vector<std::int64_t> found;
-    for (std::int64_t each = 1; each <= number; ++each) {
-        if (number % each == 0) found.push_back(each);
-    }
-    return found;
-}
 
 std::vector<TypeOrder> orders_of(std::size_t types) {
     TypeOrder order(types);
@@ -72,7 +64,7 @@ std::vector<TypeOrder> orders_of(std::size_t types) {
 
 /// What one number of micro-batches and one order of types ask for.
 struct Block {
-    std::int64_t micro_batches = 1;
+    Rounds rounds;
     const TypeOrder* order = nullptr;
     double bound_s = 0.0;
 };
@@ -95,9 +87,9 @@ public:
     }
 
     SearchResult result() {
-        const std::vector<std::int64_t> counts = divisors(question_.model->batch_size);
-        for (const std::int64_t count : counts) single_stages(count);
-        std::vector<Block> blocks = bounded(counts);
+        const std::vector<Rounds> all = rounds_of(question_);
+        for (const Rounds& rounds : all) single_stages(rounds);
+        std::vector<Block> blocks = bounded(all);
         for (const FoundPlan& plan : ranking_.fastest(kImproved)) climb(plan, kManyNeighbours);
         std::stable_sort(blocks.begin(), blocks.end(),
                          [](const Block& one, const Block& other) { return one.bound_s < other.bound_s; });
@@ -121,32 +113,32 @@ private:
         if (const auto found = price(question_, ways_, plan)) ranking_.add(found->step_s, plan);
     }
 
-    void single_stages(std::int64_t micro_batches) {
+    void single_stages(const Rounds& rounds) {
         for (std::uint32_t type = 0; type < question_.types.size(); ++type) {
             for (const std::int64_t gpus : group_sizes(question_.types[type])) {
                 for (std::uint32_t mode = 0; mode < question_.modes[type].size(); ++mode) {
                     const step::Plan& plan = question_.modes[type][mode];
                     if (gpus % (plan.tp * plan.cp) != 0) continue;
-                    try_plan({micro_batches, {{type, mode, gpus / (plan.tp * plan.cp), ranges_.layers()}}});
+                    try_plan({rounds, {{type, mode, gpus / (plan.tp * plan.cp), ranges_.layers()}}});
                 }
             }
         }
     }
 
     /// Bounds every block, and prices and improves the plans of its least bounds.
-    std::vector<Block> bounded(const std::vector<std::int64_t>& counts) {
+    std::vector<Block> bounded(const std::vector<Rounds>& all) {
         std::vector<Block> blocks;
-        std::vector<std::pair<double, std::int64_t>> by_work;
-        for (const std::int64_t count : counts) {
-            const double work_s = least_s(options_of(count));
+        std::vector<std::pair<double, Rounds>> by_work;
+        for (const Rounds& rounds : all) {
+            const double work_s = least_s(options_of(rounds));
             const auto stages = static_cast<double>(std::max<std::size_t>(2, question_.types.size()));
-            by_work.emplace_back(work_s * (1 + (stages - 1) / static_cast<double>(count)), count);
+            by_work.emplace_back(work_s * (1 + (stages - 1) / static_cast<double>(rounds.count)), rounds);
         }
         std::sort(by_work.begin(), by_work.end());  // the most promising first
         for (std::size_t number = 0; number < orders_.size(); ++number) {
-            for (const auto& [promise, count] : by_work) {
-                const Options& options = options_of(count);
-                Block block{count, &orders_[number], least_s(options)};
+            for (const auto& [promise, rounds] : by_work) {
+                const Options& options = options_of(rounds);
+                Block block{rounds, &orders_[number], least_s(options)};
                 if (block.bound_s < ranking_.best_s() * kLeastGain && !limits_.stop() &&
                     !is_near(blocks, block.bound_s)) {
                     const SuffixTable table(question_, ranges_, options, orders_[number], most_stages_,
@@ -231,7 +223,7 @@ private:
     /// Prices all plans of a block whose bound is below the best; a bound of its own where nodes run out.
     void enumerate(Block& block) {
         if (nodes_ >= limits_.nodes || limits_.stop()) return;
-        const Options& options = options_of(block.micro_batches);
+        const Options& options = options_of(block.rounds);
         const SuffixTable table(question_, ranges_, options, *block.order, most_stages_, ranking_.best_s(),
                                 limits_.stop);
         labels_ += table.labels();
@@ -239,7 +231,7 @@ private:
         block.bound_s = std::max(block.bound_s, std::min(table.least_s(), ranking_.best_s()));
         bool is_complete = true;
         for (std::int64_t stages = 2; stages <= table.stages(); ++stages) {
-            MixedPlan plan{block.micro_batches, {}};
+            MixedPlan plan{block.rounds, {}};
             const std::int64_t gpus = question_.types[(*block.order)[0]].gpus;
             is_complete =
                 descend(options, table, *block.order, stages, 0, gpus, 0, {0.0, 0.0}, plan) && is_complete;
@@ -294,9 +286,9 @@ private:
         return true;
     }
 
-    Options& options_of(std::int64_t micro_batches) {
-        auto& known = options_[micro_batches];
-        if (!known) known = std::make_unique<Options>(question_, ranges_, ways_, micro_batches, most_stages_);
+    Options& options_of(const Rounds& rounds) {
+        auto& known = options_[rounds];
+        if (!known) known = std::make_unique<Options>(question_, ranges_, ways_, rounds, most_stages_);
         return *known;
     }
 
@@ -308,7 +300,7 @@ private:
     std::vector<TypeOrder> orders_;
     std::vector<std::int64_t> all_;
     std::int64_t most_stages_ = 1;
-    std::map<std::int64_t, std::unique_ptr<Options>> options_;
+    std::map<Rounds, std::unique_ptr<Options>> options_;
     std::uint64_t priced_ = 0, labels_ = 0, nodes_ = 0;
 };
 

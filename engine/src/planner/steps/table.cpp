@@ -133,7 +133,7 @@ std::vector<MixedPlan> SuffixTable::plans() const {
             }
         }
         if (least == step::kInfinite) continue;
-        MixedPlan plan{options_.micro_batches(), {}};
+        MixedPlan plan{options_.rounds(), {}};
         for (std::size_t row = stages, state = best; row > 0; --row) {
             while (best_place + 1 < order_.size() && state >= offsets_[best_place + 1]) ++best_place;
             const State& own = rows_[row][state];

@@ -6,14 +6,13 @@ namespace dse::planner::steps {
 
 namespace {
 
-step::Plan plan_of(const Question& question, const StageChoice& choice, std::int64_t micro_batches,
+step::Plan plan_of(const Question& question, const StageChoice& choice, const Rounds& rounds,
                    bool is_pipelined) {
     step::Plan plan = question.modes[choice.type][choice.mode];
     plan.dp = choice.dp;
     plan.pp = is_pipelined ? 2 : 1;
-    const std::int64_t each = choice.dp * micro_batches;
-    if (question.model->batch_size % each != 0) throw step::Infeasible{"the batch does not divide"};
-    plan.micro_batch = question.model->batch_size / each;
+    if (rounds.sequences % choice.dp != 0) throw step::Infeasible{"the replicas do not divide a round"};
+    plan.micro_batch = rounds.sequences / choice.dp;
     if (question.most_micro_batch != 0 && plan.micro_batch > question.most_micro_batch) {
         throw step::Infeasible{"the micro-batch is too large"};
     }
@@ -29,13 +28,13 @@ step::Cluster enlarged(const GpuType& type, std::int64_t gpus) {
 
 }  // namespace
 
-Way::Way(const Question& question, const StageChoice& choice, std::int64_t micro_batches, bool is_pipelined)
+Way::Way(const Question& question, const StageChoice& choice, const Rounds& rounds, bool is_pipelined)
     : type_(choice.type),
       mode_(choice.mode),
-      micro_batches_(micro_batches),
+      micro_batches_(rounds.count),
       node_gpus_(question.types[choice.type].node_gpus),
       synthesizer_(question.setting->synthesizer),
-      plan_(plan_of(question, choice, micro_batches, is_pipelined)),
+      plan_(plan_of(question, choice, rounds, is_pipelined)),
       cluster_(enlarged(question.types[choice.type], plan_.npus())),
       sizes_(*question.model, plan_, question.setting->frameworks[plan_.framework]),
       groups_(step::groups_of(plan_)),
@@ -124,12 +123,12 @@ step::Chunk chunk_of(const Question& question, const step::Plan& plan, const Par
     return chunk;
 }
 
-Way* Ways::find(const StageChoice& choice, std::int64_t micro_batches, bool is_pipelined) {
+Way* Ways::find(const StageChoice& choice, const Rounds& rounds, bool is_pipelined) {
     const auto [known, is_new] =
-        known_.emplace(Key{choice.type, choice.mode, choice.dp, micro_batches, is_pipelined}, nullptr);
+        known_.emplace(Key{choice.type, choice.mode, choice.dp, rounds, is_pipelined}, nullptr);
     if (is_new) {
         try {
-            known->second = std::make_unique<Way>(question_, choice, micro_batches, is_pipelined);
+            known->second = std::make_unique<Way>(question_, choice, rounds, is_pipelined);
         } catch (const step::Infeasible&) {  // stays none
         }
     }

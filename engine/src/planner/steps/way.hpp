@@ -27,7 +27,7 @@ struct StageFigures {
 class Way {
 public:
     /// Throws step::Infeasible: the mode does not suit the model.
-    Way(const Question& question, const StageChoice& choice, std::int64_t micro_batches, bool is_pipelined);
+    Way(const Question& question, const StageChoice& choice, const Rounds& rounds, bool is_pipelined);
     Way(const Way&) = delete;
     Way& operator=(const Way&) = delete;
 
@@ -73,12 +73,13 @@ public:
     explicit Ways(const Question& question) : question_(question) {}
 
     /// None where the mode does not suit the model or the batch.
-    Way* find(const StageChoice& choice, std::int64_t micro_batches, bool is_pipelined);
+    Way* find(const StageChoice& choice, const Rounds& rounds, bool is_pipelined);
 
 private:
     struct Key {
         std::uint32_t type, mode;
-        std::int64_t dp, micro_batches;
+        std::int64_t dp;
+        Rounds rounds;
         bool is_pipelined;
         auto operator<=>(const Key&) const = default;
     };
