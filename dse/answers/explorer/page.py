@@ -64,12 +64,12 @@ def render_predicted(subject: Subject) -> str:
     data = predicted_page_data(subject)
     return (
         template_environment(PAGE)
-        .get_template("predicted.html")
+        .get_template("predicted/predicted.html")
         .render(
             title=data["title"],
             fidelity=data["fidelity"],
             data=script_json(data),
-            style=page_style(PAGE / "explorer.css") + inlined(PAGE / "predicted.css"),
+            style=page_style(PAGE / "explorer.css") + inlined(PAGE / "predicted" / "predicted.css"),
             program=script("predicted/predicted_app"),
             worker=script("predicted/plan_worker"),
             wasm=packed_engine(),

@@ -144,7 +144,7 @@ def test_everything_that_can_be_chosen_is_reached_by_tab(browser: Chromium, lab_
     browser.evaluate("new Promise(done => setTimeout(done, 100))")
     table = "document.querySelector('[data-table=\"points\"]')"
     assert browser.evaluate(f"{table}.tBodies[0].rows.length") == 56
-    browser.evaluate(f"{table}.querySelector('button').focus()")
+    browser.evaluate(f"{table}.querySelector('tbody button').focus()")
     browser.press("Tab", 9)
     browser.press("Enter", 13)
     assert "2 of 56" in browser.evaluate(PANEL)
@@ -166,6 +166,46 @@ def test_a_cell_of_a_heat_map_chooses_its_point_and_the_cap_another_map(
     assert name.startswith("dp1 ")
 
 
+def test_filters_and_headings_show_and_sort_what_is_asked_for(browser: Chromium, lab_page: Path) -> None:
+    browser.open(lab_page)
+    browser.evaluate("document.querySelector('details.points').open = true")
+    browser.evaluate("new Promise(done => setTimeout(done, 100))")
+    table = "document.querySelector('[data-table=\"points\"]')"
+    heads = browser.evaluate(f"[...{table}.tHead.rows[0].cells].map((cell) => cell.textContent)")
+    assert heads[:4] == ["strategy", "dp", "tp", "sp"]
+    assert {"activation recompute", "wall time", "peak memory", "MFU"} <= set(heads)
+    browser.evaluate(
+        "document.querySelectorAll('.filters fieldset')[1].querySelector('input').click()"
+    )  # tp 1
+    column = f"[...{table}.tBodies[0].rows].map((row) => row.cells[%d].textContent)"
+    assert "1" not in browser.evaluate(column % 2)
+    assert len(browser.evaluate(column % 2)) < 56
+    place = heads.index("peak memory")
+    browser.evaluate(f"{table}.tHead.querySelectorAll('button')[{place - 1}].click()")
+    assert browser.evaluate(f"{table}.tHead.rows[0].cells[{place}].ariaSort") == "ascending"
+    sizes = [float(text.split()[0]) for text in browser.evaluate(column % place) if text.endswith(" GB")]
+    assert len(sizes) > 10
+    assert sizes == sorted(sizes)
+    assert browser.problems == []
+
+
+def test_any_axis_and_figure_colours_the_points(browser: Chromium, lab_page: Path) -> None:
+    browser.open(lab_page)
+    offered = browser.evaluate(
+        "[...document.querySelector('[data-ink] select').options].map(({ value }) => value)"
+    )
+    assert {"flags", "tp", "sp", "wall_time_ns", "mfu_pct"} <= set(offered)
+    for name, words in (("tp", ["tp 1", "tp 2"]), ("mfu_pct", ["% to"])):
+        browser.evaluate(
+            "(() => { const select = document.querySelector('[data-ink] select');"
+            f" select.value = '{name}'; select.dispatchEvent(new Event('change')); }})()"
+        )
+        chart = "Chart.getChart(document.querySelector('[data-plot=scatter]'))"
+        labels = browser.evaluate(f"{chart}.data.datasets.map(({{ label }}) => label)")
+        assert all(any(word in label for label in labels) for word in words), labels
+    assert browser.problems == []
+
+
 def test_every_command_line_is_that_of_its_point(browser: Chromium, lab: StudyStore, lab_page: Path) -> None:
     from dse.answers import ranking
     from dse.answers.reports.commands import Commands
@@ -174,7 +214,7 @@ def test_every_command_line_is_that_of_its_point(browser: Chromium, lab: StudySt
     browser.evaluate("document.querySelector('details.points').open = true")
     browser.evaluate("new Promise(done => setTimeout(done, 100))")
     shown = browser.evaluate(
-        "[...document.querySelectorAll('[data-table=\"points\"] button')]"
+        "[...document.querySelectorAll('[data-table=\"points\"] tbody button')]"
         f".map(button => {{ button.click(); return {COMMAND}; }})"
     )
     commands = Commands()

@@ -2,7 +2,10 @@
 import {
   PART_COLORS, axis, barScales, capLine, choosable, isNear, least, lookFor, most, names, placeOf, wrapped,
 } from "../../../base/pages/charts.js";
+import { Choice } from "../../../base/pages/choice.js";
 import { copies, element } from "../../../base/pages/dom.js";
+import { Filters, said } from "../../../base/pages/filters.js";
+import { inksOf, short } from "../../../base/pages/inks.js";
 import { bytes, duration, whole, percent, timeScale, memoryScale } from "../../../base/pages/numbers.js";
 
 const report = JSON.parse(document.getElementById("data").textContent);
@@ -36,6 +39,25 @@ function pointsOf(group) {
   return points;
 }
 
+// The axes in which points differ, with their values in ascending order.
+function varyingOf(points) {
+  const inOrder = (a, b) => (typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b);
+  return report.strategy_fields
+    .map((name) => ({ name, heading: name.replaceAll("_", " "), values: [...new Set(points.map((point) => point[name]))].sort(inOrder) }))
+    .filter(({ values }) => values.length > 1);
+}
+
+const exposedShare = (point) => (point.exposed_comm_ns === null ? null : (100 * point.exposed_comm_ns) / point.wall_time_ns);
+// Figures that colour points, and columns of the table: [name, title, value of a point, how it is said].
+const FIGURES = [
+  ["wall_time_ns", "wall time", (point) => point.wall_time_ns, duration],
+  ["peak_memory_bytes", "peak memory", (point) => point.peak_memory_bytes, bytes],
+  ["exposed", "exposed comm.", exposedShare, (value) => percent(value ?? NaN)],
+  ["mfu_pct", "MFU", (point) => point.mfu_pct, (value) => percent(value ?? NaN)],
+  ["tokens_per_s", "tokens per s", (point) => point.tokens_per_s, perSecond],
+  ["compute_utilization_pct", "compute utilis.", (point) => point.compute_utilization_pct, (value) => percent(value ?? NaN)],
+];
+
 const CAPS_SHOWN = 3; // an axis of memory ends at so many times the cap
 
 // ---- one question of the report
@@ -65,6 +87,10 @@ class Question {
         for (const maps of section.querySelectorAll("[data-heat]")) maps.hidden = maps.dataset.heat !== radio.value;
       });
     }
+    this.varying = varyingOf(this.points);
+    this.shown = this.points;
+    this.by = { index: -1, descending: false };
+    this.addHands();
     const details = section.querySelector("details.points");
     details?.addEventListener("toggle", () => this.fillTable());
     const scatter = section.querySelector('[data-plot="scatter"]');
@@ -80,12 +106,51 @@ class Question {
     if (best !== null) this.select(capped ?? best);
   }
 
+  // Filters over the axes that vary, and the choice of what colours points.
+  addHands() {
+    const [fold, row] = [this.section.querySelector("[data-filters]"), this.section.querySelector("[data-ink]")];
+    if (!fold) return;
+    this.filters = new Filters(fold, () => this.filter());
+    this.filters.update({ varying: this.varying, kept: this.points, count: this.points.length }, "points");
+    if (!row) return;
+    this.ink = new Choice("colour", ["flags"], () => this.draw());
+    const figures = FIGURES.filter(([, , valueOf]) => this.points.some((point) => valueOf(point) !== null)).map(([name, title]) => [name, title]);
+    this.ink.offer([["flags", report.flags.map(([, word]) => word).join(" and ") || "none"], ...this.varying.map(({ name, heading }) => [name, heading]), ...figures]);
+    row.append(this.ink.root);
+  }
+
+  filter() {
+    const { hidden, fits } = this.filters;
+    const cap = this.group.memory_cap_bytes ?? Infinity;
+    this.shown = this.points.filter((point) => (!fits.checked || point.peak_memory_bytes <= cap)
+      && this.varying.every(({ name }) => !hidden.get(name)?.has(String(point[name]))));
+    this.filters.update({ varying: this.varying, kept: this.shown, count: this.points.length }, "points");
+    this.draw();
+    this.fillTable(true);
+  }
+
+  // Points in sets of one colour each, by what was chosen; undefined: by flags.
+  inkSets(points, radius) {
+    const chosen = this.ink?.value ?? "flags";
+    const axisOf = this.varying.find(({ name }) => name === chosen);
+    const figure = FIGURES.find(([name]) => name === chosen);
+    if (!axisOf && !figure) return undefined;
+    const valueOf = axisOf ? (point) => axisOf.values.indexOf(point[chosen]) : (point) => figure[2](point) ?? NaN;
+    const say = axisOf ? (index) => `${axisOf.heading} ${said(axisOf.values[index])}` : (value) => figure[3](figure[0].endsWith("_per_s") ? short(value) : value);
+    const { of, legend } = inksOf(points.map(valueOf), say, color);
+    return legend.map(({ color: ink, text }) => ({
+      label: text, role: "points", pointStyle: "circle", radius, hoverRadius: radius + 2, hitRadius: 5, order: 3,
+      borderColor: ink, borderWidth: 1.5, backgroundColor: `${ink}80`,
+      data: points.filter((point) => of(valueOf(point)) === ink).map((point) => this.place(point)),
+    })).filter((set) => set.data.length);
+  }
+
   onKey(event) {
-    const at = this.points.findIndex((point) => point.rank === this.selected);
-    const to = placeOf(event.key, at, this.points.length - 1);
-    if (to === undefined) return;
+    const at = this.shown.findIndex((point) => point.rank === this.selected);
+    const to = placeOf(event.key, at, this.shown.length - 1);
+    if (to === undefined || !this.shown.length) return;
     event.preventDefault();
-    this.select(this.points[to].rank);
+    this.select(this.shown[to].rank);
   }
 
   select(rank) {
@@ -160,25 +225,38 @@ class Question {
       + `${bytes(point.peak_memory_bytes)}, place ${point.rank + 1} of ${this.group.finished}`;
   }
 
-  fillTable() {
+  // Every axis that varies and every figure is a column; a heading sorts.
+  fillTable(isAgain = false) {
     const table = this.section.querySelector('[data-table="points"]');
-    if (!table || table.rows.length) return;
-    const names = ["strategy", "wall time (ns)", "peak memory (bytes)", "exposed comm. (ns)", "compute util. (%)"];
-    const head = element("tr");
-    names.forEach((name, index) => head.append(element("th", name, { scope: "col", class: index ? "n" : "" })));
-    table.createTHead().append(head);
-    const body = table.createTBody();
-    for (const point of this.points) {
-      const row = element("tr");
-      const cell = element("td");
-      cell.append(element("button", point.label, { type: "button", class: "link", "data-rank": point.rank }));
+    if (!table || (isAgain ? !table.rows.length : table.rows.length)) return;
+    const columns = [
+      ...this.varying.map(({ name, heading }) => [name, heading, (point) => point[name], said]),
+      ...FIGURES.filter(([, , valueOf]) => this.points.some((point) => valueOf(point) !== null)),
+    ];
+    const { index: by, descending } = this.by;
+    const head = element("tr", {}, element("th", "strategy", { scope: "col" }));
+    columns.forEach(([, title], index) => {
+      const isBy = index === by;
+      const button = element("button", { type: "button", class: "link" }, title, isBy ? (descending ? " ↓" : " ↑") : "");
+      button.addEventListener("click", () => {
+        this.by = { index, descending: isBy && !descending };
+        this.fillTable(true);
+        table.tHead.querySelectorAll("button")[index].focus();
+      });
+      head.append(element("th", { scope: "col", class: "n", "aria-sort": isBy ? (descending ? "descending" : "ascending") : null }, button));
+    });
+    const valueOf = columns[by]?.[2];
+    const compared = (a, b) => {
+      const [one, other] = [valueOf(a), valueOf(b)];
+      if (one === null || other === null) return (one === null) - (other === null);
+      return (descending ? -1 : 1) * (typeof one === "string" ? one.localeCompare(other, "en", { numeric: true }) : one - other);
+    };
+    const points = valueOf ? [...this.shown].sort(compared) : this.shown;
+    table.replaceChildren(element("thead", {}, head), element("tbody", {}, ...points.map((point) => {
+      const cell = element("td", {}, element("button", point.label, { type: "button", class: "link", "data-rank": point.rank }));
       if (point.origin.variant) cell.append(element("br"), element("small", point.origin.variant));
-      row.append(cell);
-      const values = [point.wall_time_ns, point.peak_memory_bytes, point.exposed_comm_ns].map(whole);
-      values.push(point.compute_utilization_pct === null ? "–" : point.compute_utilization_pct.toFixed(1));
-      for (const value of values) row.append(element("td", value, { class: "n" }));
-      body.append(row);
-    }
+      return element("tr", {}, cell, ...columns.map(([, , read, say]) => element("td", say(read(point)), { class: "n" })));
+    })));
   }
 
   // ---- plots
@@ -197,15 +275,16 @@ class Question {
   }
 
   scatter() {
-    const points = this.points.filter((point) => point.peak_memory_bytes !== null);
+    const all = this.points.filter((point) => point.peak_memory_bytes !== null);
+    const points = this.shown.filter((point) => point.peak_memory_bytes !== null);
     const cap = this.group.memory_cap_bytes;
-    const walls = points.map((point) => point.wall_time_ns);
-    const sizes = points.map((point) => point.peak_memory_bytes);
+    const walls = all.map((point) => point.wall_time_ns);
+    const sizes = all.map((point) => point.peak_memory_bytes);
     this.timeUnit = timeScale(most(walls));
     this.memoryUnit = memoryScale(most(sizes));
     const front = this.group.cap_curve.map((step) => this.byRank.get(step.rank)).reverse();
     const radius = points.length > 500 ? 2.5 : 5;
-    const sets = KINDS.map(([label, name, style], kind) => ({
+    const sets = this.inkSets(points, radius) ?? KINDS.map(([label, name, style], kind) => ({
       label, role: "points", pointStyle: style, radius, hoverRadius: radius + 2, hitRadius: 5, order: 3,
       borderColor: color(name), borderWidth: 1.5, backgroundColor: `${color(name)}80`,
       data: points.filter((point) => point.kind === kind).map((point) => this.place(point)),

@@ -1,4 +1,5 @@
 // The figures by which plots and tables place, colour and sort plans: axes that vary, and what was predicted.
+import { said } from "../../../../base/pages/filters.js";
 import { bytes, count, duration, percent } from "../../../../base/pages/numbers.js";
 
 const PART_WORDS = {
@@ -25,8 +26,6 @@ const BINDS = {
   name: "binds", title: "what binds", unit: "", scale: 1, isName: true,
   at: (frame) => (row) => frame.bindingPart(row),
 };
-
-const said = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") : String(value));
 
 /** An axis as a measure: its place among the values where they are words, else its number. */
 function ofAxis(axis) {
@@ -60,4 +59,4 @@ function gathered(rows, read) {
 
 const titleOf = ({ title, unit }) => (unit ? `${title}, ${unit}` : title);
 
-export { TIME, PEAK, PART_WORDS, gathered, measuresOf, ofAxis, readerOf, said, titleOf };
+export { TIME, PEAK, PART_WORDS, gathered, measuresOf, ofAxis, readerOf, titleOf };

@@ -1,7 +1,8 @@
 // A heat map over two axes that vary: in each cell the best plan of all that have these two values.
 import { element, scroll } from "../../../../base/pages/dom.js";
-import { Choice } from "./choice.js";
-import { measuresOf, said } from "./measures.js";
+import { Choice } from "../../../../base/pages/choice.js";
+import { said } from "../../../../base/pages/filters.js";
+import { measuresOf } from "./measures.js";
 
 const STEPS = 7;
 let [tools, frame, choices, place] = [null, null, null, null];

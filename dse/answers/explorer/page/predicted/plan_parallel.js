@@ -1,9 +1,9 @@
 // Parallel coordinates: a line for each plan through the values of its axes, its time and its memory.
 import { breathe, element } from "../../../../base/pages/dom.js";
-import { Choice } from "./choice.js";
-import { inksOf, short } from "./inks.js";
+import { Choice } from "../../../../base/pages/choice.js";
+import { inksOf, legendOf, short } from "../../../../base/pages/inks.js";
 import { gathered, measuresOf, ofAxis, PEAK, readerOf, TIME, titleOf } from "./measures.js";
-import { Canvas, legendOf, scaleOf } from "./plot_canvas.js";
+import { Canvas, scaleOf } from "./plot_canvas.js";
 
 const [HEIGHT, TOP, BOTTOM, SLICE_MS, LEAST, MOST] = [340, 40, 16, 8, 66, 3000];
 let [isSeen, isDue] = [false, true]; // what is far from sight is drawn when it comes near

@@ -1,10 +1,10 @@
 // Every plan as a point: two figures place it, a third colours it; a click or the arrow keys choose one.
 import { breathe, element } from "../../../../base/pages/dom.js";
 import { placeOf } from "../../../../base/pages/charts.js";
-import { Choice } from "./choice.js";
-import { inksOf, short } from "./inks.js";
+import { Choice } from "../../../../base/pages/choice.js";
+import { inksOf, legendOf, short } from "../../../../base/pages/inks.js";
 import { gathered, measuresOf, readerOf, titleOf } from "./measures.js";
-import { Canvas, drawAxes, legendOf, scaleOf } from "./plot_canvas.js";
+import { Canvas, drawAxes, scaleOf } from "./plot_canvas.js";
 
 const [HEIGHT, NEAR, SLICE_MS] = [380, 14, 8];
 let run = 0;

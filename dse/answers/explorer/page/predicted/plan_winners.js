@@ -2,7 +2,7 @@
 import { element, scroll } from "../../../../base/pages/dom.js";
 import * as dom from "../../../../base/pages/dom.js";
 import { duration } from "../../../../base/pages/numbers.js";
-import { Choice } from "./choice.js";
+import { Choice } from "../../../../base/pages/choice.js";
 import { labelOf } from "./plans.js";
 
 const FACTORS = [0.25, 0.5, 0.707, 1, 1.414, 2, 4];

@@ -101,6 +101,4 @@ function drawAxes(drawn, { width, height }, color, x, y) {
   return { ...at, left, right: width - right, top, bottom: height - bottom };
 }
 
-const legendOf = (entries) => element("ul", { class: "inks" }, ...entries.map(({ color, text }) => element("li", {}, element("i", { style: `background: ${color}` }), text)));
-
-export { Canvas, drawAxes, legendOf, scaleOf };
+export { Canvas, drawAxes, scaleOf };

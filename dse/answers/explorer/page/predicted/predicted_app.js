@@ -10,7 +10,7 @@ import * as scenarios from "../scenario.js";
 import { Shell } from "../shell.js";
 import * as state from "../state.js";
 import { Status } from "../status.js";
-import { Filters } from "./plan_filters.js";
+import { Filters } from "../../../../base/pages/filters.js";
 import { Frame } from "./plan_frame.js";
 import { view as heat } from "./plan_heat.js";
 import { view as parallel } from "./plan_parallel.js";

@@ -1,14 +1,18 @@
 // Filters: a fold for each axis that varies, with a box for each of its values; what is left out stays so after changes.
-import { element } from "../../../../base/pages/dom.js";
-import * as dom from "../../../../base/pages/dom.js";
-import { said } from "./measures.js";
+import { element } from "./dom.js";
+import * as dom from "./dom.js";
+
+const said = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") : String(value));
+let count = 0;
 
 class Filters {
   // `onChange()` is told when something else passes.
   constructor(root, onChange) {
+    count += 1;
+    this.id = `filters-${count}`;
     this.hidden = new Map(); // axis name -> texts of values that are left out
     this.onChange = onChange;
-    this.fits = element("input", { type: "checkbox", id: "fits-only" });
+    this.fits = element("input", { type: "checkbox", id: `${this.id}-fits` });
     this.fits.addEventListener("change", () => onChange());
     this.counted = element("span", { class: "muted" });
     this.clear = element("button", { type: "button", class: "plain" }, "Show all");
@@ -21,17 +25,17 @@ class Filters {
     this.boxes = element("div", { class: "filters" });
     this.names = "";
     root.append(
-      element("div", { class: "row" }, element("span", {}, this.fits, " ", element("label", { for: "fits-only" }, "only what fits under the cap")), this.clear, this.counted),
+      element("div", { class: "row" }, element("span", {}, this.fits, " ", element("label", { for: this.fits.id }, "only what fits under the cap")), this.clear, this.counted),
       this.boxes,
     );
   }
 
-  /** Follows a frame: the axes that vary now, and how many plans pass. */
-  update(frame) {
-    const names = JSON.stringify(frame.varying.map(({ name, values }) => [name, values]));
-    if (names !== this.names) this.build(frame.varying);
+  /** Follows what is shown: axes that vary, {name, heading, values}, and how many of all pass. */
+  update({ varying, kept, count: all }, what = "plans") {
+    const names = JSON.stringify(varying.map(({ name, values }) => [name, values]));
+    if (names !== this.names) this.build(varying);
     this.names = names;
-    dom.setText(this.counted, `${frame.kept.length} of ${frame.count} plans are shown`);
+    dom.setText(this.counted, `${kept.length} of ${all} ${what} are shown`);
     this.clear.disabled = !this.hidden.size && !this.fits.checked;
   }
 
@@ -42,7 +46,7 @@ class Filters {
   boxOf({ name, heading, values }, index) {
     const hidden = this.hidden.get(name) ?? new Set();
     return element("fieldset", {}, element("legend", {}, heading), ...values.map((value, place) => {
-      const id = `filter-${index}-${place}`;
+      const id = `${this.id}-${index}-${place}`;
       const box = element("input", { type: "checkbox", id, checked: !hidden.has(String(value)) });
       box.addEventListener("change", () => this.toggle(name, String(value), !box.checked));
       return element("span", { class: "chip" }, box, element("label", { for: id }, said(value)));
@@ -59,4 +63,4 @@ class Filters {
   }
 }
 
-export { Filters };
+export { Filters, said };

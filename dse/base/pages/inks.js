@@ -1,4 +1,5 @@
 // A few ordered colours: of values that are few, one each; of many, one for each range.
+import { element } from "./dom.js";
 
 const STEPS = 6;
 const SAMPLE = 4000; // numbers that tell the ranges
@@ -29,4 +30,6 @@ function inksOf(all, say, color) {
   return { inks: [...ramp, none], of, legend: legend.filter((_, index) => edges[index] !== edges[index + 1]) };
 }
 
-export { inksOf, short };
+const legendOf = (entries) => element("ul", { class: "inks" }, ...entries.map(({ color, text }) => element("li", {}, element("i", { style: `background: ${color}` }), text)));
+
+export { inksOf, legendOf, short };

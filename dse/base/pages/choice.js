@@ -1,5 +1,5 @@
 // A labelled choice above a plot, which keeps what was chosen where the list changes.
-import { element } from "../../../../base/pages/dom.js";
+import { element } from "./dom.js";
 
 let count = 0;
 
