@@ -81,20 +81,25 @@ BatchSource source_of(const nb::object& source) {
     return found;
 }
 
-/// The ticks, messages and activations of a schedule of the engine, and why it cannot run so many.
-nb::tuple timetable_named(const std::string& name, std::int64_t stages, std::int64_t chunks,
-                          std::int64_t micro_batches) {
+using Ticks = std::vector<nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>>;
+using Rows = std::vector<std::vector<std::int64_t>>;
+
+/// Why a schedule of the engine cannot run so many; if it can, its ticks, messages and activations.
+std::tuple<std::string, Ticks, Rows, std::vector<std::int64_t>> timetable_named(const std::string& name,
+                                                                                std::int64_t stages,
+                                                                                std::int64_t chunks,
+                                                                                std::int64_t micro_batches) {
     const BuiltinSchedule* found = builtin_schedule(name);
     if (found == nullptr) throw nb::key_error(name.c_str());
     const std::string problem = found->problem(stages, chunks, micro_batches);
-    if (!problem.empty()) return nb::make_tuple(problem, nb::none(), nb::none(), nb::none());
+    if (!problem.empty()) return {problem, {}, {}, {}};
     Timetable made = found->timetable(stages, chunks, micro_batches);
-    nb::list ticks;
-    for (auto& kind : made.ticks) ticks.append(to_numpy(std::move(kind)));
-    std::vector<std::vector<std::int64_t>> messages;
+    Ticks ticks;
+    for (auto& kind : made.ticks) ticks.push_back(to_numpy(std::move(kind)));
+    Rows messages;
     for (const Message& one : made.messages)
         messages.push_back({one.kind, one.stage, one.chunk, one.to_stage, one.to_chunk, one.link});
-    return nb::make_tuple(problem, ticks, messages, made.in_flight);
+    return {problem, std::move(ticks), std::move(messages), made.in_flight};
 }
 
 nb::ndarray<nb::numpy, double, nb::ndim<2>> table(std::vector<double> values, std::size_t columns) {
