@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.answers.texts import texts_of
 from dse.base.files import conf_folder
+from dse.base.plain_data import read_yaml
 from dse.studies.points import PREDICTION, SIMULATION, method_of_options
 
 if TYPE_CHECKING:
@@ -70,11 +71,9 @@ def _no_prediction(model: Mapping[str, Any]) -> str:
 @functools.cache
 def _predicted_models() -> dict[tuple[Any, ...], list[str]]:
     """The models of conf/model whose fidelity is realistic, by their shapes."""
-    import yaml
-
     found: dict[tuple[Any, ...], list[str]] = {}
     for path in sorted((conf_folder() / "model").glob("*.yaml")):
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = read_yaml(path)
         if values.get("fidelity") == "realistic":
             found.setdefault(tuple(values.get(name) for name in _SHAPE), []).append(path.stem)
     return found

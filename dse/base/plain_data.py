@@ -53,6 +53,15 @@ def yaml_data(text: str, where: str, most_nodes: int = MOST_NODES) -> Any:
         raise InputError(f"{where}: malformed YAML: {excerpt(error)}") from None
 
 
+def yaml_text(data: Any, width: int) -> str:
+    """Return plain data as YAML, keys in their order, in lines of up to `width` characters where it can."""
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text: str = yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=width)
+    return text
+
+
 def check_yaml(text: str, where: str, most_nodes: int = MOST_NODES) -> None:
     """Check that a YAML text is within bounds; an alias counts as the nodes that it stands for.
 

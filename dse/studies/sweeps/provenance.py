@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.machine import usable_cores
+from dse.base.plain_data import yaml_data, yaml_text
 
 PACKAGES = ("dse", "hydra-core", "numpy", "omegaconf", "optuna", "pandas", "pyarrow", "ray")
 
@@ -31,17 +32,15 @@ def provenance(command: Sequence[str], configuration: str, points: Mapping[str, 
 
     `points` has `planned`, or the `samples` of a search.
     """
-    import yaml
-
     about: dict[str, Any] = {
         "started": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "command": list(command),
         "points": dict(points),
         "versions": _versions(),
         "machine": _machine(),
-        "configuration": yaml.safe_load(configuration),
+        "configuration": yaml_data(configuration, "the configuration"),
     }
-    return yaml.safe_dump(about, sort_keys=False, allow_unicode=True, width=110)
+    return yaml_text(about, width=110)
 
 
 def _versions() -> dict[str, str]:
