@@ -64,4 +64,30 @@ const serve = (tasks) => {
   };
 };
 
-export { breath, host, serve, stopIfCancelled };
+/** Other workers of this script that answer questions beside this one; none where the browser starts none. */
+const helpers = (count) => {
+  const found = [];
+  for (let index = 0; index < count; index += 1) {
+    try {
+      const worker = new Worker(self.location.href);
+      worker.postMessage({ type: "start", module });
+      let last = 0;
+      const waiting = new Map();
+      worker.onmessage = ({ data }) => {
+        const { resolve, reject } = waiting.get(data.id);
+        waiting.delete(data.id);
+        if (data.type === "done") resolve(data.result);
+        else reject(new EngineError(data.kind, data.message));
+      };
+      found.push((message, transferred = []) => new Promise((resolve, reject) => {
+        waiting.set(last += 1, { resolve, reject });
+        worker.postMessage({ ...message, id: last }, transferred);
+      }));
+    } catch {
+      break;
+    }
+  }
+  return found;
+};
+
+export { breath, helpers, host, serve, stopIfCancelled };

@@ -1,11 +1,14 @@
 // The worker of a page that predicts: enumerates a space, predicts its plans in slices, and keeps what it found for sorting.
-import { breath, host, serve, stopIfCancelled } from "../worker_parts.js";
+import { breath, helpers, host, serve, stopIfCancelled } from "../worker_parts.js";
 import { clusterOf, operationsOf, recordOf } from "./clusters.js";
 import { blocksOf, Figures, intervalOf, scaleOf } from "./figures.js";
 import { batchProblem, columnsOf, enumerate, idle, npusOf, Texts } from "./plans.js";
 
 const SLICE_MS = 20;
 const BATCH = 64; // plans that the engine takes at a time
+const CHUNK = 256; // plans between two looks at other messages
+const FEW = 4; // chunks that one worker predicts alone
+const MOST_HELPERS = 3;
 
 /** The columns of plans: values of axes as numbers of `values`, which each axis has. */
 class Plans {
@@ -105,47 +108,88 @@ async function spaceOf(message) {
   return made;
 }
 
-/** Predicts plans batch by batch; yields after each. */
-function* predicting(space, { scenario, facts }, found) {
+let opened = { text: "", engine: null }; // the model and the cluster that the engine has
+
+/** Figures of rows of plans by the engine of this worker, and the reasons why some cannot run, a number each. */
+function figuresOf({ request, text, rows, width, stride }) {
+  if (opened.text !== text) opened = { text, engine: host().openPlans(request, width, stride) };
+  const count = rows.length / width;
+  const figures = new Float64Array(count * stride);
+  const reasons = [];
+  for (let start = 0; start < count; start += BATCH) {
+    const taken = Math.min(BATCH, count - start);
+    const { raw, reasons: said } = opened.engine.predict(rows.subarray(start * width, (start + taken) * width), taken);
+    for (let place = stride - 1; place < raw.length; place += stride) if (raw[place] >= 0) raw[place] += reasons.length;
+    reasons.push(...said);
+    figures.set(raw, start * stride);
+  }
+  return { figures, reasons };
+}
+
+let beside = null; // further workers, once a space is large
+
+/** Predicts plans in chunks, which this worker and its helpers take one after the other. */
+async function predicting(id, space, { scenario, facts }, found, tell) {
   const { model, system } = scenario;
   const { plans, rows, texts } = space;
   const { columns, reasonOf, reasons } = found;
   const width = facts.plan_columns.length;
+  const stride = facts.parts.length + facts.categories.length + 2;
   const known = new Map();
   const numberOf = (reason) => {
     if (!known.has(reason)) known.set(reason, reasons.push(reason) - 1);
     return known.get(reason);
   };
-  const stride = facts.parts.length + facts.categories.length + 2;
-  const engine = host().openPlans({
-    model: recordOf(model), cluster: clusterOf(system), frameworks: facts.frameworks, precisions: facts.precisions, texts: texts.list,
-  }, width, stride);
+  const request = { model: recordOf(model), cluster: clusterOf(system), frameworks: facts.frameworks, precisions: facts.precisions, texts: texts.list };
+  const text = JSON.stringify([id, model, system]);
   const peaks = system.accelerator.peak_tflops;
   const figures = new Figures({
     parts: facts.parts, categories: facts.categories,
     facts: { tokens: model.batch_size * model.seq_len, operations: operationsOf(model), peak_tflops: peaks.bf16 ?? peaks.fp16, npus: npusOf(system) },
   });
-  const batch = new Int32Array(BATCH * width);
-  const taken = [];
-  const flush = () => {
-    const { raw, reasons: said } = engine.predict(batch, taken.length);
-    taken.forEach((row, index) => {
+  const chunks = [];
+  for (let row = 0; row < plans.count; row += 1) {
+    if (space.problems[row]) reasonOf[row] = numberOf(space.problems[row]);
+    else if (!chunks.length || chunks.at(-1).length === CHUNK) chunks.push([row]);
+    else chunks.at(-1).push(row);
+  }
+  const asked = (chunk) => {
+    const own = new Int32Array(chunk.length * width);
+    chunk.forEach((row, index) => own.set(rows.subarray(row * width, (row + 1) * width), index * width));
+    return { request, text, rows: own, width, stride };
+  };
+  const took = (chunk, { figures: raw, reasons: said }) => {
+    chunk.forEach((row, index) => {
       const reason = raw[(index + 1) * stride - 1];
       if (reason >= 0) reasonOf[row] = numberOf(said[reason]);
       else figures.write(columns, row, raw, index * stride, space.byKind[space.kinds[row]]);
     });
-    taken.length = 0;
+    found.done += chunk.length;
   };
-  for (let row = 0; row < plans.count; row += 1) {
-    if (space.problems[row]) reasonOf[row] = numberOf(space.problems[row]);
-    else {
-      batch.set(rows.subarray(row * width, (row + 1) * width), taken.length * width);
-      taken.push(row);
+  if (chunks.length > FEW) beside ??= helpers(Math.min(MOST_HELPERS, (navigator.hardwareConcurrency ?? 1) - 1));
+  let next = 0;
+  const theirs = (chunks.length > FEW ? beside : []).map(async (ask) => {
+    while (next < chunks.length) {
+      const chunk = chunks[next];
+      next += 1;
+      took(chunk, await ask({ type: "figures", ...asked(chunk) }));
+      stopIfCancelled(id);
     }
-    if (taken.length < BATCH && row + 1 < plans.count) continue;
-    if (taken.length) flush();
-    found.done = row + 1;
-    yield;
+  });
+  const own = async () => {
+    while (next < chunks.length) {
+      const chunk = chunks[next];
+      next += 1;
+      took(chunk, figuresOf(asked(chunk)));
+      tell();
+      await breath();
+      stopIfCancelled(id);
+    }
+  };
+  try {
+    await Promise.all([own(), ...theirs]);
+  } finally {
+    next = chunks.length;
   }
 }
 
@@ -155,7 +199,7 @@ async function evaluated(message, tell = () => {}) {
   const { facts } = message;
   const columns = Object.fromEntries(Figures.names(facts.parts, facts.categories).map((name) => [name, new Float64Array(plans.count).fill(NaN)]));
   const found = { plans, columns, reasonOf: new Int32Array(plans.count).fill(-1), reasons: [], done: 0 };
-  if (plans.count) await sliced(message.id, predicting(space, message, found), () => tell(found.done, plans.count));
+  if (plans.count) await predicting(message.id, space, message, found, () => tell(found.done, plans.count));
   return found;
 }
 
@@ -202,6 +246,11 @@ function order({ values, descending }) {
   return { result: rows, transferred: [rows.buffer] };
 }
 
-serve({ predict, winner, order });
+const asHelper = (message) => {
+  const result = figuresOf(message);
+  return { result, transferred: [result.figures.buffer] };
+};
+
+serve({ predict, winner, order, figures: asHelper });
 
 export { evaluated };
