@@ -50,9 +50,9 @@ class AllReduce:
 class Cases:
     """Everything that one run measures.
 
-    `lab` are the points of `pairs`, `cold` are measured as the first point of a process. `recorded` are the
-    points with recorded times of the references, run event by event. `large` run by classes only, `fallback`
-    cannot. `twins` run both ways and must agree, on every rank. `series` grows in NPUs; those up to
+    `commands` of dse are timed as processes. `lab` are the points of `pairs`, `cold` are measured as the
+    first point of a process. `recorded` are the points with recorded times of the references, run event by
+    event. `large` run by classes only, `fallback` cannot. `twins` run both ways and must agree, on every rank. `series` grows in NPUs; those up to
     `general_up_to` run both ways. `spaces` are run once, to count how. `side_by_side` are run by the
     references. `mesh_all_reduce` and `congested` run on links that queue. Schedules are made for
     `synthesised`, plans for `planned`; `partitioned` real graphs are partitioned (None: all). Executors get
@@ -65,6 +65,7 @@ class Cases:
     """
 
     pairs: Sequence[tuple[str, str]]
+    commands: Sequence[tuple[str, ...]]
     lab: Sequence[Case]
     cold: Sequence[Case]
     recorded: Sequence[Case]
@@ -100,6 +101,7 @@ def full() -> Cases:
     lab = [case for pair in PAIRS for case in _space(*pair)]
     return Cases(
         pairs=PAIRS,
+        commands=[("accuracy",), ("calibrate", "--all"), ("calibrate", "--unseen")],
         lab=lab,
         cold=[_case(*pair, strategy) for pair in PAIRS for strategy in _every_kind()],
         recorded=[
@@ -144,6 +146,7 @@ def quick() -> Cases:
     pipeline = _case("torus_4x4", "tiny", Strategy(dp=4, tp=2, pp=2))
     return Cases(
         pairs=[("torus_4x4", "tiny")],
+        commands=[("accuracy",)],
         lab=[tiny, pipeline],
         cold=[tiny, pipeline],
         recorded=[tiny],

@@ -52,6 +52,7 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "Search": "search_s",
         "Times as fast": "ratio",
     },
+    "study": {"Process": "name", "Points": "points", "Wall": "wall_s", "CPU": "cpu_s"},
     "executors": {"Points": "name", "Number": "points", "Overhead, µs": "overhead_us"},
     "million": {"Command": "name", "Wall": "wall_s", "CPU": "cpu_s", "Memory": "peak_bytes"},
     "search": {
@@ -68,6 +69,7 @@ _KEPT: Mapping[str, Callable[[Row], bool]] = {
     "scale": lambda row: row["kind"] == "large" and row["npus"] == 131_072,
     "synthesis": lambda row: row["ratio"] is not None and row["synthesizer"] == "greedy",
     "planning": lambda row: row["planner"] == "metis" or (row["planner"] == "exact" and bool(row["mixed"])),
+    "study": lambda row: row["name"] != "all",
     "search": lambda row: row["seed"] is None,
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks import references, tasks
 from benchmarks.cases import Case, Cases
-from benchmarks.measure import BenchmarkError, in_fresh_process, run_command
+from benchmarks.measure import ROOT, BenchmarkError, in_fresh_process, run_command
 from benchmarks.side_by_side import note_what_is_missing, side_by_side
 from benchmarks.tasks import PointCost, bandwidths_cost, point_cost
 from dse.simulation.simulators.native import EngineMethod
@@ -88,7 +88,7 @@ def general(cases: Cases, repeats: int) -> Iterator[Row]:
 
 
 def study(cases: Cases, repeats: int) -> Iterator[Row]:
-    """`python -m dse.sweep` of each pair as a whole process, start-up included."""
+    """Whole processes, start-up included: `python -m dse.sweep` of each pair, and other commands."""
     walls, cpus, points = [], [], 0
     with tempfile.TemporaryDirectory() as folder:
         for system, model in cases.pairs:
@@ -108,9 +108,14 @@ def study(cases: Cases, repeats: int) -> Iterator[Row]:
         [sum(times) for times in zip(*cpus, strict=True)],
     )
     yield _study_row("all", points, *both)
+    for words in cases.commands:
+        runs = [run_command([sys.executable, "-m", "dse", *words], ROOT) for _ in range(repeats)]
+        yield _study_row(
+            " ".join(["dse", *words]), None, [run.wall_s for run in runs], [run.cpu_s for run in runs]
+        )
 
 
-def _study_row(name: str, points: int, walls: Sequence[float], cpus: Sequence[float]) -> Row:
+def _study_row(name: str, points: int | None, walls: Sequence[float], cpus: Sequence[float]) -> Row:
     return {
         "name": name,
         "points": points,
