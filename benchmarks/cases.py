@@ -52,8 +52,9 @@ class Cases:
 
     `commands` of dse are timed as processes. `lab` are the points of `pairs`, `cold` are measured as the
     first point of a process. `recorded` are the points with recorded times of the references, run event by
-    event. `large` run by classes only, `fallback` cannot. `twins` run both ways and must agree, on every rank. `series` grows in NPUs; those up to
-    `general_up_to` run both ways. `spaces` are run once, to count how. `side_by_side` are run by the
+    event. `large` run by classes only, `fallback` cannot. `twins` run both ways and must agree, on every
+    rank. `series` grows in NPUs; those up to `general_up_to` run both ways. `spaces` are run once, to count
+    how. `side_by_side` are run by the
     references. `mesh_all_reduce` and `congested` run on links that queue. Schedules are made for
     `synthesised`, plans for `planned`; `partitioned` real graphs are partitioned (None: all). Executors get
     `overhead_points` cheap points, then as many real ones as take `throughput_s`, the latter
