@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
@@ -97,6 +98,49 @@ def test_other_models_and_spaces_too(browser: Chromium, tmp_path: Path, words: t
     assert ran > 20
     assert (ran < len(points)) == any("gpipe" in word for word in words)
     assert_quiet(browser, page)
+
+
+CONFIGS: dict[str, dict[str, Any]] = {
+    "llama": {"num_key_value_heads": 4, "attention_bias": True},
+    "qwen2": {"num_key_value_heads": 2, "tie_word_embeddings": True},
+    "qwen3": {"head_dim": 128, "use_sliding_window": False, "sliding_window": 1024},
+}
+
+
+@pytest.mark.parametrize("family", CONFIGS)
+def test_a_config_that_is_dropped_is_the_model_that_the_package_reads(
+    shown: Chromium, tmp_path: Path, family: str
+) -> None:
+    sizes = {"vocab_size": 32000, "hidden_size": 1024, "num_attention_heads": 16, "num_hidden_layers": 12}
+    content = json.dumps(
+        {
+            "model_type": family,
+            "architectures": [],
+            **sizes,
+            "intermediate_size": 4096,
+            "max_position_embeddings": 8192,
+            **CONFIGS[family],
+        }
+    )
+    config = tmp_path / "mine.json"
+    config.write_text(content)
+    file = f"new File([{json.dumps(content)}], 'mine.json')"
+    shown.evaluate(
+        "(() => { const moved = new DataTransfer();"
+        f" moved.items.add({file}); dispatchEvent(new DragEvent('drop', {{ dataTransfer: moved }})); }})()"
+    )
+    shown.until("explorer.state.get().preset.model === 'mine'")
+    points = strategies_of([WORDS[0], WORDS[1], WORDS[3], f"model.file={config}"])
+    assert require_equal(found(shown), points) == len(points) > 100
+
+
+def test_a_config_that_the_page_cannot_read_says_what_does(shown: Chromium) -> None:
+    content = json.dumps(json.dumps({"model_type": "mamba"}))
+    shown.evaluate(f"explorer.predicted_app.page.takeFile(new File([{content}], 'config.json'))")
+    alert = "document.getElementById('alert').textContent"
+    shown.until(f"{alert}.includes('model_type is')")
+    assert "dse sweep model.file=config.json" in shown.evaluate(alert)
+    settled(shown)
 
 
 def test_an_accelerator_of_other_figures_is_an_axis_of_the_command(shown: Chromium) -> None:

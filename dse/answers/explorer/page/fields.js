@@ -37,12 +37,20 @@ class Form {
     return { group, select, box: element("div", { class: "preset" }, element("label", { for: id }, group === "model" ? "Model" : "System"), select) };
   }
 
+  addPreset(group, name) {
+    const { select } = this.presets.find((each) => each.group === group);
+    if (![...select.options].some(({ value }) => value === name)) select.append(element("option", { value: name }, name));
+  }
+
   // Another model or system comes without the changes that were made to the last one.
   choose(group, name) {
     const { changes } = present();
     const kept = Object.fromEntries(Object.entries(changes).filter(([key]) => !key.startsWith(`${group}.`)));
     this.clear();
-    this.set({ preset: { [group]: name }, changes: kept }, null);
+    // A system that says how much memory an NPU has brings the cap along.
+    const { memory_cap_bytes: own = this.data.memory_cap_bytes } = this.data.presets[`${group}s`].find((each) => each.name === name) ?? {};
+    const cap = group === "system" && this.data.presets.systems.some((each) => each.memory_cap_bytes) ? { cap_bytes: own } : {};
+    this.set({ preset: { [group]: name }, changes: kept, ...cap }, null);
   }
 
   // Forgets all that is not part of the state.

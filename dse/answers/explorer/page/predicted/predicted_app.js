@@ -11,6 +11,7 @@ import { Shell } from "../shell.js";
 import * as state from "../state.js";
 import { Status } from "../status.js";
 import { Filters } from "../../../../base/pages/filters.js";
+import { modelOf } from "./model_files.js";
 import { Frame } from "./plan_frame.js";
 import { view as heat } from "./plan_heat.js";
 import { view as parallel } from "./plan_parallel.js";
@@ -123,6 +124,37 @@ function failed(error, present) {
 
 const runs = new Runs(work);
 
+// ---- a config.json that is dropped onto the page, or chosen: one more model
+function take(text, fileName) {
+  const stem = fileName.replace(/\.json$/, "");
+  const name = stem === "config" ? "config.json" : stem;
+  const spec = modelOf(text, name);
+  data.presets.models = [...data.presets.models.filter((each) => each.name !== name), { name, spec, words: [`model.file=${fileName}`] }];
+  form.addPreset("model", name);
+  form.choose("model", name);
+}
+
+async function takeFile(file) {
+  try {
+    take(await file.text(), file.name);
+  } catch (error) {
+    status.warn(error.message);
+    status.say(error.message);
+  }
+}
+
+function acceptFiles() {
+  const input = element("input", { type: "file", accept: ".json", id: "model-file" });
+  input.addEventListener("change", () => { if (input.files.length) takeFile(input.files[0]); });
+  byId("form").querySelector(".presets").after(element("div", { class: "preset" }, element("label", { for: "model-file" }, "or a config.json, which may be dropped onto the page"), input));
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    const [file] = event.dataTransfer?.files ?? [];
+    if (file) takeFile(file);
+  });
+}
+
 function onState(present) {
   base = scenarios.base(data, present.preset);
   form?.update(present, base.fields);
@@ -140,6 +172,7 @@ async function start() {
   const engineStarts = engines.start({ packed: byId("wasm").textContent.trim(), workerSource: byId("worker").textContent, result_version: data.result_version });
   await breathe();
   form = new Form(byId("form"), data, (partial, merge) => state.set(partial, { merge }));
+  acceptFiles();
   const fold = element("details", { open: byId("panel").open, class: "screen" }, element("summary", {}, "Filters"));
   byId("views").append(element("section", { class: "view", id: "view-filters", "aria-label": "Filters" }, fold));
   filters = new Filters(fold, () => { if (frame) filtered(); });
@@ -161,7 +194,7 @@ async function start() {
 }
 
 // For tests and for the curious.
-const page = { get frame() { return frame; }, get isIdle() { return isReady && runs.isIdle && !shell.isBusy; }, tools, filters: () => filters, asked };
+const page = { get frame() { return frame; }, get isIdle() { return isReady && runs.isIdle && !shell.isBusy; }, tools, takeFile };
 start();
 
 export { page };
