@@ -50,11 +50,6 @@ class Nics:
     npus_each: int
     bandwidth_gbps: float
 
-    @property
-    def is_far(self) -> bool:
-        """Whether NPUs reach their NIC through the CPUs: a switch joins two with it, not more."""
-        return self.npus_each > 2
-
     @classmethod
     def of(cls, tier: int, count: int, npus_per_node: int, node_gbps: float) -> Nics:
         """Return `count` NICs that together send `node_gbps`; the NPUs at each divide those of the node.

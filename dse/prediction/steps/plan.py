@@ -7,11 +7,6 @@ from dataclasses import dataclass
 
 from dse.inputs.strategies import AXIS, Strategy
 
-ORDER = str(AXIS["order"].default)
-
-_ALL_LAYERS = 2**31
-_MODULES_OF = {"none": "", "selective": "core_attn", "light": "layernorm+moe_act+mla_up_proj"}
-
 STAGES = AXIS["stages"].choices
 """Rules by which layers are shared out to pipeline stages; `stage_layers` of the engine has them."""
 
@@ -38,20 +33,6 @@ class Plan(Strategy):
     def expert_degree(self) -> int:
         """The degree of tensor parallelism of experts."""
         return self.expert_tp or self.tp
-
-    @property
-    def recomputed(self) -> frozenset[str] | None:
-        """The modules that the backward pass computes again; None: whole layers."""
-        if self.recompute == "full":
-            return None
-        named = _MODULES_OF.get(self.recompute, self.recompute)
-        return frozenset(named.split("+")) - {""}
-
-    @property
-    def offloaded_layers(self) -> int:
-        """Layers of a stage whose activations go to the host's memory; above any count if all do."""
-        kind, _, count = self.offload.partition("-")
-        return (int(count) if count else _ALL_LAYERS) if kind == "activations" else 0
 
     @property
     def layers_per_stage(self) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from dse.inputs.models.matrices import LayerKind, matrices
+from tests.references.prediction.plans import recomputed
 from tests.references.prediction.sharded_sizes import Local
 
 
@@ -140,7 +141,7 @@ def layer_activations(local: Local, kind: LayerKind) -> tuple[float, float]:
 
 def kept_bytes(local: Local, kind: LayerKind, *, is_recomputed: bool) -> float:
     """Bytes that a layer keeps for its backward pass: its input alone under full recomputation."""
-    again = local.plan.recomputed if is_recomputed else frozenset()
+    again = recomputed(local.plan) if is_recomputed else frozenset()
     if again is None:
         return 2 * local.tokens * local.model.d_model * local.norm_share
     if local.plan.recompute == "selective" and again and local.framework.memory.selective == "products":

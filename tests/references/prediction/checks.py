@@ -12,7 +12,7 @@ from dse.inputs.strategies.divisibility import InfeasibleStrategy
 from dse.inputs.strategies.precisions import PRECISIONS
 from dse.inputs.strategies.schedules import schedule_named
 from dse.prediction.steps.checks import value_problem
-from dse.prediction.steps.plan import ORDER, Plan
+from dse.prediction.steps.plan import Plan
 from tests.references.prediction.groups import groups_of
 from tests.references.prediction.tier_shares import legs_of
 
@@ -40,7 +40,7 @@ def check(model: ModelSpec, plan: Plan, cluster: Cluster) -> None:
     _check_copies(model, plan)
     if problem := schedule_named(plan.schedule).problem(plan.pp, plan.chunks, micro_batches(model, plan)):
         raise InfeasibleStrategy(problem)
-    if plan.order != ORDER:  # which can be placed whenever degrees pass the checks above
+    if plan.order != AXIS["order"].default:  # which can be placed whenever degrees pass the checks above
         _check_order(plan)
     if cluster.algorithms != DEFAULT_ALGORITHMS:
         groups = groups_of(plan)

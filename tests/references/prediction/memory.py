@@ -11,6 +11,7 @@ from dse.prediction.steps.native_inputs import WHOLE
 from tests.references.prediction.activations import backward_bytes, kept_bytes
 from tests.references.prediction.layout import Chunk
 from tests.references.prediction.placement import Group
+from tests.references.prediction.plans import offloaded_layers, recomputed
 from tests.references.prediction.sharded_sizes import Local
 from tests.references.prediction.weights import Weights, layer_weights
 
@@ -164,7 +165,7 @@ def _repeated(local: Local, chunks: tuple[Chunk, ...], whole: float, again: floa
     """Bytes that a recomputed layer has again when its backward pass begins."""
     if not any(chunk.repeated for chunk in chunks):
         return 0.0
-    return whole if local.plan.recomputed is None else whole - again
+    return whole if recomputed(local.plan) is None else whole - again
 
 
 def _stored(
@@ -178,7 +179,7 @@ def _stored(
             whole, again = kept[kind]
             stored += count * (whole + chunk.repeated / chunk.count * (again - whole))
     total = stored / len(chunks) * in_flight
-    if local.plan.offloaded_layers:  # two layers' worth is on its way
-        away = min(1.0, local.plan.offloaded_layers / max(1, layers))
+    if offloaded_layers(local.plan):  # two layers' worth is on its way
+        away = min(1.0, offloaded_layers(local.plan) / max(1, layers))
         return min(total, (1 - away) * total + 2 * stored / max(1, layers))
     return total

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _OF_EXPERTS = {"tp": "expert_tp", "ep": "ep", "dp": "expert_dp", "pp": "pp"}
 
 
+MOST_AT_SWITCH = 2
+"""NPUs that a switch joins with a NIC; more reach it through the CPUs."""
+
+
 @dataclass(frozen=True)
 class Group:
     """The groups of an axis: `size` members each, `stride` ranks apart, over `ranks` ranks in all.
@@ -154,7 +158,7 @@ def far_rate_gbps(group: Group, cluster: Cluster) -> float | None:
     at_nic, in_node = _spans(group, (nics.npus_each, cluster.npus_per_node))
     if at_nic.members != at_nic.fewest or in_node.members != in_node.fewest:
         return None
-    if at_nic.members == nics.npus_each or (in_node.members == 1 and not nics.is_far):
+    if at_nic.members == nics.npus_each or (in_node.members == 1 and nics.npus_each <= MOST_AT_SWITCH):
         return None
     return in_node.members * nics.bandwidth_gbps
 

@@ -15,6 +15,7 @@ from tests.references.prediction.dispatch import Dispatcher
 from tests.references.prediction.kernels import Pass
 from tests.references.prediction.layout import Chunk
 from tests.references.prediction.placement import Group
+from tests.references.prediction.plans import offloaded_layers, recomputed
 from tests.references.prediction.sharded_sizes import Local
 from tests.references.prediction.timing import Parts, Rates, kernels_s
 from tests.references.prediction.weights import Weights, layer_weights
@@ -127,10 +128,10 @@ class Timer:
         backward = backward.plus(again)
         if plan.zero_stage == 3:
             self._gather_weights(layer_weights(local, kind), forward, backward)
-        if plan.offloaded_layers:
+        if offloaded_layers(plan):
             most = local.model.num_layers / plan.pp
             kept = kept_bytes(local, kind, is_recomputed=is_recomputed)
-            moved = min(1.0, plan.offloaded_layers / most) * kept / self.host_bytes_per_s
+            moved = min(1.0, offloaded_layers(plan) / most) * kept / self.host_bytes_per_s
             for one in (forward, backward):
                 one.add("memory_bound", max(0.0, moved - one.total_s))
         products = backward.get("matrix_products", 0.0) - again.get("matrix_products", 0.0)
@@ -143,7 +144,7 @@ class Timer:
 
     def _again(self, kernels: Pass, forward: Parts) -> Parts:
         """The part of a layer's forward pass that the backward pass repeats, with its exchange of tokens."""
-        modules = self.local.plan.recomputed
+        modules = recomputed(self.local.plan)
         if modules is None:
             return forward
         found = kernels_s(kernels.repeated(modules), self.rates)

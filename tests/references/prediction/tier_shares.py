@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dse.inputs.accelerators.algorithms import BY_TIERS
 from dse.inputs.accelerators.cluster import Cluster
 from dse.inputs.strategies.divisibility import InfeasibleStrategy
-from tests.references.prediction.placement import Group, span
+from tests.references.prediction.placement import MOST_AT_SWITCH, Group, span
 
 BETWEEN_NODES = 0.92
 """Of the line rate of NICs: InfiniBand and RoCE with GPUDirect."""
@@ -44,7 +44,7 @@ def own_rates(cluster: Cluster) -> list[float]:
     rates = []
     for index, tier in enumerate(cluster.tiers[1:], 1):
         rate = tier.bandwidth_gbps * 1e9 * BETWEEN_NODES
-        if cluster.nics and cluster.nics.is_far and index >= cluster.nics.tier:
+        if cluster.nics and cluster.nics.npus_each > MOST_AT_SWITCH and index >= cluster.nics.tier:
             rate = min(rate, own_nic_rate(cluster))
         rates.append(rate)
     return rates
@@ -54,7 +54,7 @@ def own_nic_rate(cluster: Cluster) -> float:
     """An NPU's rate out of its node in bytes per second: its share of a NIC, however many others send."""
     if cluster.nics is None:
         return cluster.tiers[1].bandwidth_gbps * 1e9 * BETWEEN_NODES
-    share = THROUGH_CPUS if cluster.nics.is_far else BETWEEN_NODES
+    share = THROUGH_CPUS if cluster.nics.npus_each > MOST_AT_SWITCH else BETWEEN_NODES
     return cluster.nics.bandwidth_gbps * 1e9 * share
 
 
