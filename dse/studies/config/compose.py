@@ -84,7 +84,7 @@ def compose_config(overrides: Sequence[str], *, command: str = "", folder: Path 
         chosen.add("model")
     source = _Source(parsed, folder)
     values, resolved = source.composed()
-    if command == "sweep" and (space := _space_of(source, values, chosen)):
+    if command in ("sweep", "explore") and (space := _space_of(source, values, chosen)):
         source = _Source([*parsed, *parsed_overrides(space)], folder)
         values, resolved = source.composed()
     variants: dict[str, list[ConfigSchema]] = {}
