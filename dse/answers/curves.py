@@ -62,7 +62,7 @@ def pareto_front(
     points = points.filter(pa.array(valid))
     objectives = [np.asarray(values.filter(pa.array(valid)), np.float64) for values in chosen]
     ties = [
-        np.asarray(ranks_of_texts(values) if pa.types.is_string(values.type) else values)
+        np.asarray(values if pa.types.is_primitive(values.type) else ranks_of_texts(values))
         for values in (table[name].take(points) for name in STRATEGY_FIELDS)
     ]
     order = np.lexsort([*reversed(ties), *reversed(objectives)])

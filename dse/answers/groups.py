@@ -185,7 +185,13 @@ def varying(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
 
     A list of one length in all texts differs by its entries, one of several lengths is one value.
     """
-    parsed = {text: json.loads(text) for text in texts}
+    return _varying(tuple(texts), prefix)
+
+
+@functools.lru_cache(maxsize=16)
+def _varying(texts: tuple[str, ...], prefix: str) -> dict[str, dict[str, Any]]:
+    """The same, once for all parts of an answer that describe these variants, thousands at times."""
+    parsed = dict(zip(texts, _without_common([json.loads(text) for text in texts]), strict=True))
     lengths: dict[str, set[int]] = {}
     flat: dict[str, dict[str, Any]] = {}
     for text, value in parsed.items():
@@ -207,6 +213,19 @@ def varying(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
         text: {name: values[name] for name in differing if values.get(name) is not None}
         for text, values in flat.items()
     }
+
+
+def _without_common(values: Sequence[Any]) -> Sequence[Any]:
+    """Leave out the keys of objects whose values are the same in all of them; 1, 1.0 and true differ."""
+    if not all(isinstance(value, dict) for value in values):
+        return values
+    names = {name for value in values for name in value}
+    common = {name for name in names if len({_frozen(value.get(name)) for value in values}) == 1}
+    return [{name: entry for name, entry in value.items() if name not in common} for value in values]
+
+
+def _frozen(value: Any) -> Any:
+    return repr(value) if isinstance(value, list | dict | float) else (type(value), value)
 
 
 def names_alone(texts: Iterable[Mapping[str, Any]]) -> set[str]:

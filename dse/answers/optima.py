@@ -13,6 +13,7 @@ from dse.answers.selection import RANKING_COLUMNS, Whole, counts_by_status, fini
 from dse.answers.texts import combined
 from dse.inputs.models import CHOICES
 from dse.inputs.systems.values import memory_of_spec, own_fields, shown
+from dse.studies.store.order import row_order
 from dse.studies.store.schema import Status, StudyRow, as_rows
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def axis_studies(
             )
             for number in members
         )
-        rows = table.filter(pa.array(np.isin(codes, members)))
+        rows = table if len(members) == len(heads) else table.filter(pa.array(np.isin(codes, members)))
         counts = counts_by_status(rows)
         own = {caps[number] for number in members}
         cap = None if None in own else min(cap for cap in own if cap is not None)
@@ -184,27 +185,31 @@ class _Bests:
 
 
 def _bests(table: pa.Table, codes: np.ndarray[Any, Any], cap: int | None, whole: Whole) -> _Bests:
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    coded = table.append_column("setting", pa.array(codes))
-    ranked = coded.take(finished_points(table)).sort_by([(name, "ascending") for name in RANKING_COLUMNS])
-    fitting = (
-        ranked.slice(0, 0) if cap is None else ranked.filter(pc.less_equal(ranked["peak_memory_bytes"], cap))
-    )
-    peaks = ranked.group_by("setting").aggregate([("peak_memory_bytes", "min")])
-    smallest = dict(
-        zip(peaks["setting"].to_pylist(), peaks["peak_memory_bytes_min"].to_pylist(), strict=True)
-    )
-    return _Bests(_first_of_each(ranked, whole), _first_of_each(fitting, whole), smallest)
+    points = finished_points(table).to_numpy()
+    ranked = points[row_order(table.select([*RANKING_COLUMNS]).take(pa.array(points)), RANKING_COLUMNS)]
+    peaks = table["peak_memory_bytes"].take(pa.array(ranked)).combine_chunks()
+    fitting = ranked[:0]
+    if cap is not None:
+        fitting = ranked[pc.fill_null(pc.less_equal(peaks, cap), False).to_numpy(zero_copy_only=False)]
+    of_setting = pa.table({"setting": codes[ranked], "peak": peaks}).group_by("setting")
+    least = of_setting.aggregate([("peak", "min")])
+    smallest = dict(zip(least["setting"].to_pylist(), least["peak_min"].to_pylist(), strict=True))
+    found = [_first_of_each(codes, some) for some in (ranked, fitting)]
+    rows = iter(whole(table.take(pa.array(np.concatenate([places for _, places in found])))))
+    first, capped = ({setting: next(rows) for setting in settings.tolist()} for settings, _ in found)
+    return _Bests(first, capped, smallest)
 
 
-def _first_of_each(ranked: pa.Table, whole: Whole) -> dict[int, StudyRow]:
+def _first_of_each(codes: Any, ranked: Any) -> tuple[Any, Any]:
+    """Return the settings of some rows, and the first row of each."""
     import numpy as np
 
-    settings, firsts = np.unique(ranked["setting"].to_numpy(), return_index=True)
-    rows = whole(ranked.take(firsts).drop_columns("setting"))
-    return dict(zip(settings.tolist(), rows, strict=True))
+    settings, firsts = np.unique(codes[ranked], return_index=True)
+    return settings, ranked[firsts]
 
 
 def _order(value: Any) -> tuple[int, float, str]:

@@ -11,6 +11,7 @@ from dse.answers.verdicts import points_that_fit, points_that_may_fit, verdict_o
 from dse.base.errors import InputError
 from dse.base.settings import check_type
 from dse.inputs.strategies import STRATEGY_FIELDS
+from dse.studies.store.order import row_order
 from dse.studies.store.reasons import Reason, reasons_of
 from dse.studies.store.schema import STATUSES, Rows, Status, StudyRow, as_rows, as_table
 
@@ -236,12 +237,10 @@ def _ranked(table: pa.Table, points: pa.Array, limit: int | None, whole: Whole) 
 
 def rank_order(table: pa.Table, columns: Sequence[str] = RANKING_COLUMNS) -> pa.Array:
     """The indices of the rows of a table, best first; of rows with equal columns the inputs decide."""
-    import pyarrow.compute as pc
+    import pyarrow as pa
 
-    keys = table.select(list(dict.fromkeys(columns)))
-    for name in (name for name in _TIE_BREAKERS if name in table.column_names):
-        keys = keys.append_column(name, ranks_of_texts(table[name]))
-    return pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
+    inputs = [name for name in _TIE_BREAKERS if name in table.column_names]
+    return pa.array(row_order(table, list(dict.fromkeys([*columns, *inputs]))))
 
 
 def ranks_of_texts(column: pa.ChunkedArray) -> pa.Array:

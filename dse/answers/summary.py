@@ -258,7 +258,11 @@ def _add_may_fit(table: _Table, selection: Selection, memory_cap_bytes: int) -> 
 
 def _are_same(one: StudyRow | None, other: StudyRow | None) -> bool:
     """Whether two points are one; as plain data, where a missing number equals another."""
-    return _optional(one) == _optional(other)
+    if one == other:
+        return True
+    return (
+        one is not None and other is not None and one.key == other.key and _optional(one) == _optional(other)
+    )
 
 
 def _nothing_fits(selection: Selection) -> str:

@@ -252,7 +252,12 @@ def _best_of_each(
         order = [(name, type(value).__name__, _sortable(value)) for name, value in values.items()]
         ordered.append((order, system, options, indices))
     ordered.sort(key=lambda entry: entry[:3])
-    best = [_best_row(table.take(indices), memory_cap_bytes) for *_, indices in ordered[:_SHOWN_VARIANTS]]
+    listed = [indices for *_, indices in ordered[:_SHOWN_VARIANTS]]
+    rows_of, first = table.take(pa.concat_arrays(listed)), 0
+    best = []
+    for indices in listed:
+        best.append(_best_row(rows_of.slice(first, len(indices)), memory_cap_bytes))
+        first += len(indices)
     some = [entry for entry in best if entry is not None]
     rows = whole(pa.concat_tables([row for row, _ in some])) if some else []
     found = [(row, fits) for row, (_, fits) in zip(rows, some, strict=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -79,12 +79,11 @@ class PointBlock:
         part.__dict__["hashes"] = self.hashes[which]
         return part
 
-    def missing(self, known: Set[str]) -> PointBlock:
-        """Return the points whose keys are not known, each once."""
-        keys = self.keys
-        first = {key: place for place, key in zip(range(len(keys) - 1, -1, -1), reversed(keys), strict=True)}
-        places = [place for key, place in first.items() if key not in known]
-        return self if len(places) == len(keys) else self.take(np.sort(np.array(places, np.intp)))
+    def missing(self, keys: Sequence[str], known: set[str]) -> PointBlock:
+        """Return the points whose keys are not known, each once; then they are."""
+        before = len(known)
+        places = [place for place, key in enumerate(keys) if key not in known and not known.add(key)]  # type: ignore[func-returns-value]
+        return self if len(known) - before == len(self) else self.take(np.array(places, np.intp))
 
     def parts(self, most: int = MOST_POINTS) -> Iterator[PointBlock]:
         """Return the points in blocks of at most so many."""

@@ -35,7 +35,8 @@ def column(table: pa.Table, name: str) -> pa.ChunkedArray:
     import pyarrow as pa
 
     if _stored(name) == name:
-        return table[name]
+        is_text = study_schema().field(name).type == pa.string()
+        return table[name].cast(pa.string()) if is_text else table[name]
     found = _values(table, name)
     try:
         values = pa.array([float(v) if type(v) is int else v for v in found])

@@ -1,4 +1,4 @@
-"""The order of rows in a part: columns as whole numbers that sort alike, which are compared at once."""
+"""The order of rows: columns as whole numbers that sort alike, which are compared many at once."""
 
 from __future__ import annotations
 
@@ -20,26 +20,31 @@ def sorted_rows(record: RecordType[Any], table: pa.Table) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
+    order = row_order(table, record.order)
+    return table if np.array_equal(order, np.arange(len(order))) else table.take(pa.array(order))
+
+
+def row_order(table: pa.Table, names: Sequence[str]) -> NDArray[np.intp]:
+    """Return the places of the rows of a table, ascending by some columns, nulls last; equal rows stay."""
+    import numpy as np
+
     keys: list[NDArray[np.int64]] = []
-    size = _MOST + 1
-    for name in record.order:
-        if name == record.key and keys and _order(keys)[1]:
-            break  # they differ already
-        ranks, count = _ranks(table[name].combine_chunks())
+    size = _MOST
+    order, differ = np.arange(table.num_rows), table.num_rows < 2
+    for name in names:
+        if differ:
+            break
+        ranks, count = _ranks(table[name])
         if count < 2:
             continue
         if size * count > _MOST:
+            order, differ = _order(keys) if keys else (order, differ)
             keys.append(ranks)
             size = count
         else:
             keys[-1] = keys[-1] * count + ranks
             size *= count
-    if not keys:
-        return table
-    order, _ = _order(keys)
-    if np.array_equal(order, np.arange(len(order))):
-        return table
-    return table.take(pa.array(order))
+    return order if differ or not keys else _order(keys)[0]
 
 
 def _order(keys: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], bool]:
@@ -53,21 +58,25 @@ def _order(keys: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], bool]:
     return order, not equal.any()
 
 
-def _ranks(column: pa.Array) -> tuple[NDArray[np.int64], int]:
-    """Return for each row the place of its value among those of a column, and how many there are."""
+def _ranks(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:
+    """Return for each row a number that sorts like its value, and how many there may be."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if isinstance(column, pa.ChunkedArray):  # no chunk at all
-        return np.zeros(0, np.int64), 0
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    encoded = pc.dictionary_encode(column)
-    values = encoded.dictionary
-    count = len(values)
-    ranks = pc.rank(values, tiebreaker="dense").to_numpy().astype(np.int64) - 1
+    if pa.types.is_integer(column.type):
+        limits = pc.min_max(column).as_py()
+        least, most = limits["min"] or 0, limits["max"] or 0
+        if most - least < _MOST - 1:
+            filled = pc.fill_null(column.cast(pa.int64()), most + 1) if column.null_count else column
+            count = most - least + (2 if column.null_count else 1)
+            return filled.to_numpy().astype(np.int64) - least, count
+    encoded = pc.dictionary_encode(column).unify_dictionaries().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # no chunk at all
+        return np.zeros(0, np.int64), 0
+    count = len(encoded.dictionary)
+    ranks = pc.rank(encoded.dictionary, tiebreaker="dense").to_numpy().astype(np.int64) - 1
     places = pc.fill_null(encoded.indices, count).to_numpy()
-    return np.append(ranks, count)[places], count + (1 if column.null_count else 0)
+    return np.append(ranks, count)[places], count + (1 if encoded.null_count else 0)

@@ -30,12 +30,13 @@ AnyRecord: TypeAlias = RecordType[Any]
 
 @dataclass(frozen=True)
 class PartFooter:
-    """The content of a part's footer: its rows, the parts that it stands for, and its schema version."""
+    """The content of a part's footer: its rows, the parts that it stands for, schema version and columns."""
 
     path: Path
     rows: int
     replaces: frozenset[str]
     schema_version: int
+    columns: frozenset[str]
 
 
 def part_names(folder: Path) -> list[str]:
@@ -113,7 +114,7 @@ def read_footer(path: Path, record: AnyRecord) -> PartFooter:
         raise InputError(
             f"{path} has schema version {version}, this program reads up to {record.version}: use a newer one"
         )
-    return PartFooter(path, metadata.num_rows, replaces, version)
+    return PartFooter(path, metadata.num_rows, replaces, version, frozenset(metadata.schema.names))
 
 
 def read_part(part: PartFooter, record: AnyRecord, schema: pa.Schema) -> pa.Table:
@@ -122,10 +123,19 @@ def read_part(part: PartFooter, record: AnyRecord, schema: pa.Schema) -> pa.Tabl
     Raises:
         FileNotFoundError, InputError: as `read_footer`.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with _reading(part.path), pq.ParquetFile(part.path, page_checksum_verification=True) as file:
-        present = file.schema_arrow.names
+    present = part.columns
+    coded = [name for name in schema.names if pa.types.is_dictionary(schema.field(name).type)]
+    with (
+        _reading(part.path),
+        pq.ParquetFile(
+            part.path,
+            read_dictionary=[name for name in coded if name in present],
+            page_checksum_verification=True,
+        ) as file,
+    ):
         columns = [name for name in schema.names if name in present]
         return _checked(file.read(columns=columns), record, schema, part.schema_version)
 

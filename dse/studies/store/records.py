@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
 
@@ -145,6 +145,16 @@ class RecordType(Generic[Row]):
             metadata = {"description": column.description, "unit": column.unit}
             fields.append(pa.field(name, kind, self._may_be_null(name), metadata))
         return pa.schema(fields, {"schema_version": str(self.version)})
+
+    def coded_schema(self, names: Sequence[str]) -> pa.Schema:
+        """The fields of some columns, texts as dictionaries as in parts: a tenth of time and memory."""
+        import pyarrow as pa
+
+        fields = []
+        for field in map(self.schema.field, names):
+            is_text = pa.types.is_string(field.type) and field.name != self.key
+            fields.append(field.with_type(pa.dictionary(pa.int32(), pa.string())) if is_text else field)
+        return pa.schema(fields, self.schema.metadata)
 
     def table(self, rows: pa.Table | Iterable[Row]) -> pa.Table:
         """`rows` as an Arrow table of the schema; a table is returned as it is."""

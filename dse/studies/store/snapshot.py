@@ -19,7 +19,7 @@ POSITION = "position"
 
 @dataclass(frozen=True)
 class Snapshot(Generic[Row]):
-    """`table` has the columns that were asked for, and `POSITION`."""
+    """`table` has the columns that were asked for, texts as dictionaries, and `POSITION`."""
 
     record: RecordType[Row]
     parts: Sequence[PartFooter]
@@ -56,11 +56,10 @@ def read_snapshot(
     import numpy as np
     import pyarrow as pa
 
-    known = record.schema
     several = _identity(record) if len(parts) > 1 else ()  # a part has no record twice
     names = list(dict.fromkeys([*columns, *several]))
-    schema = pa.schema([known.field(name) for name in names], known.metadata)
-    table = pa.concat_tables([read_part(part, record, schema) for part in parts])
+    schema = record.coded_schema(names)
+    table = pa.concat_tables([read_part(part, record, schema) for part in parts]).unify_dictionaries()
     table = table.append_column(POSITION, pa.array(np.arange(table.num_rows)))
     return Snapshot(record, parts, without_duplicates(record, table) if several else table)
 

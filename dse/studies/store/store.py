@@ -35,7 +35,7 @@ LEFTOVER_S = 3600
 SWEEPS_FOLDER = "_sweeps"  # pandas.read_parquet(folder) skips only names that begin with "_" or "."
 _READ_ATTEMPTS = 5
 _SHOWN_ROWS, _SHOWN_COLUMNS = 10, 12  # in notebooks
-_MERGED_ROWS = 1_000_000  # of one new part at most, so that merging has bounded memory
+_MERGED_ROWS = 250_000  # of one new part at most, so that merging has bounded memory
 
 
 class StudyStore(Generic[Row]):
@@ -174,7 +174,8 @@ class StudyStore(Generic[Row]):
         names = known.names if columns is None else list(columns)
         if unknown := [name for name in names if name not in known.names]:
             raise InputError(f"unknown column {unknown[0]!r}: a study has {', '.join(known.names)}")
-        return self.snapshot(names).table.select(names)
+        schema = known.empty_table().select(names).schema
+        return self.snapshot(names).table.select(names).cast(schema)
 
     def rows(self) -> list[Row]:
         """Every record of the study, once.
@@ -250,9 +251,10 @@ class StudyStore(Generic[Row]):
     def _merge(self, parts: list[PartFooter]) -> None:
         import pyarrow as pa
 
-        schema = self.record.schema
+        schema = self.record.coded_schema(self.record.schema.names)
         try:
-            table = pa.concat_tables([read_part(part, self.record, schema) for part in parts])
+            tables = [read_part(part, self.record, schema) for part in parts]
+            table = pa.concat_tables(tables).unify_dictionaries()
         except FileNotFoundError:
             return  # another process merges them
         table = without_duplicates(self.record, table)

@@ -80,12 +80,12 @@ def run_sweep(
 
     def missing_of(batch: Iterable[DesignPoint]) -> Iterator[DesignPoint | PointBlock]:
         """Blocks where points are answered in blocks."""
-        for block in blocks_of(batch):
-            result.keys.extend(block.keys)
-            rest = block.missing(known)
-            known.update(rest.keys)
-            if block.scenario.method.in_blocks:
-                yield from rest.parts()
+        for part in (part for block in blocks_of(batch) for part in block.parts()):
+            keys = part.keys
+            result.keys.extend(keys)
+            rest = part.missing(keys, known)
+            if rest.scenario.method.in_blocks:
+                yield from [rest] if len(rest) else []
             else:
                 yield from rest
 
