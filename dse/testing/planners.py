@@ -54,9 +54,12 @@ class PlannerContract:
     def test_stages_cover_all_gpus_and_whole_plans_all_layers(self) -> None:
         for problem, cost_model, result in self.each():
             for _, plan in result.ranking:
-                assert sum(plan.groups) == problem.cluster.gpus
-                assert [dp * tp for dp, tp in plan.strategies] == list(plan.groups)
-                if cost_model == "strict":
+                if cost_model == "step":  # which may leave GPUs idle
+                    assert sum(plan.groups) <= problem.cluster.gpus
+                else:
+                    assert sum(plan.groups) == problem.cluster.gpus
+                    assert [dp * tp for dp, tp in plan.strategies] == list(plan.groups)
+                if cost_model != "compat":
                     assert plan.partition[-1] == problem.layers
                     assert all(a < b for a, b in zip(plan.partition, plan.partition[1:], strict=False))
 
@@ -80,9 +83,8 @@ class PlannerContract:
     def test_a_cluster_without_memory_has_no_plan_but_reasons(self) -> None:
         for problem, cost_model, _ in self.each():
             tiny = dict.fromkeys(problem.cluster.memory_gib, 1e-9)
-            result = self.make().plan(
-                replace(problem, cluster=replace(problem.cluster, memory_gib=tiny)), cost_model, Limits()
-            )
+            cluster = replace(problem.cluster, memory_gib=tiny)
+            result = self.make().plan(problem.on(cluster, problem.type_order), cost_model, Limits())
             assert result.best is None
             assert result.cost is None
             assert not result.optimal

@@ -25,7 +25,7 @@ def test_the_shipped_clusters_are_read() -> None:
 
 @pytest.mark.parametrize("name", cluster_names())
 def test_memory_is_what_the_accelerator_leaves_to_programs(name: str) -> None:
-    _, cluster, accelerators = named_cluster(name)
+    _, cluster, accelerators, _ = named_cluster(name)
     for type_ in cluster.types:
         assert cluster.memory_gib[type_] * 2**30 == accelerator(accelerators[type_]).usable_memory_bytes
 
@@ -35,7 +35,7 @@ def test_a_type_is_called_as_its_accelerator_where_it_has_no_name(tmp_path: Path
     file.write_text(
         "nodes: [{accelerator: A100, count: 2, gpus: 4, intra_gbps: 300, inter_gbps: 50}]\n", encoding="utf-8"
     )
-    name, cluster, _ = named_cluster(str(file))
+    name, cluster, _, _ = named_cluster(str(file))
     assert (name, cluster.types, cluster.gpus) == ("mine", ("a100_80",), 8)
     assert [host.address for host in cluster.hosts] == ["a100_80-0", "a100_80-1"]
 
@@ -93,7 +93,8 @@ def test_impossible_numbers_are_named(override: str, message: str) -> None:
     [
         (
             "a100_v10",
-            "cluster is 'a100_v10'; allowed are a100_v100, four_generations_4k, h100_a100, or a file",
+            "cluster is 'a100_v10'; allowed are a100_v100, four_generations_4k, h100_a100, "
+            "a system of accelerators such as dgx_h100, or a file",
         ),
         ("none.yaml", "cluster is 'none.yaml'; there is no such file"),
     ],

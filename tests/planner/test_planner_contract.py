@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from small_problems import small_problem
+from step_problems import small_step_problems
 
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.search.planner import Planner
@@ -19,6 +20,8 @@ FEASIBLE = {"compat": (6, 8, 11), "strict": (1, 45, 58)}
 
 class _Small(PlannerContract):
     def problems(self, cost_model: str) -> Sequence[PlanProblem]:
+        if cost_model == "step":
+            return small_step_problems()
         return [small_problem(seed, cost_model == "compat") for seed in FEASIBLE[cost_model]]
 
 

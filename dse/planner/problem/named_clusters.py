@@ -104,10 +104,10 @@ def _path(name: str) -> Path:
         if path.is_file():
             return path
         raise InputError(f"cluster is '{excerpt(name)}'; there is no such file")
-    names, systems = cluster_names(), tuple(sorted(cluster_systems()))
+    names, systems = cluster_names(), cluster_systems()
     raise InputError(
-        f"cluster is '{excerpt(name)}'; allowed are {', '.join(names)}, a system of accelerators "
-        f"({', '.join(systems)}), or a file{did_you_mean(name, (*names, *systems))}"
+        f"cluster is '{excerpt(name)}'; allowed are {', '.join(names)}, a system of accelerators such as "
+        f"dgx_h100, or a file{did_you_mean(name, (*names, *systems))}"
     )
 
 

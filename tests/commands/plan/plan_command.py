@@ -15,7 +15,7 @@ from dse.commands.plan import __main__ as plan
 FIRST = "first_profile=DeviceType.A100_tp1_bs16.json"
 
 
-QUICK = ("model=tiny", "gbs=16", "max_tp=4")
+QUICK = ("model=tiny", "gbs=16", "max_tp=4", "cost=strict")
 
 
 Run = Callable[..., str]

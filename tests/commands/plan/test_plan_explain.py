@@ -73,7 +73,7 @@ def test_files_that_are_no_plan_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cost_model": "foo"}, "cost_model is 'foo'; allowed are compat, strict"),
+        ({"cost_model": "foo"}, "cost_model is 'foo'; allowed are compat, strict, step"),
         ({"ranking": 0}, "is not as dse plan wrote it (TypeError: 'int' object is not iterable)"),
         ({"optimal": "yes"}, "is not as dse plan wrote it (TypeError: optimal is 'yes')"),
         ({"provenance": {}}, "is not as dse plan wrote it (KeyError: 'cluster')"),

@@ -104,6 +104,7 @@ def test_what_does_not_fit_is_a_row_with_its_reason(
         "gbs=1536",
         "max_tp=1",
         "max_batch=1",
+        "cost=strict",
     )
     (row,) = json.loads(run(*asked, "format=json", "workers=1"))
     assert (row["status"], row["cost_ms"]) == ("nothing_fits", None)

@@ -13,7 +13,7 @@ from plan_command import FIRST, QUICK, Run, keys, refused
 
 from dse.planner.problem.inputs.synthetic import write_synthetic_profiles
 
-MIXED = ("cluster=a100_v100", "model=tiny", "max_tp=4")
+MIXED = ("cluster=a100_v100", "model=tiny", "max_tp=4", "cost=strict")
 
 
 def profiles_with(folder: Path, change: Callable[[dict[str, Any]], object]) -> str:
@@ -158,7 +158,13 @@ def test_sequence_parallelism_needs_less_memory_and_so_other_shapes(
     """Llama-3 70B on 32 A100: 90 s in seven stages of tp 2 to 8 without, 83 s in three with it."""
     nodes = "nodes:\n  - {accelerator: a100_80, count: 4, gpus: 8, intra_gbps: 300, inter_gbps: 200}\n"
     (tmp_path / "a32.yaml").write_text(nodes, encoding="utf-8")
-    asked = (f"cluster={tmp_path / 'a32.yaml'}", "model=llama3_70b", "gbs=128", "shard_optimizer=true")
+    asked = (
+        f"cluster={tmp_path / 'a32.yaml'}",
+        "model=llama3_70b",
+        "gbs=128",
+        "shard_optimizer=true",
+        "cost=strict",
+    )
     without, with_it = (
         json.loads(run(*asked, f"sequence_parallel={word}", "format=json"))["best"]
         for word in ("false", "true")
@@ -171,7 +177,7 @@ def test_sequence_parallelism_needs_less_memory_and_so_other_shapes(
 
 
 def test_experts_that_are_not_spread_are_told(run: Run) -> None:
-    asked = ("cluster=h100_a100", "model=mixtral_8x7b", "gbs=64", "max_batch=2", "format=json")
+    asked = ("cluster=h100_a100", "model=mixtral_8x7b", "gbs=64", "max_batch=2", "cost=strict", "format=json")
     found = json.loads(run(*asked))
     assert "expert parallelism" in found["excludes"]
     assert "experts are not spread over GPUs" in run.notes  # type: ignore[attr-defined]
@@ -202,7 +208,7 @@ def test_throughput_is_told_by_hand(run: Run, inputs: Path, tmp_path: Path) -> N
     page = tmp_path / "plan.html"
     run(*asked, "-o", str(page))
     assert f"{best['mfu_pct']:.1f} %" in page.read_text(encoding="utf-8")
-    assert "This space leaves out sequence parallelism" in page.read_text(encoding="utf-8")
+    assert "This space leaves out replicas of a stage that differ" in page.read_text(encoding="utf-8")
     measured = json.loads(run(*keys(inputs), "format=json"))["best"]
     assert (measured["tokens_per_s"], measured["mfu_pct"]) == (None, None)
     assert measured["mfu_note"].startswith("profiles have no model")

@@ -107,7 +107,6 @@ Ranges::Ranges(const Question& question)
 
 std::vector<std::int64_t> group_sizes(const GpuType& type) {
     std::vector<std::int64_t> sizes;
-    if (type.stage_gpus != 0) return {type.stage_gpus};
     const std::int64_t nodes = type.gpus / type.node_gpus;
     for (std::int64_t part = type.node_gpus; part % 2 == 0 && type.gpus / (part / 2) <= kMostUnits;) {
         part /= 2;
@@ -117,6 +116,9 @@ std::vector<std::int64_t> group_sizes(const GpuType& type) {
     std::int64_t unit = 1;
     while (nodes / unit > kMostUnits) unit *= 2;
     for (std::int64_t count = unit; count <= nodes; count += unit) sizes.push_back(count * type.node_gpus);
+    if (type.stage_gpus != 0) {
+        std::erase_if(sizes, [&](std::int64_t size) { return size != type.stage_gpus; });
+    }
     return sizes;
 }
 

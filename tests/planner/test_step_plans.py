@@ -1,0 +1,230 @@
+"""Plans priced by the model of a step: proven against enumeration, never slower than sweeps."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from step_problems import small_step_problems, step_problem
+
+from dse.inputs.accelerators import TierSpec, accelerator, cluster
+from dse.planner.files.documents import plan_to_dict
+from dse.planner.files.records import document
+from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.steps import StepInputs, StepType, way_of, way_words
+from dse.planner.proofs.certificate import digest
+from dse.planner.proofs.check import check_document
+from dse.planner.questions.failures import replan
+from dse.planner.search.automatic import solve
+from dse.planner.search.planner import Limits
+from dse.prediction.steps.native_inputs import cluster_record, model_record
+from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.predict import predict
+from dse.studies.composed import model_of
+
+IS_NIGHTLY = "DSE_NIGHTLY" in os.environ
+CASES = 500 if IS_NIGHTLY else 60
+QUESTIONS = 60 if IS_NIGHTLY else 6
+
+
+def random_inputs(random: Random) -> StepInputs:
+    """A few layers on nodes of one or two types, with little memory in some cases."""
+    model = replace(
+        model_of(["model=llama3_8b"]),
+        num_layers=random.choice([2, 3, 4]),
+        batch_size=random.choice([4, 8, 12, 16]),
+        seq_len=random.choice([2048, 8192]),
+    )
+    names = random.sample(["h100_sxm", "a100_80", "v100_32", "l40s"], random.choice([1, 2, 2]))
+    precision = "fp16" if "v100_32" in names else "bf16"
+    zeros = random.choice([(0, 1), (1, 3), (1,)])
+    ways = tuple(
+        way_words(
+            Plan(
+                tp=tp,
+                recompute=recompute,
+                zero=min(zero, 1),
+                weight_sharded=zero == 3,
+                sequence_parallel=tp > 1,
+                precision=precision,
+            )
+        )
+        for tp in (1, 2)
+        for recompute in ("none", "full")
+        for zero in zeros
+    )
+    types = []
+    for name in names:
+        node, nodes = random.choice([2, 4]), random.choice([1, 1, 2])
+        tiers = [
+            TierSpec("node", 2.0, bandwidth_gbps=random.choice([50, 300])),
+            TierSpec("nodes", 5.0, bandwidth_gbps=random.choice([5, 25, 50])),
+        ]
+        found = accelerator(name, "accelerator")
+        links = cluster(name, found, max(2, nodes), node, tiers)
+        memory = found.usable_memory_bytes * random.choice([0.1, 0.25, 0.6, 1])
+        types.append(StepType(name, json.dumps(cluster_record(links)), node * nodes, node, memory, ways))
+    between = (0.0,) * len(types) ** 2
+    return StepInputs(json.dumps(model_record(model)), model.num_layers, tuple(types), between, 8)
+
+
+def test_the_exact_search_finds_what_enumeration_finds() -> None:
+    random, of_several_stages = Random(41), 0
+    for case in range(CASES):
+        question = random_inputs(random).question()
+        plans, bound_s, complete, *_ = question.search(float("inf"), 0.0, 10**9, 5, None, None)
+        least_s, (_, _, stages), count = question.enumerate()
+        assert complete, case
+        if not count:
+            assert not plans, case
+            continue
+        assert plans[0][0] == pytest.approx(least_s, rel=1e-9), case
+        assert bound_s <= least_s * (1 + 1e-9), case
+        of_several_stages += len(stages) > 1
+    assert of_several_stages > CASES // 10
+
+
+def sweeps_best_s(problem: PlanProblem) -> float:
+    """The fastest plan of the sweep over the only type that fits its memory."""
+    assert problem.steps is not None
+    (type_,) = problem.steps.types
+    steps_s, memory = problem.steps.predicted(type_, type_.uniform)
+    return float(np.min(steps_s[memory <= type_.memory_bytes], initial=np.inf))
+
+
+@pytest.mark.parametrize(
+    ("words", "gbs", "most_s"),
+    [
+        (("cluster=dgx_h100", "model=llama3_70b"), "512", 50.91),
+        (("cluster=dgx_a100", "cluster.nodes.0.count=4", "model=llama3_70b"), "128", 80.94),
+    ],
+)
+def test_no_sweep_beats_a_plan_on_the_clusters_where_they_contradicted(
+    words: tuple[str, ...], gbs: str, most_s: float
+) -> None:
+    problem = step_problem(*words, gbs=gbs)
+    result = solve("auto", problem, "step", Limits(keep=1))
+    assert result.cost is not None
+    assert result.cost.cost_ms <= 1000 * sweeps_best_s(problem) * (1 + 1e-12)
+    assert result.cost.cost_ms < 1000 * most_s
+
+
+def test_plans_are_never_slower_than_sweeps_on_random_homogeneous_clusters() -> None:
+    random, as_fast = Random(7), 0
+    for number in range(QUESTIONS):
+        words = (
+            f"cluster={random.choice(['dgx_h100', 'dgx_a100', 'dgx_b200', 'dgx_v100'])}",
+            f"cluster.nodes.0.count={random.choice([1, 2, 4, 8])}",
+            f"model={random.choice(['llama3_8b', 'qwen3_8b', 'megatron_22b', 'mixtral_8x7b'])}",
+        )
+        problem = step_problem(*words, gbs=str(random.choice([64, 128, 256])))
+        result = solve("auto", problem, "step", Limits(keep=1, time_limit_s=20))
+        least_s = sweeps_best_s(problem)
+        if result.cost is None:
+            assert least_s == np.inf, number
+            continue
+        assert result.cost.cost_ms <= 1000 * least_s * (1 + 1e-12), (number, words)
+        as_fast += result.cost.cost_ms >= 1000 * least_s * (1 - 1e-12)
+    assert as_fast < QUESTIONS or not IS_NIGHTLY
+
+
+def test_equal_stages_cost_what_a_sweep_predicts() -> None:
+    problem = step_problem("cluster=dgx_h100", "model=llama3_8b", gbs="256")
+    assert problem.steps is not None
+    (type_,) = problem.steps.types
+    model = replace(model_of(["model=llama3_8b"]), batch_size=256)
+    links = step_cluster_of("dgx_h100")
+    question, ways = problem.steps.question(is_bounded=False), problem.steps.plans[0]
+    compared = 0
+    for plan in type_.uniform:
+        is_even = plan.pp == 1 or (plan.stages == "even" and model.num_layers % plan.pp == 0)
+        if plan.chunks > 1 or not is_even:
+            continue
+        way = next(n for n, one in enumerate(ways) if one == way_of(way_words(layer(plan))))
+        rounds, sequences = 256 // (plan.dp * plan.micro_batch), plan.dp * plan.micro_batch
+        stages = [(0, way, plan.dp, model.num_layers // plan.pp)] * plan.pp
+        found = question.price((rounds, sequences, stages))
+        assert found is not None
+        assert found[0] == pytest.approx(predict(model, plan, links).step_s, rel=1e-12)
+        compared += 1
+    assert compared > 100
+
+
+def layer(plan: Plan) -> Plan:
+    from dse.planner.problem.steps import layer_way
+
+    return layer_way(plan)
+
+
+def step_cluster_of(name: str):  # type: ignore[no-untyped-def]  # a Cluster, which is never None here
+    from dse.studies.composed import system_of
+
+    return system_of([f"system={name}"]).cluster
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_forged_certificates_are_rejected(number: int) -> None:
+    problem = small_step_problems()[number]
+    result = solve("exact", problem, "step", Limits(keep=2))
+    data = json.loads(json.dumps(document(problem, result, {})))
+    assert check_document(data).valid, check_document(data).lines
+    slower = next(plan for cost_ms, plan in result.ranking if cost_ms > result.ranking[0][0])
+    forged = {**data, "plan": plan_to_dict(slower)}
+    assert any("cost.cost_ms" in line for line in check_document(sealed(forged)).lines)
+    (cheaper := json.loads(json.dumps(data)))["cost"]["cost_ms"] *= 0.9
+    assert not check_document(sealed(cheaper)).valid
+
+
+def test_a_bound_that_the_search_does_not_show_is_rejected() -> None:
+    problem = small_step_problems()[1]
+    result = solve("exact", problem, "step", Limits(keep=8))
+    slow_ms, slow = result.ranking[-1]
+    assert slow_ms > result.ranking[0][0]
+    from dse.planner.problem.costs import price
+
+    cost = price(problem, slow, "step")
+    from dse.planner.proofs.certificate import step_certificate
+
+    claimed = step_certificate(problem, slow, cost, cost.cost_ms, 0, 0)
+    forged = replace(
+        result, best=slow, cost=cost, bound_ms=cost.cost_ms, ranking=((slow_ms, slow),), certificate=claimed
+    )
+    lines = check_document(json.loads(json.dumps(document(problem, forged, {})))).lines
+    assert any("can be shown" in line for line in lines), lines
+
+
+def sealed(data: dict[str, object]) -> dict[str, object]:
+    certificate = data["certificate"]
+    assert isinstance(certificate, dict)
+    return {**data, "certificate": {**certificate, "sha256": digest(data)}}
+
+
+def test_after_a_failure_of_one_of_20_nodes_no_other_idles(tmp_path: Path) -> None:
+    file = tmp_path / "c20.yaml"
+    file.write_text("nodes:\n  - {system: dgx_h100, count: 20}\n", encoding="utf-8")
+    problem = step_problem(f"cluster={file}", "model=llama3_8b", gbs="1024")
+
+    def plan(own: PlanProblem):  # type: ignore[no-untyped-def]
+        return solve("auto", own, "step", Limits(keep=1))
+
+    found = replan(problem, plan(problem), plan, 3)
+    assert found.fastest is not None
+    assert sum(found.fastest.plan.groups) == 19 * 8
+
+
+def test_stages_that_are_alike_are_never_faster_than_any() -> None:
+    words = ("cluster=h100_a100", "cluster.nodes.0.count=1", "cluster.nodes.1.count=2", "model=llama3_8b")
+    free, alike = (
+        solve("exact", step_problem(*words, gbs="32", uniform=word), "step", Limits(keep=1))
+        for word in ("false", "true")
+    )
+    assert free.cost is not None
+    assert alike.cost is not None
+    assert alike.best is not None
+    assert free.cost.cost_ms <= alike.cost.cost_ms * (1 + 1e-12)
+    assert len(set(zip(alike.best.groups, alike.best.strategies, strict=True))) == 1
