@@ -101,7 +101,7 @@ class Stepwise:
         )
 
     def stage_times(self) -> list[list[StageTimes]]:
-        """What a pipeline takes: stages x chunks."""
+        """Times of passes, stages x chunks."""
         splits = schedule_named(self.plan.schedule).splits_backward
         return [
             [

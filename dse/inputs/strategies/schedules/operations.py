@@ -1,4 +1,4 @@
-"""What each stage of a pipeline runs, in its order, by the timetable of a schedule."""
+"""The operations of each stage of a pipeline in its order, by the timetable of a schedule."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ struct GroupCollective {
     double seconds = 0.0;
 };
 
-/// Those of tensor parallelism, and of gradients and sharded weights; of stages the largest. The step is
-/// timed.
+/// Returns collectives of tensor parallelism, and of gradients and sharded weights (of stages the largest).
+/// The step is timed.
 std::vector<GroupCollective> collectives_used(Step& step);
 
 }  // namespace dse::prediction

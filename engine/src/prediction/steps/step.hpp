@@ -40,7 +40,7 @@ public:
     const Passes& passes(std::size_t stage, std::size_t chunk) const {
         return passes_[layout_.stages[stage][chunk]];
     }
-    /// What a pipeline takes, stages x chunks.
+    /// Times that a pipeline takes, stages x chunks.
     const std::vector<StageTimes>& times() const { return times_; }
     const Order& order() const { return *order_; }
     /// Seconds of all passes of each stage.

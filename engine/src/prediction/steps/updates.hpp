@@ -1,4 +1,4 @@
-// What follows the passes of a stage: gradients are reduced, weights updated and gathered.
+// Updates after the passes of a stage: gradients are reduced, weights updated and gathered.
 #pragma once
 
 #include "prediction/memory/weights.hpp"
