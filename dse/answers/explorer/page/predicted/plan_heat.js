@@ -47,7 +47,7 @@ function fill() {
   };
   const cell = (one, other) => {
     const row = at(one, other);
-    if (row === undefined) return element("td", { class: "none" }, element("span", { class: "unseen" }, "no plan"));
+    if (row === undefined) return element("td", { class: "empty", title: "no plan" }, "–");
     const index = step(read(row));
     const button = element("button", { type: "button", class: row === frame.selected ? "chosen" : null, title: frame.label(row), style: `background: var(--h${index}); color: var(--t${index})` }, measure.said(read(row)));
     button.addEventListener("click", () => tools.select(frame.label(row)));

@@ -81,7 +81,7 @@ function show(fields, xs, ys, found) {
   const said = (value) => String(Number(value.toPrecision(4)));
   const cell = (each) => {
     const label = name(each);
-    if (!label) return element("td", { class: "none" }, each?.problem ? element("span", { title: each.problem }, "–") : "nothing fits");
+    if (!label) return element("td", { class: "empty" }, each?.problem ? element("span", { title: each.problem }, "–") : "nothing fits");
     const ink = Math.min(INKS, ordered.indexOf(label));
     return element("td", { style: `background: var(--h${ink}); color: var(--t${ink})`, title: label }, element("strong", {}, letter(label)), ` ${duration(each.wall_time_ns)}`);
   };
