@@ -138,8 +138,8 @@ class StepPrediction(Method):
         """See `Method.why_not_in_a_page`."""
         return (
             f"{on.model.name} on {on.system.name} is predicted from the structure of a step, "
-            "which is no part of the engine in the page: write model.fidelity=stage to simulate traces, or "
-            "dse sweep and dse report for predictions"
+            "which a page does for dse explore, not for rows of a study: write model.fidelity=stage to "
+            "simulate traces, or dse explore"
         )
 
     def load(self) -> None:
