@@ -60,9 +60,9 @@ class Cases:
     `overhead_points` cheap points, then as many real ones as take `throughput_s`, the latter
     `throughput_rounds` times.
     `million_variants` are the numbers of peak rates and of memory bandwidths of a system; each pair of them
-    has 336 points, all in one study. Searches get `search_samples` evaluations and `search_seeds` seeds for
-    every question. Pipelines have `pipeline` stages and micro-batches; `agreements` random steps are compared
-    with the engine.
+    has 336 points, all in one study. Sweeps of predictions have the overrides `predicted`. Searches get
+    `search_samples` evaluations and `search_seeds` seeds for every question. Pipelines have `pipeline` stages
+    and micro-batches; `agreements` random steps are compared with the engine.
     """
 
     pairs: Sequence[tuple[str, str]]
@@ -88,11 +88,20 @@ class Cases:
     throughput_s: float
     throughput_rounds: int
     million_variants: tuple[int, int]
+    predicted: Mapping[str, Sequence[str]]
     questions: Mapping[Known, Sequence[Question]]
     search_samples: int
     search_seeds: int
     pipeline: tuple[int, int]
     agreements: int
+
+
+_PREDICTED = ("system.nodes=2048", "model.batch_size=2048")
+_FEW = ("space.context=[ring]", "space.precision=[bf16]")
+_ORDERS = (
+    *("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp", "pp-tp-dp-cp-ep", "dp-tp-cp-ep-pp", "tp-ep-cp-dp-pp"),
+    *("tp-dp-cp-ep-pp", "tp-pp-cp-ep-dp", "cp-tp-ep-dp-pp", "tp-dp-pp-cp-ep"),
+)
 
 
 def full() -> Cases:
@@ -131,6 +140,10 @@ def full() -> Cases:
         throughput_s=75,
         throughput_rounds=2,
         million_variants=(60, 50),
+        predicted={
+            "predicted sweep": _PREDICTED,
+            "predicted sweep, nine orders": [*_PREDICTED, f"space.order=[{','.join(_ORDERS)}]"],
+        },
         questions=questions(),
         search_samples=300,
         search_seeds=10,
@@ -169,6 +182,7 @@ def quick() -> Cases:
         throughput_s=0.01,
         throughput_rounds=1,
         million_variants=(2, 1),
+        predicted={"predicted sweep": [*_PREDICTED, "space.zero=[1]", "space.offload=[none]", *_FEW]},
         questions=small_questions(),
         search_samples=8,
         search_seeds=2,

@@ -1,4 +1,4 @@
-"""A study of a million points: swept, swept again with nothing left to do, and asked for its best point.
+"""Studies of a million points: swept, swept again with nothing left to do, and asked for their best point.
 
 These are the commands that a user types, as processes of their own. The points are cheap (a small model), so
 that what is measured is what every study pays: keys, rows, Parquet, and reading it back.
@@ -23,6 +23,7 @@ from benchmarks.measure import BenchmarkError, in_fresh_process
 Row = dict[str, str | int | float | bool | None]
 
 _STUDY = "million"
+_PREDICTED_SPACE = Path(__file__).parent / "predicted_space.yaml"
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,16 @@ def million(cases: Cases, repeats: int) -> Iterator[Row]:
         if {_points(run) for run in asked} != {points}:
             raise BenchmarkError(f"dse best has not seen {points} points: {asked[0].output[:500]}")
         yield _row("best", points, asked, study)
+    yield from _predicted(cases)
+
+
+def _predicted(cases: Cases) -> Iterator[Row]:
+    """Strategies of a model on many NPUs, which the engine predicts in blocks."""
+    for name, overrides in cases.predicted.items():
+        with tempfile.TemporaryDirectory() as folder:
+            sweep = ["dse", "sweep", f"space={_PREDICTED_SPACE}", "system=dgx_h100", "model=llama3_405b"]
+            run = _run([*sweep, *overrides, f"study={_STUDY}", f"results_dir={folder}"], folder)
+            yield _row(name, _points(run), [run], Path(folder) / _STUDY)
 
 
 def _row(name: str, points: int, runs: Sequence[Process], study: Path) -> Row:

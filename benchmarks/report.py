@@ -266,7 +266,13 @@ def _scaleout_lines(results: Mapping[str, Sequence[Row]]) -> list[str]:
             f"ray: {statistics.median(values):.0f} % of the throughput of local (least {min(values):.0f} %), "
             f"runs of {shortest:.0f} s and more  (target 90 %)"
         )
-    targets_s = {"resume, nothing to do": "target 10 s", "best": "target 1 s"}
+    targets_s = {
+        "sweep": "target 60 s",
+        "resume, nothing to do": "target 10 s",
+        "best": "target 0.8 s of CPU",
+        "predicted sweep": "target 4 s",
+        "predicted sweep, nine orders": "target 20 s",
+    }
     for row in results.get("million", ()):
         target = targets_s.get(str(row["name"]))
         lines.append(

@@ -91,7 +91,7 @@ class PointBlock:
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
-        """Which points have a workload and fill the system; see `DesignPoint.is_feasible`."""
+        """Whether each point has a workload and fills the system; see `DesignPoint.is_feasible`."""
         on = self.scenario
         if not on.method.in_blocks:
             return np.array([DesignPoint(on, one).is_feasible for one in self.strategies], bool)

@@ -87,7 +87,7 @@ def measured(point: DesignPoint, limit_s: float) -> float | None:
     """
     if point.scenario.method.in_blocks:
         one, several = (_block_seconds(point, copies) for copies in (1, 1 + _COPIES))
-        return max(several - one, 0.0) / _COPIES
+        return (several - one) / _COPIES if several > one else several / (1 + _COPIES)
     began = time.thread_time()
     with cancellable(Cancellation().limited_to(limit_s, "the estimate of a sweep")):
         row = evaluate(point)

@@ -13,7 +13,7 @@ from dse.inputs.strategies.columns import Strategies
 from dse.studies.points import DesignPoint, scenario_of
 from dse.studies.points.blocks import PointBlock, SpacePoints, blocks_of
 from dse.studies.store.history import KEY_BYTES
-from dse.studies.sweeps.estimate import PROBES, Estimate, Kind, estimate
+from dse.studies.sweeps.estimate import BUDGET_S, PROBES, Estimate, Kind, estimate, measured
 
 if TYPE_CHECKING:
     from dse.studies.config import Config
@@ -128,7 +128,10 @@ def estimated(found: Survey, cores: int, samples: int | None = None, probes: int
         return None
     if not found.missing:
         return Estimate(0.0, 0.0, 0.0)
-    found.kinds[0].probes[0].scenario.method.load()
+    probe = found.kinds[0].probes[0]
+    probe.scenario.method.load()
+    if probe.scenario.method.in_blocks:
+        measured(probe, BUDGET_S)  # what is loaded for the first prediction is no part of the others
     share = 1.0 if samples is None else min(1.0, samples / found.missing)
     return estimate(list(found.kinds), cores, share=share, probes=probes)
 
