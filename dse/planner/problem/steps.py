@@ -1,4 +1,4 @@
-"""What plans priced by the model of a step are made of: GPUs of each type, and ways to run layers on them."""
+"""Inputs of plans priced by the model of a step: GPUs of each type, and ways to run layers on them."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ std::vector<TypeOrder> orders_of(std::size_t types) {
     return found;
 }
 
-/// What one number of micro-batches and one order of types ask for.
+/// Plans of one number of micro-batches and one order of types.
 struct Block {
     Rounds rounds;
     const TypeOrder* order = nullptr;

@@ -42,7 +42,7 @@ Way::Way(const Question& question, const StageChoice& choice, const Rounds& roun
       updates_(sizes_, groups_, timer_) {
     step::check_choices(*question.model, plan_, cluster_, *question.setting);
     if (plan_.dp == 1 && plan_.zero_stage >= 2) throw step::Infeasible{"nothing is sharded"};
-    // One-forward-one-backward has no second micro-batch at hand.
+    // Under one-forward-one-backward no second micro-batch can hide them.
     if (is_pipelined && plan_.overlap_ep) throw step::Infeasible{"exchanges have nothing to hide behind"};
 }
 
