@@ -36,7 +36,7 @@ class PlanRow:
     gbs: Annotated[int, count("sequences of a step", least=1)]
     costs: Annotated[str, repeated_text("where times are from: files, model or calibrated")]
     asked: Annotated[str, text("the planner that was asked for")]
-    cost_model: Annotated[str, text("the cost model", allowed=("compat", "strict"))]
+    cost_model: Annotated[str, text("the cost model", allowed=("compat", "strict", "step"))]
     allow_mixed_stages: Annotated[bool, flag("whether a stage may have GPUs of several types")]
     max_tp: Annotated[int, count("largest tensor degree that was allowed", least=1)]
     memory_reserve: Annotated[float, Column("double", "1", "share of memory left free (strict)")]
