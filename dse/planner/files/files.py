@@ -28,6 +28,7 @@ STAGE_COLUMNS = {
     "hosts": "GPUs by host, in rank order, as JSON",
     "dp": "data-parallel replicas",
     "tp": "tensor-parallel degree",
+    "way": "how it runs its layers, as axes of sweeps; empty but under cost=step",
     "first_layer": "its first layer, from 0",
     "end_layer": "the layer after its last one",
     "micro_batches": "micro-batches of a step",
@@ -161,6 +162,7 @@ def stage_rows(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     for entry in (data["best"] or {}).get("stages", ()):
         shares = [own["bytes"] / own["capacity_bytes"] for own in entry["memory"].values()]
         own = {
+            "way": "",
             **entry,
             "types": json.dumps(entry["types"]),
             "hosts": json.dumps(entry["hosts"]),
@@ -199,7 +201,7 @@ def _parquet(data: Mapping[str, Any]) -> bytes:
 
     kinds = {
         **dict.fromkeys(STAGE_COLUMNS, pa.int64()),
-        **dict.fromkeys(("types", "hosts", "memory_bytes"), pa.string()),
+        **dict.fromkeys(("types", "hosts", "way", "memory_bytes"), pa.string()),
         **dict.fromkeys([n for n in STAGE_COLUMNS if n.endswith(("_ms", "_share"))], pa.float64()),
         "samples_per_replica": pa.float64(),
     }

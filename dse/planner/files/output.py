@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MOST_STAGES = 40
 _HEADER = ("stage", "GPUs", "nodes", "dp x tp", "layers", "time", "link", "reduce", "update", "memory")
 _MOST_REASONS = 8
-_LOOKED_AT = {"blocks": "labels", "dual": "beams and boxes"}
+_LOOKED_AT = {"blocks": "labels", "dual": "beams and boxes", "steps": "plans, whole or begun,"}
 _TIMES = {
     "model": "predicted (fidelity=realistic)",
     "calibrated": "predicted, scaled to measured layers (fidelity=realistic)",

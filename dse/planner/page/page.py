@@ -16,11 +16,13 @@ from dse.planner.files.output import (
     counted_things,
     excluded_lines,
     fidelity_text,
+    homogeneous_lines,
     layers_text,
     nothing_text,
     proof_text,
 )
 from dse.planner.problem.cluster import Host
+from dse.planner.problem.steps import way_text
 from dse.planner.questions.bottleneck import batches_text, groups_text, parts_ms, period_ms, reasons
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -57,7 +59,7 @@ def render_page(data: Mapping[str, Any]) -> str:
     """Return the page of a document; it loads nothing and runs no program."""
     environment = template_environment(TEMPLATES)
     environment.filters.update(time=duration, layers=lambda x: layers_text(x).replace("-", "–"))
-    environment.filters.update(batches=batches_text)
+    environment.filters.update(batches=batches_text, way=way_text)
     best = data["best"]
     rows = host_rows(data)
     stages = best["stages"] if best else []
@@ -79,6 +81,7 @@ def render_page(data: Mapping[str, Any]) -> str:
         figures=_figures(best, periods) if best else [],
         fidelity=fidelity_text(data),
         excludes=_sentence("; ".join(excluded_lines(data))),
+        alone=[_sentence(line) for line in homogeneous_lines(data)] if best else [],
         things=counted_things(data),
         reasons=reasons(data),
         parts=sorted(parts_ms(best, data["cost_model"]).items(), key=lambda part: -part[1]) if best else [],

@@ -8,6 +8,7 @@ from typing import Any
 
 from dse.base.texts import counted
 from dse.planner.durations import duration
+from dse.planner.problem.steps import way_text
 
 _LEAST_SHARE = 0.01
 """Of the pace of a pipeline; what is less is left out."""
@@ -108,14 +109,15 @@ def _fullest(stages: list[dict[str, Any]]) -> tuple[int, str, float] | None:
 def _beside(data: Mapping[str, Any]) -> list[str]:
     """How far the next plan of the ranking is, and the next with other stages.
 
-    Exact and anytime keep one plan for each type order, number of stages and of micro-batches: others may lie
-    between.
+    Exact and anytime keep one plan for each type order, number of stages and of micro-batches, but for sweeps
+    under step: others may lie between.
     """
     best, found = data["best"], []
     others = data["ranking"][1:]
     if others:
         longer = 100 * (others[0]["cost_ms"] / best["cost_ms"] - 1)
-        kind = ", of other types, stages or micro-batches," if data["planner"] in _ONE_OF_A_KIND else ""
+        is_one = data["planner"] in _ONE_OF_A_KIND and data["cost_model"] != "step"
+        kind = ", of other types, stages or micro-batches," if is_one else ""
         found.append(f"the next plan{kind} takes {longer:.2f} % longer")
     reshaped = [plan for plan in others if (plan["types"], plan["groups"]) != (best["types"], best["groups"])]
     if reshaped and reshaped[0] is not others[0]:
@@ -130,9 +132,10 @@ def batches_text(number: int) -> str:
 
 
 def groups_text(plan: Mapping[str, Any]) -> str:
-    """Return the stages of a plan in short: 16 GPUs as 4x4 | 16 as 8x2."""
-    stages = zip(plan["groups"], plan["strategies"], strict=True)
-    texts = [f"{gpus} as {dp}x{tp}" for gpus, (dp, tp) in stages]
+    """Return the stages of a plan in short: 16 GPUs as 4x4 | 16 as 8x2; with ways, 16 as 4x4 (ZeRO-3)."""
+    ways = [f" ({way_text(way)})" for way in plan.get("ways", ())] or [""] * len(plan["groups"])
+    stages = zip(plan["groups"], plan["strategies"], ways, strict=True)
+    texts = [f"{gpus} as {dp}x{tp}{way}" for gpus, (dp, tp), way in stages]
     short, index = [], 0
     while index < len(texts):
         count = 1

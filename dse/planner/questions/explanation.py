@@ -9,7 +9,7 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.planner.files.answer import Answer
 from dse.planner.files.records import best_entry
-from dse.planner.problem.costs import Infeasible, price
+from dse.planner.problem.costs import Infeasible, rule_named
 from dse.planner.problem.plan import ClusterPlan
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.questions.bottleneck import groups_text, parts_ms, period_ms, reasons
@@ -77,7 +77,7 @@ def _moves(problem: PlanProblem, plan: ClusterPlan, cost_ms: float, cost_model: 
 
     Nothing is said of stages that the price leaves out: a layer moved there would look like a layer saved.
     """
-    found = []
+    found, rule = [], rule_named(problem, cost_model)
     for cut in range(1, plan.costed):
         for step in (-1, 1):
             bounds = list(plan.partition)
@@ -87,9 +87,7 @@ def _moves(problem: PlanProblem, plan: ClusterPlan, cost_ms: float, cost_model: 
             from_, to = (cut - 1, cut) if step < 0 else (cut, cut - 1)
             entry: dict[str, Any] = {"from": from_, "to": to, "ms": None, "refused": None}
             try:
-                entry["ms"] = (
-                    price(problem, replace(plan, partition=tuple(bounds)), cost_model).cost_ms - cost_ms
-                )
+                entry["ms"] = rule.price(replace(plan, partition=tuple(bounds))).cost_ms - cost_ms
             except Infeasible as why:
                 entry["refused"] = why.reason
             found.append(entry)
@@ -99,9 +97,9 @@ def _moves(problem: PlanProblem, plan: ClusterPlan, cost_ms: float, cost_model: 
 def _others(answer: Answer, parts: Mapping[str, float]) -> list[dict[str, Any]]:
     """The loss of the next plans, and in which parts of the step. The differences add up."""
     problem, cost_model, best = answer.problem, answer.cost_model, answer.document["best"]
-    found = []
+    found, rule = [], rule_named(problem, cost_model)
     for plan in answer.ranking[1 : MOST_OTHERS + 1]:
-        entry = best_entry(problem, plan, price(problem, plan, cost_model), cost_model)
+        entry = best_entry(problem, plan, rule.price(plan), cost_model)
         own = parts_ms(entry, cost_model)
         found.append(
             {

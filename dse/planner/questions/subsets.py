@@ -53,7 +53,7 @@ class Subset:
         """Sequences, tokens and MFU; a plan of Metis's cost model may not run, so it has no figures."""
         if self.step_ms is None:
             return None
-        doubt = "" if self.result.cost_model == "strict" else "priced by cost=compat: it may not run"
+        doubt = "priced by cost=compat: it may not run" if self.result.cost_model == "compat" else ""
         return throughput_of(self.problem, self.step_ms, doubt)
 
     @property

@@ -12,6 +12,7 @@ from dse.planner.durations import duration
 from dse.planner.files.documents import plan_to_dict
 from dse.planner.files.records import gap_of
 from dse.planner.problem.problem import PlanProblem
+from dse.planner.problem.ranks import stage_spans
 from dse.planner.questions.bottleneck import groups_text
 from dse.planner.questions.failures import Candidate, Replan
 from dse.planner.questions.growth import Growth
@@ -180,11 +181,12 @@ def replans_text(entries: Sequence[Mapping[str, Any]], base_ms: float) -> str:
 def _candidate(problem: PlanProblem, found: Replan, one: Candidate | None) -> dict[str, Any] | None:
     if one is None:
         return None
-    used = {found.host, *one.hosts}
+    spans = stage_spans(one.problem.cluster, one.plan)
+    used = {found.host, *(one.hosts[span.host] for stage in spans for span in stage)}
     return {
         "step_ms": one.cost_ms,
         "moved_bytes": one.moved_bytes,
-        "hosts": list(one.hosts),
+        "hosts": sorted(used - {found.host}),
         "idle_hosts": [number for number in range(len(problem.cluster.hosts)) if number not in used],
         "plan": plan_to_dict(one.plan),
     }

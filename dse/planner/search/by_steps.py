@@ -28,17 +28,25 @@ _LEAST_PER_TYPE = 3
 
 
 def plan_by_steps(
-    problem: PlanProblem, planner: str, limits: Limits, on_progress: Callable[[str], None] | None
+    problem: PlanProblem,
+    planner: str,
+    limits: Limits,
+    on_progress: Callable[[str], None] | None,
+    *,
+    is_exact: bool,
 ) -> PlanResult:
-    """Search the fastest predicted plan; the bound covers all mixed pipelines and all plans of sweeps."""
+    """Search the fastest predicted plan; the bound covers all mixed pipelines and all plans of sweeps.
+
+    `planner` is the name that the answer has; with `is_exact`, no gap is left where the search ends.
+    """
     started = perf_counter()
     check_types(problem.type_order)
     rule = StepRule(problem)
     steps = rule.steps
     uniform = sorted(_of_sweeps(problem, steps, max(1, limits.keep)), key=lambda found: found[0])
     known_s = uniform[0][0] if uniform else float("inf")
-    gap = 0.0 if planner == "exact" else GAP if limits.gap is None else limits.gap
-    search = _search(steps, known_s, gap, NODES[planner], limits)
+    gap = 0.0 if is_exact else GAP if limits.gap is None else limits.gap
+    search = _search(steps, known_s, gap, NODES["exact" if is_exact else "anytime"], limits)
     found, bound_s, complete, priced, labels, interrupted = search
     if interrupted and on_progress is not None:
         on_progress("interrupted: the best plan so far is the answer")

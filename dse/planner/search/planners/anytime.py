@@ -40,7 +40,7 @@ class AnytimePlanner(Planner):
         """See `Planner.plan`; `plans` are the beams and boxes. Without a time limit it is deterministic."""
         rule_named(problem, cost_model)
         if cost_model == "step":
-            return plan_by_steps(problem, self.name, limits, on_progress)
+            return plan_by_steps(problem, self.name, limits, on_progress, is_exact=False)
         if cost_model == "compat":
             return replace(ExactPlanner().plan(problem, cost_model, limits, on_progress), planner=self.name)
         return plan_in_time(problem, limits, on_progress)

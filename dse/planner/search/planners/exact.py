@@ -53,7 +53,7 @@ class ExactPlanner(Planner):
     ) -> PlanResult:
         """See `Planner.plan`; `seconds` leaves out the certificate, `plans` are the labels looked at."""
         if cost_model == "step":
-            return plan_by_steps(problem, self.name, limits, on_progress)
+            return plan_by_steps(problem, self.name, limits, on_progress, is_exact=True)
         started = perf_counter()
         keep = max(1, limits.keep)
         if cost_model == "strict" and cells_of(problem) > MOST_CELLS:
