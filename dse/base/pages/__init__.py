@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-_INDENTATION = re.compile(r"^ +", re.MULTILINE)
+_SPACES = re.compile(r'("[^"]*")|\s*([{};])\s*')
 _SOURCE_MAP = re.compile(r"\n//# sourceMappingURL=.*")
 FOLDER = Path(__file__).parent
 BASE_STYLE = FOLDER / "base.css"
@@ -42,10 +42,10 @@ def page_style(own: Path) -> Markup:
 
 
 def inlined(path: Path) -> Markup:
-    """Return a style or a program as it stands in a page, without indentation."""
+    """Return a style as it stands in a page, without spaces and line ends between its parts."""
     from markupsafe import Markup
 
-    return Markup(_INDENTATION.sub("", path.read_text(encoding="utf-8")))
+    return Markup(_SPACES.sub(lambda found: found[1] or found[2], path.read_text(encoding="utf-8")))
 
 
 def library(path: Path) -> Markup:

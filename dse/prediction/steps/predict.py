@@ -68,7 +68,7 @@ class Figures(NamedTuple):
 def predictions(cases: Sequence[Case], threads: int = 1) -> Iterator[Prediction | str]:
     """Predict many steps; a plan that cannot run gets the reason instead."""
     for case, found in zip(cases, figures(cases, threads), strict=True):
-        yield found if isinstance(found, str) else _prediction(case, found)
+        yield found if isinstance(found, str) else prediction(case, found)
 
 
 def figures(cases: Sequence[Case], threads: int = 1) -> Iterator[Figures | str]:
@@ -86,7 +86,8 @@ def figures(cases: Sequence[Case], threads: int = 1) -> Iterator[Figures | str]:
     return (problem or next(found) for problem in problems)
 
 
-def _prediction(case: Case, found: Figures) -> Prediction:
+def prediction(case: Case, found: Figures) -> Prediction:
+    """Return figures with how sure they are, and what they rest on that is not measured."""
     interval = interval_of(kind_of(case.model, case.plan, case.cluster))
     return Prediction(
         step_s=found.step_s,

@@ -15,7 +15,7 @@ from dse.prediction.intervals.interval import interval_of
 from dse.prediction.intervals.kinds import kind_of
 from dse.prediction.steps.batch import NUMBERS, TEXTS, Batch, Case, Columns
 from dse.prediction.steps.native_inputs import step_cluster, step_model
-from dse.prediction.steps.predict import notes_of
+from dse.prediction.steps.predict import Figures, notes_of
 from dse.prediction.steps.strategies import Plans, Refusals, plans_of
 
 _OWN = (-1.0, -1.0, 0.0)  # launch_us, elementwise and optimizer_bytes are those of frameworks
@@ -37,6 +37,7 @@ class Predictions:
     places: NDArray[np.intp]
     parts_s: NDArray[np.float64]
     memory_bytes: NDArray[np.int64]
+    bubble_share: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     notes: list[tuple[str, ...]]
@@ -46,6 +47,11 @@ class Predictions:
     def step_s(self) -> NDArray[np.float64]:
         """The parts, added in their order."""
         return summed(self.parts_s)
+
+    def figures(self, row: int) -> Figures:
+        """Return those of a strategy, by its place among those that can run."""
+        parts_s, memory_bytes = self.parts_s[row].tolist(), self.memory_bytes[row].tolist()
+        return Figures(parts_s, memory_bytes, float(self.bubble_share[row]))
 
 
 def summed(parts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -71,6 +77,7 @@ def predict_strategies(
         np.flatnonzero(refused.reason_of < 0),
         found.parts_s[runs],
         np.rint(found.memory_bytes[runs]).astype(np.int64),
+        found.bubble_share[runs],
         *_certainty(model, ran, cluster),
     )
 

@@ -8,26 +8,35 @@ from pathlib import Path
 from package_copy import copy_package, run_python
 
 CHANGES = {
-    "inputs/strategies/strategy.py": (
-        "    framework: str = choice(\n",
-        '    pause: bool = flag("pause", "a second of rest", in_traces=False, since=99)\n'
-        "    framework: str = choice(\n",
-    ),
-    "prediction/steps/predict.py": (
-        "    memory = dict(zip(CATEGORIES",
-        '    parts_s["optimizer"] += float(case.plan.pause)\n    memory = dict(zip(CATEGORIES',
-    ),
+    "inputs/strategies/strategy.py": {
+        "    framework: str = choice(\n": (
+            '    pause: bool = flag("pause", "a second of rest", in_traces=False, since=99)\n'
+            "    framework: str = choice(\n"
+        )
+    },
+    "prediction/steps/predicted_strategies.py": {
+        "from dse.prediction.steps.predict import Figures, notes_of\n": (
+            "from dse.prediction.steps.predict import Figures, notes_of\n"
+            "from dse.prediction.steps.prediction import PARTS\n"
+        ),
+        "        found.parts_s[runs],\n": (
+            '        found.parts_s[runs] + np.outer(ran.column("pause"), '
+            '[name == "optimizer" for name in PARTS]),\n'
+        ),
+    },
 }
 POINT = ["system=dgx_h100", "model=llama3_8b", "strategy.dp=64", "format=json"]
 
 
 def test_an_axis_of_predictions_is_two_files(tmp_path: Path) -> None:
     copy_package(tmp_path)
-    for name, (before, after) in CHANGES.items():
+    for name, changes in CHANGES.items():
         path = tmp_path / "dse" / name
         text = path.read_text()
-        assert text.count(before) == 1
-        path.write_text(text.replace(before, after))
+        for before, after in changes.items():
+            assert text.count(before) == 1
+            text = text.replace(before, after)
+        path.write_text(text)
     plain, paused = [
         json.loads(run_python(tmp_path, "-m", "dse", "point", *POINT, *more))
         for more in ([], ["strategy.pause=true"])

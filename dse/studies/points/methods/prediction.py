@@ -22,7 +22,6 @@ from dse.studies.points.methods.method import (
     Method,
     Point,
     Varied,
-    require_filled,
     unfilled,
 )
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from dse.inputs.accelerators import Cluster
     from dse.inputs.strategies.columns import Strategies
+    from dse.prediction.steps.predicted_strategies import Predictions
     from dse.prediction.steps.strategies import Refusals
 
 _PRECISIONS = ("bf16", "fp8")
@@ -156,15 +156,20 @@ class StepPrediction(Method):
 
 def _answered(on: Inputs, strategies: Strategies) -> tuple[Refusals, Mapping[str, pa.Array]]:
     """Return why strategies cannot run, and the columns of those that can."""
-    from dse.prediction.steps.predicted_strategies import predict_strategies
     from dse.studies.points.methods.predicted_columns import columns_of
+
+    refused, found = _predicted(on, strategies)
+    return refused, columns_of(on, found, len(strategies))
+
+
+def _predicted(on: Inputs, strategies: Strategies) -> tuple[Refusals, Predictions]:
+    from dse.prediction.steps.predicted_strategies import predict_strategies
 
     refused, cluster = _unfilled(on, strategies), on.system.cluster
     assert cluster is not None
     if (refused.reason_of < 0).any():
         on.check()
-    found = predict_strategies(on.model, strategies, cluster, refused)
-    return refused, columns_of(on, found, len(strategies))
+    return refused, predict_strategies(on.model, strategies, cluster, refused)
 
 
 def _unfilled(on: Inputs, strategies: Strategies) -> Refusals:
@@ -183,10 +188,14 @@ def prediction_of(point: Point) -> Prediction:
         InfeasibleStrategy: the strategy cannot run, or does not fill the system.
         InputError: a setting of the scenario has no effect on predictions.
     """
-    from dse.prediction.steps.predict import predict
+    from dse.inputs.strategies.columns import Strategies
+    from dse.prediction.steps.batch import Case
+    from dse.prediction.steps.predict import prediction
 
-    require_filled(point)
-    return predict(*prediction_inputs(point))
+    refused, found = _predicted(point.scenario, Strategies.of([point.strategy]))
+    if refused.reasons:
+        raise InfeasibleStrategy(refused.reasons[0])
+    return prediction(Case(*prediction_inputs(point)), found.figures(0))
 
 
 def prediction_inputs(point: Point) -> tuple[ModelSpec, Plan, Cluster]:

@@ -1,7 +1,6 @@
 #include "planner/steps/price.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace dse::planner::steps {
 
@@ -67,11 +66,8 @@ std::optional<Price> price(const Question& question, Ways& known, const MixedPla
     std::int64_t first = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const std::int64_t end = first + plan.stages[i].layers;
-        const step::Chunk chunk = chunk_of(question, ways[i]->plan(), {first, end, i == 0, i + 1 == count});
-        StagePrice own{ways[i]->figures(chunk), 0.0,
-                       ways[i]->memory(chunk, static_cast<double>(order->in_flight[i]))};
-        const double held = std::accumulate(own.memory.begin(), own.memory.end(), 0.0);
-        if (held > question.types[ways[i]->type()].memory_bytes) return std::nullopt;
+        StagePrice own = ways[i]->stage({first, end, i == 0, i + 1 == count}, order->in_flight[i]);
+        if (own.held_bytes > question.types[ways[i]->type()].memory_bytes) return std::nullopt;
         if (i + 1 < count) {
             own.send_s = sends[i] =
                 send_s(question, *ways[i], *ways[i + 1], static_cast<std::int64_t>(count));

@@ -7,12 +7,6 @@
 
 namespace dse::planner::steps {
 
-struct StagePrice {
-    StageFigures figures;
-    double send_s = 0.0;  ///< of a message to the next stage; 0 of the last
-    step::Bytes memory{};
-};
-
 struct Price {
     double step_s = 0.0;
     double pipeline_s = 0.0, messages_s = 0.0, dp_s = 0.0, optimizer_s = 0.0;  ///< its parts

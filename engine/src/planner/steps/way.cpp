@@ -1,6 +1,7 @@
 #include "planner/steps/way.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace dse::planner::steps {
 
@@ -29,7 +30,8 @@ step::Cluster enlarged(const GpuType& type, std::int64_t gpus) {
 }  // namespace
 
 Way::Way(const Question& question, const StageChoice& choice, const Rounds& rounds, bool is_pipelined)
-    : type_(choice.type),
+    : question_(question),
+      type_(choice.type),
       mode_(choice.mode),
       micro_batches_(rounds.count),
       node_gpus_(question.types[choice.type].node_gpus),
@@ -68,6 +70,18 @@ step::Bytes Way::memory(const step::Chunk& chunk, double in_flight) const {
     layout.stages = {{0}};
     const step::Weights weights = step::stage_weights(sizes_, layout, {0}).front();
     return step::stage_bytes(sizes_, layout, {0}, weights, in_flight, groups_);
+}
+
+const StagePrice& Way::stage(const Part& part, std::int64_t in_flight) {
+    const auto [known, is_new] = stages_.try_emplace({part, in_flight});
+    if (is_new) {
+        const step::Chunk chunk = chunk_of(question_, plan_, part);
+        StagePrice& own = known->second;
+        own.figures = figures(chunk);
+        own.memory = memory(chunk, static_cast<double>(in_flight));
+        own.held_bytes = std::accumulate(own.memory.begin(), own.memory.end(), 0.0);
+    }
+    return known->second;
 }
 
 double Way::send_s(std::int64_t stages, std::int64_t stage_gpus) {

@@ -10,6 +10,15 @@
 
 namespace dse::planner::steps {
 
+/// A stage with the layers of the model from `first` up to, not including, `end`; the first stage has the
+/// embedding, the last the head.
+struct Part {
+    std::int64_t first = 0, end = 0;
+    bool is_first = false, is_last = false;
+
+    auto operator<=>(const Part&) const = default;
+};
+
 /// Figures of a stage for one micro-batch, and after the last.
 struct StageFigures {
     double forward_s = 0.0, backward_s = 0.0;
@@ -23,6 +32,14 @@ struct StageFigures {
     }
 };
 
+/// A part of the model on a way, with so many micro-batches in flight.
+struct StagePrice {
+    StageFigures figures;
+    double send_s = 0.0;  ///< of a message to the next stage; 0 of the last
+    step::Bytes memory{};
+    double held_bytes = 0.0;
+};
+
 /// A stage of a homogeneous pipeline in this mode: a stage of a mixed plan is timed as if all were like it.
 class Way {
 public:
@@ -33,6 +50,8 @@ public:
 
     StageFigures figures(const step::Chunk& chunk);
     step::Bytes memory(const step::Chunk& chunk, double in_flight) const;
+    /// The same of a part of the model, looked up once.
+    const StagePrice& stage(const Part& part, std::int64_t in_flight);
     /// Of a message to the next stage in a pipeline of `stages` alike, or of another type.
     double send_s(std::int64_t stages, std::int64_t stage_gpus);
     double far_send_s(double gpu_gbps) const;
@@ -44,9 +63,16 @@ public:
     std::uint32_t mode() const { return mode_; }
 
 private:
+    struct Key {
+        Part part;
+        std::int64_t in_flight = 0;
+        auto operator<=>(const Key&) const = default;
+    };
+
     step::Weights held(const step::Chunk& chunk) const;
     double message_bytes() const { return 2 * sizes_.tokens * sizes_.d_model / sizes_.tp; }
 
+    const Question& question_;
     std::uint32_t type_, mode_;
     std::int64_t micro_batches_, node_gpus_;
     const step::Synthesizer& synthesizer_;
@@ -57,14 +83,10 @@ private:
     step::Timer timer_;
     step::Updates updates_;
     std::map<std::pair<std::int64_t, std::int64_t>, double> sends_;
+    std::map<Key, StagePrice> stages_;
 };
 
-/// A stage with the layers of the model from `first` up to, not including, `end`; the first stage has the
-/// embedding, the last the head.
-struct Part {
-    std::int64_t first = 0, end = 0;
-    bool is_first = false, is_last = false;
-};
+/// The part of the model as a chunk.
 step::Chunk chunk_of(const Question& question, const step::Plan& plan, const Part& part);
 
 /// Keeps ways that were asked for.
