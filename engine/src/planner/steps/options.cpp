@@ -76,8 +76,11 @@ void fill(const Question& question, const Ranges& ranges, const Rounds& rounds, 
         cell.most_in_flight = known->second.most_in_flight(chunk, capacity, most_in_flight);
         if (cell.most_in_flight != 0) {
             const StageFigures own = way.figures(chunk);
-            cell.both_s = own.both_s();
-            cell.step_s = batches * cell.both_s + own.optimizer_s;
+            // Messages of two stages are the fastest that there are.
+            const double send_s = klass.part.is_last ? 0.0 : way.send_s(2, way.gpus());
+            cell.forward_s = own.forward_s;
+            cell.pass_s = own.both_s() + 2 * send_s;
+            cell.step_s = batches * own.both_s() + own.optimizer_s;
             if (klass.part.is_first) {
                 cell.step_s += std::max(0.0, own.exposed_s(way.rounds()));
                 cell.step_s += std::max(step::kFirstBucket * own.gather_s, own.gather_s - own.forward_s);
@@ -155,23 +158,14 @@ Options::Options(const Question& question, const Ranges& ranges, Ways& ways, con
             for (std::uint32_t number = 0; number < group.options.size(); ++number) {
                 for (std::size_t klass = 0; klass < classes_; ++klass) {
                     const Cell& cell = group.options[number].cells[klass];
-                    if (cell.most_in_flight == 0) continue;
-                    Best& at = table[static_cast<std::size_t>(cell.most_in_flight - 1) * classes_ + klass];
-                    at.both_s = std::min(at.both_s, cell.both_s);
-                    if (cell.step_s < at.step_s) {
-                        at.step_s = cell.step_s;
-                        at.option = number;
-                    }
-                }
-            }
-            for (std::size_t row = static_cast<std::size_t>(most_in_flight_) - 1; row > 0; --row) {
-                for (std::size_t klass = 0; klass < classes_; ++klass) {
-                    Best& fewer = table[(row - 1) * classes_ + klass];
-                    const Best& more = table[row * classes_ + klass];
-                    fewer.both_s = std::min(fewer.both_s, more.both_s);
-                    if (more.step_s < fewer.step_s) {
-                        fewer.step_s = more.step_s;
-                        fewer.option = more.option;
+                    for (std::int32_t flight = 0; flight < cell.most_in_flight; ++flight) {
+                        Best& at = table[static_cast<std::size_t>(flight) * classes_ + klass];
+                        at.pass_s = std::min(at.pass_s, cell.pass_s);
+                        at.waiting_s = std::min(at.waiting_s, cell.step_s - flight * cell.forward_s);
+                        if (cell.step_s < at.step_s) {
+                            at.step_s = cell.step_s;
+                            at.option = number;
+                        }
                     }
                 }
             }

@@ -31,8 +31,9 @@ private:
 
 /// A stage of a class of ranges: its time, a bound on the step, and for how many micro-batches it has memory.
 struct Cell {
-    double both_s = 0.0;
+    double pass_s = 0.0;  ///< for which other stages wait: both passes and their messages
     double step_s = 0.0;  ///< the least that a step takes after the first pass reaches this stage
+    double forward_s = 0.0;
     std::int32_t most_in_flight = 0;
 };
 
@@ -50,7 +51,9 @@ struct Group {
 };
 
 struct Best {
-    double both_s = step::kInfinite, step_s = step::kInfinite;
+    double pass_s = step::kInfinite, step_s = step::kInfinite;
+    double waiting_s =
+        step::kInfinite;       ///< of `step_s` less the forward passes before the first backward one
     std::uint32_t option = 0;  ///< of the least `step_s`
 };
 

@@ -239,8 +239,13 @@ private:
         if (is_complete) block.bound_s = ranking_.best_s();
     }
 
+    /// Stages that are chosen: what later ones wait for, a bound, and a bound less the passes of later
+    /// stages.
+    ///
+    /// Before its first backward pass a stage waits for both passes of all later stages, less the forward
+    /// passes that it does meanwhile.
     struct Front {
-        double before_s = 0.0, bound_s = 0.0;
+        double before_s = 0.0, bound_s = 0.0, waiting_s = 0.0;
     };
 
     /// Adds stages to `plan`, the first first; false where nodes ran out.
@@ -262,12 +267,17 @@ private:
                     const double after_s =
                         stages == 1 ? 0.0 : table.after_s(stages - 1, next, free - group.gpus, end);
                     if (after_s == step::kInfinite) continue;
+                    const double later_s =
+                        stages == 1 ? 0.0 : table.pass_s(stages - 1, next, free - group.gpus, end);
                     for (const Option& option : group.options) {
                         const Cell& cell = option.cells[ranges_.of(layer, end)];
                         if (cell.most_in_flight < in_flight) continue;
-                        const Front on{front.before_s + cell.both_s,
-                                       std::max(front.bound_s, front.before_s + cell.step_s)};
-                        const double bound = std::max(on.bound_s, on.before_s + after_s);
+                        const double meanwhile_s = static_cast<double>(in_flight - 1) * cell.forward_s;
+                        const Front on{front.before_s + cell.pass_s,
+                                       std::max(front.bound_s, front.before_s + cell.step_s),
+                                       std::max(front.waiting_s, cell.step_s - cell.pass_s - meanwhile_s)};
+                        const double bound = std::max(
+                            {on.bound_s, on.before_s + after_s, on.waiting_s + on.before_s + later_s});
                         if (bound >= ranking_.best_s() * kLeastGain) continue;
                         if (++nodes_ >= limits_.nodes || (nodes_ % 256 == 0 && limits_.stop())) {
                             nodes_ = limits_.nodes;

@@ -43,15 +43,16 @@ SuffixTable::SuffixTable(const Question& question, const Ranges& ranges, const O
         if (!is_alive) break;
     }
     for (const auto& row : rows_) {
-        auto& least = least_.emplace_back(row.size(), step::kInfinite);
+        auto& least = least_.emplace_back(row.size());
         if (row.empty()) continue;
-        std::vector<double> later(static_cast<std::size_t>(layers_ + 1), step::kInfinite);
+        std::vector<Least> later(static_cast<std::size_t>(layers_ + 1));
         for (std::size_t place = order.size(); place-- > 0;) {
-            std::vector<double> most = later;
+            std::vector<Least> most = later;
             for (std::int64_t units = 0; units <= units_[place]; ++units) {
                 for (std::int64_t layer = 0; layer <= layers_; ++layer) {
-                    double& known = most[static_cast<std::size_t>(layer)];
-                    known = std::min(known, row[at(place, units, layer)].bound_s);
+                    Least& known = most[static_cast<std::size_t>(layer)];
+                    const State& own = row[at(place, units, layer)];
+                    known = {std::min(known.bound_s, own.bound_s), std::min(known.pass_s, own.pass_s)};
                     least[at(place, units, layer)] = known;
                 }
             }
@@ -64,7 +65,8 @@ SuffixTable::SuffixTable(const Question& question, const Ranges& ranges, const O
 void SuffixTable::extend(std::int64_t stages, std::size_t last, std::int64_t used, std::int64_t layer,
                          double incumbent_s) {
     const auto before = static_cast<std::uint32_t>(stages == 0 ? 0 : at(last, used, layer));
-    const double after_s = stages == 0 ? 0.0 : rows_[static_cast<std::size_t>(stages)][before].bound_s;
+    const State none{0.0, 0.0};
+    const State& after = stages == 0 ? none : rows_[static_cast<std::size_t>(stages)][before];
     auto& row = rows_[static_cast<std::size_t>(stages) + 1];
     const std::int64_t in_flight = std::min(options_.micro_batches(), stages + 1);
     double earlier = 0.0;  // the speed of types before the place
@@ -85,16 +87,23 @@ void SuffixTable::extend(std::int64_t stages, std::size_t last, std::int64_t use
                 const std::int64_t first = layer - count;
                 if (first == 0 && stages == 0) break;  // one stage is no pipeline
                 const Best& best = options_.best(type, number, in_flight, ranges_.of(first, layer));
-                if (best.both_s == step::kInfinite) continue;
-                const double bound = std::max(after_s + best.both_s, best.step_s);
+                if (best.pass_s == step::kInfinite) continue;
+                const double bound =
+                    std::max({after.bound_s + best.pass_s, best.step_s, best.waiting_s + after.pass_s});
                 ++labels_;
                 if (bound >= incumbent_s) {
                     if (first != 0) break;  // more layers take longer
                     continue;
                 }
                 State& known = row[at(place, units, first)];
+                const double pass = std::min(known.pass_s, after.pass_s + best.pass_s);
+                known.pass_s = pass;
                 if (bound >= known.bound_s) continue;
-                known = {bound, before, best.option, static_cast<std::int16_t>(count),
+                known = {bound,
+                         pass,
+                         before,
+                         best.option,
+                         static_cast<std::int16_t>(count),
                          static_cast<std::int16_t>(number)};
             }
         }
@@ -106,7 +115,7 @@ void SuffixTable::extend(std::int64_t stages, std::size_t last, std::int64_t use
 double SuffixTable::least_s() const {
     double least = step::kInfinite;
     for (const auto& row : least_) {
-        if (!row.empty()) least = std::min(least, row[at(0, units_[0], 0)]);
+        if (!row.empty()) least = std::min(least, row[at(0, units_[0], 0)].bound_s);
     }
     return least;
 }
@@ -114,7 +123,12 @@ double SuffixTable::least_s() const {
 double SuffixTable::after_s(std::int64_t stages, std::size_t place, std::int64_t gpus,
                             std::int64_t layer) const {
     if (stages > this->stages()) return step::kInfinite;
-    return least_[static_cast<std::size_t>(stages)][at(place, gpus / unit_gpus_[place], layer)];
+    return least_[static_cast<std::size_t>(stages)][at(place, gpus / unit_gpus_[place], layer)].bound_s;
+}
+
+double SuffixTable::pass_s(std::int64_t stages, std::size_t place, std::int64_t gpus,
+                           std::int64_t layer) const {
+    return least_[static_cast<std::size_t>(stages)][at(place, gpus / unit_gpus_[place], layer)].pass_s;
 }
 
 std::vector<MixedPlan> SuffixTable::plans() const {

@@ -32,13 +32,16 @@ public:
     /// The least of suffixes of `stages` from `layer` on; they may use `gpus` of the type at `place` in the
     /// order, and all GPUs of later types.
     double after_s(std::int64_t stages, std::size_t place, std::int64_t gpus, std::int64_t layer) const;
+    /// The least that a micro-batch takes to pass such suffixes, forward and backward.
+    double pass_s(std::int64_t stages, std::size_t place, std::int64_t gpus, std::int64_t layer) const;
     std::int64_t stages() const { return static_cast<std::int64_t>(rows_.size()) - 1; }
     std::uint64_t labels() const { return labels_; }
 
 private:
     struct State {
         double bound_s = step::kInfinite;
-        std::uint32_t before = 0;  ///< the state of one stage less
+        double pass_s = step::kInfinite;  ///< the least of any suffix, perhaps another
+        std::uint32_t before = 0;         ///< the state of one stage less
         std::uint32_t option = 0;
         std::int16_t layers = 0, group = 0;
     };
@@ -55,8 +58,11 @@ private:
     std::int64_t layers_;
     std::vector<std::int64_t> unit_gpus_, units_;  // by place in the order
     std::vector<std::size_t> offsets_;
-    std::vector<std::vector<State>> rows_;    // by stages
-    std::vector<std::vector<double>> least_;  // the same, over at most so many units or later types
+    std::vector<std::vector<State>> rows_;  // by stages
+    struct Least {
+        double bound_s = step::kInfinite, pass_s = step::kInfinite;
+    };
+    std::vector<std::vector<Least>> least_;  // the same, over at most so many units or later types
     std::uint64_t labels_ = 0;
     bool is_stopped_ = false;
 };
