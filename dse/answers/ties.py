@@ -20,7 +20,7 @@ PLAN = (*DEGREES, "weight_sharded", "schedule", "chunks")
 """The axes that make a plan: two points with the same values of these are twins."""
 
 TIE_COLUMNS = ("wall_time_ns", "peak_memory_bytes", *PLAN)
-"""What it takes to find points that are no better."""
+"""The columns that tell which points are no better."""
 
 _NEAR = 1.002  # more than the four digits of a duration tell apart
 

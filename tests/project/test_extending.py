@@ -90,7 +90,10 @@ def test_a_package_of_the_user_passes_the_contract(page: str, passed: int, tmp_p
     [
         ("synthesize system=torus_4x4 synthesizer=one_run", "synthesizer  one_run, seed 0, 1 runs"),
         ("partition model=tiny devices=4 partitioner=least_loaded", "on 4 devices; least_loaded, "),
-        ("plan cluster=a100_v100 model=tiny gbs=8 cost=strict planner=hasty", "planner hasty, cost model strict"),
+        (
+            "plan cluster=a100_v100 model=tiny gbs=8 cost=strict planner=hasty",
+            "planner hasty, cost model strict",
+        ),
     ],
 )
 def test_a_search_of_the_user_answers_a_question(command: str, answer: str, tmp_path: Path) -> None:

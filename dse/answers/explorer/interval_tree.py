@@ -19,7 +19,7 @@ OTHERS = "*"
 def interval_tree() -> dict[str, Any]:
     """Return nested values of `Kind`, framework first; a leaf has `[low, high]` of two sorts of kinds.
 
-    Those are kinds whose accelerator some run had, whatever else it was, and all other kinds.
+    The kinds are those whose accelerator some run had, whatever else it was, and all others.
     """
     return _node(unseen_runs(), {})
 

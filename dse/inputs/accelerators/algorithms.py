@@ -11,7 +11,7 @@ ALGORITHMS = ("auto", "ring", "tree", "hierarchical", "in_switch", "synthesized"
 """In the order of the engine's numbers (engine/src/prediction/inputs/cluster.hpp)."""
 
 BY_TIERS = ALGORITHMS[3:]
-"""Those that go tier by tier."""
+"""The algorithms that go tier by tier."""
 
 _KIND = {"tp": "tp", "expert_tp": "tp", "dp": "dp", "dp_cp": "dp", "expert_dp": "dp", "replicas": "dp"}
 

@@ -23,7 +23,7 @@ _MOST = sys.float_info.max
 _PARTS = ("cluster", "profiles", "type_order", "steps", "step_space")
 _OPTIONS = [field.name for field in fields(PlanProblem) if field.name not in _PARTS]
 _SINCE_STEPS: Mapping[str, Any] = {"ways": [], "starts": []}
-"""What plans of older files lack."""
+"""Fields that plans of older files lack."""
 
 
 def problem_to_dict(problem: PlanProblem) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class PlanCost:
     gap_ms: float
     batch_generator_ms: float
     parts: tuple[tuple[str, float], ...] = ()
-    """What a step priced by the model of a step is made of, in ms."""
+    """The parts of a step that the model of a step prices, in ms."""
 
 
 @dataclass(frozen=True)

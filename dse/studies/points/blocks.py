@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dse.inputs.strategies import AXIS
 from dse.inputs.strategies.columns import Strategies
 from dse.native import _engine
-from dse.studies.points.methods import Answers
+from dse.studies.points.methods import Answers, BlockMethod
 from dse.studies.points.point import KEY_AXES, DesignPoint, Scenario, key_text
 from dse.studies.store import POINTS
 from dse.studies.store.lookup import KEY_DIGITS
@@ -93,7 +93,7 @@ class PointBlock:
     def feasible(self) -> NDArray[np.bool_]:
         """Whether each point has a workload and fills the system; see `DesignPoint.is_feasible`."""
         on = self.scenario
-        if not on.method.in_blocks:
+        if not isinstance(on.method, BlockMethod):
             return np.array([DesignPoint(on, one).is_feasible for one in self.strategies], bool)
         on.check()
         return np.array(on.method.feasible(self), bool)

@@ -8,7 +8,7 @@ from dse.base.errors import SimulationError, SimulationTimeout
 from dse.base.settings import check_type
 from dse.inputs.strategies import STRATEGY_FIELDS, InfeasibleStrategy, Strategy, strategy_values
 from dse.simulation.simulators import Recording
-from dse.studies.points.methods import Answer
+from dse.studies.points.methods import Answer, BlockMethod
 from dse.studies.points.point import DesignPoint, ScenarioInputs, scenario_of
 from dse.studies.store import Status, StudyRow
 
@@ -61,7 +61,9 @@ def evaluate_block(block: PointBlock) -> pa.Table:
     Raises:
         InputError: as `evaluate`.
     """
-    return block.table(block.scenario.method.answer_all(block))
+    method = block.scenario.method
+    assert isinstance(method, BlockMethod)
+    return block.table(method.answer_all(block))
 
 
 def failed_row(point: DesignPoint, status: Status, reason: str) -> StudyRow:

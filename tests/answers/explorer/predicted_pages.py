@@ -47,7 +47,7 @@ def settled(browser: Chromium) -> None:
 
 
 def found(browser: Chromium) -> dict[str, Any]:
-    """What the page has: plans in their order, columns (NaN as None), reasons, the fastest."""
+    """The content of the page: plans in their order, columns (NaN as None), reasons, the fastest."""
     settled(browser)
     read: dict[str, Any] = json.loads(browser.evaluate(_READ))
     return read

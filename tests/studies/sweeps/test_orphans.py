@@ -88,9 +88,11 @@ BATCH = (
     "trials=1000000 time_limit_s=300"
 )
 PLANS = "plan sweep study=s cluster=four_generations_4k model=llama3_70b gbs=[512,1024,2048,4096]"
-WIDTHS = ",".join(map(str, range(28000, 30000, 64)))  # more points than a second is enough for
+WIDTHS = ",".join(map(str, range(28000, 30000, 64)))
+BATCHES = ",".join(map(str, range(512, 2048, 64)))  # with them more points than some seconds are enough for
 PREDICTED = (
-    f"sweep system=dgx_h100 model=llama3_70b space=training study=s space.axes={{model.d_ff:[{WIDTHS}]}}"
+    "sweep system=dgx_h100 model=llama3_70b space=training study=s "
+    f"space.axes={{model.d_ff:[{WIDTHS}],model.batch_size:[{BATCHES}]}}"
 )
 RAY = "sweep system=dgx_h100 model=llama3_8b space=training study=s executor=ray executor.workers=2"
 POINT = "system=dgx16 model=tiny strategy.dp=16"
@@ -98,7 +100,7 @@ COMMANDS = {
     "batch": (BATCH, "executors.processes"),
     "batch on ray": (f"{BATCH} executor=ray workers=2", "raylet"),
     "plan sweep": (PLANS, "executors.processes"),
-    "predictions": (PREDICTED, "executors.processes"),
+    "predictions": (PREDICTED, "results/s/part-*"),  # in the process of the command
     "sweep on ray": (RAY, "raylet"),
     "astrasim": (f"point {POINT} simulator=astrasim simulator.binary=./slow", "sleep 600"),
     "sweep of astrasim": (
@@ -133,7 +135,8 @@ def test_no_process_is_left(name: str, number: signal.Signals, tmp_path: Path) -
 
         def has_started() -> bool:
             lines = [seen.line for seen in processes(mark, process.pid)]
-            return process.poll() is not None or any(started in line for line in lines)
+            is_there = any(tmp_path.glob(started)) or any(started in line for line in lines)
+            return process.poll() is not None or is_there
 
         assert wait_for(has_started, STARTED_S)
         assert process.poll() is None, (tmp_path / "output").read_text()

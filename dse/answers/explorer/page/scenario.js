@@ -174,5 +174,5 @@ function unreadable(space, scenario) {
 }
 
 export {
-  at, base, withChanges, allowed, parsed, npusOf, strategiesOf, emptiness, unreadable,
+  at, base, withChanges, allowed, parsed, npusOf, filling, product, strategiesOf, emptiness, inputError, unreadable,
 };

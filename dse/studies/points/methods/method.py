@@ -95,7 +95,7 @@ class Method(ABC):
     name: ClassVar[str]
 
     in_blocks: ClassVar[bool] = False
-    """Whether `answer_all` has many points at once."""
+    """Whether it is a `BlockMethod`."""
 
     most_compared: ClassVar[int | None] = None
     """Strategies that compete where an input changes, the fastest ones; None means all."""
@@ -128,18 +128,6 @@ class Method(ABC):
             InfeasibleStrategy, SimulationError, SimulationTimeout: as `evaluate` has rows of them.
             InputError: the input is wrong in a way that concerns every point.
         """
-
-    def answer_all(self, block: Block) -> Answers:
-        """Evaluate the points of a block, infeasible ones included, where the method is one `in_blocks`.
-
-        Raises:
-            InputError: as `answer`.
-        """
-        raise NotImplementedError(f"{self.name} answers points one by one")
-
-    def feasible(self, block: Block) -> Sequence[bool]:
-        """Return which points of a block fill the system and can run, where the method is one `in_blocks`."""
-        raise NotImplementedError(f"{self.name} answers points one by one")
 
     @abstractmethod
     def record(self, point: Point, *, decisive_only: bool) -> Recording:
@@ -177,6 +165,24 @@ class Method(ABC):
         """Return how many times its units a point may cost; 1 if that is certain."""
         del point
         return 1
+
+
+class BlockMethod(Method):
+    """A method that answers many points at once."""
+
+    in_blocks = True
+
+    @abstractmethod
+    def answer_all(self, block: Block) -> Answers:
+        """Evaluate the points of a block, infeasible ones included.
+
+        Raises:
+            InputError: as `answer`.
+        """
+
+    @abstractmethod
+    def feasible(self, block: Block) -> Sequence[bool]:
+        """Return which points of a block fill the system and can run."""
 
 
 def require_filled(point: Point) -> None:

@@ -18,8 +18,8 @@ from dse.studies.points.methods.method import (
     Answer,
     Answers,
     Block,
+    BlockMethod,
     Inputs,
-    Method,
     Point,
     Varied,
     unfilled,
@@ -37,11 +37,10 @@ _PRECISIONS = ("bf16", "fp8")
 _OPERATIONS = 500  # of a pipeline that take as long as the rest of a prediction
 
 
-class StepPrediction(Method):
+class StepPrediction(BlockMethod):
     """Predicts steps on a cluster of accelerators from their structure, in batches: no trace."""
 
     name = "prediction"
-    in_blocks = True
     cost_axes = ("dp", "pp", "chunks", "micro_batch")
     most_compared = 100  # spaces of training plans have thousands
 
@@ -94,12 +93,12 @@ class StepPrediction(Method):
         return Answer(columns={name: column[0].as_py() for name, column in columns.items()})
 
     def answer_all(self, block: Block) -> Answers:
-        """See `Method.answer_all`."""
+        """See `BlockMethod.answer_all`."""
         refused, columns = _answered(block.scenario, block.strategies)
         return Answers(refused.reason_of, refused.reasons, columns)
 
     def feasible(self, block: Block) -> Sequence[bool]:
-        """See `Method.feasible`."""
+        """See `BlockMethod.feasible`."""
         from dse.prediction.steps.predicted_strategies import refuse_infeasible
 
         refused, cluster = _unfilled(block.scenario, block.strategies), block.scenario.system.cluster

@@ -1,40 +1,12 @@
 // The plans of a space, enumerated as dse.studies.space does, as rows of numbers that the engine takes.
 import { condition } from "../constraints.js";
-import { at } from "../scenario.js";
+import { at, filling, inputError, product } from "../scenario.js";
 
 const SLICE = 4096; // combinations between two looks at the clock
 const SHORT = ["input_dim", "output_dim", "d_model", "d_ff", "num_heads", "seq_len", "batch_size", "num_layers"];
 const FIXED_CHUNKS = { "1f1b": 1, gpipe: 1, "zb-h1": 1, "zb-v": 2 };
 
-const inputError = (message) => Object.assign(new Error(message), { kind: "input" });
 const npusOf = (system) => system.nodes * system.npus_per_node;
-
-function divisors(number) {
-  const found = new Set();
-  for (let divisor = 1; divisor * divisor <= number; divisor += 1) {
-    if (number % divisor === 0) found.add(divisor).add(number / divisor);
-  }
-  return [...found].sort((a, b) => a - b);
-}
-
-function* filling(lists, npus) {
-  if (!lists.length) {
-    if (npus === 1) yield [];
-    return;
-  }
-  const [first, ...others] = lists;
-  for (const degree of first ?? (others.length ? divisors(npus) : [npus])) {
-    if (npus % degree === 0) for (const rest of filling(others, npus / degree)) yield [degree, ...rest];
-  }
-}
-
-function* product(lists) {
-  if (!lists.length) {
-    yield [];
-    return;
-  }
-  for (const first of lists[0]) for (const rest of product(lists.slice(1))) yield [first, ...rest];
-}
 
 function namesIn({ name, of = [] }) {
   return name === undefined ? of.flatMap(namesIn) : [name];
