@@ -83,7 +83,7 @@ void fill(const Question& question, const Ranges& ranges, const Rounds& rounds, 
             cell.step_s = batches * own.both_s() + own.optimizer_s;
             if (klass.part.is_first) {
                 cell.step_s += std::max(0.0, own.exposed_s(way.rounds()));
-                cell.step_s += std::max(step::kFirstBucket * own.gather_s, own.gather_s - own.forward_s);
+                cell.step_s += step::gather_seen_s(own.gather_s, own.gather_s, 0.0, own.forward_s, true);
             }
         }
         option.cells.push_back(cell);

@@ -25,9 +25,8 @@ double scattered_s(const std::vector<Way*>& ways, const std::vector<StagePrice>&
         if (ways[i]->plan().zero_stage == 3) {
             end = times.finish_s[i];
         } else if (ways[i]->plan().overlap_dp) {
-            const double complete = times.gradients_s[i];
-            const double begin = complete - static_cast<double>(ways[i]->rounds()) * own.backward_s;
-            end = std::max(std::max(0.0, begin) + own.reduce_s, complete + step::kFirstBucket * own.reduce_s);
+            const double last_s = static_cast<double>(ways[i]->rounds()) * own.backward_s;
+            end = step::reduced_at_s(0.0, times.gradients_s[i], last_s, own.reduce_s);
         }
         last = std::max(last, end);
     }
@@ -39,10 +38,9 @@ double gathered_s(const std::vector<Way*>& ways, const std::vector<StagePrice>& 
     double exposed = 0.0, filled = 0.0;
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const StageFigures& own = stages[i].figures;
-        const double hidden = filled + own.forward_s;
-        exposed = std::max(exposed, ways[i]->plan().overlap_dp
-                                        ? std::max(step::kFirstBucket * own.gather_s, own.gather_s - hidden)
-                                        : own.gather_s);
+        const bool overlaps = ways[i]->plan().overlap_dp;
+        exposed = std::max(exposed,
+                           step::gather_seen_s(own.gather_s, own.gather_s, filled, own.forward_s, overlaps));
         filled += own.forward_s;
     }
     return exposed;

@@ -109,30 +109,7 @@ double Way::far_send_s(double gpu_gbps) const {
 }
 
 step::Chunk chunk_of(const Question& question, const step::Plan& plan, const Part& part) {
-    const step::Model& model = *question.model;
-    step::Chunk chunk;
-    chunk.has_embedding = part.is_first;
-    std::int64_t start = 0;
-    step::LayerCount further;
-    for (const step::Run& run : model.runs) {
-        if (model.kinds[run.kind].is_prediction) {
-            further = {run.kind, run.count};
-            continue;
-        }
-        const std::int64_t count = std::min(part.end, start + run.count) - std::max(part.first, start);
-        start += run.count;
-        if (count <= 0) continue;
-        const auto known =
-            std::find_if(chunk.layers.begin(), chunk.layers.end(),
-                         [&](const step::LayerCount& layer) { return layer.kind == run.kind; });
-        if (known == chunk.layers.end()) {
-            chunk.layers.push_back({run.kind, count});
-        } else {
-            known->count += count;
-        }
-    }
-    chunk.has_head = part.is_last;
-    if (chunk.has_head && further.count != 0) chunk.layers.push_back(further);
+    step::Chunk chunk = step::chunk_of(*question.model, part.first, part.end, part.is_first, part.is_last);
     if (plan.recompute != step::Recompute::kNone) chunk.repeated = chunk.count();
     return chunk;
 }

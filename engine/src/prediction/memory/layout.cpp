@@ -73,18 +73,34 @@ std::vector<std::int64_t> stage_layers(std::int64_t layers, const Plan& plan, St
                      ", with the head, or head and embedding, counted as a layer), or write stages=spread"};
 }
 
-Layout layout_of(const Model& model, const Plan& plan, const std::vector<std::int64_t>& listed,
-                 bool is_v_shaped) {
-    std::vector<std::uint32_t> kinds;
+Chunk chunk_of(const Model& model, std::int64_t first, std::int64_t end, bool is_first, bool is_last) {
+    Chunk chunk{{}, is_first, is_last, 0};
     LayerCount further;
+    std::int64_t start = 0;
     for (const Run& run : model.runs) {
         if (model.kinds[run.kind].is_prediction) {
             further = {run.kind, run.count};
+            continue;
+        }
+        const std::int64_t count = std::min(end, start + run.count) - std::max(first, start);
+        start += run.count;
+        if (count <= 0) continue;
+        const auto known = std::find_if(chunk.layers.begin(), chunk.layers.end(),
+                                        [&](const LayerCount& layer) { return layer.kind == run.kind; });
+        if (known == chunk.layers.end()) {
+            chunk.layers.push_back({run.kind, count});
         } else {
-            kinds.insert(kinds.end(), static_cast<std::size_t>(run.count), run.kind);
+            known->count += count;
         }
     }
-    const auto layers = static_cast<std::int64_t>(kinds.size());
+    if (is_last && further.count != 0) chunk.layers.push_back(further);
+    return chunk;
+}
+
+Layout layout_of(const Model& model, const Plan& plan, const std::vector<std::int64_t>& listed,
+                 bool is_v_shaped) {
+    std::int64_t layers = 0;
+    for (const Run& run : model.runs) layers += model.kinds[run.kind].is_prediction ? 0 : run.count;
     const std::vector<std::int64_t> counts =
         listed.empty() ? stage_layers(layers, plan, plan.stages->rule) : listed;
     const auto pp = static_cast<std::size_t>(plan.pp),
@@ -96,23 +112,10 @@ Layout layout_of(const Model& model, const Plan& plan, const std::vector<std::in
                          std::to_string(parts) + " counts that sum to " + std::to_string(layers) + " layers"};
     }
     std::vector<Chunk> made;
-    std::size_t start = 0;
+    std::int64_t start = 0;
     for (std::size_t index = 0; index < parts; ++index) {
-        Chunk chunk;
-        for (std::int64_t i = 0; i < counts[index]; ++i, ++start) {
-            const auto known =
-                std::find_if(chunk.layers.begin(), chunk.layers.end(),
-                             [&](const LayerCount& layer) { return layer.kind == kinds[start]; });
-            if (known == chunk.layers.end()) {
-                chunk.layers.push_back({kinds[start], 1});
-            } else {
-                ++known->count;
-            }
-        }
-        chunk.has_embedding = index == 0;
-        chunk.has_head = index + 1 == parts;
-        if (chunk.has_head && further.count != 0) chunk.layers.push_back(further);
-        made.push_back(std::move(chunk));
+        made.push_back(chunk_of(model, start, start + counts[index], index == 0, index + 1 == parts));
+        start += counts[index];
     }
     std::vector<std::vector<Chunk>> stages(pp);
     std::int64_t most = 0;

@@ -30,6 +30,10 @@ struct Chunk {
     bool operator==(const Chunk&) const = default;
 };
 
+/// The layers of a model from `first` up to, not including, `end`; the first part has the embedding, the last
+/// the head.
+Chunk chunk_of(const Model& model, std::int64_t first, std::int64_t end, bool is_first, bool is_last);
+
 /// Chunks of each stage. Equal stages and chunks have the same number in `stage_types` and `types`.
 struct Layout {
     std::vector<std::vector<std::uint32_t>> stages;  ///< the type of each chunk

@@ -109,8 +109,7 @@ double Step::scattered_s() {
             }
             const Passes& own = passes(stage, chunk);
             const double last_s = schedule_.splits_backward ? own.weight_s : own.backward.total_s();
-            const double begin = complete[chunk] - rounds * last_s;
-            end = std::max(std::max(end, begin) + taken, complete[chunk] + kFirstBucket * taken);
+            end = reduced_at_s(end, complete[chunk], rounds * last_s, taken);
         }
         last = std::max(last, end);
     }
@@ -127,9 +126,8 @@ double Step::gathered_s() {
             const double one = updates_.gather_s(own[chunk]);
             taken += one;
             const double forward = passes(stage, chunk).forward.total_s();
-            const double left =
-                plan_.overlap_dp ? std::max(kFirstBucket * one, taken - hidden - forward) : taken;
-            exposed = std::max(exposed, left);
+            const double seen = gather_seen_s(taken, one, hidden, forward, plan_.overlap_dp);
+            exposed = std::max(exposed, seen);
             hidden += static_cast<double>(std::min(plan_.pp, micro_batches_)) * forward;
         }
         filled += passes(stage, 0).forward.total_s();
