@@ -70,13 +70,11 @@ class StepInputs:
             return
         from dse.base.solvers import stage_sizes
 
-        types = [(set(type_.ways), set(stage_sizes(type_.gpus, type_.node_gpus))) for type_ in self.types]
-        for way in self.types[0].ways:
-            of_way = [type_ for type_, (ways, _) in zip(self.types, types, strict=True) if way in ways]
-            sizes = {size for _, own in types for size in own}
-            one = tuple(replace(type_, ways=(way,) if type_ in of_way else ()) for type_ in self.types)
+        sizes = {size for type_ in self.types for size in stage_sizes(type_.gpus, type_.node_gpus)}
+        for way in dict.fromkeys(way for type_ in self.types for way in type_.ways):
+            types = [replace(type_, ways=(way,) if way in type_.ways else ()) for type_ in self.types]
             for size in sorted(sizes):
-                yield replace(self, types=one), size
+                yield replace(self, types=tuple(types)), size
 
     def question(self, *, is_bounded: bool = True, stage_gpus: int = 0) -> StepQuestion:
         """Return the engine's question; without `is_bounded`, plans may take any memory."""
