@@ -1,0 +1,1 @@
+"""Training frameworks: their configurations read, judged and written, and their logs read."""

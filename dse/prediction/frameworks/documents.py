@@ -1,0 +1,28 @@
+"""A configuration of a framework as its file or command line says it: flat keys with plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Document:
+    """What somebody wrote for a framework, before anything is completed.
+
+    `settings` are values by the framework's own keys: options of a command line with their dashes, keys of
+    nested files joined by dots. A value is an integer, a number, a text, true or false, None, or a list of
+    these; an option without a value is true. `framework` and `version` are as `dse.prediction.frameworks` names them,
+    empty where nothing says them. `model` is the name under which the framework knows the model, `npus` the
+    number of accelerators, None where nothing says it. `where` is how messages call the document. `notes`
+    are for people: what was read in an unusual way.
+    """
+
+    settings: Mapping[str, Any]
+    framework: str = ""
+    version: str = ""
+    model: str = ""
+    npus: int | None = None
+    where: str = "the command line"
+    notes: tuple[str, ...] = field(default=())

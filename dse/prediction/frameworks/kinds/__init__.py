@@ -1,0 +1,1 @@
+"""The dialects of frameworks: a module each, with its table of keys and rules."""

@@ -1,0 +1,1 @@
+"""Logs of frameworks, read into measured rows."""

@@ -1,0 +1,1 @@
+"""Files and command lines of frameworks, read into flat settings."""

@@ -1,0 +1,1 @@
+"""Files that start a job: launchers, host files, pipeline schedules."""
