@@ -5,10 +5,14 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from dse.base.errors import InputError
 from dse.base.files import conf_folder
 from dse.base.plain_data import read_yaml
+from dse.base.record_files import yaml_values
+from dse.base.records import unknown_field
 
 
 def files_of_group(group: str, schema: type) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -17,16 +21,29 @@ def files_of_group(group: str, schema: type) -> Iterator[tuple[str, dict[str, An
     Raises:
         InputError: a file cannot be read.
     """
-    common = read_yaml(conf_folder() / "config.yaml").get(group) or {}
-    base = _merged(dataclasses.asdict(schema()), common)
     for path in sorted((conf_folder() / group).glob("*.yaml")):
-        yield path.stem, _merged(base, read_yaml(path))
+        yield path.stem, file_of_group(group, schema, path)
 
 
-def _merged(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def file_of_group(group: str, schema: type, path: Path) -> dict[str, Any]:
+    """Return the values of one file, over what config.yaml says of the group and the schema.
+
+    Raises:
+        InputError: the file cannot be read, or holds no keys and values.
+    """
+    common = read_yaml(conf_folder() / "config.yaml").get(group) or {}
+    base = merged(dataclasses.asdict(schema()), common)
+    values = yaml_values(path, group)
+    for key in values:
+        if key not in base:
+            raise InputError(f"{path}: {unknown_field(str(key), str(key), list(base))}")
+    return merged(base, values)
+
+
+def merged(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `base` with other values, groups key by key."""
-    merged = copy.deepcopy(dict(base))
+    found = copy.deepcopy(dict(base))
     for key, value in values.items():
-        is_group = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = _merged(merged[key], value) if is_group else value
-    return merged
+        is_group = isinstance(value, dict) and isinstance(found.get(key), dict)
+        found[key] = merged(found[key], value) if is_group else value
+    return found

@@ -13,10 +13,10 @@ class Document:
 
     `settings` are values by the framework's own keys: options of a command line with their dashes, keys of
     nested files joined by dots. A value is an integer, a number, a text, true or false, None, or a list of
-    these; an option without a value is true. `framework` and `version` are as `dse.prediction.frameworks` names them,
-    empty where nothing says them. `model` is the name under which the framework knows the model, `npus` the
-    number of accelerators, None where nothing says it. `where` is how messages call the document. `notes`
-    are for people: what was read in an unusual way.
+    these; an option without a value is true. `framework` and `version` are empty where nothing says them.
+    `model` is the name under which the framework knows the model, `npus` the number of accelerators, None
+    where nothing says it. `where` is how messages call the document. `notes` tell what was read in an
+    unusual way.
     """
 
     settings: Mapping[str, Any]

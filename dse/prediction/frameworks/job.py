@@ -1,0 +1,63 @@
+"""A training job as all frameworks mean it: a model, the plan that runs it, and what a framework lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dse.base.errors import InputError
+from dse.inputs.models import ModelSpec
+from dse.prediction.steps.plan import Plan
+
+
+@dataclass(frozen=True)
+class Job:
+    """A step of training: `model` says the sequences and the batch, `plan` the degrees and all else."""
+
+    model: ModelSpec
+    plan: Plan
+
+    @property
+    def npus(self) -> int:
+        """The accelerators that the job occupies."""
+        return self.plan.npus
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What the facts of a document say in our terms.
+
+    `plan` are fields of `Plan`, `model` keys of a model as conf/model has them. `assumed` tells what the
+    document left open or says in other words; what it says that changes no prediction is in `unmodelled`.
+    """
+
+    plan: Mapping[str, Any]
+    model: Mapping[str, Any]
+    assumed: tuple[str, ...] = ()
+    unmodelled: tuple[str, ...] = ()
+
+
+class Lack(NamedTuple):
+    """A field of a job that a framework cannot express: its value, and the nearest one that it can.
+
+    `reason` says what the framework has instead.
+    """
+
+    field: str
+    value: Any
+    nearest: Any
+    reason: str
+
+    def __str__(self) -> str:
+        """Say it in a sentence."""
+        return f"{self.field}={self.value}: {self.reason}; the nearest is {self.field}={self.nearest}"
+
+
+class InexpressibleJobError(InputError):
+    """A framework cannot run a job; `lacks` say why, and what would be nearest."""
+
+    def __init__(self, framework: str, lacks: Iterable[Lack]) -> None:
+        """Join the reasons."""
+        self.lacks = tuple(lacks)
+        super().__init__(f"{framework} cannot run this job: {'; '.join(map(str, self.lacks))}")

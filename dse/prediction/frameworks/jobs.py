@@ -1,0 +1,175 @@
+"""Documents as jobs: completed, judged by the framework's rules, and said in our terms; and jobs written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.prediction.frameworks.dialect import Dialect, dialect_named
+from dse.prediction.frameworks.documents import Document
+from dse.prediction.frameworks.job import InexpressibleJobError, Job, Lack
+from dse.prediction.frameworks.models import model_from, model_of_framework
+from dse.prediction.frameworks.models import model_values as values_of_model
+from dse.prediction.frameworks.rules import Breach, Facts, Rule, breaches, unchecked
+from dse.prediction.steps.plan import Plan
+
+# The facts that rules ask of a model, by its key.
+_FACTS_OF_MODEL = {
+    "num_layers": "layers",
+    "d_model": "hidden",
+    "num_heads": "heads",
+    "num_kv_heads": "kv_heads",
+    "seq_len": "seq",
+    "d_ff": "ffn",
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A document as a job, with the framework's judgement.
+
+    `facts` are complete. `broken` are rules that it breaks; without those that are no warnings it is legal.
+    `unchecked` are rules that could not be checked, with the facts that are unknown. `job` is None where the
+    document does not say enough, or says what is not modelled: `no_job` tells. `kept` are settings that
+    change no prediction.
+    """
+
+    document: Document
+    dialect: Dialect
+    facts: Facts
+    broken: tuple[Breach, ...]
+    unchecked: Mapping[str, list[str]]
+    kept: Mapping[str, Any]
+    assumed: tuple[str, ...]
+    job: Job | None
+    no_job: str = ""
+
+    @property
+    def is_legal(self) -> bool:
+        """Whether the framework runs it, as far as its rules could be checked."""
+        return all(breach.is_warning for breach in self.broken)
+
+
+def read_job(
+    document: Document, model: str = "", batch: int | None = None, seq: int | None = None
+) -> Reading:
+    """Read a document as a job.
+
+    `model` is a name of conf/model or a file; else the document names or describes it. `batch` and `seq`
+    stand for what the document does not say.
+
+    Raises:
+        InputError: an unknown framework, model or kind of value.
+    """
+    dialect = dialect_named(document.framework)
+    stated, kept = dialect.stated(document)
+    known = _model(document, model)
+    facts = {**_facts_of_model(known), **stated}
+    facts = {"gbs": batch, "seq": seq, **facts} if batch or seq else facts
+    facts = {name: value for name, value in facts.items() if value is not None}
+    full = dialect.derive(facts)
+    rules = list(dialect.table.rules.values())
+    found = [_breach(dialect, rule, near, full) for rule, near in breaches(rules, facts, dialect.derive)]
+    reading = Reading(document, dialect, full, tuple(found), unchecked(rules, full), kept, (), None)
+    if not reading.is_legal:
+        return replace(reading, no_job="it is illegal")
+    try:
+        meaning = dialect.meaning(full)
+        job = Job(model_from({**known, **_stated_model(meaning.model, known, stated)}), Plan(**meaning.plan))
+    except InputError as error:
+        return replace(reading, no_job=str(error))
+    return replace(reading, job=job, assumed=(*meaning.assumed, *_of_others(kept, dialect)))
+
+
+def _model(document: Document, asked: str) -> dict[str, Any]:
+    """The keys of the model that is asked for, or that the document names."""
+    name = asked or document.model
+    if not asked and not model_of_framework(name):
+        return {"name": name} if name else {}
+    values = values_of_model(name)
+    return {**values, "micro_batches": None}
+
+
+def _facts_of_model(values: Mapping[str, Any]) -> dict[str, Any]:
+    found = {fact: values[key] for key, fact in _FACTS_OF_MODEL.items() if values.get(key) is not None}
+    if values and "num_heads" in values:
+        found.setdefault("kv_heads", values["num_heads"])
+        experts = values.get("experts") or {}
+        found["experts"] = experts.get("count") or 0
+        found["top_k"] = experts.get("top_k") or 1
+        found["dense_layers"] = experts.get("dense_layers") or 0
+        found["biases"] = bool(values.get("biases"))
+        found["mtp"] = values.get("prediction_layers") or None
+    return found
+
+
+def _stated_model(meant: Mapping[str, Any], known: Mapping[str, Any], stated: Facts) -> dict[str, Any]:
+    """What of a document's model counts: sizes that it states where a named model says the rest."""
+    if "num_layers" not in known:
+        return dict(meant)
+    sizes = {key: stated[fact] for key, fact in _FACTS_OF_MODEL.items() if fact in stated}
+    return {**sizes, **{key: value for key, value in meant.items() if key in ("seq_len", "batch_size")}}
+
+
+def _breach(dialect: Dialect, rule: Rule, nearest: Mapping[str, tuple[Any, ...]], facts: Facts) -> Breach:
+    keys = dialect.table.keys
+    by_key = {keys[name].key if name in keys else name: values for name, values in nearest.items() if values}
+    return Breach(rule.id, rule.by, rule.says.format_map(_Shown(facts)), rule.is_warning, by_key)
+
+
+class _Shown(dict[str, Any]):
+    """Facts in a message; unknown ones are question marks."""
+
+    def __missing__(self, key: str) -> str:
+        return "?"
+
+
+def _of_others(kept: Mapping[str, Any], dialect: Dialect) -> list[str]:
+    others = [key for key in kept if not key.startswith(dialect.table.ignored)]
+    return [f"{key} is not modelled" for key in others]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A job in a framework's words: its settings, the version, and what was put in the place of a lack."""
+
+    dialect: Dialect
+    settings: Mapping[str, Any]
+    job: Job
+    lacks: tuple[Lack, ...] = ()
+
+
+def write_job(
+    job: Job, framework: str, *, nearest: bool = False, kept: Mapping[str, Any] | None = None
+) -> Written:
+    """Return a job as a framework's settings, with `kept` ones of a document.
+
+    With `nearest`, what the framework lacks becomes the nearest that it has.
+
+    Raises:
+        InexpressibleJobError: the framework lacks something, and `nearest` is not asked.
+    """
+    dialect = dialect_named(framework)
+    lacks: list[Lack] = []
+    facts = dialect.facts_of(job, lacks)
+    if not lacks:
+        return Written(dialect, {**dialect.settings(facts), **(kept or {})}, job)
+    if not nearest:
+        raise InexpressibleJobError(framework, lacks)
+    changed = nearest_job(job, lacks)
+    found = write_job(changed, framework, nearest=True, kept=kept)
+    return replace(found, lacks=(*lacks, *found.lacks))
+
+
+def nearest_job(job: Job, lacks: list[Lack]) -> Job:
+    """Return the job with the nearest values of what a framework lacks.
+
+    Raises:
+        InexpressibleJobError: the model itself cannot be expressed.
+    """
+    of_model = [lack for lack in lacks if lack.field.startswith("model.")]
+    if of_model:
+        raise InexpressibleJobError("the framework", of_model)
+    return replace(job, plan=replace(job.plan, **{lack.field: lack.nearest for lack in lacks}))

@@ -1,0 +1,286 @@
+"""How a job runs, in Megatron's facts and in the axes of a plan, both ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.inputs.strategies import AXIS
+from dse.prediction.frameworks.job import Job, Lack
+from dse.prediction.frameworks.layouts import layers_of_layout, layout_of_layers
+from dse.prediction.frameworks.rules import Facts
+from dse.prediction.steps.plan import text_of_layers
+
+_CONTEXTS = {"p2p": "ring", "a2a": "ulysses", "all_gather": "gather", "allgather": "gather"}
+_CP_COMMS = {"ring": "p2p", "ulysses": "a2a", "gather": "all_gather"}
+_FP8_RECIPES = {
+    "delayed": "fp8_delayed",
+    "tensorwise": "fp8",
+    "current": "fp8",
+    "blockwise": "fp8_block",
+    "mxfp8": "mxfp8",
+}
+_MOMENTS_IN_BF16 = 8  # bytes of a weight, with the master weight
+_SHARDINGS = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
+_LIGHT = ("layernorm", "moe_act", "mla_up_proj")  # modules of recompute=light
+_BRIDGED = ("deepep", "hybridep")
+
+
+def plan_values(facts: Facts, assumed: list[str]) -> dict[str, Any]:
+    """Return the fields of the plan that completed facts say.
+
+    Raises:
+        InputError: a fact has a value that no plan has, or `npus` is unknown.
+    """
+    if facts.get("npus") is None:
+        raise InputError("the number of GPUs is unknown: write npus=N")
+    tp, pp = facts["tp"], facts["pp"]
+    zero = _zero(facts)
+    has_exchange = facts["has_experts"] and facts["ep"] > 1
+    values = {
+        "tp": tp,
+        "pp": pp,
+        "cp": facts["cp"],
+        "dp": facts["dp"],
+        "ep": facts["ep"] if facts["has_experts"] else 1,
+        "expert_tp": facts["etp"] if facts["has_experts"] and facts["etp"] != tp else 0,
+        "micro_batch": facts.get("mbs") or 1,
+        "schedule": "interleaved" if facts["chunks"] > 1 and pp > 1 else "1f1b",
+        "chunks": facts["chunks"] if pp > 1 else 1,
+        "stages": _stages(facts),
+        "weight_sharded": zero == 3,
+        "zero": 1 if zero == 3 else zero,
+        "sequence_parallel": bool(facts["sequence_parallel"]) and tp > 1,
+        "context": _context(facts) if facts["cp"] > 1 else "ring",
+        "precision": _precision(facts, assumed),
+        "attention": "unfused" if facts["attention_backend"] in ("unfused", "local") else "flash",
+        "overlap_tp": bool(facts["tp_comm_overlap"]) and tp > 1,
+        "overlap_dp": bool(facts["overlap_grad_reduce"]) or zero == 3,
+        "offload": _offload(facts),
+        "order": "tp-cp-ep-pp-dp" if facts["pp_before_dp"] else "tp-cp-ep-dp-pp",
+        "dispatcher": _dispatcher(facts, assumed) if has_exchange else "alltoall",
+        "overlap_ep": bool(facts["overlap_ep"]) and has_exchange,
+        "graphs": _graphs(facts),
+        "optimizer_bytes": _MOMENTS_IN_BF16 if _has_bf16_moments(facts) else None,
+    }
+    return {**values, **_recompute(facts, assumed)}
+
+
+def _zero(facts: Facts) -> int:
+    if facts["torch_fsdp"]:
+        return 3
+    if facts["megatron_fsdp"]:
+        return _SHARDINGS.get(str(facts["sharding"]), 3)
+    return int(bool(facts["distributed_optimizer"]))
+
+
+def _stages(facts: Facts) -> str:
+    pp = facts["pp"]
+    if pp == 1:
+        return "even"
+    if facts["has_layout"]:
+        return text_of_layers(layers_of_layout(str(facts["layout"]), "the pipeline layout"))
+    if facts["has_ends"]:
+        return text_of_layers(_ends(facts))
+    if facts["counts_loss"]:
+        return "lighter-ends" if facts["counts_embedding"] else "lighter-last"
+    if facts["counts_embedding"]:
+        chunks = pp * facts["chunks"]
+        each = (facts["layers"] + 1) // chunks
+        return text_of_layers([each - 1, *[each] * (chunks - 1)])
+    return "even"
+
+
+def _ends(facts: Facts) -> list[int]:
+    """Layers of each part where the first or the last stage has another number than the others."""
+    if facts.get("layers") is None:
+        raise InputError("the number of layers is unknown: write model=NAME")
+    middle = facts["middle_stages"]
+    each: int = facts["middle_layers"] // middle if middle else 0
+    first, last = facts.get("first_layers"), facts.get("last_layers")
+    stages: list[int] = [*([first] if first else []), *[each] * middle, *([last] if last else [])]
+    chunks: int = facts["chunks"]
+    if any(count % chunks for count in stages):
+        raise InputError(f"stages of {stages} layers do not go up in {chunks} virtual stages")
+    return [count // chunks for count in stages] * chunks
+
+
+def _context(facts: Facts) -> str:
+    kinds = set(str(facts["cp_comm"]).split())
+    if len(kinds) > 1 or not kinds <= set(_CONTEXTS):
+        raise InputError(
+            f"cp_comm_type is {facts['cp_comm']}, which is not modelled; known are {', '.join(_CONTEXTS)}"
+        )
+    return _CONTEXTS[kinds.pop()]
+
+
+def _precision(facts: Facts, assumed: list[str]) -> str:
+    if named := facts.get("precision"):  # a recipe of Bridge
+        return str(named)
+    if facts["has_fp4"]:
+        return "fp4"
+    if facts["has_fp8"]:
+        recipe = str(facts["fp8_recipe"])
+        if recipe not in _FP8_RECIPES:
+            raise InputError(f"the FP8 recipe {recipe} is not modelled; known are {', '.join(_FP8_RECIPES)}")
+        return _FP8_RECIPES[recipe]
+    if not facts["bf16"] and not facts["fp16"]:
+        assumed.append("precision bf16: neither bf16 nor fp16 is set, and training in fp32 is not modelled")
+    return "fp16" if facts["fp16"] else "bf16"
+
+
+def _offload(facts: Facts) -> str:
+    if facts["offload_layers"]:
+        return f"activations-{facts['offload_layers']}"
+    return "optimizer" if facts["optimizer_offload"] else "none"
+
+
+def _dispatcher(facts: Facts, assumed: list[str]) -> str:
+    kind = str(facts["dispatcher"])
+    if kind == "allgather":
+        assumed.append("dispatcher alltoall for allgather, which is not modelled and slower")
+    return "deduplicated" if kind == "flex" and str(facts["flex_backend"]) in _BRIDGED else "alltoall"
+
+
+def _graphs(facts: Facts) -> str:
+    implementation = str(facts["graph_impl"])
+    scope = [str(part) for part in facts.get("graph_scope") or ()]
+    if implementation in ("none", "None", "False"):
+        return "none"
+    if implementation == "full_iteration" or any(part.startswith("full") for part in scope):
+        return "full"
+    found = "+".join(scope) or "none"
+    if not AXIS["graphs"].accepts(found):
+        raise InputError(f"CUDA graphs of {found} are not modelled; it must be {AXIS['graphs'].allowed()}")
+    return found
+
+
+def _has_bf16_moments(facts: Facts) -> bool:
+    moments = {str(facts["exp_avg_dtype"]), str(facts["exp_avg_sq_dtype"])}
+    return bool(facts["precision_aware"]) and moments == {"bf16"}
+
+
+def _recompute(facts: Facts, assumed: list[str]) -> dict[str, Any]:
+    if facts["is_full_recompute"]:
+        layers = facts["recompute_num_layers"] if facts.get("recompute_method") == "block" else 0
+        return {"recompute": "full", "recompute_layers": layers}
+    if not facts["is_selective_recompute"]:
+        return {"recompute": "none", "recompute_layers": 0}
+    has_mlp = not facts["has_experts"] or bool(facts.get("dense_layers"))
+    modules = [str(name) for name in facts.get("recompute_modules") or ("core_attn",)]
+    return {"recompute": recomputed(modules, has_mlp=has_mlp, assumed=assumed), "recompute_layers": 0}
+
+
+def recomputed(modules: list[str], *, has_mlp: bool, assumed: list[str]) -> str:
+    """Return the value of `recompute` for modules as Megatron-Core names them; others are told."""
+    known = [name for name in dict.fromkeys(modules) if AXIS["recompute"].accepts(name)]
+    known = [name for name in known if name != "mlp" or has_mlp]
+    if others := sorted(set(modules) - set(known)):
+        assumed.append(f"{' and '.join(others)} not computed again")
+    if set(known) == set(_LIGHT):
+        return "light"
+    return "selective" if known == ["core_attn"] else "+".join(known) or "none"
+
+
+def plan_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
+    """Return the facts that say a plan; what Megatron lacks is added to `lacks`."""
+    plan, model = job.plan, job.model
+    if plan.schedule not in ("1f1b", "interleaved"):
+        lacks.append(Lack("schedule", plan.schedule, "1f1b", "Megatron runs 1f1b and interleaved"))
+    facts: dict[str, Any] = {
+        "npus": job.npus, "tp": plan.tp, "pp": plan.pp, "cp": plan.cp, "ep": plan.ep,
+        "etp": plan.expert_degree if model.experts and plan.expert_degree != plan.tp else None,
+        "mbs": plan.micro_batch, "gbs": model.batch_size, "seq": model.seq_len,
+        "chunks": plan.chunks if plan.chunks > 1 else None,
+        "sequence_parallel": plan.sequence_parallel,
+        "cp_comm": _CP_COMMS[plan.context],
+        "bf16": plan.precision != "fp16", "fp16": plan.precision == "fp16",
+        "attention_backend": "unfused" if plan.attention == "unfused" else "flash",
+        "tp_comm_overlap": plan.overlap_tp, "overlap_grad_reduce": plan.overlap_dp,
+        "overlap_param_gather": plan.overlap_dp and not plan.weight_sharded and plan.zero == 1,
+        "distributed_optimizer": plan.zero == 1 and not plan.weight_sharded,
+        "overlap_ep": plan.overlap_ep,
+    }  # fmt: skip
+    facts |= _precision_facts(plan.precision)
+    if plan.weight_sharded or plan.zero == 2:
+        sharding = "optim_grads_params" if plan.weight_sharded else "optim_grads"
+        facts |= {"megatron_fsdp": True, "sharding": sharding, "ckpt_format": "fsdp_dtensor"}
+    if plan.shard_ranks:
+        lacks.append(
+            Lack("shard_ranks", plan.shard_ranks, 0, "copies of sharded weights are not written here")
+        )
+    facts |= _stage_facts(job, lacks)
+    facts |= _recompute_facts(plan.recompute, plan.recompute_layers)
+    if plan.offload.startswith("activations"):
+        count = plan.offload.partition("-")[2]
+        facts["offload_layers"] = int(count) if count else model.num_layers
+    if plan.offload == "optimizer" or plan.optimizer_bytes == _MOMENTS_IN_BF16:
+        facts["precision_aware"] = True
+        facts["optimizer_offload"] = plan.offload == "optimizer"
+    if plan.optimizer_bytes == _MOMENTS_IN_BF16:
+        facts |= {"exp_avg_dtype": "bf16", "exp_avg_sq_dtype": "bf16"}
+    if plan.order == "tp-cp-ep-pp-dp":
+        facts["pp_before_dp"] = True
+    elif plan.order != "tp-cp-ep-dp-pp":
+        lacks.append(Lack("order", plan.order, "tp-cp-ep-dp-pp", "ranks need a host file for that"))
+    if model.experts:
+        facts |= {"dispatcher": "flex" if plan.dispatcher == "deduplicated" else "alltoall"}
+    if plan.graphs != "none":
+        facts |= {"graph_impl": "local" if plan.graphs == "full" else "transformer_engine"}
+        facts["graph_scope"] = ("full_iteration",) if plan.graphs == "full" else tuple(plan.graphs.split("+"))
+    return facts
+
+
+def _precision_facts(precision: str) -> dict[str, Any]:
+    if precision == "fp4":
+        return {"fp4_format": "e2m1"}
+    recipes = {ours: theirs for theirs, ours in _FP8_RECIPES.items() if theirs != "current"}
+    return {"fp8_format": "hybrid", "fp8_recipe": recipes[precision]} if precision in recipes else {}
+
+
+def _stage_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
+    plan = job.plan
+    if plan.pp == 1:
+        return {}
+    if plan.stages == "balanced":
+        lacks.append(Lack("stages", plan.stages, "spread", "its layers follow from a prediction"))
+        return {}
+    counts = plan.layers_per_stage or parts_of(job)
+    most = max(counts)
+    if counts == (most,) * len(counts):
+        return {}
+    lighter = {
+        (most, *[most] * (len(counts) - 2), most - 1): {"counts_loss": True},
+        (most - 1, *[most] * (len(counts) - 2), most - 1): {"counts_loss": True, "counts_embedding": True},
+    }
+    if counts in lighter:
+        return lighter[counts]
+    return {"layout": layout_of_layers(counts, job.model.prediction_layers)}
+
+
+def parts_of(job: Job) -> tuple[int, ...]:
+    """Return the layers of each part of the pipeline, in the order of the model.
+
+    Raises:
+        InputError: the rule of the plan shares out no such number of layers.
+    """
+    from dse.base.solvers import stage_layers
+
+    plan = job.plan
+    listed = plan.layers_per_stage
+    return listed or tuple(stage_layers(job.model.num_layers, plan.pp, plan.chunks, plan.stages))
+
+
+def _recompute_facts(kind: str, layers: int) -> dict[str, Any]:
+    if kind == "none":
+        return {}
+    if kind == "full":
+        method = {"recompute_method": "block", "recompute_num_layers": layers}
+        return {
+            "recompute_granularity": "full",
+            **(method if layers else {"recompute_method": "uniform", "recompute_num_layers": 1}),
+        }
+    if kind == "selective":
+        return {"recompute_granularity": "selective", "recompute_modules": ("core_attn",)}
+    modules = _LIGHT if kind == "light" else tuple(kind.split("+"))
+    return {"recompute_granularity": "selective", "recompute_modules": modules}

@@ -1,0 +1,122 @@
+"""The table of a dialect: which keys state which facts, their defaults, and the rules of the framework."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.base.plain_data import read_yaml
+from dse.base.records import converted, shown
+from dse.prediction.frameworks.rules import Rule
+
+TABLES = Path(__file__).parent / "tables"
+KINDS = ("int", "number", "flag", "off", "text", "list")
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of a framework that states a fact.
+
+    `key` is written; `older` are read, too. `kind` off is an option whose presence makes the fact false.
+    `default` is what the framework takes where the key is absent; None: nothing, or it follows from others.
+    """
+
+    key: str
+    kind: str = "int"
+    default: Any = None
+    older: tuple[str, ...] = ()
+
+    def value_of(self, value: Any, where: str) -> Any:
+        """Return the fact that a written value states.
+
+        Raises:
+            InputError: the value is of another kind.
+        """
+        if value is None:
+            return None
+        if self.kind in ("flag", "off"):
+            is_on = _switch(value)
+            if is_on is None:
+                raise InputError(f"{where}: {self.key} is {shown(value)}; it must be true or false")
+            return is_on if self.kind == "flag" else not is_on
+        if self.kind in ("int", "number"):
+            return self._number(value, where)
+        if self.kind == "list":
+            return tuple(value) if isinstance(value, list | tuple) else tuple(str(value).split(","))
+        return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+    def _number(self, value: Any, where: str) -> int | float:
+        try:
+            number = float(value) if not isinstance(value, bool) else None
+        except (TypeError, ValueError):
+            number = None
+        if number is None or not abs(number) < 2**63 or (self.kind == "int" and number != int(number)):
+            wanted = "an integer" if self.kind == "int" else "a number"
+            hint = _AUTO if value == "auto" else ""
+            raise InputError(f"{where}: {self.key} is {shown(value)}; it must be {wanted}{hint}")
+        return int(number) if self.kind == "int" else number
+
+    def written(self, value: Any) -> Any:
+        """Return the value to write for a fact."""
+        return not value if self.kind == "off" else list(value) if self.kind == "list" else value
+
+
+_AUTO = ", as the Trainer puts it there from its own arguments: write the value"
+
+
+def _switch(value: Any) -> bool | None:
+    text = str(value).lower()
+    return True if text in _TRUE else False if text in _FALSE else None
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a dialect knows as data.
+
+    `version` is the release that is written, and that is taken where a document names none. `ignored` are
+    beginnings of keys that change neither time nor memory of a step here: logging, data, learning rates.
+    """
+
+    framework: str
+    version: str
+    keys: Mapping[str, Key]
+    rules: Mapping[str, Rule]
+    sources: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    by_key: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Index the facts by the keys that state them."""
+        index: dict[str, str] = {}
+        for fact, entry in self.keys.items():
+            if entry.kind not in KINDS:
+                raise InputError(f"{self.framework}: {fact} is of kind {entry.kind}")
+            index |= dict.fromkeys((entry.key, *entry.older), fact)
+        object.__setattr__(self, "by_key", index)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The facts that hold where a document states none."""
+        return {fact: entry.default for fact, entry in self.keys.items()}
+
+
+@functools.cache
+def table_of(name: str) -> Table:
+    """Return the table of a dialect; one that is `like` another has its keys and rules unless it says others.
+
+    Raises:
+        InputError: the file has an unknown or impossible entry.
+    """
+    path = TABLES / f"{name}.yaml"
+    values = read_yaml(path)
+    base = TABLES / f"{values.pop('like')}.yaml" if "like" in values else None
+    if base is not None:
+        values["rules"] = {**read_yaml(base)["rules"], **values.get("rules", {})}
+    values["rules"] = {key: {"id": key, **rule} for key, rule in values["rules"].items() if rule}
+    found: Table = converted({"framework": name, **values}, Table, str(path.name))
+    return found
