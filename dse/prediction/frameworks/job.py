@@ -23,6 +23,19 @@ class Job:
         """The accelerators that the job occupies."""
         return self.plan.npus
 
+    @property
+    def layers_per_part(self) -> tuple[int, ...]:
+        """The layers of each part of the pipeline, in the order of the model.
+
+        Raises:
+            InputError: `stages` is balanced, or its rule shares out no such number of layers.
+        """
+        from dse.base.solvers import stage_layers
+
+        plan = self.plan
+        listed = plan.layers_per_stage
+        return listed or tuple(stage_layers(self.model.num_layers, plan.pp, plan.chunks, plan.stages))
+
 
 @dataclass(frozen=True)
 class Meaning:

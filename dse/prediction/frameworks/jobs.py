@@ -23,6 +23,7 @@ _FACTS_OF_MODEL = {
     "num_kv_heads": "kv_heads",
     "seq_len": "seq",
     "d_ff": "ffn",
+    "prediction_layers": "mtp",
 }
 
 
@@ -101,7 +102,6 @@ def _facts_of_model(values: Mapping[str, Any]) -> dict[str, Any]:
         found["top_k"] = experts.get("top_k") or 1
         found["dense_layers"] = experts.get("dense_layers") or 0
         found["biases"] = bool(values.get("biases"))
-        found["mtp"] = values.get("prediction_layers") or None
     return found
 
 

@@ -107,7 +107,9 @@ class Table:
 
 @functools.cache
 def table_of(name: str) -> Table:
-    """Return the table of a dialect; one that is `like` another has its keys and rules unless it says others.
+    """Return the table of a dialect.
+
+    One that is `like` another has its rules, too; it may change entries of a rule, and drop an empty one.
 
     Raises:
         InputError: the file has an unknown or impossible entry.
@@ -116,7 +118,10 @@ def table_of(name: str) -> Table:
     values = read_yaml(path)
     base = TABLES / f"{values.pop('like')}.yaml" if "like" in values else None
     if base is not None:
-        values["rules"] = {**read_yaml(base)["rules"], **values.get("rules", {})}
-    values["rules"] = {key: {"id": key, **rule} for key, rule in values["rules"].items() if rule}
+        own, shared = values.get("rules", {}), read_yaml(base)["rules"]
+        dropped = [key for key, rule in own.items() if not rule]
+        values["rules"] = {key: {**shared.get(key, {}), **own.get(key, {})} for key in {**shared, **own}}
+        values["rules"] = {key: rule for key, rule in values["rules"].items() if key not in dropped}
+    values["rules"] = {key: {"id": key, **rule} for key, rule in values["rules"].items()}
     found: Table = converted({"framework": name, **values}, Table, str(path.name))
     return found

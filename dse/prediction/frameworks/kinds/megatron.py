@@ -30,7 +30,11 @@ class Megatron(Dialect):
         assumed: list[str] = []
         plan = plan_values(facts, assumed)
         plan.setdefault("framework", self.constants)
-        return Meaning(plan, model_values(facts, assumed), tuple(assumed))
+        return Meaning(plan, self.model_values(facts, assumed), tuple(assumed))
+
+    def model_values(self, facts: Facts, assumed: list[str]) -> dict[str, Any]:
+        """Return the keys of the model that facts say."""
+        return model_values(facts, assumed)
 
     def facts_of(self, job: Job, lacks: list[Lack]) -> dict[str, Any]:
         """See `Dialect.facts_of`."""
@@ -59,7 +63,10 @@ def _followed(all_facts: dict[str, Any], stated: Facts) -> dict[str, Any]:
         found["expert_dp"] = npus // of_experts if of_experts else None
     if found.get("gbs") is None and found.get("dp") is not None and found.get("mbs") is not None:
         found["gbs"] = found["mbs"] * found["dp"]
-    found["experts"] = found.get("experts") or 0
+    if "layers" in stated:
+        found["experts"] = found.get("experts") or 0
+    has_experts = found["experts"] > 0 if found.get("experts") is not None else None
+    found["has_experts"] = has_experts if has_experts is not None else ep > 1 or None
     found["group_micro_batches"] = stated.get("group_micro_batches") or pp
     if found.get("heads") is not None:
         found.setdefault("kv_heads", found["heads"])
@@ -87,7 +94,7 @@ def _stages(found: dict[str, Any]) -> None:
     if found["has_layout"]:
         counts = layers_of_layout(str(found["layout"]), "the pipeline layout")
         found["layout_parts"], found["layout_layers"] = len(counts), sum(counts)
-        if pp and not found["has_virtual"] and len(counts) % pp == 0:
+        if pp and len(counts) % pp == 0:
             found["chunks"] = len(counts) // pp
     found["chunks"] = found.get("chunks") or 1
 
@@ -96,17 +103,14 @@ def _switches(found: dict[str, Any], stated: Facts) -> None:
     """Facts that formulas ask as yes or no."""
     if found.get("recompute_activations"):
         found["recompute_granularity"] = "selective"
-    if found.get("checkpoint_activations") or (
-        "recompute_method" in stated and "recompute_granularity" not in stated
-    ):
-        found["recompute_granularity"] = "full"  # the options of 2021
-        found.setdefault("recompute_method", "uniform")
-        found["recompute_num_layers"] = found.get("recompute_num_layers") or 1
+    if found.get("checkpoint_activations") or found.get("legacy_method"):  # the options of 2021
+        found["recompute_granularity"] = "full"
+        found["recompute_method"] = found.get("legacy_method") or "uniform"
+        found["recompute_num_layers"] = found.get("legacy_layers") or 1
     kind = found.get("recompute_granularity")
     found["is_full_recompute"], found["is_selective_recompute"] = kind == "full", kind == "selective"
     found["has_recompute_method"] = bool(found.get("recompute_method"))
     found["recompute_num_layers"] = found.get("recompute_num_layers") or 0
-    found["has_experts"] = found["experts"] > 0
     found["has_gbs"], found["has_batch_schedule"] = int("gbs" in stated), int("batch_schedule" in stated)
     found["has_fp8"], found["has_fp4"] = int(_is_on(found, "fp8_format")), int(_is_on(found, "fp4_format"))
     found["is_sharded"] = bool(

@@ -245,7 +245,7 @@ def _stage_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
     if plan.stages == "balanced":
         lacks.append(Lack("stages", plan.stages, "spread", "its layers follow from a prediction"))
         return {}
-    counts = plan.layers_per_stage or parts_of(job)
+    counts = job.layers_per_part
     most = max(counts)
     if counts == (most,) * len(counts):
         return {}
@@ -256,19 +256,6 @@ def _stage_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
     if counts in lighter:
         return lighter[counts]
     return {"layout": layout_of_layers(counts, job.model.prediction_layers)}
-
-
-def parts_of(job: Job) -> tuple[int, ...]:
-    """Return the layers of each part of the pipeline, in the order of the model.
-
-    Raises:
-        InputError: the rule of the plan shares out no such number of layers.
-    """
-    from dse.base.solvers import stage_layers
-
-    plan = job.plan
-    listed = plan.layers_per_stage
-    return listed or tuple(stage_layers(job.model.num_layers, plan.pp, plan.chunks, plan.stages))
 
 
 def _recompute_facts(kind: str, layers: int) -> dict[str, Any]:
