@@ -88,7 +88,7 @@ def _model(document: Document, asked: str) -> dict[str, Any]:
     """The keys of the model that is asked for, or that the document names."""
     name = asked or document.model
     if not asked and not model_of_framework(name):
-        return {"name": name} if name else {}
+        return {"name": name or "model"}
     values = values_of_model(name)
     return {**values, "micro_batches": None}
 
