@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from dse.inputs.accelerators import Cluster, Nics, Tier, accelerator
+from dse.inputs.accelerators import Accelerator, Cluster, Nics, Tier, accelerator
 from dse.inputs.accelerators.systems import cluster_of_conf
 from dse.prediction.measured.rows import MeasuredRow
 
@@ -54,48 +54,82 @@ def cluster_of(row: MeasuredRow, assumed: list[str]) -> Cluster:
     Raises:
         InputError: the accelerator is unknown.
     """
-    chip = accelerator(row.gpu, "gpu")
+    name, chip = system_of(row.gpu, assumed)
+    found = cluster_of_npus(
+        cluster_of_conf(name, 2),
+        row.gpus,
+        assumed,
+        npus_per_node=row.gpus_per_node,
+        hardware=row.hardware,
+        nic_gbit_per_npu=row.nic_gbit_per_gpu,
+    )
+    return replace(found, name=row.hardware or chip.name, accelerator=chip)
+
+
+def system_of(gpu: str, assumed: list[str]) -> tuple[str, Accelerator]:
+    """Return the system in conf/system whose nodes and links an accelerator has, and the accelerator.
+
+    Raises:
+        InputError: the accelerator is unknown.
+    """
+    chip = accelerator(gpu, "gpu")
     family = chip.name if chip.name in _SYSTEMS else chip.name.split("_")[0]
     if family not in _SYSTEMS:
         assumed.append(f"links of a DGX H100 for {chip.name}")
-    system = cluster_of_conf(_SYSTEMS.get(family, _SYSTEMS["h100"]), 2)
+    return _SYSTEMS.get(family, _SYSTEMS["h100"]), chip
+
+
+def cluster_of_npus(
+    system: Cluster,
+    npus: int,
+    assumed: list[str],
+    *,
+    npus_per_node: int | None = None,
+    hardware: str = "",
+    nic_gbit_per_npu: float | None = None,
+) -> Cluster:
+    """Return `npus` accelerators with the links of a system of two nodes.
+
+    `hardware` describes NICs in words, see `nics_of`.
+    """
     inside, between = system.tiers
+    family = system.accelerator.name.split("_")[0]
     if family in _TRAYS:
-        in_node = min(inside.npus, row.gpus)
-        while row.gpus % in_node:
+        in_node = min(inside.npus, npus)
+        while npus % in_node:
             in_node -= 1
-        if in_node < min(inside.npus, row.gpus):
+        if in_node < min(inside.npus, npus):
             assumed.append(f"{in_node} GPUs of each rack of {inside.npus}")
-        sharing = row.gpus_per_node or _TRAYS[family]
+        sharing = npus_per_node or _TRAYS[family]
     else:
-        sharing = row.gpus_per_node or inside.npus
-        in_node = min(sharing, row.gpus)
-        if row.gpus_per_node is None and row.gpus > sharing:
+        sharing = npus_per_node or inside.npus
+        in_node = min(sharing, npus)
+        if npus_per_node is None and npus > sharing:
             assumed.append(f"nodes of {sharing} GPUs")
     tiers = [
         Tier(inside.name, in_node, inside.bandwidth_gbps, inside.latency_us, inside.in_switch_efficiency)
     ]
-    if row.gpus > in_node:
-        stated = row.nic_gbit_per_gpu / 8 if row.nic_gbit_per_gpu else nic_gbps_of(row.hardware, sharing)
+    if npus > in_node:
+        stated = nic_gbit_per_npu / 8 if nic_gbit_per_npu else nic_gbps_of(hardware, sharing)
         if stated is None:
             assumed.append(f"NICs of {between.bandwidth_gbps * 8:g} Gb/s per GPU")
         tiers.append(
             Tier(
                 between.name,
-                row.gpus,
+                npus,
                 stated or between.bandwidth_gbps,
                 between.latency_us,
                 between.in_switch_efficiency,
             )
         )
-    return Cluster(row.hardware or chip.name, chip, tuple(tiers), nics=_nics(row, system, tiers, sharing))
+    return replace(system, tiers=tuple(tiers), nics=_nics(hardware, system, tiers, sharing))
 
 
-def _nics(row: MeasuredRow, system: Cluster, tiers: list[Tier], sharing: int) -> Nics | None:
+def _nics(hardware: str, system: Cluster, tiers: list[Tier], sharing: int) -> Nics | None:
     """NICs of a node: as many as the description says, else those of the usual system."""
     if len(tiers) == 1 or tiers[0].npus > sharing:
         return None
-    if count := nics_of(row.hardware):
+    if count := nics_of(hardware):
         return Nics.of(1, count, sharing, tiers[1].bandwidth_gbps * sharing)
     return system.nics and replace(system.nics, bandwidth_gbps=tiers[1].bandwidth_gbps)
 
