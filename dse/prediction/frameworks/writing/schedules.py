@@ -13,7 +13,7 @@ from dse.base.texts import counted, excerpt
 from dse.inputs.strategies.schedules import schedule_named
 from dse.inputs.strategies.schedules.operations import operations
 from dse.inputs.strategies.schedules.schedule import KINDS as PASSES
-from dse.inputs.strategies.schedules.schedule import Schedule
+from dse.inputs.strategies.schedules.schedule import Position, Schedule
 from dse.prediction.frameworks.writing.actions import (
     BACKWARD,
     FORWARD,
@@ -53,7 +53,7 @@ def schedule_actions(schedule: Schedule, stages: int, chunks: int, micro_batches
     kinds = dict(zip(PASSES, (FORWARD, INPUT if schedule.splits_backward else BACKWARD, WEIGHT), strict=True))
     part = {place: number for number, place in enumerate(schedule.positions(stages, chunks))}
     return [
-        [(Action(part[rank, one.chunk], kinds[one.kind], one.micro_batch),) for one in line]
+        [(Action(part[Position(rank, one.chunk)], kinds[one.kind], one.micro_batch),) for one in line]
         for rank, line in enumerate(operations(schedule, stages, chunks, micro_batches))
     ]
 
