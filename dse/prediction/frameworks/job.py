@@ -33,8 +33,12 @@ class Job:
         from dse.base.solvers import stage_layers
 
         plan = self.plan
-        listed = plan.layers_per_stage
-        return listed or tuple(stage_layers(self.model.num_layers, plan.pp, plan.chunks, plan.stages))
+        if plan.stages == "balanced":
+            raise InputError("stages=balanced: its layers follow from a prediction")
+        try:
+            return tuple(stage_layers(self.model.num_layers, plan.pp, plan.chunks, plan.stages))
+        except ValueError as error:
+            raise InputError(str(error)) from None
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.inputs.models import ModelSpec
 from dse.prediction.frameworks.dialect import Dialect, dialect_named
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.job import InexpressibleJobError, Job, Lack
@@ -91,6 +92,11 @@ def _model(document: Document, asked: str) -> dict[str, Any]:
         return {"name": name or "model"}
     values = values_of_model(name)
     return {**values, "micro_batches": None}
+
+
+def facts_of_model(model: ModelSpec) -> dict[str, Any]:
+    """Return the facts that rules ask of a model."""
+    return _facts_of_model(asdict(model))
 
 
 def _facts_of_model(values: Mapping[str, Any]) -> dict[str, Any]:

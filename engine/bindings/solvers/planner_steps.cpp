@@ -158,7 +158,12 @@ void bind(nb::module_& m) {
             plan.pp = stages;
             plan.chunks = chunks;
             const step::Stages found = step::stages_of_text(rule);
-            return found.listed.empty() ? step::stage_layers(layers, plan, found.rule) : found.listed;
+            if (!found.listed.empty()) return found.listed;
+            try {
+                return step::stage_layers(layers, plan, found.rule);
+            } catch (const step::Infeasible& problem) {
+                throw nb::value_error(problem.reason.c_str());
+            }
         },
         "layers"_a, "stages"_a, "chunks"_a, "rule"_a);
     nb::class_<OwnedQuestion>(m, "StepQuestion")
