@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from pathlib import Path
 
 from dse.base.files import conf_folder
 from dse.base.record_files import yaml_record
@@ -22,13 +23,14 @@ class ClusterFile:
     tiers: tuple[TierSpec, ...]
 
 
-def cluster_file(name: str) -> ClusterFile:
-    """Return what conf/system says under this name.
+def cluster_file(name: str | Path) -> ClusterFile:
+    """Return what conf/system says under this name, or a file like those.
 
     Raises:
         InputError: the file is missing, or does not describe a cluster.
     """
-    return yaml_record(conf_folder() / "system" / f"{name}.yaml", ClusterFile, "system")
+    path = name if isinstance(name, Path) else conf_folder() / "system" / f"{name}.yaml"
+    return yaml_record(path, ClusterFile, "system")
 
 
 @functools.cache

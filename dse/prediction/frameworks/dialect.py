@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from dse.base.errors import InputError
 from dse.base.settings.choices import Choices
@@ -13,19 +14,27 @@ from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.job import Job, Lack, Meaning
 from dse.prediction.frameworks.rules import Facts
 from dse.prediction.frameworks.table import Table, table_of
+from dse.prediction.frameworks.writing.script import Blank
 
 
 class Rendered(NamedTuple):
-    """The words of a command without its launcher, and the files that it reads by name."""
+    """A command without its launcher, the files that it reads by name, and what its user fills in.
 
-    program: list[str]
+    `starter` is torchrun for a process on each GPU, python for one on each node.
+    """
+
+    program: Sequence[str | Blank]
     files: Mapping[str, str]
+    blanks: Mapping[str, str] = MappingProxyType({})
+    starter: Literal["torchrun", "python"] = "torchrun"
 
 
 class Dialect(ABC):
     """The configuration language of a framework; its table of keys and rules is tables/NAME.yaml."""
 
     name: ClassVar[str]
+    constants: ClassVar[tuple[str, ...]] = ()
+    """The files of conf/framework that predict it, the usual one first."""
 
     @cached_property
     def table(self) -> Table:

@@ -55,21 +55,29 @@ class Reading:
 
 
 def read_job(
-    document: Document, model: str = "", batch: int | None = None, seq: int | None = None
+    document: Document,
+    model: str = "",
+    *,
+    batch: int | None = None,
+    micro_batch: int | None = None,
+    seq: int | None = None,
 ) -> Reading:
     """Read a document as a job.
 
-    `model` is a name of conf/model or a file; else the document names or describes it. `batch` and `seq`
-    stand for what the document does not say.
+    `model` is a name of conf/model or a file; else the document names or describes it. `batch`, `micro_batch`
+    and `seq` stand for what the document does not say.
 
     Raises:
-        InputError: an unknown framework, model or kind of value.
+        InputError: an unknown framework, model or kind of value; the document says another batch.
     """
     dialect = dialect_named(document.framework)
     stated, kept = dialect.stated(document)
     known = _model(document, model)
     facts = {**_facts_of_model(known), **stated}
-    facts = {"gbs": batch, "seq": seq, **facts} if batch or seq else facts
+    for name, asked in (("gbs", batch), ("mbs", micro_batch), ("seq", seq)):
+        if asked is not None and stated.get(name, asked) != asked:
+            raise InputError(f"{document.where} says {name} {stated[name]}, and the command {asked}")
+        facts[name] = facts.get(name) if asked is None else asked
     facts = {name: value for name, value in facts.items() if value is not None}
     full = dialect.derive(facts)
     rules = list(dialect.table.rules.values())

@@ -172,3 +172,9 @@ def nic_gbps_of(hardware: str, npus_per_node: int) -> float | None:
 
 def _gbit_per_s(found: re.Match[str]) -> float:
     return float(found["gbit"]) if found["gbit"] else _GBIT_PER_S[found["speed"]]
+
+
+def npus_per_host(cluster: Cluster) -> int:
+    """How many accelerators one host has: a tray where NVLink joins a rack, else a node."""
+    tray = _TRAYS.get(cluster.accelerator.name.split("_")[0])
+    return cluster.npus_per_node if tray is None else min(tray, cluster.npus_per_node)

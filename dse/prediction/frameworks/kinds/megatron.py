@@ -17,8 +17,7 @@ _BEFORE_BLACKWELL = ("v100", "a100", "a10", "l4", "t4", "h100", "h200", "h800", 
 class Megatron(Dialect):
     """What runs on Megatron-Core: its facts have one meaning, whatever the keys are called."""
 
-    constants = "megatron-core"
-    """The file of conf/framework that predicts it."""
+    constants = ("megatron-core",)
 
     def derive(self, facts: Facts) -> Facts:
         """See `Dialect.derive`."""
@@ -29,7 +28,7 @@ class Megatron(Dialect):
         """See `Dialect.meaning`."""
         assumed: list[str] = []
         plan = plan_values(facts, assumed)
-        plan.setdefault("framework", self.constants)
+        plan.setdefault("framework", self.constants[0])
         return Meaning(plan, self.model_values(facts, assumed), tuple(assumed))
 
     def model_values(self, facts: Facts, assumed: list[str]) -> dict[str, Any]:

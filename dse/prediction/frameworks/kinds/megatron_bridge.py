@@ -12,6 +12,7 @@ from dse.prediction.frameworks.kinds.megatron import Megatron
 from dse.prediction.frameworks.kinds.megatron_plans import plan_facts
 from dse.prediction.frameworks.models import model_of_framework
 from dse.prediction.frameworks.rules import Facts
+from dse.prediction.frameworks.writing.script import Blank
 
 # The precision of a recipe by a part of its name, the first that is there.
 _PRECISIONS = {
@@ -39,7 +40,7 @@ class MegatronBridge(Megatron):
     """The overrides of a recipe of Megatron Bridge."""
 
     name = "megatron-bridge"
-    constants = "megatron-bridge"
+    constants = ("megatron-bridge",)
     always_written = frozenset(
         {"tp", "pp", "cp", "mbs", "gbs", "seq", "mixed_precision", "sequence_parallel"}
     )
@@ -107,7 +108,13 @@ class MegatronBridge(Megatron):
     def rendered(self, settings: Mapping[str, Any], model: str) -> Rendered:
         """See `Dialect.rendered`: a recipe of the library by the name of the model, and overrides."""
         words = ["run_recipe.py", "--recipe", f"{model}_pretrain_config"]
-        return Rendered([*words, *[f"{key}={_text(value)}" for key, value in settings.items()]], {})
+        overrides = [f"{key}={_text(value)}" for key, value in settings.items()]
+        blanks = {"DATA_PATH": "tokenised data of Megatron", "TOKENIZER": "name or folder of a tokenizer"}
+        data = [
+            Blank("DATA_PATH", "dataset.blend=[[", "],null]"),
+            Blank("TOKENIZER", "tokenizer.tokenizer_model="),
+        ]
+        return Rendered([*words, *overrides, *data], {}, blanks)
 
 
 # Facts that others override where they are stated.

@@ -9,6 +9,7 @@ from dse.inputs.strategies import AXIS
 from dse.prediction.frameworks.job import Job, Lack
 from dse.prediction.frameworks.layouts import layers_of_layout, layout_of_layers
 from dse.prediction.frameworks.rules import Facts
+from dse.prediction.frameworks.writing.ranks import own_order
 from dse.prediction.steps.plan import text_of_layers
 
 _CONTEXTS = {"p2p": "ring", "a2a": "ulysses", "all_gather": "gather", "allgather": "gather"}
@@ -219,10 +220,8 @@ def plan_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
         facts["optimizer_offload"] = plan.offload == "optimizer"
     if plan.optimizer_bytes == _MOMENTS_IN_BF16:
         facts |= {"exp_avg_dtype": "bf16", "exp_avg_sq_dtype": "bf16"}
-    if plan.order == "tp-cp-ep-pp-dp":
-        facts["pp_before_dp"] = True
-    elif plan.order != "tp-cp-ep-dp-pp":
-        lacks.append(Lack("order", plan.order, "tp-cp-ep-dp-pp", "ranks need a host file for that"))
+    degrees = {"tp": plan.tp, "cp": plan.cp, "ep": plan.ep, "dp": plan.dp, "pp": plan.pp}
+    facts["pp_before_dp"] = own_order("megatron-lm", plan.order, degrees) == "tp-cp-ep-pp-dp"
     if model.experts:
         facts |= {"dispatcher": "flex" if plan.dispatcher == "deduplicated" else "alltoall"}
     if plan.graphs != "none":

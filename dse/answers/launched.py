@@ -1,0 +1,114 @@
+"""Answers as jobs that a training framework can run: points, the best of studies, plans of equal stages."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from dse.answers.caps import Cap
+from dse.answers.subjects import subjects
+from dse.base.errors import InputError
+from dse.base.files import conf_folder
+from dse.inputs.accelerators import Cluster
+from dse.planner.files.answer import Answer, read_answer
+from dse.planner.problem.plan import ClusterPlan
+from dse.planner.problem.steps import way_of
+from dse.prediction.frameworks.checks.clusters import cluster_of_gpu, cluster_of_name
+from dse.prediction.frameworks.job import Job
+from dse.prediction.frameworks.models import model_from, model_values
+from dse.prediction.steps.details import listed_stages
+from dse.prediction.steps.plan import Plan, text_of_layers
+from dse.studies.points import PREDICTION, DesignPoint
+from dse.studies.points.methods.prediction import prediction_inputs
+from dse.studies.points.stored import point_of_row
+from dse.studies.store import StudyStore
+
+
+def job_of_point(point: DesignPoint) -> tuple[Job, Cluster]:
+    """Return the job of a predicted point, and the cluster that it fills.
+
+    Raises:
+        InputError: the point is simulated, so that no hardware runs it as it is.
+    """
+    if point.scenario.method.name != PREDICTION.name:
+        raise InputError(
+            f"{point.strategy.label()} on {point.scenario.system.name} is simulated, not predicted: "
+            "frameworks run on a cluster (system=dgx_h100) with model.fidelity=realistic"
+        )
+    model, plan, cluster = prediction_inputs(point)
+    if plan.stages == "balanced":
+        plan = replace(plan, stages=text_of_layers(listed_stages(model, plan, cluster)))
+    return Job(model, plan), cluster
+
+
+def job_of_study(path: Path, cap: Cap | None, key: str | None, number: int | None) -> tuple[Job, Cluster]:
+    """Return the job of a point of a study: the best of its only group, of group `number`, or by `key`.
+
+    Raises:
+        InputError: no such point, or there are several groups.
+    """
+    found = subjects(StudyStore(path), cap, key=key, number=number).found
+    if len(found) > 1:
+        titles = "; ".join(f"group={one.number}: {one.title}" for one in found)
+        raise InputError(f"{path} has several groups; write one of {titles}")
+    if not found or found[0].row is None:
+        raise InputError(f"{path} has no point that is ok")
+    return job_of_point(point_of_row(found[0].row))
+
+
+def job_of_plan(path: Path) -> tuple[Job, Cluster]:
+    """Return the job of the best plan of `dse plan ... -o`, whose stages must be alike.
+
+    Raises:
+        InputError: the file is no plan, or no framework runs it: its stages differ in more than their layers.
+    """
+    answer = read_answer(path)
+    plan, steps = answer.plan, answer.problem.steps
+    if plan is None:
+        raise InputError(f"{path}: no plan fits, so there is nothing to launch")
+    if steps is None or not plan.ways:
+        raise InputError(
+            f"{path}: was not priced by the model of a step (cost=step), so it does not say all of a job"
+        )
+    same = len(set(plan.ways)) == 1 and len(set(plan.strategies)) == 1
+    on = [one for one in steps.types if one.name in _types_of_stages(answer)]
+    if not same or len(on) > 1:
+        raise InputError(
+            f"{path}: its stages differ in their degrees, ways or GPUs, and no framework here runs that: "
+            "dse plan uniform=true finds plans of equal stages"
+        )
+    told = answer.document["provenance"]["configuration"]
+    values = {
+        **model_values(str(told.get("model", ""))),
+        "batch_size": answer.problem.gbs,
+        "micro_batches": None,
+    }
+    model = model_from(values)
+    found = _plan_of_stages(plan, model.num_layers)
+    chip = json.loads(on[0].cluster)["accelerator"]["name"]
+    name = str(told.get("cluster", ""))
+    is_system = name in {file.stem for file in (conf_folder() / "system").glob("*.yaml")}
+    cluster = cluster_of_name(name, found.npus, []) if is_system else cluster_of_gpu(chip, found.npus, [])
+    return Job(model, found), cluster
+
+
+def _types_of_stages(answer: Answer) -> set[str]:
+    return {name for stage in answer.document["best"]["stages"] for name in stage["types"]}
+
+
+def _plan_of_stages(plan: ClusterPlan, layers: int) -> Plan:
+    """The plan of stages that are alike: all that a sweep says, or a way with the layers of each stage."""
+    way, (dp, tp) = way_of(plan.ways[0]), plan.strategies[0]
+    stages = len(plan.groups)
+    found = replace(way, dp=dp, tp=tp, pp=stages)
+    if way.pp == stages and stages > 1:  # a plan of a sweep says its schedule, too
+        return found
+    if stages == 1:
+        return found
+    counts = [after - before for before, after in pairwise(plan.partition)]
+    counts[0], counts[-1] = counts[0] - 1, counts[-1] - 1  # the embedding and the head
+    if sum(counts) != layers:
+        raise InputError(f"the stages of the plan have {sum(counts)} layers, and the model {layers}")
+    return replace(found, stages=text_of_layers(counts))

@@ -1,0 +1,140 @@
+"""Jobs as files that start them: a framework's settings, a launcher, and what the nearest plan costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dse.base.errors import InputError
+from dse.inputs.accelerators import Cluster
+from dse.prediction.frameworks.dialect import dialect_named
+from dse.prediction.frameworks.job import InexpressibleJobError, Job
+from dse.prediction.frameworks.jobs import Written, facts_of_model, write_job
+from dse.prediction.frameworks.writing.ranks import orders_of, own_order, slots
+from dse.prediction.frameworks.writing.script import Program
+from dse.prediction.frameworks.writing.stubs import Placement, job_name, launch_files
+from dse.prediction.measured.hardware import npus_per_host
+from dse.prediction.steps.batch import Case
+from dse.prediction.steps.predict import Figures, figures
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The files that start a job, the one to start with first, and what the framework runs.
+
+    `step_s` is the predicted step of what is written, `asked_step_s` that of the job as it was asked for:
+    they differ where the framework runs the nearest job only.
+    """
+
+    files: Mapping[str, str]
+    written: Written
+    step_s: float
+    asked_step_s: float
+
+
+def launch(
+    job: Job,
+    cluster: Cluster,
+    framework: str,
+    launcher: str = "torchrun",
+    *,
+    nearest: bool = False,
+    name: str = "",
+    hosts: Sequence[str] = (),
+) -> Launch:
+    """Write the files that run a job on a cluster.
+
+    Raises:
+        InexpressibleJobError: the framework lacks something, and `nearest` is not asked; says what the
+            nearest job costs.
+        InputError: its rules refuse the job, or the launcher cannot start it.
+    """
+    job = _as_run_by(job, framework)
+    asked_s = _step_s(job, cluster)
+    try:
+        written = write_job(job, framework, nearest=nearest)
+    except InexpressibleJobError as error:
+        raise _with_cost(error, job, cluster, framework, asked_s) from None
+    dialect, model = written.dialect, written.job.model
+    facts = dialect.derive({**facts_of_model(model), **_facts(written)})
+    refused = [rule for rule in dialect.table.rules.values() if rule.broken(facts) and not rule.is_warning]
+    if refused:
+        said = "; ".join(f"{rule.id}: {rule.says.format_map(_Shown(facts))}" for rule in refused)
+        raise InputError(f"{framework} does not run {job.plan.label()} of {model.name}: {said}")
+    rendered = dialect.rendered(written.settings, model.name)
+    per_node = npus_per_host(cluster)
+    program = Program(
+        rendered.program,
+        cluster.npus // per_node,
+        per_node,
+        dialect.environment(facts, cluster.accelerator.name),
+        rendered.blanks,
+        rendered.starter,
+    )
+    called = job_name(name or f"{model.name}-{cluster.name}-{framework}")
+    files = launch_files(launcher, program, called, _placement(written.job, framework, hosts))
+    return Launch({**files, **rendered.files}, written, _step_s(written.job, cluster), asked_s)
+
+
+def _as_run_by(job: Job, framework: str) -> Job:
+    """The job with the constants of the framework that runs it, whose steps differ from those of others."""
+    own = dialect_named(framework).constants
+    if not own or job.plan.framework in own:
+        return job
+    return replace(job, plan=replace(job.plan, framework=own[0]))
+
+
+class _Shown(dict[str, object]):
+    def __missing__(self, key: str) -> str:
+        return "?"
+
+
+def _facts(written: Written) -> dict[str, object]:
+    found = written.dialect.facts_of(written.job, [])
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _placement(job: Job, framework: str, hosts: Sequence[str]) -> Placement:
+    """Where ranks run if the framework numbers them in another order than the plan."""
+    plan = job.plan
+    degrees = {"tp": plan.tp, "cp": plan.cp, "ep": plan.ep, "dp": plan.dp, "pp": plan.pp}
+    if own_order(framework, plan.order, degrees) is not None:
+        return Placement((), hosts)
+    return Placement(slots(plan.order, orders_of(framework)[0], degrees), hosts)
+
+
+def _step_s(job: Job, cluster: Cluster) -> float:
+    (found,) = figures([Case(job.model, job.plan, cluster)])
+    if not isinstance(found, Figures):
+        raise InputError(f"{job.plan.label()} of {job.model.name} cannot run on {cluster.name}: {found}")
+    return found.step_s
+
+
+def _with_cost(
+    error: InexpressibleJobError, job: Job, cluster: Cluster, framework: str, asked_s: float
+) -> InputError:
+    """The error, with the predicted cost of the nearest job."""
+    try:
+        nearest = write_job(job, framework, nearest=True).job
+        step_s = _step_s(nearest, cluster)
+    except InputError as why:
+        return InputError(f"{error}; nothing near it runs: {why}")
+    slower = 100 * (step_s / asked_s - 1)
+    cost = f"{slower:.1f} % slower" if slower >= 0 else f"{-slower:.1f} % faster"
+    return InputError(
+        f"{error}; {nearest.plan.label()} is predicted to be {cost} ({step_s:.4g} s for {asked_s:.4g} s): "
+        "write nearest=true for it"
+    )
+
+
+def summary(found: Launch) -> Iterator[str]:
+    """Yield what a user should know of a launch, in lines."""
+    job, dialect = found.written.job, found.written.dialect
+    yield (
+        f"{dialect.name} {dialect.table.version}: {job.model.name}, {job.plan.label()}, {job.npus} GPUs, "
+        f"a step of {found.step_s:.4g} s predicted"
+    )
+    for lack in found.written.lacks:
+        yield f"{lack.field}={lack.nearest} instead of {lack.value}: {lack.reason}"
+    if found.written.lacks:
+        yield f"as asked, a step would take {found.asked_step_s:.4g} s"
