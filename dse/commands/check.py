@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
     if "--json" in arguments.options:
         print_json([check_data(check)])
     else:
-        print(printable(check_text(check)))
+        print("\n".join(map(printable, check_text(check).splitlines())))
     return EXIT_CODES[check.status]
 
 
