@@ -1,0 +1,113 @@
+"""Arithmetic of shell scripts: whole numbers, + - * / % and parentheses, within 64 bits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dse.base.errors import InputError
+from dse.base.texts import excerpt
+
+_TOKEN = re.compile(r"\s*(?:([0-9]{1,20})|([A-Za-z_][A-Za-z0-9_]*)|([-+*/%()]))", re.ASCII)
+_MOST_TOKENS = 10_000
+_MOST_NESTING = 50
+_ALLOWED = "allowed are whole numbers, names, + - * / % and parentheses"
+
+
+def calculated(text: str, value_of: Callable[[str], int], where: str) -> int:
+    """Return the value of an expression as bash has it: division goes towards zero.
+
+    Args:
+        text: such as `NODES * 8`.
+        value_of: the number that a name stands for.
+        where: how messages call the place.
+
+    Raises:
+        InputError: another kind of expression, a division by zero, or a number beyond 64 bits.
+    """
+    tokens, at = list[str](), 0
+    text = text.strip()
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None or len(tokens) == _MOST_TOKENS:
+            raise InputError(f"{where}: $(({excerpt(text)})) is not read; {_ALLOWED}")
+        tokens.append(found[1] or found[2] or found[3])
+        at = found.end()
+    return _Reader([*tokens, ""], value_of, f"{where}: $(({excerpt(text)}))").whole() if tokens else 0
+
+
+@dataclass
+class _Reader:
+    tokens: list[str]
+    value_of: Callable[[str], int]
+    where: str
+    at: int = 0
+    depth: int = field(default=0)
+
+    def whole(self) -> int:
+        value = self._sum()
+        if self.tokens[self.at]:
+            raise InputError(f"{self.where} is not read; {_ALLOWED}")
+        return value
+
+    def _taken(self, *texts: str) -> str:
+        token = self.tokens[self.at]
+        if token not in texts:
+            return ""
+        self.at += 1
+        return token
+
+    def _sum(self) -> int:
+        value = self._product()
+        while sign := self._taken("+", "-"):
+            other = self._product()
+            value = self._within(value + other if sign == "+" else value - other)
+        return value
+
+    def _product(self) -> int:
+        value = self._factor()
+        while sign := self._taken("*", "/", "%"):
+            other = self._factor()
+            if sign == "*":
+                value = self._within(value * other)
+                continue
+            if other == 0:
+                raise InputError(f"{self.where} divides by zero")
+            quotient = abs(value) // abs(other) * (1 if (value < 0) == (other < 0) else -1)
+            value = quotient if sign == "/" else value - quotient * other
+        return value
+
+    def _factor(self) -> int:
+        negative = False
+        while sign := self._taken("+", "-"):
+            negative ^= sign == "-"
+        if self._taken("("):
+            self.depth += 1
+            if self.depth > _MOST_NESTING:
+                raise InputError(
+                    f"{self.where} is nested deeper than {_MOST_NESTING} levels, the most allowed"
+                )
+            value = self._sum()
+            self.depth -= 1
+            if not self._taken(")"):
+                raise InputError(f"{self.where} lacks a )")
+        else:
+            value = self._operand()
+        return -value if negative else value
+
+    def _operand(self) -> int:
+        token = self.tokens[self.at]
+        if not token or token in "+-*/%()":
+            raise InputError(f"{self.where} is not read; {_ALLOWED}")
+        self.at += 1
+        if not token.isdigit():
+            return self.value_of(token)
+        if len(token) > 1 and token[0] == "0":
+            raise InputError(f"{self.where}: {token} is octal in a shell; write it without the first 0")
+        return self._within(int(token))
+
+    def _within(self, value: int) -> int:
+        if abs(value) >= 2**63:
+            raise InputError(f"{self.where} exceeds 64 bits")
+        return value

@@ -1,0 +1,189 @@
+"""From the words of a command that launches a program to a document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.prediction.frameworks.documents import Document
+from dse.prediction.frameworks.reading.configurations import document_of_file, trainer_document
+from dse.prediction.frameworks.reading.detection import detected
+from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
+from dse.prediction.frameworks.reading.launchers import Launch, launch_of
+from dse.prediction.frameworks.reading.missing import readable
+from dse.prediction.frameworks.reading.options import grouped, megatron_settings, trainer_settings
+
+_OVERRIDE = re.compile(r"(?:\+\+|\+|~)?([A-Za-z_][A-Za-z0-9_.]*)=", re.ASCII)
+_COLON = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):", re.ASCII)
+_ACCELERATE = (
+    "num_processes",
+    "num_machines",
+    "mixed_precision",
+    "machine_rank",
+    "gradient_accumulation_steps",
+)
+
+
+def document_of_command(
+    words: Sequence[str],
+    framework: str = "",
+    *,
+    where: str = "the command line",
+    folder: Path = Path(),
+    slurm: Mapping[str, int] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Document:
+    """Return the document of a command: launchers, a program, and its options.
+
+    Args:
+        words: of the command; those of options alone will do.
+        framework: whose options they are; empty: the one that knows most of them.
+        where: how messages call the command.
+        folder: where files that the options name are looked for.
+        slurm: counts that the lines for Slurm ask for.
+        environment: variables set for the command.
+
+    Raises:
+        InputError: an option is unknown or lacks a value that matters, or the framework is unclear.
+    """
+    if words and not words[0].startswith("-") and not _OVERRIDE.match(words[0]):
+        launch = launch_of(words, where, slurm)
+    else:
+        launch = Launch(words=list(words))
+    launch.environment = {**(environment or {}), **launch.environment}
+    launch.words = _with_environment(launch)
+    if launch.npus is None:
+        launch.npus = launch_npus(launch.environment)
+    framework = framework or detected(keys_of(launch), where, launch.program)
+    notes: list[str] = []
+    if framework == "megatron-lm":
+        settings = megatron_settings(launch.words, where, notes)
+        return Document(settings, framework, npus=launch.npus, where=where, notes=tuple(notes))
+    if framework == "torchtitan":
+        return _torchtitan(launch, where, folder, notes)
+    if framework in ("maxtext", "megatron-bridge"):
+        return _overrides(launch, framework, where, folder, notes)
+    return _trainer(launch, framework, where, folder, notes)
+
+
+def launch_npus(environment: Mapping[str, str]) -> int | None:
+    """Return the number of accelerators that variables of a script for torchtitan say."""
+    number = environment.get("NGPU", "")
+    return int(number) if re.fullmatch(r"[1-9][0-9]{0,6}", number, re.ASCII) else None
+
+
+def keys_of(launch: Launch) -> list[str]:
+    """Return the keys that the words of a program set, in all the ways that frameworks write them."""
+    found = []
+    for name, _ in grouped(launch.words, "the command line"):
+        plain = name.lstrip("-").replace("-", "_")
+        found += (
+            [name, "--" + plain] if name.startswith("--") and "_" in plain and "-" not in name[2:] else [name]
+        )
+        found += (
+            [plain]
+            if name.startswith("--") and ("." in plain or plain in ("module", "config", "recipe"))
+            else []
+        )
+    for word in launch.words:
+        override = _OVERRIDE.match(word) or _COLON.fullmatch(word)
+        found += [override[1]] if override else []
+        found += ["activation_checkpoint"] if word.startswith("activation-checkpoint:") else []
+    found += ["num_processes"] if launch.launcher == "accelerate" else []
+    found += ["zero_optimization"] if launch.launcher == "deepspeed" else []
+    return list(dict.fromkeys(found))
+
+
+def _with_environment(launch: Launch) -> list[str]:
+    """A script for torchtitan reads its module, its function and its file from variables."""
+    if not launch.program.endswith(".sh"):
+        return launch.words
+    names = {"MODULE": "--module", "CONFIG": "--config", "CONFIG_FILE": "--job.config_file"}
+    return [
+        word
+        for name, option in names.items()
+        if name in launch.environment
+        for word in (option, launch.environment[name])
+    ] + launch.words
+
+
+def _torchtitan(launch: Launch, where: str, folder: Path, notes: list[str]) -> Document:
+    settings = section_settings(launch.words, where, notes)
+    file = settings.pop("job.config_file", None)
+    model = str(settings.get("config", ""))
+    if isinstance(file, str):
+        base = document_of_file(_beside(file, folder), "torchtitan")
+        settings, model = {**base.settings, **settings}, base.model
+        notes += base.notes
+    return Document(settings, "torchtitan", model=model, npus=launch.npus, where=where, notes=tuple(notes))
+
+
+def _overrides(launch: Launch, framework: str, where: str, folder: Path, notes: list[str]) -> Document:
+    """Files come first, then key=value; --recipe NAME names a recipe."""
+    words, settings, model = list(launch.words), dict[str, Any](), ""
+    while words and words[0].endswith((".yml", ".yaml")):
+        path = _beside(words.pop(0), folder)
+        if path.exists():
+            settings |= document_of_file(path, framework).settings
+        else:
+            notes.append(f"{readable(str(path))} is not there; the defaults of {framework} are taken")
+    rest = list[str]()
+    while words:
+        word = words.pop(0)
+        option, has_value, value = word.partition("=")
+        if option in ("--recipe", "--recipe_name", "--recipe-name", "recipe_name"):
+            model = value if has_value else words.pop(0) if words else ""
+        elif word.startswith("--") and not has_value:
+            taken = (
+                words.pop(0)
+                if words and not _OVERRIDE.match(words[0]) and not words[0].startswith("-")
+                else "true"
+            )
+            notes.append(f"{readable(word)} {readable(taken)} is an option of the program and is passed over")
+        else:
+            rest.append(word)
+    settings |= override_settings(rest, where, notes)
+    name = settings.get("model_name") if framework == "maxtext" else None
+    model = name if isinstance(name, str) else model
+    return Document(settings, framework, model=model, npus=launch.npus, where=where, notes=tuple(notes))
+
+
+def _trainer(launch: Launch, framework: str, where: str, folder: Path, notes: list[str]) -> Document:
+    """Arguments of a Trainer, what accelerate is told, and the files that they name."""
+    settings = dict[str, Any]()
+    told = launch.options.get("accelerate", {})
+    npus = launch.npus
+    if "--config-file" in told:
+        base = document_of_file(_beside(told["--config-file"], folder), "accelerate")
+        settings |= base.settings
+        npus = npus or base.npus
+    for option, value in told.items():
+        name = option.lstrip("-").replace("-", "_")
+        group = next((g for g in ("fsdp", "parallelism_config") if name.startswith(f"{g}_")), "")
+        key = (
+            f"fsdp_config.{name}"
+            if group == "fsdp"
+            else f"{group}.{name[len(group) + 1 :]}"
+            if group
+            else name
+        )
+        if group or name in _ACCELERATE:
+            settings |= trainer_settings([f"--{key}={value}"], where, notes)
+    settings = {key.lstrip("-"): value for key, value in settings.items()}
+    arguments = trainer_settings(launch.words, where, notes)
+    found = trainer_document(settings, arguments, framework, where, folder)
+    return replace(found, npus=npus or found.npus, notes=(*notes, *found.notes))
+
+
+def _beside(name: str, folder: Path) -> Path:
+    """A file that a command names: where it runs, or next to the script."""
+    if not name or "\0" in name:
+        raise InputError(
+            f"{readable(name) or 'a file'} is no name of a file that can be read; write set=NAME=VALUE"
+        )
+    path = Path(name)
+    return path if path.is_absolute() or (path.exists() and not (folder / path).exists()) else folder / path

@@ -1,0 +1,130 @@
+"""Conditions of shell scripts: [[ ]], [ ] and test, with texts and whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from dse.base.errors import InputError
+from dse.prediction.frameworks.reading.missing import ask, missing_in, without_unset
+from dse.prediction.frameworks.reading.shell_syntax import CONDITIONS
+from dse.prediction.frameworks.reading.shell_tokens import Token
+from dse.prediction.frameworks.reading.shell_words import Variables
+
+_MOST_NESTING = 30
+_NUMBERS: dict[str, Callable[[int, int], bool]] = {
+    "-eq": lambda a, b: a == b,
+    "-ne": lambda a, b: a != b,
+    "-gt": lambda a, b: a > b,
+    "-ge": lambda a, b: a >= b,
+    "-lt": lambda a, b: a < b,
+    "-le": lambda a, b: a <= b,
+}
+_JOINTS = ("&&", "-a", "||", "-o")
+_Later = Callable[[], bool]
+
+
+def holds(parts: Sequence[Token] | Sequence[str], variables: Variables, line: int) -> bool:
+    """Return whether a condition holds; an unset variable is an empty text, as in a shell.
+
+    Args:
+        parts: tokens between [[ and ]], or the expanded words of a test.
+        variables: of the script.
+        line: of the condition.
+
+    Raises:
+        InputError: another kind of condition, or one on a value that only a running shell would know.
+    """
+    condition = _Condition(variables, line, [_item(part, variables, line) for part in parts])
+    result = condition.either()
+    if condition.items:
+        condition.refuse()
+    return result()
+
+
+def _item(part: Token | str, variables: Variables, line: int) -> tuple[str, bool]:
+    """A text, and whether it may be an operator."""
+    if isinstance(part, str):
+        return part, True
+    if part.kind == "operator":
+        return part.text, True
+    is_plain = len(part.parts) == 1 and part.parts[0].kind == "text" and not part.parts[0].is_quoted
+    globbing = [p for p in part.parts if p.kind == "text" and not p.is_quoted and set("*?") & set(p.text)]
+    if globbing:
+        raise InputError(f"{variables.where}: line {line}: patterns are not compared; {CONDITIONS}")
+    return variables.text(part.parts), is_plain
+
+
+class _Condition:
+    def __init__(self, variables: Variables, line: int, items: list[tuple[str, bool]]) -> None:
+        self._variables, self._line, self._depth = variables, line, 0
+        self.items = items[::-1]
+
+    def refuse(self) -> NoReturn:
+        raise InputError(
+            f"{self._variables.where}: line {self._line}: this condition is not read; {CONDITIONS}"
+        )
+
+    def either(self) -> _Later:
+        """Read conditions joined by ||; those that a shell leaves out are not evaluated."""
+        found = [self._both()]
+        while self._taken("||", "-o"):
+            found.append(self._both())
+        return lambda: any(one() for one in found)
+
+    def _both(self) -> _Later:
+        found = [self._single()]
+        while self._taken("&&", "-a"):
+            found.append(self._single())
+        return lambda: all(one() for one in found)
+
+    def _single(self) -> _Later:
+        negated = False
+        while self._taken("!"):
+            negated = not negated
+        if not self._taken("("):
+            found = self._compared()
+        else:
+            self._depth += 1
+            if self._depth > _MOST_NESTING:
+                self.refuse()
+            found = self.either()
+            self._depth -= 1
+            if not self._taken(")"):
+                self.refuse()
+        return lambda: found() != negated
+
+    def _compared(self) -> _Later:
+        first, is_operator = self._operand()
+        if is_operator and first in ("-z", "-n") and self.items:
+            text = self._operand()[0]
+            return lambda: (self._known(text) == "") == (first == "-z")
+        if not self.items or (self.items[-1][1] and self.items[-1][0] in (*_JOINTS, ")")):
+            if first.startswith("-") and is_operator:
+                self.refuse()
+            return lambda: self._known(first) != ""
+        operator, is_operator = self._operand()
+        if not is_operator or not self.items or operator not in (*_NUMBERS, "=", "==", "!="):
+            self.refuse()
+        other = self._operand()[0]
+        if operator in _NUMBERS:
+            number = self._variables.number
+            return lambda: _NUMBERS[operator](number(first, self._line), number(other, self._line))
+        return lambda: (self._known(first) == self._known(other)) == (operator != "!=")
+
+    def _known(self, text: str) -> str:
+        text = without_unset(text)
+        if missing_in(text):
+            raise ask(text, f"{self._variables.where}: line {self._line}", "a condition")
+        return text
+
+    def _operand(self) -> tuple[str, bool]:
+        if not self.items:
+            self.refuse()
+        return self.items.pop()
+
+    def _taken(self, *texts: str) -> bool:
+        if self.items and self.items[-1][1] and self.items[-1][0] in texts:
+            self.items.pop()
+            return True
+        return False

@@ -1,0 +1,197 @@
+"""From files of frameworks to documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.base.texts import excerpt
+from dse.prediction.frameworks.documents import Document
+from dse.prediction.frameworks.reading.detection import FRAMEWORKS, checked_framework, detected
+from dse.prediction.frameworks.reading.files import data_of
+from dse.prediction.frameworks.reading.flattening import flattened
+from dse.prediction.frameworks.reading.options import OLDER, megatron_options
+
+_RECORD = frozenset({"framework", "flags"})
+_DESCENDANTS = {"megatron-deepspeed": "megatron-lm"}
+_MOST_BASES = 10
+_FROM_TRAINER = {
+    "train_micro_batch_size_per_gpu": "--per_device_train_batch_size",
+    "gradient_accumulation_steps": "--gradient_accumulation_steps",
+    "gradient_clipping": "--max_grad_norm",
+    "bf16.enabled": "--bf16",
+    "fp16.enabled": "--fp16",
+}
+
+
+def document_of_file(path: Path, framework: str = "", bases: int = 0) -> Document:
+    """Return the document of a JSON, YAML or TOML file.
+
+    Raises:
+        InputError: it is malformed or out of bounds, or the framework is unclear.
+    """
+    data, where = data_of(path), str(path)
+    if isinstance(data, Mapping) and data.keys() >= _RECORD and isinstance(data["flags"], Mapping):
+        return _record(data, framework, where)
+    settings = flattened(data, where)
+    suffix = path.suffix.lower()
+    if not framework:
+        framework = _detected(settings, where, suffix)
+    notes: list[str] = []
+    if framework == "megatron-lm":
+        settings = _as_options(settings, notes)
+    if framework == "maxtext":
+        settings = _with_base(settings, path, notes, bases)
+    return Document(
+        settings,
+        framework,
+        model=_model(settings, framework),
+        npus=_npus(settings, framework),
+        where=where,
+        notes=tuple(notes),
+    )
+
+
+def _record(data: Mapping[str, Any], framework: str, where: str) -> Document:
+    """A record of a configuration: framework, version, model, gpus and flags."""
+    notes: list[str] = []
+    name = data["framework"] if isinstance(data["framework"], str) else ""
+    if name in _DESCENDANTS:
+        notes.append(f"{name} is read as {_DESCENDANTS[name]}")
+        name = _DESCENDANTS[name]
+    if name not in FRAMEWORKS:
+        raise InputError(
+            f"{where}: framework is '{excerpt(data['framework'])}'; allowed are {', '.join(FRAMEWORKS)}"
+        )
+    if framework and framework != name:
+        raise InputError(f"{where}: is for {name}, not for {framework}")
+    npus = data.get("gpus")
+    if npus is not None and (type(npus) is not int or not 0 < npus < 2**31):
+        raise InputError(f"{where}: gpus is {excerpt(npus)}; it must be a positive integer")
+    settings = flattened(data["flags"], f"{where}: flags")
+    if name == "megatron-lm":
+        strange = [key for key in settings if key not in megatron_options()]
+        notes += [f"{key} is no option of today ({OLDER.get(key, 'unknown')})" for key in strange[:20]]
+    version, model = data.get("version") or "", data.get("model") or ""
+    return Document(settings, name, str(version), str(model), npus, where, tuple(notes))
+
+
+def _detected(settings: Mapping[str, Any], where: str, suffix: str) -> str:
+    if suffix == ".toml":
+        return detected(settings, where, among=("torchtitan",))
+    destinations = {option.destination for option in megatron_options().values()}
+    leaves = [key.rpartition(".")[2] for key in settings]
+    try:
+        return detected(settings, where)
+    except InputError:
+        if (
+            any(key in megatron_options() for key in settings)
+            or sum(leaf in destinations for leaf in leaves) > 2
+        ):
+            return "megatron-lm"
+        raise
+
+
+def _as_options(settings: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+    """Settings under the option strings: a YAML file of Megatron-LM has their destinations as keys."""
+    found: dict[str, Any] = {}
+    options: dict[str, list[str]] = {}
+    for name, option in megatron_options().items():
+        options.setdefault(option.destination, []).append(name)
+    for key, value in settings.items():
+        leaf = key.rpartition(".")[2].replace("-", "_")
+        names = options.get(leaf)
+        if key.startswith("--") or names is None:
+            found[key] = value
+            if not key.startswith("--") and len(notes) < 20:
+                notes.append(f"{excerpt(key)} is no setting of Megatron-LM that is known")
+            continue
+        negative = [name for name in names if name.startswith(("--no-", "--disable-"))]
+        if isinstance(value, bool) and negative and len(negative) == len(names):
+            found |= {} if value else {negative[0]: True}
+        elif value is not None and value is not False:
+            found[names[0]] = value
+    return found
+
+
+def _with_base(settings: dict[str, Any], path: Path, notes: list[str], bases: int) -> dict[str, Any]:
+    """MaxText's files name one that they complete."""
+    base = settings.pop("base_config", None)
+    if not isinstance(base, str) or not base:
+        return settings
+    other = path.parent / base
+    if bases >= _MOST_BASES or other.resolve() == path.resolve():
+        raise InputError(f"{path}: base_config names files in a circle, or more than {_MOST_BASES}")
+    if "\0" in base or not other.is_file():
+        notes.append(f"base_config {excerpt(base)} is not there; the defaults of maxtext are taken")
+        return settings
+    return {**document_of_file(other, "maxtext", bases + 1).settings, **settings}
+
+
+def _model(settings: Mapping[str, Any], framework: str) -> str:
+    if framework == "torchtitan" and isinstance(settings.get("model.name"), str):
+        return f"{settings['model.name']}_{settings.get('model.flavor', '')}".rstrip("_").lower()
+    name = settings.get({"maxtext": "model_name", "megatron-bridge": "recipe_name"}.get(framework, ""), "")
+    return name if isinstance(name, str) else ""
+
+
+def _npus(settings: Mapping[str, Any], framework: str) -> int | None:
+    number = settings.get("num_processes") if framework == "accelerate" else None
+    return number if type(number) is int and 0 < number < 2**31 else None
+
+
+def trainer_document(
+    settings: Mapping[str, Any], arguments: dict[str, Any], framework: str, where: str, folder: Path
+) -> Document:
+    """Return the document of a Trainer: what `accelerate` says, its arguments, and the files that those name.
+
+    With --deepspeed FILE it is one of DeepSpeed: "auto" is the value of the argument of the same sense.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    files = [arguments.get(key) for key in ("--deepspeed", "--deepspeed_config")]
+    file = next((name for name in files if isinstance(name, str)), None) or settings.get(
+        "deepspeed_config.deepspeed_config_file"
+    )
+    if isinstance(file, str):
+        base = document_of_file(_existing(file, folder), "deepspeed")
+        arguments = {key: value for key, value in arguments.items() if value != file}
+        found = {key: _resolved(key, value, arguments) for key, value in base.settings.items()}
+        return Document(
+            {**found, **arguments}, "deepspeed", model=_name(arguments), where=where, notes=base.notes
+        )
+    options = arguments.pop("--fsdp_config", None)
+    found = dict(settings)
+    if isinstance(options, str):
+        other = flattened(data_of(_existing(options, folder)), options)
+        found |= {
+            f"fsdp_config.{key if key.startswith('fsdp_') else f'fsdp_{key}'}": value
+            for key, value in other.items()
+        }
+    return Document(
+        {**found, **arguments},
+        framework,
+        model=_name(arguments),
+        npus=_npus(found, "accelerate"),
+        where=where,
+    )
+
+
+def _existing(name: str, folder: Path) -> Path:
+    """A file next to the script, or else where the command runs."""
+    return folder / name if "\0" in name or (folder / name).exists() else Path(name)
+
+
+def _resolved(key: str, value: Any, arguments: Mapping[str, Any]) -> Any:
+    return arguments.get(_FROM_TRAINER.get(key, ""), value) if value == "auto" else value
+
+
+def _name(arguments: Mapping[str, Any]) -> str:
+    name = arguments.get("--model_name_or_path", "")
+    return name if isinstance(name, str) else ""
+
+
+__all__ = ["checked_framework", "document_of_file", "trainer_document"]

@@ -1,0 +1,102 @@
+"""Configuration files of frameworks: JSON with comments, YAML and TOML, as plain data."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.base.files import read_bytes
+from dse.base.plain_data import json_data, yaml_data
+from dse.base.texts import excerpt
+from dse.prediction.frameworks.reading.values import scalar
+
+MOST_BYTES = 1_000_000
+_MOST_NODES = 100_000
+_MOST_DOTS = 100
+"""Of a key of TOML: Python reads one of n names in time n^2."""
+
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*(?:"|\n|\\?\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+"""Every alternative ends at the end of the text too: a search takes time in proportion to it."""
+
+_KEY = re.compile(r"""[ \t]*(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*""", re.ASCII)
+SUFFIXES = (".json", ".yaml", ".yml", ".toml")
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a configuration file of at most 1 MB.
+
+    Raises:
+        InputError: it cannot be read, is larger, or is not UTF-8.
+    """
+    try:
+        return read_bytes(path, MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+
+
+def data_of(path: Path) -> Any:
+    """Return what a JSON, YAML or TOML file holds; its suffix says which it is.
+
+    Raises:
+        InputError: it cannot be read, is malformed, or is out of bounds.
+    """
+    text, where = text_of(path), str(path)
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        return json_data(_COMMENT.sub(_blank, text), where)
+    if suffix == ".toml":
+        return toml_data(text, where)
+    return _with_numbers(yaml_data(text, where, _MOST_NODES))
+
+
+def toml_data(text: str, where: str) -> dict[str, Any]:
+    """Return what a TOML text holds.
+
+    Raises:
+        InputError: it is malformed or too deep; Python 3.10 has no reader for TOML, and none is installed.
+    """
+    name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
+    try:
+        reader = importlib.import_module(name)
+    except ImportError:
+        raise InputError(
+            f"{where}: Python 3.10 reads no TOML; install the package tomli, or use a newer Python"
+        ) from None
+    _check_dots(text, where)
+    try:
+        data: dict[str, Any] = reader.loads(text)
+    except RecursionError:
+        raise InputError(f"{where}: is nested too deeply for TOML") from None
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise InputError(f"{where}: malformed TOML: {excerpt(error, 200)}") from None
+    return data
+
+
+def _check_dots(text: str, where: str) -> None:
+    run = 0
+    for piece in text.split("."):
+        run = run + 1 if _KEY.fullmatch(piece) else 0
+        if run > _MOST_DOTS:
+            raise InputError(
+                f"{where}: a key has more than {_MOST_DOTS} names with dots between, the most allowed"
+            )
+
+
+def _blank(found: re.Match[str]) -> str:
+    """Keep texts; of comments keep the line breaks, so that messages count lines rightly."""
+    return found[0] if found[0].startswith('"') else "\n" * found[0].count("\n")
+
+
+def _with_numbers(data: Any) -> Any:
+    """YAML 1.1 takes 5e8 for a text; frameworks mean the number."""
+    if isinstance(data, dict):
+        return {key: _with_numbers(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_with_numbers(value) for value in data]
+    if isinstance(data, str) and "e" in data.lower() and isinstance(scalar(data), float):
+        return scalar(data)
+    return data

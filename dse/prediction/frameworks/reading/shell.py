@@ -1,0 +1,229 @@
+"""Shell scripts read as data: which programs a script would launch, with which words. Nothing is executed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dse.base.errors import InputError
+from dse.base.suggestions import unknown
+from dse.base.texts import excerpt
+from dse.prediction.frameworks.reading.conditions import holds
+from dse.prediction.frameworks.reading.launchers import LAUNCHERS, is_launched
+from dse.prediction.frameworks.reading.missing import ask, missing_in, readable
+from dse.prediction.frameworks.reading.shell_slurm import slurm_counts, slurm_variables
+from dse.prediction.frameworks.reading.shell_syntax import (
+    Assignment,
+    Chain,
+    Choice,
+    Node,
+    Simple,
+    Statements,
+    Test,
+)
+from dse.prediction.frameworks.reading.shell_tokens import MOST_CHARACTERS
+from dse.prediction.frameworks.reading.shell_words import Variables
+
+_MOST_WORDS = 100_000
+_MOST_SHELLS = 3
+_MOST_COMMANDS = 100
+_EXPORTS = frozenset({"export", "declare", "local", "readonly", "typeset"})
+_PASSED_NAMES = """
+. : cat cd conda date echo hostname ls mkdir ml module nvidia-smi popd printf pushd pwd set shopt
+sleep source spack tee trap true ulimit umask wait which
+"""
+_PASSED = frozenset(_PASSED_NAMES.split())
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that launches a program: its words, variables set for it and those exported, and its line."""
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+    line: int
+
+
+@dataclass(frozen=True)
+class Script:
+    """Commands in order, how many nodes and GPUs the lines for Slurm ask for, and what was passed over."""
+
+    commands: tuple[Command, ...]
+    slurm: Mapping[str, int]
+    notes: tuple[str, ...]
+    uses_arguments: bool
+
+
+def read_script(
+    text: str, where: str, given: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
+) -> Script:
+    """Return the commands that a script would launch; `given` are its environment, `arguments` its $1, $2.
+
+    Raises:
+        InputError: something is outside the subset that is read, named with its line; bounds are exceeded.
+    """
+    if len(text) > MOST_CHARACTERS or "\0" in text:
+        problem = f"at most {MOST_CHARACTERS} characters, none of them NUL, are allowed"
+        raise InputError(f"{where}: is no script that is read; {problem}")
+    slurm = slurm_counts(text)
+    known = {**slurm_variables(slurm), **(given or {})}
+    reader = _Interpreter(Variables(where, known, tuple(arguments)))
+    reader.run(Statements(text, where).all())
+    return Script(tuple(reader.commands), slurm, tuple(reader.notes), reader.variables.uses_arguments)
+
+
+class _Interpreter:
+    def __init__(self, variables: Variables) -> None:
+        self.variables = variables
+        self.commands: list[Command] = []
+        self.notes: list[str] = []
+        self._exported: dict[str, None] = {}
+        self._shells = 0
+        self._is_over = False
+
+    def run(self, nodes: Sequence[Node]) -> bool:
+        """Interpret statements; return whether the last succeeds."""
+        succeeds = True
+        for node in nodes:
+            if self._is_over:
+                break
+            succeeds = self._one(node)
+        return succeeds
+
+    def _one(self, node: Node) -> bool:
+        if isinstance(node, Choice):
+            for condition, body in node.branches:
+                if not condition or self.run(condition):
+                    return self.run(body)
+            return True
+        if isinstance(node, Test):
+            return holds(node.tokens, self.variables, node.line)
+        if isinstance(node, Chain):
+            return self._chain(node)
+        return self._simple(node)
+
+    def _chain(self, chain: Chain) -> bool:
+        succeeds = self._one(chain.first) != (0 in chain.negated)
+        for place, (operator, node) in enumerate(chain.others, 1):
+            if operator == "|" or succeeds == (operator == "&&"):
+                succeeds = self._one(node) != (place in chain.negated)
+        return succeeds
+
+    def _simple(self, node: Simple) -> bool:
+        if not node.words:
+            for assignment in node.assignments:
+                self._assign(assignment)
+            return True
+        words = self._words(node)
+        name = words[0] if words else ""
+        if name in ("[", "test"):
+            if name == "[" and words[-1] != "]":
+                raise InputError(f"{self._place(node.line)}: [ has no end; close it with ]")
+            return holds(words[1:-1] if name == "[" else words[1:], self.variables, node.line)
+        if name in _EXPORTS:
+            return self._export(node, words[1:])
+        if name in ("unset", "exit", "exec", "eval"):
+            return self._builtin(name, words[1:], node)
+        if name in _PASSED:
+            self.notes.append(f"line {node.line}: {name} is passed over")
+            return True
+        return self._launch(words, node)
+
+    def _words(self, node: Simple) -> list[str]:
+        words = list[str]()
+        for word in node.words:
+            words += self.variables.fields(word)
+            if len(words) > _MOST_WORDS:
+                raise InputError(
+                    f"{self._place(node.line)}: at most {_MOST_WORDS} words a command are allowed"
+                )
+        return words
+
+    def _assign(self, assignment: Assignment) -> None:
+        name, values = assignment.name, self.variables
+        if assignment.items is not None:
+            items = [field for item in assignment.items for field in values.fields(item)]
+            before = values.values.get(name, [])
+            older = [before] if isinstance(before, str) else before
+            values.assign(name, [*older, *items] if assignment.adds else items)
+            return
+        if name in values.given and len(assignment.word) == 1 and assignment.word[0].kind == "command":
+            values.assign(name, values.given[name])
+            return
+        text = values.text(assignment.word)
+        older_text = values.values.get(name, values.given.get(name, "")) if assignment.adds else ""
+        if isinstance(older_text, list):
+            text, older_text = f"{older_text[0] if older_text else ''}{text}", ""
+        values.assign(name, older_text + text)
+
+    def _export(self, node: Simple, words: Sequence[str]) -> bool:
+        for assignment in node.exported:
+            self._assign(assignment)
+            self._exported[assignment.name] = None
+        for word in words:
+            name, is_assigned, value = word.partition("=")
+            if word.startswith("-"):
+                if "A" in word:
+                    raise InputError(
+                        f"{self._place(node.line)}: {word} is not read; arrays have numbers as places"
+                    )
+                continue
+            if is_assigned:
+                self.variables.assign(name, value)
+            self._exported[name] = None
+        return True
+
+    def _builtin(self, name: str, words: Sequence[str], node: Simple) -> bool:
+        if name == "unset":
+            for word in words:
+                self.variables.values.pop(word, None)
+        elif name == "exit":
+            self._is_over = True
+        elif name == "eval":
+            self._shell(" ".join(words), node)
+        else:
+            return not words or self._launch(list(words), node)
+        return True
+
+    def _launch(self, words: list[str], node: Simple) -> bool:
+        if not words:
+            return True
+        place = self._place(node.line)
+        if missing_in(words[0]):
+            raise ask(words[0], place, "the command")
+        if len(words) > 2 and words[-2] in ("-c", "-lc") and words[-3] in ("sh", "bash"):
+            return self._shell(words[-1], node, words[:-3])
+        if not is_launched(words):
+            problem = f"{place}: {excerpt(readable(words[0]))} is no command that is read"
+            known = sorted({*LAUNCHERS, *_PASSED, *_EXPORTS, "if"})
+            raise InputError(
+                unknown(problem, words[0], known, f"allowed are {', '.join(known)}, and NAME=VALUE")
+            )
+        if len(self.commands) >= _MOST_COMMANDS:
+            raise InputError(f"{place}: launches more than {_MOST_COMMANDS} programs, the most that are read")
+        environment = {name: self._scalar(name) for name in self._exported}
+        environment |= {item.name: self.variables.text(item.word) for item in node.assignments}
+        self.commands.append(Command(tuple(words), environment, node.line))
+        return True
+
+    def _shell(self, text: str, node: Simple, prefix: Sequence[str] = ()) -> bool:
+        """Read a text that another shell would run: with the same variables, and as data too.
+
+        `prefix` is what launches that shell, such as srun with its options.
+        """
+        self._shells += 1
+        if self._shells > _MOST_SHELLS:
+            raise InputError(f"{self._place(node.line)}: at most {_MOST_SHELLS} scripts in a script are read")
+        before = len(self.commands)
+        self.run(Statements(text, self.variables.where, node.line).all())
+        self._is_over = False
+        self._shells -= 1
+        self.commands[before:] = [replace(c, words=(*prefix, *c.words)) for c in self.commands[before:]]
+        return True
+
+    def _scalar(self, name: str) -> str:
+        value = self.variables.values.get(name, self.variables.given.get(name, ""))
+        return value if isinstance(value, str) else " ".join(value)
+
+    def _place(self, line: int) -> str:
+        return f"{self.variables.where}: line {line}"

@@ -1,0 +1,39 @@
+"""Lines for Slurm in a shell script, and the variables that they make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_SBATCH = re.compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
+_DIRECTIVE = re.compile(r"--([a-z-]{1,40})[ =]{1,40}(\S{1,200})|-([NnG])[ =]{0,40}(\S{1,200})", re.ASCII)
+_SHORT = {"N": "nodes", "n": "ntasks", "G": "gpus"}
+_COUNT = re.compile(r"(?:[A-Za-z0-9_]+:)*([1-9][0-9]{0,6})", re.ASCII)
+
+
+def slurm_counts(text: str) -> dict[str, int]:
+    """Return what `#SBATCH` lines ask for: nodes, ntasks, ntasks-per-node, gpus, gpus-per-node."""
+    found = {}
+    for line in _SBATCH.findall(text):
+        for option in _DIRECTIVE.finditer(line):
+            name, value = option[1] or _SHORT[option[3]], option[2] or option[4]
+            if name == "gres" and value.startswith("gpu:"):
+                name = "gpus-per-node"
+            count = _COUNT.fullmatch(value)
+            if count and name in ("nodes", "ntasks", "ntasks-per-node", "gpus", "gpus-per-node"):
+                found[name] = int(count[1])
+    return found
+
+
+def slurm_variables(counts: Mapping[str, int]) -> dict[str, str]:
+    """Return the variables that Slurm sets in a job with these counts."""
+    found = {f"SLURM_{name.upper().replace('-', '_')}": value for name, value in counts.items()}
+    if "nodes" in counts:
+        found |= {"SLURM_NNODES": counts["nodes"], "SLURM_JOB_NUM_NODES": counts["nodes"]}
+        if "ntasks-per-node" in counts:
+            found.setdefault("SLURM_NTASKS", counts["nodes"] * counts["ntasks-per-node"])
+    if "gpus-per-node" in counts:
+        found["SLURM_GPUS_ON_NODE"] = counts["gpus-per-node"]
+    if "SLURM_NTASKS" in found:
+        found["SLURM_NPROCS"] = found["SLURM_NTASKS"]
+    return {name: str(value) for name, value in found.items()}

@@ -1,0 +1,237 @@
+"""Statements of a shell script: assignments, commands, tests and choices, as data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NoReturn, Union
+
+from dse.base.texts import excerpt
+from dse.prediction.frameworks.reading.shell_tokens import Part, Token, Tokens
+
+Word = tuple[Part, ...]
+Node = Union["Simple", "Test", "Choice", "Chain"]
+"""A statement; Python 3.10 reads this at run time."""
+
+_MOST_DEPTH = 30
+_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
+_REDIRECTIONS = frozenset({">", ">>", ">&", ">|", "<", "<&", "<>", "&>", "&>>"})
+_UNREAD = frozenset(
+    {"for", "while", "until", "case", "select", "function", "{", "}", "((", "do", "done", "esac"}
+)
+_SPLITS = frozenset({";", "\n", "&"})
+SUBSET = (
+    "allowed are assignments, arrays, if ... fi with [[ ]] or [ ], && and ||, export, and commands that "
+    "launch a program"
+)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """NAME=word or NAME=(items); `adds` where it is +=."""
+
+    name: str
+    adds: bool
+    word: Word
+    items: tuple[Word, ...] | None
+    line: int
+
+
+@dataclass(frozen=True)
+class Simple:
+    """A command: assignments before it, and its words; arrays may stand after export."""
+
+    assignments: tuple[Assignment, ...]
+    words: tuple[Word, ...]
+    line: int
+    exported: tuple[Assignment, ...] = ()
+
+
+@dataclass(frozen=True)
+class Test:
+    """What stands between [[ and ]]."""
+
+    tokens: tuple[Token, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """If, elif, else: conditions with what follows; the last condition may be empty, for else."""
+
+    branches: tuple[tuple[tuple[Node, ...], tuple[Node, ...]], ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Statements joined by && or ||, or commands in a pipe; `negated` are the places of a !."""
+
+    first: Node
+    others: tuple[tuple[str, Node], ...]
+    negated: frozenset[int]
+    line: int
+
+
+class Statements:
+    """A reader of statements."""
+
+    def __init__(self, text: str, where: str, line: int = 1) -> None:
+        self._tokens = Tokens(text, where, line)
+        self._token = self._tokens.next()
+        self._depth = 0
+
+    def all(self) -> tuple[Node, ...]:
+        """Return the statements of the whole script.
+
+        Raises:
+            InputError: something is not read; says at which line, and what is allowed.
+        """
+        return self._list(frozenset())
+
+    def _list(self, stops: frozenset[str]) -> tuple[Node, ...]:
+        found = list[Node]()
+        while True:
+            while self._token.kind == "operator" and self._token.text in _SPLITS:
+                self._move()
+            word = self._reserved()
+            if self._token.kind == "end":
+                if stops:
+                    self._refuse("if has no end; close it with fi")
+                return tuple(found)
+            if word in stops:
+                return tuple(found)
+            found.append(self._chain())
+            if self._token.kind == "operator" and self._token.text in (")", "(", ";;"):
+                self._refuse(
+                    f"'{self._token.text}' is not read here; {SUBSET}; quote a text with parentheses"
+                )
+
+    def _chain(self) -> Node:
+        line, negated, others = self._token.line, set[int](), list[tuple[str, Node]]()
+        first = self._maybe_negated(negated, 0)
+        while self._token.kind == "operator" and self._token.text in ("&&", "||", "|"):
+            operator = self._move().text
+            while self._token.text == "\n":
+                self._move()
+            others.append((operator, self._maybe_negated(negated, len(others) + 1)))
+        return Chain(first, tuple(others), frozenset(negated), line) if others or negated else first
+
+    def _maybe_negated(self, negated: set[int], place: int) -> Node:
+        if self._reserved() == "!":
+            self._move()
+            negated.add(place)
+        return self._command()
+
+    def _command(self) -> Node:
+        word, line = self._reserved(), self._token.line
+        if word == "if":
+            return self._choice()
+        if word == "[[":
+            return self._test()
+        if word in _UNREAD or (self._token.kind == "operator" and self._token.text == "("):
+            self._refuse(f"'{word or self._token.text}' is not read; {SUBSET}")
+        if word in ("then", "elif", "else", "fi"):
+            self._refuse(f"'{word}' has no if before it")
+        assignments, words, exported = list[Assignment](), list[Word](), list[Assignment]()
+        while self._token.kind != "end":
+            if self._token.kind == "operator":
+                if not self._redirected():
+                    break
+                continue
+            assigned = _assignment(self._token)
+            if assigned is not None and not words:
+                assignments.append(assigned)
+            elif assigned is not None and _plain(words[0]) in (
+                "export",
+                "declare",
+                "local",
+                "readonly",
+                "typeset",
+            ):
+                exported.append(assigned)
+            elif self._token.kind == "array":
+                self._refuse("an array must be assigned; write NAME=( ... )")
+            else:
+                words.append(self._token.parts)
+            self._move()
+        if not assignments and not words:
+            self._refuse(
+                f"'{excerpt(self._token.text)}' has no command before it"
+                if self._token.text.strip()
+                else "a command is missing here"
+            )
+        return Simple(tuple(assignments), tuple(words), line, tuple(exported))
+
+    def _redirected(self) -> bool:
+        """Pass over a redirection; nothing is read or written."""
+        if self._token.text.startswith("<<"):
+            self._refuse(f"'{self._token.text}' gives a command its input, which is not read; write a file")
+        if self._token.text not in _REDIRECTIONS:
+            return False
+        self._move()
+        if self._token.kind != "word":
+            self._refuse("a redirection needs the name of a file")
+        self._move()
+        return True
+
+    def _test(self) -> Node:
+        line, tokens = self._move().line, list[Token]()
+        while self._reserved() != "]]":
+            if self._token.kind in ("end", "array") or self._token.text in (";", "\n", "&", "|", "<", ">"):
+                self._refuse(f"this [[ is not read; {CONDITIONS}", line)
+            tokens.append(self._move())
+        self._move()
+        return Test(tuple(tokens), line)
+
+    def _choice(self) -> Node:
+        self._depth += 1
+        if self._depth > _MOST_DEPTH:
+            self._refuse(f"if is nested deeper than {_MOST_DEPTH} levels, the most allowed")
+        line, branches = self._token.line, list[tuple[tuple[Node, ...], tuple[Node, ...]]]()
+        word = "if"
+        while word in ("if", "elif"):
+            self._move()
+            condition = self._list(frozenset({"then"}))
+            if not condition:
+                self._refuse("a condition is missing before then")
+            self._move()
+            branches.append((condition, self._list(frozenset({"elif", "else", "fi"}))))
+            word = self._reserved()
+        if word == "else":
+            self._move()
+            branches.append(((), self._list(frozenset({"fi"}))))
+        self._move()
+        self._depth -= 1
+        return Choice(tuple(branches), line)
+
+    def _reserved(self) -> str:
+        """The word here, if it is plain."""
+        return _plain(self._token.parts) if self._token.kind == "word" else ""
+
+    def _move(self) -> Token:
+        token, self._token = self._token, self._tokens.next()
+        return token
+
+    def _refuse(self, problem: str, line: int = 0) -> NoReturn:
+        self._tokens.refuse(problem, line or self._token.line)
+
+
+CONDITIONS = "allowed are texts with == = !=, numbers with -eq -ne -gt -ge -lt -le, -z, -n, !, && and ||"
+
+
+def _plain(word: Word) -> str:
+    return word[0].text if len(word) == 1 and word[0].kind == "text" and not word[0].is_quoted else ""
+
+
+def _assignment(token: Token) -> Assignment | None:
+    if token.kind == "array":
+        name, adds = token.text.rstrip("+="), token.text.endswith("+=")
+        return Assignment(name, adds, (), token.items, token.line)
+    first = token.parts[0]
+    found = _ASSIGNED.match(first.text) if first.kind == "text" and not first.is_quoted else None
+    if found is None:
+        return None
+    rest = first._replace(text=first.text[found.end() :])
+    word = (*([rest] if rest.text else []), *token.parts[1:])
+    return Assignment(found[1], bool(found[2]), word, None, token.line)

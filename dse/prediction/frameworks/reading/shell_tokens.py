@@ -1,0 +1,239 @@
+"""Words and operators of a shell script, as bash parts them; nothing is expanded or executed here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
+
+from dse.base.errors import InputError
+from dse.base.texts import excerpt
+
+MOST_CHARACTERS = 1_000_000
+MOST_NESTING = 20
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]", re.ASCII)
+_BRACED_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[0-9]{1,3}|[@*#])(?:\[([@*]|[0-9]{1,6})\])?", re.ASCII)
+_DEFAULT = re.compile(r":?[-=+?]")
+_PLAIN = re.compile(r"[^\s;&|()<>'\"\\$`]+")
+_IN_QUOTES = re.compile(r'[^"\\$`]+')
+_IN_BRACES = re.compile(r"[^}'\"\\$`]+")
+_OPERATOR = re.compile(r"\n|&&|\|\||;;|&>>|&>|>>|>&|>\||<<<|<<|<&|<>|[;&|()<>]")
+_BLANKS = re.compile(r"(?:[ \t\r]|\\\r?\n)+")
+_ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=", re.ASCII)
+_BRACKET = re.compile(r"[()]|'[^']*'")
+
+
+class Part(NamedTuple):
+    """A piece of a word: a `text`, a `variable`, arithmetic (`math`), or a `command` for its output.
+
+    `text` is the literal text, the name, or the source; `item` is what stands in [ ] after a name.
+    `change` is an operator such as :- with its word.
+    """
+
+    kind: str
+    text: str
+    is_quoted: bool
+    line: int
+    item: str = ""
+    change: str = ""
+    word: tuple[Part, ...] = ()
+
+
+class Token(NamedTuple):
+    """A `word`, an `array` with its items, an `operator`, or the `end`."""
+
+    kind: str
+    line: int
+    text: str = ""
+    parts: tuple[Part, ...] = ()
+    items: tuple[tuple[Part, ...], ...] = ()
+
+
+@dataclass
+class Tokens:
+    """A reader of tokens; `where` is how messages call the script, `line` the number of its first line."""
+
+    text: str
+    where: str
+    line: int = 1
+    at: int = 0
+    depth: int = 0
+
+    def refuse(self, problem: str, line: int = 0) -> NoReturn:
+        """Raise an InputError that names the line."""
+        raise InputError(f"{self.where}: line {line or self.line}: {problem}")
+
+    def next(self) -> Token:
+        """Return the next token.
+
+        Raises:
+            InputError: the text has what is not read; says at which line, and what is allowed.
+        """
+        while True:
+            if blanks := _BLANKS.match(self.text, self.at):
+                self._advance(blanks.end())
+            if self.at < len(self.text) and self.text[self.at] == "#":
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
+                continue
+            break
+        line = self.line
+        if self.at >= len(self.text):
+            return Token("end", line)
+        if operator := _OPERATOR.match(self.text, self.at):
+            if operator[0] in ("<", ">") and self.text.startswith("(", operator.end()):
+                self.refuse(f"{operator[0]}(...) runs a command, which is never done; write a file instead")
+            self._advance(operator.end())
+            return Token("operator", line, operator[0])
+        return self._word(line)
+
+    def _word(self, line: int) -> Token:
+        parts: list[Part] = []
+        while self.at < len(self.text):
+            if plain := _PLAIN.match(self.text, self.at):
+                self._advance(plain.end())
+                if "{" in plain[0] and "}" in plain[0] and ("," in plain[0] or ".." in plain[0]):
+                    self.refuse(f"{excerpt(plain[0])} is a list in braces; write out its words, or quote it")
+                parts.append(Part("text", plain[0], False, line))
+                if len(parts) == 1 and self.text.startswith("(", self.at) and _ARRAY.fullmatch(plain[0]):
+                    self._advance(self.at + 1)
+                    return Token("array", line, plain[0], items=self._items(line))
+            elif self.text[self.at] in "'\"\\$`":
+                self._special(parts, is_quoted=False)
+            else:
+                break
+        is_descriptor = len(parts) == 1 and parts[0].text.isdigit() and not parts[0].is_quoted
+        if is_descriptor and self.text.startswith((">", "<"), self.at):
+            return self.next()
+        return Token("word", line, parts=tuple(parts))
+
+    def _items(self, line: int) -> tuple[tuple[Part, ...], ...]:
+        items = list[tuple[Part, ...]]()
+        self._enter()
+        while True:
+            token = self.next()
+            if token.kind == "word":
+                items.append(token.parts)
+            elif token.kind == "operator" and token.text == ")":
+                self.depth -= 1
+                return tuple(items)
+            elif token.text != "\n":
+                self.refuse("this array has no end; close it with )" if token.kind == "end" else _ITEMS, line)
+
+    def _special(self, parts: list[Part], *, is_quoted: bool) -> None:
+        """Read what begins with a quote, a backslash, a dollar or a backquote."""
+        line, first = self.line, self.text[self.at]
+        if first == "'":
+            parts.append(Part("text", self._until("'", self.at + 1), True, line))
+        elif first == '"':
+            self._advance(self.at + 1)
+            parts += self._parts('"', is_quoted=True) or [Part("text", "", True, line)]
+        elif first == "`":
+            parts.append(Part("command", self._until("`", self.at + 1), is_quoted, line))
+        elif first == "\\":
+            self._escape(parts, is_quoted)
+        else:
+            self._dollar(parts, is_quoted)
+
+    def _escape(self, parts: list[Part], is_quoted: bool) -> None:
+        line, after = self.line, self.text[self.at + 1 : self.at + 2]
+        self._advance(self.at + 2)
+        if after != "\n":
+            keeps = is_quoted and after not in '$`"\\'
+            parts.append(Part("text", "\\" + after if keeps else after, True, line))
+
+    def _parts(self, stop: str, *, is_quoted: bool) -> list[Part]:
+        """Read up to a closing quote or brace; "" is the end of the text."""
+        self._enter()
+        line, parts = self.line, list[Part]()
+        while self.at < len(self.text) and (not stop or self.text[self.at] != stop):
+            form = _IN_BRACES if stop == "}" else _IN_QUOTES
+            if plain := form.match(self.text, self.at):
+                parts.append(Part("text", plain[0], is_quoted, self.line))
+                self._advance(plain.end())
+            elif (self.text[self.at] == "'" and is_quoted) or (self.text[self.at] == '"' and not stop):
+                parts.append(Part("text", self.text[self.at], is_quoted, self.line))
+                self._advance(self.at + 1)
+            elif self.text[self.at] == "}":
+                parts.append(Part("text", "}", is_quoted, self.line))
+                self._advance(self.at + 1)
+            else:
+                self._special(parts, is_quoted=is_quoted)
+        if stop and self.at >= len(self.text):
+            self.refuse(f"{'${' if stop == '}' else stop} has no end; close it with {stop}", line)
+        self._advance(self.at + len(stop))
+        self.depth -= 1
+        return parts
+
+    def _dollar(self, parts: list[Part], is_quoted: bool) -> None:
+        line, after = self.line, self.at + 1
+        if self.text.startswith("((", after):
+            parts.append(self._math(line, is_quoted))
+        elif self.text.startswith("(", after):
+            parts.append(Part("command", self._parenthesis(after), is_quoted, line))
+        elif self.text.startswith("{", after):
+            self._advance(after + 1)
+            parts.append(self._braced(line, is_quoted))
+        elif self.text.startswith(("'", '"'), after) and not is_quoted:
+            self.refuse(f"${self.text[after]} is not read; write a plain text in quotes")
+        elif name := _NAME.match(self.text, after):
+            self._advance(name.end())
+            parts.append(Part("variable", name[0], is_quoted, line))
+        else:
+            self._advance(after)
+            parts.append(Part("text", "$", is_quoted, line))
+
+    def _braced(self, line: int, is_quoted: bool) -> Part:
+        name = _BRACED_NAME.match(self.text, self.at)
+        if name is not None:
+            change = _DEFAULT.match(self.text, name.end())
+            if change is not None:
+                self._advance(change.end())
+                word = tuple(self._parts("}", is_quoted=is_quoted))
+                return Part("variable", name[1], is_quoted, line, name[2] or "", change[0], word)
+            if self.text.startswith("}", name.end()):
+                self._advance(name.end() + 1)
+                return Part("variable", name[1], is_quoted, line, name[2] or "")
+        return self.refuse(
+            f"'${{{excerpt(self.text[self.at : self.at + 30])}' is not read; {_EXPANSIONS}", line
+        )
+
+    def _math(self, line: int, is_quoted: bool) -> Part:
+        source = self._parenthesis(self.at + 1)
+        if not (source.startswith("(") and source.endswith(")")):
+            self.refuse("$(( has no end; close it with ))", line)
+        inner = Tokens(source[1:-1], self.where, line, depth=self.depth)
+        return Part("math", source[1:-1], is_quoted, line, word=tuple(inner._parts("", is_quoted=True)))
+
+    def _parenthesis(self, start: int) -> str:
+        """Return what stands between a parenthesis and its end."""
+        line, depth = self.line, 0
+        for bracket in _BRACKET.finditer(self.text, start):
+            depth += {"(": 1, ")": -1}.get(bracket[0], 0)
+            if depth == 0:
+                self._advance(bracket.end())
+                return self.text[start + 1 : self.at - 1]
+        return self.refuse("$( has no end; close it with )", line)
+
+    def _until(self, stop: str, start: int) -> str:
+        end = self.text.find(stop, start)
+        if end < 0:
+            self.refuse(f"{stop} has no end; close it with {stop}")
+        self._advance(end + 1)
+        return self.text[start:end]
+
+    def _enter(self) -> None:
+        self.depth += 1
+        if self.depth > MOST_NESTING:
+            self.refuse(f"brackets are nested deeper than {MOST_NESTING} levels, the most allowed")
+
+    def _advance(self, end: int) -> None:
+        self.line += self.text.count("\n", self.at, end)
+        self.at = end
+
+
+_ITEMS = "an array holds words only; quote what has ( ) & | ; < or >"
+_EXPANSIONS = (
+    "allowed are $NAME, ${NAME}, ${NAME:-DEFAULT} and its kin with = + ?, ${NAME[@]}, ${NAME[0]}, $((A * B))"
+)

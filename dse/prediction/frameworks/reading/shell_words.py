@@ -1,0 +1,177 @@
+"""Expansion of the words of a shell script: variables, arrays, defaults and arithmetic, within bounds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dse.base.errors import InputError
+from dse.base.texts import excerpt
+from dse.prediction.frameworks.reading.arithmetic import calculated
+from dse.prediction.frameworks.reading.missing import ask, mark, missing_in, without_unset
+from dse.prediction.frameworks.reading.shell_tokens import MOST_CHARACTERS, Part
+
+MOST_EXPANDED = 10_000_000
+"""Characters of all expansions of a script together."""
+
+_HARMLESS_NAMES = """
+awk basename cat cd cut date dirname echo grep head hostname nproc printf pwd readlink realpath
+scontrol sed seq sort tail tr uname wc whoami
+"""
+_HARMLESS = frozenset(_HARMLESS_NAMES.split())
+_BLANKS = re.compile(r"[ \t\n\r]+")
+_JOINTS = re.compile(r"\|\||&&|\$?\(|[|;&\n]")
+_NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})", re.ASCII)
+
+
+@dataclass
+class Variables:
+    """The variables of a script. `given` stand for its environment, `positional` are its arguments."""
+
+    where: str
+    given: Mapping[str, str]
+    positional: tuple[str, ...] = ()
+    values: dict[str, str | list[str]] = field(default_factory=dict)
+    uses_arguments: bool = False
+    expanded: int = 0
+
+    def fields(self, word: tuple[Part, ...]) -> list[str]:
+        """Return the words that a word becomes; unquoted values are parted at blanks.
+
+        Raises:
+            InputError: a part is not read, or the script grows beyond bounds.
+        """
+        found, current = list[str](), list[str]()
+        is_open = False
+        for part in word:
+            is_parted = part.kind != "text" and not part.is_quoted
+            for place, value in enumerate(self._pieces(part)):
+                for number, text in enumerate(_BLANKS.split(value) if is_parted else [value]):
+                    if (place or number) and is_open:
+                        found.append("".join(current))
+                        current, is_open = [], False
+                    if text or not is_parted:
+                        current.append(text)
+                        is_open = True
+        return [*found, "".join(current)] if is_open else found
+
+    def text(self, word: tuple[Part, ...]) -> str:
+        """Return a word without parting it: what is assigned, or compared in [[ ]].
+
+        Raises:
+            InputError: as `fields`.
+        """
+        return "".join(" ".join(self._pieces(part)) for part in word)
+
+    def assign(self, name: str, value: str | list[str]) -> None:
+        """Set a variable; an open value is taken from `given`.
+
+        Raises:
+            InputError: the value is too long.
+        """
+        if isinstance(value, str) and missing_in(value):
+            value = self.given.get(name, mark(name, is_computed="\0!" in value))
+        size = len(value) if isinstance(value, str) else sum(map(len, value)) + len(value)
+        if size > MOST_CHARACTERS:
+            raise InputError(
+                f"{self.where}: {name} grows beyond {MOST_CHARACTERS} characters, the most allowed"
+            )
+        self._grow(size, name)
+        self.values[name] = value
+
+    def number(self, text: str, line: int) -> int:
+        """Return the number that a text stands for in arithmetic: digits, or the name of a variable."""
+        place = f"{self.where}: line {line}"
+        if missing_in(text):
+            raise ask(text, place, "a comparison of numbers")
+        text = text.strip()
+        if not _NUMBER.fullmatch(text) or abs(int(text)) >= 2**63:
+            raise InputError(
+                f"{place}: '{excerpt(text)}' is no whole number, where one is compared or calculated"
+            )
+        return int(text)
+
+    def _pieces(self, part: Part) -> list[str]:
+        if part.kind == "text":
+            found = [part.text]
+        elif part.kind == "variable":
+            found = self._variable(part)
+        elif part.kind == "math":
+            found = [self._calculated(part)]
+        else:
+            _check_command(part, f"{self.where}: line {part.line}")
+            found = [mark(f"(...) of line {part.line}", is_computed=True)]
+        self._grow(sum(map(len, found)) + len(found), f"line {part.line}")
+        return found
+
+    def _grow(self, size: int, place: str) -> None:
+        self.expanded += size
+        if self.expanded > MOST_EXPANDED:
+            raise InputError(
+                f"{self.where}: {place}: the variables grow beyond {MOST_EXPANDED} characters in all"
+            )
+
+    def _variable(self, part: Part) -> list[str]:
+        value = self._value(part)
+        is_set = value is not None and (part.change[:1] != ":" or value not in ("", [], [""]))
+        kind = part.change[-1:]
+        if kind == "+":
+            return [self.text(part.word)] if is_set else [""]
+        if kind in ("-", "=") and not is_set:
+            default = self.text(part.word)
+            if kind == "=":
+                self.assign(part.text, default)
+            return [default]
+        if value is None:
+            return [] if part.text in "@*" or part.item in ("@", "*") else [mark(part.text)]
+        if isinstance(value, str):
+            return [value]
+        is_joined = part.is_quoted and "*" in (part.item, part.text)
+        return [" ".join(value)] if is_joined else list(value)
+
+    def _value(self, part: Part) -> str | list[str] | None:
+        name = part.text
+        if name in ("@", "*", "#") or name.isdigit():
+            self.uses_arguments = True
+            if name == "#":
+                return str(len(self.positional))
+            if name in ("@", "*"):
+                return list(self.positional) if self.positional else None
+            place = int(name)
+            if place == 0:
+                return self.where
+            return self.positional[place - 1] if place <= len(self.positional) else self.given.get(name)
+        if not (name[0].isalpha() or name[0] == "_"):
+            raise InputError(f"{self.where}: line {part.line}: ${name} is known only to a shell that runs")
+        value = self.values.get(name, self.given.get(name))
+        if value is None or part.item in ("@", "*"):
+            return [value] if isinstance(value, str) else value
+        if isinstance(value, str):
+            return value if part.item in ("", "0") else None
+        place = int(part.item or 0)
+        return value[place] if place < len(value) else None
+
+    def _calculated(self, part: Part) -> str:
+        text, place = self.text(part.word), f"{self.where}: line {part.line}"
+        if missing_in(text):
+            return mark(missing_in(text), is_computed="\0!" in text)
+        open_value = ""
+
+        def value_of(name: str) -> int:
+            nonlocal open_value
+            (value,) = self._variable(Part("variable", name, True, part.line))[:1] or [""]
+            open_value = open_value or value * bool(missing_in(value))
+            return 1 if missing_in(value) else self.number(without_unset(value) or "0", part.line)
+
+        result = str(calculated(text, value_of, place))
+        return open_value or result
+
+
+def _check_command(part: Part, place: str) -> None:
+    """Let pass what only looks up a name or a date: it is not run either, and its value stays open."""
+    first = [piece.split()[:1] for piece in _JOINTS.split(part.text)]
+    names = {words[0].strip("\"'") for words in first if words and words[0] not in (")", '")"', '"')}
+    if not names <= _HARMLESS or any(sign in part.text for sign in "<>`"):
+        source = excerpt(part.text, 40)
+        raise InputError(f"{place}: $({source}) would run a command; scripts are only read: write its value")

@@ -1,0 +1,135 @@
+"""From what somebody has, a file or a command line, to a document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.base.texts import excerpt
+from dse.prediction.frameworks.documents import Document
+from dse.prediction.frameworks.reading.commands import document_of_command
+from dse.prediction.frameworks.reading.configurations import document_of_file
+from dse.prediction.frameworks.reading.detection import checked_framework, detected
+from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
+from dse.prediction.frameworks.reading.files import SUFFIXES, text_of
+from dse.prediction.frameworks.reading.options import megatron_settings, trainer_settings
+from dse.prediction.frameworks.reading.recipes import read_recipe
+from dse.prediction.frameworks.reading.shell import read_script
+
+_SCRIPTS = (".sh", ".bash", ".sbatch", ".slurm")
+_MOST_NOTES = 100
+_SHEBANG = re.compile(rb"#!.*\b(?:bash|sh)\b")
+
+
+def read_document(
+    words: Sequence[str], framework: str = "", given: Mapping[str, str] | None = None
+) -> Document:
+    """Return the document of a file with overrides, or of a command line.
+
+    Args:
+        words: a file (a shell script, JSON, YAML, TOML, or a recipe in Python, whose function may follow)
+            and settings that override it; or the words of a command.
+        framework: one of `FRAMEWORKS`; empty: the one that knows most of the keys.
+        given: values of variables that a script leaves open.
+
+    Raises:
+        InputError: something is not read; names the file and the line or key, and what is allowed.
+    """
+    words = [_word(word) for word in words]
+    if framework:
+        checked_framework(framework)
+    if not words:
+        raise InputError("nothing to read; write FILE, or the words of a command")
+    found = _read(words, framework, given or {})
+    return replace(found, notes=tuple(dict.fromkeys(found.notes))[:_MOST_NOTES])
+
+
+def _read(words: list[str], framework: str, given: Mapping[str, str]) -> Document:
+    path, overrides = Path(words[0]), words[1:]
+    suffix = path.suffix.lower()
+    if suffix in SUFFIXES:
+        return _overridden(document_of_file(path, framework), overrides)
+    is_script = suffix in _SCRIPTS or (_is_file(path) and _has_shebang(path))
+    if is_script and (_is_file(path) or not overrides):
+        return _script(path, overrides, framework, given)
+    if (
+        suffix == ".py"
+        and not any(word.startswith("-") for word in overrides)
+        and (_is_file(path) or not overrides)
+    ):
+        return _recipe(path, overrides, framework)
+    return document_of_command(words, framework)
+
+
+def _word(word: str) -> str:
+    if "\0" in word:
+        raise InputError(f"'{excerpt(word)}' holds the character NUL, which no command line can")
+    return word
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _has_shebang(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return bool(_SHEBANG.match(file.read(100)))
+    except OSError:
+        return False
+
+
+def _script(path: Path, arguments: list[str], framework: str, given: Mapping[str, str]) -> Document:
+    """The last program that a script launches, with the arguments that the script does not take itself."""
+    where = str(path)
+    script = read_script(text_of(path), where, given, arguments)
+    if not script.commands:
+        raise InputError(f"{where}: launches no program; torchrun, srun, python and such are looked for")
+    command = script.commands[-1]
+    words = (*command.words, *(() if script.uses_arguments else arguments))
+    found = document_of_command(
+        words,
+        framework,
+        where=f"{where}: line {command.line}",
+        folder=path.parent,
+        slurm=script.slurm,
+        environment=command.environment,
+    )
+    several = f"launches {len(script.commands)} programs; the last is read"
+    notes = (*script.notes, *([several] if len(script.commands) > 1 else []), *found.notes)
+    return replace(found, where=where, notes=notes)
+
+
+def _recipe(path: Path, overrides: list[str], framework: str) -> Document:
+    function = overrides.pop(0) if overrides and "=" not in overrides[0] else ""
+    recipe = read_recipe(text_of(path), str(path), function)
+    framework = framework or detected(recipe.settings, str(path), among=("megatron-bridge", "torchtitan"))
+    notes = (f"function {recipe.name} is read", *recipe.notes)
+    found = Document(recipe.settings, framework, "", recipe.name, recipe.npus, str(path), notes)
+    return _overridden(found, overrides)
+
+
+def _overridden(document: Document, words: Sequence[str]) -> Document:
+    """A document with settings of the command line in place of its own."""
+    if not words:
+        return document
+    notes: list[str] = []
+    where = "the command line"
+    settings: dict[str, Any]
+    if not any(word.startswith("--") for word in words):
+        settings = override_settings(words, where, notes)
+    elif document.framework == "megatron-lm":
+        settings = megatron_settings(words, where, notes)
+    elif document.framework == "torchtitan":
+        settings = section_settings(words, where, notes)
+    else:
+        settings = trainer_settings(words, where, notes)
+    kept = {key: value for key, value in document.settings.items() if key not in settings}
+    return replace(document, settings={**kept, **settings}, notes=(*document.notes, *notes))

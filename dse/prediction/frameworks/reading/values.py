@@ -1,0 +1,52 @@
+"""Values that words of a command line stand for."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from dse.prediction.frameworks.reading.missing import ask, missing_in, readable
+
+_INTEGER = re.compile(r"[-+]?[0-9]{1,250}", re.ASCII)
+_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,100}\.?[0-9]{0,100}|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,3})?", re.ASCII)
+_MOST_NOTES = 100
+_SWITCHES = {"true": True, "false": False}
+_NOTHING = frozenset({"None", "null", "~"})
+_PLACES = re.compile(
+    r"addr|cache|checkpoint|ckpt|container|data|dir|dump|entity|exp.?name|file|folder|host|job|load|log|merge|name|path|"
+    r"port|prefix|project|rank|rdzv|root|run|save|seed|tag|tensorboard|token|url|vocab.?file|wandb"
+)
+
+
+def scalar(text: str, *, has_none: bool = True) -> Any:
+    """Return the number, switch, None or text that a word stands for; infinite numbers stay texts."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _NUMBER.fullmatch(text):
+        number = float(text)
+        return number if math.isfinite(number) else text
+    if text in ("true", "True", "false", "False"):
+        return _SWITCHES[text.lower()]
+    return None if has_none and text in _NOTHING else text
+
+
+def is_number(text: str) -> bool:
+    """Whether a word that begins with a dash is a number, not an option."""
+    return bool(_NUMBER.fullmatch(text))
+
+
+def settled(key: str, text: str, where: str, notes: list[str]) -> str:
+    """Return a text without marks of open values; those of paths, hosts and names stay as $NAME, with a note.
+
+    Raises:
+        InputError: another key needs the value.
+    """
+    if not missing_in(text):
+        return text
+    if not _PLACES.search(key.lower()):
+        raise ask(text, where, key)
+    note = f"{key} is {readable(text)}, which has no value and changes no prediction"
+    if len(notes) < _MOST_NOTES and note not in notes:
+        notes.append(note)
+    return readable(text)

@@ -1,0 +1,171 @@
+"""Shell scripts as data: which commands they launch, with which words."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dse.base.errors import InputError
+from dse.prediction.frameworks.reading import read_script
+
+
+def words(text: str, **given: str) -> list[str]:
+    """The words after the launched program of the only command."""
+    (command,) = read_script(text, "a.sh", given).commands
+    return list(command.words[1:])
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("A=8\ntorchrun --a $A", ["--a", "8"]),
+        ("A=8;B=\"$A\"'x'\\ y\ntorchrun $B \"$B\"", ["8x", "y", "8x y"]),
+        ("A=${A:-8}\nB=${A:-9}\ntorchrun $A ${B} ${C:-a b} \"${D:-a b}\"", ["8", "8", "a", "b", "a b"]),
+        ("A=8 # eight\ntorchrun --a $A # --b 2\n", ["--a", "8"]),
+        ("torchrun \\\n  --a 1 \\\n  --b 2\n", ["--a", "1", "--b", "2"]),
+        ("torchrun ${1:-x} ${2-y}", ["x", "y"]),
+        ("A=3\nB=4\ntorchrun $((A*B)) $(($A+B*2)) $(( (A + B) % 4 )) $((-7/2)) $((A-B))",
+         ["12", "11", "3", "-3", "-1"]),
+        ("X=(--a 1 # one\n  --b '2 3')\nX+=(--c)\ntorchrun \"${X[@]}\"", ["--a", "1", "--b", "2 3", "--c"]),
+        ("X=(--a 1 --b '2 3')\ntorchrun ${X[@]} p${X[0]}s \"${X[*]}\"",
+         ["--a", "1", "--b", "2", "3", "p--as", "--a 1 --b 2 3"]),
+        ("X=()\ntorchrun \"${X[@]}\" a ${X[@]} b", ["a", "b"]),
+        ("O=\" \\\n --a 1 \\\n --b 2 \"\ntorchrun $O", ["--a", "1", "--b", "2"]),
+        ("A=x\nA+=y\ntorchrun ${A}z \"\" ''", ["xyz", "", ""]),
+        ("D=fp8\n"
+         "if [[ \"$D\" == \"fp8\" ]]; then A=1; elif [[ $D == bf16 ]]; then A=2; else A=3; fi\ntorchrun $A",
+         ["1"]),
+        ("D=bf16\nif [[ \"$D\" == \"fp8\" ]]; then A=1; elif [ $D == bf16 ]\nthen A=2\n"
+         "else A=3; fi\ntorchrun $A",
+         ["2"]),
+        ("D=no\nif [[ $D == fp8 ]]; then A=1; elif [ $D = bf16 ]; then A=2; else A=3; fi\ntorchrun $A",
+         ["3"]),
+        ("N=4\nif [ $N -gt 3 ] && [ $N -lt 5 ]; then A=1; fi\n[[ $N -eq 4 || -n $Z ]] && B=2\ntorchrun $A $B",
+         ["1", "2"]),
+        ("N=4\n"
+         "if [[ ! ( $N -ge 5 || -z $N ) && $N != 3 ]]; then if [ -z \"$Z\" ]; then A=in; fi; fi\ntorchrun $A",
+         ["in"]),
+        ("[[ -z $A ]] || exit 1\nA=2\n! [[ -n $B ]] && C=3\ntorchrun $A $C", ["2", "3"]),
+        ("set -euo pipefail\nmkdir -p x && cd x\necho \"a $PWD\" > log 2>&1\nsource y\n"
+         "torchrun a 2>&1 | tee log",
+         ["a"]),
+        ("export A=1 B='2 3'\ndeclare -x C=4\nexport A\ntorchrun $A \"$B\" $C", ["1", "2 3", "4"]),
+        ("A=1\nunset A\n: ${B:=5}\ntorchrun ${A:-2} $B", ["2", "5"]),
+        ("A='torchrun --x 1'\neval $A", ["--x", "1"]),
+        ("torchrun --layout \"Et*3|(tt|)*29m|L\" '$A' \"\\$A\" \"a\\b\"",
+         ["--layout", "Et*3|(tt|)*29m|L", "$A", "$A", "a\\b"]),
+        ("torchrun ${A:+x} a\nexit 0\ntorchrun b", ["a"]),
+        ("A=1\ntorchrun ${A:+--a $A}", ["--a", "1"]),
+    ],
+)  # fmt: skip
+def test_words_are_those_of_bash(script: str, expected: list[str], tmp_path: Path) -> None:
+    assert words(script) == expected
+    if bash := shutil.which("bash"):
+        prelude = f"cd {tmp_path}\n: > y\nmkdir -p x\n: > x/y\ntorchrun() {{ printf '%s\\0' \"$@\"; }}\n"
+        done = subprocess.run(
+            [bash, "-c", prelude + script], capture_output=True, text=True, check=False, timeout=20, env={}
+        )
+        assert done.stdout.split("\0")[:-1] == expected, done.stderr
+
+
+def test_commands_come_with_their_environment_and_line() -> None:
+    script = "export A=1\n\nB=2 srun -N 2 python x.py --a\nexec python y.py\n"
+    first, second = read_script(script, "a.sh").commands
+    assert (first.words, first.environment, first.line) == (
+        ("srun", "-N", "2", "python", "x.py", "--a"),
+        {"A": "1", "B": "2"},
+        3,
+    )
+    assert (second.words, second.environment, second.line) == (("python", "y.py"), {"A": "1"}, 4)
+
+
+def test_another_shell_is_read_too() -> None:
+    script = "T=4\nsrun -l --nodes=2 bash -c \"cd x; export A=1; torchrun --tp $T '\\$B' \\$C\"\n"
+    (command,) = read_script(script, "a.sh", {"C": "3"}).commands
+    assert command.words == ("srun", "-l", "--nodes=2", "torchrun", "--tp", "4", "$B", "3")
+    assert command.environment == {"A": "1"}
+
+
+def test_lines_for_slurm_give_counts_and_variables() -> None:
+    script = "#!/bin/bash\n#SBATCH --nodes=16\n#SBATCH --gres=gpu:8 --ntasks-per-node 1 # x\n#SBATCH -n 16\n"
+    found = read_script(
+        script + "torchrun --nnodes $SLURM_NNODES --nproc-per-node $SLURM_GPUS_ON_NODE", "a.sh"
+    )
+    assert found.slurm == {"nodes": 16, "gpus-per-node": 8, "ntasks-per-node": 1, "ntasks": 16}
+    assert found.commands[0].words == ("torchrun", "--nnodes", "16", "--nproc-per-node", "8")
+
+
+def test_given_values_stand_for_the_environment_and_for_what_commands_would_say() -> None:
+    assert words("torchrun $A ${B:-1}", A="7", B="2") == ["7", "2"]
+    assert words("H=$(scontrol show hostnames $X | head -n 1)\ntorchrun $H", H="node1") == ["node1"]
+    assert words("H=`curl http://x`\ntorchrun $H", H="node1") == ["node1"]
+    assert words("A=$1\ntorchrun $A", A="x") == ["x"]
+    assert read_script('torchrun $1 "$@"', "a.sh", {}, ["p", "q r"]).commands[0].words == (
+        "torchrun",
+        "p",
+        "p",
+        "q r",
+    )
+
+
+def test_what_is_passed_over_is_noted() -> None:
+    assert read_script("cd x\nmodule load y\ntorchrun a", "a.sh").notes == (
+        "line 1: cd is passed over",
+        "line 2: module is passed over",
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("A=1\ncurl http://x\n", "a.sh: line 2: curl is no command that is read; "),
+        ("torchrn x.py\n",
+         "a.sh: line 1: torchrn is no command that is read; did you mean 'torchrun'? Allowed are "),
+        ("A=1\n\nfor i in 1 2; do torchrun $i; done", "a.sh: line 3: 'for' is not read; allowed are "),
+        ("while true; do :; done", "line 1: 'while' is not read"),
+        ("case $A in x) ;; esac", "line 1: 'case' is not read"),
+        ("f() { torchrun; }", "line 1: '(' is not read"),
+        ("(cd x; torchrun a)", "line 1: '(' is not read"),
+        ("cat <<EOF\nx\nEOF\n", "line 1: '<<' gives a command its input"),
+        ("diff <(ls) x", "line 1: <(...) runs a command, which is never done"),
+        ("A=1\ntorchrun $'a'", "line 2: $' is not read"),
+        ("torchrun 'a\nb", "line 1: ' has no end"),
+        ('torchrun "a', 'line 1: " has no end'),
+        ("torchrun ${A", "line 1: '${A' is not read; allowed are $NAME"),
+        ("torchrun ${A%.*}", "line 1: '${A%.*}' is not read; allowed are $NAME"),
+        ("torchrun $((1+", "line 1: $( has no end"),
+        ("torchrun $((2**3))", "line 1: $((2**3)) is not read; allowed are whole numbers"),
+        ("torchrun $((1/0))", "line 1: $((1/0)) divides by zero"),
+        ("torchrun $((9999999999*9999999999))", "exceeds 64 bits"),
+        ("torchrun $((08))", "08 is octal"),
+        ("A=x\ntorchrun $((A+1))", "line 2: 'x' is no whole number"),
+        ("if [[ 1 == 1 ]]; then A=1", "line 1: if has no end; close it with fi"),
+        ("fi", "line 1: 'fi' has no if before it"),
+        ("if ; then A=1; fi", "line 1: a condition is missing before then"),
+        ("[[ a =~ b ]] && A=1", "line 1: this condition is not read; allowed are texts with =="),
+        ("[[ a == b* ]] && A=1", "line 1: patterns are not compared"),
+        ("[ -f x ] && A=1", "line 1: this condition is not read"),
+        ("[ a == a", "line 1: [ has no end"),
+        ("[ x -gt 3 ] && A=1", "line 1: 'x' is no whole number"),
+        ("A=$(hostname)\n[ $A == x ] && B=1",
+         "line 2: a condition needs A, which has no value; write set=A=VALUE"),
+        ("A=$(nproc)\n$A x", "line 2: the command needs A, which has no value; write set=A=VALUE"),
+        ("X=(a b", "line 1: this array has no end"),
+        ("X=(a | b)", "line 1: an array holds words only"),
+        ("echo a; declare -A X", "line 1: -A is not read"),
+        ("torchrun {a,b}", "line 1: {a,b} is a list in braces"),
+        ("torchrun $$", "line 1: $$ is known only to a shell that runs"),
+        ("torchrun a > ", "line 1: a redirection needs the name of a file"),
+        ("&& torchrun", "line 1: '&&' has no command before it"),
+        ("torchrun a |", "line 1: a command is missing here"),
+        ("a\0b", "is no script that is read"),
+    ],
+)  # fmt: skip
+def test_what_is_outside_the_subset_is_refused_with_its_line(script: str, message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        read_script(script, "a.sh")
+    assert message in str(refused.value)
+    assert str(refused.value).startswith("a.sh")
