@@ -141,8 +141,7 @@ class _Shown(dict[str, Any]):
 
 
 def _of_others(kept: Mapping[str, Any], dialect: Dialect) -> list[str]:
-    others = [key for key in kept if not key.startswith(dialect.table.ignored)]
-    return [f"{key} is not modelled" for key in others]
+    return [f"{key} is not modelled" for key in kept if key in dialect.table.matters]
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,8 @@ def _switch(value: Any) -> bool | None:
 class Table:
     """What a dialect knows as data.
 
-    `version` is the release that is written, and that is taken where a document names none. `ignored` are
-    beginnings of keys that change neither time nor memory of a step here: logging, data, learning rates.
+    `version` is the release that is written, and that is taken where a document names none. `matters` are
+    keys that state no fact although they change time or memory of a step: a reader is told.
     """
 
     framework: str
@@ -87,7 +87,7 @@ class Table:
     keys: Mapping[str, Key]
     rules: Mapping[str, Rule]
     sources: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
+    matters: tuple[str, ...] = ()
     by_key: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

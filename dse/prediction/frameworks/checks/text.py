@@ -37,7 +37,7 @@ def check_text(check: Check) -> str:
         lines.append(f"no prediction: {check.no_prediction}")
     lines += [f"assumed: {text}" for text in reading.assumed]
     if reading.kept:
-        lines.append(f"kept: {', '.join(reading.kept)}")
+        lines.append(f"changes no prediction: {', '.join(reading.kept)}")
     return "\n".join([*lines, *[f"note: {note}" for note in reading.document.notes]])
 
 
