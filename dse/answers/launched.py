@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from dse.answers.caps import Cap
 from dse.answers.subjects import subjects
@@ -26,7 +27,18 @@ from dse.studies.points.stored import point_of_row
 from dse.studies.store import StudyStore
 
 
-def job_of_point(point: DesignPoint) -> tuple[Job, Cluster]:
+class LaunchedJob(NamedTuple):
+    """A job, and the cluster that it fills.
+
+    `step_s` is its step where its accelerators are of several types, which `cluster` does not show.
+    """
+
+    job: Job
+    cluster: Cluster
+    step_s: float | None = None
+
+
+def job_of_point(point: DesignPoint) -> LaunchedJob:
     """Return the job of a predicted point, and the cluster that it fills.
 
     Raises:
@@ -40,10 +52,10 @@ def job_of_point(point: DesignPoint) -> tuple[Job, Cluster]:
     model, plan, cluster = prediction_inputs(point)
     if plan.stages == "balanced":
         plan = replace(plan, stages=text_of_layers(listed_stages(model, plan, cluster)))
-    return Job(model, plan), cluster
+    return LaunchedJob(Job(model, plan), cluster)
 
 
-def job_of_study(path: Path, cap: Cap | None, key: str | None, number: int | None) -> tuple[Job, Cluster]:
+def job_of_study(path: Path, cap: Cap | None, key: str | None, number: int | None) -> LaunchedJob:
     """Return the job of a point of a study: the best of its only group, of group `number`, or by `key`.
 
     Raises:
@@ -58,11 +70,11 @@ def job_of_study(path: Path, cap: Cap | None, key: str | None, number: int | Non
     return job_of_point(point_of_row(found[0].row))
 
 
-def job_of_plan(path: Path) -> tuple[Job, Cluster]:
-    """Return the job of the best plan of `dse plan ... -o`, whose stages must be alike.
+def job_of_plan(path: Path) -> LaunchedJob:
+    """Return the job of the best plan of `dse plan ... -o`, whose stages must be alike but for their layers.
 
     Raises:
-        InputError: the file is no plan, or no framework runs it: its stages differ in more than their layers.
+        InputError: the file is no plan, or no framework runs it.
     """
     answer = read_answer(path)
     plan, steps = answer.plan, answer.problem.steps
@@ -70,28 +82,25 @@ def job_of_plan(path: Path) -> tuple[Job, Cluster]:
         raise InputError(f"{path}: no plan fits, so there is nothing to launch")
     if steps is None or not plan.ways:
         raise InputError(
-            f"{path}: was not priced by the model of a step (cost=step), so it does not say all of a job"
+            f"{path}: was not priced by the model of a step (cost=step): it lacks what a job needs"
         )
-    same = len(set(plan.ways)) == 1 and len(set(plan.strategies)) == 1
     on = [one for one in steps.types if one.name in _types_of_stages(answer)]
-    if not same or len(on) > 1:
+    if len(set(plan.ways)) > 1 or len(set(plan.strategies)) > 1 or len({one.node_gpus for one in on}) > 1:
         raise InputError(
-            f"{path}: its stages differ in their degrees, ways or GPUs, and no framework here runs that: "
-            "dse plan uniform=true finds plans of equal stages"
+            f"{path}: its stages differ in their degrees, ways or nodes, and no framework here runs that: "
+            "dse plan launchable=megatron-lm finds plans that one runs"
         )
     told = answer.document["provenance"]["configuration"]
-    values = {
-        **model_values(str(told.get("model", ""))),
-        "batch_size": answer.problem.gbs,
-        "micro_batches": None,
-    }
-    model = model_from(values)
+    named = model_values(str(told.get("model", "")))
+    model = model_from({**named, "batch_size": answer.problem.gbs, "micro_batches": None})
     found = _plan_of_stages(plan, model.num_layers)
-    chip = json.loads(on[0].cluster)["accelerator"]["name"]
-    name = str(told.get("cluster", ""))
+    name, assumed = str(told.get("cluster", "")), list[str]()
     is_system = name in {file.stem for file in (conf_folder() / "system").glob("*.yaml")}
-    cluster = cluster_of_name(name, found.npus, []) if is_system else cluster_of_gpu(chip, found.npus, [])
-    return Job(model, found), cluster
+    chip = json.loads(on[0].cluster)["accelerator"]["name"]
+    place, named_by = (cluster_of_name, name) if is_system else (cluster_of_gpu, chip)
+    cluster = place(named_by, found.npus, assumed)
+    step_s = answer.document["best"]["cost_ms"] / 1e3
+    return LaunchedJob(Job(model, found), cluster, None if len(on) == 1 else step_s)
 
 
 def _types_of_stages(answer: Answer) -> set[str]:

@@ -13,8 +13,7 @@ from dse.base.texts import printable
 from dse.commands.cli import CAP, CAP_OR_NONE, GROUP, JSON, asked_cap, print_json, print_notes, read_arguments
 
 if TYPE_CHECKING:
-    from dse.inputs.accelerators import Cluster
-    from dse.prediction.frameworks.job import Job
+    from dse.answers.launched import LaunchedJob
     from dse.prediction.frameworks.launches import Launch
 
 COMMAND = CommandLine(
@@ -61,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
         raise InputError("framework is missing; write framework=megatron-lm, or another that --help lists")
     from dse.prediction.frameworks.launches import launch, summary
 
-    job, cluster = _asked(arguments)
+    job, cluster, step_s = _asked(arguments)
     found = launch(
         job,
         cluster,
@@ -70,6 +69,7 @@ def main(argv: Sequence[str]) -> int:
         nearest=flag(values, "nearest"),
         name=values.get("name", ""),
         hosts=entries("hosts", values["hosts"]) if "hosts" in values else (),
+        step_s=step_s,
     )
     _write(found, arguments)
     print_notes(summary(found))
@@ -92,7 +92,7 @@ def _write(found: Launch, arguments: Arguments) -> None:
             print(title + text, end="" if text.endswith("\n") else "\n")
 
 
-def _asked(arguments: Arguments) -> tuple[Job, Cluster]:
+def _asked(arguments: Arguments) -> LaunchedJob:
     """The job that the arguments mean."""
     if arguments.words and arguments.overrides:
         raise InputError(f"{arguments.overrides[0]} has no effect on {arguments.words[0]}: leave one out")
@@ -109,7 +109,7 @@ def _asked(arguments: Arguments) -> tuple[Job, Cluster]:
     return job_of_study(path, asked_cap(arguments), arguments.values.get("point"), number)
 
 
-def _of_keys(overrides: Sequence[str]) -> tuple[Job, Cluster]:
+def _of_keys(overrides: Sequence[str]) -> LaunchedJob:
     from dse.answers.launched import job_of_point
     from dse.studies.config import compose_config
     from dse.studies.points import point_of

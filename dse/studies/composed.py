@@ -40,22 +40,32 @@ def system_of(overrides: Sequence[str]) -> SystemSpec:
     return compose_config(overrides).system
 
 
-def training_strategies(model: ModelSpec, system: SystemSpec) -> Sequence[Strategy]:
-    """Return the strategies that `dse sweep` tries where it predicts a model on a cluster; none may fit."""
+def training_strategies(
+    model: ModelSpec, system: SystemSpec, launchable: str | None = None
+) -> Sequence[Strategy]:
+    """Return the strategies that `dse sweep` tries where it predicts a model on a cluster; none may fit.
+
+    `launchable` names a framework that must be able to run them.
+
+    Raises:
+        InputError: there is no such framework.
+    """
     assert system.accelerator is not None
     name = "training" if model.experts is None else "training_moe"
+    space = _space(name, "bf16" in system.accelerator.peak_tflops, launchable)
     try:
-        return _space(name, "bf16" in system.accelerator.peak_tflops).strategies(model, system)
+        return space.strategies(model, system)
     except InputError:  # no combination satisfies the constraints
         return ()
 
 
 @functools.cache
-def _space(name: str, has_bf16: bool) -> DesignSpace:
+def _space(name: str, has_bf16: bool, launchable: str | None) -> DesignSpace:
     from dse.studies.config import compose_config
 
     fp16 = [] if has_bf16 else ["space.precision=[fp16]"]
-    return compose_config([f"space={name}", *fp16]).space
+    only = [] if launchable is None else [f"space.launchable={launchable}"]
+    return compose_config([f"space={name}", *fp16, *only]).space
 
 
 def devices_of_cluster(name: str) -> tuple[Devices, Rates] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,14 @@ from dse.planner.problem.keys import COST_MODELS, GROUPS, WALKS
 from dse.planner.problem.named_clusters import named_cluster
 from dse.planner.problem.problem import PlanProblem
 from dse.planner.problem.profiles import ProfileSet
-from dse.planner.problem.step_space import StepSpace, StrategiesOf
+from dse.planner.problem.step_space import StepSpace
 from dse.planner.search.planner import Limits
 from dse.planner.times import times_of
 
 if TYPE_CHECKING:
     from dse.inputs.accelerators import TierSpec
     from dse.inputs.models import ModelSpec
+    from dse.inputs.strategies import Strategy
 
 _MOST = 2**20
 
@@ -44,11 +46,11 @@ def asked_of(
     values: Values,
     overrides: Sequence[str],
     model_of: Callable[[Sequence[str]], ModelSpec],
-    strategies_of: StrategiesOf,
+    strategies_of: Callable[..., Sequence[Strategy]],
 ) -> Asked:
     """Return what keys ask; `overrides` are those of cluster and model, which `model_of` composes.
 
-    `strategies_of` returns the strategies of a sweep.
+    `strategies_of` returns the strategies of a sweep for a model, a system, and `launchable`, a framework.
 
     Raises:
         InputError: a wrong key or file, one without effect, or too few.
@@ -98,11 +100,11 @@ def asked_of(
             replace(model, batch_size=problem.gbs, micro_batches=None),
             accelerators,
             tiers,
-            strategies_of,
+            partial(strategies_of, launchable=values.get("launchable")),
             options["memory_reserve"],
             max_tp,
             max_batch,
-            flag(values, "uniform", False),
+            flag(values, "uniform", False) or "launchable" in values,
         )
         problem = replace(problem, step_space=space, steps=space.on(cluster, order))
     if "gap" in values and planner == "auto" and planner_for(planner, problem, cost_model).name == "exact":
@@ -184,6 +186,7 @@ def _group(word: str) -> str:
 def _refuse_idle(values: Values, planner: str, cost_model: str) -> None:
     """Refuse keys that change nothing with this planner and cost model."""
     asked = values.get("planner", "auto")
+    only_step = cost_model != "step" and f"cost={cost_model}; it is a key of cost=step"
     idle = {
         "group_scale": cost_model != "compat" and f"cost={cost_model}; it is a key of cost=compat",
         "permutation_limit": planner not in WALKS and f"planner={asked}; it is a key of planner=metis",
@@ -194,7 +197,8 @@ def _refuse_idle(values: Values, planner: str, cost_model: str) -> None:
         or (cost_model == "step" and "cost=step, whose stages have one type each; write cost=strict"),
         "gap": (planner not in ("auto", "anytime") or cost_model == "compat")
         and f"planner={asked} and cost={cost_model}; it is a key of planner=fast",
-        "uniform": cost_model != "step" and f"cost={cost_model}; it is a key of cost=step",
+        "uniform": only_step,
+        "launchable": only_step,
         "sequence_parallel": cost_model == "step"
         and "cost=step, which tries each way to run a layer; write cost=strict",
         "memory_reserve": cost_model == "compat" and "cost=compat, which reserves nothing; write cost=strict",

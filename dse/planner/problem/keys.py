@@ -34,6 +34,7 @@ SEARCH_KEYS = {
     "memory_reserve": "strict: share of each GPU's memory left free (default 0.1)",
     "shard_optimizer": "strict: optimizer states and updates are sharded over dp, ZeRO-1 (default false)",
     "uniform": "step: whether all stages have the same degrees, as Megatron runs them (default false)",
+    "launchable": "step: a framework such as megatron-lm that can run the plan; means uniform=true",
     "time_limit": "seconds after which the best so far is the answer (default: none)",
     "gap": "of fast: the share by which the best plan may be above the bound at the end (default 0.001)",
 }

@@ -41,8 +41,11 @@ def launch(
     nearest: bool = False,
     name: str = "",
     hosts: Sequence[str] = (),
+    step_s: float | None = None,
 ) -> Launch:
     """Write the files that run a job on a cluster.
+
+    `step_s` is the step of a job whose accelerators are of several types, which `cluster` does not show.
 
     Raises:
         InexpressibleJobError: the framework lacks something, and `nearest` is not asked; says what the
@@ -50,7 +53,7 @@ def launch(
         InputError: its rules refuse the job, or the launcher cannot start it.
     """
     job = _as_run_by(job, framework)
-    asked_s = _step_s(job, cluster)
+    asked_s = _step_s(job, cluster) if step_s is None else step_s
     try:
         written = write_job(job, framework, nearest=nearest)
     except InexpressibleJobError as error:
@@ -73,7 +76,8 @@ def launch(
     )
     called = job_name(name or f"{model.name}-{cluster.name}-{framework}")
     files = launch_files(launcher, program, called, _placement(written.job, framework, hosts))
-    return Launch({**files, **rendered.files}, written, _step_s(written.job, cluster), asked_s)
+    written_s = asked_s if written.job == job else _step_s(written.job, cluster)
+    return Launch({**files, **rendered.files}, written, written_s, asked_s)
 
 
 def _as_run_by(job: Job, framework: str) -> Job:

@@ -6,7 +6,7 @@ import types
 from dataclasses import asdict, dataclass, make_dataclass
 from typing import Any
 
-from dse.base.settings import key, mapping
+from dse.base.settings import check_choice, key, mapping
 from dse.inputs.strategies import AXES, STRATEGY_FIELDS, StrategyAxis
 from dse.inputs.strategies.settings import axis_key
 from dse.studies.space.space import DesignSpace
@@ -42,6 +42,11 @@ class SpaceSchema(_Choices, _Named):  # type: ignore[misc, valid-type]  # mypy d
         factory=mapping(list[Any]),
         instead="which evaluates one point; write the fields, such as system.peak_tflops=900",
     )
+    launchable: str | None = key(
+        "only strategies that a framework can run: megatron-lm, torchtitan, ...; null: all",
+        None,
+        instead="which evaluates one point; dse launch says whether a framework runs it",
+    )
 
 
 def design_space(values: SpaceSchema) -> DesignSpace:
@@ -52,7 +57,17 @@ def design_space(values: SpaceSchema) -> DesignSpace:
     """
     fields: dict[str, Any] = {name: _frozen(value) for name, value in asdict(values).items()}
     fields["axes"] = tuple((name, _frozen(listed)) for name, listed in values.axes.items())
+    framework = fields.pop("launchable")
+    if framework is not None:
+        fields["constraints"] = (*fields["constraints"], *_constraints_of(framework))
     return DesignSpace(choices={axis: fields.pop(axis) for axis in STRATEGY_FIELDS}, **fields)
+
+
+def _constraints_of(framework: str) -> tuple[str, ...]:
+    from dse.prediction.frameworks.dialect import FRAMEWORKS, dialect_named
+
+    check_choice("space.launchable", framework, FRAMEWORKS.listed())
+    return dialect_named(framework).table.constraints
 
 
 def _frozen(value: Any) -> Any:
