@@ -250,11 +250,8 @@ def _row(path: Path, line: int, cells: dict[str, str]) -> MeasuredRow:
     kinds = _kinds()
     values: dict[str, Any] = {}
     for name, text in cells.items():
-        if text and (kind := kinds.get(name)) is not None:
-            if kind is not str:
-                values[name] = _value(f"{path}, line {line}, column {name}", name, text, kind)
-            else:
-                values[name] = text
+        if text and name in kinds:
+            values[name] = cell_value(f"{path}, line {line}, column {name}", name, text)
     values.setdefault("source", path.stem)
     values.setdefault("id", f"line {line}")
     missing = tuple(name for name in REQUIRED if name not in values)
@@ -270,7 +267,15 @@ def _kinds() -> dict[str, type]:
     return {name: without_none(hints[name]) for name in COLUMNS}
 
 
-def _value(place: str, name: str, text: str, kind: type) -> object:
+def cell_value(place: str, name: str, text: str) -> object:
+    """Return the text of a cell as the type of its column.
+
+    Raises:
+        InputError: it is of another type or out of range; begins with `place`.
+    """
+    kind = _kinds()[name]
+    if kind is str:
+        return text
     if kind is bool:
         if text.lower() not in (*_TRUE, *_FALSE):
             raise InputError(f"{place}: '{excerpt(text)}' is not allowed; it must be 0 or 1")

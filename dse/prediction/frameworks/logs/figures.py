@@ -1,0 +1,191 @@
+"""A log as figures: medians of its steps after the first ones, their spread, and the peak of memory."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from dse.base.errors import InputError
+from dse.base.settings.checks import check_choice
+from dse.base.texts import counted
+from dse.prediction.frameworks.logs.kinds import (
+    deepspeed,
+    maxtext,
+    megatron_bridge,
+    megatron_lm,
+    nemo,
+    torchtitan,
+)
+from dse.prediction.frameworks.logs.lines import log_lines
+from dse.prediction.frameworks.logs.reader import Reader, Reading
+
+_MODULES = (megatron_bridge, nemo, torchtitan, maxtext, megatron_lm, deepspeed)
+READERS = {module.READER.framework: module.READER for module in _MODULES}
+"""Readers by framework; of two that find as good lines in a log, the first is taken."""
+
+WARM_UP = 2
+"""Steps at a start that are left out of more than `FEW`: they compile, tune kernels and fill caches."""
+FEW = 3
+
+
+class Spread(NamedTuple):
+    """The median of a figure over steps, with the least and the largest value."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class LogFigures:
+    """Figures of a log; None where it does not tell them.
+
+    `steps` are those behind the figures, `left_out` those before. `seconds` is the time of a step,
+    `samples_s` are sequences per second of all GPUs, `batch` the sequences of a step. `memory_gib` is the
+    peak in 2^30 bytes, of tensors or of the allocator as the framework's predictions count it. `notes` say
+    what was passed over.
+    """
+
+    path: Path
+    framework: str
+    steps: int
+    left_out: int
+    seconds: Spread | None
+    tokens_s_gpu: Spread | None
+    samples_s: Spread | None
+    tflops_gpu: Spread | None
+    batch: int | None
+    memory_gib: float | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Found:
+    """The lines of steps that one reader found, by rank, and its peaks of memory."""
+
+    by_rank: dict[int, list[Reading]] = field(default_factory=dict)
+    memory_gib: dict[str, float] = field(default_factory=dict)
+    batch: int | None = None
+    skipped: int = 0
+
+    @property
+    def rank(self) -> int:
+        return min(self.by_rank)
+
+    def add(self, one: Reading) -> None:
+        self.batch = one.batch or self.batch
+        for name, value in (("allocated", one.allocated_gib), ("reserved", one.reserved_gib)):
+            if value is not None:
+                self.memory_gib[name] = max(value, self.memory_gib.get(name, 0.0))
+        if not one.is_step:
+            return
+        steps = self.by_rank.setdefault(one.rank, [])
+        if steps and one.step is not None and steps[-1].step == one.step:  # another rank writes the same step
+            steps[-1] = max(steps[-1], one, key=_slowness)
+        else:
+            steps.append(one)
+
+
+def read_log(path: Path, framework: str = "") -> LogFigures:
+    """Return the figures of a log; `framework` is whose it is, found out by its lines if it is empty.
+
+    Raises:
+        InputError: the file cannot be read, no line tells how long a step took, or the framework is unknown.
+    """
+    if framework:
+        check_choice("framework", framework, tuple(READERS))
+    readers = [READERS[framework]] if framework else list(READERS.values())
+    found = {reader.framework: _Found() for reader in readers}
+    for line in log_lines(path):
+        for reader in readers:
+            if any(mark in line for mark in reader.marks):
+                _add(found[reader.framework], reader, line)
+    timed = [name for name, one in found.items() if one.by_rank]
+    if not timed:
+        skipped = max(one.skipped for one in found.values())
+        unread = f"; {counted(skipped, 'line')} have a figure that is not above 0" if skipped else ""
+        names = framework or ", ".join(READERS)
+        raise InputError(f"{path}: has no line that says how long a step took, as logs of {names} do{unread}")
+    name = min(timed, key=lambda name: found[name].rank)
+    return _figures(path, READERS[name], found[name], found)
+
+
+def _add(found: _Found, reader: Reader, line: str) -> None:
+    try:
+        one = reader.read(line)
+    except ValueError:
+        found.skipped += 1
+        return
+    if one is not None:
+        found.add(one)
+
+
+def _figures(path: Path, reader: Reader, own: _Found, found: dict[str, _Found]) -> LogFigures:
+    readings = own.by_rank[own.rank]
+    notes = []
+    if own.skipped:
+        notes.append(
+            f"{path}: {counted(own.skipped, 'line')} passed over: a figure is not finite and above 0"
+        )
+    batch = own.batch or next((one.batch for one in found.values() if one.batch), None)
+    same = [one for one in readings if one.batch in (None, batch)]
+    if len(same) < len(readings):
+        notes.append(f"{path}: only steps of the last batch, {batch} sequences, count")
+    kept = [one for run in _runs(same) for one in run]
+    if kept[-1].is_average:
+        kept = kept[-1:]
+        notes.append(f"{path}: has only averages since the start, of which the last counts")
+    left_out = len(same) - len(kept)
+    if left_out and not kept[-1].is_average:
+        notes.append(
+            f"{path}: {counted(left_out, 'step')} left out, the first {WARM_UP} of each start: they compile "
+            "and warm up"
+        )
+    framework = reader.framework
+    if framework == "megatron-lm" and "deepspeed" in found and found["deepspeed"].by_rank:
+        framework = "megatron-deepspeed"
+    return LogFigures(
+        path=path,
+        framework=framework,
+        steps=len(kept),
+        left_out=left_out,
+        seconds=_spread(one.seconds for one in kept),
+        tokens_s_gpu=_spread(one.tokens_s_gpu for one in kept),
+        samples_s=_spread(one.samples_s for one in kept),
+        tflops_gpu=_spread(one.tflops_gpu for one in kept),
+        batch=batch,
+        memory_gib=_memory(reader, own, found),
+        notes=tuple(notes),
+    )
+
+
+def _runs(readings: Sequence[Reading]) -> list[list[Reading]]:
+    """The steps of each start without its first ones; the number of a step falls where a job starts again."""
+    runs: list[list[Reading]] = [[]]
+    for one in readings:
+        last = runs[-1][-1].step if runs[-1] else None
+        if last is not None and one.step is not None and one.step < last:
+            runs.append([])
+        runs[-1].append(one)
+    return [run[WARM_UP:] if len(run) > FEW else run for run in runs]
+
+
+def _memory(reader: Reader, own: _Found, found: dict[str, _Found]) -> float | None:
+    """The peak that the framework's predictions count, else the other one; of its lines, else of others."""
+    for one in (own, *found.values()):
+        for name in (reader.memory, "allocated", "reserved"):
+            if name in one.memory_gib:
+                return one.memory_gib[name]
+    return None
+
+
+def _spread(values: Iterable[float | None]) -> Spread | None:
+    known = [value for value in values if value is not None]
+    return Spread(statistics.median(known), min(known), max(known)) if known else None
+
+
+def _slowness(one: Reading) -> float:
+    return one.seconds or 1 / (one.tokens_s_gpu or one.samples_s or 1.0)

@@ -1,0 +1,1 @@
+"""The readers of logs: a module each, which calls its own `READER`."""
