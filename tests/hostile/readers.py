@@ -221,7 +221,77 @@ def _override(path: Path) -> object:
     return compose_config(_text(path).split("\n"))
 
 
+def _configuration(path: Path) -> object:
+    from dse.prediction.frameworks.reading import read_document
+
+    return read_document([str(path)])
+
+
+def _command_line(path: Path) -> object:
+    from dse.prediction.frameworks.reading import read_document
+
+    return read_document(_text(path).split("\n"))
+
+
+_SHELL_SCRIPT = """#!/bin/bash
+#SBATCH --nodes=4 --gpus-per-node=8
+export TP=${TP:-4}
+GPUS=$((SLURM_NNODES * (8 + 0)))
+ARGS=( --num-layers 32 --hidden-size 4096 # a comment
+    --cp-comm-type p2p "a2a" )
+if [[ "$TP" == "4" && $GPUS -gt 8 ]]; then ARGS+=( --bf16 ); elif [ -z "$X" ]; then Y='1'; else Z=2; fi
+srun bash -c "torchrun --nnodes $SLURM_NNODES --nproc_per_node=8 p.py \\
+    --tensor-model-parallel-size ${TP} ${ARGS[*]} --save $1/x" 2>&1 | tee log
+"""
+_RECIPE = """LAYERS = 4
+def base(tp: int = 2):
+    cfg = pretrain()
+    cfg.model.tensor_model_parallel_size = tp
+    return cfg
+def model_pretrain_64gpu_h100_config():
+    cfg = base(tp=4)
+    cfg.train.micro_batch_size = LAYERS * 2 - 1
+    if cfg.x: cfg.mixed_precision = bf16_mixed()
+    cfg.ddp = DDPConfig(overlap_grad_reduce=True, names=["a", None, -1.5])
+    return cfg
+"""
+_TOML = """[model]
+name = "llama3"
+flavor = "8B"
+[training]
+seq_len = 8192
+a.b = [1, {c = 2.5}]
+"""
 READERS: dict[str, Reader] = {
+    "framework-scripts": Reader(".sh", _lines(_SHELL_SCRIPT), _configuration),
+    "framework-recipes": Reader(".py", _lines(_RECIPE), _configuration),
+    "framework-toml": Reader(".toml", _lines(_TOML), _configuration),
+    "framework-json": Reader(
+        ".json",
+        _lines(
+            '{"train_batch_size": 8, // all\n "zero_optimization": {"stage": 3, "reduce_bucket_size": 5e8}}',
+            '{"framework": "maxtext", "version": "1", "gpus": 8, "flags": {"ici_fsdp_parallelism": 8}}',
+        ),
+        _configuration,
+    ),
+    "framework-yaml": Reader(
+        ".yaml",
+        _lines(
+            "distributed_type: FSDP\nnum_processes: 8\nfsdp_config: {fsdp_version: 2}\n",
+            "base_config: base.yml\nmodel_name: x\nici_fsdp_parallelism: -1\nlearning_rate: 3e-5\n",
+        ),
+        _configuration,
+    ),
+    "framework-commands": Reader(
+        ".txt",
+        _lines(
+            "torchrun\n--nnodes\n2\n--nproc-per-node=8\np.py\n--num-layers\n32\n--cp-comm-type\np2p\na2a",
+            "--module\nllama3\n--config\nllama3_8b\n--training.seq-len=8\nactivation-checkpoint:full",
+            "model.a=[1,null]\ntrain.micro_batch_size=2\n+model.x='y'\n~ddp.z",
+            "accelerate\nlaunch\n--num_processes\n8\nt.py\n--per_device_train_batch_size\n2",
+        ),
+        _command_line,
+    ),
     "plans": Reader(".json", _plans, _check_plan),
     "schedules-csv": Reader(".csv", _schedules(".csv"), _read_schedule),
     "schedules-jsonl": Reader(".jsonl", _schedules(".jsonl"), _read_schedule),

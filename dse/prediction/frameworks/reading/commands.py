@@ -13,6 +13,7 @@ from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.reading.configurations import document_of_file, trainer_document
 from dse.prediction.frameworks.reading.detection import detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
+from dse.prediction.frameworks.reading.files import is_file
 from dse.prediction.frameworks.reading.launchers import Launch, launch_of
 from dse.prediction.frameworks.reading.missing import readable
 from dse.prediction.frameworks.reading.options import grouped, megatron_settings, trainer_settings
@@ -127,7 +128,7 @@ def _overrides(launch: Launch, framework: str, where: str, folder: Path, notes: 
     words, settings, model = list(launch.words), dict[str, Any](), ""
     while words and words[0].endswith((".yml", ".yaml")):
         path = _beside(words.pop(0), folder)
-        if path.exists():
+        if is_file(path):
             settings |= document_of_file(path, framework).settings
         else:
             notes.append(f"{readable(str(path))} is not there; the defaults of {framework} are taken")
@@ -186,4 +187,4 @@ def _beside(name: str, folder: Path) -> Path:
             f"{readable(name) or 'a file'} is no name of a file that can be read; write set=NAME=VALUE"
         )
     path = Path(name)
-    return path if path.is_absolute() or (path.exists() and not (folder / path).exists()) else folder / path
+    return path if path.is_absolute() or (is_file(path) and not is_file(folder / path)) else folder / path

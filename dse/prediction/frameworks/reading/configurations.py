@@ -10,13 +10,14 @@ from dse.base.errors import InputError
 from dse.base.texts import excerpt
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.reading.detection import FRAMEWORKS, checked_framework, detected
-from dse.prediction.frameworks.reading.files import data_of
+from dse.prediction.frameworks.reading.files import data_of, is_file
 from dse.prediction.frameworks.reading.flattening import flattened
 from dse.prediction.frameworks.reading.options import OLDER, megatron_options
 
 _RECORD = frozenset({"framework", "flags"})
 _DESCENDANTS = {"megatron-deepspeed": "megatron-lm"}
 _MOST_BASES = 10
+_LEAST_KNOWN = 0.15
 _FROM_TRAINER = {
     "train_micro_batch_size_per_gpu": "--per_device_train_batch_size",
     "gradient_accumulation_steps": "--gradient_accumulation_steps",
@@ -80,16 +81,13 @@ def _record(data: Mapping[str, Any], framework: str, where: str) -> Document:
 
 def _detected(settings: Mapping[str, Any], where: str, suffix: str) -> str:
     if suffix == ".toml":
-        return detected(settings, where, among=("torchtitan",))
+        return detected(settings, where, among=("torchtitan",), least=_LEAST_KNOWN)
     destinations = {option.destination for option in megatron_options().values()}
     leaves = [key.rpartition(".")[2] for key in settings]
     try:
-        return detected(settings, where)
+        return detected(settings, where, least=_LEAST_KNOWN)
     except InputError:
-        if (
-            any(key in megatron_options() for key in settings)
-            or sum(leaf in destinations for leaf in leaves) > 2
-        ):
+        if sum(leaf in destinations for leaf in leaves) > len(leaves) / 2:
             return "megatron-lm"
         raise
 
@@ -122,9 +120,9 @@ def _with_base(settings: dict[str, Any], path: Path, notes: list[str], bases: in
     if not isinstance(base, str) or not base:
         return settings
     other = path.parent / base
-    if bases >= _MOST_BASES or other.resolve() == path.resolve():
+    if bases >= _MOST_BASES:
         raise InputError(f"{path}: base_config names files in a circle, or more than {_MOST_BASES}")
-    if "\0" in base or not other.is_file():
+    if not is_file(other):
         notes.append(f"base_config {excerpt(base)} is not there; the defaults of maxtext are taken")
         return settings
     return {**document_of_file(other, "maxtext", bases + 1).settings, **settings}
@@ -182,7 +180,7 @@ def trainer_document(
 
 def _existing(name: str, folder: Path) -> Path:
     """A file next to the script, or else where the command runs."""
-    return folder / name if "\0" in name or (folder / name).exists() else Path(name)
+    return folder / name if is_file(folder / name) else Path(name)
 
 
 def _resolved(key: str, value: Any, arguments: Mapping[str, Any]) -> Any:

@@ -77,7 +77,9 @@ def checked_framework(name: str) -> str:
     return name
 
 
-def detected(keys: Iterable[str], where: str, program: str = "", among: Iterable[str] = FRAMEWORKS) -> str:
+def detected(
+    keys: Iterable[str], where: str, program: str = "", among: Iterable[str] = FRAMEWORKS, least: float = 0
+) -> str:
     """Return the framework that knows most of the keys; where two know as many, the program decides.
 
     Args:
@@ -85,6 +87,7 @@ def detected(keys: Iterable[str], where: str, program: str = "", among: Iterable
         where: how messages call the configuration.
         program: what a command runs.
         among: the frameworks that may be meant.
+        least: the share of the keys that it must know.
 
     Raises:
         InputError: none knows any, or two know as many; lists them.
@@ -100,8 +103,12 @@ def detected(keys: Iterable[str], where: str, program: str = "", among: Iterable
             scores[name] += 0.5
     best = max(scores.values(), default=0)
     first = [name for name, score in scores.items() if score == best]
+    if best < least * len(keys):
+        best = 0
+    if best and set(first) == {"deepspeed", "accelerate"}:
+        return "deepspeed"  # arguments of a Trainer say the same to both
     if best == 0 or len(first) > 1:
-        problem = f"its keys fit {' and '.join(first)} alike" if best else "none of its keys is known"
+        problem = f"its keys fit {' and '.join(first)} alike" if best else "hardly any of its keys is known"
         raise InputError(
             f"{where}: its framework is unclear: {problem}; write framework=NAME, one of "
             f"{', '.join(FRAMEWORKS)}"

@@ -202,9 +202,9 @@ class _Reader:
             self.recipe.settings[key] = arguments[0]
         elif last == "Config" and "." in name:
             self.recipe.settings[key] = name
-        elif not arguments and not node.keywords and not last.endswith("Config"):
+        elif last and not arguments and not node.keywords and not last.endswith("Config"):
             self.recipe.settings[key] = last
-        elif not node.keywords and arguments:
+        elif not node.keywords:
             self._left_out(key, node)
 
     def _left_out(self, key: str, node: ast.expr) -> None:

@@ -21,11 +21,11 @@ from dse.prediction.frameworks.reading.shell_syntax import (
     Statements,
     Test,
 )
-from dse.prediction.frameworks.reading.shell_tokens import MOST_CHARACTERS
 from dse.prediction.frameworks.reading.shell_words import Variables
 
 _MOST_WORDS = 100_000
 _MOST_SHELLS = 3
+_MOST_TEXT = 250_000
 _MOST_COMMANDS = 100
 _EXPORTS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _PASSED_NAMES = """
@@ -62,8 +62,8 @@ def read_script(
     Raises:
         InputError: something is outside the subset that is read, named with its line; bounds are exceeded.
     """
-    if len(text) > MOST_CHARACTERS or "\0" in text:
-        problem = f"at most {MOST_CHARACTERS} characters, none of them NUL, are allowed"
+    if len(text) > _MOST_TEXT or "\0" in text:
+        problem = f"at most {_MOST_TEXT} characters, none of them NUL, are allowed"
         raise InputError(f"{where}: is no script that is read; {problem}")
     slurm = slurm_counts(text)
     known = {**slurm_variables(slurm), **(given or {})}
@@ -191,8 +191,9 @@ class _Interpreter:
         place = self._place(node.line)
         if missing_in(words[0]):
             raise ask(words[0], place, "the command")
-        if len(words) > 2 and words[-2] in ("-c", "-lc") and words[-3] in ("sh", "bash"):
-            return self._shell(words[-1], node, words[:-3])
+        for at in range(1, len(words) - 1):
+            if words[at] in ("-c", "-lc") and words[at - 1] in ("sh", "bash", "/bin/sh", "/bin/bash"):
+                return self._shell(words[at + 1], node, words[: at - 1])
         if not is_launched(words):
             problem = f"{place}: {excerpt(readable(words[0]))} is no command that is read"
             known = sorted({*LAUNCHERS, *_PASSED, *_EXPORTS, "if"})

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.base.texts import excerpt
+from dse.base.texts import excerpt, is_whole
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.reading.commands import document_of_command
 from dse.prediction.frameworks.reading.configurations import document_of_file
 from dse.prediction.frameworks.reading.detection import checked_framework, detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
-from dse.prediction.frameworks.reading.files import SUFFIXES, text_of
+from dse.prediction.frameworks.reading.files import SUFFIXES, is_file, text_of
 from dse.prediction.frameworks.reading.options import megatron_settings, trainer_settings
 from dse.prediction.frameworks.reading.recipes import read_recipe
 from dse.prediction.frameworks.reading.shell import read_script
@@ -53,29 +53,28 @@ def _read(words: list[str], framework: str, given: Mapping[str, str]) -> Documen
     suffix = path.suffix.lower()
     if suffix in SUFFIXES:
         return _overridden(document_of_file(path, framework), overrides)
-    is_script = suffix in _SCRIPTS or (_is_file(path) and _has_shebang(path))
-    if is_script and (_is_file(path) or not overrides):
+    is_script = suffix in _SCRIPTS or (is_file(path) and _has_shebang(path))
+    if is_script and (is_file(path) or not overrides):
         return _script(path, overrides, framework, given)
     if (
         suffix == ".py"
         and not any(word.startswith("-") for word in overrides)
-        and (_is_file(path) or not overrides)
+        and (is_file(path) or not overrides)
     ):
         return _recipe(path, overrides, framework)
+    if len(words) == 1 and not words[0].startswith("-") and "=" not in words[0]:
+        problem = "its name does not say what it holds" if is_file(path) else "is no file that is there"
+        kinds = ", ".join((*_SCRIPTS, *SUFFIXES, ".py"))
+        raise InputError(
+            f"{excerpt(words[0], 200)}: {problem}; write a file of {kinds}, or a whole command line"
+        )
     return document_of_command(words, framework)
 
 
 def _word(word: str) -> str:
-    if "\0" in word:
-        raise InputError(f"'{excerpt(word)}' holds the character NUL, which no command line can")
+    if "\0" in word or not is_whole(word):
+        raise InputError(f"'{excerpt(word)}' holds NUL or half a character, which no command line can")
     return word
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _has_shebang(path: Path) -> bool:
