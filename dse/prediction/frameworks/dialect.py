@@ -83,7 +83,7 @@ class Dialect(ABC):
         """Say what completed facts mean in our terms.
 
         Raises:
-            InputError: no plan of ours runs so.
+            InputError: no plan here runs so.
         """
 
     @abstractmethod

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Document:
-    """What somebody wrote for a framework, before anything is completed.
+    """A configuration before anything is completed.
 
     `settings` are values by the framework's own keys: options of a command line with their dashes, keys of
     nested files joined by dots. A value is an integer, a number, a text, true or false, None, or a list of

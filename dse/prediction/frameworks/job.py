@@ -43,7 +43,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What the facts of a document say in our terms.
+    """The facts of a document in our terms.
 
     `plan` are fields of `Plan`, `model` keys of a model as conf/model has them. `assumed` tells what the
     document left open or says in other words; what it says that changes no prediction is in `unmodelled`.

@@ -120,7 +120,7 @@ def _facts_of_model(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stated_model(meant: Mapping[str, Any], known: Mapping[str, Any], stated: Facts) -> dict[str, Any]:
-    """What of a document's model counts: sizes that it states where a named model says the rest."""
+    """The keys of a document's model that count: only stated sizes where a named model says the rest."""
     if "num_layers" not in known:
         return dict(meant)
     sizes = {key: stated[fact] for key, fact in _FACTS_OF_MODEL.items() if fact in stated}

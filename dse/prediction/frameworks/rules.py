@@ -25,7 +25,7 @@ class Rule:
 
     It is checked where `when` holds and all of its facts are known. `says` is the message, with facts in
     braces. `change` are facts whose nearest legal values the message names. `by` tells who refuses: the
-    `framework` when it reads its arguments, `later` the framework while it builds or runs, or `dse`: nobody,
+    `framework` when it reads its arguments, `later` the framework while it builds or runs, or `dse` alone:
     the setting has no effect or loses work. `is_warning`: the job runs.
     """
 
@@ -63,7 +63,7 @@ def breaches(
 ) -> Iterator[tuple[Rule, dict[str, tuple[Any, ...]]]]:
     """Yield the broken rules, each with the nearest values of its facts that break nothing else.
 
-    `derive` completes changed facts anew.
+    `derive` completes changed facts.
     """
     listed = list(rules)
     full = derive(facts)

@@ -76,10 +76,10 @@ def _switch(value: Any) -> bool | None:
 
 @dataclass(frozen=True)
 class Table:
-    """What a dialect knows as data.
+    """The keys and rules of a dialect.
 
     `version` is the release that is written, and that is taken where a document names none. `matters` are
-    keys that state no fact although they change time or memory of a step: a reader is told. `constraints`
+    keys that state no fact although they change time or memory of a step, so that answers name them. `constraints`
     say in the language of a design space which strategies the framework runs.
     """
 

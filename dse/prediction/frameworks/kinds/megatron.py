@@ -15,7 +15,7 @@ _BEFORE_BLACKWELL = ("v100", "a100", "a10", "l4", "t4", "h100", "h200", "h800", 
 
 
 class Megatron(Dialect):
-    """What runs on Megatron-Core: its facts have one meaning, whatever the keys are called."""
+    """A program on Megatron-Core: its facts have one meaning, whatever the keys are called."""
 
     constants = ("megatron-core",)
 

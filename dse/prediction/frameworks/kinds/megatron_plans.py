@@ -173,7 +173,7 @@ def _recompute(facts: Facts, assumed: list[str]) -> dict[str, Any]:
 
 
 def recomputed(modules: list[str], *, has_mlp: bool, assumed: list[str]) -> str:
-    """Return the value of `recompute` for modules as Megatron-Core names them; others are told."""
+    """Return the value of `recompute` for modules as Megatron-Core names them; `assumed` gets the others."""
     known = [name for name in dict.fromkeys(modules) if AXIS["recompute"].accepts(name)]
     known = [name for name in known if name != "mlp" or has_mlp]
     if others := sorted(set(modules) - set(known)):
