@@ -107,7 +107,7 @@ def _candidates(value: Any) -> Iterator[Any]:
             yield value - step
         yield value + step
     power = 1 << value.bit_length()
-    yield from (power, 2 * power)
+    yield from (far for far in (power, 2 * power) if far > value + _TRIED)
 
 
 @functools.cache

@@ -1,0 +1,64 @@
+"""Jobs that DeepSpeed, MaxText and Accelerate can express, and rows of the corpus, for their tests."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from dse.inputs.models.of_conf import models_of_conf
+from dse.prediction.frameworks.job import Job
+from dse.prediction.steps.plan import Plan
+
+NAMES = (
+    "llama3_8b",
+    "llama3_70b",
+    "gpt3_175b",
+    "mixtral_8x7b",
+    "deepseek_v3",
+    "qwen3_30b_a3b",
+    "qwen3_8b",
+    "glm_4_5",
+)
+MODELS = {name: model for name, model in models_of_conf() if name in NAMES}
+CORPUS = Path(__file__).parents[4] / "shared" / "golden" / "launch" / "corpus.jsonl"
+
+needs_corpus = pytest.mark.skipif(not CORPUS.exists(), reason="the corpus of configurations is not here")
+
+
+def corpus_rows(framework: str) -> list[dict[str, Any]]:
+    """Return the rows of a framework."""
+    rows = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
+    return [row for row in rows if row["framework"] == framework]
+
+
+@st.composite
+def deepspeed_jobs(draw: st.DrawFn) -> Job:
+    """Jobs that a file of DeepSpeed says, of models with experts and without."""
+    model = MODELS[draw(st.sampled_from(NAMES))]
+    tp, cp = draw(st.sampled_from([(1, 1), (2, 1), (4, 1), (1, 2), (1, 4)]))
+    dp = draw(st.sampled_from([1, 2, 4, 8]))
+    ep = draw(st.sampled_from([n for n in (1, 2, 4) if (tp * cp * dp) % n == 0])) if model.experts else 1
+    micro_batch = draw(st.sampled_from([1, 2, 3]))
+    stage = draw(st.sampled_from([0, 1, 2, 3]))
+    plan = Plan(
+        dp=dp, tp=tp, cp=cp, ep=ep,
+        expert_tp=1 if ep > 1 and tp > 1 else 0,
+        micro_batch=micro_batch,
+        weight_sharded=stage == 3,
+        zero=1 if stage == 3 else stage,
+        context="ulysses" if cp > 1 else "ring",
+        recompute=draw(st.sampled_from(["none", "full"])),
+        precision=draw(st.sampled_from(["bf16", "fp16"])),
+        overlap_tp=tp > 1 and draw(st.booleans()),
+        overlap_dp=stage == 3 or draw(st.booleans()),
+        offload=draw(st.sampled_from(["none", "optimizer"])) if stage else "none",
+        dispatcher=draw(st.sampled_from(["alltoall", "deduplicated"])) if ep > 1 else "alltoall",
+        framework="megatron-deepspeed",
+    )  # fmt: skip
+    batch = dp * micro_batch * draw(st.integers(1, 8))
+    return Job(replace(model, batch_size=batch, micro_batches=None), plan)
