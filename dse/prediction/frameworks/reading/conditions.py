@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from dse.base.errors import InputError
-from dse.prediction.frameworks.reading.missing import ask, missing_in, without_unset
+from dse.base.texts import excerpt
+from dse.prediction.frameworks.reading.missing import ask, missing_in, readable, without_unset
 from dse.prediction.frameworks.reading.shell_syntax import CONDITIONS
 from dse.prediction.frameworks.reading.shell_tokens import Token
 from dse.prediction.frameworks.reading.shell_words import Variables
@@ -20,6 +21,7 @@ _NUMBERS: dict[str, Callable[[int, int], bool]] = {
     "-lt": lambda a, b: a < b,
     "-le": lambda a, b: a <= b,
 }
+_FILE_TESTS = ("-d", "-e", "-f", "-r", "-s", "-w", "-x")
 _JOINTS = ("&&", "-a", "||", "-o")
 _Later = Callable[[], bool]
 
@@ -99,6 +101,10 @@ class _Condition:
         if is_operator and first in ("-z", "-n") and self.items:
             text = self._operand()[0]
             return lambda: (self._known(text) == "") == (first == "-z")
+        if is_operator and first in _FILE_TESTS and self.items:
+            file = excerpt(readable(self._operand()[0]))
+            self._variables.notes.append(f"line {self._line}: '{file}' is taken as being there")
+            return lambda: True
         if not self.items or (self.items[-1][1] and self.items[-1][0] in (*_JOINTS, ")")):
             if first.startswith("-") and is_operator:
                 self.refuse()

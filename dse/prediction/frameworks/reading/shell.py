@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from dse.base.errors import InputError
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.conditions import holds
+from dse.prediction.frameworks.reading.files import is_file, text_of
 from dse.prediction.frameworks.reading.launchers import LAUNCHERS, is_launched
-from dse.prediction.frameworks.reading.missing import ask, missing_in, readable
+from dse.prediction.frameworks.reading.missing import ask, missing_in, readable, without_unset
 from dse.prediction.frameworks.reading.shell_slurm import slurm_counts, slurm_variables
 from dse.prediction.frameworks.reading.shell_syntax import (
     Assignment,
     Chain,
     Choice,
+    Loop,
     Node,
     Simple,
     Statements,
@@ -25,6 +28,7 @@ from dse.prediction.frameworks.reading.shell_words import Variables
 
 _MOST_WORDS = 100_000
 _MOST_SHELLS = 3
+_MOST_STEPS = 100_000
 _MOST_TEXT = 250_000
 _MOST_COMMANDS = 100
 _EXPORTS = frozenset({"export", "declare", "local", "readonly", "typeset"})
@@ -55,9 +59,15 @@ class Script:
 
 
 def read_script(
-    text: str, where: str, given: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
+    text: str,
+    where: str,
+    given: Mapping[str, str] | None = None,
+    arguments: Sequence[str] = (),
+    folder: Path | None = None,
 ) -> Script:
     """Return the commands that a script would launch; `given` are its environment, `arguments` its $1, $2.
+
+    Files that it sources are read too, as data, where they are in `folder`.
 
     Raises:
         InputError: something is outside the subset that is read, named with its line; bounds are exceeded.
@@ -67,16 +77,19 @@ def read_script(
         raise InputError(f"{where}: is no script that is read; {problem}")
     slurm = slurm_counts(text)
     known = {**slurm_variables(slurm), **(given or {})}
-    reader = _Interpreter(Variables(where, known, tuple(arguments)))
+    reader = _Interpreter(Variables(where, known, tuple(arguments)), folder)
     reader.run(Statements(text, where).all())
-    return Script(tuple(reader.commands), slurm, tuple(reader.notes), reader.variables.uses_arguments)
+    return Script(
+        tuple(reader.commands), slurm, tuple(reader.variables.notes), reader.variables.uses_arguments
+    )
 
 
 class _Interpreter:
-    def __init__(self, variables: Variables) -> None:
+    def __init__(self, variables: Variables, folder: Path | None) -> None:
         self.variables = variables
         self.commands: list[Command] = []
-        self.notes: list[str] = []
+        self._folder = folder
+        self._steps = 0
         self._exported: dict[str, None] = {}
         self._shells = 0
         self._is_over = False
@@ -87,6 +100,9 @@ class _Interpreter:
         for node in nodes:
             if self._is_over:
                 break
+            self._steps += 1
+            if self._steps > _MOST_STEPS:
+                raise InputError(f"{self.variables.where}: runs through more than {_MOST_STEPS} statements")
             succeeds = self._one(node)
         return succeeds
 
@@ -100,7 +116,22 @@ class _Interpreter:
             return holds(node.tokens, self.variables, node.line)
         if isinstance(node, Chain):
             return self._chain(node)
+        if isinstance(node, Loop):
+            return self._loop(node)
         return self._simple(node)
+
+    def _loop(self, loop: Loop) -> bool:
+        values = list(self.variables.positional)
+        if loop.words is None:
+            self.variables.uses_arguments = True
+        else:
+            values = [value for word in loop.words for value in self.variables.fields(word)]
+        for value in values:
+            if value and not without_unset(value):
+                continue
+            self.variables.assign(loop.name, value)
+            self.run(loop.body)
+        return True
 
     def _chain(self, chain: Chain) -> bool:
         succeeds = self._one(chain.first) != (0 in chain.negated)
@@ -122,10 +153,12 @@ class _Interpreter:
             return holds(words[1:-1] if name == "[" else words[1:], self.variables, node.line)
         if name in _EXPORTS:
             return self._export(node, words[1:])
-        if name in ("unset", "exit", "exec", "eval"):
+        if name in ("unset", "exit", "exec", "eval", "shift"):
             return self._builtin(name, words[1:], node)
+        if name in (".", "source") and self._sourced(words[1:2], node):
+            return True
         if name in _PASSED:
-            self.notes.append(f"line {node.line}: {name} is passed over")
+            self.variables.notes.append(f"line {node.line}: {name} is passed over")
             return True
         return self._launch(words, node)
 
@@ -181,8 +214,30 @@ class _Interpreter:
             self._is_over = True
         elif name == "eval":
             self._shell(" ".join(words), node)
-        else:
-            return not words or self._launch(list(words), node)
+        elif name == "shift":
+            count = self.variables.number(words[0], node.line) if words else 1
+            self.variables.positional = self.variables.positional[max(count, 0) :]
+        elif words:
+            self._launch(list(words), node)
+            self._is_over = True
+        return True
+
+    def _sourced(self, words: Sequence[str], node: Simple) -> bool:
+        """Read a file of the script's folder that it sources; one outside the subset is passed over."""
+        path = self._folder / readable(words[0]).rpartition("/")[2] if self._folder and words else None
+        if path is None or not is_file(path) or self._shells >= _MOST_SHELLS:
+            return False
+        before = self.variables.where
+        try:
+            nodes = Statements(text_of(path)[:_MOST_TEXT].replace("\0", ""), str(path)).all()
+        except InputError as error:
+            self.variables.notes.append(f"line {node.line}: {path.name} is passed over: {error}")
+            return True
+        self._shells += 1
+        self.variables.where = str(path)
+        self.run(nodes)
+        self.variables.where = before
+        self._shells -= 1
         return True
 
     def _launch(self, words: list[str], node: Simple) -> bool:

@@ -10,19 +10,17 @@ from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.shell_tokens import Part, Token, Tokens
 
 Word = tuple[Part, ...]
-Node = Union["Simple", "Test", "Choice", "Chain"]
+Node = Union["Simple", "Test", "Choice", "Chain", "Loop"]
 """A statement; Python 3.10 reads this at run time."""
 
 _MOST_DEPTH = 30
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=", re.ASCII)
-_REDIRECTIONS = frozenset({">", ">>", ">&", ">|", "<", "<&", "<>", "&>", "&>>"})
-_UNREAD = frozenset(
-    {"for", "while", "until", "case", "select", "function", "{", "}", "((", "do", "done", "esac"}
-)
+_REDIRECTIONS = frozenset({"<<<", ">", ">>", ">&", ">|", "<", "<&", "<>", "&>", "&>>"})
+_UNREAD = frozenset({"while", "until", "case", "select", "function", "{", "}", "((", "do", "done", "esac"})
 _SPLITS = frozenset({";", "\n", "&"})
 SUBSET = (
-    "allowed are assignments, arrays, if ... fi with [[ ]] or [ ], && and ||, export, and commands that "
-    "launch a program"
+    "allowed are assignments, arrays, if ... fi with [[ ]] or [ ], for ... done, && and ||, export, "
+    "and commands that launch a program"
 )
 
 
@@ -64,6 +62,16 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Loop:
+    """For a variable over words; None: over the arguments of the script."""
+
+    name: str
+    words: tuple[Word, ...] | None
+    body: tuple[Node, ...]
+    line: int
+
+
+@dataclass(frozen=True)
 class Chain:
     """Statements joined by && or ||, or commands in a pipe; `negated` are the places of a !."""
 
@@ -97,7 +105,7 @@ class Statements:
             word = self._reserved()
             if self._token.kind == "end":
                 if stops:
-                    self._refuse("if has no end; close it with fi")
+                    self._refuse(f"a block has no end; close it with {' or '.join(sorted(stops))}")
                 return tuple(found)
             if word in stops:
                 return tuple(found)
@@ -129,6 +137,8 @@ class Statements:
             return self._choice()
         if word == "[[":
             return self._test()
+        if word == "for":
+            return self._loop()
         if word in _UNREAD or (self._token.kind == "operator" and self._token.text == "("):
             self._refuse(f"'{word or self._token.text}' is not read; {SUBSET}")
         if word in ("then", "elif", "else", "fi"):
@@ -165,7 +175,7 @@ class Statements:
 
     def _redirected(self) -> bool:
         """Pass over a redirection; nothing is read or written."""
-        if self._token.text.startswith("<<"):
+        if self._token.text == "<<":
             self._refuse(f"'{self._token.text}' gives a command its input, which is not read; write a file")
         if self._token.text not in _REDIRECTIONS:
             return False
@@ -184,10 +194,33 @@ class Statements:
         self._move()
         return Test(tuple(tokens), line)
 
-    def _choice(self) -> Node:
+    def _loop(self) -> Node:
+        self._enter()
+        self._move()
+        line, name, words = self._token.line, self._reserved(), list[Word]()
+        self._move()
+        has_words = self._reserved() == "in"
+        if has_words:
+            self._move()
+            while self._token.kind == "word":
+                words.append(self._move().parts)
+        while self._token.kind == "operator" and self._token.text in (";", "\n"):
+            self._move()
+        if not name.isidentifier() or self._reserved() != "do":
+            self._refuse("this for is not read; write for NAME in WORDS; do ... done", line)
+        self._move()
+        body = self._list(frozenset({"done"}))
+        self._move()
+        self._depth -= 1
+        return Loop(name, tuple(words) if has_words else None, body, line)
+
+    def _enter(self) -> None:
         self._depth += 1
         if self._depth > _MOST_DEPTH:
-            self._refuse(f"if is nested deeper than {_MOST_DEPTH} levels, the most allowed")
+            self._refuse(f"blocks are nested deeper than {_MOST_DEPTH} levels, the most allowed")
+
+    def _choice(self) -> Node:
+        self._enter()
         line, branches = self._token.line, list[tuple[tuple[Node, ...], tuple[Node, ...]]]()
         word = "if"
         while word in ("if", "elif"):

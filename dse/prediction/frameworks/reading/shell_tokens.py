@@ -15,7 +15,7 @@ MOST_NESTING = 20
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]", re.ASCII)
 _BRACED_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[0-9]{1,3}|[@*#])(?:\[([@*]|[0-9]{1,6})\])?", re.ASCII)
 _DEFAULT = re.compile(r":?[-=+?]")
-_PLAIN = re.compile(r"[^\s;&|()<>'\"\\$`]+")
+_PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+")
 _IN_QUOTES = re.compile(r'[^"\\$`]+')
 _IN_BRACES = re.compile(r"[^}'\"\\$`]+")
 _OPERATOR = re.compile(r"\n|&&|\|\||;;|&>>|&>|>>|>&|>\||<<<|<<|<&|<>|[;&|()<>]")

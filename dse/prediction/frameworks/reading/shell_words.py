@@ -33,6 +33,7 @@ class Variables:
     given: Mapping[str, str]
     positional: tuple[str, ...] = ()
     values: dict[str, str | list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     uses_arguments: bool = False
     expanded: int = 0
 
@@ -101,7 +102,7 @@ class Variables:
             found = [self._calculated(part)]
         else:
             _check_command(part, f"{self.where}: line {part.line}")
-            found = [mark(f"(...) of line {part.line}", is_computed=True)]
+            found = [mark("(...)", is_computed=True)]
         self._grow(sum(map(len, found)) + len(found), f"line {part.line}")
         return found
 

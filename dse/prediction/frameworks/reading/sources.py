@@ -11,14 +11,15 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.base.texts import excerpt, is_whole
 from dse.prediction.frameworks.documents import Document
-from dse.prediction.frameworks.reading.commands import document_of_command
+from dse.prediction.frameworks.reading.commands import document_of_command, keys_of
 from dse.prediction.frameworks.reading.configurations import document_of_file
 from dse.prediction.frameworks.reading.detection import checked_framework, detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
 from dse.prediction.frameworks.reading.files import SUFFIXES, is_file, text_of
+from dse.prediction.frameworks.reading.launchers import launch_of
 from dse.prediction.frameworks.reading.options import megatron_settings, trainer_settings
 from dse.prediction.frameworks.reading.recipes import read_recipe
-from dse.prediction.frameworks.reading.shell import read_script
+from dse.prediction.frameworks.reading.shell import Command, read_script
 
 _SCRIPTS = (".sh", ".bash", ".sbatch", ".slurm")
 _MOST_NOTES = 100
@@ -86,12 +87,12 @@ def _has_shebang(path: Path) -> bool:
 
 
 def _script(path: Path, arguments: list[str], framework: str, given: Mapping[str, str]) -> Document:
-    """The last program that a script launches, with the arguments that the script does not take itself."""
+    """The last program of a framework in a script, with arguments that the script does not take."""
     where = str(path)
-    script = read_script(text_of(path), where, given, arguments)
+    script = read_script(text_of(path), where, given, arguments, path.parent)
     if not script.commands:
         raise InputError(f"{where}: launches no program; torchrun, srun, python and such are looked for")
-    command = script.commands[-1]
+    command = next(filter(_is_clear, script.commands[::-1]), script.commands[-1])
     words = (*command.words, *(() if script.uses_arguments else arguments))
     found = document_of_command(
         words,
@@ -101,9 +102,18 @@ def _script(path: Path, arguments: list[str], framework: str, given: Mapping[str
         slurm=script.slurm,
         environment=command.environment,
     )
-    several = f"launches {len(script.commands)} programs; the last is read"
+    several = f"launches {len(script.commands)} programs; the one of line {command.line} is read"
     notes = (*script.notes, *([several] if len(script.commands) > 1 else []), *found.notes)
     return replace(found, where=where, notes=notes)
+
+
+def _is_clear(command: Command) -> bool:
+    """Whether the command is one of a framework."""
+    try:
+        launch = launch_of(command.words, "")
+        return bool(detected(keys_of(launch), "", launch.program))
+    except InputError:
+        return False
 
 
 def _recipe(path: Path, overrides: list[str], framework: str) -> Document:

@@ -13,10 +13,6 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]{1,100}\.?[0-9]{0,100}|\.[0-9]{1,100})(?:[eE
 _MOST_NOTES = 100
 _SWITCHES = {"true": True, "false": False}
 _NOTHING = frozenset({"None", "null", "~"})
-_PLACES = re.compile(
-    r"addr|cache|checkpoint|ckpt|container|data|dir|dump|entity|exp.?name|file|folder|host|job|load|log|merge|name|path|"
-    r"port|prefix|project|rank|rdzv|root|run|save|seed|tag|tensorboard|token|url|vocab.?file|wandb"
-)
 
 
 def scalar(text: str, *, has_none: bool = True) -> Any:
@@ -37,16 +33,23 @@ def is_number(text: str) -> bool:
 
 
 def settled(key: str, text: str, where: str, notes: list[str]) -> str:
-    """Return a text without marks of open values; those of paths, hosts and names stay as $NAME, with a note.
+    """Return a text without marks of open values; they stay as $NAME where no prediction needs them.
 
     Raises:
         InputError: another key needs the value.
     """
     if not missing_in(text):
         return text
-    if not _PLACES.search(key.lower()):
+    if _states_a_fact(key):
         raise ask(text, where, key)
     note = f"{key} is {readable(text)}, which has no value and changes no prediction"
     if len(notes) < _MOST_NOTES and note not in notes:
         notes.append(note)
     return readable(text)
+
+
+def _states_a_fact(key: str) -> bool:
+    """Whether a key of some framework states a fact of a job."""
+    from dse.prediction.frameworks.table import TABLES, table_of
+
+    return any(key in table_of(path.stem).by_key for path in sorted(TABLES.glob("*.yaml")))

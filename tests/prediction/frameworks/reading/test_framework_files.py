@@ -274,11 +274,13 @@ def test_open_values_are_asked_for_where_they_matter(tmp_path: Path) -> None:
     assert read_document([path], given={"H": "64", "N": "4"}).npus == 32
 
 
-def test_the_last_program_counts(tmp_path: Path) -> None:
-    path = written(tmp_path / "s.sh", "python prepare.py --x 1\npython p.py --num-layers 2\n")
+def test_the_last_program_of_a_framework_counts(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "s.sh", "python prepare.py --x 1\npython p.py --num-layers 2\npython after.py --y 3\n"
+    )
     document = read_document([path])
     assert document.settings == {"--num-layers": 2}
-    assert document.notes == ("launches 2 programs; the last is read",)
+    assert document.notes == ("launches 3 programs; the one of line 2 is read",)
 
 
 @pytest.mark.parametrize(

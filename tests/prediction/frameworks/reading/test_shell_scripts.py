@@ -59,6 +59,11 @@ def words(text: str, **given: str) -> list[str]:
          ["--layout", "Et*3|(tt|)*29m|L", "$A", "$A", "a\\b"]),
         ("torchrun ${A:+x} a\nexit 0\ntorchrun b", ["a"]),
         ("A=1\ntorchrun ${A:+--a $A}", ["--a", "1"]),
+        ("L=(x 'y z')\nfor i in a $B \"${L[@]}\"; do X+=(\"<$i>\"); done\ntorchrun \"${X[@]}\"",
+         ["<a>", "<x>", "<y z>"]),
+        ("for i in \"$@\"\ndo read -r K V <<< \"$i\"\ndone\ntorchrun a", ["a"]),
+        ("if [ ! -f y ]; then exit 1; fi\n[[ -d x && -e y ]] && A=1\ntorchrun $A", ["1"]),
+        ("shift\ntorchrun ${1:-x}", ["x"]),
     ],
 )  # fmt: skip
 def test_words_are_those_of_bash(script: str, expected: list[str], tmp_path: Path) -> None:
@@ -124,7 +129,7 @@ def test_what_is_passed_over_is_noted() -> None:
         ("A=1\ncurl http://x\n", "a.sh: line 2: curl is no command that is read; "),
         ("torchrn x.py\n",
          "a.sh: line 1: torchrn is no command that is read; did you mean 'torchrun'? Allowed are "),
-        ("A=1\n\nfor i in 1 2; do torchrun $i; done", "a.sh: line 3: 'for' is not read; allowed are "),
+        ("A=1\n\nfor ((i=0; i<2; i++)); do torchrun $i; done", "a.sh: line 3: this for is not read"),
         ("while true; do :; done", "line 1: 'while' is not read"),
         ("case $A in x) ;; esac", "line 1: 'case' is not read"),
         ("f() { torchrun; }", "line 1: '(' is not read"),
@@ -142,12 +147,14 @@ def test_what_is_passed_over_is_noted() -> None:
         ("torchrun $((9999999999*9999999999))", "exceeds 64 bits"),
         ("torchrun $((08))", "08 is octal"),
         ("A=x\ntorchrun $((A+1))", "line 2: 'x' is no whole number"),
-        ("if [[ 1 == 1 ]]; then A=1", "line 1: if has no end; close it with fi"),
+        ("if [[ 1 == 1 ]]; then A=1", "line 1: a block has no end; close it with elif or else or fi"),
         ("fi", "line 1: 'fi' has no if before it"),
         ("if ; then A=1; fi", "line 1: a condition is missing before then"),
         ("[[ a =~ b ]] && A=1", "line 1: this condition is not read; allowed are texts with =="),
         ("[[ a == b* ]] && A=1", "line 1: patterns are not compared"),
-        ("[ -f x ] && A=1", "line 1: this condition is not read"),
+        ("[ -t x ] && A=1", "line 1: this condition is not read"),
+        ("for i in $1; do torchrun; ", "line 1: a block has no end; close it with done"),
+        ("for i in a b\ndo read X <<< $i; done", "line 2: read is no command that is read"),
         ("[ a == a", "line 1: [ has no end"),
         ("[ x -gt 3 ] && A=1", "line 1: 'x' is no whole number"),
         ("A=$(hostname)\n[ $A == x ] && B=1",
@@ -169,3 +176,17 @@ def test_what_is_outside_the_subset_is_refused_with_its_line(script: str, messag
         read_script(script, "a.sh")
     assert message in str(refused.value)
     assert str(refused.value).startswith("a.sh")
+
+
+def test_sourced_files_of_the_folder_are_read_as_data(tmp_path: Path) -> None:
+    (tmp_path / "config.sh").write_text('TP=4\nOPTIONS="--tp $TP"\nexport A=1\n')
+    (tmp_path / "activate").write_text("f() { touch x; }\n")
+    script = ". `pwd`/config.sh\nsource venv/bin/activate\nsource /etc/no\ntorchrun $OPTIONS\n"
+    found = read_script(script, "a.sh", folder=tmp_path)
+    assert found.commands[0].words == ("torchrun", "--tp", "4")
+    assert found.commands[0].environment == {"A": "1"}
+    assert found.notes[0].startswith("line 2: activate is passed over: ")
+    assert found.notes[1] == "line 3: source is passed over"
+    (tmp_path / "config.sh").write_text(". config.sh\n\ncurl x\n")
+    with pytest.raises(InputError, match=r"config.sh: line 3: curl is no command that is read"):
+        read_script(script, "a.sh", folder=tmp_path)
