@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from dse.prediction.frameworks.reading.missing import ask, missing_in, readable
@@ -32,15 +33,15 @@ def is_number(text: str) -> bool:
     return bool(_NUMBER.fullmatch(text))
 
 
-def settled(key: str, text: str, where: str, notes: list[str]) -> str:
-    """Return a text without marks of open values; they stay as $NAME where no prediction needs them.
+def settled(key: str, text: str, where: str, notes: list[str], frameworks: Sequence[str]) -> str:
+    """Return a text without marks of open values; they stay as $NAME where no fact of `frameworks` needs them.
 
     Raises:
         InputError: another key needs the value.
     """
     if not missing_in(text):
         return text
-    if _states_a_fact(key):
+    if _states_a_fact(key, frameworks):
         raise ask(text, where, key)
     note = f"{key} is {readable(text)}, which has no value and changes no prediction"
     if len(notes) < _MOST_NOTES and note not in notes:
@@ -48,8 +49,10 @@ def settled(key: str, text: str, where: str, notes: list[str]) -> str:
     return readable(text)
 
 
-def _states_a_fact(key: str) -> bool:
-    """Whether a key of some framework states a fact of a job."""
+def _states_a_fact(key: str, frameworks: Sequence[str]) -> bool:
+    """Whether a key of one of the frameworks states a fact of a job."""
+    from dse.prediction.frameworks.dialect import FRAMEWORKS
     from dse.prediction.frameworks.table import TABLES, table_of
 
-    return any(key in table_of(path.stem).by_key for path in sorted(TABLES.glob("*.yaml")))
+    tables = [table_of(name) for name in FRAMEWORKS.own if (TABLES / f"{name}.yaml").exists()]
+    return any(key in table.by_key for table in tables)
