@@ -183,6 +183,11 @@ def nearest_job(job: Job, lacks: list[Lack]) -> Job:
         InexpressibleJobError: the model itself cannot be expressed.
     """
     of_model = [lack for lack in lacks if lack.field.startswith("model.")]
-    if of_model:
+    if any(lack.field != _EXTRA_LAYERS for lack in of_model):
         raise InexpressibleJobError("the framework", of_model)
-    return replace(job, plan=replace(job.plan, **{lack.field: lack.nearest for lack in lacks}))
+    model = replace(job.model, prediction_layers=of_model[0].nearest) if of_model else job.model
+    changed = {lack.field: lack.nearest for lack in lacks if lack not in of_model}
+    return Job(model, replace(job.plan, **changed))
+
+
+_EXTRA_LAYERS = "model.prediction_layers"  # which a model trains without
