@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dse.base.command_lines import MANY, Arguments, CommandLine
 from dse.base.errors import InputError
-from dse.base.settings.values import whole
+from dse.base.settings.values import assignments, whole
 from dse.base.texts import printable
 from dse.commands.cli import JSON, print_json, read_arguments
 
@@ -85,7 +85,7 @@ def _asked(arguments: Arguments, words: Sequence[str]) -> tuple[Any, Cluster | N
     from dse.prediction.frameworks.reading import read_document
 
     values = arguments.values
-    document = read_document(words, values.get("framework", ""), _given(values.get("set", "")))
+    document = read_document(words, values.get("framework", ""), assignments(values, "set"))
     npus = whole(values, "npus", document.npus, least=1)
     if document.npus is not None and npus != document.npus:
         raise InputError(
@@ -100,14 +100,3 @@ def _asked(arguments: Arguments, words: Sequence[str]) -> tuple[Any, Cluster | N
     if npus is not None and "gpu" in values:
         found = cluster_of_gpu(values["gpu"], npus, assumed)
     return replace(reading, assumed=(*reading.assumed, *assumed)), found
-
-
-def _given(text: str) -> dict[str, str]:
-    """The variables of the key set."""
-    found = {}
-    for entry in text.split(",") if text else []:
-        name, equals, value = entry.partition("=")
-        if not equals or not name.isidentifier():
-            raise InputError(f"set has '{entry}'; it must be NAME=VALUE, several with commas between them")
-        found[name] = value
-    return found

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.base.command_lines import MANY, CommandLine
-from dse.base.settings.values import Values, file
-from dse.base.texts import counted, printable
+from dse.base.errors import InputError
+from dse.base.settings.values import Values, assignments, entries, file, whole
+from dse.base.texts import counted, excerpt, printable
 from dse.commands.cli import JSON, print_json, print_notes, read_arguments
 
 if TYPE_CHECKING:
@@ -66,6 +67,9 @@ JOB = {
     "source": "by which errors are listed (default: the framework)",
 }
 
+_FREE = ("source", "notes")
+_COUNTS = {"batch": "gbs", "micro_batch": "mbs", "seq": "seq"}
+
 COMMAND = CommandLine(
     "measure",
     "Read what logs of Megatron-LM, Megatron Bridge, NeMo, torchtitan, DeepSpeed and MaxText tell of their "
@@ -78,6 +82,9 @@ COMMAND = CommandLine(
         "keys": {
             "out": "write the rows to this CSV file (docs/accuracy.md)",
             "framework": "whose logs they are, such as torchtitan (default: by their lines)",
+            "config": "the configuration of the job, a file as dse check reads it, or [FILE,OVERRIDE,...]; "
+            "it tells most columns",
+            "set": "values of variables that a script takes from its surroundings: set=A=1,B=2",
         },
         "columns of the job": JOB,
     },
@@ -117,18 +124,49 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _columns(values: Values) -> dict[str, Any]:
-    """The columns of the job: those of its model, then those that are given."""
+    """The columns of the job: those of its configuration or model, then those that are given.
+
+    Raises:
+        InputError: a given column says something else than the configuration.
+    """
     from dse.prediction.frameworks.logs.rows import model_columns
     from dse.prediction.measured.rows import cell_value
 
     found: dict[str, Any] = {}
-    if "model" in values:
+    if "config" in values:
+        found = _configured(values)
+    elif "set" in values:
+        raise InputError("set is for variables of config=…; give both")
+    elif "model" in values:
         from dse.prediction.frameworks.models import model_from, model_values
 
         found = model_columns(model_from(model_values(values["model"])))
-    return found | {
-        name: cell_value(name, name, values[name]) for name in JOB if name in values and name != "model"
-    }
+    given = {name: cell_value(name, name, values[name]) for name in JOB if name in values and name != "model"}
+    for name, value in given.items():
+        if "config" in values and name not in _FREE and found.get(name, value) != value:
+            raise InputError(
+                f"{name} is {excerpt(value)}, but the configuration says {excerpt(found[name])}: "
+                f"leave {name} out, or change the configuration"
+            )
+    return found | given
+
+
+def _configured(values: Values) -> dict[str, Any]:
+    """The columns of the job of a configuration, which given ones may complete."""
+    from dataclasses import replace
+
+    from dse.prediction.frameworks.jobs import read_job
+    from dse.prediction.frameworks.logs.jobs import job_columns
+    from dse.prediction.frameworks.reading import read_document
+
+    document = read_document(entries("config", values["config"]), "", assignments(values, "set"))
+    npus = whole(values, "gpus", None, least=1) if document.npus is None else document.npus
+    counts = {key: whole(values, name, None, least=1) for key, name in _COUNTS.items()}
+    reading = read_job(replace(document, npus=npus), values.get("model", ""), **counts)
+    if reading.job is None:
+        raise InputError(f"{document.where}: says no whole job: {reading.no_job}")
+    print_notes(f"{document.where}: assumed {one}" for one in reading.assumed)
+    return job_columns(reading.job)
 
 
 def _rows(logs: Sequence[LogFigures], columns: dict[str, Any]) -> list[MeasuredRow | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dse.base.errors import InputError
-from dse.base.settings.values import entries, file, flag, listed, number, one_of, whole
+from dse.base.settings.values import assignments, entries, file, flag, listed, number, one_of, whole
 
 
 def test_a_key_that_is_not_given_has_its_default() -> None:
@@ -32,6 +32,8 @@ def test_a_key_that_is_not_given_has_its_default() -> None:
         (lambda: entries("tp", "a"), ["a"]),
         (lambda: entries("tp", "a, b"), ["a", "b"]),
         (lambda: entries("tp", "[a,a]"), ["a", "a"]),
+        (lambda: assignments({"set": "A=1,B=x=y,C="}, "set"), {"A": "1", "B": "x=y", "C": ""}),
+        (lambda: assignments({}, "set"), {}),
         (lambda: listed("topology", "[torus__dim=[4,4],ring.csv]"), ["torus__dim=[4,4]", "ring.csv"]),
         (lambda: listed("topology", "torus__dim=[4,4]"), ["torus__dim=[4,4]"]),
     ],
@@ -67,6 +69,10 @@ def test_a_text_is_read(read: Callable[[], object], expected: object) -> None:
         (
             lambda: one_of({"format": "jsn"}, "format", ("table", "json")),
             "format is 'jsn'; allowed are table, json; did you mean 'json'?",
+        ),
+        (
+            lambda: assignments({"set": "A=1,2B=3"}, "set"),
+            "set has '2B=3'; it must be NAME=VALUE, several with commas between them",
         ),
         (lambda: entries("tp", "[a"), "tp is '[a', which lacks a bracket; write tp=[a,b]"),
         (

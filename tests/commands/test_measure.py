@@ -69,9 +69,39 @@ def test_logs_of_one_job_are_rows_with_ids_of_their_own(folder: Path) -> None:
     assert [row.partition(",")[0] for row in rows] == ["id", "megatron.log", "second/megatron.log"]
 
 
+SCRIPT = """#!/bin/bash
+: "${DATA_PATH:?the data}"
+torchrun --nnodes 1 --nproc-per-node 8 pretrain_gpt.py \\
+    --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --swiglu --num-attention-heads 32 \\
+    --group-query-attention --num-query-groups 8 --normalization RMSNorm --disable-bias-linear \\
+    --position-embedding-type rope --untie-embeddings-and-output-weights --vocab-size 128256 \\
+    --attention-dropout 0 --hidden-dropout 0 --seq-length 8192 --max-position-embeddings 8192 \\
+    --micro-batch-size 1 --global-batch-size 128 --tensor-model-parallel-size 4 --sequence-parallel --bf16 \\
+    --use-distributed-optimizer --overlap-grad-reduce --data-path "${DATA_PATH}"
+"""
+
+
+def test_a_configuration_tells_the_columns(folder: Path) -> None:
+    """And the row is predicted as dse check predicts the configuration."""
+    (folder / "train.sh").write_text(SCRIPT)
+    line = ("megatron.log", "config=train.sh", "set=DATA_PATH=x")
+    run_ok("measure", *line, "gpu=h100_sxm", "out=rows.csv", cwd=folder)
+    (row,) = json.loads(run_ok("accuracy", "rows.csv", "--json", cwd=folder).out)["rows"]
+    check = run_ok("check", "train.sh", "set=DATA_PATH=x", "gpu=h100_sxm", "--json", cwd=folder)
+    assert row["measured_s"] == 4.15
+    assert row["predicted_s"] == pytest.approx(json.loads(check.out)["step_s"], rel=1e-3)
+    wrong = error_of("measure", *line, "gpu=h100_sxm", "tp=2", cwd=folder)
+    assert wrong == "tp is 2, but the configuration says 4: leave tp out, or change the configuration"
+    assert "megatron.log: gpu missing: give gpu=…" in error_of("measure", *line, cwd=folder)
+    (folder / "broken.sh").write_text(SCRIPT.replace("parallel-size 4", "parallel-size 3"))
+    broken = error_of("measure", "megatron.log", "config=broken.sh", "set=DATA_PATH=x", cwd=folder)
+    assert broken == "broken.sh: says no whole job: it is illegal"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("titan.log", "set=A=1"), "set is for variables of config=…; give both"),
         ((), "LOG is missing; write dse measure LOG"),
         (("absent.log",), "absent.log: cannot be read"),
         (
@@ -84,7 +114,7 @@ def test_logs_of_one_job_are_rows_with_ids_of_their_own(folder: Path) -> None:
         ),
         (("titan.log", "gpus=eight"), "gpus: 'eight' is not allowed; it must be an integer from 1"),
         (("titan.log", "zero=4"), "zero: '4' is not allowed; it must be an integer from 0 to 3"),
-        (("titan.log", "gpu_s=8"), "unknown key gpu_s; allowed are out, framework, model"),
+        (("titan.log", "gpu_s=8"), "unknown key gpu_s; allowed are out, framework, config"),
         (("titan.log", "framework=nemo"), "as logs of nemo do"),
         (("titan.log", "model=llama4711"), "model is 'llama4711', which conf/model lacks"),
         (("titan.log", "out=absent/rows.csv"), "the folder absent does not exist"),

@@ -121,6 +121,23 @@ def entries(key: str, text: str) -> list[str]:
     return found
 
 
+def assignments(values: Values, key: str) -> dict[str, str]:
+    """Return the names and values of `NAME=VALUE,NAME=VALUE`; none without the key.
+
+    Raises:
+        InputError: an entry is none, or its name is none of a variable.
+    """
+    found = {}
+    for entry in values[key].split(",") if key in values else []:
+        name, equals, value = entry.partition("=")
+        if not equals or not name.isidentifier():
+            raise InputError(
+                f"{key} has '{excerpt(entry)}'; it must be NAME=VALUE, several with commas between them"
+            )
+        found[name] = value
+    return found
+
+
 def listed(key: str, text: str) -> list[str]:
     """Return what `[a,b]`, `a,b` or `a` lists, each entry once.
 

@@ -23,13 +23,14 @@ _PUBLISHED_RECIPES = r"nemo|megatron-?bridge|dgxc|megatron-?core"
 def framework_of(row: MeasuredRow) -> tuple[str, bool]:
     """Return the framework, and whether gradients are reduced during the backward pass."""
     overlaps = not re.search(r"no overlap", f"{row.notes} {row.field_provenance}", re.IGNORECASE)
+    says_early = "overlap-grad-reduce" in row.notes
     for pattern, framework, reduces_early in _SOURCES:
         if re.search(pattern, row.source, re.IGNORECASE):
             if framework == "torchtitan" and re.search(
                 r"(?<!no )compile", f"{row.id} {row.notes}", re.IGNORECASE
             ):
                 framework = "torchtitan-compiled"
-            return framework, reduces_early and overlaps
+            return framework, says_early or (reduces_early and overlaps)
     return "megatron-core", overlaps
 
 

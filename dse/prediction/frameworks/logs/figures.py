@@ -99,10 +99,10 @@ def read_log(path: Path, framework: str = "") -> LogFigures:
         check_choice("framework", framework, tuple(READERS))
     readers = [READERS[framework]] if framework else list(READERS.values())
     found = {reader.framework: _Found() for reader in readers}
+    marks = [(mark, reader) for reader in readers for mark in reader.marks]
     for line in log_lines(path):
-        for reader in readers:
-            if any(mark in line for mark in reader.marks):
-                _add(found[reader.framework], reader, line)
+        for reader in {id(reader): reader for mark, reader in marks if mark in line}.values():
+            _add(found[reader.framework], reader, line)
     timed = [name for name, one in found.items() if one.by_rank]
     if not timed:
         skipped = max(one.skipped for one in found.values())

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-NUMBER = r"([-+]?(?:\d[\d,]{0,20}(?:\.\d{0,20})?(?:e[-+]?\d{1,3})?(?!\d)|nan|inf))"
-"""The pattern of a number as logs write it, with one group; for patterns that ignore case."""
+NUMBER = r"([-+]?(?:\d[\d,]{0,20}(?:\.\d{0,20})?(?:[eE][-+]?\d{1,3})?(?!\d)|[nN][aA][nN]|[iI]nf))"
+"""The pattern of a number as logs write it, with one group."""
 
 
 class Reading(NamedTuple):
@@ -54,7 +54,7 @@ class Reader:
 
 def pattern(text: str) -> re.Pattern[str]:
     """Return the pattern of a figure, `#` being the number."""
-    return re.compile(text.replace("#", NUMBER), re.IGNORECASE)
+    return re.compile(text.replace("#", NUMBER))
 
 
 def figure(pattern: re.Pattern[str], line: str) -> float | None:

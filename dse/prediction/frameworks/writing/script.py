@@ -26,7 +26,7 @@ class Blank(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """What a job runs on `nodes` of `per_node` GPUs.
+    """A program that a job runs on `nodes` of `per_node` GPUs.
 
     `words` are arguments, the program first; `starter` runs them: torchrun a process for each GPU, python one
     for each node. `blanks` say by variable what the user fills in. `environment` are variables with values.

@@ -9,11 +9,17 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.inputs.models.of_conf import models_of_conf
-from dse.prediction.frameworks.logs.figures import read_log
+from dse.prediction.frameworks.job import Job
+from dse.prediction.frameworks.logs.figures import READERS, read_log
+from dse.prediction.frameworks.logs.jobs import job_columns
 from dse.prediction.frameworks.logs.rows import measured_row, model_columns, rows_csv
+from dse.prediction.measured.cases import case_of
+from dse.prediction.measured.published import published_rows
 from dse.prediction.measured.row_models import model_of
 from dse.prediction.measured.rows import MeasuredRow, read_rows
+from dse.prediction.measured.software import framework_of
 from dse.prediction.steps.plan import Plan
+from tests.prediction.frameworks.jobs import with_listed_stages
 
 LLAMA = {"layers": 32, "hidden": 4096, "heads": 32, "seq": 8192, "gpu": "h100_sxm", "gpus": 8}
 JOB = {**LLAMA, "tp": 2, "pp": 1, "gbs": 8}
@@ -86,6 +92,42 @@ def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(rows_csv(rows))
     assert read_rows(path) == rows
+
+
+def test_columns_of_a_job_are_predicted_as_the_job() -> None:
+    """Of every published row that can be expressed, but for the count of layers that are computed again."""
+    made = 0
+    for row in published_rows():
+        try:
+            case = case_of(row)
+        except InputError:
+            continue
+        columns = job_columns(Job(case.model, case.plan))
+        where = {"hardware": row.hardware, "gpus_per_node": row.gpus_per_node}
+        again = case_of(MeasuredRow(id=row.id, gpu=row.gpu, iter_s=1.0, **where, **columns))
+        jobs = (Job(case.model, case.plan), Job(again.model, again.plan))
+        assert with_listed_stages(jobs[0]) == with_listed_stages(jobs[1]), row.id
+        made += 1
+    assert made > 1150
+
+
+def test_a_row_names_layers_that_are_computed_again_though_it_cannot_say_which() -> None:
+    (model,) = [model for name, model in models_of_conf() if name == "llama3_8b"]
+    columns = job_columns(Job(model, Plan(dp=8, recompute="full", recompute_layers=5)))
+    assert (columns["recompute"], columns["recompute_num_layers"]) == ("full", 5)
+    half = job_columns(Job(model, Plan(dp=4, pp=2, recompute="full", recompute_layers=8)))
+    assert half["recompute"] == "full layer"
+
+
+def test_the_source_of_a_log_names_its_framework() -> None:
+    """For the predictor: DeepSpeed is Megatron's, and only notes tell what reduces gradients early."""
+    shape = {**JOB, "id": "a", "iter_s": 1.0}
+    for name in READERS:
+        framework = "megatron-deepspeed" if name == "deepspeed" else name
+        assert framework_of(MeasuredRow(**shape, source=name))[0] == framework
+    assert framework_of(MeasuredRow(**shape, source="megatron-lm")) == ("megatron-lm", False)
+    early = MeasuredRow(**shape, source="megatron-lm", notes="overlap-grad-reduce")
+    assert framework_of(early) == ("megatron-lm", True)
 
 
 def test_columns_of_a_model_make_the_model_again() -> None:
