@@ -18,6 +18,7 @@ _SUBCOMMAND = re.compile(r"([a-z][a-z0-9_.-]*):([A-Za-z0-9_.-]+)", re.ASCII)
 _CHECKPOINTING = ("none", "selective", "full", "memory-budget")
 _OVERRIDE = re.compile(r"(\+\+|\+|~)?([A-Za-z_][A-Za-z0-9_.@/-]*)(?:=(.*))?", re.DOTALL | re.ASCII)
 _MOST_NODES = 100_000
+_OVERRIDDEN = ("megatron-bridge", "maxtext")
 
 
 def section_settings(words: Sequence[str], where: str, notes: list[str]) -> dict[str, Any]:
@@ -47,7 +48,7 @@ def section_settings(words: Sequence[str], where: str, notes: list[str]) -> dict
             if last.startswith("no_") and not plain and section:
                 settings[f"{section}.{last[3:]}"] = False
             else:
-                found = [scalar(settled(key, value, where, notes)) for value in plain]
+                found = [scalar(settled(key, value, where, notes, ("torchtitan",))) for value in plain]
                 settings[key] = True if not found else found[0] if len(found) == 1 else found
         for command in commands:
             section, kind = command[1].replace("-", "_"), command[2]
@@ -75,7 +76,7 @@ def override_settings(words: Sequence[str], where: str, notes: list[str]) -> dic
         if word.startswith("--") and "=" in word:
             word = word[2:]
         if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*:", word, re.ASCII) and rest:
-            settings[word[:-1]] = scalar(settled(word[:-1], rest.pop(), where, notes))
+            settings[word[:-1]] = scalar(settled(word[:-1], rest.pop(), where, notes, _OVERRIDDEN))
             notes.append(
                 f"{word} {settings[word[:-1]]} is read as {word[:-1]}={settings[word[:-1]]}; write it so"
             )
@@ -87,7 +88,9 @@ def override_settings(words: Sequence[str], where: str, notes: list[str]) -> dic
             settings[found[2]] = None
             notes.append(f"{found[2]} is taken away")
         else:
-            settings[found[2]] = _value(settled(found[2], found[3], where, notes), f"{where}: {found[2]}")
+            settings[found[2]] = _value(
+                settled(found[2], found[3], where, notes, _OVERRIDDEN), f"{where}: {found[2]}"
+            )
     return settings
 
 

@@ -43,11 +43,25 @@ OLDER = {
     "--no-query-key-layer-scaling": "2022: now the default",
     "--fp8-hybrid": "2023: now --fp8-format hybrid",
     "--fp8-e4m3": "2023: now --fp8-format e4m3",
+    "--no-async-tensor-model-parallel-allreduce": "2024: now always off",
+    "--delay-param-gather": "2024: gone",
+    "--delay-grad-reduce": "2024: gone",
+    "--no-delay-grad-reduce": "2024: gone",
+    "--moe-extended-tp": "2024: gone; now --expert-tensor-parallel-size",
+    "--moe-use-legacy-grouped-gemm": "2025: gone",
+    "--use-legacy-models": "2025: gone",
+    "--use-custom-fsdp": "2025: now --use-megatron-fsdp",
+    "--standalone-embedding-stage": "2024: now a pipeline layout",
     "--sharded-state-dict": "2024: now the default",
     "--deepspeed": "of Megatron-DeepSpeed",
     "--deepspeed_config": "of Megatron-DeepSpeed",
     "--zero-stage": "of Megatron-DeepSpeed",
     "--deepspeed-activation-checkpointing": "of Megatron-DeepSpeed",
+    "--pp-partition-method": "of Megatron-DeepSpeed",
+    "--embed-layernorm": "of Megatron-DeepSpeed",
+    "--sync-tp-duplicated-parameters": "of Megatron-DeepSpeed",
+    "--kill-switch-path": "of Megatron-DeepSpeed",
+    "--skip-train-iteration-range": "of Megatron-DeepSpeed",
 }
 """Options that Megatron-LM had, or that its descendants have."""
 _MOST_WORDS = 100_000
@@ -110,7 +124,7 @@ def megatron_settings(words: Sequence[str], where: str, notes: list[str]) -> dic
                 )
             )
         settings[name] = _megatron_value(
-            name, option, [settled(name, value, where, notes) for value in values], where
+            name, option, [settled(name, value, where, notes, ("megatron-lm",)) for value in values], where
         )
     return settings
 
@@ -160,6 +174,6 @@ def trainer_settings(words: Sequence[str], where: str, notes: list[str]) -> dict
             ]
             continue
         key = "--" + name.lstrip("-").replace("-", "_")
-        found = [scalar(settled(key, value, where, notes)) for value in values]
+        found = [scalar(settled(key, value, where, notes, ("accelerate", "deepspeed"))) for value in values]
         settings[key] = True if not found else found[0] if len(found) == 1 else found
     return settings

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.arithmetic import calculated
-from dse.prediction.frameworks.reading.missing import ask, mark, missing_in, without_unset
+from dse.prediction.frameworks.reading.missing import OUTPUT, ask, is_open, mark, missing_in, without_unset
 from dse.prediction.frameworks.reading.shell_tokens import MOST_CHARACTERS, Part
 
 MOST_EXPANDED = 10_000_000
@@ -72,7 +72,8 @@ class Variables:
             InputError: the value is too long.
         """
         if isinstance(value, str) and missing_in(value):
-            value = self.given.get(name, mark(name, is_computed="\0!" in value))
+            named = mark(name, is_computed="\0!" in value) if is_open(value) else value
+            value = self.given.get(name, named)
         size = len(value) if isinstance(value, str) else sum(map(len, value)) + len(value)
         if size > MOST_CHARACTERS:
             raise InputError(
@@ -102,7 +103,7 @@ class Variables:
             found = [self._calculated(part)]
         else:
             _check_command(part, f"{self.where}: line {part.line}")
-            found = [mark("(...)", is_computed=True)]
+            found = [mark(OUTPUT, is_computed=True)]
         self._grow(sum(map(len, found)) + len(found), f"line {part.line}")
         return found
 

@@ -34,7 +34,7 @@ def is_number(text: str) -> bool:
 
 
 def settled(key: str, text: str, where: str, notes: list[str], frameworks: Sequence[str]) -> str:
-    """Return a text without marks of open values; they stay as $NAME where no fact of `frameworks` needs them.
+    """Return a text without marks of open values; they stay as $NAME where no fact of a framework needs it.
 
     Raises:
         InputError: another key needs the value.
@@ -51,8 +51,7 @@ def settled(key: str, text: str, where: str, notes: list[str], frameworks: Seque
 
 def _states_a_fact(key: str, frameworks: Sequence[str]) -> bool:
     """Whether a key of one of the frameworks states a fact of a job."""
-    from dse.prediction.frameworks.dialect import FRAMEWORKS
     from dse.prediction.frameworks.table import TABLES, table_of
 
-    tables = [table_of(name) for name in FRAMEWORKS.own if (TABLES / f"{name}.yaml").exists()]
-    return any(key in table.by_key for table in tables)
+    known = [table_of(name) for name in frameworks if (TABLES / f"{name}.yaml").is_file()]
+    return any(key in table.by_key for table in known)

@@ -321,3 +321,40 @@ def test_a_missing_file_is_named() -> None:
     for name in ("no.json", "no.sh", "no.py", "no.toml", "no.yaml"):
         with pytest.raises(InputError, match=f"^{name}: cannot be read: No such file"):
             read_document([name])
+
+
+def test_a_launcher_and_a_command_in_texts_are_joined_by_another_shell(tmp_path: Path) -> None:
+    script = """#!/bin/bash
+#SBATCH -N 48 --gres=gpu:8
+NNODES=$SLURM_NNODES
+MASTER_ADDR=$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1)
+ARGS=" \\
+    --num-layers 70 \\
+    "
+export LAUNCHER="python -u -m torch.distributed.run --nproc_per_node 8 --nnodes $NNODES \\
+    --rdzv_endpoint $MASTER_ADDR:$MASTER_PORT \\
+    "
+export CMD="`pwd`/train.py --tensor-model-parallel-size 4 $ARGS"
+srun --jobid $SLURM_JOBID bash -c "$LAUNCHER --node_rank \\$SLURM_PROCID $CMD" 2>&1 | tee -a $LOGS/log
+"""
+    document = read_document([written(tmp_path / "job.slurm", script)])
+    assert (document.framework, document.npus) == ("megatron-lm", 384)
+    assert document.settings == {"--tensor-model-parallel-size": 4, "--num-layers": 70}
+
+
+def test_a_script_may_choose_between_launches(tmp_path: Path) -> None:
+    script = """set -ex
+NGPU=${NGPU:-"8"}
+MODE=${MODE:-""}
+if [ -n "$MODE" ]; then
+    NGPU="${NGPU}" python3 -m torchtitan.train --config ${CONFIG:-llama3_8b} "$@" --comm.mode=${MODE}
+else
+    torchrun --nproc_per_node=${NGPU} -m torchtitan.train --config ${CONFIG:-llama3_8b} "$@"
+fi
+"""
+    path = written(tmp_path / "run.sh", script)
+    document = read_document([path, "--training.steps", "3"], given={"NGPU": "4"})
+    assert (document.framework, document.npus, document.model) == ("torchtitan", 4, "llama3_8b")
+    assert document.settings == {"config": "llama3_8b", "training.steps": 3}
+    document = read_document([path], given={"MODE": "fake", "CONFIG": "x"})
+    assert (document.npus, document.settings) == (8, {"config": "x", "comm.mode": "fake"})
