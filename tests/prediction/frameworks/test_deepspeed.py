@@ -58,7 +58,6 @@ def test_all_settings_of_a_plan_are_written() -> None:
     written = write_job(Job(replace(MODELS["llama3_8b"], batch_size=32), plan), "deepspeed")
     rendered = dialect_named("deepspeed").rendered(written.settings, "llama3_8b")
     assert json.loads(rendered.files["ds_config.json"]) == {
-        "train_batch_size": 32,
         "train_micro_batch_size_per_gpu": 2,
         "gradient_accumulation_steps": 4,
         "bf16": {"enabled": True},
@@ -108,7 +107,7 @@ def test_the_third_number_of_the_batch_is_inferred(
         ("D9-tensor", "later", {"expert_parallel__expert_tensor_parallel_size": 2},
          "expert_parallel.expert_tensor_parallel_size", 1),
         ("D10", "later", {"tensor_parallel__autotp_size": 2, "sequence_parallel_size": 2,
-                          "gradient_accumulation_steps": 32}, "tensor_parallel.autotp_size", None),
+                          "gradient_accumulation_steps": 16}, "tensor_parallel.autotp_size", None),
         ("D11", "later", {"zero_optimization__zero_hpz_partition_size": 8}, "zero_optimization.stage", 3),
     ],
 )  # fmt: skip
@@ -165,7 +164,7 @@ def test_names_and_devices_that_the_framework_refuses(rule: str, changed: dict[s
         ("D7-stage", {"zero_optimization__offload_param__device": "cpu"}, "only stage 3"),
         ("D7-optimizer",
          {"zero_optimization__stage": 0, "zero_optimization__offload_optimizer__device": "cpu"}, "no effect"),
-        ("D8-keys", {"tensor_parallel__autotp_size": 16, "gradient_accumulation_steps": 128}, "no attention"),
+        ("D8-keys", {"tensor_parallel__autotp_size": 16}, "no attention"),
     ],
 )  # fmt: skip
 def test_what_the_framework_accepts_without_effect_is_a_warning(
@@ -175,6 +174,29 @@ def test_what_the_framework_accepts_without_effect_is_a_warning(
     (breach,) = reading.broken
     assert (breach.rule, breach.by, breach.is_warning, reading.is_legal) == (rule, "dse", True, True)
     assert said in breach.says
+
+
+def test_ranks_of_autotp_count_as_data_parallelism() -> None:
+    reading = _read(tensor_parallel__autotp_size=4)
+    assert not reading.broken
+    assert reading.job is not None
+    assert (reading.job.plan.dp, reading.job.model.batch_size) == (4, 32)
+    (breach,) = _read(tensor_parallel__autotp_size=4, train_batch_size=32).broken
+    assert (breach.rule, breach.by, breach.is_warning) == ("D1-tensor", "framework", True)
+    assert breach.nearest["train_batch_size"] == (128,)
+
+
+def test_the_number_of_gpus_follows_from_a_whole_batch() -> None:
+    reading = _read(npus=None)
+    assert reading.job is not None, reading.no_job
+    assert reading.job.npus == 16
+    assert _read(npus=None, train_batch_size=127).job is None
+
+
+def test_another_batch_than_the_file_has_is_refused() -> None:
+    reading = read_job(_read().document, "llama3_8b", batch=256)
+    (breach,) = reading.broken
+    assert (breach.rule, breach.nearest["gbs"]) == ("D1-asked", (128,))
 
 
 def test_auto_is_the_value_of_an_argument_of_the_trainer() -> None:

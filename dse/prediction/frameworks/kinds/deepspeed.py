@@ -75,7 +75,7 @@ class DeepSpeed(Dialect):
         if "layers" in facts:
             found["experts"] = found.get("experts") or 0
         ranks = found["tp"] * found["pp"] * found["cp"]
-        npus = found.get("npus")
+        npus = found.setdefault("npus", _npus(facts, ranks))
         if npus is not None and ranks > 0 and npus % ranks == 0:
             found["dp"] = npus // ranks
         for kind in ("optimizer", "weight"):
@@ -84,8 +84,8 @@ class DeepSpeed(Dialect):
         found["offloads_weights"] = found["weight_device"] != "none"
         autos = found.get("auto_facts", ())
         found["has_mesh"] = found.get("dp_stated") is not None
-        found["has_batch"] = facts.get("gbs") is not None or facts.get("mbs") is not None
-        found["asks_batch"] = not found.get("is_trainer") and not {"gbs", "mbs"} & set(autos)
+        found["has_batch"] = any(facts.get(name) is not None for name in ("train_batch", "gbs", "mbs"))
+        found["asks_batch"] = not found.get("is_trainer") and not {"train_batch", "mbs"} & set(autos)
         return {**found, **_batch(found, autos)}
 
     def meaning(self, facts: Facts) -> Meaning:
@@ -123,18 +123,35 @@ def _with_settings(document: Document, settings: Mapping[str, Any]) -> Document:
     )
 
 
+def _npus(facts: Facts, ranks: int) -> int | None:
+    """The number of GPUs that a file implies which states all of its batch."""
+    batch, mbs, gas = (facts.get(name) for name in ("train_batch", "mbs", "gas"))
+    if not batch or not mbs or not gas or batch % (mbs * gas) or facts.get("tp", 1) > 1 or ranks < 1:
+        return None
+    return int(batch // (mbs * gas) * ranks)
+
+
 def _batch(facts: Facts, autos: tuple[str, ...]) -> dict[str, Any]:
-    """The numbers of the batch that follow from the others, as the framework completes them."""
-    gbs, mbs, gas, dp = (facts.get(name) for name in ("gbs", "mbs", "gas", "dp"))
-    if gas is None and (facts.get("is_trainer") or "gas" not in autos) and gbs is None:
+    """The numbers of the batch that follow from the others, as the framework completes them.
+
+    `counted` are the ranks that it takes for data parallelism: those of AutoTP, too.
+    """
+    batch, mbs, gas, dp = (facts.get(name) for name in ("train_batch", "mbs", "gas", "dp"))
+    counted = dp * facts["tp"] if dp else None
+    asked = facts.get("gbs")
+    if asked is not None and batch is None and mbs and dp and gas is None:
+        gas = asked // (mbs * dp)
+    if gas is None and batch is None and (facts.get("is_trainer") or "gas" not in autos):
         gas = 1
-    if gbs is None and mbs is not None and gas is not None and dp:
-        gbs = mbs * gas * dp
-    elif gbs is not None and dp:
+    if batch is not None and counted:
         if mbs is not None and gas is None:
-            gas = gbs // (mbs * dp) if mbs > 0 else 0
+            gas = batch // (mbs * counted) if mbs > 0 else 0
         elif mbs is None and not {"mbs", "gas"} & set(autos):
             gas = 1 if gas is None else gas
-            mbs = gbs // dp // gas if gas > 0 else 0
-    found = {"gbs": gbs, "mbs": mbs, "gas": gas}
+            mbs = batch // counted // gas if gas > 0 else 0
+    if batch is None and counted and mbs is not None and gas is not None:
+        batch = mbs * gas * counted
+    if asked is None and dp and mbs is not None and gas is not None:
+        asked = mbs * gas * dp
+    found = {"train_batch": batch, "mbs": mbs, "gas": gas, "gbs": asked, "counted": counted}
     return {name: value for name, value in found.items() if value is not None}

@@ -91,7 +91,7 @@ def plan_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
     offloads = plan.offload == "optimizer"
     facts: dict[str, Any] = {
         "npus": job.npus,
-        "gbs": model.batch_size,
+        "train_batch": model.batch_size if plan.tp == 1 else None,  # the framework would count tp, too
         "mbs": plan.micro_batch,
         "gas": model.batch_size // max(1, plan.micro_batch * plan.dp),
         "bf16": plan.precision != "fp16",
