@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import runpy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,6 +118,24 @@ def _measured_seeds(_: Path) -> list[bytes]:
 
     header, *rows = (DATA / "published.csv").read_bytes().splitlines(keepends=True)
     return [b"".join([header, *rows[at : at + 2]]) for at in range(0, len(rows), 40)]
+
+
+def _log(path: Path) -> object:
+    from dse.prediction.frameworks.logs.figures import read_log
+
+    return read_log(path)
+
+
+def _log_seeds(_: Path) -> list[bytes]:
+    samples = runpy.run_path(str(ROOT / "tests" / "log_samples.py"))
+    names = ("megatron_lm", "megatron_bridge", "torchtitan", "maxtext", "nemo", "deepspeed")
+    return [samples[name]().encode() for name in names]
+
+
+def _schedule_csv(path: Path) -> object:
+    from dse.prediction.frameworks.writing.schedules import read_schedule_csv
+
+    return read_schedule_csv(_text(path), "zb-v", 2, 2, 4, path.name)
 
 
 def _composed(key: str, *others: str) -> Callable[[Path], object]:
@@ -324,6 +343,8 @@ READERS: dict[str, Reader] = {
         _topology_name,
     ),
     "config.json": Reader(".json", _contents("tests/golden/huggingface/*/config.json"), _model_file),
+    "log": Reader(".log", _log_seeds, _log),
+    "schedule-csv": Reader(".csv", _contents("tests/golden/schedules/torch_ZBV*.csv"), _schedule_csv),
     "measured-rows": Reader(".csv", _measured_seeds, _measured),
     "cluster": Reader(".yaml", _contents("conf/cluster/*.yaml"), _cluster),
     "accelerator": Reader(".yaml", _contents("conf/accelerator/*.yaml"), _accelerator),

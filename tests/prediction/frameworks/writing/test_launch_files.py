@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
+from dse.prediction.frameworks.reading import read_document
 from dse.prediction.frameworks.writing.ranks import orders_of, slots
 from dse.prediction.frameworks.writing.script import Blank, Program
 from dse.prediction.frameworks.writing.stubs import KINDS, Placement, job_name, launch_files
@@ -221,6 +222,21 @@ def test_bash_accepts_every_script(tmp_path: Path, kind: str, starter: str) -> N
                 ["bash", "-n", tmp_path / name], capture_output=True, text=True, check=False
             )
             assert (done.returncode, done.stderr) == (0, ""), text
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_scripts_are_read_again(tmp_path: Path, nodes: int) -> None:
+    """By the reader of scripts of others; blanks may stay open."""
+    files = launch_files("torchrun", program([*WORDS, "--tokenizer-model", "it's $HOME \\"], nodes), "job")
+    (tmp_path / "job.sh").write_text(files["job.sh"])
+    found = read_document([str(tmp_path / "job.sh")])
+    assert (found.framework, found.npus) == ("megatron-lm", 4 * nodes)
+    assert found.settings == {
+        "--tensor-model-parallel-size": 2,
+        "--bf16": True,
+        "--data-path": "$DATA_PATH",
+        "--tokenizer-model": "it's $HOME \\",
+    }
 
 
 @BASH
