@@ -82,7 +82,7 @@ def _recomputed(job: Job) -> dict[str, Any]:
 
 
 def _notes(plan: Plan) -> str:
-    """What a row says of its program in words."""
+    """Say in words what has no column of its own."""
     overlap = "overlap-grad-reduce" if plan.overlap_dp else "no overlap"
     return f"{overlap}, compile" if plan.framework.endswith("-compiled") else overlap
 
