@@ -44,8 +44,9 @@ def jobs(draw: st.DrawFn) -> Job:
     has_moe = model.experts is not None
     sharded = draw(st.booleans())
     recompute = draw(
-        st.sampled_from(["none", "selective", "full", "light", "moe_act" if has_moe else "layernorm"])
+        st.sampled_from(["none", "selective", "full", "light", "moe_act" if has_moe else "none"])
     )
+    can_overlap = ep > 1 and recompute != "full" and (chunks > 1 or (pp == 1 and not model.prediction_layers))
     precision = draw(st.sampled_from(["bf16", "fp8", "fp8_delayed", "fp8_block", "mxfp8", "fp4"]))
     plan = Plan(
         tp=tp, pp=pp, cp=cp, dp=dp, ep=ep,
@@ -66,7 +67,7 @@ def jobs(draw: st.DrawFn) -> Job:
         overlap_dp=True,
         offload=draw(st.sampled_from(["none", "optimizer"])),
         dispatcher=draw(st.sampled_from(["alltoall", "deduplicated"])) if ep > 1 else "alltoall",
-        overlap_ep=ep > 1 and draw(st.booleans()),
+        overlap_ep=can_overlap and draw(st.booleans()),
         graphs=draw(st.sampled_from(["none", "full", "attn"])),
         framework="megatron-core",
     )  # fmt: skip
@@ -193,6 +194,18 @@ def test_rules_without_a_nearest_value(rule: str, options: dict[str, Any]) -> No
         ("M19", {"tensor_model_parallel_size": 2, "expert_tensor_parallel_size": 1}),
         ("M24", {"overlap_moe_expert_parallel_comm": True, "moe_token_dispatcher_type": "allgather"}),
         ("D-topk", {"moe_router_topk": 9}),
+        ("M29", {"recompute_granularity": "selective", "recompute_modules": ["moe_act"]}),
+        ("M30", {"overlap_moe_expert_parallel_comm": True, "pipeline_model_parallel_size": 2}),
+        (
+            "M31",
+            {
+                "overlap_moe_expert_parallel_comm": True,
+                "recompute_granularity": "full",
+                "recompute_method": "uniform",
+                "recompute_num_layers": 1,
+            },
+        ),
+        ("M32", {"overlap_moe_expert_parallel_comm": True, "mtp_num_layers": 1}),
     ],
 )
 def test_rules_of_experts(rule: str, options: dict[str, Any]) -> None:

@@ -108,6 +108,8 @@ def _switches(found: dict[str, Any], stated: Facts) -> None:
         found["recompute_num_layers"] = found.get("legacy_layers") or 1
     kind = found.get("recompute_granularity")
     found["is_full_recompute"], found["is_selective_recompute"] = kind == "full", kind == "selective"
+    modules = [str(name) for name in found.get("recompute_modules") or ()]
+    found["has_moe_act"] = kind == "selective" and "moe_act" in modules
     found["has_recompute_method"] = bool(found.get("recompute_method"))
     found["recompute_num_layers"] = found.get("recompute_num_layers") or 0
     found["has_gbs"], found["has_batch_schedule"] = int("gbs" in stated), int("batch_schedule" in stated)

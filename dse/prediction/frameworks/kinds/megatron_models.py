@@ -165,6 +165,7 @@ def _expert_facts(model: ModelSpec, lacks: list[Lack]) -> dict[str, Any]:
     dense, layers = experts.dense_layers, model.num_layers
     return {
         "experts": experts.count,
+        "grouped_gemm": True,
         "top_k": experts.top_k,
         "expert_ffn": experts.d_ff,
         "shared_ffn": experts.shared_width or None,

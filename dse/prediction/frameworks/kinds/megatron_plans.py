@@ -23,7 +23,6 @@ _FP8_RECIPES = {
 }
 _MOMENTS_IN_BF16 = 8  # bytes of a weight, with the master weight
 _SHARDINGS = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
-_LIGHT = ("layernorm", "moe_act", "mla_up_proj")  # modules of recompute=light
 _BRIDGED = ("deepep", "hybridep")
 
 
@@ -169,7 +168,14 @@ def _recompute(facts: Facts, assumed: list[str]) -> dict[str, Any]:
         return {"recompute": "none", "recompute_layers": 0}
     has_mlp = not facts["has_experts"] or bool(facts.get("dense_layers"))
     modules = [str(name) for name in facts.get("recompute_modules") or ("core_attn",)]
-    return {"recompute": recomputed(modules, has_mlp=has_mlp, assumed=assumed), "recompute_layers": 0}
+    found = recomputed(modules, has_mlp=has_mlp, assumed=assumed)
+    light = _light(has_experts=bool(facts["has_experts"]), is_latent=bool(facts.get("mla")))
+    return {"recompute": "light" if set(found.split("+")) == set(light) else found, "recompute_layers": 0}
+
+
+def _light(*, has_experts: bool, is_latent: bool) -> tuple[str, ...]:
+    """The modules of recompute=light that a model has."""
+    return ("layernorm", *["moe_act"] * has_experts, *["mla_up_proj"] * is_latent)
 
 
 def recomputed(modules: list[str], *, has_mlp: bool, assumed: list[str]) -> str:
@@ -178,8 +184,6 @@ def recomputed(modules: list[str], *, has_mlp: bool, assumed: list[str]) -> str:
     known = [name for name in known if name != "mlp" or has_mlp]
     if others := sorted(set(modules) - set(known)):
         assumed.append(f"{' and '.join(others)} not computed again")
-    if set(known) == set(_LIGHT):
-        return "light"
     return "selective" if known == ["core_attn"] else "+".join(known) or "none"
 
 
@@ -211,7 +215,8 @@ def plan_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
             Lack("shard_ranks", plan.shard_ranks, 0, "copies of sharded weights are not written here")
         )
     facts |= _stage_facts(job, lacks)
-    facts |= _recompute_facts(plan.recompute, plan.recompute_layers)
+    light = _light(has_experts=model.experts is not None, is_latent=model.latent_attention is not None)
+    facts |= _recompute_facts(plan.recompute, plan.recompute_layers, light)
     if plan.offload.startswith("activations"):
         count = plan.offload.partition("-")[2]
         facts["offload_layers"] = int(count) if count else model.num_layers
@@ -257,7 +262,7 @@ def _stage_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
     return {"layout": layout_of_layers(counts, job.model.prediction_layers)}
 
 
-def _recompute_facts(kind: str, layers: int) -> dict[str, Any]:
+def _recompute_facts(kind: str, layers: int, light: tuple[str, ...]) -> dict[str, Any]:
     if kind == "none":
         return {}
     if kind == "full":
@@ -268,5 +273,5 @@ def _recompute_facts(kind: str, layers: int) -> dict[str, Any]:
         }
     if kind == "selective":
         return {"recompute_granularity": "selective", "recompute_modules": ("core_attn",)}
-    modules = _LIGHT if kind == "light" else tuple(kind.split("+"))
+    modules = light if kind == "light" else tuple(kind.split("+"))
     return {"recompute_granularity": "selective", "recompute_modules": modules}
