@@ -154,7 +154,7 @@ def _overrides(launch: Launch, framework: str, where: str, folder: Path, notes: 
 
 
 def _trainer(launch: Launch, framework: str, where: str, folder: Path, notes: list[str]) -> Document:
-    """Arguments of a Trainer, what accelerate is told, and the files that they name."""
+    """Arguments of a Trainer, options of accelerate, and the files that they name."""
     settings = dict[str, Any]()
     told = launch.options.get("accelerate", {})
     npus = launch.npus

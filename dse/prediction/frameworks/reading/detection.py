@@ -1,4 +1,4 @@
-"""Which framework a configuration is for: the one that knows most of its keys."""
+"""The framework that a configuration is for: the one that knows most of its keys."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _STYLES: Mapping[str, re.Pattern[str]] = {
     "megatron-lm": re.compile(r"--[a-z0-9]+(?:-[a-z0-9]+)+"),
     "accelerate": re.compile(r"--[a-z0-9]+(?:_[a-z0-9]+)+"),
 }
-"""How names are written: it decides where misspelt options leave as many known ones."""
+"""The form of names: it decides where misspelt options leave as many known ones."""
 _HINTS: Mapping[str, re.Pattern[str]] = {
     "torchtitan": re.compile(r"torchtitan", re.IGNORECASE),
     "megatron-lm": re.compile(r"pretrain_\w+\.py"),

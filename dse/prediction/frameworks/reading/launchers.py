@@ -1,4 +1,4 @@
-"""What stands before a program on a command line: srun, torchrun, accelerate, deepspeed, mpirun, python."""
+"""Launchers before a program on a command line: srun, torchrun, accelerate, deepspeed, mpirun, python."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from dse.base.errors import InputError
+from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.missing import missing_in, readable
 
 _LAUNCHER_NAMES = "srun mpirun mpiexec torchrun accelerate deepspeed python bash"
@@ -163,7 +164,7 @@ def _take_options(launch: Launch, kind: str, rest: list[str], where: str) -> Non
             place += 2
         elif not has_value and name not in flags:
             if place >= len(rest):
-                raise InputError(f"{where}: {readable(word)} needs a value, and a program after it")
+                raise InputError(f"{where}: {excerpt(readable(word))} needs a value, and a program after it")
             value = rest[place]
             place += 1
         options[name] = value

@@ -22,7 +22,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass
 class Recipe:
-    """What a function of a recipe file sets, by dotted key; `npus` is what its name says."""
+    """The settings that a function of a recipe file makes, by dotted key."""
 
     name: str
     settings: dict[str, Any] = field(default_factory=dict)

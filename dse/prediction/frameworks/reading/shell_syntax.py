@@ -47,7 +47,7 @@ class Simple:
 
 @dataclass(frozen=True)
 class Test:
-    """What stands between [[ and ]]."""
+    """A condition: the tokens between [[ and ]]."""
 
     tokens: tuple[Token, ...]
     line: int

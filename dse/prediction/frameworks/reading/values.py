@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from dse.base.texts import excerpt
 from dse.prediction.frameworks.reading.missing import ask, missing_in, readable
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,250}", re.ASCII)
@@ -42,8 +43,8 @@ def settled(key: str, text: str, where: str, notes: list[str], frameworks: Seque
     if not missing_in(text):
         return text
     if _states_a_fact(key, frameworks):
-        raise ask(text, where, key)
-    note = f"{key} is {readable(text)}, which has no value and changes no prediction"
+        raise ask(text, where, excerpt(key))
+    note = f"{excerpt(key)} is {readable(text)}, which has no value and changes no prediction"
     if len(notes) < _MOST_NOTES and note not in notes:
         notes.append(note)
     return readable(text)
