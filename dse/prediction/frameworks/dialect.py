@@ -94,6 +94,11 @@ class Dialect(ABC):
     def rendered(self, settings: Mapping[str, Any], model: str) -> Rendered:
         """Return what runs settings; `model` is the name of the model in conf/model, or of its file."""
 
+    def of_accelerator(self, accelerator: str) -> dict[str, Any]:
+        """Return settings that a kind of accelerator asks for; it is a name of conf/accelerator or empty."""
+        del accelerator
+        return {}
+
     def environment(self, facts: Facts, accelerator: str) -> dict[str, str]:
         """Return the variables that matter; `accelerator` is a name of conf/accelerator or empty."""
         del facts, accelerator

@@ -64,7 +64,8 @@ def launch(
     if refused:
         said = "; ".join(f"{rule.id}: {rule.says.format_map(_Shown(facts))}" for rule in refused)
         raise InputError(f"{framework} does not run {job.plan.label()} of {model.name}: {said}")
-    rendered = dialect.rendered(written.settings, model.name)
+    of_accelerator = dialect.of_accelerator(cluster.accelerator.name)
+    rendered = dialect.rendered({**of_accelerator, **written.settings}, model.name)
     per_node = npus_per_host(cluster)
     program = Program(
         rendered.program,

@@ -62,3 +62,51 @@ def deepspeed_jobs(draw: st.DrawFn) -> Job:
     )  # fmt: skip
     batch = dp * micro_batch * draw(st.integers(1, 8))
     return Job(replace(model, batch_size=batch, micro_batches=None), plan)
+
+
+@st.composite
+def maxtext_jobs(draw: st.DrawFn) -> Job:
+    """Jobs that a file of MaxText says, of models that it names and of others."""
+    model = MODELS[draw(st.sampled_from(NAMES))]
+    if draw(st.booleans()):  # sizes of its own, which are written one by one
+        model = replace(model, name="own", d_ff=model.d_ff * 2)
+    tp = draw(st.sampled_from([1, 2, 4]))
+    cp = draw(st.sampled_from([1, 2]))
+    dp = draw(st.sampled_from([1, 2, 4, 8]))
+    has_stages = model.experts is None or not model.experts.dense_layers
+    pp = draw(st.sampled_from([1, 2, 4])) if has_stages else 1
+    chunks = (
+        draw(st.sampled_from([n for n in (1, 2, 4) if model.num_layers % (pp * n) == 0])) if pp > 1 else 1
+    )
+    ep = draw(st.sampled_from([n for n in (1, 2, 4) if dp % n == 0])) if model.experts else 1
+    sharded = dp > 1 and (ep > 1 or draw(st.booleans()))
+    ranks = draw(st.sampled_from([0, *[n for n in (2, 4) if ep <= n < dp]])) if sharded and pp == 1 else 0
+    has_data = pp > 1 and dp > 1 and not sharded
+    usual = has_data or ep == 1 or tp * cp == 1
+    after = "pp-dp" if has_data else "dp-pp"
+    recompute, offload = draw(
+        st.sampled_from(
+            [(kind, where) for kind in ("full", "selective") for where in ("none", "optimizer")]
+            + [("selective", "activations")]
+        )
+    )
+    micro_batch = draw(st.sampled_from([1, 2, 3]))
+    plan = Plan(
+        dp=dp, tp=tp, cp=cp, pp=pp, ep=ep,
+        micro_batch=micro_batch,
+        schedule="1f1b" if pp == 1 else "interleaved" if chunks > 1 else "gpipe",
+        chunks=chunks,
+        weight_sharded=sharded,
+        zero=1 if sharded else draw(st.sampled_from([0, 1])),
+        shard_ranks=ranks,
+        sequence_parallel=tp > 1 and draw(st.booleans()),
+        context=draw(st.sampled_from(["ring", "ulysses", "gather"])) if cp > 1 else "ring",
+        recompute=recompute,
+        precision=draw(st.sampled_from(["bf16", "fp16", "fp8", "fp8_delayed", "mxfp8", "fp4"])),
+        attention=draw(st.sampled_from(["flash", "unfused"])),
+        offload=offload,
+        order=f"tp-cp-ep-{after}" if usual else f"ep-tp-cp-{after}",
+        framework="maxtext",
+    )  # fmt: skip
+    batch = dp * micro_batch * pp * draw(st.integers(1, 5))
+    return Job(replace(model, batch_size=batch, micro_batches=None), plan)
