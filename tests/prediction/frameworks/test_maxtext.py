@@ -89,7 +89,7 @@ def test_all_settings_of_a_plan_are_written() -> None:
         "model_name": "llama3-8b",
     }
     rendered = dialect_named("maxtext").rendered(written.settings, "llama3_8b")
-    assert list(rendered.program[:3]) == ["-m", "MaxText.train", "run.yml"]
+    assert list(rendered.program[:3]) == ["-m", "maxtext.trainers.pre_train.train", "run.yml"]
     assert rendered.starter == "python"
     assert set(rendered.blanks) == {"RUN_NAME", "OUTPUT", "DATA_PATH"}
 

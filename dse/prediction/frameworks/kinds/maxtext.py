@@ -20,6 +20,7 @@ from dse.prediction.frameworks.rules import Facts
 from dse.prediction.frameworks.writing.script import Blank
 
 _FILE = "run.yml"
+_MODULE = "maxtext.trainers.pre_train.train"
 _STRATEGIES = ("all_gather", "ring", "ulysses", "usp")
 _HARDWARE = ("tpu", "gpu", "gpu_multiprocess", "cpu")
 _SERVING = ("vllm_rpa", "vllm_batched_rpa", "paged")
@@ -88,7 +89,7 @@ class MaxText(Dialect):
             Blank("DATA_PATH", "dataset_path="),
         ]
         return Rendered(
-            ["-m", "MaxText.train", _FILE, *data], {_FILE: f"# {model}\n{text}"}, blanks, "python"
+            ["-m", _MODULE, _FILE, *data], {_FILE: f"# {model}\n{text}"}, blanks, "python"
         )
 
 
