@@ -35,6 +35,7 @@ COMMAND = CommandLine(
             **GROUP,
             "versus": "compare with this point, by its key, instead of the runner-up",
             **CAP,
+            "framework": "say the point in the settings of this framework, as of dse launch",
             "items": "operators of the peak to list (default 10)",
         }
     },
@@ -52,6 +53,10 @@ def main(arguments: Arguments) -> int:
     """Print the explanations; return the exit code."""
     values = arguments.values
     items, number = whole(values, "items", 10), whole(values, "group", None)
+    if "framework" in values:
+        from dse.prediction.frameworks.dialect import FRAMEWORKS
+
+        FRAMEWORKS.check(values["framework"])
     store = StudyStore(arguments.words[0])
     cap = asked_cap(arguments)
     found = subjects(store, cap, key=values.get("point"), number=number, with_candidates=True)
@@ -61,7 +66,12 @@ def main(arguments: Arguments) -> int:
         entries = [replace(entry, runner_up=other) for entry in entries]
     print_notes(found.notes)
     answers = [
-        answer(entry, items=items, with_switches="--no-switches" not in arguments.options)
+        answer(
+            entry,
+            items=items,
+            with_switches="--no-switches" not in arguments.options,
+            framework=values.get("framework", ""),
+        )
         for entry in entries
     ]
     if "--json" in arguments.options:

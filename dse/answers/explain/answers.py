@@ -52,11 +52,13 @@ def _explain_recording(point: DesignPoint) -> Explanation:
 _EXPLAINED = {PREDICTION.name: explain_prediction, SIMULATION.name: _explain_recording}
 
 
-def answer(subject: Subject, *, items: int, with_switches: bool) -> tuple[str, dict[str, Any]]:
-    """Return the explanation of a subject as text and as plain data.
+def answer(
+    subject: Subject, *, items: int, with_switches: bool, framework: str = ""
+) -> tuple[str, dict[str, Any]]:
+    """Return the explanation of a subject as text and as plain data, also in the words of a framework.
 
     Raises:
-        InputError: a point that cannot be evaluated again.
+        InputError: a point that cannot be evaluated again, or a simulated one that a framework should run.
     """
     assert subject.row is not None
     first = explanation_of(point_of_row(subject.row))
@@ -75,6 +77,13 @@ def answer(subject: Subject, *, items: int, with_switches: bool) -> tuple[str, d
         comparison = compare(first, explanation_of(point_of_row(other)))
         texts.append(render_comparison(comparison))
         data["versus"] = {"key": other.key, **comparison.to_json()}
+    else:
+        other = None
+    if framework:
+        from dse.answers.explain.settings import in_framework
+
+        said, data["framework"] = in_framework(subject.row, other, framework)
+        texts.append(said)
     candidates = Candidates(subject.candidates, subject.row, subject.memory_cap_bytes)
     if strategy_of_row(candidates.winner) == strategy_of_row(subject.row):
         binding = binding_constraint(candidates)

@@ -51,7 +51,7 @@ def best_changes(job: Job, dialect: Dialect, cluster: Cluster, count: int = 3) -
     changes = [
         Change(
             other,
-            _difference(before, _settings(other, dialect)),
+            difference(before, _settings(other, dialect)),
             figure.step_s,
             figure.peak_memory_bytes,
             verdict(figure.peak_memory_bytes, capacity, margin),
@@ -104,7 +104,8 @@ def _settings(job: Job, dialect: Dialect) -> dict[str, Any]:
     return dialect.settings(dialect.facts_of(job, []))
 
 
-def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Return the settings that differ, by their key: the old and the new value, None for an absent one."""
     keys = dict.fromkeys((*before, *after))
     pairs = {key: (before.get(key), after.get(key)) for key in keys}
     return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}

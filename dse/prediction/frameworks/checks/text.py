@@ -104,20 +104,37 @@ def _change_lines(check: Check) -> list[str]:
     return lines
 
 
-def setting_words(settings: Mapping[str, tuple[Any, Any]]) -> str:
-    """Return changed settings as a user writes them; a removed one is `without KEY`."""
+def setting_words(settings: Mapping[str, tuple[Any, Any]], *, with_old: bool = False) -> str:
+    """Return changed settings as a user writes them; a removed one is `without KEY`.
+
+    With `with_old` each says the value that it replaces.
+    """
+    words = []
+    for key, (before, after) in settings.items():
+        is_gone = after is None or (after is False and key.startswith("--"))
+        word = f"without {key}" if is_gone else _word(key, after)
+        has_old = with_old and not is_gone and before is not None
+        words.append(f"{word} instead of {_text(before)}" if has_old else word)
+    return (", " if with_old else " ").join(words)
+
+
+def setting_line(settings: Mapping[str, Any]) -> str:
+    """Return settings in one line, quoted for a shell; an option that is off is absent."""
     return " ".join(
-        f"without {key}" if after in (None, False) else _word(key, after)
-        for key, (_, after) in settings.items()
+        _word(key, value) for key, value in settings.items() if value is not False or not key.startswith("--")
     )
 
 
 def _word(key: str, value: Any) -> str:
     if value is True and key.startswith("--"):
         return key
+    text = shlex.quote(_text(value))
+    return f"{key} {text}" if key.startswith("--") else f"{key}={text}"
+
+
+def _text(value: Any) -> str:
     text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    text = text.lower() if isinstance(value, bool) else text
-    return f"{key} {shlex.quote(text)}" if key.startswith("--") else f"{key}={text}"
+    return text.lower() if isinstance(value, bool) else text
 
 
 def check_data(check: Check) -> dict[str, Any]:
