@@ -17,7 +17,7 @@ FUZZ_COMPILER ?= $(or $(shell command -v clang++),$(shell command -v c++))
 
 .DEFAULT_GOAL := help
 .PHONY: help install sweep bench test lint types unit nightly engine-test sanitize wheels coverage format stubs lock clean
-.PHONY: torch npm wasm build-astrasim validate-cli fuzz chaos docs news release-notes reference calibrate
+.PHONY: torch arbiters npm wasm build-astrasim validate-cli fuzz chaos docs news release-notes reference calibrate
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -82,6 +82,10 @@ torch: $(STAMP)  ## add PyTorch and onnx, for the tests of partitions; 200 MB fo
 	$(PIP) --quiet --require-hashes --no-deps -r requirements/torch.lock
 	$(PIP) --quiet --require-hashes --no-deps -r requirements/cpu.lock 2> /dev/null || \
 		$(PIP) --quiet --require-hashes --no-deps -r requirements/cuda.lock
+
+# Without their own dependencies, of which they need few here, and DeepSpeed without its kernels. From Python 3.11.
+arbiters: torch  ## add torchtitan, DeepSpeed and megatron-core, which judge configurations in tests; 60 MB
+	DS_BUILD_OPS=0 $(PIP) --quiet --no-build-isolation --require-hashes --no-deps -r requirements/arbiters.lock
 
 # What the lock of npm names, by its hashes; nothing of it is run while it is installed.
 NPM := build/npm/.installed
@@ -185,6 +189,7 @@ lock: $(BIN)/python  ## choose new versions for constraints.txt, with hashes in 
 	$(LOCK) --generate-hashes -c constraints.txt --extra torch --extra onnx -o build/torch.lock
 	$(BIN)/python requirements/torch_lock.py build/torch.lock
 	echo ziglang==0.17.1 | $(COMPILE) --generate-hashes - -o requirements/wasm.lock
+	$(subst 3.10,3.11,$(COMPILE)) --no-deps --generate-hashes requirements/arbiters.txt -o requirements/arbiters.lock
 	npm install --package-lock-only --ignore-scripts --silent --prefix requirements/npm
 
 clean:  ## remove the virtual environment and all builds
