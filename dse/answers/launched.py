@@ -13,14 +13,21 @@ from dse.answers.subjects import subjects
 from dse.base.errors import InputError
 from dse.base.files import conf_folder
 from dse.inputs.accelerators import Cluster
+from dse.inputs.models import ModelSpec
+from dse.inputs.strategies.columns import Strategies
+from dse.inputs.systems import SystemSpec
 from dse.planner.files.answer import Answer, read_answer
 from dse.planner.problem.plan import ClusterPlan
 from dse.planner.problem.steps import way_of
 from dse.prediction.frameworks.checks.clusters import cluster_of_gpu, cluster_of_name
+from dse.prediction.frameworks.dialect import dialect_named
 from dse.prediction.frameworks.job import Job
 from dse.prediction.frameworks.models import model_from, model_values
 from dse.prediction.steps.details import listed_stages
 from dse.prediction.steps.plan import Plan, text_of_layers
+from dse.prediction.steps.predicted_strategies import predict_strategies
+from dse.prediction.steps.strategies import Refusals, plan_of
+from dse.studies.composed import training_strategies
 from dse.studies.points import PREDICTION, DesignPoint
 from dse.studies.points.methods.prediction import prediction_inputs
 from dse.studies.points.stored import point_of_row
@@ -53,6 +60,36 @@ def job_of_point(point: DesignPoint) -> LaunchedJob:
     if plan.stages == "balanced":
         plan = replace(plan, stages=text_of_layers(listed_stages(model, plan, cluster)))
     return LaunchedJob(Job(model, plan), cluster)
+
+
+def best_job(model: ModelSpec, system: SystemSpec, framework: str) -> LaunchedJob:
+    """Return the fastest job that fits of those that a sweep tries and a framework can run.
+
+    Raises:
+        InputError: the system is no cluster, or nothing fits.
+    """
+    import numpy as np
+
+    cluster = system.cluster
+    if cluster is None or model.fidelity != "realistic":
+        raise InputError(
+            f"{model.name} on {system.name} is simulated, not predicted: frameworks run on a cluster "
+            "(system=dgx_h100) with model.fidelity=realistic"
+        )
+    own = dialect_named(framework).constants
+    found = training_strategies(model, system, framework)
+    strategies = Strategies.of([replace(one, framework=own[0]) if own else one for one in found])
+    refused = Refusals(len(strategies))
+    figures = predict_strategies(model, strategies, cluster, refused)
+    peaks = figures.memory_bytes.sum(axis=1)
+    steps_s = np.where(peaks <= cluster.accelerator.memory_bytes, figures.step_s, np.inf)
+    if not len(steps_s) or not np.isfinite(steps_s.min()):
+        raise InputError(
+            f"none of {len(strategies)} strategies that {framework} can run fits {model.name} on "
+            f"{system.name}: name one by strategy.dp=… and so on, or give more nodes"
+        )
+    strategy = strategies[int(figures.places[int(np.argmin(steps_s))])]
+    return LaunchedJob(Job(model, plan_of(model, strategy)), cluster)
 
 
 def job_of_study(path: Path, cap: Cap | None, key: str | None, number: int | None) -> LaunchedJob:

@@ -36,7 +36,7 @@ COMMAND = CommandLine(
         "instead of ANSWER": {
             "system": "a cluster of conf/system; system.nodes=8 and other fields as dse point takes them",
             "model": "a name of conf/model, or model.file=config.json",
-            "strategy": "strategy.dp=64 strategy.tp=2 ...: the point's strategy",
+            "strategy": "strategy.dp=64 strategy.tp=2 ...: the strategy; without any, the best that fits",
         },
     },
     groups=("system", "model", "strategy"),
@@ -99,7 +99,7 @@ def _asked(arguments: Arguments) -> LaunchedJob:
     if not arguments.words and not arguments.overrides:
         raise InputError("nothing to launch: give the folder of a study, a plan, or system= and model=")
     if not arguments.words:
-        return _of_keys(arguments.overrides)
+        return _of_keys(arguments.overrides, arguments.values["framework"])
     path = Path(arguments.words[0])
     from dse.answers.launched import job_of_plan, job_of_study
 
@@ -109,11 +109,16 @@ def _asked(arguments: Arguments) -> LaunchedJob:
     return job_of_study(path, asked_cap(arguments), arguments.values.get("point"), number)
 
 
-def _of_keys(overrides: Sequence[str]) -> LaunchedJob:
-    from dse.answers.launched import job_of_point
+def _of_keys(overrides: Sequence[str], framework: str) -> LaunchedJob:
+    """The point that keys describe; without a strategy the best that fits."""
+    from dse.answers.launched import best_job, job_of_point
+    from dse.prediction.frameworks.dialect import FRAMEWORKS
     from dse.studies.config import compose_config
     from dse.studies.points import point_of
 
+    FRAMEWORKS.check(framework)
     config = compose_config(list(overrides), command="point")
     print_notes(config.notes)
+    if not any(word.lstrip("+~").startswith("strategy") for word in overrides):
+        return best_job(config.model, config.system, framework)
     return job_of_point(point_of(config, config.strategy))

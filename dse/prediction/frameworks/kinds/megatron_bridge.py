@@ -98,11 +98,12 @@ class MegatronBridge(Megatron):
                 Lack("model.name", job.model.name, "a model of conf/model", "recipes name their models")
             )
         facts = plan_facts(job, lacks)
-        facts |= {"mixed_precision": _MIXED[job.plan.precision], "flex_backend": "deepep"}
+        facts["mixed_precision"] = _MIXED[job.plan.precision]
+        if job.plan.dispatcher == "deduplicated":
+            facts["flex_backend"] = "deepep"
         facts |= {"offloads": bool(facts.get("offload_layers")), "data_seq": facts["seq"]}
-        facts["mtp"] = job.model.prediction_layers
         if job.model.experts:
-            facts["etp"] = job.plan.expert_degree
+            facts |= {"etp": job.plan.expert_degree, "mtp": job.model.prediction_layers}
         return facts
 
     def rendered(self, settings: Mapping[str, Any], model: str) -> Rendered:
