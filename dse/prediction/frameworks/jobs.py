@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from dse.base.errors import InputError
@@ -102,7 +103,8 @@ def _model(document: Document, asked: str) -> dict[str, Any]:
     return {**values, "micro_batches": None}
 
 
-def facts_of_model(model: ModelSpec) -> dict[str, Any]:
+@lru_cache(maxsize=64)
+def facts_of_model(model: ModelSpec) -> Mapping[str, Any]:
     """Return the facts that rules ask of a model."""
     return _facts_of_model(asdict(model))
 

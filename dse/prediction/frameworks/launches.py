@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster
-from dse.prediction.frameworks.dialect import dialect_named
+from dse.prediction.frameworks.dialect import Dialect, dialect_named
 from dse.prediction.frameworks.job import InexpressibleJobError, Job
 from dse.prediction.frameworks.jobs import Written, facts_of_model, write_job
 from dse.prediction.frameworks.writing.ranks import orders_of, own_order, slots
@@ -52,7 +52,7 @@ def launch(
             nearest job costs.
         InputError: its rules refuse the job, or the launcher cannot start it.
     """
-    job = _as_run_by(job, framework)
+    job = as_run_by(job, dialect_named(framework))
     asked_s = _step_s(job, cluster) if step_s is None else step_s
     try:
         written = write_job(job, framework, nearest=nearest)
@@ -81,9 +81,9 @@ def launch(
     return Launch({**files, **rendered.files}, written, written_s, asked_s)
 
 
-def _as_run_by(job: Job, framework: str) -> Job:
-    """The job with the constants of the framework that runs it, whose steps differ from those of others."""
-    own = dialect_named(framework).constants
+def as_run_by(job: Job, dialect: Dialect) -> Job:
+    """Return a job with the constants of the framework that runs it, whose steps differ from others'."""
+    own = dialect.constants
     if not own or job.plan.framework in own:
         return job
     return replace(job, plan=replace(job.plan, framework=own[0]))

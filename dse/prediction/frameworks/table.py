@@ -79,8 +79,7 @@ class Table:
     """The keys and rules of a dialect.
 
     `version` is the release that is written, and that is taken where a document names none. `matters` are
-    keys that state no fact although they change time or memory of a step, so that answers name them. `constraints`
-    say in the language of a design space which strategies the framework runs.
+    keys that state no fact although they change time or memory of a step, so that answers name them.
     """
 
     framework: str
@@ -89,7 +88,6 @@ class Table:
     rules: Mapping[str, Rule]
     sources: tuple[str, ...] = ()
     matters: tuple[str, ...] = ()
-    constraints: tuple[str, ...] = ()
     by_key: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -124,8 +122,6 @@ def table_of(name: str) -> Table:
         dropped = [key for key, rule in own.items() if not rule]
         values["rules"] = {key: {**shared.get(key, {}), **own.get(key, {})} for key in {**shared, **own}}
         values["rules"] = {key: rule for key, rule in values["rules"].items() if key not in dropped}
-    if base is not None:
-        values.setdefault("constraints", read_yaml(base).get("constraints", []))
     values["rules"] = {key: {"id": key, **rule} for key, rule in values["rules"].items()}
     found: Table = converted({"framework": name, **values}, Table, str(path.name))
     return found

@@ -37,7 +37,7 @@ def view_of(
     Numeric axes are sorted, so that neighbours are alike. `base` has what all scenarios share.
     """
     axes = [_sorted(values) for _, values in space.axes]
-    selection = Constraints(space.choices, space.constraints)
+    selection = Constraints(space.choices, space.constraints, space.launchable)
 
     @functools.lru_cache(maxsize=_KEPT)
     def split(choice: Choice) -> tuple[tuple[DesignPoint, ...], int]:

@@ -30,15 +30,18 @@ class Constraints:
     The list of strategies depends on a scenario only through the values that constraints read of it: few
     lists serve many scenarios.
 
-    `combinations` and `points` count over all scenarios so far.
+    `combinations` and `points` count over all scenarios so far. `launchable` is a framework that must be able
+    to run the strategies; `unlaunchable` counts those that it cannot.
 
     Raises:
         InputError: a constraint outside the language.
     """
 
-    def __init__(self, axes: Axes, constraints: Sequence[str]) -> None:
+    def __init__(self, axes: Axes, constraints: Sequence[str], launchable: str = "") -> None:
         """Parse the constraints."""
         self._axes = axes
+        self._launchable = launchable
+        self.unlaunchable = 0
         self._is_open = is_open(axes)
         self._all = [
             Expression(text, _NAMES, f"space.constraints.{index}", explain, TEXTS)
@@ -75,6 +78,10 @@ class Constraints:
         strategies, removed = self._select(npus, *[read(model, system) for read in self._readers.values()])
         for expression, count in zip(self._of_strategy, removed, strict=True):
             self._removed[expression] += count
+        if self._launchable:
+            before = len(strategies)
+            strategies = strategies.take(launched(strategies, model, self._launchable))
+            self.unlaunchable += before - len(strategies)
         self.points += len(strategies)
         return strategies
 
@@ -121,6 +128,24 @@ class Constraints:
             depths = [depth for depth, field in enumerate(varied, 1) if field in fields]
             asked[max(depths, default=0)].append(expression)
         return asked
+
+
+def launched(strategies: Strategies, model: ModelSpec, framework: str) -> NDArray[np.bool_]:
+    """Return for which strategies a framework can run a model, judged by its rules, one by one."""
+    import numpy as np
+
+    from dse.prediction.frameworks.checks.changes import is_legal
+    from dse.prediction.frameworks.dialect import dialect_named
+    from dse.prediction.frameworks.job import Job
+    from dse.prediction.frameworks.launches import as_run_by
+    from dse.prediction.steps.strategies import Refusals, plans_of
+
+    dialect, refused = dialect_named(framework), Refusals(len(strategies))
+    plans = plans_of(model, strategies, refused)
+    found = refused.reason_of < 0
+    for place, strategy in enumerate(np.flatnonzero(found).tolist()):
+        found[strategy] = is_legal(as_run_by(Job(model, plans.plan(place)), dialect), dialect)
+    return found
 
 
 def _of_degrees(combinations: Sequence[tuple[int, ...]], others: Mapping[str, Sequence[Any]]) -> Strategies:

@@ -57,17 +57,12 @@ def design_space(values: SpaceSchema) -> DesignSpace:
     """
     fields: dict[str, Any] = {name: _frozen(value) for name, value in asdict(values).items()}
     fields["axes"] = tuple((name, _frozen(listed)) for name, listed in values.axes.items())
-    framework = fields.pop("launchable")
-    if framework is not None:
-        fields["constraints"] = (*fields["constraints"], *_constraints_of(framework))
+    fields["launchable"] = fields["launchable"] or ""
+    if fields["launchable"]:
+        from dse.prediction.frameworks.dialect import FRAMEWORKS
+
+        check_choice("space.launchable", fields["launchable"], FRAMEWORKS.listed())
     return DesignSpace(choices={axis: fields.pop(axis) for axis in STRATEGY_FIELDS}, **fields)
-
-
-def _constraints_of(framework: str) -> tuple[str, ...]:
-    from dse.prediction.frameworks.dialect import FRAMEWORKS, dialect_named
-
-    check_choice("space.launchable", framework, FRAMEWORKS.listed())
-    return dialect_named(framework).table.constraints
 
 
 def _frozen(value: Any) -> Any:

@@ -44,7 +44,7 @@ class DesignSpace:
     ("system.network.0.bandwidth_gbps", (100, 400)), and may replace an axis of strategies ("strategy.tp"),
     which leaves `axes` then. A constraint is an `Expression` over those, `npus` (of the network), the
     dimensions of the model, and the path of any numeric field. A combination that violates one is not a
-    point.
+    point. With `launchable` only strategies are that this framework can run.
 
     Raises:
         InputError: an empty axis, an unknown field, a value of another type or listed twice, or a constraint
@@ -55,6 +55,7 @@ class DesignSpace:
     choices: Mapping[str, Sequence[Any] | None] = field(hash=False)  # a mapping has none; equality counts
     constraints: tuple[str, ...] = ()
     axes: tuple[Axis, ...] = ()
+    launchable: str = ""
 
     def __post_init__(self) -> None:
         """Check axes and constraints, and sort the axes into those of strategies and those of specs."""
@@ -141,7 +142,7 @@ class DesignSpace:
         return missing
 
     def _filter(self) -> Constraints:
-        return Constraints(self.choices, self.constraints)
+        return Constraints(self.choices, self.constraints, self.launchable)
 
     def _empty(
         self, selection: Constraints, models: Sequence[ModelSpec], systems: Sequence[SystemSpec]
@@ -154,6 +155,11 @@ class DesignSpace:
             ]
             npus = " and ".join(sorted({f"{system.npus} NPUs of {system.name}" for system in systems}))
             return InputError(f"space '{self.name}' is empty: {', '.join(lists)} cannot fill the {npus}")
+        if selection.unlaunchable:
+            return InputError(
+                f"space '{self.name}' is empty: {self.launchable} can run none of the last "
+                f"{selection.unlaunchable} strategies (space.launchable)"
+            )
         constraint, count = [entry for entry in selection.removed_in_order() if entry[1]][-1]
         where = "; "
         if len(models) == len(systems) == 1 and not self.axes:

@@ -86,6 +86,7 @@ def _best(changes: list[Change], own: Figures, fits: Verdict, count: int) -> lis
 def is_legal(job: Job, dialect: Dialect) -> bool:
     """Whether a framework can express a job, and its rules allow it."""
     lacks: list[Lack] = []
+    rules = dialect.table.rules.values()
     try:
         stated = dialect.facts_of(job, lacks)
         if lacks:
@@ -93,7 +94,7 @@ def is_legal(job: Job, dialect: Dialect) -> bool:
         facts = dialect.derive({**facts_of_model(job.model), **_present(stated)})
     except InputError:
         return False
-    return not any(rule.broken(facts) for rule in dialect.table.rules.values() if not rule.is_warning)
+    return not any(rule.broken(facts) for rule in rules if not rule.is_warning)
 
 
 def _present(facts: Mapping[str, Any]) -> dict[str, Any]:
