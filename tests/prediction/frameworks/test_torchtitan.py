@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from dse.prediction.frameworks.jobs import Reading, read_job, write_job
 from dse.prediction.frameworks.reading.dotted_options import section_settings
 from dse.prediction.frameworks.reading.files import toml_data
 from dse.prediction.frameworks.reading.flattening import flattened
+from dse.prediction.frameworks.reading.sources import read_document
 from dse.prediction.steps.plan import Plan
 from tests.prediction.frameworks.jobs import with_listed_stages
 from tests.prediction.frameworks.titan_jobs import MODELS, titan_jobs
@@ -51,6 +53,25 @@ def test_the_words_of_a_command_say_all_but_what_its_function_says(job: Job) -> 
             assert f"config.{key} = [[" in text
         else:
             assert found[key] == (",".join(value) if isinstance(value, list) else value), key
+
+
+@given(job=titan_jobs())
+@settings(max_examples=60, deadline=None)
+def test_a_script_with_its_files_beside_is_read_as_the_same(
+    tmp_path_factory: pytest.TempPathFactory, job: Job
+) -> None:
+    folder = tmp_path_factory.mktemp("launch")
+    written = write_job(job, "torchtitan")
+    rendered = written.dialect.rendered(written.settings, job.model.name)
+    for name, text in rendered.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    words = [word if isinstance(word, str) else "10" for word in rendered.program]
+    nodes = job.npus if job.npus % 8 else job.npus // 8
+    launcher = ["torchrun", "--nnodes", str(nodes), "--nproc-per-node", str(job.npus // nodes)]
+    (folder / "run.sh").write_text(shlex.join([*launcher, *words]), encoding="utf-8")
+    reading = read_job(read_document([str(folder / "run.sh")]))
+    assert reading.job is not None, (reading.broken, reading.no_job)
+    assert with_listed_stages(reading.job) == with_listed_stages(job)
 
 
 def _written(name: str, batch: int = 64, **plan: Any) -> dict[str, Any]:

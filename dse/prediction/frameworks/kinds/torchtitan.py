@@ -56,7 +56,7 @@ class TorchTitan(Dialect):
         flavour = flavour_of(document.model)
         if flavour is not None:
             base["longest_seq"] = flavour.longest_seq
-        base |= function_facts(str(facts.get("config", "")))
+        base |= function_facts(str(facts.get("module", "")), str(facts.get("config", "")))
         if facts.get("gbs", 0) < 0:
             del facts["gbs"]
         return {**base, **facts}, others

@@ -46,9 +46,11 @@ def flavours() -> tuple[str, ...]:
     return tuple(_data()["flavours"])
 
 
-def function_facts(function: str) -> dict[str, Any]:
-    """Return the facts that a function of the registry sets; empty for an unknown one."""
-    found = dict(_data()["functions"].get(function, {}))
+def function_facts(module: str, function: str) -> dict[str, Any]:
+    """Return the facts that a function of the registry sets; empty for another, or of another module."""
+    modules = {entry["module"] for entry in _data()["flavours"].values()}
+    is_own = not module or module.removeprefix("torchtitan.models.") in modules
+    found = dict(_data()["functions"].get(function, {})) if is_own else {}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
 

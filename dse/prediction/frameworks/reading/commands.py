@@ -13,12 +13,14 @@ from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.reading.configurations import document_of_file, trainer_document
 from dse.prediction.frameworks.reading.detection import detected
 from dse.prediction.frameworks.reading.dotted_options import override_settings, section_settings
-from dse.prediction.frameworks.reading.files import is_file
+from dse.prediction.frameworks.reading.files import is_file, text_of
 from dse.prediction.frameworks.reading.launchers import Launch, launch_of
 from dse.prediction.frameworks.reading.missing import readable
 from dse.prediction.frameworks.reading.options import grouped, megatron_settings, trainer_settings
+from dse.prediction.frameworks.reading.recipes import read_recipe
 
 _OVERRIDE = re.compile(r"(?:\+\+|\+|~)?([A-Za-z_][A-Za-z0-9_.]*)=", re.ASCII)
+_MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 _COLON = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):", re.ASCII)
 _ACCELERATE = (
     "num_processes",
@@ -120,6 +122,12 @@ def _torchtitan(launch: Launch, where: str, folder: Path, notes: list[str]) -> D
         base = document_of_file(_beside(file, folder), "torchtitan")
         settings, model = {**base.settings, **settings}, base.model
         notes += base.notes
+    module = str(settings.get("module", ""))
+    path = folder / f"{module}.py"
+    if _MODULE.fullmatch(module) and is_file(path):  # of the user, beside the script
+        recipe = read_recipe(text_of(path), str(path), model)
+        settings = {**recipe.settings, **settings}
+        notes += [f"{path.name}: {note}" for note in recipe.notes]
     return Document(settings, "torchtitan", model=model, npus=launch.npus, where=where, notes=tuple(notes))
 
 
