@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from dse.base.errors import InputError
 from dse.base.settings.choices import Choices
@@ -14,19 +14,19 @@ from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.job import Job, Lack, Meaning
 from dse.prediction.frameworks.rules import Facts
 from dse.prediction.frameworks.table import Table, table_of
-from dse.prediction.frameworks.writing.script import Blank
+from dse.prediction.frameworks.writing.script import Blank, Starter
 
 
 class Rendered(NamedTuple):
     """A command without its launcher, the files that it reads by name, and what its user fills in.
 
-    `starter` is torchrun for a process on each GPU, python for one on each node.
+    `starter` is torchrun or accelerate for a process on each GPU, python for one on each node.
     """
 
     program: Sequence[str | Blank]
     files: Mapping[str, str]
     blanks: Mapping[str, str] = MappingProxyType({})
-    starter: Literal["torchrun", "python"] = "torchrun"
+    starter: Starter = "torchrun"
 
 
 class Dialect(ABC):

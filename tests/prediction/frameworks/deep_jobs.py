@@ -110,3 +110,27 @@ def maxtext_jobs(draw: st.DrawFn) -> Job:
     )  # fmt: skip
     batch = dp * micro_batch * pp * draw(st.integers(1, 5))
     return Job(replace(model, batch_size=batch, micro_batches=None), plan)
+
+
+@st.composite
+def accelerate_jobs(draw: st.DrawFn) -> Job:
+    """Jobs that a file of accelerate says."""
+    model = MODELS[draw(st.sampled_from(NAMES))]
+    stage = draw(st.sampled_from([0, 2, 3]))
+    axes = [1, 2, 4] if stage else [1]
+    tp = draw(st.sampled_from([n for n in axes if model.key_value_heads % n == 0]))
+    cp, dp = draw(st.sampled_from(axes)), draw(st.sampled_from([2, 4, 8]))
+    micro_batch = draw(st.sampled_from([1, 2, 3]))
+    plan = Plan(
+        dp=dp, tp=tp, cp=cp,
+        micro_batch=micro_batch,
+        weight_sharded=stage == 3,
+        zero=1 if stage == 3 else stage,
+        shard_ranks=draw(st.sampled_from([0, *[n for n in (2, 4) if n < dp]])) if stage == 3 else 0,
+        context=draw(st.sampled_from(["ring", "gather"])) if cp > 1 else "ring",
+        recompute=draw(st.sampled_from(["none", "full"])),
+        precision=draw(st.sampled_from(["bf16", "fp16", "fp8", "fp8_delayed"])),
+        framework=draw(st.sampled_from(["torchtitan", "torchtitan-compiled"])),
+    )  # fmt: skip
+    batch = dp * micro_batch * draw(st.integers(1, 5))
+    return Job(replace(model, batch_size=batch, micro_batches=None), plan)

@@ -21,6 +21,7 @@ _BY_FRAMEWORK = {
     "megatron-bridge": _MEGATRON,
     "torchtitan": _MESH,
     "deepspeed": _MESH,
+    "accelerate": _MESH,
     "maxtext": ("ep-tp-cp-dp-pp", "ep-tp-cp-pp-dp"),  # fsdp, and data with stages inside of it
 }
 """The orders of each framework; its default first."""

@@ -14,6 +14,7 @@ from dse.base.texts import counted, excerpt, is_whole
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ADDRESS = "MASTER_ADDR:?the host of node 0"
 PORT = 29500
+Starter = Literal["torchrun", "python", "accelerate"]
 
 
 class Blank(NamedTuple):
@@ -28,8 +29,9 @@ class Blank(NamedTuple):
 class Program:
     """A program that a job runs on `nodes` of `per_node` GPUs.
 
-    `words` are arguments, the program first; `starter` runs them: torchrun a process for each GPU, python one
-    for each node. `blanks` say by variable what the user fills in. `environment` are variables with values.
+    `words` are arguments, the program first; `starter` runs them: torchrun and accelerate a process for each
+    GPU, python one for each node. `blanks` say by variable what the user fills in. `environment` are
+    variables with values.
     """
 
     words: Sequence[str | Blank]
@@ -37,7 +39,7 @@ class Program:
     per_node: int
     environment: Mapping[str, str] = field(default_factory=dict)
     blanks: Mapping[str, str] = field(default_factory=dict)
-    starter: Literal["torchrun", "python"] = "torchrun"
+    starter: Starter = "torchrun"
 
     def __post_init__(self) -> None:
         """Check what a shell must be able to hold.
@@ -84,7 +86,7 @@ def node_script(program: Program, title: str, first_host: str = "") -> str:
 
     `title` is a comment. `first_host` is the address of node 0 where it is known.
     """
-    start = _torchrun(program) if program.starter == "torchrun" else "python"
+    start = {"torchrun": _torchrun, "accelerate": _accelerate}.get(program.starter, _python)(program)
     is_lone = program.nodes == 1
     meeting = [] if is_lone else _meeting(first_host)
     if program.starter == "python" and not is_lone:  # as MaxText on GPUs reads them
@@ -152,6 +154,21 @@ def _torchrun(program: Program) -> str:
         f"torchrun --nnodes {program.nodes} --nproc-per-node {program.per_node} "
         '--node-rank "${NODE_RANK}" --master-addr "${MASTER_ADDR}" --master-port "${MASTER_PORT}"'
     )
+
+
+def _accelerate(program: Program) -> str:
+    start = f"accelerate launch --num_machines {program.nodes} --num_processes {program.npus}"
+    if program.nodes == 1:
+        return start
+    return (
+        f'{start} --machine_rank "${{NODE_RANK}}" --main_process_ip "${{MASTER_ADDR}}" '
+        '--main_process_port "${MASTER_PORT}"'
+    )
+
+
+def _python(program: Program) -> str:
+    del program
+    return "python"
 
 
 def _lines(words: Sequence[str | Blank]) -> Iterator[str]:
