@@ -27,6 +27,7 @@ from dse.answers.fidelities import hints_of_rows
 from dse.answers.groups import variant_of
 from dse.answers.reports.axes import axes_against
 from dse.answers.reports.commands import Commands
+from dse.answers.reports.launches import runs
 from dse.answers.reports.ranked import Ranked, heat_axes, heat_maps
 from dse.answers.reports.rebuilt import explanation, sensitivity
 from dse.answers.reports.setup import setup
@@ -70,8 +71,9 @@ def report_data(
 ) -> dict[str, Any]:
     """Return the report of a study, under a cap if there is one; the others as in `Cap`.
 
-    Keys: title, memory_cap_bytes, notes, point_fields, overview, groups, axis_studies (`axes_against`),
-    omitted_groups, sweeps. The best points are evaluated again, for breakdowns and the sensitivity.
+    Keys: title, study (its folder in commands), memory_cap_bytes, notes, point_fields, overview, groups,
+    axis_studies (`axes_against`), omitted_groups, sweeps. The best points are evaluated again, for
+    breakdowns and the sensitivity.
 
     Raises:
         InputError: the folder is not a readable study, or a cap is asked for and memory is tracked nowhere.
@@ -86,6 +88,7 @@ def report_data(
     commands = Commands()
     return {
         "title": title or _title(found, store.folder.resolve().name),
+        "study": shlex.quote(f"results/{store.folder.resolve().name}"),
         "memory_cap_bytes": memory_cap_bytes,
         "notes": [*unfinished_note(store), *changed, *notes],
         "point_fields": list(POINT_FIELDS),
@@ -179,6 +182,7 @@ def _group(
         "heat_axes": list(axes),
         "heat_maps": maps,
         "failures": _failures(snapshot, group.table, commands),
+        "runs": runs(answers, rows),
         **_evaluated_again(answers, rows),
     }
 

@@ -36,10 +36,17 @@ function copies(button, source) {
 const copyButton = (source, label, what) =>
   copies(element("button", { type: "button", class: "plain", "aria-label": `${label} ${what}` }, label), source);
 
+// Hands a file to the browser.
+function save(name, content, type) {
+  const address = URL.createObjectURL(new Blob([content], { type }));
+  element("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
 // A box that scrolls, also by keyboard.
 const scroll = (label, ...parts) => element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, ...parts);
 
 // Lets the browser paint and take input before the next piece of work.
 const breathe = () => (globalThis.scheduler?.yield ? scheduler.yield() : new Promise((done) => setTimeout(done, 0)));
 
-export { breathe, element, scroll, setText, copies, copyButton, copied };
+export { breathe, element, scroll, setText, copies, copyButton, copied, save };

@@ -234,7 +234,7 @@ def test_downloads_have_the_columns_and_figures_of_a_study(
     set_state(browser, {"changes": {"system.network.2.bandwidth_gbps": 60, "model.batch_size": 96}})
     browser.evaluate(
         """globalThis.saved = {};
-        explorer.download.save = (name, content) => {
+        explorer.dom.save = (name, content) => {
           saved[name.split(".").at(-1)] = name.endsWith("parquet") ? [...new Uint8Array(content)] : content;
         };
         for (const button of document.querySelectorAll("[data-download]")) button.click();"""

@@ -66,7 +66,7 @@ def test_a_saved_page_can_go_back_to_what_it_was_made_with(
 ) -> None:
     opened(browser, page)
     set_state(browser, {"changes": {"model.batch_size": 64}, "selected": "dp8 tp1 sp8 pp1"})
-    browser.evaluate("explorer.download.save = (name, content) => { globalThis.saved = content; }")
+    browser.evaluate("explorer.dom.save = (name, content) => { globalThis.saved = content; }")
     browser.evaluate("document.getElementById('save').click()")
     copy = tmp_path / "saved.html"
     copy.write_text(browser.evaluate("saved"), encoding="utf-8")

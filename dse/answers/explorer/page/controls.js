@@ -1,7 +1,6 @@
 // What surrounds the form of a live page: undo and redo, the address, links, saved pages, and paper.
 import { lookFor } from "../../../base/pages/charts.js";
 import * as dom from "../../../base/pages/dom.js";
-import * as download from "./download.js";
 import * as fragment from "./fragment.js";
 import * as state from "./state.js";
 
@@ -67,7 +66,7 @@ class Controls {
     byId("save").addEventListener("click", () => {
       const text = fragment.write(state.get(), state.initial());
       const page = asMade.replace(/(<script[^>]*id="state"[^>]*>)[^<]*/, (_, tag) => tag + text);
-      download.save(`${this.page.data.title.replace(/[^\w.-]+/g, "-")}.html`, `<!doctype html>\n${page}`, "text/html");
+      dom.save(`${this.page.data.title.replace(/[^\w.-]+/g, "-")}.html`, `<!doctype html>\n${page}`, "text/html");
     });
     addEventListener("keydown", (event) => {
       if (!(event.ctrlKey || event.metaKey) || event.altKey || !["z", "y"].includes(event.key.toLowerCase())) return;

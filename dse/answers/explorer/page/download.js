@@ -38,14 +38,4 @@ function parquet(rows, scenario, columns, about) {
   });
 }
 
-// Hands a file to the browser.
-function save(name, content, type) {
-  const address = URL.createObjectURL(new Blob([content], { type }));
-  const link = Object.assign(document.createElement("a"), { href: address, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(address), 10000);
-}
-
-export { table, csv, json, parquet, save };
+export { table, csv, json, parquet };

@@ -1,6 +1,7 @@
 // The view of the best points: what won since when, cards, commands, the table of all points, and what failed.
 import { Cards, Command } from "./cards.js";
 import * as commands from "./commands.js";
+import * as dom from "../../../base/pages/dom.js";
 import { element, scroll, setText } from "../../../base/pages/dom.js";
 import * as doubts from "./doubts.js";
 import * as download from "./download.js";
@@ -55,7 +56,7 @@ class Best {
       const button = element("button", { type: "button", class: "plain", "data-download": name.toLowerCase() }, `Download ${name}`);
       button.addEventListener("click", () => {
         const { scenario } = this.frame;
-        download.save(`${scenario.model.name}-${scenario.system.name}.${name.toLowerCase()}`, make(this.frame, this.about()), type);
+        dom.save(`${scenario.model.name}-${scenario.system.name}.${name.toLowerCase()}`, make(this.frame, this.about()), type);
       });
       return button;
     });

@@ -3,7 +3,7 @@ import {
   PART_COLORS, axis, barScales, capLine, choosable, isNear, least, lookFor, most, names, placeOf, wrapped,
 } from "../../../base/pages/charts.js";
 import { Choice } from "../../../base/pages/choice.js";
-import { copies, element } from "../../../base/pages/dom.js";
+import { copies, copyButton, element, save } from "../../../base/pages/dom.js";
 import { Filters, said } from "../../../base/pages/filters.js";
 import { inksOf, short } from "../../../base/pages/inks.js";
 import { bytes, duration, whole, percent, timeScale, memoryScale } from "../../../base/pages/numbers.js";
@@ -537,6 +537,14 @@ function axisPlot(canvas) {
     },
     plugins: [labels],
   });
+}
+
+// ---- files that run a point: copied, or saved under their names
+for (const file of document.querySelectorAll("pre[data-file]")) {
+  const { file: name } = file.dataset;
+  const saving = element("button", { type: "button", class: "plain", "aria-label": `Download ${name}` }, "Download");
+  saving.addEventListener("click", () => save(name, file.textContent, "text/plain"));
+  file.before(element("div", { class: "head" }, element("strong", {}, name), copyButton(file, "Copy", name), saving));
 }
 
 const axisCharts = new Map();
