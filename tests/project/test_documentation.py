@@ -74,6 +74,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     slow = "space.axes={system.deratings:[[],[{npu:3,compute_factor:0.5}]]}"
     run_ok("sweep", *TINY, "study=straggler", "space.sp=[1]", slow, cwd=folder)
     run_ok("synthesize", "system=torus_4x4", "-o", "results/torus", cwd=folder)
+    job = ("system=dgx_h100", "system.nodes=8", "model=llama3_70b", "framework=megatron-bridge")
+    run_ok("launch", *job, "-o", "results/job", cwd=folder)
     run = folder / "runs" / "my_run"
     figures = export_case(run, *TINY_DGX16, "strategy.dp=4", "strategy.tp=4")
     (run / "reference.log").rename(run / "run.log")
