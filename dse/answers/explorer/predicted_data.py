@@ -21,6 +21,7 @@ from dse.inputs.strategies.precisions import PRECISIONS
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.of_conf import systems_of_conf
 from dse.native import _engine
+from dse.prediction.frameworks.dialect import FRAMEWORKS, dialect_named
 from dse.prediction.intervals.ties import tie_gap
 from dse.prediction.intervals.unseen import unseen_runs
 from dse.prediction.steps.frameworks import framework_named, framework_names
@@ -73,6 +74,9 @@ def predicted_page_data(subject: Subject) -> dict[str, Any]:
         "plan_numbers": _engine.PLAN_NUMBERS,
         "memory_cap_bytes": subject.memory_cap_bytes,
         "frameworks": {name: json.loads(framework_text(framework_named(name))) for name in framework_names()},
+        "dialects": [
+            {"name": name, "constants": list(dialect_named(name).constants)} for name in FRAMEWORKS.listed()
+        ],
         "margins": {name: framework_named(name).memory.margin for name in framework_names()},
         "precisions": [[name, recipe.format, recipe.bits] for name, recipe in PRECISIONS.items()],
         "intervals": interval_tree(),

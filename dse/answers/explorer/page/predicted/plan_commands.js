@@ -26,21 +26,34 @@ function sweep(data, state) {
   return line([...kept, ...ofSpace, ...axes, ...cap]);
 }
 
-function point(data, state, plan) {
+// The words of `dse point`.
+function pointWords(data, state, plan) {
   const { others } = sorted(state);
-  const axes = data.axes.filter(({ name, default: usual }) => plan[name] !== usual);
-  return line([...words(data.point_command, data, { ...state, changes: Object.fromEntries(others) }), ...axes.map(({ name }) => `strategy.${name}=${hydra(plan[name])}`)]);
+  const axes = data.axes.filter(({ name, default: usual }) => name === "dp" || plan[name] !== usual); // no strategy at all means the best
+  return [...words(data.point_command, data, { ...state, changes: Object.fromEntries(others) }), ...axes.map(({ name }) => `strategy.${name}=${hydra(plan[name])}`)];
 }
 
-/** [what it does, the line, a note] of each. */
+const point = (data, state, plan) => line(pointWords(data, state, plan));
+
+// In the framework whose steps were predicted, if a launcher knows it.
+function launch(data, state, plan) {
+  const [program, , ...rest] = pointWords(data, state, plan);
+  const own = data.dialects.find(({ constants }) => constants.includes(plan.framework)) ?? data.dialects[0];
+  return line([program, "launch", ...rest, `framework=${own.name}`]);
+}
+
+// [what it does, the line, a note, what its button says] of each.
 function all(data, state, plan) {
-  const isChanged = sorted(state).accelerator.length > 0;
+  const swept = ["Sweep this space in a terminal", sweep(data, state), "", "Copy"];
+  if (sorted(state).accelerator.length) {
+    return [swept, ["Evaluate this plan in a terminal", "", "A point takes an accelerator whole: copy its file of conf/accelerator, change it there, and write system.accelerator=FILE.yaml."]];
+  }
+  const others = `framework= also takes ${data.dialects.map(({ name }) => name).join(", ")}.`;
   return [
-    ["Sweep this space in a terminal", sweep(data, state), ""],
-    isChanged
-      ? ["Evaluate this plan in a terminal", "", "A point takes an accelerator whole: copy its file of conf/accelerator, change it there, and write system.accelerator=FILE.yaml."]
-      : ["Evaluate this plan in a terminal", point(data, state, plan), ""],
+    swept,
+    ["Evaluate this plan in a terminal", point(data, state, plan), "", "Copy"],
+    ["Write the files that start this plan", launch(data, state, plan), others, "Run this"],
   ];
 }
 
-export { all, point, sweep };
+export { all, launch, point, sweep };

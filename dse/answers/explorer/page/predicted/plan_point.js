@@ -67,9 +67,9 @@ function update(frame) {
     element("p", { class: "winners" }, frame.isChosen ? "Chosen: " : frame.fitting === row ? "Fastest that fits: " : "Fastest: ", element("strong", {}, frame.label(row))),
     element("p", {}, binding(frame, row, parts)),
     element("div", { class: "columns" }, figures(frame, row), bars("Time", parts, duration), bars("Memory", sizes, bytes)),
-    element("div", { class: "commands" }, ...lines.all(data, frame.state, frame.planAt(row)).map(([name, text, note]) => {
+    element("div", { class: "commands" }, ...lines.all(data, frame.state, frame.planAt(row)).map(([name, text, note, button]) => {
       const pre = element("pre", { tabindex: "0" }, element("code", {}, text));
-      return element("div", { class: "command" }, element("div", { class: "head" }, element("span", {}, name), text ? copyButton(pre, "Copy", `the command: ${name}`) : null), text ? pre : null, note ? element("p", { class: "hint" }, note) : null);
+      return element("div", { class: "command" }, element("div", { class: "head" }, element("span", {}, name), text ? copyButton(pre, button, `the command: ${name}`) : null), text ? pre : null, note ? element("p", { class: "hint" }, note) : null);
     })),
   );
 }
