@@ -17,6 +17,7 @@ _SIZES = {
     "seq": "seq_len",
     "gbs": "batch_size",
 }
+_USUAL_VOCAB = 51200  # of GPT-2, padded as Megatron pads it
 _UNSAID = ("windows", "sparse_attention", "state_space", "layer_pattern", "lora", "attention_sinks")
 _FREQUENCY = re.compile(r"\(?\[0\]\s*\*\s*(\d+)\s*\+\s*\[1\]\s*\*\s*(\d+)\)?")
 
@@ -46,8 +47,12 @@ def model_values(facts: Facts, assumed: list[str]) -> dict[str, Any]:
         "rms_norm": facts["normalization"] == "RMSNorm" and bool(facts["biases"]),
         "prediction_layers": facts.get("mtp") or 0,
     }
-    if facts.get("vocab") is not None:
-        values |= {"input_dim": facts["vocab"], "output_dim": facts["vocab"]}
+    vocab = facts.get("vocab")
+    if vocab is None and "num_layers" in values:  # a tokenizer has it
+        vocab = _USUAL_VOCAB
+        assumed.append(f"a vocabulary of {vocab}, as --vocab-size does not say it")
+    if vocab is not None:
+        values |= {"input_dim": vocab, "output_dim": vocab}
     if facts["mla"]:
         values["latent_attention"] = {
             "key_value_rank": facts["kv_rank"],
