@@ -63,7 +63,7 @@ def _followed(all_facts: dict[str, Any], stated: Facts) -> dict[str, Any]:
     if found.get("gbs") is None and found.get("dp") is not None and found.get("mbs") is not None:
         found["gbs"] = found["mbs"] * found["dp"]
     if "layers" in stated:
-        found["experts"] = found.get("experts") or 0
+        found |= {"experts": found.get("experts") or 0, "mtp": found.get("mtp") or 0}
     has_experts = found["experts"] > 0 if found.get("experts") is not None else None
     found["has_experts"] = has_experts if has_experts is not None else ep > 1 or None
     found["group_micro_batches"] = stated.get("group_micro_batches") or pp
