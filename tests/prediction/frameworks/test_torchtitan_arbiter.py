@@ -149,7 +149,7 @@ BROKEN: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
 
 
 def _answer(folder: Path) -> dict[str, Any]:
-    """What one process of torchtitan says of all cases."""
+    """Ask one process of torchtitan for its verdicts on all cases."""
     cases = [*_legal(), *_whole(), *_broken()]
     registered = [flavour_of(name) for name in flavours()]
     asked = {

@@ -1,4 +1,4 @@
-"""What torchtitan says to configurations, in one process: python -m … < cases.json > verdicts.json.
+"""The verdicts of torchtitan on configurations, in one process that reads cases and writes verdicts as JSON.
 
 A case has the words after `-m torchtitan.train`, the number of ranks, and files by name. Its verdict is
 empty where torchtitan takes it; else the stage that refuses it (config, dims, mesh, model, pipeline or

@@ -1,4 +1,4 @@
-"""torchtitan: options of its command line over a function of its registry, or of one's own."""
+"""torchtitan: options of its command line over a function of its registry, or of a file."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class TorchTitan(Dialect):
         return facts
 
     def rendered(self, settings: Mapping[str, Any], model: str) -> Rendered:
-        """See `Dialect.rendered`: what no option can say stands in a function of a file beside."""
+        """See `Dialect.rendered`: a function in a file says what no option can."""
         name = model_of_framework(model) or re.sub(r"\W", "_", model)
         flavour = flavour_of(name)
         in_file = {key: value for key, value in settings.items() if key.startswith("model_spec.")}

@@ -1,4 +1,4 @@
-"""Models of torchtitan: flavours of its registry, and the function of one's own where a flavour has none."""
+"""Models of torchtitan: flavours of its registry, and a function in a file where a flavour has none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dse.prediction.frameworks.models import model_from, model_of_framework, mod
 from dse.prediction.frameworks.table import TABLES
 
 MODULE = "dse_torchtitan"
-"""The module of the file with a function of one's own, which stands where the job starts."""
+"""The module of that file, which stands where the job starts."""
 
 _OF_THE_JOB = ("name", "seq_len", "batch_size", "micro_batches", "prediction_layers")
 

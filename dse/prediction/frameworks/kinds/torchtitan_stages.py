@@ -108,7 +108,7 @@ def stage_values(facts: Facts, assumed: list[str]) -> dict[str, Any]:
     """Return schedule, chunks and stages of the plan.
 
     Raises:
-        InputError: no schedule of ours is like that, or the number of layers is unknown.
+        InputError: `dse` has no such schedule, or the number of layers is unknown.
     """
     pp = facts["pp"]
     if pp == 1:

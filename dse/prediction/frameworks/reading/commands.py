@@ -124,7 +124,7 @@ def _torchtitan(launch: Launch, where: str, folder: Path, notes: list[str]) -> D
         notes += base.notes
     module = str(settings.get("module", ""))
     path = folder / f"{module}.py"
-    if _MODULE.fullmatch(module) and is_file(path):  # of the user, beside the script
+    if _MODULE.fullmatch(module) and is_file(path):  # of the user, next to the script
         recipe = read_recipe(text_of(path), str(path), model)
         settings = {**recipe.settings, **settings}
         notes += [f"{path.name}: {note}" for note in recipe.notes]
