@@ -50,6 +50,12 @@ def test_a_file_is_read_as_the_plan_that_it_means() -> None:
     assert reading.job.model.batch_size == 128
 
 
+def test_an_older_key_offloads_the_optimizer() -> None:
+    job = _read(zero_optimization__cpu_offload=True).job
+    assert job is not None
+    assert job.plan.offload == "optimizer"
+
+
 def test_all_settings_of_a_plan_are_written() -> None:
     plan = Plan(
         dp=4, tp=2, weight_sharded=True, zero=1, micro_batch=2, recompute="full", offload="optimizer",

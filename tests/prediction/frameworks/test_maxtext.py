@@ -203,6 +203,12 @@ def test_rules_of_experts(rule: str, changed: dict[str, Any], legal: int) -> Non
     assert _read(**base, ici_expert_parallelism=legal).is_legal
 
 
+def test_the_expert_axis_of_a_dense_model_is_data_parallelism() -> None:
+    reading = _read(ici_fsdp_parallelism=-1, ici_expert_parallelism=4)
+    assert reading.job is not None, reading.broken
+    assert (reading.job.plan.ep, reading.job.plan.dp, reading.job.plan.weight_sharded) == (1, 16, True)
+
+
 def test_more_choices_than_experts_are_refused() -> None:
     own = {"model_name": None, "num_experts": 4, "num_experts_per_tok": 8}
     assert [breach.rule for breach in _read(**own).broken] == ["X16"]

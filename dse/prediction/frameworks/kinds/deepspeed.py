@@ -78,6 +78,8 @@ class DeepSpeed(Dialect):
         npus = found.setdefault("npus", _npus(facts, ranks))
         if npus is not None and ranks > 0 and npus % ranks == 0:
             found["dp"] = npus // ranks
+        if found["cpu_offload"] and found["optimizer_device"] == "none":  # how older files say it
+            found["optimizer_device"] = "cpu"
         for kind in ("optimizer", "weight"):
             found[f"is_{kind}_device"] = found[f"{kind}_device"] in _DEVICES
         found["offloads_optimizer"] = found["optimizer_device"] != "none"
