@@ -36,7 +36,7 @@ LATER = {
     "D0": "an indivisible number of ranks is refused where groups are made",
     "D0-mesh": "deepspeed.initialize makes the mesh, not the configuration",
     "D5": "the pipeline engine refuses stages 2 and 3 when it is made",
-    "D8": "nobody checks heads: further ranks of an exchange of heads have none",
+    "D8": "no check of heads exists: further ranks of an exchange of heads have none",
     "D9": "AutoEP counts experts when it finds them in the model",
     "D9-ranks": "AutoEP checks its ranks in the engine",
     "D9-tensor": "AutoEP checks its ranks in the engine",
@@ -51,7 +51,7 @@ DIFFERENT = {
 """Rules of which we only warn although DeepSpeed refuses."""
 
 SILENT = ("D4-top", "D7-stage", "D7-optimizer", "D8-keys")
-"""Rules of ours alone, which are warnings: the settings have no effect."""
+"""Rules that DeepSpeed lacks, which are warnings: the settings have no effect."""
 
 REFUSED = ("D1", "D1-given", "D2", "D3", "D4", "D4-removed", "D7", "D7-weights")
 

@@ -1,4 +1,4 @@
-"""DeepSpeed: a JSON file beside a program of the user's own, which has the model."""
+"""DeepSpeed: a JSON file, which a program of the user reads; that has the model."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def plan_values(facts: Facts, assumed: list[str]) -> dict[str, Any]:
 
 
 def has_recompute(facts: Facts) -> bool:
-    """Whether activations are computed again: a group of settings is for that, or a Trainer is told to."""
+    """Whether activations are computed again: a group of settings or an argument of a Trainer says so."""
     stated = facts.get("checkpointing")
     return bool(facts.get("has_checkpoints") or facts.get("checkpoints")) if stated is None else bool(stated)
 

@@ -44,7 +44,7 @@ class MaxText(Dialect):
     def derive(self, facts: Facts) -> Facts:
         """See `Dialect.derive`; a model that only its name says has no sizes here."""
         has_own_model = facts.get("model_name", "default") in ("default", "")
-        is_known = "biases" in facts  # a model of ours says all sizes
+        is_known = "biases" in facts  # a known model says all sizes
         known = {
             name: value
             for name, value in self.table.defaults.items()
@@ -88,9 +88,7 @@ class MaxText(Dialect):
             Blank("OUTPUT", "base_output_directory="),
             Blank("DATA_PATH", "dataset_path="),
         ]
-        return Rendered(
-            ["-m", _MODULE, _FILE, *data], {_FILE: f"# {model}\n{text}"}, blanks, "python"
-        )
+        return Rendered(["-m", _MODULE, _FILE, *data], {_FILE: f"# {model}\n{text}"}, blanks, "python")
 
 
 def _pipeline(facts: Facts) -> dict[str, Any]:
