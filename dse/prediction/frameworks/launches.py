@@ -102,7 +102,8 @@ def _facts(written: Written) -> dict[str, object]:
 def _placement(job: Job, framework: str, hosts: Sequence[str]) -> Placement:
     """Where ranks run if the framework numbers them in another order than the plan."""
     plan = job.plan
-    degrees = {"tp": plan.tp, "cp": plan.cp, "ep": plan.ep, "dp": plan.dp, "pp": plan.pp}
+    ep = plan.ep if plan.dp % plan.ep == 0 else 1  # the axis dp of an order is the copies of experts
+    degrees = {"tp": plan.tp, "cp": plan.cp, "ep": ep, "dp": plan.dp // ep, "pp": plan.pp}
     if own_order(framework, plan.order, degrees) is not None:
         return Placement((), hosts)
     return Placement(slots(plan.order, orders_of(framework)[0], degrees), hosts)

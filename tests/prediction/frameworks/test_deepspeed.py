@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from dse.prediction.frameworks.checks.clusters import cluster_of_name
 from dse.prediction.frameworks.dialect import dialect_named
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.job import InexpressibleJobError, Job
 from dse.prediction.frameworks.jobs import Reading, read_job, write_job
+from dse.prediction.frameworks.launches import launch
 from dse.prediction.frameworks.reading.flattening import flattened
 from dse.prediction.steps.plan import Plan
 from tests.prediction.frameworks.deep_jobs import MODELS, corpus_rows, deepspeed_jobs, needs_corpus
@@ -262,6 +264,14 @@ def test_what_the_file_lacks_is_refused_with_the_nearest(field: str, value: Any,
     job = Job(replace(MODELS["mixtral_8x7b"], batch_size=64), replace(plan, **{field: value}))
     written = write_job(job, "deepspeed", nearest=True)
     assert [(lack.field, lack.nearest) for lack in written.lacks] == [(field, nearest)]
+
+
+def test_a_host_file_has_a_line_for_each_rank_of_experts() -> None:
+    plan = Plan(dp=16, ep=4, zero=1, micro_batch=1, order="tp-cp-dp-ep-pp", framework="megatron-deepspeed")
+    job = Job(replace(MODELS["mixtral_8x7b"], batch_size=64, seq_len=4096), plan)
+    found = launch(job, cluster_of_name("dgx_h100", 16, []), "deepspeed", "slurm")
+    (hosts,) = [text for name, text in found.files.items() if name.endswith(".hosts")]
+    assert len(hosts.splitlines()) == 16
 
 
 @needs_corpus
