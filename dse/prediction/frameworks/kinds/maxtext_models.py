@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+import functools
+from dataclasses import replace
 from typing import Any
 
 from dse.inputs.models import LatentAttention, ModelSpec
@@ -154,9 +155,19 @@ def model_facts(model: ModelSpec, lacks: list[Lack]) -> dict[str, Any]:
 
 def is_of_conf(model: ModelSpec, name: str) -> bool:
     """Whether a model has all sizes of the one in conf/model; sequences and the batch are a job's own."""
-    listed = model_from({**conf_values(name), "micro_batches": None})
-    same = replace(listed, name=model.name, seq_len=model.seq_len, batch_size=model.batch_size)
-    return asdict(same) == asdict(replace(model, micro_batches=None))
+    same = replace(
+        _listed(name),
+        name=model.name,
+        micro_batches=model.micro_batches,
+        seq_len=model.seq_len,
+        batch_size=model.batch_size,
+    )
+    return same == model
+
+
+@functools.cache
+def _listed(name: str) -> ModelSpec:
+    return model_from(conf_values(name))
 
 
 def _latent_facts(latent: LatentAttention) -> dict[str, Any]:
