@@ -60,9 +60,19 @@ def test_what_a_framework_lacks_is_said_with_the_nearest(folder: Path) -> None:
     row = next(row for row in as_rows(StudyStore(folder / STUDY).read_table()) if (row.pp, row.tp) == (2, 1))
     found = json.loads(run_ok(*words, f"point={row.key}", "--json", cwd=folder).out)["framework"]
     text = run_ok(*words, f"point={row.key}", cwd=folder).out
-    told = [f"; the nearest is {name}={lack['to']}" for name, lack in found.get("lacks", {}).items()]
-    assert all(each in text for each in told)
-    assert told or found["refused"] in text
+    assert found["lacks"]["pp"] == {"from": 2, "to": 1}
+    assert all(f"; the nearest is {name}={lack['to']}\n" in text for name, lack in found["lacks"].items())
+
+
+def test_a_shape_that_a_framework_does_not_know_is_refused_in_its_place(tmp_path: Path) -> None:
+    narrow = ("model.num_layers=30", "space.tp=[2]", "space.pp=[1]", "space.cp=[1]", "study=odd")
+    run_ok("sweep", *POINT, *narrow, cwd=tmp_path)
+    words = ("explain", "results/odd", "framework=torchtitan", "--no-switches")
+    found = json.loads(run_ok(*words, "--json", cwd=tmp_path).out)["framework"]
+    assert set(found) == {"name", "refused"}
+    assert found["refused"].startswith("torchtitan cannot run this job: model.name=llama3_8b: ")
+    assert found["refused"].endswith("; nothing near it runs")
+    assert run_ok(*words, cwd=tmp_path).out.endswith(f"{found['refused']}\n")
 
 
 @pytest.mark.parametrize(("name", "message"), [("nemo", "framework is 'nemo'; allowed are megatron-lm")])

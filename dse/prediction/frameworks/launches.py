@@ -123,6 +123,8 @@ def _with_cost(
     try:
         nearest = write_job(job, framework, nearest=True).job
         step_s = _step_s(nearest, cluster)
+    except InexpressibleJobError:  # it would say the same again
+        return InputError(f"{InexpressibleJobError(framework, error.lacks)}; nothing near it runs")
     except InputError as why:
         return InputError(f"{error}; nothing near it runs: {why}")
     slower = 100 * (step_s / asked_s - 1)
