@@ -19,14 +19,14 @@ def test_a_point_is_written_and_checked_as_the_same_step(tmp_path: Path, launche
     words = (*POINT, *strategy, "framework=megatron-lm", f"launcher={launcher}", "-o", "job", "name=it")
     done = run_ok("launch", *words, cwd=tmp_path)
     point = json.loads(run_ok("point", *POINT, *strategy, "format=json", cwd=tmp_path).out)
-    scripts = [path for path in map(Path, done.out.split()) if path.suffix == ".sh"]
+    scripts = [path for path in map(Path, done.out.split()) if path.suffix in (".sh", ".sbatch")]
     for path in scripts:
         if shutil.which("bash"):
             subprocess.run(["bash", "-n", tmp_path / path], check=True)
         check = json.loads(run_ok("check", path, "system=dgx_h100", "--json", cwd=tmp_path).out)
         assert round(check["step_s"] * 1e9) == point["wall_time_ns"]
         assert check["npus"] == 16
-    assert len(scripts) == (0 if launcher == "kubernetes" else 1)
+    assert len(scripts) == {"torchrun": 1, "slurm": 2, "kubernetes": 0}[launcher]
 
 
 def test_the_best_point_of_a_study_is_launched(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ _PASSED_NAMES = """
 . : cat cd conda date echo hostname ls mkdir ml module nvidia-smi popd printf pushd pwd set shopt
 sleep source spack tee trap true ulimit umask wait which
 """
+_SILENT = (":", "set", "echo", "mkdir")  # commands that change no word of others
 _PASSED = frozenset(_PASSED_NAMES.split())
 
 
@@ -158,7 +159,8 @@ class _Interpreter:
         if name in (".", "source") and self._sourced(words[1:2], node):
             return True
         if name in _PASSED:
-            self.variables.notes.append(f"line {node.line}: {name} is passed over")
+            if name not in _SILENT:
+                self.variables.notes.append(f"line {node.line}: {name} is passed over")
             return True
         return self._launch(words, node)
 

@@ -23,6 +23,7 @@ from dse.prediction.frameworks.reading.shell import Command, read_script
 
 _SCRIPTS = (".sh", ".bash", ".sbatch", ".slurm")
 _MOST_NOTES = 100
+_MOST_DEPTH = 3  # scripts that start scripts
 _SHEBANG = re.compile(rb"#!.*\b(?:bash|sh)\b")
 
 
@@ -86,13 +87,24 @@ def _has_shebang(path: Path) -> bool:
         return False
 
 
-def _script(path: Path, arguments: list[str], framework: str, given: Mapping[str, str]) -> Document:
-    """The last program of a framework in a script, with arguments that the script does not take."""
+def _script(
+    path: Path, arguments: list[str], framework: str, given: Mapping[str, str], depth: int = 0
+) -> Document:
+    """The last program of a framework in a script, with arguments that the script does not take.
+
+    A script that it starts, as in `srun bash train.sh`, is read in its place.
+    """
     where = str(path)
     script = read_script(text_of(path), where, given, arguments, path.parent)
     if not script.commands:
         raise InputError(f"{where}: launches no program; torchrun, srun, python and such are looked for")
     command = next(filter(_is_clear, script.commands[::-1]), script.commands[-1])
+    started = _started(command, path.parent)
+    if started is not None and depth < _MOST_DEPTH:
+        file, further = started
+        read = _script(file, further, framework, {**given, **command.environment}, depth + 1)
+        notes = (*script.notes, f"line {command.line} starts {file.name}, which is read", *read.notes)
+        return replace(read, where=where, notes=notes)
     words = (*command.words, *(() if script.uses_arguments else arguments))
     found = document_of_command(
         words,
@@ -105,6 +117,16 @@ def _script(path: Path, arguments: list[str], framework: str, given: Mapping[str
     several = f"launches {len(script.commands)} programs; the one of line {command.line} is read"
     notes = (*script.notes, *([several] if len(script.commands) > 1 else []), *found.notes)
     return replace(found, where=where, notes=notes)
+
+
+def _started(command: Command, folder: Path) -> tuple[Path, list[str]] | None:
+    """A script in the folder that a command starts by a shell, with its arguments."""
+    words = list(command.words)
+    for place, word in enumerate(words[:-1]):
+        file = folder / words[place + 1]
+        if word in ("bash", "sh") and not words[place + 1].startswith("-") and is_file(file):
+            return file, words[place + 2 :]
+    return None
 
 
 def _is_clear(command: Command) -> bool:

@@ -108,7 +108,7 @@ def rank_script(program: Program, title: str) -> str:
             "a process for each GPU: the program starts one for each node, so its order is its own"
         )
     meeting = [
-        *_meeting("")[1:],
+        *_meeting("")[2:],
         "export MASTER_ADDR MASTER_PORT",
         'export RANK="${SLURM_PROCID}" LOCAL_RANK="${SLURM_LOCALID}"',
         f"export WORLD_SIZE={program.npus} LOCAL_WORLD_SIZE={program.per_node}",
@@ -141,6 +141,7 @@ def _checks(blanks: Mapping[str, str]) -> list[str]:
 def _meeting(first_host: str) -> list[str]:
     address = f'MASTER_ADDR="${{MASTER_ADDR:-{first_host}}}"' if first_host else f': "${{{_ADDRESS}}}"'
     return [
+        'NODE_RANK="${NODE_RANK:-${SLURM_PROCID:-}}"',
         ': "${NODE_RANK:?the number of this node, from 0}"',
         address,
         f'MASTER_PORT="${{MASTER_PORT:-{PORT}}}"',

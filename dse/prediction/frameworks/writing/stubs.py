@@ -85,14 +85,13 @@ def _slurm(program: Program, name: str, placement: Placement) -> dict[str, str]:
     if placement.hosts:
         head.append(f"#SBATCH --nodelist={','.join(placement.hosts)}")
     lines = [*head, "set -euo pipefail", ""]
-    lines.append('mapfile -t nodes < <(scontrol show hostnames "${SLURM_JOB_NODELIST}")')
     if is_placed:
         lines += _host_lines(name, bool(placement.hosts))
     else:
-        lines.append('MASTER_ADDR="${nodes[0]}"')
+        lines.append('MASTER_ADDR="$(scontrol show hostnames "${SLURM_JOB_NODELIST}" | sed -n 1p)"')
     lines += [f'MASTER_PORT="${{MASTER_PORT:-{PORT}}}"', "export MASTER_ADDR MASTER_PORT", ""]
     options = f"--ntasks={tasks}" + (" --distribution=arbitrary" if is_placed else "")
-    lines.append(f'srun {options} bash -c \'NODE_RANK="${{SLURM_PROCID}}" exec bash "$0"\' {name}.sh')
+    lines.append(f"srun {options} bash {name}.sh")
     script = rank_script(program, name) if by_rank else node_script(program, name)
     files = {f"{name}.sbatch": "\n".join([*lines, ""]), f"{name}.sh": script}
     if is_placed:
@@ -111,6 +110,7 @@ def _host_lines(name: str, is_named: bool) -> list[str]:
     lines = [f"export SLURM_HOSTFILE={name}.hosts"]
     if not is_named:
         lines = [
+            'mapfile -t nodes < <(scontrol show hostnames "${SLURM_JOB_NODELIST}")',
             f'export SLURM_HOSTFILE="{name}.${{SLURM_JOB_ID}}.hosts"',
             f'while read -r node; do echo "${{nodes[${{node#NODE}}]}}"; done < {name}.hosts '
             '> "${SLURM_HOSTFILE}"',
