@@ -113,6 +113,8 @@ def _facts_of_model(values: Mapping[str, Any]) -> dict[str, Any]:
     found = {fact: values[key] for key, fact in _FACTS_OF_MODEL.items() if values.get(key) is not None}
     if values and "num_heads" in values:
         found.setdefault("kv_heads", values["num_heads"])
+        found["grouped"] = found["kv_heads"] != values["num_heads"]
+        found["vocab"] = values.get("output_dim")
         experts = values.get("experts") or {}
         found["experts"] = experts.get("count") or 0
         found["top_k"] = experts.get("top_k") or 1
@@ -126,6 +128,8 @@ def _stated_model(meant: Mapping[str, Any], known: Mapping[str, Any], stated: Fa
     if "num_layers" not in known:
         return dict(meant)
     sizes = {key: stated[fact] for key, fact in _FACTS_OF_MODEL.items() if fact in stated}
+    if "vocab" in stated:
+        sizes |= {"input_dim": stated["vocab"], "output_dim": stated["vocab"]}
     return {**sizes, **{key: value for key, value in meant.items() if key in ("seq_len", "batch_size")}}
 
 
