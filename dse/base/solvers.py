@@ -33,7 +33,6 @@ try:
     from dse.native._solvers import search_sums as search_sums
     from dse.native._solvers import search_trees as search_trees
     from dse.native._solvers import short_set as short_set
-    from dse.native._solvers import stage_layers as stage_layers
     from dse.native._solvers import stage_sizes as stage_sizes
     from dse.native._solvers import walk_plans as walk_plans
 except ModuleNotFoundError as error:

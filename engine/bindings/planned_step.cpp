@@ -17,6 +17,7 @@
 
 #include "bindings/columns.hpp"
 #include "prediction/memory/memory.hpp"
+#include "prediction/memory/weights.hpp"
 #include "prediction/steps/collectives_used.hpp"
 #include "prediction/steps/step.hpp"
 
@@ -171,11 +172,27 @@ pipeline_marks(Predictor& predictor, const std::string& name, std::size_t stages
     return {ends, gradients, starts, order->in_flight};
 }
 
+/// The layers of each part of the pipeline that a rule, or a list, shares out.
+std::vector<std::int64_t> shared_out(std::int64_t layers, std::int64_t stages, std::int64_t chunks,
+                                     const std::string& text) {
+    Plan plan;
+    plan.pp = stages;
+    plan.chunks = chunks;
+    const Stages found = stages_of_text(text);
+    if (!found.listed.empty()) return found.listed;
+    try {
+        return stage_layers(layers, plan, found.rule);
+    } catch (const Infeasible& problem) {
+        throw nb::value_error(problem.reason.c_str());
+    }
+}
+
 }  // namespace
 
 void bind_pieces(nb::module_& m, nb::class_<Predictor>& predictor) {
     predictor.def("pipeline", &pipeline_marks, "schedule"_a, "stages"_a, "chunks"_a, "micro_batches"_a,
                   "times"_a, "sends_s"_a);
+    m.def("stage_layers", &shared_out, "layers"_a, "stages"_a, "chunks"_a, "rule"_a);
     nb::class_<PlannedStep>(m, "PlannedStep")
         .def(nb::init<Predictor&, std::shared_ptr<Model>, std::shared_ptr<Cluster>, std::vector<std::int64_t>,
                       std::vector<double>, std::vector<std::string>>(),

@@ -141,7 +141,7 @@ def _of_sweeps(problem: PlanProblem, steps: StepInputs, keep: int) -> Iterator[t
 
 
 def _uniform_plan(problem: PlanProblem, type_: StepType, plan: Plan) -> ClusterPlan:
-    from dse.base.solvers import stage_layers
+    from dse.native._engine import stage_layers
 
     layers = problem.layers - 2
     parts = stage_layers(layers, plan.pp, plan.chunks, plan.stages)

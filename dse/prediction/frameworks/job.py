@@ -30,7 +30,7 @@ class Job:
         Raises:
             InputError: `stages` is balanced, or its rule shares out no such number of layers.
         """
-        from dse.base.solvers import stage_layers
+        from dse.native._engine import stage_layers
 
         plan = self.plan
         if plan.stages == "balanced":

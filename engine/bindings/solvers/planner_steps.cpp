@@ -151,21 +151,6 @@ void bind(nb::module_& m) {
             return group_sizes({nullptr, gpus, node_gpus, 0.0});
         },
         "gpus"_a, "node_gpus"_a);
-    m.def(
-        "stage_layers",
-        [](std::int64_t layers, std::int64_t stages, std::int64_t chunks, const std::string& rule) {
-            step::Plan plan;
-            plan.pp = stages;
-            plan.chunks = chunks;
-            const step::Stages found = step::stages_of_text(rule);
-            if (!found.listed.empty()) return found.listed;
-            try {
-                return step::stage_layers(layers, plan, found.rule);
-            } catch (const step::Infeasible& problem) {
-                throw nb::value_error(problem.reason.c_str());
-            }
-        },
-        "layers"_a, "stages"_a, "chunks"_a, "rule"_a);
     nb::class_<OwnedQuestion>(m, "StepQuestion")
         .def(nb::init<step::Predictor&, std::shared_ptr<step::Model>, const std::vector<TypeTuple>&,
                       std::vector<std::uint32_t>, const ModeRows&, const OwnRows&, std::vector<std::string>,

@@ -129,7 +129,7 @@ def stage_values(facts: Facts, assumed: list[str]) -> dict[str, Any]:
 
 
 def _stages(facts: Facts, pp: int, chunks: int) -> str:
-    from dse.base.solvers import stage_layers
+    from dse.native._engine import stage_layers
 
     first, last = facts["first_less"], facts["last_less"]
     if facts["has_parts"]:
