@@ -37,7 +37,7 @@ SCHEDULE, SIZE = f"{P}pipeline_parallel_schedule", f"{P}pipeline_parallel_layers
 ATTENTION = "model_spec.attn_backend"
 FIRST, LAST = (f"{P}pipeline_parallel_{end}_stage_less_layers" for end in ("first", "last"))
 PARTS = f"{P}module_fqns_per_model_part"
-LEGAL, PER_RULE = 100, 4
+LEGAL, PER_RULE = (300, 12) if os.environ.get("DSE_NIGHTLY") else (100, 4)
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def test_torchtitan_agrees(tmp_path: Path) -> None:
     assert len({case.model for case, _ in legal}) > 7
     assert [(said, case.settings) for case, said in legal if said] == []
     broken = [(case, said) for case, said in answer["said"] if case.rule]
-    assert len(broken) >= 100
+    assert len(broken) >= LEGAL
     assert [wrong for case, said in broken if (wrong := _disagreement(case, said))] == []
 
 
