@@ -46,13 +46,12 @@ class Meaning:
     """The facts of a document in our terms.
 
     `plan` are fields of `Plan`, `model` keys of a model as conf/model has them. `assumed` tells what the
-    document left open or says in other words; what it says that changes no prediction is in `unmodelled`.
+    document left open or says in other words.
     """
 
     plan: Mapping[str, Any]
     model: Mapping[str, Any]
     assumed: tuple[str, ...] = ()
-    unmodelled: tuple[str, ...] = ()
 
 
 class Lack(NamedTuple):

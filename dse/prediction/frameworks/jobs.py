@@ -109,6 +109,13 @@ def facts_of_model(model: ModelSpec) -> Mapping[str, Any]:
     return _facts_of_model(asdict(model))
 
 
+def facts_of_job(job: Job, dialect: Dialect, lacks: list[Lack]) -> Facts:
+    """Return the complete facts that say a job; what the framework lacks is added to `lacks`."""
+    stated = dialect.facts_of(job, lacks)
+    present = {name: value for name, value in stated.items() if value is not None}
+    return dialect.derive({**facts_of_model(job.model), **present})
+
+
 def _facts_of_model(values: Mapping[str, Any]) -> dict[str, Any]:
     found = {fact: values[key] for key, fact in _FACTS_OF_MODEL.items() if values.get(key) is not None}
     if values and "num_heads" in values:
@@ -136,14 +143,7 @@ def _stated_model(meant: Mapping[str, Any], known: Mapping[str, Any], stated: Fa
 def _breach(dialect: Dialect, rule: Rule, nearest: Mapping[str, tuple[Any, ...]], facts: Facts) -> Breach:
     keys = dialect.table.keys
     by_key = {keys[name].key if name in keys else name: values for name, values in nearest.items() if values}
-    return Breach(rule.id, rule.by, rule.says.format_map(_Shown(facts)), rule.is_warning, by_key)
-
-
-class _Shown(dict[str, Any]):
-    """Facts in a message; unknown ones are question marks."""
-
-    def __missing__(self, key: str) -> str:
-        return "?"
+    return Breach(rule.id, rule.by, rule.message(facts), rule.is_warning, by_key)
 
 
 def _of_others(kept: Mapping[str, Any], dialect: Dialect) -> list[str]:

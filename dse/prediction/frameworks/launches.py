@@ -9,7 +9,7 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster
 from dse.prediction.frameworks.dialect import Dialect, dialect_named
 from dse.prediction.frameworks.job import InexpressibleJobError, Job
-from dse.prediction.frameworks.jobs import Written, facts_of_model, write_job
+from dse.prediction.frameworks.jobs import Written, facts_of_job, write_job
 from dse.prediction.frameworks.writing.ranks import orders_of, own_order, slots
 from dse.prediction.frameworks.writing.script import Program
 from dse.prediction.frameworks.writing.stubs import Placement, job_name, launch_files
@@ -59,10 +59,10 @@ def launch(
     except InexpressibleJobError as error:
         raise _with_cost(error, job, cluster, framework, asked_s) from None
     dialect, model = written.dialect, written.job.model
-    facts = dialect.derive({**facts_of_model(model), **_facts(written)})
+    facts = facts_of_job(written.job, dialect, [])
     refused = [rule for rule in dialect.table.rules.values() if rule.broken(facts) and not rule.is_warning]
     if refused:
-        said = "; ".join(f"{rule.id}: {rule.says.format_map(_Shown(facts))}" for rule in refused)
+        said = "; ".join(f"{rule.id}: {rule.message(facts)}" for rule in refused)
         raise InputError(f"{framework} does not run {job.plan.label()} of {model.name}: {said}")
     of_accelerator = dialect.of_accelerator(cluster.accelerator.name)
     rendered = dialect.rendered({**of_accelerator, **written.settings}, model.name)
@@ -87,16 +87,6 @@ def as_run_by(job: Job, dialect: Dialect) -> Job:
     if not own or job.plan.framework in own:
         return job
     return replace(job, plan=replace(job.plan, framework=own[0]))
-
-
-class _Shown(dict[str, object]):
-    def __missing__(self, key: str) -> str:
-        return "?"
-
-
-def _facts(written: Written) -> dict[str, object]:
-    found = written.dialect.facts_of(written.job, [])
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _placement(job: Job, framework: str, hosts: Sequence[str]) -> Placement:

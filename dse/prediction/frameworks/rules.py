@@ -46,6 +46,15 @@ class Rule:
         found = _value(self.holds, facts)
         return None if found is None else not found
 
+    def message(self, facts: Facts) -> str:
+        """Return what the rule says of facts that break it; unknown ones are question marks."""
+        return self.says.format_map(_Shown(facts))
+
+
+class _Shown(dict[str, Any]):
+    def __missing__(self, key: str) -> str:
+        return "?"
+
 
 @dataclass(frozen=True)
 class Breach:

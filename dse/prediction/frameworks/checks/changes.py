@@ -11,7 +11,7 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster
 from dse.prediction.frameworks.dialect import Dialect
 from dse.prediction.frameworks.job import Job, Lack
-from dse.prediction.frameworks.jobs import facts_of_model
+from dse.prediction.frameworks.jobs import facts_of_job
 from dse.prediction.steps.batch import Case
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import Figures, figures
@@ -88,17 +88,10 @@ def is_legal(job: Job, dialect: Dialect) -> bool:
     lacks: list[Lack] = []
     rules = dialect.table.rules.values()
     try:
-        stated = dialect.facts_of(job, lacks)
-        if lacks:
-            return False
-        facts = dialect.derive({**facts_of_model(job.model), **_present(stated)})
+        facts = facts_of_job(job, dialect, lacks)
     except InputError:
         return False
-    return not any(rule.broken(facts) for rule in rules if not rule.is_warning)
-
-
-def _present(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in facts.items() if value is not None}
+    return not lacks and not any(rule.broken(facts) for rule in rules if not rule.is_warning)
 
 
 def _settings(job: Job, dialect: Dialect) -> dict[str, Any]:

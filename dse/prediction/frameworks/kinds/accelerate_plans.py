@@ -9,7 +9,7 @@ from dse.prediction.frameworks.job import Job, Lack
 from dse.prediction.frameworks.rules import Facts
 
 STRATEGIES = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2")
-"""Those of FSDP's first version, in the order of their numbers."""
+"""Sharding strategies of FSDP's first version, in the order of their numbers."""
 
 _UNMODELLED = ("XLA", "MEGATRON_LM")
 _ON = ("y", "yes", "t", "true", "on", "1")

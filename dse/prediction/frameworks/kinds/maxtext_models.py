@@ -45,7 +45,7 @@ SIZES = frozenset(
 """Facts of a model that its name says, too."""
 
 FIXED = frozenset({"decoder", "layers", "hidden", "heads", "kv_heads", "ffn", "activations", "vocab"})
-"""Those of which a file may say other values than its model only if it says so."""
+"""Facts that a file may change in a named model only if it says so."""
 
 _UNSAID = ("windows", "sparse_attention", "state_space", "layer_pattern", "lora")
 _GATED = ("silu", "linear")
@@ -118,7 +118,7 @@ def model_values(facts: Facts) -> dict[str, Any]:
 def model_facts(model: ModelSpec, lacks: list[Lack]) -> dict[str, Any]:
     """Return the facts that say a model: its name where MaxText has it, else its sizes.
 
-    What MaxText's keys lack is added to `lacks`.
+    A field that MaxText has no keys for is added to `lacks`.
     """
     known = model_of_framework(model.name)
     if known in NAMES and is_of_conf(model, known):

@@ -83,7 +83,7 @@ class MegatronBridge(Megatron):
         if plan["stages"] == "even" and _is_uneven(facts):
             plan["stages"] = "spread"
             told.append("stages of layers as equal as can be, where the recipe lays them out itself")
-        return Meaning(plan, found.model, (*found.assumed, *told), found.unmodelled)
+        return Meaning(plan, found.model, (*found.assumed, *told))
 
     def model_values(self, facts: Facts, assumed: list[str]) -> dict[str, Any]:
         """See `Megatron.model_values`: the recipe has all but the sequences and the batch."""

@@ -17,7 +17,7 @@ def sharding_values(facts: Facts, assumed: list[str]) -> dict[str, Any]:
     if facts["reshard"] == "never" and facts["pp"] == 1 and not is_copied:
         return {"weight_sharded": False, "zero": 2, "shard_ranks": 0}
     if facts["reshard"] == "always" and facts["pp"] > 1:
-        assumed.append("weights gathered once a step, where each micro-batch gathers them anew")
+        assumed.append("weights gathered once a step, where torchtitan gathers them for each micro-batch")
     if replicate > 1 and (cp > 1 or facts["has_experts"]):
         assumed.append("weights sharded over all of dp, where copies with cp or experts are not modelled")
         return {"weight_sharded": True, "zero": 1, "shard_ranks": 0}
