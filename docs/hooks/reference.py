@@ -148,7 +148,7 @@ def _section(
         lines += [f"For {commands_text(only)} only.", ""]
     if group in _NOTES:
         lines += [_NOTES[group], ""]
-    lines += ["Key | Type | Default | Meaning" + (" | ASTRA-sim" if astrasim else "")]
+    lines += ["Key|Type|Default|Meaning" + ("|ASTRA-sim" if astrasim else "")]
     lines += ["---|---|---|---" + ("|---" if astrasim else "")]
     for entry in inside:
         if _is_plain(entry, values, others, strategies):
@@ -159,7 +159,7 @@ def _section(
         if default == "null":
             kind = kind.removesuffix(", null")
         cells = [f"`{entry.name}`", kind, default, _meaning(entry, strategies)]
-        lines.append(" | ".join([*cells, entry.astrasim] if entry.astrasim else cells).removesuffix(" | "))
+        lines.append("|".join([*cells, entry.astrasim] if entry.astrasim else cells).removesuffix("|"))
     plain = [f"`{entry.name}`" for entry in inside if _is_plain(entry, values, others, strategies)]
     if plain:
         lines += ["", f"Every other field of the strategy is an axis with its default: {', '.join(plain)}."]
