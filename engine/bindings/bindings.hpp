@@ -20,4 +20,5 @@ void bind_prediction(nanobind::module_& m);
 void bind_network(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
 void bind_hashes(nanobind::module_& m);
+void bind_replay(nanobind::module_& m);
 void bind_synthesis_replay(nanobind::module_& m);

@@ -5,12 +5,18 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
 /// A column of an array from Python, contiguous, in the CPU's memory.
 template <typename T>
 using Column = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+
+template <typename T>
+std::span<const T> values_of(const Column<T>& column) {
+    return {column.data(), column.size()};
+}
 
 /// A numpy array that owns `values`.
 template <typename T>

@@ -20,5 +20,6 @@ NB_MODULE(_engine, m) {
     bind_network(m);
     bind_files(m);
     bind_hashes(m);
+    bind_replay(m);
     bind_synthesis_replay(m);
 }

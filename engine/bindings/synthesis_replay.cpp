@@ -17,11 +17,6 @@ namespace {
 
 using Table = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-template <typename T>
-std::span<const T> values_of(const Column<T>& column) {
-    return {column.data(), column.size()};
-}
-
 /// Shapes (links or sends, draws); the constructor of dse.collectives.search.replay.Replay checks them.
 Durations durations_of(const Table& arrival, const std::optional<Table>& held, bool per_send) {
     Durations durations;
