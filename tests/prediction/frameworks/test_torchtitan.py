@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from dse.prediction.frameworks.documents import Document
 from dse.prediction.frameworks.job import InexpressibleJobError, Job
 from dse.prediction.frameworks.jobs import Reading, read_job, write_job
+from dse.prediction.frameworks.kinds.torchtitan_models import CONVERTERS
 from dse.prediction.frameworks.reading.dotted_options import section_settings
 from dse.prediction.frameworks.reading.files import toml_data
 from dse.prediction.frameworks.reading.flattening import flattened
@@ -47,7 +48,9 @@ def test_the_words_of_a_command_say_all_but_what_its_function_says(job: Job) -> 
     if found["module"] == "dse_torchtitan":
         assert f"def {found['config']}():" in text
     for key, value in written.settings.items():
-        if key.startswith("model_spec."):
+        if key == "model_spec.converters":
+            assert f"converters=[{CONVERTERS[value][0]}" in text
+        elif key.startswith("model_spec."):
             assert f"{key.partition('.')[2]}={value!r}" in text
         elif key == "parallelism.module_fqns_per_model_part":
             assert f"config.{key} = [[" in text
@@ -164,7 +167,9 @@ def test_a_flavour_without_a_function_gets_one() -> None:
         ({"dp": 8, "cp": 2, "zero": 0, "context": "gather"}, "weight_sharded", True),
         ({"recompute": "selective", "recompute_layers": 16}, "recompute", "full"),
         ({"recompute": "full", "recompute_layers": 3}, "recompute_layers", 16),
-        ({"precision": "fp8"}, "precision", "bf16"),
+        ({"precision": "fp8_block"}, "precision", "fp8"),
+        ({"precision": "fp16"}, "precision", "bf16"),
+        ({"precision": "fp8", "framework": "torchtitan"}, "framework", "torchtitan-compiled"),
         ({"attention": "unfused"}, "attention", "flash"),
         ({"cp": 2, "weight_sharded": True}, "context", "gather"),
         ({"overlap_dp": False}, "overlap_dp", True),

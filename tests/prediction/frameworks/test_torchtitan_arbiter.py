@@ -24,7 +24,9 @@ from dse.prediction.steps.plan import Plan
 from tests.prediction.frameworks.titan_jobs import MODELS, titan_job
 
 pytestmark = pytest.mark.skipif(
-    not all(importlib.util.find_spec(name) for name in ("torch", "torchtitan", "tyro", "spmd_types")),
+    not all(
+        importlib.util.find_spec(name) for name in ("torch", "torchao", "torchtitan", "tyro", "spmd_types")
+    ),
     reason="torchtitan is not installed: make arbiters",
 )
 ROOT = Path(__file__).parents[3]
@@ -118,6 +120,7 @@ MOE = ("qwen3_30b_a3b", "deepseek_v3", "gpt_oss_120b")
 FSDP: dict[str, Any] = {"dp": 8, "weight_sharded": True}
 PIPE: dict[str, Any] = {**FSDP, "pp": 4, "stages": "lighter-ends", "batch": 256}
 LOOPED: dict[str, Any] = {**PIPE, "schedule": "interleaved", "chunks": 2}
+SCALED: dict[str, Any] = {**FSDP, "ep": 4, "precision": "fp8", "framework": "torchtitan-compiled"}
 FREE = {PARTS: None}
 BROKEN: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
     ("T1", FSDP, {SHARD: _one(2, 4, 16)}, DENSE),
@@ -145,6 +148,7 @@ BROKEN: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
     ("T8-parts", PIPE, {PARTS: named_parts((7, 7, 7, 7))}, DENSE),
     ("D-experts", {**FSDP, "dp": 9, "batch": 72}, {EP: _one(3, 9), GRAPHS_OFF: True}, ("deepseek_v3",)),
     ("D-ep", FSDP, {EP: 4}, DENSE),
+    ("T18", SCALED, {"model_spec.moe_comm_backend": _one("deepep", "minimal_async_ep")}, MOE),
 ]  # fmt: skip
 
 

@@ -36,6 +36,7 @@ def titan_job(pick: Pick) -> Job:
     half = max(1, model.num_layers // pp // 2)
     is_eager = pick([True, False])
     is_split = has_experts and ep > 1
+    formats = ["bf16"] if is_eager else ["bf16", "fp8", "mxfp8"] + ["fp4"] * (not has_experts)
     plan = Plan(
         tp=tp, pp=pp, cp=cp, dp=dp, ep=ep,
         expert_tp=1 if is_split and tp > 1 else 0,
@@ -53,6 +54,7 @@ def titan_job(pick: Pick) -> Job:
         graphs="none" if pp > 1 or is_split else pick(["none", "full"]),
         framework="torchtitan" if is_eager else "torchtitan-compiled",
         optimizer_bytes=pick([None, 4]),
+        precision=pick(formats),
         **_sharding(pick, dp, pp, cp, tp, ep, has_experts=has_experts),
     )  # fmt: skip
     return Job(replace(model, batch_size=dp * micro_batch * pp * 2), plan)

@@ -28,6 +28,7 @@ from dse.prediction.frameworks.rules import Facts
 from dse.prediction.frameworks.writing.script import Blank
 
 _KINDS = ("memory-budget", "selective", "full", "none")
+_PADDED = ("standard", "hybridep")
 _ASYNC = ("minimal_async_ep",)
 _PARTS = "parallelism.module_fqns_per_model_part"
 _FILE = "parallelism.pipeline_parallel_schedule_csv"
@@ -151,6 +152,9 @@ def _switches(found: dict[str, Any]) -> None:
     found["is_async_dispatch"] = backend in _ASYNC or (
         backend == "hybridep" and found.get("capacity") is not None
     )
+    scaled = str(found.get("converters") or "").lower()
+    found["scales_experts"] = bool(scaled) and ("linear" not in scaled or "expert" in scaled)
+    found["pads"] = backend in _PADDED
     found["is_known_reshard"] = found["reshard"] in ("default", "always", "never")
     found["is_varlen"] = found.get("attention") == "varlen"
     tensor = found["tp"] if found["sequence_parallel"] else 1

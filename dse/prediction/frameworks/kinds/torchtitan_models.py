@@ -1,4 +1,4 @@
-"""Models of torchtitan: flavours of its registry, and a function in a file where a flavour has none."""
+"""Models of torchtitan: flavours of its registry, and a function in a file for what no option says."""
 
 from __future__ import annotations
 
@@ -13,8 +13,23 @@ from dse.prediction.frameworks.job import Lack
 from dse.prediction.frameworks.models import model_from, model_of_framework, model_values
 from dse.prediction.frameworks.table import TABLES
 
+_CONVERTERS = "model_spec.converters"
 MODULE = "dse_torchtitan"
 """The module of that file, which stands where the job starts."""
+
+CONVERTERS = {
+    "fp8": (
+        'Float8LinearConverter.Config(filter_fqns=["lm_head", "router.gate"], model_compile_enabled=True)',
+        "Float8GroupedExpertsConverter.Config(model_compile_enabled=True)",
+    ),
+    "mxfp8": (
+        'MXFP8LinearConverter.Config(fqns=["attention", "feed_forward", "shared_experts"], '
+        "model_compile_enabled=True)",
+        "MXFP8GroupedExpertsConverter.Config(pad_multiple=128, model_compile_enabled=True)",
+    ),
+    "fp4": ('NVFP4LinearConverter.Config(fqns=["layers"], model_compile_enabled=True)', ""),
+}
+"""By precision: the converters of products in layers, and those of experts. The head stays in 16 bit."""
 
 _OF_THE_JOB = ("name", "seq_len", "batch_size", "micro_batches", "prediction_layers")
 
@@ -79,11 +94,18 @@ def function_file(model: str, flavour: Flavour, settings: Mapping[str, Any]) -> 
     arguments += [
         f"{key.partition('.')[2]}={value!r}"
         for key, value in settings.items()
-        if key.startswith("model_spec.") and key != "model_spec.converters"
+        if key.startswith("model_spec.") and key != _CONVERTERS
     ]
+    converters = _converters(model, settings.get(_CONVERTERS))
+    imports = []
+    if converters:
+        names = ", ".join(sorted(text.partition(".")[0] for text in converters))
+        imports = [f"from torchtitan.components.quantization import {names}"]
+        arguments.append(f"converters=[{', '.join(converters)}]")
     lines = [
         f'"""The configuration of {model} for torchtitan 0.3: what its command line cannot say."""',
         "",
+        *imports,
         f"from torchtitan.models.{flavour.module} import config_registry, model_registry",
         "",
         "",
@@ -95,3 +117,12 @@ def function_file(model: str, flavour: Flavour, settings: Mapping[str, Any]) -> 
         if not key.startswith("model_spec."):
             lines.append(f"    config.{key} = {value!r}")
     return "\n".join([*lines, "    return config", ""])
+
+
+def _converters(model: str, precision: Any) -> list[str]:
+    """Return the converters that run the products of a model in a precision; none for None."""
+    if precision is None:
+        return []
+    of_layers, of_experts = CONVERTERS[precision]
+    has_experts = model_from(model_values(model)).experts is not None
+    return [of_layers, of_experts] if has_experts else [of_layers]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.inputs.strategies.precisions import PRECISIONS
 from dse.prediction.frameworks.job import Job, Lack
+from dse.prediction.frameworks.kinds.torchtitan_models import CONVERTERS
 from dse.prediction.frameworks.kinds.torchtitan_sharding import sharding_facts, sharding_values
 from dse.prediction.frameworks.kinds.torchtitan_stages import stage_facts, stage_values
 from dse.prediction.frameworks.rules import Facts
+from dse.prediction.steps.plan import Plan
 
-_PRECISIONS = {"mx": "mxfp8", "nvfp4": "fp4", "float8": "fp8", "fp8": "fp8"}
+_PRECISIONS = {"mx": "mxfp8", "nvfp4": "fp4", "fp4": "fp4", "float8": "fp8", "fp8": "fp8"}
 _BRIDGED = ("deepep", "hybridep")
 _BYTES_IN_BF16 = 4  # moments of a weight that is trained in bf16, without a master copy
 EAGER, COMPILED = "torchtitan", "torchtitan-compiled"
@@ -102,15 +105,23 @@ def plan_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
         "graphs_off": plan.graphs == "none",
         "compiles": is_compiled, "components": ("model", "loss") if is_compiled else None,
         "async_tp": plan.overlap_tp,
+        "converters": plan.precision if plan.precision in CONVERTERS else None,
         "offload": plan.offload == "optimizer",
         "dtype": "bfloat16" if plan.optimizer_bytes == _BYTES_IN_BF16 else "float32",
-        "backend": "deepep" if has_exchange and plan.dispatcher == "deduplicated" else "standard",
+        "backend": _backend(plan) if has_exchange else "standard",
         **stage_facts(job, lacks),
         **sharding_facts(job, lacks),
         **_recompute_facts(job, lacks),
     }  # fmt: skip
     _check(job, lacks)
     return facts
+
+
+def _backend(plan: Plan) -> str:
+    """Return the exchange of tokens; of those that send a token once to a node, HybridEP pads for 8 bit."""
+    if plan.dispatcher != "deduplicated":
+        return "standard"
+    return "deepep" if plan.precision == "bf16" else "hybridep"
 
 
 def _recompute_facts(job: Job, lacks: list[Lack]) -> dict[str, Any]:
@@ -139,23 +150,32 @@ def _check(job: Job, lacks: list[Lack]) -> None:
     plan = job.plan
     is_split = job.model.experts is not None and plan.ep > 1
     has_graphs = plan.graphs == "full" and plan.pp == 1 and not is_split
+    has_converter = plan.precision in CONVERTERS and (job.model.experts is None or plan.precision != "fp4")
     is_known = {
+        "precision": plan.precision == "bf16" or has_converter,
         "offload": plan.offload in ("none", "optimizer"),
         "graphs": plan.graphs == "none" or has_graphs,
         "optimizer_bytes": plan.optimizer_bytes in (None, _BYTES_IN_BF16),
         "context": plan.context == "gather" or plan.cp == 1,
         "expert_tp": job.model.experts is None or plan.expert_degree == (1 if is_split else plan.tp),
-        "framework": not (plan.overlap_tp and plan.framework == EAGER),
+        "framework": plan.framework != EAGER or not (plan.overlap_tp or plan.precision in CONVERTERS),
     }
-    nearest: dict[str, Any] = {**_NEAREST, "expert_tp": int(is_split)}
+    nearest: dict[str, Any] = {
+        **_NEAREST,
+        "precision": _nearest_precision(plan.precision),
+        "expert_tp": int(is_split),
+    }
     for name, reason in _REASONS.items():
         value = getattr(plan, name)
         if not is_known.get(name, value == nearest[name]):
             lacks.append(Lack(name, value, nearest[name], reason))
 
 
+def _nearest_precision(name: str) -> str:
+    return "fp8" if PRECISIONS[name].format in ("fp8", "fp4") else "bf16"
+
+
 _NEAREST: dict[str, Any] = {
-    "precision": "bf16",
     "attention": "flash",
     "overlap_dp": True,
     "overlap_ep": False,
@@ -166,7 +186,7 @@ _NEAREST: dict[str, Any] = {
     "framework": COMPILED,
 }
 _REASONS = {
-    "precision": "other types need converters of torchao in a function of your own",
+    "precision": "its converters are rowwise FP8, MXFP8 and, without experts, NVFP4",
     "attention": "its attention is fused",
     "overlap_dp": "FSDP overlaps its messages always",
     "overlap_ep": "no option overlaps the exchange of experts",
@@ -175,5 +195,5 @@ _REASONS = {
     "offload": "activations stay on the GPU",
     "graphs": "CUDA graphs hold a whole step, without pipelines and exchanges of experts",
     "optimizer_bytes": "moments have the type of the weights",
-    "framework": "asynchronous tensor parallelism is compiled",
+    "framework": "asynchronous tensor parallelism and products in 8 and 4 bit are compiled",
 }
