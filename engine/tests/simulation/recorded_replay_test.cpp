@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
 #include "simulation/replay/replay.hpp"
+#include "tests/check.hpp"
 
 namespace {
 

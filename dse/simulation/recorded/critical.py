@@ -1,0 +1,116 @@
+"""The critical path of a replay: the nodes that decide when it ends, and what their time consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dse.base.errors import InputError
+from dse.simulation.recorded.classes import class_name, classes_of
+from dse.simulation.recorded.replay import Replay
+from dse.simulation.recorded.times import is_communication, rank_index_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalPath:
+    """A path through a replay, from its start to its end; the parts of its time add up to `total_ns`.
+
+    `nodes` are in the order of time. Each adds its gap (`node_gap_ns`), its wait for other ranks
+    (`node_waiting_ns`) and its duration (`node_work_ns`) as far as they lie on the path. `work_ns` are the
+    durations by class (`classes`), of work and of `communication`.
+    """
+
+    nodes: NDArray[np.int64]
+    node_gap_ns: NDArray[np.int64]
+    node_waiting_ns: NDArray[np.int64]
+    node_work_ns: NDArray[np.int64]
+    work_ns: Mapping[str, int]
+    rank_ns: Mapping[int, int]
+    communication_ns: int
+    gap_ns: int
+    waiting_ns: int
+
+    @property
+    def total_ns(self) -> int:
+        """The end of the path."""
+        return sum(self.work_ns.values()) + self.communication_ns + self.gap_ns + self.waiting_ns
+
+
+def critical_path(replay: Replay, rank: int | None = None) -> CriticalPath:
+    """Return what decides when a replay ends, or when one of its ranks does.
+
+    Without `rank`, where nodes wait for other ranks, the path goes on with the last of these, so that there
+    is no waiting on it. With `rank`, it stays on that rank, and its waiting is a part of its time.
+
+    Raises:
+        InputError: the replay is a deadlock, or `rank` was not recorded.
+    """
+    from dse.native import _engine
+
+    step = replay.step
+    if replay.blocked:
+        raise InputError(f"a replay that never ends has no critical path: {replay.reason}")
+    across = rank is None
+    last = _last_node(replay, rank)
+    if last < 0:
+        nothing = np.empty(0, dtype=np.int64)
+        return CriticalPath(nothing, nothing, nothing, nothing, {}, {}, 0, 0, 0)
+    path = _engine.recorded_path(last, replay.after, replay.last, step.communication, step.waits, across)
+    nodes = path[::-1]
+    led_on = np.zeros(len(nodes), dtype=np.bool_)  # decided by the node of another rank that came last
+    if across:
+        waiting = np.flatnonzero(step.waits[nodes] & (step.communication[nodes] >= 0))
+        led_on[waiting] = replay.last[step.communication[nodes[waiting]]] != nodes[waiting]
+    decides = np.zeros(len(nodes), dtype=np.bool_)
+    decides[:-1] = led_on[1:]  # the last of a communication, before the node that waited for it
+    gap_ns = np.where(led_on, 0, step.gap_ns[nodes])
+    waiting_ns = np.where(led_on, 0, replay.wait_ns[nodes])
+    work_ns = np.where(decides, 0, step.duration_ns[nodes])
+    return _parts(replay, nodes, gap_ns, waiting_ns, work_ns)
+
+
+def _last_node(replay: Replay, rank: int | None) -> int:
+    step = replay.step
+    if rank is None:
+        return int(replay.end_ns.argmax()) if step.node_count else -1
+    if rank not in step.ranks:
+        raise InputError(f"rank {rank} was not recorded; its path is that of the rank that stands for it")
+    first, end = step.rank_first[step.ranks.index(rank) :][:2].tolist()
+    return first + int(replay.end_ns[first:end].argmax()) if end > first else -1
+
+
+def _parts(
+    replay: Replay,
+    nodes: NDArray[np.int64],
+    gap_ns: NDArray[np.int64],
+    waiting_ns: NDArray[np.int64],
+    work_ns: NDArray[np.int64],
+) -> CriticalPath:
+    step = replay.step
+    communicates = is_communication(step)[nodes]
+    classes = _sums(classes_of(step)[nodes][~communicates], work_ns[~communicates])
+    ranks = _sums(rank_index_of(step)[nodes], gap_ns + waiting_ns + work_ns)
+    return CriticalPath(
+        nodes,
+        gap_ns,
+        waiting_ns,
+        work_ns,
+        {class_name(number): time_ns for number, time_ns in classes.items()},
+        {step.ranks[index]: time_ns for index, time_ns in ranks.items()},
+        int(work_ns[communicates].sum()),
+        int(gap_ns.sum()),
+        int(waiting_ns.sum()),
+    )
+
+
+def _sums(keys: NDArray[np.int64], times_ns: NDArray[np.int64]) -> dict[int, int]:
+    """The sum of times of each key."""
+    sums = np.zeros(int(keys.max(initial=-1)) + 1, dtype=np.int64)
+    np.add.at(sums, keys, times_ns)
+    return {key: int(sums[key]) for key in np.unique(keys).tolist()}
