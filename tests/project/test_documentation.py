@@ -27,7 +27,6 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = (
     "external",
     "external/astra-network-analytical",
-    "external/stage",
     "astra_configs",
     "workloads",
     "results",

@@ -42,11 +42,12 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=lambda text: text.lower() in ("true", "t", "1", "yes", "y"))
     parser.add_argument("--chakra_schema_version", choices=["v0.0.4"], default="v0.0.4")
     if is_newer:
-        for name in ("dvocal", "kvhead"):
+        for name in ("dvocal", "kvhead", "ep", "micro_batch"):
             parser.add_argument(f"--{name}", type=int, default=1)
+        parser.add_argument("--tpsp", type=lambda text: text.lower() == "true", default=True)
     options = parser.parse_args()
     if is_newer:
-        assert options.kvhead == options.head
+        options.dp *= options.ep
         options.din = options.dout = options.dvocal
         options.comm_group_file = f"{options.output_name}.json"
     print(f"generating with {sys.executable}")

@@ -15,7 +15,7 @@ from dse.base.settings import (
     checked_seconds,
     checked_text,
     key,
-    options,
+    mapping,
     refuse_foreign,
 )
 from dse.inputs.models import ModelSpec
@@ -55,7 +55,11 @@ class WorkloadSchema:
         "`workload=stage`: seconds for the traces of one point, above 0; then it has the status `timeout`",
         None,
     )
-    options: dict[str, Any] = options("workload")
+    options: dict[str, Any] = key(
+        "`workload=stage`: further options of the checkout, as its `--help` lists them, such as `kvhead: 8`; "
+        "or keys of a choice of [another package](extending/workload.md)",
+        factory=mapping(Any),
+    )
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,8 @@ class WorkloadSettings:
     """The generator of the workload of a point; `divisibility` None is what the fidelity of the model says.
 
     stage runs the file `entry` of the folder `checkout` with the interpreter `python` (None means ours),
-    which may take `timeout_s` per point; these are None for other choices. Those of other packages have
-    `options`.
+    which may take `timeout_s` per point; these are None for other choices. `options` are those of the
+    checkout, or of a choice of another package.
     """
 
     name: str
@@ -83,7 +87,8 @@ def workload_settings(values: WorkloadSchema) -> WorkloadSettings:
         InputError: a value breaks a rule; names the key, what was got and what is allowed.
     """
     WORKLOADS.check(values.name)
-    WORKLOADS.refuse_options(values)
+    if values.name != "stage":
+        WORKLOADS.refuse_options(values)
     if values.divisibility is not None:
         check_choice("workload.divisibility", values.divisibility, get_args(Divisibility))
     divisibility = cast("Divisibility | None", values.divisibility)
@@ -95,6 +100,7 @@ def workload_settings(values: WorkloadSchema) -> WorkloadSettings:
             entry=checked_text("workload.entry", values.entry, "name a file of the checkout"),
             python=values.python or None,
             timeout_s=checked_seconds("workload.timeout_s", values.timeout_s),
+            options=values.options,
         )
     refuse_foreign("workload", values, "stage", ("checkout", "entry", "python", "timeout_s"))
     return WorkloadSettings(values.name, divisibility, options=values.options)

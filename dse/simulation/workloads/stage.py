@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dse.base.errors import InputError, SimulationError, SimulationTimeout
 from dse.base.files import read_bytes
@@ -25,21 +26,16 @@ from dse.inputs.models import ModelSpec, refuse_untraceable
 from dse.inputs.strategies import Divisibility, Strategy
 from dse.simulation.workloads.generators import WorkloadGenerator, fractional
 from dse.simulation.workloads.settings import WorkloadSettings
+from dse.simulation.workloads.stage_options import (
+    OUTPUT_NAME,
+    check_known,
+    groups_file,
+    listed_options,
+    point_options,
+)
 from dse.simulation.workloads.traces import GROUPS_FILE, ImportedWorkload, read_groups, workload_of
 
-_OUTPUT_NAME = "trace"
 _NO_MODULE = re.compile(r"^(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)", re.MULTILINE)
-_UNKNOWN_OPTIONS = re.compile(r"error: unrecognized arguments: (.*)")
-_OPTION_OF_DIMENSION = {
-    "din": "input_dim",
-    "dout": "output_dim",
-    "dmodel": "d_model",
-    "dff": "d_ff",
-    "batch": "batch_size",
-    "seq": "seq_len",
-    "head": "num_heads",
-    "num_stacks": "num_layers",
-}
 
 
 def make(settings: WorkloadSettings) -> WorkloadGenerator:
@@ -54,22 +50,27 @@ def make(settings: WorkloadSettings) -> WorkloadGenerator:
         )
     assert settings.entry is not None
     assert settings.timeout_s is not None
-    return StageGenerator(settings.checkout, settings.entry, settings.python, settings.timeout_s)
+    return StageGenerator(
+        settings.checkout, settings.entry, settings.python, settings.timeout_s, settings.options
+    )
 
 
 @dataclass(frozen=True)
 class StageGenerator(WorkloadGenerator):
     """Runs `<python> <checkout>/<entry> --dp …` and reads the traces and groups that it writes.
 
-    `python` None is the interpreter that runs this. The program runs in a private folder which has a link to
-    each entry of the checkout, so that paths relative to either work.
+    `python` None is the interpreter that runs this. `options` are written as they are, besides those of the
+    point. The program runs in a private folder which has a link to each entry of the checkout, so that paths
+    relative to either work. It is asked once for its --help, which says what its version knows.
     """
 
     checkout: Path
     entry: str = "main.py"
     python: str | None = None
     timeout_s: float = 3600
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     is_external = True
+    _known: dict[str, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
     _programs: ProgramRunner = field(default_factory=ProgramRunner, repr=False, compare=False)
 
     def generate(self, model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> ImportedWorkload:
@@ -89,24 +90,41 @@ class StageGenerator(WorkloadGenerator):
             for path in checkout.iterdir():
                 if path.name != ".git":
                     (work / path.name).symlink_to(path)
-            command = [str(python), str(checkout / self.entry), *stage_options(model, strategy, output)]
             try:
-                status = self._programs.run(
-                    command,
-                    folder=work,
-                    log=log,
-                    timeout_s=self.timeout_s,
-                    environment={"PYTHONDONTWRITEBYTECODE": "1"},
-                )
-                if status != 0:
-                    self._check_modules(log)
-                    self._check_options(log)
-                    raise SimulationError(f"ended with {how_it_ended(status)}; {last_lines(log)}")
-                return _read(output, strategy.npus, is_fractional)
+                known = self._known_options(python, checkout, work, log)
+                groups = groups_file(known, GROUPS_FILE)
+                words = point_options(known, model, strategy, output, groups, self.options)
+                self._run([str(python), str(checkout / self.entry), *words], work, log)
+                return _read(output, groups, strategy.npus, is_fractional)
             except SimulationTimeout as error:
                 raise SimulationTimeout(f"STAGE {error} (workload.timeout_s); {_log(log)}") from None
             except SimulationError as error:
                 raise SimulationError(f"STAGE {error}; {_log(log)}") from None
+
+    def _run(self, command: list[str], work: Path, log: Path) -> None:
+        status = self._programs.run(
+            command,
+            folder=work,
+            log=log,
+            timeout_s=self.timeout_s,
+            environment={"PYTHONDONTWRITEBYTECODE": "1"},
+        )
+        if status != 0:
+            self._check_modules(log)
+            raise SimulationError(f"ended with {how_it_ended(status)}; {last_lines(log)}")
+
+    def _known_options(self, python: Path, checkout: Path, work: Path, log: Path) -> frozenset[str]:
+        """Return the options that the entry file lists, asked once.
+
+        Raises:
+            InputError: it lacks one that every version has; or as `_check_modules`.
+        """
+        if self.entry not in self._known:
+            self._run([str(python), str(checkout / self.entry), "--help"], work, log)
+            known = listed_options(log.read_text(encoding="utf-8", errors="replace"))
+            check_known(known, f"workload.entry is '{self.entry}'")
+            self._known[self.entry] = known
+        return self._known[self.entry]
 
     def identity(self) -> Mapping[str, str]:
         """See `WorkloadGenerator.identity`: the digest of the checkout's Python files, and the entry."""
@@ -114,7 +132,8 @@ class StageGenerator(WorkloadGenerator):
         checkout = self._found_checkout()
         for path in sorted(checkout.rglob("*.py")):
             digest.update(f"{path.relative_to(checkout)}\n".encode() + read_bytes(path))
-        return {"name": "stage", "entry": self.entry, "checkout_sha256": digest.hexdigest()}
+        found = {"name": "stage", "entry": self.entry, "checkout_sha256": digest.hexdigest()}
+        return found | {f"options.{name}": str(value) for name, value in sorted(self.options.items())}
 
     def stop(self) -> None:
         """See `WorkloadGenerator.stop`."""
@@ -138,43 +157,16 @@ class StageGenerator(WorkloadGenerator):
                 "checkout imports; set it to an interpreter that has the checkout's packages"
             )
 
-    def _check_options(self, log: Path) -> None:
-        """Refuse an entry file that does not know the options of March 2025: no point can be generated."""
-        found = _UNKNOWN_OPTIONS.search(tail(log))
-        if found:
-            unknown = ", ".join(re.findall(r"--\w+", found[1]))
-            raise InputError(
-                f"workload.entry is '{self.entry}', which does not know {unknown}: dse writes the options of "
-                "STAGE of March 2025 (branch recomp), and that of 2026 has others; copy "
-                "external/stage/main_dse.py, which translates them, into the checkout and write "
-                "workload.entry=main_dse.py"
-            )
-
     def _found_python(self) -> Path:
         if self.python is None:
             return Path(sys.executable)
         return found_program(shutil.which(self.python) or self.python, "workload.python")
 
 
-def stage_options(model: ModelSpec, strategy: Strategy, output: Path) -> list[str]:
-    """Return STAGE's options for a point whose files go to `output`."""
-    values: dict[str, object] = {
-        "output_dir": output,
-        "output_name": _OUTPUT_NAME,
-        "comm_group_file": GROUPS_FILE,
-        **{axis: getattr(strategy, axis) for axis in ("dp", "tp", "sp", "pp")},
-        "weight_sharded": str(strategy.weight_sharded).lower(),
-        "activation_recompute": str(strategy.activation_recompute).lower(),
-        **{option: getattr(model, key) for option, key in _OPTION_OF_DIMENSION.items()},
-        "chakra_schema_version": "v0.0.4",
-    }
-    return [text for option, value in values.items() for text in (f"--{option}", str(value))]
-
-
-def _read(output: Path, ranks: int, is_fractional: bool) -> ImportedWorkload:
+def _read(output: Path, groups_name: str, ranks: int, is_fractional: bool) -> ImportedWorkload:
     """Read what STAGE wrote; the traces stay in memory, because their folder will be removed."""
-    traces = [output / f"{_OUTPUT_NAME}.{rank}.et" for rank in range(ranks)]
-    missing = [path.name for path in (*traces, output / GROUPS_FILE) if not path.is_file()]
+    traces = [output / f"{OUTPUT_NAME}.{rank}.et" for rank in range(ranks)]
+    missing = [path.name for path in (*traces, output / groups_name) if not path.is_file()]
     if missing:
         written = sorted(path.name for path in output.iterdir())
         raise SimulationError(
@@ -182,7 +174,7 @@ def _read(output: Path, ranks: int, is_fractional: bool) -> ImportedWorkload:
             f"missing; it wrote {', '.join(written[:3]) or 'nothing'}{', ...' if len(written) > 3 else ''})"
         )
     try:
-        groups = read_groups(output / GROUPS_FILE)
+        groups = read_groups(output / groups_name)
         return workload_of([read_bytes(path) for path in traces], groups, is_fractional=is_fractional)
     except InputError as error:
         raise SimulationError(f"wrote what cannot be read: {error}".replace(f"{output}/", "")) from None

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from outside import all_end, real_stage, stage_checkout
 
 from dse.base.errors import InputError, SimulationError, SimulationTimeout
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies import Strategy
+from dse.inputs.strategies import InfeasibleStrategy, Strategy
 from dse.simulation.workloads import (
     ImportedWorkload,
     NativeGenerator,
@@ -91,35 +91,69 @@ def test_a_checkout_that_fails_is_a_simulation_error(
     assert list(temporary.iterdir()) == [Path(log[1])]
 
 
-def test_the_options_of_2026_need_the_entry_file_that_translates_them(
+def _like_2026(tmp_path: Path, **options: Any) -> StageGenerator:
+    return StageGenerator(stage_checkout(tmp_path, "newer"), options=options)
+
+
+ONE_VOCABULARY = replace(MODEL, input_dim=MODEL.output_dim)
+
+
+def test_a_checkout_of_2026_is_found_by_its_help_and_gets_its_own_options(
     tmp_path: Path, temporary: Path
 ) -> None:
-    checkout = stage_checkout(tmp_path, "newer")
-    generator = StageGenerator(checkout)
-    with pytest.raises(InputError) as error:
-        generator.generate(MODEL, Strategy(dp=2), "stage")
-    assert str(error.value) == (
-        "workload.entry is 'main.py', which does not know --comm_group_file, --din, --dout: dse writes the "
-        "options of STAGE of March 2025 (branch recomp), and that of 2026 has others; copy "
-        "external/stage/main_dse.py, which translates them, into the checkout and write "
-        "workload.entry=main_dse.py"
-    )
-    shutil.copy(Path(__file__).parents[3] / "external" / "stage" / "main_dse.py", checkout)
-    model = replace(MODEL, input_dim=MODEL.output_dim)
-    made = replace(generator, entry="main_dse.py").generate(model, Strategy(dp=2, tp=2), "stage")
-    own = generate(model, Strategy(dp=2, tp=2))
+    made = _like_2026(tmp_path).generate(ONE_VOCABULARY, Strategy(dp=2, tp=2), "stage")
+    own = generate(ONE_VOCABULARY, Strategy(dp=2, tp=2))
     assert [made.counts(rank) for rank in range(4)] == [own.counts(rank) for rank in range(4)]
     assert made.groups_json() == own.groups_json()
     assert list(temporary.iterdir()) == []
 
 
-def test_the_entry_file_for_2026_refuses_two_vocabularies(tmp_path: Path) -> None:
-    checkout = stage_checkout(tmp_path, "newer")
-    shutil.copy(Path(__file__).parents[3] / "external" / "stage" / "main_dse.py", checkout)
-    generator = StageGenerator(checkout, "main_dse.py")
-    message = "model.input_dim is 7 and output_dim 64; STAGE of 2026 has one, --dvocal"
-    with pytest.raises(SimulationError, match=message):
-        generator.generate(replace(MODEL, input_dim=7, output_dim=64), Strategy(dp=2), "stage")
+def test_ranks_of_experts_are_those_of_dp(tmp_path: Path) -> None:
+    generator = _like_2026(tmp_path, ep=4, kvhead=2, micro_batch=2, tpsp=False)
+    assert generator.generate(ONE_VOCABULARY, Strategy(dp=8), "stage").rank_count == 8
+    message = "workload.options.ep 4 does not divide dp 2, whose ranks hold experts"
+    with pytest.raises(InfeasibleStrategy, match=message):
+        generator.generate(ONE_VOCABULARY, Strategy(dp=2), "stage")
+
+
+def test_a_row_depends_on_the_options(tmp_path: Path) -> None:
+    plain = _like_2026(tmp_path)
+    assert replace(plain, options={"ep": 2}).identity() == {**plain.identity(), "options.ep": "2"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kvheads": 2}, r"options.kvheads: --help of the checkout does not list --kvheads; it lists ep, "),
+        ({"kvheads": 2}, r"ep, kvhead, micro_batch, tpsp; did you mean 'kvhead'\?"),
+        ({"tp": 2}, "workload.options.tp is set, but dse writes --tp from the model and the strategy"),
+        ({"ep": 0}, "workload.options.ep is 0; it must be an integer of at least 1"),
+        ({"ep": "all"}, "workload.options.ep is 'all'; it must be an integer of at least 1"),
+    ],
+)
+def test_options_that_the_checkout_lacks_or_that_contradict_are_refused(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        _like_2026(tmp_path, **options).generate(ONE_VOCABULARY, Strategy(dp=2), "stage")
+
+
+def test_two_vocabularies_are_refused_where_a_checkout_has_one(tmp_path: Path) -> None:
+    message = "model.input_dim is 7 and model.output_dim 64; this checkout of STAGE has one vocabulary"
+    with pytest.raises(InputError, match=message):
+        _like_2026(tmp_path).generate(replace(MODEL, input_dim=7, output_dim=64), Strategy(dp=2), "stage")
+
+
+def test_a_program_without_the_options_of_stage_is_refused(tmp_path: Path) -> None:
+    checkout = stage_checkout(tmp_path)
+    (checkout / "other.py").write_text("print('usage: other [--dp DP] [--help]')\n")
+    with pytest.raises(InputError) as error:
+        StageGenerator(checkout, "other.py").generate(MODEL, Strategy(dp=2), "stage")
+    assert str(error.value) == (
+        "workload.entry is 'other.py', whose --help does not list --activation_recompute, --batch, --dff, "
+        "--dmodel, --head, --num_stacks, --output_dir, --output_name, --pp, --seq, --sp, --tp, "
+        "--weight_sharded, --din, --dout; dse knows STAGE of March 2025 and of 2026"
+    )
 
 
 def test_a_hang_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
