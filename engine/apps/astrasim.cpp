@@ -30,13 +30,12 @@ workload::Workload read_workload(const apps::CommandLine& line, const simulator:
     const std::uint32_t npus = network::Address(config.network).npus();
     const std::vector<workload::NamedGroup> groups =
         line.has_groups() ? config::read_groups(line.groups) : std::vector<workload::NamedGroup>{};
-    std::vector<chakra::TraceFile> traces;
     std::vector<std::string> paths;
     for (std::uint32_t rank = 0; rank < npus; ++rank) {
         paths.push_back(line.workload + "." + std::to_string(rank) + ".et");
-        traces.push_back(chakra::read_trace_file(paths.back()));
     }
-    return workload::import_traces(std::move(traces), paths, groups);
+    const auto read = [&](std::uint32_t rank) { return chakra::read_trace_file(paths[rank]); };
+    return workload::import_traces(read, paths, groups);
 }
 
 int run(const apps::CommandLine& line) {

@@ -170,9 +170,8 @@ Workload read_workload(const std::vector<std::string>& paths, const Groups& grou
                        const Cancellation* cancellation) {
     const Checkpoint checkpoint = checkpoint_of(cancellation);
     const nb::gil_scoped_release release;
-    std::vector<chakra::TraceFile> files;
-    for (const std::string& path : paths) files.push_back(chakra::read_trace_file(path, checkpoint));
-    return workload::import_traces(std::move(files), paths, named_groups(groups), checkpoint);
+    const auto read = [&](std::uint32_t rank) { return chakra::read_trace_file(paths[rank], checkpoint); };
+    return workload::import_traces(read, paths, named_groups(groups), checkpoint);
 }
 
 Workload import_workload(const std::vector<nb::bytes>& traces, const std::vector<std::string>& names,
@@ -181,11 +180,10 @@ Workload import_workload(const std::vector<nb::bytes>& traces, const std::vector
     std::vector<std::string_view> contents;
     for (const nb::bytes& trace : traces) contents.emplace_back(trace.c_str(), trace.size());
     const nb::gil_scoped_release release;
-    std::vector<chakra::TraceFile> files;
-    for (std::size_t i = 0; i < contents.size(); ++i) {
-        files.push_back(chakra::parse_trace(contents[i], names.at(i), checkpoint));
-    }
-    return workload::import_traces(std::move(files), names, named_groups(groups), checkpoint);
+    const auto read = [&](std::uint32_t rank) {
+        return chakra::parse_trace(contents[rank], names[rank], checkpoint);
+    };
+    return workload::import_traces(read, names, named_groups(groups), checkpoint);
 }
 
 nb::typed<nb::dict, nb::str, nb::int_> counts_dict(const Workload& workload, std::uint32_t rank) {

@@ -15,9 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         dse::chakra::TraceFile trace = dse::chakra::parse_trace(bytes, "f");
         const std::string written = dse::chakra::encode_trace(trace);
         if (dse::chakra::encode_trace(dse::chakra::parse_trace(written, "f")) != written) std::abort();
-        std::vector<dse::chakra::TraceFile> files;
-        files.push_back(std::move(trace));
-        dse::workload::import_traces(std::move(files), {"f"}, {{"0", {0}}});
+        dse::workload::import_traces([&](std::uint32_t) { return std::move(trace); }, {"f"}, {{"0", {0}}});
     } catch (const dse::InputError&) {
     }
     return 0;

@@ -22,7 +22,7 @@ using namespace dse::tests;
 
 constexpr int kThreads = 8;
 
-/// Figures of every rank and its class; ranks of imported workloads are each their own class.
+/// Figures of every rank.
 std::vector<RankResult> figures_of(const SimulationResult& result) {
     std::vector<RankResult> figures;
     for (const std::uint32_t c : result.class_of_rank) figures.push_back(result.classes[c]);
@@ -31,18 +31,19 @@ std::vector<RankResult> figures_of(const SimulationResult& result) {
 
 /// The workload by way of its files.
 Workload reimported(const Transformer& transformer, const Workload& workload) {
-    std::vector<dse::chakra::TraceFile> files;
     std::vector<std::string> names;
-    std::vector<std::string> bytes;
     for (std::uint32_t rank = 0; rank < transformer.rank_count(); ++rank) {
         names.push_back("rank " + std::to_string(rank));
-        bytes.push_back(dse::chakra::encode_trace(transformer.trace_file(rank)));
-        files.push_back(dse::chakra::parse_trace(bytes.back(), names.back()));
-        CHECK(dse::chakra::encode_trace(files.back()) == bytes.back());
     }
+    const auto read = [&](std::uint32_t rank) {
+        const std::string bytes = dse::chakra::encode_trace(transformer.trace_file(rank));
+        dse::chakra::TraceFile file = dse::chakra::parse_trace(bytes, names[rank]);
+        CHECK(dse::chakra::encode_trace(file) == bytes);
+        return file;
+    };
     std::vector<NamedGroup> groups;
     for (const Communicator& group : workload.communicators) groups.push_back({group.name, group.members});
-    return import_traces(std::move(files), names, groups);
+    return import_traces(read, names, groups);
 }
 
 /// Everything that threads share.

@@ -223,7 +223,7 @@ def test_an_unknown_order_is_refused() -> None:
 
 
 def test_groups_whose_ranks_run_several_traces_are_refused() -> None:
-    ranks = [[comp(1), coll(2, ALL_REDUCE, 1000, after=[1])] for _ in range(2)]
+    ranks = [[comp(1, ops=ops), coll(2, ALL_REDUCE, 1000, after=[1])] for ops in (10_000, 20_000)]
     with pytest.raises(InputError, match=r"needs the ranks of a communicator group to run the same trace"):
         NativeSimulator().simulate(workload(*ranks), system(issue_order="safe"))
     NativeSimulator().simulate(workload(*ranks), system(issue_order="reference"))

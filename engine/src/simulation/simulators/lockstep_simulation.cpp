@@ -25,6 +25,7 @@ using workload::Workload;
 Workload representatives_of(const Workload& workload, const RankClasses& classes) {
     Workload result;
     result.traces = workload.traces;
+    result.catalog = workload.catalog;
     for (const std::uint32_t rank : classes.representative) {
         result.trace_of_rank.push_back(workload.trace_of_rank[rank]);
         result.lane_of_rank.push_back(workload.lane_of_rank[rank]);

@@ -83,6 +83,8 @@ SimulationResult run(const workload::Workload& workload, const SystemConfig& con
             obstacle = why.what();
         } catch (const EndOfTimeError&) {
             obstacle = "a time beyond the clock";  // the general engine says which event is
+        } catch (const SimulationError&) {
+            obstacle = "an error";  // the general engine says which rank and node has it
         }
         if (!result.by_classes) {
             result = simulate_every_rank(workload, config, network, recorder, plan_if_needed(), checkpoint);

@@ -27,6 +27,58 @@ bool is_integer(ValueKind kind) {
            kind == ValueKind::kUint64;
 }
 
+/// Texts of a rank, one after the other in one allocation.
+class Texts {
+public:
+    void add(std::string_view text) {
+        bytes_ += text;
+        ends_.push_back(bytes_.size());
+    }
+    std::string at(std::uint32_t index) const {
+        const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
+        return bytes_.substr(begin, ends_[index] - begin);
+    }
+    std::size_t memory_bytes() const { return bytes_.capacity() + heap_bytes(ends_); }
+
+private:
+    std::string bytes_;
+    std::vector<std::size_t> ends_;
+};
+
+/// Places of nodes by their ids: a table where ids are dense, else a search in their order.
+class NodeIndex {
+public:
+    static constexpr std::uint32_t kNone = UINT32_MAX;
+
+    NodeIndex(const TraceFile& file, const std::vector<std::uint32_t>& order) : file_(file), order_(order) {
+        first_ = id_at(0);
+        const std::uint64_t span = id_at(order.size() - 1) - first_;
+        if (span / kMostIdsPerNode >= order.size()) return;
+        table_.assign(static_cast<std::size_t>(span) + 1, kNone);
+        for (std::uint32_t i = 0; i < order.size(); ++i) table_[id_at(i) - first_] = i;
+    }
+
+    std::uint32_t of(std::uint64_t id) const {
+        if (!table_.empty()) return id - first_ < table_.size() ? table_[id - first_] : kNone;
+        const auto is_below = [&](std::uint32_t place, std::uint64_t value) {
+            return file_.nodes[place].id < value;
+        };
+        const auto found = std::lower_bound(order_.begin(), order_.end(), id, is_below);
+        if (found == order_.end() || file_.nodes[*found].id != id) return kNone;
+        return static_cast<std::uint32_t>(found - order_.begin());
+    }
+
+private:
+    static constexpr std::uint64_t kMostIdsPerNode = 8;
+
+    std::uint64_t id_at(std::size_t i) const { return file_.nodes[order_[i]].id; }
+
+    const TraceFile& file_;
+    const std::vector<std::uint32_t>& order_;
+    std::uint64_t first_ = 0;
+    std::vector<std::uint32_t> table_;
+};
+
 class FileImporter {
 public:
     FileImporter(const TraceFile& file, const std::string& path, std::uint32_t rank, std::uint32_t rank_count,
@@ -53,17 +105,18 @@ public:
 
     std::vector<std::uint64_t> ids() const {
         std::vector<std::uint64_t> ids;
+        ids.reserve(order_.size());
         for (const std::uint32_t i : order_) ids.push_back(file_.nodes[i].id);
         return ids;
     }
-    std::vector<std::string> names() const {
-        std::vector<std::string> names;
-        for (const std::uint32_t i : order_) names.emplace_back(file_.nodes[i].name);
+    Texts names() const {
+        Texts names;
+        for (const std::uint32_t i : order_) names.add(file_.nodes[i].name);
         return names;
     }
-    std::vector<std::string> tensor_names() const {
-        std::vector<std::string> names(tensors_.size());
-        for (const auto& [name, index] : tensors_) names[index] = name;
+    Texts tensor_names() const {
+        Texts names;
+        for (const std::string_view name : tensor_names_) names.add(name);
         return names;
     }
     const std::vector<CommunicatorKey>& slots() const { return slots_; }
@@ -84,6 +137,8 @@ private:
         order_.resize(file_.nodes.size());
         std::iota(order_.begin(), order_.end(), 0U);
         const auto id = [&](std::uint32_t i) { return file_.nodes[i].id; };
+        const auto is_after = [](const chakra::Node& a, const chakra::Node& b) { return a.id >= b.id; };
+        if (std::adjacent_find(file_.nodes.begin(), file_.nodes.end(), is_after) == file_.nodes.end()) return;
         std::stable_sort(order_.begin(), order_.end(), [&](auto a, auto b) { return id(a) < id(b); });
         std::vector<std::uint32_t> unique;
         for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -283,51 +338,55 @@ private:
             return cannot_track("has an odd number of entries; it must hold pairs of name and size");
         for (std::uint32_t i = list->list_begin; i < list->list_end; i += 2) {
             checkpoint_();
-            const auto next = static_cast<std::uint32_t>(tensors_.size());
-            const auto entry = tensors_.emplace(std::string(file_.list_items[i]), next).first;
+            const auto next = static_cast<std::uint32_t>(tensor_names_.size());
+            const auto [entry, is_new] = tensors_.try_emplace(file_.list_items[i], next);
+            if (is_new) tensor_names_.push_back(entry->first);
             trace_.mentions.push_back({entry->second, leading_integer(file_.list_items[i + 1])});
         }
     }
 
     void link() {
-        std::unordered_map<std::uint64_t, std::uint32_t> index_of_id;
-        index_of_id.reserve(order_.size());
-        for (std::uint32_t i = 0; i < order_.size(); ++i) index_of_id.emplace(file_.nodes[order_[i]].id, i);
-        std::vector<std::vector<std::uint32_t>> parents(order_.size());
+        const NodeIndex index(file_, order_);
+        std::vector<std::uint32_t> parents;  // of all nodes, one after the other
+        parents.reserve(file_.data_deps.size() + file_.control_deps.size());
         std::vector<std::uint32_t> next(order_.size() + 1, 0);
         bool any_free = false;
         for (std::uint32_t i = 0; i < order_.size(); ++i) {
             checkpoint_();
             const chakra::Node& node = file_.nodes[order_[i]];
-            std::vector<std::uint32_t>& waits = parents[i];
+            const auto begin = static_cast<std::ptrdiff_t>(parents.size());
             for (const auto deps : {file_.data_deps_of(node), file_.control_deps_of(node)}) {
                 for (const std::uint64_t id : deps) {
                     checkpoint_();
-                    const auto found = index_of_id.find(id);
-                    if (found == index_of_id.end()) {
+                    const std::uint32_t found = index.of(id);
+                    if (found == NodeIndex::kNone) {
                         fail(node, "waits for node " + std::to_string(id) + ", which is not in the file");
                     }
-                    waits.push_back(found->second);
+                    parents.push_back(found);
                 }
             }
             trace_.counts.data_deps += file_.data_deps_of(node).size();
             trace_.counts.control_deps += file_.control_deps_of(node).size();
-            std::sort(waits.begin(), waits.end());
-            waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-            trace_.nodes[i].wait_count = static_cast<std::uint32_t>(waits.size());
-            for (const std::uint32_t parent : waits) ++next[parent + 1];
-            any_free = any_free || waits.empty();
+            std::sort(parents.begin() + begin, parents.end());
+            parents.erase(std::unique(parents.begin() + begin, parents.end()), parents.end());
+            const std::size_t waits = parents.size() - static_cast<std::size_t>(begin);
+            trace_.nodes[i].wait_count = static_cast<std::uint32_t>(waits);
+            any_free = any_free || waits == 0;
         }
         if (!any_free) throw InputError(path_ + ": every node waits for another one; no node can start");
+        for (const std::uint32_t parent : parents) ++next[parent + 1];
         std::partial_sum(next.begin(), next.end(), next.begin());
         trace_.children.resize(next.back());
         for (std::uint32_t i = 0; i < order_.size(); ++i) {
             trace_.nodes[i].child_begin = next[i];
             trace_.nodes[i].child_end = next[i + 1];
         }
+        std::size_t at = 0;
         for (std::uint32_t i = 0; i < order_.size(); ++i) {
             checkpoint_();
-            for (const std::uint32_t parent : parents[i]) trace_.children[next[parent]++] = i;
+            for (std::uint32_t k = 0; k < trace_.nodes[i].wait_count; ++k) {
+                trace_.children[next[parents[at++]]++] = i;
+            }
         }
     }
 
@@ -339,7 +398,8 @@ private:
     const Checkpoint& checkpoint_;
     std::vector<std::uint32_t> order_;
     Trace trace_;
-    std::unordered_map<std::string, std::uint32_t> tensors_;
+    std::unordered_map<std::string_view, std::uint32_t> tensors_;
+    std::vector<std::string_view> tensor_names_;
     std::vector<CommunicatorKey> slots_;
 };
 
@@ -347,19 +407,16 @@ private:
 class ImportedCatalog : public NodeCatalog {
 public:
     std::uint64_t id(std::uint32_t rank, std::uint32_t node) const override { return ids_[rank][node]; }
-    std::string name(std::uint32_t rank, std::uint32_t node) const override { return names_[rank][node]; }
+    std::string name(std::uint32_t rank, std::uint32_t node) const override { return names_[rank].at(node); }
     std::string tensor_name(std::uint32_t rank, std::uint32_t tensor) const override {
-        return tensor_names_[rank][tensor];
+        return tensor_names_[rank].at(tensor);
     }
 
     std::size_t memory_bytes() const override {
         std::size_t bytes = 0;
         for (const auto& ids : ids_) bytes += heap_bytes(ids);
         for (const auto* texts : {&names_, &tensor_names_}) {
-            for (const auto& of_rank : *texts) {
-                bytes += heap_bytes(of_rank);
-                for (const std::string& text : of_rank) bytes += text.capacity();
-            }
+            for (const Texts& of_rank : *texts) bytes += of_rank.memory_bytes();
         }
         return bytes;
     }
@@ -372,35 +429,76 @@ public:
 
 private:
     std::vector<std::vector<std::uint64_t>> ids_;
-    std::vector<std::vector<std::string>> names_;
-    std::vector<std::vector<std::string>> tensor_names_;
+    std::vector<Texts> names_;
+    std::vector<Texts> tensor_names_;
+};
+
+/// The different traces of ranks: those that do the same become one, so that they can be simulated as one.
+class DistinctTraces {
+public:
+    /// The number of the trace among the different ones.
+    std::uint32_t add(Trace trace) {
+        const auto [first, last] = numbers_.equal_range(hash_of(trace));
+        for (auto entry = first; entry != last; ++entry) {
+            if (do_the_same(traces_[entry->second], trace)) return entry->second;
+        }
+        const auto number = static_cast<std::uint32_t>(traces_.size());
+        numbers_.emplace(hash_of(trace), number);
+        traces_.push_back(std::move(trace));
+        return number;
+    }
+    std::vector<Trace> release() { return std::move(traces_); }
+
+private:
+    static std::uint64_t hash_of(const Trace& trace) {
+        std::uint64_t hash = trace.nodes.size();
+        for (const Node& node : trace.nodes) {
+            for (const std::uint64_t value : {node.bytes, node.duration_ns, std::uint64_t{node.peer},
+                                              std::uint64_t{node.tag}, std::uint64_t{node.wait_count}}) {
+                hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
+                hash ^= hash >> 32;
+            }
+        }
+        return hash;
+    }
+
+    /// Whether two traces differ in nothing but names: also, the same cannot be tracked or timed in both.
+    static bool do_the_same(const Trace& a, const Trace& b) {
+        return a.nodes == b.nodes && a.children == b.children && a.mentions == b.mentions &&
+               a.tensor_count == b.tensor_count && a.counts == b.counts &&
+               a.least_dimension_entries == b.least_dimension_entries &&
+               a.untracked_reason.empty() == b.untracked_reason.empty() &&
+               a.no_roofline_reason.empty() == b.no_roofline_reason.empty();
+    }
+
+    std::vector<Trace> traces_;
+    std::unordered_multimap<std::uint64_t, std::uint32_t> numbers_;
 };
 
 }  // namespace
 
-Workload import_traces(std::vector<chakra::TraceFile> files, const std::vector<std::string>& paths,
+Workload import_traces(const ReadTrace& read, const std::vector<std::string>& paths,
                        const std::vector<NamedGroup>& groups, const Checkpoint& checkpoint) {
-    check_groups(groups, files.size());
+    check_groups(groups, paths.size());
     Workload workload;
     workload.communicator_group_count = groups.size();
     auto catalog = std::make_shared<ImportedCatalog>();
     CommunicatorTable communicators(workload, groups);
     workload.slot_begin.push_back(0);
-    std::vector<Trace> traces;
-    const auto rank_count = static_cast<std::uint32_t>(files.size());
+    DistinctTraces traces;
+    const auto rank_count = static_cast<std::uint32_t>(paths.size());
     for (std::uint32_t rank = 0; rank < rank_count; ++rank) {
-        FileImporter importer(files[rank], paths[rank], rank, rank_count, groups, checkpoint);
-        traces.push_back(importer.build());
-        workload.trace_of_rank.push_back(rank);
+        const TraceFile file = read(rank);  // its memory is free again for that of the next rank
+        FileImporter importer(file, paths[rank], rank, rank_count, groups, checkpoint);
+        workload.trace_of_rank.push_back(traces.add(importer.build()));
         workload.lane_of_rank.push_back(0);
         for (const CommunicatorKey& key : importer.slots()) {
             workload.communicator_of_slot.push_back(communicators.index(key));
         }
         workload.slot_begin.push_back(static_cast<std::uint32_t>(workload.communicator_of_slot.size()));
         catalog->add(importer);
-        files[rank] = {};
     }
-    workload.traces = std::make_shared<const std::vector<Trace>>(std::move(traces));
+    workload.traces = std::make_shared<const std::vector<Trace>>(traces.release());
     workload.catalog = std::move(catalog);
     return workload;
 }

@@ -1,6 +1,8 @@
 // Makes a workload of execution-trace files, one per rank.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,9 +13,12 @@
 
 namespace dse::workload {
 
-/// Checks and flattens the files; `paths` are for messages. Throws InputError naming file, node and
-/// attribute.
-Workload import_traces(std::vector<chakra::TraceFile> files, const std::vector<std::string>& paths,
+/// Gives the file of a rank; called for ranks 0, 1, … in order.
+using ReadTrace = std::function<chakra::TraceFile(std::uint32_t rank)>;
+
+/// Checks and flattens a file for each of `paths`, which are for messages. Ranks that do the same share a
+/// trace, whatever their names and ids are. Throws InputError naming file, node and attribute.
+Workload import_traces(const ReadTrace& read, const std::vector<std::string>& paths,
                        const std::vector<NamedGroup>& groups, const Checkpoint& checkpoint = {});
 
 }  // namespace dse::workload

@@ -30,12 +30,16 @@ struct Node {
     NodeKind kind = NodeKind::kInvalid;
     CollectiveType collective = CollectiveType::kAllReduce;
     bool on_cpu = false;
+
+    bool operator==(const Node&) const = default;
 };
 
 /// A tensor named in `inputs` or `outputs` of a node, with the size given there.
 struct TensorMention {
     std::uint32_t tensor;
     std::uint64_t bytes;
+
+    bool operator==(const TensorMention&) const = default;
 };
 
 /// Sums over a trace, as conformance tables list them.
@@ -43,6 +47,8 @@ struct TraceCounts {
     std::uint64_t nodes = 0, compute = 0, collective = 0, send = 0, receive = 0;
     std::uint64_t num_ops = 0, tensor_bytes = 0, comm_bytes = 0;
     std::uint64_t data_deps = 0, control_deps = 0;
+
+    bool operator==(const TraceCounts&) const = default;
 };
 
 /// The nodes of one rank class in ascending id, so that an index is a priority.
