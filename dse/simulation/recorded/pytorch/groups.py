@@ -1,0 +1,193 @@
+"""The process group of each communication: as NCCL says it, or found by what the ranks did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dse.base.errors import InputError
+from dse.base.texts import counted, excerpt
+from dse.simulation.recorded.pytorch.execution_trace import Group
+from dse.simulation.recorded.pytorch.matching import Match, match_collectives, match_messages
+from dse.simulation.recorded.pytorch.ranks import RecordedRank
+from dse.simulation.recorded.pytorch.works import Work
+
+_THREADS_OF_GROUP = 2
+"""Gloo runs the work of a process group on two threads, made one after the other."""
+
+
+def matched(ranks: Sequence[RecordedRank], world_size: int, notes: list[str]) -> list[Match]:
+    """Return all communications of the ranks; `notes` get what had to be assumed.
+
+    Raises:
+        InputError: a communication names a group or a peer that no rank has.
+    """
+    groups = _known_groups(ranks, world_size)
+    unnamed = [work for rank in ranks for work in rank.works if not work.group]
+    if len(groups) == 1:
+        for work in unnamed:
+            work.group = next(iter(groups))
+    elif unnamed:
+        _name_by_threads(ranks, groups)
+        _name_messages(ranks, groups)
+        notes.append(
+            f"gloo does not say which of {len(groups)} process groups a communication is of: taken from "
+            "the threads "
+            "that ran it and from the order of kinds and sizes on all ranks"
+        )
+    _number_peers(ranks, groups)
+    used = dict.fromkeys(work.group for rank in ranks for work in rank.works if not work.is_message)
+    found = [match for name in used for match in match_collectives(ranks, name, groups[name].ranks)]
+    found += match_messages(ranks)
+    _note_unmatched(found, {rank.rank for rank in ranks}, notes)
+    return found
+
+
+def _known_groups(ranks: Sequence[RecordedRank], world_size: int) -> dict[str, Group]:
+    groups: dict[str, Group] = {}
+    for rank in ranks:
+        for group in rank.groups:
+            if rank.rank in group.ranks:
+                groups[_key(groups, group)] = group
+        for work in rank.works:
+            if not work.group:
+                continue
+            group = Group(work.group, work.members)
+            if not work.members:
+                group = next((g for g in rank.groups if g.name == work.group), Group(work.group, ()))
+            if rank.rank not in group.ranks:
+                raise InputError(
+                    f"rank {rank.rank}: {excerpt(work.name)} is of the process group "
+                    f"{excerpt(work.group)}, whose "
+                    f"ranks are {excerpt(list(group.ranks))}; it must hold the rank"
+                )
+            work.group = _key(groups, group)
+            groups[work.group] = group
+    if any(number >= world_size for group in groups.values() for number in group.ranks):
+        raise InputError(f"a process group has ranks beyond the {counted(world_size, 'rank')} of the step")
+    return groups or {"0": Group("0", tuple(range(world_size)))}
+
+
+def _key(groups: dict[str, Group], group: Group) -> str:
+    """Return a name for a group: ranks call different groups by the same name."""
+    known = groups.get(group.name)
+    if known is None or known.ranks == group.ranks:
+        return group.name
+    return f"{group.name} of rank {group.ranks[0]}"
+
+
+def _name_by_threads(ranks: Sequence[RecordedRank], groups: dict[str, Group]) -> None:
+    """Give each pair of threads of gloo the largest group whose recorded ranks did the same on a pair."""
+    pairs = {rank.rank: _pairs(rank.works) for rank in ranks}
+    for name, group in sorted(groups.items(), key=lambda item: -len(item[1].ranks)):
+        members = [rank for rank in ranks if rank.rank in group.ranks]
+        if not members:
+            continue
+        for pair in list(pairs[members[0].rank]):
+            chosen = {members[0].rank: pair}
+            for rank in members[1:]:
+                same = [other for other in pairs[rank.rank] if _signs(other) == _signs(pair)]
+                if not same:
+                    break
+                chosen[rank.rank] = same[0]
+            else:
+                if _are_timely(chosen, name, group):
+                    for number, works in chosen.items():
+                        pairs[number].remove(works)
+                        for work in works:
+                            work.group = name
+                    break
+    for rank in ranks:
+        largest = min(
+            (name for name, group in groups.items() if rank.rank in group.ranks and len(group.ranks) > 1),
+            key=lambda name: -len(groups[name].ranks),
+            default=next(iter(groups)),
+        )
+        for work in rank.works:
+            if not work.group and not work.is_message:
+                work.group = largest
+
+
+def _pairs(works: Sequence[Work]) -> list[list[Work]]:
+    """Return the works by the pair of threads that ran them, in the order of the threads."""
+    threads = sorted({work.runs_on for work in works if work.runs_on is not None and not work.group})
+    pair_of: dict[int, int] = {}
+    first = -1
+    for thread in threads:
+        if first < 0 or thread - first >= _THREADS_OF_GROUP:
+            first = thread
+        pair_of[thread] = first
+    pairs: dict[int, list[Work]] = {}
+    for work in works:
+        if work.runs_on is not None and not work.group:
+            pairs.setdefault(pair_of[work.runs_on], []).append(work)
+    return list(pairs.values())
+
+
+def _signs(works: Sequence[Work]) -> list[tuple[str, int]]:
+    return [(work.kind, work.size_bytes) for work in works]
+
+
+def _are_timely(chosen: dict[int, list[Work]], name: str, group: Group) -> bool:
+    rows = zip(*chosen.values(), strict=True)
+    matches = [Match(row[0].kind, name, group.ranks, dict(zip(chosen, row, strict=True))) for row in rows]
+    return sum(not match.is_timely for match in matches) * 20 <= len(matches)
+
+
+def _name_messages(ranks: Sequence[RecordedRank], groups: dict[str, Group]) -> None:
+    """Give the messages of a rank the largest group in which the peer has as many of the same sizes."""
+    by_rank = {rank.rank: rank for rank in ranks}
+    largest = sorted(groups.items(), key=lambda item: -len(item[1].ranks))
+    for rank in ranks:
+        for kind in ("send", "receive"):
+            for peer in {work.peer for work in rank.works if work.kind == kind and not work.group}:
+                works = [w for w in rank.works if w.kind == kind and w.peer == peer and not w.group]
+                fits = [
+                    name
+                    for name, group in largest
+                    if rank.rank in group.ranks and 0 <= peer < len(group.ranks)
+                ]
+                name = next(
+                    (n for n in fits if _answers(works, rank.rank, groups[n], by_rank)), "".join(fits[:1])
+                )
+                for work in works:
+                    work.group = name or next(iter(groups))
+
+
+def _answers(works: Sequence[Work], rank: int, group: Group, by_rank: dict[int, RecordedRank]) -> bool:
+    other = by_rank.get(group.ranks[works[0].peer])
+    if other is None:
+        return False
+    kind = "receive" if works[0].kind == "send" else "send"
+    own = group.ranks.index(rank)
+    return _signs_of_messages(works) == _signs_of_messages(
+        [work for work in other.works if work.kind == kind and work.peer == own]
+    )
+
+
+def _signs_of_messages(works: Sequence[Work]) -> list[int]:
+    return [work.size_bytes for work in works]
+
+
+def _number_peers(ranks: Sequence[RecordedRank], groups: dict[str, Group]) -> None:
+    for rank in ranks:
+        for work in rank.works:
+            if not work.is_message:
+                continue
+            members = groups[work.group].ranks
+            if not 0 <= work.peer < len(members):
+                raise InputError(
+                    f"rank {rank.rank}: {excerpt(work.name)} goes to rank {work.peer} of the process group "
+                    f"{excerpt(work.group)}, which has {counted(len(members), 'rank')}"
+                )
+            work.peer = members[work.peer]
+
+
+def _note_unmatched(found: Sequence[Match], recorded: set[int], notes: list[str]) -> None:
+    alone = [match for match in found if len(match.works) < len(recorded & set(match.members))]
+    if alone:
+        kinds = sorted({match.kind for match in alone})
+        notes.append(
+            f"{counted(len(alone), 'communication')} ({', '.join(kinds)}) found on some of their recorded "
+            "ranks only: "
+            "they wait for the ranks that have them"
+        )
