@@ -1,26 +1,36 @@
-"""The files of a folder that are a case: some by their names, the log and the groups by what is in them."""
+"""The files that are a simulation, found by their usual names or else by what is in them."""
 
 from __future__ import annotations
 
-import mmap
 import re
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from dse.base.errors import InputError
-from dse.base.plain_data import load_json_object
-from dse.simulation.validation.log import REPORT
-from dse.simulation.workloads.traces import GROUPS_FILE
+from dse.base.texts import counted
+from dse.simulation.validation.contents import (
+    GROUPS_PART,
+    NETWORK_PART,
+    PARTS,
+    REMOTE_MEMORY_PART,
+    SYSTEM_PART,
+    Part,
+    holds,
+    is_log,
+)
 
-SYSTEM, LOG = "system.json", "reference.log"
-_TRACE = re.compile(r"(?P<name>.+)\.(?P<rank>\d+)\.et")
-_NETWORKS = ("network.yml", "network.yaml")
+SYSTEM, LOG = SYSTEM_PART.names[0], "reference.log"
+_TRACE = re.compile(r"(?P<name>.+?)[._](?P<rank>\d{1,9})\.et")
 _NO_LOGS = (".et", ".json", ".yml", ".yaml", ".csv", ".gz", ".zip")
 _MOST_SHOWN = 5
+_MOST_RANKS = 2**20
+_LOG_TITLE = "log (what ASTRA-sim printed: lines such as 'sys[0] …')"
 
 
 class Parts(NamedTuple):
-    """The files of a case, with the traces by their ranks."""
+    """The files of a case, with the traces by their ranks; `taken` names those with unusual names."""
 
     traces: list[Path]
     system: Path
@@ -28,120 +38,143 @@ class Parts(NamedTuple):
     log: Path
     groups: Path | None
     remote_memory: Path | None
+    taken: str
 
-    @property
-    def taken(self) -> str:
-        """The files found by their content, empty if all have their usual names."""
-        found = [f"{self.log.name} as log"] if self.log.name != LOG else []
-        if self.groups is not None and self.groups.name != GROUPS_FILE:
-            found.append(f"{self.groups.name} as groups")
-        return " and ".join(found)
+
+class Files:
+    """Some files and the parts of a simulation among them; `place` is how messages call them."""
+
+    def __init__(self, place: str, files: Sequence[Path]) -> None:
+        """`files` are those of a folder, or those that a user named."""
+        self.place = place
+        self.files = sorted(path for path in files if path.is_file())
+
+    @classmethod
+    def of_folder(cls, folder: Path) -> Files:
+        """Return the files of a folder, not those of folders in it."""
+        return cls(str(folder), list(folder.iterdir()))
+
+    def one(self, part: Part) -> Path | None:
+        """Return the file that holds a part: the one of its usual name, or the only other one.
+
+        Raises:
+            InputError: several files hold the part, and none has its usual name.
+        """
+        found = self._all(part)
+        if len(found) > 1:
+            raise InputError(_several(self.place, found, part.title, part.names[0]))
+        return found[0] if found else None
+
+    def _all(self, part: Part) -> list[Path]:
+        usual = [path for name in part.names for path in self.files if path.name == name]
+        return usual[:1] or [path for path in self.files if holds(path, part)]
+
+    @cached_property
+    def sets(self) -> dict[str, dict[int, Path]]:
+        """The traces by the name of their set and their rank."""
+        found: dict[str, dict[int, Path]] = {}
+        for path in self.files:
+            if match := _TRACE.fullmatch(path.name):
+                found.setdefault(match["name"], {})[int(match["rank"])] = path
+        return found
+
+    def traces(self) -> list[Path]:
+        """Return the traces of ranks 0, 1, ….
+
+        Raises:
+            InputError: there are none, several sets, or ranks are missing; names them.
+        """
+        if len(self.sets) != 1:
+            names = ", ".join(sorted(self.sets)[:_MOST_SHOWN])
+            got = f"several sets of traces ({names})" if self.sets else "no trace"
+            raise InputError(f"{self.place}: {got}; expected one set, <name>.<rank>.et for ranks 0, 1, ...")
+        (by_rank,) = self.sets.values()
+        missing = sorted(
+            set(range(max(by_rank) + 1 if max(by_rank) < 2**20 else len(by_rank))) - set(by_rank)
+        )
+        if missing:
+            shown = ", ".join(map(str, missing[:_MOST_SHOWN])) + (", …" if len(missing) > _MOST_SHOWN else "")
+            those = f"the one of rank {shown} is" if len(missing) == 1 else f"those of ranks {shown} are"
+            raise InputError(f"{self.place}: {counted(len(by_rank), 'trace')}, but {those} missing")
+        return [by_rank[rank] for rank in range(len(by_rank))]
+
+    @cached_property
+    def logs(self) -> list[Path]:
+        """The files that may be the log: reference.log, else all that look like one, else by their ending."""
+        if usual := [path for path in self.files if path.name == LOG]:
+            return usual
+        others = [path for path in self.files if path.suffix not in _NO_LOGS]
+        return list(filter(is_log, others)) or [path for path in others if path.suffix == ".log"]
+
+    def missing(self, *parts: Part) -> list[str]:
+        """Return the names of what is not there, of some parts and traces."""
+        found = [part.names[0] for part in parts if not self._all(part)]
+        return found if self.sets else [*found, "traces (NAME.RANK.et)"]
+
+    def present(self) -> list[str]:
+        """Return what is there, for people."""
+        traces = sorted(path.name for by_rank in self.sets.values() for path in by_rank.values())
+        parts = [path for part in (SYSTEM_PART, NETWORK_PART) for path in self._all(part)]
+        names = [path.name for path in (*parts, *self.logs)]
+        some = f"{len(traces)} traces such as {traces[0]}" if len(traces) > 1 else "".join(traces)
+        return [*names, some] if traces else names
+
+    def taken(self, *parts: Part) -> list[str]:
+        """Return which files were taken for parts by their content, such as "my.json as system"."""
+        chosen = [(self.one(part), part) for part in parts]
+        return [
+            f"{path.name} as {part.title}"
+            for path, part in chosen
+            if path is not None and path.name not in part.names
+        ]
 
 
 def missing_of_case(folder: Path) -> list[str]:
     """Return what a folder lacks to be a case, all parts of it where there is none."""
-    missing = [] if (folder / SYSTEM).is_file() else [SYSTEM]
-    if _network(folder) is None:
-        missing.append(_NETWORKS[0])
-    if not _traces(folder):
-        missing.append("traces (NAME.RANK.et)")
-    return missing if _logs(folder) else [*missing, "log (what ASTRA-sim printed: lines such as 'sys[0] …')"]
+    files = Files.of_folder(folder)
+    missing = files.missing(SYSTEM_PART, NETWORK_PART)
+    return missing if files.logs else [*missing, _LOG_TITLE]
 
 
 def present_of_case(folder: Path) -> list[str]:
     """Return what a folder has of a case, for people."""
-    traces = sorted(path.name for path in _traces(folder))
-    files = [folder / SYSTEM, _network(folder), *(_logs(folder))]
-    names = [path.name for path in files if path is not None and path.is_file()]
-    some = f"{len(traces)} traces such as {traces[0]}" if len(traces) > 1 else "".join(traces)
-    return [*names, some] if traces else names
+    return Files.of_folder(folder).present()
 
 
 def parts_of(folder: Path) -> Parts:
     """Return the files of the case in a folder from which nothing is missing (`missing_of_case`).
 
     Raises:
-        InputError: several files could be the log, there are several sets of traces, or a rank is missing.
+        InputError: several files could be a part, there are several sets of traces, or a rank is missing.
     """
-    traces = trace_files(folder)
-    network, remote_memory = _network(folder), folder / "remote_memory.json"
-    logs = _logs(folder)
-    if len(logs) > 1:
-        shown = ", ".join(path.name for path in logs[:_MOST_SHOWN])
-        raise InputError(f"{folder}: {len(logs)} files could be the log ({shown}); call the right one {LOG}")
-    if network is None or not logs:
+    files = Files.of_folder(folder)
+    traces = files.traces()
+    system, network = files.one(SYSTEM_PART), files.one(NETWORK_PART)
+    if len(files.logs) > 1:
+        raise InputError(_several(files.place, files.logs, "log", LOG))
+    if system is None or network is None or not files.logs:
         raise InputError(f"{folder}: has no {' and no '.join(missing_of_case(folder))}")
+    (log,) = files.logs
+    taken = [f"{log.name} as log"] if log.name != LOG else []
     return Parts(
         traces=traces,
-        system=folder / SYSTEM,
+        system=system,
         network=network,
-        log=logs[0],
-        groups=groups_file(folder, traces),
-        remote_memory=remote_memory if remote_memory.is_file() else None,
+        log=log,
+        groups=files.one(GROUPS_PART),
+        remote_memory=files.one(REMOTE_MEMORY_PART),
+        taken=" and ".join(
+            [*taken, *files.taken(SYSTEM_PART, NETWORK_PART, GROUPS_PART, REMOTE_MEMORY_PART)]
+        ),
     )
 
 
-def trace_files(folder: Path) -> list[Path]:
-    """Return the traces of ranks 0, 1, … in a folder.
-
-    Raises:
-        InputError: there are none, several sets, or a rank is missing.
-    """
-    found = _traces(folder)
-    names = {match["name"] for match in found.values()}
-    if len(names) != 1:
-        got = f"several sets of traces ({', '.join(sorted(names))})" if names else "no trace"
-        raise InputError(f"{folder}: {got}; expected one set, <name>.<rank>.et for ranks 0, 1, ...")
-    by_rank = {int(match["rank"]): path for path, match in found.items()}
-    missing = [rank for rank in range(len(by_rank)) if rank not in by_rank]
-    if missing:
-        raise InputError(f"{folder}: {len(by_rank)} traces, but the one of rank {missing[0]} is missing")
-    return [by_rank[rank] for rank in range(len(by_rank))]
-
-
-def groups_names(traces: list[Path]) -> tuple[str, str]:
+def groups_names(traces: Sequence[Path]) -> tuple[str, str]:
     """Return the names that a groups file may have: the usual one, and that of STAGE of 2026."""
-    return GROUPS_FILE, f"{traces[0].name.removesuffix('.0.et')}.json"
+    match = _TRACE.fullmatch(traces[0].name)
+    return GROUPS_PART.names[0], f"{match['name'] if match else traces[0].stem}.json"
 
 
-def groups_file(folder: Path, traces: list[Path]) -> Path | None:
-    """Return the groups file; one named like the traces only if it holds lists of ranks."""
-    usual, other = (folder / name for name in groups_names(traces))
-    if usual.is_file():
-        return usual
-    return other if other.is_file() and _holds_groups(other) else None
-
-
-def _holds_groups(path: Path) -> bool:
-    try:
-        groups = load_json_object(path)
-    except InputError:
-        return False
-    lists = (value for value in groups.values() if isinstance(value, list))
-    return bool(groups) and sum(all(isinstance(rank, int) for rank in value) for value in lists) == len(
-        groups
-    )
-
-
-def _traces(folder: Path) -> dict[Path, re.Match[str]]:
-    return {path: match for path in folder.iterdir() if (match := _TRACE.fullmatch(path.name))}
-
-
-def _network(folder: Path) -> Path | None:
-    return next((folder / name for name in _NETWORKS if (folder / name).is_file()), None)
-
-
-def _logs(folder: Path) -> list[Path]:
-    """The files that may be the log: reference.log, else all that look like one, else those of its suffix."""
-    if (folder / LOG).is_file():
-        return [folder / LOG]
-    others = [path for path in folder.iterdir() if path.suffix not in _NO_LOGS and path.is_file()]
-    return sorted(filter(_is_log, others)) or sorted(path for path in others if path.suffix == ".log")
-
-
-def _is_log(path: Path) -> bool:
-    try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return REPORT.search(content) is not None
-    except (OSError, ValueError):  # it cannot be read, or is empty
-        return False
+def _several(place: str, found: Sequence[Path], title: str, usual: str) -> str:
+    shown = ", ".join(path.name for path in found[:_MOST_SHOWN])
+    return f"{place}: {len(found)} files could be the {title} ({shown}); call the right one {usual}"

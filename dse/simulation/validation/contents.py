@@ -1,0 +1,97 @@
+"""The part of a simulation that a file holds, by what is in it, whatever its name."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dse.base.errors import InputError
+from dse.base.plain_data import load_json_object, read_yaml
+from dse.simulation.validation.log import REPORT
+from dse.simulation.workloads.traces import GROUPS_FILE
+
+_MOST_BYTES = 1 << 22  # of a configuration file; traces of PyTorch are JSON too, and larger
+_HEAD_BYTES = 1 << 16
+_SYSTEM_KEYS = {
+    *("scheduling-policy", "endpoint-delay", "active-chunks-per-dimension", "preferred-dataset-splits"),
+    *("all-reduce-implementation", "collective-optimization", "local-mem-bw", "peak-perf"),
+}
+_NETWORK_KEYS = {"topology", "npus_count", "bandwidth", "latency"}
+_LEAST_KEYS = 2  # of a system or a network: enough to tell what it is, even if one is misspelt
+
+
+class Part(NamedTuple):
+    """A part of a simulation: its title for people, usual names and endings, and how it is known."""
+
+    title: str
+    names: tuple[str, ...]
+    suffixes: tuple[str, ...]
+    is_in: Callable[[Mapping[str, Any]], bool]
+
+
+def _has_lists_of_ranks(content: Mapping[str, Any]) -> bool:
+    lists = [value for value in content.values() if isinstance(value, list)]
+    return (
+        bool(content)
+        and all(isinstance(rank, int) for ranks in lists for rank in ranks)
+        and (len(lists) == len(content))
+    )
+
+
+SYSTEM_PART = Part(
+    "system",
+    ("system.json",),
+    (".json",),
+    lambda content: len(_SYSTEM_KEYS & content.keys()) >= _LEAST_KEYS,
+)
+NETWORK_PART = Part(
+    "network",
+    ("network.yml", "network.yaml"),
+    (".yml", ".yaml"),
+    lambda content: len(_NETWORK_KEYS & content.keys()) >= _LEAST_KEYS,
+)
+GROUPS_PART = Part("groups", (GROUPS_FILE,), (".json",), _has_lists_of_ranks)
+REMOTE_MEMORY_PART = Part(
+    "remote memory", ("remote_memory.json",), (".json",), lambda content: "memory-type" in content
+)
+PARTS = (SYSTEM_PART, NETWORK_PART, GROUPS_PART, REMOTE_MEMORY_PART)
+
+
+def holds(path: Path, part: Part) -> bool:
+    """Whether a file holds a part; False for one that cannot be read."""
+    if path.suffix not in part.suffixes:
+        return False
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            return False
+        content = load_json_object(path) if path.suffix == ".json" else read_yaml(path)
+        return isinstance(content, dict) and part.is_in(content)
+    except (InputError, OSError):
+        return False
+
+
+def is_log(path: Path) -> bool:
+    """Whether a file has lines that ASTRA-sim prints, and hardly another program."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return REPORT.search(content) is not None
+    except (OSError, ValueError):  # it cannot be read, or is empty
+        return False
+
+
+def is_of_pytorch(path: Path) -> bool:
+    """Whether a trace is one that mlc-chakra made of a recorded step, or a file of PyTorch's profiler."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return False
+    if path.suffix == ".et" and b"rf_id" not in head:
+        return False
+    if path.suffix not in (".et", ".json", ".gz"):
+        return False
+    from dse.simulation.recorded.pytorch.sources import is_recorded  # loads NumPy
+
+    return is_recorded(path)
