@@ -37,9 +37,9 @@ def is_case_folder(folder: Path) -> bool:
 def folder_case(folder: Path, name: str) -> Case:
     """Return the case in a folder.
 
-    It holds `<name>.<rank>.et` for ranks 0, 1, …, system.json, network.yml (or .yaml), a log (reference.log,
-    or the only file that looks like one), and optionally groups (comm_group.json, or `<name>.json`),
-    remote_memory.json and case.json with the keys `network_model` (default congestion_unaware), `options`
+    It holds `<name>.<rank>.et` for ranks 0, 1, …, a system, a network and a log, and optionally groups and a
+    remote memory: each under its usual name, or as the only file with such content. case.json may have the
+    keys `network_model` (default congestion_unaware), `options`
     (ASTRA-sim's command-line options), `status` and `exit_code` (of the run; -6 or 134 after an abort).
 
     Raises:
@@ -123,7 +123,7 @@ def simulator_options(folder: Path) -> list[str]:
         f"--workload-configuration={folder / parts.traces[0].name.removesuffix('.0.et')}",
         f"--system-configuration={parts.system}",
         f"--network-configuration={parts.network}",
-        f"--remote-memory-configuration={folder / 'remote_memory.json'}",
+        f"--remote-memory-configuration={parts.remote_memory or folder / 'remote_memory.json'}",
     ]
     if parts.groups is not None:
         options.append(f"--comm-group-configuration={parts.groups}")
