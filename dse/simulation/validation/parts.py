@@ -163,9 +163,7 @@ def parts_of(folder: Path) -> Parts:
         log=log,
         groups=files.one(GROUPS_PART),
         remote_memory=files.one(REMOTE_MEMORY_PART),
-        taken=" and ".join(
-            [*taken, *files.taken(SYSTEM_PART, NETWORK_PART, GROUPS_PART, REMOTE_MEMORY_PART)]
-        ),
+        taken=" and ".join([*taken, *files.taken(*PARTS)]),
     )
 
 
