@@ -12,7 +12,7 @@ from dse.simulation.recorded.times import is_communication, times_of
 
 @dataclass(frozen=True)
 class Bounds:
-    """Times that no change of the other part of a step can beat; each is at most the step's replay.
+    """Times of parts of a step, each at most its replay; -1 where that never ends.
 
     `work_ns`: work and gaps, with communication that takes no time and waits for no rank.
     `communication_ns`: communication in its order, with work and gaps that take no time.

@@ -10,7 +10,6 @@ import numpy as np
 
 from dse.base.errors import InputError
 from dse.simulation.recorded.step import NodeKind, RecordedStep
-from dse.simulation.recorded.times import is_communication
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,15 +87,16 @@ def class_of_name(name: str) -> str:
     return next((known for known, pattern in _PATTERNS if pattern.search(plain)), OTHER)
 
 
-def classes_of(step: RecordedStep) -> NDArray[np.int64]:
+def classes_of(step: RecordedStep, nodes: NDArray[np.int64] | slice = slice(None)) -> NDArray[np.int64]:
     """Return the class of each node as a position in `CLASSES`; one more for communication."""
     by_name = np.array([CLASSES.index(class_of_name(name)) for name in step.names], dtype=np.int64)
-    result = by_name[step.name] if len(by_name) else np.empty(0, dtype=np.int64)
     devices = {lane.rank for lane in step.lanes if lane.is_device}
     launches = np.array([lane.rank in devices for lane in step.lanes], dtype=np.bool_)
-    if len(launches):
-        result = np.where(launches[step.lane] & (step.kind == NodeKind.HOST), CLASSES.index(LAUNCH), result)
-    return np.where(is_communication(step), len(CLASSES), result)
+    kind = step.kind[nodes]
+    classes = by_name[step.name[nodes]]
+    classes[(kind == NodeKind.HOST) & launches[step.lane[nodes]]] = CLASSES.index(LAUNCH)
+    classes[kind >= NodeKind.COLLECTIVE] = len(CLASSES)
+    return classes
 
 
 def class_name(number: int) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from dse.base.errors import InputError
 from dse.simulation.recorded.classes import class_name, classes_of
 from dse.simulation.recorded.replay import Replay
-from dse.simulation.recorded.times import is_communication, rank_index_of
+from dse.simulation.recorded.step import NodeKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,9 +93,10 @@ def _parts(
     work_ns: NDArray[np.int64],
 ) -> CriticalPath:
     step = replay.step
-    communicates = is_communication(step)[nodes]
-    classes = _sums(classes_of(step)[nodes][~communicates], work_ns[~communicates])
-    ranks = _sums(rank_index_of(step)[nodes], gap_ns + waiting_ns + work_ns)
+    communicates = step.kind[nodes] >= NodeKind.COLLECTIVE
+    classes = _sums(classes_of(step, nodes[~communicates]), work_ns[~communicates])
+    index = np.searchsorted(step.rank_first, nodes, side="right") - 1
+    ranks = _sums(index, gap_ns + waiting_ns + work_ns)
     return CriticalPath(
         nodes,
         gap_ns,

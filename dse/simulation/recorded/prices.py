@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dse.base.errors import InputError, SimulationError
-from dse.base.trace_nodes import COLLECTIVE, INT32, INT64, RECEIVE, SEND, STRING, trace_node, trace_of
+from dse.base.trace_nodes import (
+    BOOL,
+    COLLECTIVE,
+    COMPUTE,
+    INT32,
+    INT64,
+    RECEIVE,
+    SEND,
+    STRING,
+    trace_node,
+    trace_of,
+)
 from dse.inputs.systems import SystemSpec
 from dse.simulation.recorded.links import on_links
 from dse.simulation.recorded.step import Communication, NodeKind, RecordedStep
@@ -75,11 +86,14 @@ def price_ns(communication: Communication, system: SystemSpec) -> int:
     members = communication.members
     nodes = _nodes_of(communication)
     whole = members == tuple(range(system.npus)) or communication.kind == "message"
-    groups = None if whole else {_GROUP: list(members)}
     if not whole:
         for own in nodes.values():
             own[0]["attributes"]["pg_name"] = (STRING, _GROUP)
-        traces = [trace_of(nodes.get(rank, [])) for rank in range(system.npus)]
+    idle = trace_of(
+        [{**trace_node(1, COMPUTE, "idle", [], {"is_cpu_op": (BOOL, True)}), "duration_micros": 1}]
+    )
+    traces = [trace_of(nodes[rank]) if rank in nodes else idle for rank in range(system.npus)]
+    groups = None if whole else {_GROUP: list(members)}
     plain = replace(system, track_local_memory=False, replay_only=False)
     try:
         outcome = NativeSimulator().simulate(workload_of(traces, groups), plain)

@@ -40,10 +40,12 @@ def without_stragglers(step: RecordedStep, rule: Stragglers) -> RecordedStep:
             f"stragglers is {rule}, but no two of the {len(step.ranks)} recorded ranks run alike: their "
             "operators have other names or other numbers"
         )
+    # One number for each name and how often it is there, on ranks that run alike.
+    rows = np.stack([np.broadcast_to(kinds[:, None], counts.shape), counts]).reshape(2, -1)
+    _, rows_alike = np.unique(rows, axis=1, return_inverse=True)
+    alike = rows_alike.reshape(counts.shape) * len(step.names) + np.arange(len(step.names))
     turn = _turns(ranks * len(step.names) + names)
-    keys = np.stack([kinds[ranks], counts[ranks, names], names, turn])
-    _, counterpart = np.unique(keys, axis=1, return_inverse=True)
-    counterpart = counterpart.reshape(-1)
+    _, counterpart = np.unique(alike[ranks, names] * (turn.max() + 1) + turn, return_inverse=True)
     duration_ns, gap_ns = step.duration_ns.copy(), step.gap_ns.copy()
     duration_ns[work] = _levelled(duration_ns[work], counterpart, rule)
     gap_ns[work] = _levelled(gap_ns[work], counterpart, rule)
