@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from dse.base.errors import InputError
 from dse.base.texts import counted, excerpt
 from dse.simulation.recorded.pytorch.execution_trace import Group
+from dse.simulation.recorded.pytorch.gloo_groups import name_by_threads
 from dse.simulation.recorded.pytorch.matching import Match, match_collectives, match_messages
 from dse.simulation.recorded.pytorch.ranks import RecordedRank
 from dse.simulation.recorded.pytorch.works import Work
-
-_THREADS_OF_GROUP = 2
-"""Gloo runs the work of a process group on two threads, made one after the other."""
 
 
 def matched(ranks: Sequence[RecordedRank], world_size: int, notes: list[str]) -> list[Match]:
@@ -27,7 +25,7 @@ def matched(ranks: Sequence[RecordedRank], world_size: int, notes: list[str]) ->
         for work in unnamed:
             work.group = next(iter(groups))
     elif unnamed:
-        _name_by_threads(ranks, groups)
+        name_by_threads(ranks, groups)
         _name_messages(ranks, groups)
         notes.append(
             f"gloo does not say which of {len(groups)} process groups a communication is of: taken from "
@@ -73,64 +71,6 @@ def _key(groups: dict[str, Group], group: Group) -> str:
     if known is None or known.ranks == group.ranks:
         return group.name
     return f"{group.name} of rank {group.ranks[0]}"
-
-
-def _name_by_threads(ranks: Sequence[RecordedRank], groups: dict[str, Group]) -> None:
-    """Give each pair of threads of gloo the largest group whose recorded ranks did the same on a pair."""
-    pairs = {rank.rank: _pairs(rank.works) for rank in ranks}
-    for name, group in sorted(groups.items(), key=lambda item: -len(item[1].ranks)):
-        members = [rank for rank in ranks if rank.rank in group.ranks]
-        if not members:
-            continue
-        for pair in list(pairs[members[0].rank]):
-            chosen = {members[0].rank: pair}
-            for rank in members[1:]:
-                same = [other for other in pairs[rank.rank] if _signs(other) == _signs(pair)]
-                if not same:
-                    break
-                chosen[rank.rank] = same[0]
-            else:
-                if _are_timely(chosen, name, group):
-                    for number, works in chosen.items():
-                        pairs[number].remove(works)
-                        for work in works:
-                            work.group = name
-                    break
-    for rank in ranks:
-        largest = min(
-            (name for name, group in groups.items() if rank.rank in group.ranks and len(group.ranks) > 1),
-            key=lambda name: -len(groups[name].ranks),
-            default=next(iter(groups)),
-        )
-        for work in rank.works:
-            if not work.group and not work.is_message:
-                work.group = largest
-
-
-def _pairs(works: Sequence[Work]) -> list[list[Work]]:
-    """Return the works by the pair of threads that ran them, in the order of the threads."""
-    threads = sorted({work.runs_on for work in works if work.runs_on is not None and not work.group})
-    pair_of: dict[int, int] = {}
-    first = -1
-    for thread in threads:
-        if first < 0 or thread - first >= _THREADS_OF_GROUP:
-            first = thread
-        pair_of[thread] = first
-    pairs: dict[int, list[Work]] = {}
-    for work in works:
-        if work.runs_on is not None and not work.group:
-            pairs.setdefault(pair_of[work.runs_on], []).append(work)
-    return list(pairs.values())
-
-
-def _signs(works: Sequence[Work]) -> list[tuple[str, int]]:
-    return [(work.kind, work.size_bytes) for work in works]
-
-
-def _are_timely(chosen: dict[int, list[Work]], name: str, group: Group) -> bool:
-    rows = zip(*chosen.values(), strict=True)
-    matches = [Match(row[0].kind, name, group.ranks, dict(zip(chosen, row, strict=True))) for row in rows]
-    return sum(not match.is_timely for match in matches) * 20 <= len(matches)
 
 
 def _name_messages(ranks: Sequence[RecordedRank], groups: dict[str, Group]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from dse.simulation.recorded.pytorch.execution_trace import ExecutionTrace, tensors_of
 from dse.simulation.recorded.pytorch.kineto import HostEvents
@@ -17,6 +17,15 @@ operators, takes 5 to 40 µs."""
 _MOST_DELAY_NS = 1_000_000
 """Between the end of a wait and the first operator that takes the result."""
 
+_MOST_LATE_NS = 5_000_000
+_VIEWS = frozenset(
+    f"aten::{name}"
+    for name in (
+        "view as_strided slice select narrow split split_with_sizes chunk detach t transpose permute "
+        "expand reshape "
+        "unsqueeze squeeze alias flatten unflatten set_ resize_ record_stream _unsafe_view view_as unbind"
+    ).split()
+)
 _MOST_TOUCHES = 64
 
 
@@ -29,8 +38,12 @@ def add_waits(
     if its caller blocks, if the result is taken soon, or if it is not known who takes it. A row that waits in
     its middle begins when the work has ended: the part before was spent on waiting.
     """
+    touches = _touches(nodes, works, host, events, trace)
+    for work in works:
+        if not work.is_message:
+            _end_in_time(nodes, work, touches[work.row], host)
     begun = list(nodes.begin)
-    takers = _takers(nodes, works, host, events, trace)
+    takers = _takers(nodes, works, touches)
     lost = 0
     for work in sorted(works, key=lambda work: work.end):
         row, pause = _after_pause(nodes, begun, work)
@@ -50,6 +63,23 @@ def add_waits(
     return lost
 
 
+def _end_in_time(nodes: RankNodes, work: Work, touches: Sequence[tuple[int, int]], host: HostEvents) -> None:
+    """End a work at the latest when its caller went on or its result was used: its own thread notes it late."""
+    for row, event in touches:
+        if host.name[event] not in _VIEWS and not host.name[event].startswith("c10d::"):
+            if work.begin <= nodes.begin[row] < work.end:
+                work.end = nodes.end[work.row] = nodes.begin[row]
+            break
+    at = nodes.event_rows[work.call][1]
+    if not work.is_blocking or at >= nodes.threads[work.thread].last:
+        return
+    went_on = nodes.end[at] if nodes.may_wait[at] else nodes.begin[at]
+    if work.end > went_on:
+        work.is_blocking = work.begin <= went_on and work.end - went_on <= _MOST_LATE_NS
+        if work.is_blocking:
+            work.end = nodes.end[work.row] = went_on
+
+
 def _after_pause(nodes: RankNodes, begun: Sequence[int], work: Work) -> tuple[int, int]:
     """Return the row with which the caller went on after a work, and its pause until then; -1 if none."""
     rows = nodes.threads.get(work.thread)
@@ -67,38 +97,39 @@ def _after_pause(nodes: RankNodes, begun: Sequence[int], work: Work) -> tuple[in
 
 
 def _takers(
-    nodes: RankNodes, works: Sequence[Work], host: HostEvents, events: Sequence[int], trace: ExecutionTrace
+    nodes: RankNodes, works: Sequence[Work], touches: Mapping[int, Sequence[tuple[int, int]]]
 ) -> Mapping[int, int]:
     """Return, by row of a work, the first row that takes a result of it and began when it was there.
 
     Views are made of results that are still to come: they do not wait.
     """
-    wanted = {storage for work in works for storage in work.outputs}
-    touches = _touches(wanted, host, events, trace)
     found = {}
     for work in works:
-        after = sorted({pair for storage in work.outputs for pair in touches[storage]})
-        first = bisect_right(after, (work.order, len(host.name)))
-        for _, event in after[first : first + _MOST_TOUCHES]:
-            row = nodes.event_rows[event][0] if event in nodes.event_rows else -1
-            if 0 <= row < len(nodes.begin) and nodes.begin[row] >= work.end:
-                found[work.row] = row
-                break
+        taker = next((row for row, _ in touches[work.row] if nodes.begin[row] >= work.end), -1)
+        if taker >= 0:
+            found[work.row] = taker
     return found
 
 
 def _touches(
-    wanted: Collection[int], host: HostEvents, events: Sequence[int], trace: ExecutionTrace
+    nodes: RankNodes, works: Sequence[Work], host: HostEvents, events: Sequence[int], trace: ExecutionTrace
 ) -> Mapping[int, list[tuple[int, int]]]:
-    """Return, by storage, the operators that take it: record function id and event."""
-    touches: dict[int, list[tuple[int, int]]] = {storage: [] for storage in wanted}
-    if not wanted:
-        return touches
-    for event in events:
-        call = host.record_function[event]
-        for value in trace.inputs(call):
-            if type(value) is list:
-                for tensor in tensors_of(value):
-                    if tensor.storage in touches:
-                        touches[tensor.storage].append((call, event))
-    return touches
+    """Return, by row of a work, the operators after its call that take a result of it: row and event."""
+    takers: dict[int, list[tuple[int, int]]] = {storage: [] for work in works for storage in work.outputs}
+    if takers:
+        for event in events:
+            call = host.record_function[event]
+            for value in trace.inputs(call):
+                if type(value) is list:
+                    for tensor in tensors_of(value):
+                        if tensor.storage in takers:
+                            takers[tensor.storage].append((call, event))
+    found = {}
+    for work in works:
+        calls = sorted({pair for storage in work.outputs for pair in takers[storage]})
+        first = bisect_right(calls, (work.order, len(host.name)))
+        after = [event for _, event in calls[first : first + _MOST_TOUCHES] if event in nodes.event_rows]
+        rows = [(nodes.event_rows[event][0], event) for event in after]
+        issued = host.end_ns[work.call]
+        found[work.row] = [(row, event) for row, event in rows if nodes.begin[row] >= issued]
+    return found
