@@ -91,8 +91,11 @@ class Replay:
 
     @cached_property
     def errors(self) -> NDArray[np.float64]:
-        """By what share each rank's end differs from its measured step; of use for a step without changes."""
-        measured = np.maximum(self.step.measured_ns, 1)
+        """By what share each rank's end differs from its measured one; NaN where none was measured.
+
+        Of use for a step without changes.
+        """
+        measured = np.where(self.step.measured_ns > 0, self.step.measured_ns, np.nan)
         difference: NDArray[np.float64] = self.rank_end_ns / measured - 1.0
         return difference
 

@@ -39,6 +39,8 @@ def reasons_for_distrust(replay: Replay) -> tuple[str, ...]:
 def _why(replay: Replay, index: int, gap_share: float) -> str:
     step = replay.step
     end_ns, measured_ns = int(replay.rank_end_ns[index]), int(step.measured_ns[index])
+    if measured_ns <= 0:
+        return f"rank {step.ranks[index]} ends after {end_ns / 1e6:.3f} ms; its files hold no measured time"
     cause = (
         "a node waits for one that it did not wait for"
         if end_ns > measured_ns

@@ -125,6 +125,12 @@ def test_a_lost_edge_and_one_too_many_say_where_they_are() -> None:
     )
 
 
+def test_a_step_without_a_measured_time_is_not_trusted() -> None:
+    played = replayed(replace(two_ranks(), measured_ns=np.array([0, 20])))
+    assert not played.is_trusted
+    assert reasons_for_distrust(played) == ("rank 0 ends after 0.000 ms; its files hold no measured time",)
+
+
 def test_columns_that_do_not_fit_are_refused() -> None:
     step = two_ranks()
     with pytest.raises(InputError, match=r"before\[0\] is 9; it must be from 0 to 5"):
