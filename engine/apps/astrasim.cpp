@@ -35,20 +35,23 @@ workload::Workload read_workload(const apps::CommandLine& line, const simulator:
         paths.push_back(line.workload + "." + std::to_string(rank) + ".et");
     }
     const auto read = [&](std::uint32_t rank) { return chakra::read_trace_file(paths[rank]); };
-    return workload::import_traces(read, paths, groups);
+    return workload::import_traces(read, paths, groups, *config.reference);
 }
 
 int run(const apps::CommandLine& line) {
-    const config::SystemFile system =
+    config::SystemFile system =
         config::read_system(line.system, line.network, line.remote_memory, line.options);
     const workload::Workload workload = read_workload(line, system.config);
+    system.config.custom = config::read_custom(system.custom, "", *system.config.reference, workload);
     simulator::SimulationResult result = simulator::simulate(workload, system.config);
     if (result.deadlock && result.by_classes) {
         // The report must name what blocks every rank, not one rank of each class.
         result = simulator::simulate(workload, system.config, simulator::Method::kGeneral);
     }
-    const apps::ReportOptions options{system.config.roofline && !system.config.replay_only,
-                                      system.config.track_memory && system.trace_enabled};
+    const workload::Reference& reference = *system.config.reference;
+    const apps::ReportOptions options{
+        system.config.roofline && !system.config.replay_only,
+        system.config.track_memory && (system.trace_enabled || reference.reports_peak_untraced), &reference};
     apps::write_report(workload, result, options, stdout);
     return result.deadlock ? kDeadlock : kOk;
 }
@@ -71,6 +74,10 @@ int main(int argc, char** argv) try {
     if (line.help) {
         const std::string program = std::filesystem::path(argv[0]).filename().string();
         std::fputs(apps::usage(program, DSE_CONGESTION_AWARE).c_str(), stdout);
+        return kOk;
+    }
+    if (line.version) {
+        std::fputs(apps::version(std::filesystem::path(argv[0]).filename().string(), line).c_str(), stdout);
         return kOk;
     }
     const int code = run(line);

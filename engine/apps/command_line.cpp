@@ -21,12 +21,14 @@ struct Option {
     const char* meaning;
 };
 
-constexpr std::array<Option, 12> kOptions = {{
+constexpr std::array<Option, 13> kOptions = {{
     {"--workload-configuration", true, "PREFIX", "the trace of rank r is PREFIX.r.et"},
     {"--system-configuration", true, "FILE", "JSON: scheduling, collectives, compute, memory"},
     {"--network-configuration", true, "FILE", "YAML: topology, npus_count, bandwidth, latency, shape, file"},
     {"--remote-memory-configuration", true, "FILE", "JSON: memory-type and its figures"},
     {"--comm-group-configuration", false, "FILE", "JSON: group name -> ranks; default 'empty': none"},
+    {"--reference", false, "NAME",
+     "which ASTRA-sim to equal: astra-sim-2025-04 (default), astra-sim-2026-03"},
     {"--num-queues-per-dim", false, "N", "queues of collectives per network dimension, default 1"},
     {"--injection-scale", false, "X", "multiplies an endpoint-delay that is stated, default 1.0"},
     {"--rendezvous-protocol", false, "BOOL", "true or false (default)"},
@@ -82,6 +84,8 @@ void set(CommandLine& line, const std::string& option, const std::string& value)
         line.network = value;
     } else if (option == "--remote-memory-configuration") {
         line.remote_memory = value;
+    } else if (option == "--reference") {
+        line.options.reference = &workload::reference_named(value);
     } else if (option == "--num-queues-per-dim") {
         line.options.queues_per_dimension = positive_integer(option, value);
     } else if (option == "--injection-scale") {
@@ -104,6 +108,10 @@ CommandLine parse_command_line(const std::vector<std::string>& words) {
             line.help = true;
             return line;
         }
+        if (words[i] == "--version") {
+            line.version = true;
+            continue;
+        }
         const std::size_t equals = words[i].find('=');
         const std::string option = words[i].substr(0, equals);
         if (!option.starts_with("--")) throw InputError("unexpected argument '" + words[i] + "'; see --help");
@@ -121,11 +129,16 @@ CommandLine parse_command_line(const std::vector<std::string>& words) {
         set(line, option, value);
     }
     for (const Option& option : kOptions) {
-        if (option.required && !given.contains(std::string(option.name))) {
+        if (!line.version && option.required && !given.contains(std::string(option.name))) {
             throw InputError("option " + std::string(option.name) + " is missing; it is required");
         }
     }
     return line;
+}
+
+std::string version(const std::string& program, const CommandLine& line) {
+    return program + " of dse, which computes what " + std::string(line.options.reference->name) +
+           " computes\n";
 }
 
 std::string usage(const std::string& program, bool congestion_aware) {
@@ -139,6 +152,7 @@ std::string usage(const std::string& program, bool congestion_aware) {
         text += head + option.meaning + (option.required ? " (required)" : "") + "\n";
     }
     return text +
+           "  --version                               the reference, and end\n"
            "  --help                                  this text\n\n"
            "Options may also be written '--option value'. The report of every rank is on stdout, in order "
            "of\n"

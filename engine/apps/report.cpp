@@ -20,6 +20,8 @@ using workload::NodeKind;
 struct TimeClasses {
     bool gpu = false, cpu = false, comm = false, remote_memory = false, invalid = false;
 
+    bool only_gpu_and_comm() const { return !cpu && !remote_memory && !invalid; }
+
     explicit TimeClasses(const workload::Trace& trace) {
         for (const workload::Node& node : trace.nodes) {
             switch (node.kind) {
@@ -63,6 +65,7 @@ public:
     }
 
     void write() const {
+        line("simulator", "info", "computes what " + std::string(options_.reference->name) + " computes");
         std::vector<std::uint32_t> ranks(workload_.rank_count());
         std::iota(ranks.begin(), ranks.end(), 0U);
         std::erase_if(ranks, [&](std::uint32_t rank) { return !figures_of(rank).finished; });
@@ -100,14 +103,18 @@ private:
              name + " finished, " + std::to_string(figures.finish_ns) + " cycles, exposed communication " +
                  std::to_string(static_cast<std::uint64_t>(figures.exposed_comm_ns)) + " cycles.");
         line("statistics", "info", name + ". Post statistics processing start.");
-        line("statistics", "info", name + ". Post statistics processing end.");
         const TimeClasses& classes = classes_[workload_.trace_of_rank[rank]];
+        if (options_.reference->reports_overlap && !classes.only_gpu_and_comm()) return;
+        line("statistics", "info", name + ". Post statistics processing end.");
         time(true, "Wall time", figures.wall_time_ns);
         time(classes.gpu, "GPU time", figures.gpu_time_ns);
         time(classes.cpu, "CPU time", figures.cpu_time_ns);
         time(classes.comm, "Comm time", figures.comm_time_ns);
         time(classes.remote_memory, "Remote mem time", figures.remote_memory_time_ns);
         time(classes.invalid, "Invalid time", figures.invalid_time_ns);
+        const bool overlaps = classes.gpu && classes.comm && figures.overlap_ns() > 0;
+        time(options_.reference->reports_overlap && overlaps, "Total compute-communication overlap",
+             figures.overlap_ns());
         if (options_.roofline) {
             share("Compute bound percentage", figures.compute_bound_pct, "%");
             share("Average compute utilization", figures.compute_utilization_pct, "%");

@@ -1,11 +1,13 @@
 // System configuration, simulation and its results in Python.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -18,6 +20,7 @@
 #include "bindings/checkpoints.hpp"
 #include "simulation/algorithms/registry.hpp"
 #include "simulation/simulators/simulator.hpp"
+#include "simulation/systems/custom_files.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -139,6 +142,27 @@ std::vector<std::pair<std::string, std::uint32_t>> collectives_of(const workload
     return {found.begin(), found.end()};
 }
 
+/// `prefixes` by the names of collectives; `of_nodes` is the path of a YAML file, or empty.
+void read_custom(SystemConfig& config, const workload::Workload& workload,
+                 const std::map<std::string, std::string>& prefixes, const std::string& of_nodes,
+                 const std::string& folder, const Cancellation* cancellation) {
+    const Checkpoint checkpoint = checkpoint_of(cancellation);
+    const nb::gil_scoped_release release;
+    config::CustomFiles files;
+    files.of_nodes = of_nodes;
+    for (const auto& [name, type] : kSynthesized) {
+        if (const auto found = prefixes.find(std::string(name)); found != prefixes.end())
+            files.of_type[type] = found->second;
+    }
+    config.custom = config::read_custom(files, folder, *config.reference, workload, checkpoint);
+}
+
+std::vector<std::string> reference_names() {
+    std::vector<std::string> names;
+    for (const workload::Reference* const each : workload::references()) names.emplace_back(each->name);
+    return names;
+}
+
 void set_optimization(SystemConfig& config, const std::string& name) {
     using collectives::Optimization;
     if (name == "baseline") {
@@ -227,6 +251,7 @@ void bind_simulation(nb::module_& m) {
         .def(nb::new_(&synthesized_of), "members"_a, "schedules"_a)
         .def("time_ns", &collectives::Synthesized::time_ns, "share_bytes"_a);
     m.def("collectives_of", &collectives_of, "workload"_a);
+    m.def("reference_names", &reference_names);
     m.def(
         "communicator_members",
         [](const workload::Workload& workload, std::uint32_t communicator) {
@@ -259,6 +284,12 @@ void bind_simulation(nb::module_& m) {
              "all_to_all"_a)
         .def("add_synthesized", &add_synthesized, "collective"_a, "scope"_a, "index"_a, "schedules"_a,
              "devices"_a = std::vector<std::uint32_t>{})
+        .def(
+            "set_reference",
+            [](SystemConfig& c, const std::string& name) { c.reference = &workload::reference_named(name); },
+            "name"_a)
+        .def("read_custom", &read_custom, "workload"_a, "prefixes"_a, "of_nodes"_a, "folder"_a,
+             "cancellation"_a.none() = nb::none())
         .def("set_optimization", &set_optimization, "name"_a)
         .def("set_issue_order", &set_issue_order, "name"_a)
         .def("set_remote_memory", &set_remote_memory, "memory_type"_a, "latency_ns"_a, "bytes_per_ns"_a)

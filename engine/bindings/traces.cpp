@@ -167,15 +167,17 @@ std::vector<workload::NamedGroup> named_groups(const Groups& groups) {
 }
 
 Workload read_workload(const std::vector<std::string>& paths, const Groups& groups,
-                       const Cancellation* cancellation) {
+                       const Cancellation* cancellation, const std::string& reference) {
     const Checkpoint checkpoint = checkpoint_of(cancellation);
     const nb::gil_scoped_release release;
     const auto read = [&](std::uint32_t rank) { return chakra::read_trace_file(paths[rank], checkpoint); };
-    return workload::import_traces(read, paths, named_groups(groups), checkpoint);
+    return workload::import_traces(read, paths, named_groups(groups), workload::reference_named(reference),
+                                   checkpoint);
 }
 
 Workload import_workload(const std::vector<nb::bytes>& traces, const std::vector<std::string>& names,
-                         const Groups& groups, const Cancellation* cancellation) {
+                         const Groups& groups, const Cancellation* cancellation,
+                         const std::string& reference) {
     const Checkpoint checkpoint = checkpoint_of(cancellation);
     std::vector<std::string_view> contents;
     for (const nb::bytes& trace : traces) contents.emplace_back(trace.c_str(), trace.size());
@@ -183,7 +185,8 @@ Workload import_workload(const std::vector<nb::bytes>& traces, const std::vector
     const auto read = [&](std::uint32_t rank) {
         return chakra::parse_trace(contents[rank], names[rank], checkpoint);
     };
-    return workload::import_traces(read, names, named_groups(groups), checkpoint);
+    return workload::import_traces(read, names, named_groups(groups), workload::reference_named(reference),
+                                   checkpoint);
 }
 
 nb::typed<nb::dict, nb::str, nb::int_> counts_dict(const Workload& workload, std::uint32_t rank) {
@@ -288,9 +291,11 @@ void bind_traces(nb::module_& m) {
             return workload::generate(std::move(transformer), checkpoint);
         },
         "transformer"_a, "cancellation"_a.none() = nb::none());
-    m.def("read_workload", &read_workload, "paths"_a, "groups"_a, "cancellation"_a.none() = nb::none());
+    const std::string reference(workload::default_reference().name);
+    m.def("read_workload", &read_workload, "paths"_a, "groups"_a, "cancellation"_a.none() = nb::none(),
+          "reference"_a = reference);
     m.def("import_workload", &import_workload, "traces"_a, "names"_a, "groups"_a,
-          "cancellation"_a.none() = nb::none());
+          "cancellation"_a.none() = nb::none(), "reference"_a = reference);
 
     nb::class_<chakra::TraceFile>(m, "TraceFile")
         .def_prop_ro("node_count", [](const chakra::TraceFile& t) { return t.nodes.size(); })

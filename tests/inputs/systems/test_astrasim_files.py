@@ -293,17 +293,16 @@ def test_a_boolean_switch_is_refused_because_the_reference_takes_false_as_on(
         ("all-to-all-implementation", ["rign"], "all-to-all-implementation.0 is 'rign'; allowed are"),
         (
             *("all-gather-implementation-chakra", ["x"]),
-            "all-gather-implementation-chakra is not supported: custom collectives are not read; remove the "
-            "key, and name an algorithm such as ring in all-gather-implementation",
+            "all-gather-implementation-chakra is not supported: astra-sim-2025-04 cannot run it; name an "
+            "algorithm such as ring in all-gather-implementation, or write all-gather-implementation-custom",
         ),
         (
-            *("all-reduce-implementation-custom", ["DIR/schedule"]),
-            "all-reduce-implementation-custom is not supported: custom collectives are not read; remove the "
-            "key, and name an algorithm such as ring in all-reduce-implementation",
+            *("all-reduce-implementation-custom", ["a", "b"]),
+            'all-reduce-implementation-custom is ["a", "b"]; it must be a list of one path prefix, such as',
         ),
         (
-            *("per-node-custom-implementation", "nodes.yaml"),
-            "per-node-custom-implementation is not supported: custom collectives are not read; remove the",
+            *("per-node-custom-implementation", ""),
+            "per-node-custom-implementation is empty; it must be the path of a YAML file",
         ),
         ("peak-perf", -1, "peak-perf is -1; it must be a number 0 or greater"),
         ("peak-perf", None, "peak-perf is missing, so 0; it must be greater than 0 unless the roofline"),

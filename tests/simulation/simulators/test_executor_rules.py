@@ -235,7 +235,7 @@ def test_a_collective_of_one_member_never_ends_and_blocks_the_slot() -> None:
 def test_a_collective_over_no_dimension_or_without_an_algorithm_never_ends() -> None:
     nowhere = [coll(1, ALL_REDUCE, 100, dims=[False])]
     assert [node.rank for node in _blocked(_simulate(nowhere, [*nowhere, comp(2)]))] == [0, 1]
-    assert [node.rank for node in _blocked(_simulate(nowhere, nowhere))] == [0]  # of both: they do the same
+    assert [node.rank for node in _blocked(_simulate(nowhere, nowhere))] == [0, 1]  # not class by class
     names = dataclasses.replace(system().collectives, all_gather=())
     unset = dataclasses.replace(system(), collectives=names)
     gather = [coll(1, ALL_GATHER, 100)]

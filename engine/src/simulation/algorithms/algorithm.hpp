@@ -49,6 +49,8 @@ public:
     virtual bool takes_window() const { return false; }
     /// Whether `one…` runs it over all ranks as one logical dimension.
     virtual bool has_form_over_all_ranks() const { return true; }
+    /// Whether a group of some NPUs may run it.
+    virtual bool runs_in_groups() const { return true; }
     /// Whether a list that ends with it must have an entry for each dimension.
     virtual bool needs_whole_list() const { return false; }
 

@@ -22,7 +22,8 @@ public:
         const std::uint64_t others = phase.members - 1;
         const bool reduce_all = phase.type == CollectiveType::kAllReduce;
         phase.window = window == 0 ? others : std::min<std::uint64_t>(window, others);
-        phase.rest = phase.window;
+        // The reference counts the packets of a group as a ring's: rounds of all its members.
+        phase.rest = phase.membership == Membership::kList ? others * phase.window : phase.window;
         phase.sends = reduce_all ? 2 * others : others;
         phase.gated = reduce_all;
     }
@@ -48,7 +49,9 @@ public:
         const Time exchange = longest + endpoint;
         if (phase.type == CollectiveType::kAllReduce) {
             if (shortest != longest) throw NotSymmetric("direct all-reduce over unequal wires");
-            return {endpoint + 2 * exchange + phase.reduction_ns, endpoint};
+            const bool last_reduces = phase.reduces(phase.sends);
+            return {endpoint + 2 * exchange + (last_reduces ? 2 : 1) * phase.reduction_ns,
+                    last_reduces ? phase.reduction_ns : endpoint};
         }
         const bool reduces = phase.type == CollectiveType::kReduceScatter;
         return {endpoint + exchange + (reduces ? phase.reduction_ns : 0),

@@ -59,6 +59,7 @@ class DoubleBinaryTree final : public Algorithm {
 public:
     std::string_view name() const override { return "doubleBinaryTree"; }
     bool has_form_over_all_ranks() const override { return false; }
+    bool runs_in_groups() const override { return false; }
     bool needs_whole_list() const override { return true; }
 
     void plan(Phase& phase, const Settings&, std::uint32_t) const override {

@@ -70,6 +70,10 @@ public:
         for (std::uint64_t packet = 0; packet < phase.sends; ++packet) {
             const Phase::Step& step = phase.steps[packet];
             const bool reduces = phase.reduces(packet + 1);
+            if (wires.delay_ns(phase, step.offset, step.bytes) !=
+                wires.delay_ns(phase, phase.members - step.offset, step.bytes)) {
+                throw NotSymmetric("halving-doubling over wires that differ by direction");
+            }
             const Time reduction = reduces ? phase.reduction_of(packet + 1) : 0;
             result.duration_ns += wires.delay_ns(phase, step.offset, step.bytes) + endpoint + reduction;
             result.tail_ns = reduces ? reduction : endpoint;

@@ -11,6 +11,7 @@
 
 namespace dse::collectives {
 
+using network::ListWires;
 using network::Wire;
 
 namespace {
@@ -19,19 +20,19 @@ constexpr const char* kBeyondClock = "a time beyond the clock";
 
 }  // namespace
 
-LockstepTime Lockstep::time(const Plan& plan, Wire ring_wire) {
-    const auto key = std::make_tuple(&plan, ring_wire.dimension, ring_wire.hops);
+LockstepTime Lockstep::time(const Plan& plan, const ListWires& list_wires) {
+    const auto key = std::pair(&plan, &list_wires);
     const auto found = known_.find(key);
     if (found != known_.end()) return found->second;
-    const LockstepTime time = compute(plan, ring_wire);
+    const LockstepTime time = compute(plan, list_wires);
     if (time.duration_ns >= kEndOfTime) throw NotSymmetric(kBeyondClock);
     return known_.emplace(key, time).first->second;
 }
 
-LockstepTime Lockstep::compute(const Plan& plan, Wire ring_wire) const {
-    if (plan.phases.size() > 1) return flow_shop(plan, ring_wire);
+LockstepTime Lockstep::compute(const Plan& plan, const ListWires& list_wires) const {
+    if (plan.phases.size() > 1) return flow_shop(plan, list_wires);
     // Equal streams of one phase run in waves.
-    const LockstepTime stream = phase_time(plan.phases.front(), ring_wire);
+    const LockstepTime stream = phase_time(plan.phases.front(), list_wires);
     const std::uint64_t width = settings_.active_chunks_per_dimension;
     return {in_sequence((plan.streams + width - 1) / width, stream.duration_ns), stream.tail_ns};
 }
@@ -91,11 +92,11 @@ Time Lockstep::run_streams(const Plan& plan, const std::vector<Time>& durations,
     return now;
 }
 
-LockstepTime Lockstep::flow_shop(const Plan& plan, Wire ring_wire) const {
+LockstepTime Lockstep::flow_shop(const Plan& plan, const ListWires& list_wires) const {
     std::vector<Time> durations;
     Time tail_ns = 0;
     for (const Phase& phase : plan.phases) {
-        const LockstepTime time = phase_time(phase, ring_wire);
+        const LockstepTime time = phase_time(phase, list_wires);
         durations.push_back(time.duration_ns);
         tail_ns = time.tail_ns;
     }
@@ -121,12 +122,13 @@ std::vector<std::uint32_t> Lockstep::start_order(const Plan& plan) const {
     return order;
 }
 
-LockstepTime Lockstep::phase_time(const Phase& phase, Wire ring_wire) const {
-    return phase.algorithm->lockstep_time(phase, LockstepWires(network_, ring_wire, checkpoint_));
+LockstepTime Lockstep::phase_time(const Phase& phase, const ListWires& list_wires) const {
+    return phase.algorithm->lockstep_time(phase, LockstepWires(network_, list_wires, checkpoint_));
 }
 
 Wire LockstepWires::wire(const Phase& phase, std::uint32_t offset) const {
-    if (phase.membership == Membership::kList) return ring_wire_;
+    if (phase.membership == Membership::kList)
+        return list_wires_[std::min<std::size_t>(offset, list_wires_.size()) - 1];
     if (phase.membership == Membership::kAllRanks && network_.address().dimensions() > 1) {
         throw NotSymmetric("a logical ring over all ranks of several dimensions");
     }

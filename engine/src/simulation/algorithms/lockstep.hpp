@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <map>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/cancellation.hpp"
@@ -16,10 +16,10 @@ namespace dse::collectives {
 /// The wires of a network as members of a phase that are equal see them.
 class LockstepWires {
 public:
-    /// `ring_wire` is that of a sub-group ring.
-    LockstepWires(const network::CongestionUnaware& network, network::Wire ring_wire,
+    /// `list_wires` are those of a group that is a list.
+    LockstepWires(const network::CongestionUnaware& network, const network::ListWires& list_wires,
                   const Checkpoint& checkpoint)
-        : network_(network), ring_wire_(ring_wire), checkpoint_(checkpoint) {}
+        : network_(network), list_wires_(list_wires), checkpoint_(checkpoint) {}
 
     /// ns of a packet to the member `offset` ahead. Throws NotSymmetric if it differs between members, or the
     /// packet has no delay.
@@ -32,7 +32,7 @@ private:
     network::Wire wire(const Phase& phase, std::uint32_t offset) const;
 
     const network::CongestionUnaware& network_;
-    network::Wire ring_wire_;
+    const network::ListWires& list_wires_;
     const Checkpoint& checkpoint_;
 };
 
@@ -44,27 +44,28 @@ public:
              const Checkpoint& checkpoint)
         : settings_(settings), network_(network), checkpoint_(checkpoint) {}
 
-    /// `ring_wire` is that of a sub-group ring. Throws NotSymmetric where members do not stay in step, the
+    /// `list_wires` are those of a group that is a list, and must stay where they are. Throws NotSymmetric
+    /// where members do not stay in step, the
     /// order of streams would depend on the order of ranks, or a time is beyond the clock: the general engine
     /// then says which event is.
-    LockstepTime time(const Plan& plan, network::Wire ring_wire);
+    LockstepTime time(const Plan& plan, const network::ListWires& list_wires);
 
     /// The phases of all streams in the order in which members in step start them; the k-th entry of a phase
     /// is that of stream k. A phase that has no closed form counts as its messages one after the other.
     std::vector<std::uint32_t> start_order(const Plan& plan) const;
 
 private:
-    LockstepTime compute(const Plan& plan, network::Wire ring_wire) const;
-    LockstepTime flow_shop(const Plan& plan, network::Wire ring_wire) const;
+    LockstepTime compute(const Plan& plan, const network::ListWires& list_wires) const;
+    LockstepTime flow_shop(const Plan& plan, const network::ListWires& list_wires) const;
     template <typename Started>
     Time run_streams(const Plan& plan, const std::vector<Time>& durations, bool strict,
                      Started started) const;
-    LockstepTime phase_time(const Phase& phase, network::Wire ring_wire) const;
+    LockstepTime phase_time(const Phase& phase, const network::ListWires& list_wires) const;
 
     const Settings& settings_;
     const network::CongestionUnaware& network_;
     const Checkpoint& checkpoint_;
-    std::map<std::tuple<const Plan*, std::uint32_t, std::uint32_t>, LockstepTime> known_;
+    std::map<std::pair<const Plan*, const network::ListWires*>, LockstepTime> known_;
 };
 
 }  // namespace dse::collectives

@@ -68,29 +68,50 @@ Plan Planner::make(CollectiveType type, std::uint64_t bytes, const Participants&
             plan = {1, full_phases(type, bytes, participants.dimension_mask)};
         }
     } else if (participants.communicator != UINT32_MAX) {
-        Phase scheduled;
+        Phase scheduled = list_phase(type, participants.list_size, bytes);
         scheduled.algorithm = algorithm_named("synthesized").algorithm;
-        scheduled.type = type;
-        scheduled.membership = Membership::kList;
-        scheduled.members = participants.list_size;
-        scheduled.bytes = bytes;
-        scheduled.queue_use = legs_of(type, 1, settings_.optimization).front().use;
+        scheduled.endpoint_delay_ns = 0;
         set_packets(scheduled, 0);
         set_schedules(scheduled, {type, ScopeKind::kCommunicator, participants.communicator});
         plan = {1, {scheduled}};
     } else if (participants.list_size > 1) {
-        Phase ring;
-        ring.algorithm = algorithm_named("ring").algorithm;
-        ring.type = type;
-        ring.membership = Membership::kList;
-        ring.members = participants.list_size;
-        ring.endpoint_delay_ns = 10;  // constant in the reference, whatever `endpoint-delay` says
-        ring.bytes = chunk;
-        ring.queue_use = legs_of(type, 1, settings_.optimization).front().use;
-        set_packets(ring, 0);
-        plan.phases.push_back(ring);
+        const Choice choice = choice_in_group(type);
+        Phase phase = list_phase(type, participants.list_size, chunk);
+        phase.algorithm = choice.algorithm;
+        set_packets(phase, choice.window);
+        plan.phases.push_back(phase);
     }
     return plan;
+}
+
+Phase Planner::list_phase(CollectiveType type, std::uint32_t members, std::uint64_t bytes) const {
+    Phase phase;
+    phase.type = type;
+    phase.membership = Membership::kList;
+    phase.members = members;
+    phase.endpoint_delay_ns = 10;  // constant in the reference, whatever `endpoint-delay` says
+    phase.bytes = bytes;
+    phase.queue_use = legs_of(type, 1, settings_.optimization).front().use;
+    return phase;
+}
+
+Choice Planner::choice_in_group(CollectiveType type) const {
+    const Choice ring = algorithm_named("ring");
+    if (!settings_.reference->groups_run_the_listed_algorithm) return ring;
+    const std::vector<Choice>& listed = settings_.choices(type);
+    if (listed.empty()) {
+        throw SimulationError("a group has no algorithm for a collective: the list of its type is empty (" +
+                              std::string(settings_.reference->name) +
+                              " then stops); name one, such as ring");
+    }
+    // A schedule that was made for the group has been taken before.
+    if (listed.size() > 1 || listed.front().algorithm->name() == "synthesized") return ring;
+    if (!listed.front().algorithm->runs_in_groups()) {
+        throw SimulationError(std::string(listed.front().algorithm->name()) + " in a group crashes " +
+                              std::string(settings_.reference->name) +
+                              "; use ring, direct or halvingDoubling");
+    }
+    return listed.front();
 }
 
 std::vector<Phase> Planner::full_phases(CollectiveType type, std::uint64_t chunk, std::uint64_t mask) const {

@@ -19,7 +19,7 @@ struct Plan {
 
 /// The communicator of a collective as far as a plan depends on it.
 struct Participants {
-    bool full = true;                         ///< the network's dimensions; otherwise one ring over a list
+    bool full = true;                         ///< the network's dimensions; otherwise a list
     std::uint32_t list_size = 0;              ///< of a list
     std::uint64_t dimension_mask = 0;         ///< full: dimensions that take part
     std::uint32_t communicator = UINT32_MAX;  ///< of a list that has schedules of its own
@@ -43,6 +43,8 @@ public:
 private:
     Plan make(CollectiveType type, std::uint64_t bytes, const Participants& participants) const;
     std::vector<Phase> full_phases(CollectiveType type, std::uint64_t chunk, std::uint64_t mask) const;
+    Phase list_phase(CollectiveType type, std::uint32_t members, std::uint64_t bytes) const;
+    Choice choice_in_group(CollectiveType type) const;
     Phase phase(CollectiveType type, const Choice& choice, std::uint32_t dimension,
                 std::uint64_t bytes) const;
     void set_packets(Phase& phase, std::uint32_t window) const;

@@ -8,6 +8,7 @@
 
 #include "base/time.hpp"
 #include "simulation/algorithms/synthesized.hpp"
+#include "simulation/workloads/reference.hpp"
 #include "simulation/workloads/workload.hpp"
 
 namespace dse::collectives {
@@ -34,6 +35,7 @@ struct Settings {
     std::uint64_t preferred_dataset_splits = 1;
     Optimization optimization = Optimization::kLocalBandwidthAware;
     std::map<Scope, SynthesizedUse> synthesized;
+    const workload::Reference* reference = &workload::default_reference();  ///< what it equals
     double memory_bandwidth_gbps = 0.0;  ///< 1 GB/s is 10^9 bytes in 10^9 ns
 
     const std::vector<Choice>& choices(CollectiveType type) const {

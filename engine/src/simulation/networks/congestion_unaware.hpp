@@ -1,6 +1,7 @@
 // The congestion-unaware network: every message alone on its way.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -15,8 +16,11 @@ struct Wire {
     std::uint32_t dimension = 0;  ///< the lowest one in which the two addresses differ
     std::uint32_t hops = 0;
 
-    bool operator==(const Wire&) const = default;
+    auto operator<=>(const Wire&) const = default;
 };
+
+/// From a member of a list to the one k + 1 places ahead, k from 0; if there are fewer, the last one counts.
+using ListWires = std::vector<Wire>;
 
 /// Delay = floor(hops * latency + size / bandwidth) in the lowest dimension in which two addresses differ.
 ///

@@ -13,7 +13,7 @@ using collectives::QueueUse;
 namespace {
 
 constexpr std::uint32_t kFirstTag = 500'000'000;
-constexpr std::uint64_t kFirstGroupStream = 1'000'000;
+constexpr std::uint64_t kOfRank = UINT64_MAX;  // streams that the rank numbers, not the group
 constexpr std::size_t kCollectiveTypes = 8;
 constexpr std::uint64_t kMostQueuesInAll = std::uint64_t{1} << 27;
 
@@ -23,6 +23,24 @@ std::size_t queues_in_all(std::uint32_t ranks, std::uint32_t per_rank) {
     throw SimulationError(std::to_string(ranks) + " NPUs with " + std::to_string(per_rank) +
                           " queues each are too many; at most " + std::to_string(kMostQueuesInAll) +
                           " queues in all can be simulated (queues_per_dimension)");
+}
+
+/// The first stream of each slot.
+std::vector<std::uint64_t> first_streams(const workload::Workload& workload,
+                                         const workload::Reference& reference) {
+    std::vector<std::uint64_t> first;
+    first.reserve(workload.communicator_of_slot.size());
+    for (const std::uint32_t index : workload.communicator_of_slot) {
+        if (index == workload::kNoSlot) {
+            first.push_back(kOfRank);
+            continue;
+        }
+        const workload::Communicator& communicator = workload.communicators[index];
+        const bool of_all = communicator.members.empty() && reference.ranks_number_streams_of_all;
+        const bool of_rank = communicator.by_dimension || of_all;
+        first.push_back(of_rank ? kOfRank : reference.first_stream(communicator.name));
+    }
+    return first;
 }
 
 }  // namespace
@@ -37,6 +55,7 @@ CollectiveEngine::CollectiveEngine(const workload::Workload& workload, const Sys
       transport_(transport),
       listener_(listener),
       scheduled_(timers, links),
+      custom_(timers, transport),
       planner_(config, address_),
       lockstep_(config, network, timers.checkpoint()),
       queues_per_rank_(static_cast<std::uint32_t>(address_.dimensions()) * config.queues_per_dimension),
@@ -45,7 +64,7 @@ CollectiveEngine::CollectiveEngine(const workload::Workload& workload, const Sys
       queues_(queues_in_all(workload.rank_count(), queues_per_rank_)),
       cursors_(workload.rank_count() * address_.dimensions(), Cursors{0, 0, config.queues_per_dimension / 2}),
       is_second_next_(workload.rank_count() * address_.dimensions() * kCollectiveTypes),
-      slot_streams_(workload.communicator_of_slot.size()),
+      slot_streams_(first_streams(workload, *config.reference)),
       rank_streams_(workload.rank_count()) {}
 
 Participants CollectiveEngine::participants_of(CollectiveType type, std::uint32_t index) const {
@@ -58,20 +77,55 @@ Participants CollectiveEngine::participants_of(CollectiveType type, std::uint32_
 
 std::uint32_t CollectiveEngine::next_tag(std::uint32_t rank, std::uint32_t slot) {
     const std::size_t index = workload_.slot_begin[rank] + slot;
-    const bool by_dimension = workload_.communicators[workload_.communicator_of_slot[index]].by_dimension;
-    // Streams of groups count too, so ranks with other groups before may number a dimension's streams apart.
+    // Streams of groups count too, so ranks with other groups before may number their own streams apart.
     const std::uint64_t of_rank = rank_streams_[rank]++;
-    const std::uint64_t stream = by_dimension ? of_rank : kFirstGroupStream + slot_streams_[index]++;
+    const std::uint64_t stream = slot_streams_[index] == kOfRank ? of_rank : slot_streams_[index]++;
     return kFirstTag + static_cast<std::uint32_t>(stream % kFirstTag);
 }
 
 bool CollectiveEngine::never_completes(std::uint32_t rank, std::uint32_t node) {
+    if (!config_.custom.empty() && custom_prefix(rank, node) != nullptr) return false;
     const workload::Node& n = workload_.trace(rank).nodes[node];
     const std::uint32_t communicator = workload_.slots_of(rank)[n.slot];
     return planner_.plan(n.collective, n.bytes, participants_of(n.collective, communicator)).phases.empty();
 }
 
+/// The files of a custom collective, null if an algorithm runs it. A group keeps the choice of its first
+/// collective of a type.
+const std::string* CollectiveEngine::custom_prefix(std::uint32_t rank, std::uint32_t node) {
+    const workload::Node& n = workload_.trace(rank).nodes[node];
+    const std::string* const prefix =
+        config_.custom.prefix_of(workload_.catalog->id(rank, node), n.collective);
+    const std::size_t slot = workload_.slot_begin[rank] + n.slot;
+    if (workload_.communicators[workload_.communicator_of_slot[slot]].name.empty()) return prefix;
+    return kept_prefixes_.try_emplace({slot, n.collective}, prefix).first->second;
+}
+
+void CollectiveEngine::start_custom(std::uint32_t rank, std::uint32_t node, const std::string& prefix) {
+    const std::uint32_t slot = workload_.trace(rank).nodes[node].slot;
+    const auto& members = workload_.communicators[workload_.slots_of(rank)[slot]].members;
+    const auto self = std::find(members.begin(), members.end(), rank);
+    const std::size_t place = members.empty() ? rank : static_cast<std::size_t>(self - members.begin());
+    next_tag(rank, slot);  // it is a stream, though its messages have tags of their own
+    custom_.start(rank, node, *config_.custom.places.at(prefix).at(place), members);
+}
+
+void CollectiveEngine::custom_ended(std::uint32_t object) {
+    const std::uint32_t run = custom_.ended(object);
+    if (run == kNil) return;
+    const std::uint32_t rank = custom_.rank_of(run);
+    const std::uint32_t node = custom_.node_of(run);
+    custom_.remove(run);
+    listener_.collective_done(rank, node);
+}
+
 void CollectiveEngine::start(std::uint32_t rank, std::uint32_t node) {
+    if (!config_.custom.empty()) {
+        if (const std::string* const prefix = custom_prefix(rank, node)) {
+            start_custom(rank, node, *prefix);
+            return;
+        }
+    }
     const workload::Node& n = workload_.trace(rank).nodes[node];
     const std::uint32_t communicator = workload_.slots_of(rank)[n.slot];
     const collectives::Plan& plan =

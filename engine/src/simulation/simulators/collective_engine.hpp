@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/pool.hpp"
 #include "simulation/algorithms/lockstep.hpp"
 #include "simulation/algorithms/plan.hpp"
 #include "simulation/simulators/config.hpp"
+#include "simulation/simulators/custom_runs.hpp"
 #include "simulation/simulators/rank_timers.hpp"
 #include "simulation/simulators/scheduled_collectives.hpp"
 #include "simulation/simulators/transport.hpp"
@@ -42,6 +44,11 @@ public:
 
     void timer(std::uint32_t rank, const Timer& timer);
     void received(std::uint32_t stream);
+    /// A node of a custom collective has ended.
+    void custom_ended(std::uint32_t object);
+    std::uint32_t node_of_custom(std::uint32_t object) const {
+        return custom_.node_of(custom_.run_of(object));
+    }
     void scheduled_arrival(std::uint32_t object) { scheduled_.arrived(object); }
 
     /// Members that a scheduled collective waits for: `visit(waiting rank, its node, missing rank)`.
@@ -99,6 +106,8 @@ private:
 
     collectives::Participants participants_of(CollectiveType type, std::uint32_t communicator) const;
     std::uint32_t next_tag(std::uint32_t rank, std::uint32_t slot);
+    const std::string* custom_prefix(std::uint32_t rank, std::uint32_t node);
+    void start_custom(std::uint32_t rank, std::uint32_t node, const std::string& prefix);
     PhasePlace place_phase(std::uint32_t rank, CollectiveType collective, const collectives::Phase& phase);
 
     Queue& queue_of(std::uint32_t rank, std::uint32_t queue) {
@@ -136,6 +145,9 @@ private:
     Transport& transport_;
     CollectiveListener& listener_;
     ScheduledCollectives scheduled_;
+    CustomRuns custom_;
+    std::map<std::pair<std::size_t, CollectiveType>, const std::string*>
+        kept_prefixes_;  ///< of groups, by slot
     collectives::Planner planner_;
     collectives::Lockstep lockstep_;
     std::map<const collectives::Plan*, std::vector<std::uint32_t>> start_orders_;
@@ -144,8 +156,8 @@ private:
     std::vector<Queue> queues_;
     std::vector<Cursors> cursors_;              ///< per rank and dimension
     std::vector<std::uint8_t> is_second_next_;  ///< per rank, collective type and dimension
-    std::vector<std::uint64_t> slot_streams_;   ///< streams so far, per rank and slot
-    std::vector<std::uint64_t> rank_streams_;   ///< the same per rank: the next id by dimension
+    std::vector<std::uint64_t> slot_streams_;   ///< next stream per rank and slot, or kOfRank
+    std::vector<std::uint64_t> rank_streams_;   ///< streams so far, per rank
     Pool<Collective> collectives_;
     Pool<Stream> streams_;
 };

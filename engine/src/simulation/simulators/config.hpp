@@ -3,6 +3,9 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "inputs/networks/network.hpp"
@@ -50,6 +53,22 @@ struct NpuSpeed {
     auto operator<=>(const NpuSpeed&) const = default;
 };
 
+/// Collectives that traces of the user's own define, a file for each place in a group.
+struct CustomCollectives {
+    std::map<CollectiveType, std::string> of_type;  ///< prefixes of paths
+    std::map<std::uint64_t, std::string> of_node;   ///< by the id of a node; counts before the type
+    /// What the files hold, by prefix and place; null where no group has the place.
+    std::map<std::string, std::vector<std::shared_ptr<const workload::Trace>>> places;
+
+    bool empty() const { return of_type.empty() && of_node.empty(); }
+    /// The prefix for a node, null if an algorithm runs it.
+    const std::string* prefix_of(std::uint64_t node_id, CollectiveType type) const {
+        if (const auto found = of_node.find(node_id); found != of_node.end()) return &found->second;
+        const auto found = of_type.find(type);
+        return found == of_type.end() ? nullptr : &found->second;
+    }
+};
+
 struct SystemConfig : collectives::Settings {
     std::vector<network::Dimension> network;
     bool congestion_aware = false;           ///< links with queues instead of unloaded delays
@@ -66,6 +85,7 @@ struct SystemConfig : collectives::Settings {
     IssueOrder issue_order = IssueOrder::kReference;
     std::uint32_t queues_per_dimension = 1;
     RemoteMemory remote_memory;
+    CustomCollectives custom;
 
     double flops_per_second() const { return peak_tflops * 1e12; }
     bool has_equal_npus() const { return npu_types.empty() && deratings.empty(); }

@@ -64,6 +64,8 @@ private:
             queue_.checkpoint()();
             if (callback.kind == CallbackKind::kStreamReceive) {
                 peers[{callback.rank, collectives_.node_of(callback.object)}].insert(key.source);
+            } else if (callback.kind == CallbackKind::kCustomNode) {
+                peers[{callback.rank, collectives_.node_of_custom(callback.object)}].insert(key.source);
             } else if (callback.kind == CallbackKind::kNodeDone) {
                 peers[{callback.rank, callback.object}].insert(key.source);
             }
@@ -78,6 +80,8 @@ private:
         const auto call = [this](const Callback& callback) {
             if (callback.kind == CallbackKind::kStreamReceive) {
                 collectives_.received(callback.object);
+            } else if (callback.kind == CallbackKind::kCustomNode) {
+                collectives_.custom_ended(callback.object);
             } else {
                 executor_.complete(callback.rank, callback.object);
             }

@@ -52,7 +52,8 @@ GraphExecutor::GraphExecutor(const workload::Workload& workload, const SystemCon
         for (const Node& node : trace.nodes) rank.waits.push_back(node.wait_count);
         rank.peak_flops = config.flops_per_second();
         rank.memory_bytes_per_second = config.memory_bytes_per_second();
-        if (config.track_memory) rank.memory = MemoryTracker(trace.tensor_count);
+        if (config.track_memory)
+            rank.memory = MemoryTracker(trace.tensor_count, config.reference->skips_tensors_without_bytes);
     }
 }
 

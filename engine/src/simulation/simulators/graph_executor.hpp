@@ -97,7 +97,7 @@ private:
         double peak_flops = 0.0;
         double memory_bytes_per_second = 0.0;
         RankStatistics statistics;
-        MemoryTracker memory{0};
+        MemoryTracker memory{0, false};
     };
 
     static Slot slot_of(const workload::Node& node);

@@ -154,15 +154,16 @@ private:
     /// None if the collective never completes.
     std::optional<collectives::LockstepTime> time_of(std::uint32_t rank_class, std::uint32_t node) {
         const Node& n = representatives_.trace(rank_class).nodes[node];
-        const network::Wire wire = classes_.wire(rank_class, n.slot);
+        const network::ListWires& wires = classes_.wires(rank_class, n.slot);
         if (purpose_ == Purpose::kResult) {
             const collectives::Plan& plan = plan_of(rank_class, node);
-            return plan.phases.empty() ? std::nullopt : std::optional(lockstep_.time(plan, wire));
+            return plan.phases.empty() ? std::nullopt : std::optional(lockstep_.time(plan, wires));
         }
         try {
+            if (!config_.custom.empty()) throw NotSymmetric("custom collectives");
             if (!uniform_) throw NotSymmetric("a network with unequal links");
             const collectives::Plan& plan = plan_of(rank_class, node);
-            return plan.phases.empty() ? std::nullopt : std::optional(lockstep_.time(plan, wire));
+            return plan.phases.empty() ? std::nullopt : std::optional(lockstep_.time(plan, wires));
         } catch (const NotSymmetric&) {
         } catch (const SimulationError&) {  // the run that follows the plan meets it again
         }

@@ -17,6 +17,7 @@ constexpr std::size_t kManyChanges = std::size_t{1} << 18;  // fewer are sorted 
 
 void MemoryTracker::read(std::span<const workload::TensorMention> mentions, Time end) {
     for (const workload::TensorMention& mention : mentions) {
+        if (mention.bytes == 0 && skips_empty_) continue;
         TensorLife& tensor = tensors_[mention.tensor];
         if (!tensor.known) tensor = {mention.bytes, 0, 0, true, false};
         tensor.death = end;
@@ -26,6 +27,7 @@ void MemoryTracker::read(std::span<const workload::TensorMention> mentions, Time
 
 std::uint32_t MemoryTracker::write(std::span<const workload::TensorMention> mentions, Time start) {
     for (const workload::TensorMention& mention : mentions) {
+        if (mention.bytes == 0 && skips_empty_) continue;
         TensorLife& tensor = tensors_[mention.tensor];
         if (tensor.known) return mention.tensor;
         tensor = {mention.bytes, start, 0, true, false};

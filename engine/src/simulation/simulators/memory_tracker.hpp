@@ -21,7 +21,9 @@ struct TensorLife {
 
 class MemoryTracker {
 public:
-    explicit MemoryTracker(std::uint32_t tensor_count) : tensors_(tensor_count) {}
+    /// With `skips_empty`, mentions of 0 bytes do not count.
+    MemoryTracker(std::uint32_t tensor_count, bool skips_empty)
+        : tensors_(tensor_count), skips_empty_(skips_empty) {}
 
     /// A node that ran from `start` to `end` has read these tensors.
     void read(std::span<const workload::TensorMention> mentions, Time end);
@@ -39,6 +41,7 @@ public:
 
 private:
     std::vector<TensorLife> tensors_;
+    bool skips_empty_;
 };
 
 }  // namespace dse::simulator

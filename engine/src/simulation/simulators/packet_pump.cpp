@@ -58,6 +58,9 @@ void CollectiveEngine::timer(std::uint32_t rank, const Timer& timer) {
         case TimerKind::kReducingPacket:
             timers_.after(rank, timer.detail, {TimerKind::kPacketReduced, timer.object});
             break;
+        case TimerKind::kCustomNode:
+            custom_ended(timer.object);
+            break;
         default: {
             StreamMember member(*this, timer.object);
             phase_of(streams_[timer.object]).algorithm->step(member, timer.detail);

@@ -15,6 +15,7 @@ enum class TimerKind : std::uint8_t {
     kReducingPacket,  ///< the same for a packet that is then reduced; object: stream
     kPacketReduced,   ///< object: stream
     kStep,            ///< a step of an algorithm without packet pump; object: stream
+    kCustomNode,      ///< a computation of a custom collective is over; object: its node
     kCollectiveDone,  ///< lockstep: a collective is over; object: node
 };
 

@@ -13,6 +13,7 @@ enum class CallbackKind : std::uint8_t {
     kNone,
     kNodeDone,        ///< a send or receive node of `rank` ends; object: node
     kStreamReceive,   ///< a packet of a collective has arrived; object: stream
+    kCustomNode,      ///< a send or receive of a custom collective ends; object: its node
     kGrantedSend,     ///< rendezvous: the receiver is there, now send; object: request
     kGrantedReceive,  ///< rendezvous: the sender knows, now post the receive; object: request
 };

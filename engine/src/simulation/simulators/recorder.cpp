@@ -183,7 +183,9 @@ void Recorder::add_tensors(const GraphExecutor& executor, Place place, RankRecor
     std::vector<bool> written(trace.tensor_count);
     for (const Node& node : trace.nodes) {
         for (std::uint32_t m = node.write_begin; m < node.write_end; ++m) {
-            written[trace.mentions[m].tensor] = true;
+            const bool counts =
+                trace.mentions[m].bytes != 0 || !config_.reference->skips_tensors_without_bytes;
+            if (counts) written[trace.mentions[m].tensor] = true;
         }
     }
     const std::vector<TensorLife>& lives = executor.memory(place.index).lives();

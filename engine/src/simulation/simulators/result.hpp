@@ -24,6 +24,11 @@ struct RankResult {
     std::uint32_t unrun_nodes = 0;  ///< nodes of dependency cycles, which the reference drops silently
 
     bool operator==(const RankResult&) const = default;
+    /// Of compute and communication, if a rank does nothing else and never waits.
+    std::uint64_t overlap_ns() const {
+        const std::uint64_t busy = gpu_time_ns + comm_time_ns;
+        return busy > wall_time_ns ? busy - wall_time_ns : 0;
+    }
 };
 
 /// A node that keeps a rank from finishing.

@@ -17,6 +17,29 @@ namespace dse::simulator {
 
 namespace {
 
+/// Throws InputError where a reference does not run, or reads otherwise, what a workload has.
+void check_reference(const workload::Workload& workload, const SystemConfig& config) {
+    const workload::Reference& reference = *config.reference;
+    const std::string name(reference.name);
+    if (workload.read_as != nullptr && workload.read_as != &reference) {
+        throw InputError("the traces were read as " + std::string(workload.read_as->name) +
+                         " reads them; they have attributes that " + name + " reads otherwise");
+    }
+    if (reference.groups_have_numbers && !workload.unnumbered_group.empty()) {
+        throw InputError("group '" + workload.unnumbered_group +
+                         "': names of groups must be integers from 1 " + "to 2147483647; " + name +
+                         " stops at others");
+    }
+    for (const workload::Communicator& communicator : workload.communicators) {
+        const bool unlisted = communicator.members.empty() && !communicator.by_dimension;
+        if (!unlisted || config.network.size() <= reference.most_dimensions_unlisted) continue;
+        throw InputError("a collective has no group and no " + std::string(reference.dimensions_attribute) +
+                         ", but the network has " + std::to_string(config.network.size()) + " dimensions; " +
+                         name + " knows " + std::to_string(reference.most_dimensions_unlisted) +
+                         " then: give it a group of all NPUs");
+    }
+}
+
 void check_fit(const workload::Workload& workload, const SystemConfig& config, std::uint32_t npus) {
     if (workload.rank_count() != npus) {
         throw InputError("the workload has " + std::to_string(workload.rank_count()) +
@@ -45,7 +68,8 @@ void check_fit(const workload::Workload& workload, const SystemConfig& config, s
                              "system.json: \"roofline-enabled\": 0)");
         }
         if (trace.least_dimension_entries < config.network.size()) {
-            throw InputError("an involve_dims list has " + std::to_string(trace.least_dimension_entries) +
+            throw InputError("an " + std::string(config.reference->dimensions_attribute) + " list has " +
+                             std::to_string(trace.least_dimension_entries) +
                              " entries, but the network has " + std::to_string(config.network.size()) +
                              " dimensions; it needs an entry for each");
         }
@@ -57,6 +81,7 @@ SimulationResult run(const workload::Workload& workload, const SystemConfig& con
     check(config);
     const network::CongestionUnaware network(config.network, checkpoint);
     check_fit(workload, config, network.address().npus());
+    check_reference(workload, config);
     const bool planned = needs_plan(workload, config);
     std::optional<IssuePlan> plan;
     const auto plan_if_needed = [&]() -> const IssuePlan* {

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "simulation/algorithms/algorithm.hpp"
+
 namespace dse::simulator {
 
 namespace {
@@ -73,7 +75,7 @@ public:
     RankClasses find() {
         check_setting();
         check_axes();
-        find_ring_wires();
+        find_list_wires();
         color_by_wires();
         while (refine_by_peers()) {
         }
@@ -85,6 +87,7 @@ private:
     void check_setting() const {
         if (config_.queues_per_dimension != 1) throw NotSymmetric("several queues per dimension");
         if (config_.rendezvous) throw NotSymmetric("rendezvous protocol");
+        if (!config_.custom.empty()) throw NotSymmetric("custom collectives");
         if (!config_.hardware_slots) throw NotSymmetric("ranks without hardware slots");
         if (config_.endpoint_delay_ns == 0) throw NotSymmetric("endpoint delay of 0");
         if (config_.remote_memory.kind == RemoteMemoryKind::kPool) throw NotSymmetric("shared remote memory");
@@ -141,22 +144,42 @@ private:
         }
     }
 
-    /// The wire between neighbours of each sub-group ring, which must not change around the ring.
-    void find_ring_wires() {
-        ring_wires_.resize(workload_.communicators.size());
-        for (std::size_t i = 0; i < ring_wires_.size(); ++i) {
+    /// The wires of each list, which must be the same for all members.
+    void find_list_wires() {
+        const bool rings = groups_run_rings();
+        for (const Communicator& communicator : workload_.communicators) {
             checkpoint_();
-            const Communicator& communicator = workload_.communicators[i];
-            if (is_full(workload_, communicator) || communicator.members.size() < 2) continue;
-            const std::vector<std::uint32_t>& members = communicator.members;
-            ring_wires_[i] = network_.wire(members.back(), members.front());
-            for (std::size_t j = 1; j < members.size(); ++j) {
-                checkpoint_();
-                if (network_.wire(members[j - 1], members[j]) != ring_wires_[i]) {
-                    throw NotSymmetric("the ring of group " + communicator.name + " has unequal wires");
-                }
+            network::ListWires wires;
+            const auto size = static_cast<std::uint32_t>(communicator.members.size());
+            if (!is_full(workload_, communicator) && size > 1) {
+                for (std::uint32_t ahead = 1; ahead < (rings ? 2 : size); ++ahead)
+                    wires.push_back(wire_of_all(communicator, ahead));
+            }
+            const auto next = static_cast<std::uint32_t>(list_wires_.size());
+            wires_of_communicator_.push_back(list_wires_.emplace(std::move(wires), next).first->second);
+        }
+    }
+
+    /// Whether only neighbours in a group send to each other, whatever it runs.
+    bool groups_run_rings() const {
+        if (!config_.reference->groups_run_the_listed_algorithm) return true;
+        const auto is_no_ring = [](const std::vector<collectives::Choice>& listed) {
+            return listed.size() == 1 && listed.front().algorithm->name() != "ring";
+        };
+        return !is_no_ring(config_.all_reduce) && !is_no_ring(config_.all_gather) &&
+               !is_no_ring(config_.reduce_scatter) && !is_no_ring(config_.all_to_all);
+    }
+
+    Wire wire_of_all(const Communicator& communicator, std::uint32_t ahead) const {
+        const std::vector<std::uint32_t>& members = communicator.members;
+        const Wire first = network_.wire(members[0], members[ahead]);
+        for (std::size_t i = 1; i < members.size(); ++i) {
+            checkpoint_();
+            if (network_.wire(members[i], members[(i + ahead) % members.size()]) != first) {
+                throw NotSymmetric("the ring of group " + communicator.name + " has unequal wires");
             }
         }
+        return first;
     }
 
     void color_by_wires() {
@@ -181,10 +204,10 @@ private:
         return speed_numbers_.emplace(config_.speed_of(rank), number).first->second;
     }
 
-    /// The wires of a group's ring, and the schedules that it has instead.
+    /// The wires of a group, and the schedules that it has instead.
     void add(std::vector<std::uint32_t>& key, std::uint32_t communicator) {
         using collectives::ScopeKind;
-        add(key, ring_wires_[communicator]);
+        key.push_back(wires_of_communicator_[communicator]);
         for (const auto type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
                                 CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
             const auto* const use = config_.synthesized_for({type, ScopeKind::kCommunicator, communicator});
@@ -248,9 +271,13 @@ private:
         for (std::uint32_t rank = 0; rank < color_.size(); ++rank) {
             if (color_[rank] == classes.representative.size()) classes.representative.push_back(rank);
         }
+        classes.list_wires.resize(list_wires_.size() + 1);  // the last one: of a slot that is not used
+        for (const auto& [wires, index] : list_wires_) classes.list_wires[index] = wires;
+        const auto none = static_cast<std::uint32_t>(list_wires_.size());
         for (const std::uint32_t rank : classes.representative) {
             for (const std::uint32_t index : workload_.slots_of(rank)) {
-                classes.ring_wire.push_back(index == workload::kNoSlot ? Wire{} : ring_wires_[index]);
+                classes.wires_of_slot.push_back(index == workload::kNoSlot ? none
+                                                                           : wires_of_communicator_[index]);
             }
         }
         return classes;
@@ -262,7 +289,8 @@ private:
     const Checkpoint& checkpoint_;
     std::uint32_t slots_ = 0;
     std::vector<TraceUse> uses_;
-    std::vector<Wire> ring_wires_;  ///< per communicator
+    std::map<network::ListWires, std::uint32_t> list_wires_;  ///< numbered
+    std::vector<std::uint32_t> wires_of_communicator_;
     std::vector<std::uint32_t> color_;
     std::map<const void*, std::uint32_t> schedule_numbers_;
     std::map<NpuSpeed, std::uint32_t> speed_numbers_;
@@ -287,7 +315,8 @@ RankClasses assume_rank_classes(const Workload& workload, const network::Congest
         for (const std::uint32_t index : workload.slots_of(rank)) {
             const bool ring = index != workload::kNoSlot && workload.communicators[index].members.size() > 1;
             const auto& members = ring ? workload.communicators[index].members : std::vector<std::uint32_t>{};
-            classes.ring_wire.push_back(ring ? network.wire(members[0], members[1]) : Wire{});
+            classes.wires_of_slot.push_back(static_cast<std::uint32_t>(classes.list_wires.size()));
+            classes.list_wires.push_back({ring ? network.wire(members[0], members[1]) : Wire{}});
         }
     }
     return classes;

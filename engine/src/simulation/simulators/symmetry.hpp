@@ -14,19 +14,21 @@ namespace dse::simulator {
 /// A partition of the ranks into classes whose members see the same history.
 struct RankClasses {
     std::vector<std::uint32_t> class_of_rank;
-    std::vector<std::uint32_t> representative;  ///< lowest rank of each class, ascending
-    std::vector<network::Wire> ring_wire;       ///< per class and slot: between neighbours of the slot's ring
+    std::vector<std::uint32_t> representative;   ///< lowest rank of each class, ascending
+    std::vector<network::ListWires> list_wires;  ///< of groups that are lists, each once
+    std::vector<std::uint32_t> wires_of_slot;    ///< per class and slot: index into them
     std::uint32_t slots = 0;
 
-    network::Wire wire(std::uint32_t rank_class, std::uint32_t slot) const {
-        return ring_wire[rank_class * slots + slot];
+    const network::ListWires& wires(std::uint32_t rank_class, std::uint32_t slot) const {
+        return list_wires[wires_of_slot[rank_class * slots + slot]];
     }
 };
 
 /// Computes the partition, or throws NotSymmetric with the first precondition that does not hold:
 ///
 /// * ranks of a class have the same trace; the members of every communicator in use are of one class;
-/// * every sub-group ring has equal wires between neighbours, the same in all groups of a class and slot;
+/// * every group has equal wires between neighbours, and where not all groups run rings between all that are
+///   equally far ahead, the same in all groups of a class and slot;
 /// * a communicator of all ranks needs a single class (its dimensions are rotated onto themselves);
 /// * point-to-point peers of a class are of one class, at the same distance;
 /// * two communicators share at most one rank, so that messages of different groups cannot be confused;

@@ -215,6 +215,7 @@ SystemFile read_system(const std::string& system_json, const std::string& networ
     }
     check_algorithm_counts(config, config.network.size(), system_json);
     config.congestion_aware = options.congestion_aware;
+    config.reference = options.reference;
     config.queues_per_dimension = options.queues_per_dimension;
     config.rendezvous = options.rendezvous;
     if (file.states_endpoint_delay) {

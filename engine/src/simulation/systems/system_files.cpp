@@ -23,6 +23,10 @@ using Words = std::span<const std::string_view>;
 constexpr std::array<std::string_view, 4> kImplementations = {
     "all-reduce-implementation", "all-gather-implementation", "reduce-scatter-implementation",
     "all-to-all-implementation"};
+constexpr std::array<std::string_view, 4> kCustomImplementations = {
+    "all-reduce-implementation-custom", "all-gather-implementation-custom",
+    "reduce-scatter-implementation-custom", "all-to-all-implementation-custom"};
+constexpr std::string_view kCustomOfNodes = "per-node-custom-implementation";
 // Keys without effect; the last five serve only the bus model, which is not supported.
 constexpr std::array<std::string_view, 8> kInertKeys = {"boost-mode",
                                                         "intra-dimension-scheduling",
@@ -32,7 +36,7 @@ constexpr std::array<std::string_view, 8> kInertKeys = {"boost-mode",
                                                         "o",
                                                         "g",
                                                         "G"};
-constexpr std::array<std::string_view, 25> kSystemKeys = {"scheduling-policy",
+constexpr std::array<std::string_view, 30> kSystemKeys = {"scheduling-policy",
                                                           "endpoint-delay",
                                                           "active-chunks-per-dimension",
                                                           "preferred-dataset-splits",
@@ -41,6 +45,11 @@ constexpr std::array<std::string_view, 25> kSystemKeys = {"scheduling-policy",
                                                           kImplementations[1],
                                                           kImplementations[2],
                                                           kImplementations[3],
+                                                          kCustomImplementations[0],
+                                                          kCustomImplementations[1],
+                                                          kCustomImplementations[2],
+                                                          kCustomImplementations[3],
+                                                          kCustomOfNodes,
                                                           "peak-perf",
                                                           "local-mem-bw",
                                                           "roofline-enabled",
@@ -66,7 +75,7 @@ public:
     JsonFields(std::string_view text, const std::string& path, Words known)
         : path_(path), object_(parse_json_object(text, path)) {
         for (const auto& [key, value] : object_.members) {
-            refuse_custom(key);
+            refuse_old_custom(key);
             require_known_key(path_, key, known);
         }
     }
@@ -126,6 +135,17 @@ public:
         return value->number != 0;
     }
 
+    /// A list of one path prefix; empty if there is no such key.
+    std::string prefix(std::string_view key) const {
+        const JsonValue* const value = object_.find(key);
+        if (value == nullptr) return "";
+        const bool is_one = value->kind == JsonKind::kArray && value->items.size() == 1 &&
+                            value->items.front().kind == JsonKind::kString;
+        if (!is_one || value->items.front().text.empty())
+            wrong_type(key, *value, "a list of one path prefix, such as [\"traces/all_reduce\"]");
+        return value->items.front().text;
+    }
+
     std::vector<collectives::Choice> algorithms(std::string_view key) const {
         const JsonValue* const value = object_.find(key);
         if (value == nullptr) return {};
@@ -149,24 +169,34 @@ private:
         place(key).fail("is " + to_text(value) + "; it must be " + expected);
     }
 
-    /// Collectives from files: `-chakra` is of ASTRA-sim of 2025, `-custom` of 2026.
-    void refuse_custom(std::string_view key) const {
-        if (key == "per-node-custom-implementation") {
-            place(key).fail("is not supported: custom collectives are not read; remove the key");
-        }
-        for (const std::string_view suffix : {"-chakra", "-custom"}) {
-            if (!key.ends_with("-implementation" + std::string(suffix))) continue;
-            const std::string list(key.substr(0, key.size() - suffix.size()));
-            place(key).fail(
-                "is not supported: custom collectives are not read; remove the key, and name an "
-                "algorithm such as ring in " +
-                list);
-        }
+    /// The keys of April 2025 for collectives from files, with which it reads beyond an empty set.
+    void refuse_old_custom(std::string_view key) const {
+        constexpr std::string_view kSuffix = "-chakra";
+        if (!key.ends_with("-implementation" + std::string(kSuffix))) return;
+        const std::string list(key.substr(0, key.size() - kSuffix.size()));
+        place(key).fail(
+            "is not supported: astra-sim-2025-04 cannot run it; name an algorithm such as ring in " + list +
+            ", or write " + list + "-custom, which astra-sim-2026-03 has");
     }
 
     const std::string& path_;
     JsonValue object_;
 };
+
+CustomFiles custom_files(const JsonFields& fields) {
+    using workload::CollectiveType;
+    constexpr std::array kTypes = {CollectiveType::kAllReduce, CollectiveType::kAllGather,
+                                   CollectiveType::kReduceScatter, CollectiveType::kAllToAll};
+    CustomFiles files;
+    for (std::size_t i = 0; i < kTypes.size(); ++i) {
+        const std::string prefix = fields.prefix(kCustomImplementations[i]);
+        if (!prefix.empty()) files.of_type[kTypes[i]] = prefix;
+    }
+    files.of_nodes = fields.text(kCustomOfNodes, "");
+    if (files.of_nodes.empty() && fields.has(kCustomOfNodes))
+        fields.place(kCustomOfNodes).fail("is empty; it must be the path of a YAML file");
+    return files;
+}
 
 void check_roofline(const JsonFields& fields, std::string_view key, double value, bool roofline) {
     if (value != 0 || !roofline) return;
@@ -203,6 +233,7 @@ SystemFile parse_system(std::string_view text, const std::string& path) {
     config.all_gather = fields.algorithms(kImplementations[1]);
     config.reduce_scatter = fields.algorithms(kImplementations[2]);
     config.all_to_all = fields.algorithms(kImplementations[3]);
+    file.custom = custom_files(fields);
     config.peak_tflops = fields.speed("peak-perf");
     config.memory_bandwidth_gbps = fields.speed("local-mem-bw");
     config.roofline = fields.is_on("roofline-enabled");

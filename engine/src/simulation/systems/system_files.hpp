@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simulation/simulators/config.hpp"
+#include "simulation/systems/custom_files.hpp"
 #include "simulation/workloads/trace_import.hpp"
 
 namespace dse::config {
@@ -18,6 +19,7 @@ struct SystemFile {
     simulator::SystemConfig config;  ///< without network and remote memory
     bool trace_enabled = false;      ///< the report includes the peak memory
     bool states_endpoint_delay = false;
+    CustomFiles custom;  ///< not read yet: which ones depends on the workload
 };
 
 /// One dimension of network.yml, not built yet.
@@ -38,6 +40,7 @@ struct SystemOptions {
     std::uint32_t queues_per_dimension = 1;
     bool rendezvous = false;
     double injection_scale = 1.0;  ///< of an endpoint delay that system.json states
+    const workload::Reference* reference = &workload::default_reference();
 };
 
 /// Each of these throws an InputError that names file and key, what was got and what is allowed.

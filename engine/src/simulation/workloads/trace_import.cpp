@@ -82,12 +82,14 @@ private:
 class FileImporter {
 public:
     FileImporter(const TraceFile& file, const std::string& path, std::uint32_t rank, std::uint32_t rank_count,
-                 const std::vector<NamedGroup>& groups, const Checkpoint& checkpoint)
+                 const std::vector<NamedGroup>& groups, const Reference& reference,
+                 const Checkpoint& checkpoint)
         : file_(file),
           path_(path),
           rank_(rank),
           rank_count_(rank_count),
           groups_(groups),
+          reference_(reference),
           checkpoint_(checkpoint) {}
 
     Trace build() {
@@ -120,6 +122,8 @@ public:
         return names;
     }
     const std::vector<CommunicatorKey>& slots() const { return slots_; }
+    /// Whether some reference reads the communicator of a node otherwise.
+    bool is_read_otherwise() const { return is_read_otherwise_; }
 
 private:
     [[noreturn]] void fail(const chakra::Node& node, const std::string& what) const {
@@ -255,27 +259,44 @@ private:
 
     std::uint32_t slot_of(const chakra::Node& source) {
         CommunicatorKey key;
-        if (const Attribute* dims = find(source, "involve_dims"); dims != nullptr) {
-            if (dims->kind != ValueKind::kBoolList)
-                fail(source, "attribute 'involve_dims' is not a list of booleans");
-            std::uint64_t mask = 0;
-            for (std::uint32_t i = dims->list_begin; i < dims->list_end; ++i) {
-                if (i - dims->list_begin >= 64)
-                    fail(source, "attribute 'involve_dims' has more than 64 entries");
-                if (file_.bool_items[i] != 0) mask |= std::uint64_t{1} << (i - dims->list_begin);
-            }
-            key.second = mask;
-            trace_.least_dimension_entries =
-                std::min(trace_.least_dimension_entries, dims->list_end - dims->list_begin);
-        } else if (const Attribute* group = find(source, "pg_name"); group != nullptr) {
-            if (group->kind != ValueKind::kString) fail(source, "attribute 'pg_name' is not a string");
-            key.first = std::string(group->text);
-        }
+        const Attribute* const group = find(source, "pg_name");
+        const Attribute* const dims = find(source, reference_.dimensions_attribute);
+        note_readings(source, group);
+        if (dims == nullptr || reference_.group_counts_before_dimensions) key.first = group_of(source, group);
+        if (dims != nullptr && key.first.empty()) key.second = mask_of(source, *dims);
         const auto found = std::find(slots_.begin(), slots_.end(), key);
         if (found != slots_.end()) return static_cast<std::uint32_t>(found - slots_.begin());
         if (!key.first.empty()) require_member(source, key.first);
         slots_.push_back(key);
         return static_cast<std::uint32_t>(slots_.size() - 1);
+    }
+
+    void note_readings(const chakra::Node& source, const Attribute* group) {
+        for (const Reference* const each : references()) {
+            const bool is_named = group != nullptr && !each->group_of_all_ranks.empty() &&
+                                  group->text == each->group_of_all_ranks;
+            if (is_named || find(source, each->dimensions_attribute) != nullptr) is_read_otherwise_ = true;
+        }
+    }
+
+    /// The name of a group, empty for all ranks.
+    std::string group_of(const chakra::Node& source, const Attribute* group) const {
+        if (group == nullptr) return "";
+        if (group->kind != ValueKind::kString) fail(source, "attribute 'pg_name' is not a string");
+        return group->text == reference_.group_of_all_ranks ? "" : std::string(group->text);
+    }
+
+    std::uint64_t mask_of(const chakra::Node& source, const Attribute& dims) {
+        const std::string name = "attribute '" + std::string(reference_.dimensions_attribute) + "'";
+        if (dims.kind != ValueKind::kBoolList) fail(source, name + " is not a list of booleans");
+        const std::uint32_t entries = dims.list_end - dims.list_begin;
+        if (entries > 64) fail(source, name + " has more than 64 entries");
+        std::uint64_t mask = 0;
+        for (std::uint32_t i = 0; i < entries; ++i) {
+            if (file_.bool_items[dims.list_begin + i] != 0) mask |= std::uint64_t{1} << i;
+        }
+        trace_.least_dimension_entries = std::min(trace_.least_dimension_entries, entries);
+        return mask;
     }
 
     void require_member(const chakra::Node& source, const std::string& name) const {
@@ -395,7 +416,9 @@ private:
     std::uint32_t rank_;
     std::uint32_t rank_count_;
     const std::vector<NamedGroup>& groups_;
+    const Reference& reference_;
     const Checkpoint& checkpoint_;
+    bool is_read_otherwise_ = false;
     std::vector<std::uint32_t> order_;
     Trace trace_;
     std::unordered_map<std::string_view, std::uint32_t> tensors_;
@@ -478,9 +501,14 @@ private:
 }  // namespace
 
 Workload import_traces(const ReadTrace& read, const std::vector<std::string>& paths,
-                       const std::vector<NamedGroup>& groups, const Checkpoint& checkpoint) {
+                       const std::vector<NamedGroup>& groups, const Reference& reference,
+                       const Checkpoint& checkpoint) {
     check_groups(groups, paths.size());
     Workload workload;
+    for (const NamedGroup& group : groups) {
+        if (workload.unnumbered_group.empty() && !group_number(group.name))
+            workload.unnumbered_group = group.name;
+    }
     workload.communicator_group_count = groups.size();
     auto catalog = std::make_shared<ImportedCatalog>();
     CommunicatorTable communicators(workload, groups);
@@ -489,8 +517,9 @@ Workload import_traces(const ReadTrace& read, const std::vector<std::string>& pa
     const auto rank_count = static_cast<std::uint32_t>(paths.size());
     for (std::uint32_t rank = 0; rank < rank_count; ++rank) {
         const TraceFile file = read(rank);  // its memory is free again for that of the next rank
-        FileImporter importer(file, paths[rank], rank, rank_count, groups, checkpoint);
+        FileImporter importer(file, paths[rank], rank, rank_count, groups, reference, checkpoint);
         workload.trace_of_rank.push_back(traces.add(importer.build()));
+        if (importer.is_read_otherwise()) workload.read_as = &reference;
         workload.lane_of_rank.push_back(0);
         for (const CommunicatorKey& key : importer.slots()) {
             workload.communicator_of_slot.push_back(communicators.index(key));
@@ -501,6 +530,18 @@ Workload import_traces(const ReadTrace& read, const std::vector<std::string>& pa
     workload.traces = std::make_shared<const std::vector<Trace>>(traces.release());
     workload.catalog = std::move(catalog);
     return workload;
+}
+
+Trace import_custom(const TraceFile& file, const std::string& path, std::uint32_t place, std::uint32_t places,
+                    const Checkpoint& checkpoint) {
+    for (const chakra::Node& node : file.nodes) {
+        const bool runs = node.type == NodeType::kCommSend || node.type == NodeType::kCommRecv ||
+                          node.type == NodeType::kCompute;
+        if (runs) continue;
+        throw InputError(path + ": node " + std::to_string(node.id) + " (" + std::string(node.name) +
+                         "): a custom collective has sends, receives and compute nodes only");
+    }
+    return FileImporter(file, path, place, places, {}, default_reference(), checkpoint).build();
 }
 
 }  // namespace dse::workload

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simulation/workloads/block_template.hpp"
+#include "simulation/workloads/reference.hpp"
 
 namespace dse::workload {
 
@@ -98,6 +99,8 @@ struct Workload {
     std::vector<std::uint32_t> slot_begin;  ///< per rank, into `communicator_of_slot`; one entry more
     std::vector<std::uint32_t> communicator_of_slot;
     std::uint64_t communicator_group_count = 0;  ///< entries of the groups file
+    const Reference* read_as = nullptr;          ///< of traces that references read differently
+    std::string unnumbered_group;                ///< a name in the groups file that is no number above 0
     std::shared_ptr<const NodeCatalog> catalog;
 
     /// Bytes that it holds on the heap with its catalog, without the overhead of allocations.
