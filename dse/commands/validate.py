@@ -14,11 +14,12 @@ from dse.base.settings.values import file, whole
 from dse.base.signals import putting_away
 from dse.base.texts import counted
 from dse.commands.cli import print_notes, reading
-from dse.simulation.simulators import NativeSimulator
-from dse.simulation.validation import CRASHED, Case, Mismatch, check, check_standalone, load_cases
+from dse.simulation.validation import CRASHED, REFERENCES, Case, Verdict, load_cases, verdict
+from dse.simulation.workloads import Reference
 
 NETWORK_MODELS = ("congestion_unaware", "congestion_aware")
 _MOST_TAKEN = 3
+_MOST_NAMED = 3
 
 
 COMMAND = CommandLine(
@@ -32,12 +33,14 @@ COMMAND = CommandLine(
     keys={
         "keys": {
             "network_model": "only the cases of one network model",
+            "reference": "the version of ASTRA-sim to compare with; default: each, and say which one a case "
+            "equals",
             "binary_folder": "run the stand-alone simulators in it (make build-astrasim: build/bin) on files "
             "instead",
             "threads": "default: one per core",
         }
     },
-    choices={"network_model": NETWORK_MODELS},
+    choices={"network_model": NETWORK_MODELS, "reference": REFERENCES},
     ending="Exit code: 0 no mismatch, 1 mismatches, or a case whose reference crashed, 2 wrong input.",
 )
 
@@ -48,11 +51,15 @@ def main(arguments: Arguments) -> int:
     values = arguments.values
     threads = whole(values, "threads", usable_cores(), least=1, most=4096)
     network_model, binary_folder = values.get("network_model"), file(values, "binary_folder")
+    references = [each for each in REFERENCES if values.get("reference") in (None, each)]
     total: Counter[str] = Counter()
     for path in map(Path, arguments.words):
         with load_cases(path) as cases:
             chosen = [c for c in cases if network_model in (None, c.network_model)]
-            mismatches = compare(chosen, threads, binary_folder)
+            verdicts = compare(chosen, references, threads, binary_folder)
+        if len(verdicts) == 1:
+            verdicts[0].require_read()
+        mismatches = [mismatch for each in verdicts for mismatch in each.mismatches]
         for mismatch in mismatches:
             print(mismatch.describe())
         statuses = Counter(case.expected.status for case in chosen)
@@ -64,11 +71,13 @@ def main(arguments: Arguments) -> int:
             f"{path}: {counted(len(chosen), 'case')} ({counted(deadlocks, 'deadlock')}), {equal} equal, "
             f"{wrong} wrong" + (f", {crashed} not comparable" if crashed else "")
         )
+        for line in _one_sided(verdicts, references):
+            print(line)
         total.update(
             cases=len(chosen) - crashed, wrong=wrong, mismatches=len(mismatches) - crashed, crashed=crashed
         )
     print(
-        f"total: {counted(total['cases'], 'case')} compared, "
+        f"total: {counted(total['cases'], 'case')} compared with {' and '.join(references)}, "
         f"{counted(total['mismatches'], 'mismatch', 'mismatches')} in {counted(total['wrong'], 'case')}"
         + (f"; {total['crashed']} not comparable" if total["crashed"] else "")
     )
@@ -82,19 +91,31 @@ def _taken(cases: Sequence[Case]) -> list[str]:
     return [f"{case.name}: took {case.taken}" for case in found[:_MOST_TAKEN]] + more
 
 
-def compare(cases: Sequence[Case], threads: int, binary_folder: Path | None = None) -> list[Mismatch]:
-    """Check cases on threads; mismatches in the order of the cases."""
-    simulator = NativeSimulator()
+def _one_sided(verdicts: Sequence[Verdict], references: Sequence[Reference]) -> list[str]:
+    """Lines for the cases that equal one reference and differ from another."""
+    lines = []
+    for reference in references:
+        names = [each.case.name for each in verdicts if each.equals == [reference] != references]
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        if names:
+            lines.append(
+                f"  {counted(len(names), 'case')} equal {reference} only: "
+                f"{', '.join(names[:_MOST_NAMED])}{more}"
+            )
+    return lines
 
-    def differences(case: Case) -> list[Mismatch]:
-        if binary_folder is None:
-            return check(case, simulator)
-        return check_standalone(case, binary_folder, simulator)
+
+def compare(
+    cases: Sequence[Case], references: Sequence[Reference], threads: int, binary_folder: Path | None = None
+) -> list[Verdict]:
+    """Compare cases with references on threads; verdicts in the order of the cases."""
+
+    def compared(case: Case) -> Verdict:
+        return verdict(case, references, binary_folder)
 
     pool = ThreadPoolExecutor(threads)
     with putting_away() if binary_folder else contextlib.nullcontext():
         try:
-            results = pool.map(differences, cases)
-            return [mismatch for mismatches in results for mismatch in mismatches]
+            return list(pool.map(compared, cases))
         finally:
             pool.shutdown(cancel_futures=True)

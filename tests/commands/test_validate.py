@@ -22,6 +22,8 @@ from command_lines import (
 
 ALL_RANKS = [(rank, DP4_TP4_ON_DGX16) for rank in range(16)]
 
+BOTH = "astra-sim-2025-04 and astra-sim-2026-03"
+
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -43,7 +45,7 @@ def test_a_case_folder_without_notes_is_equal(exported: Path) -> None:
     done = run_ok("validate", exported, cwd=exported.parent)
     assert done.out == (
         f"{exported}: 1 case (0 deadlocks), 1 equal, 0 wrong\n"
-        "total: 1 case compared, 0 mismatches in 0 cases\n"
+        f"total: 1 case compared with {BOTH}, 0 mismatches in 0 cases\n"
     )
 
 
@@ -67,7 +69,7 @@ def test_one_changed_number_is_one_line_and_exit_code_1(
         f"MISMATCH dp4_tp4: rank 5 {metric}: expected {expected}, got {got}"
     ]
     assert "1 case (0 deadlocks), 0 equal, 1 wrong" in done.out
-    assert done.out.endswith("total: 1 case compared, 1 mismatch in 1 case\n")
+    assert done.out.endswith(f"total: 1 case compared with {BOTH}, 1 mismatch in 1 case\n")
 
 
 @pytest.mark.parametrize("percent", ["%", "$"])
@@ -174,7 +176,7 @@ def test_folders_and_archives_of_cases(case: Path) -> None:
     assert out.splitlines() == [
         "runs: 2 cases (0 deadlocks), 2 equal, 0 wrong",
         "runs.tar.gz: 2 cases (0 deadlocks), 2 equal, 0 wrong",
-        "total: 4 cases compared, 0 mismatches in 0 cases",
+        f"total: 4 cases compared with {BOTH}, 0 mismatches in 0 cases",
     ]
 
 
@@ -184,7 +186,7 @@ def test_cases_of_one_network_model_can_be_chosen(case: Path) -> None:
         shutil.copytree(case, runs / name)
         (runs / name / "case.json").write_text(json.dumps({"network_model": name}))
     out = run_ok("validate", "runs", "network_model=congestion_unaware", cwd=case.parent).out
-    assert "total: 1 case compared, 0 mismatches" in out
+    assert f"total: 1 case compared with {BOTH}, 0 mismatches" in out
     everything = run_dse("validate", "runs", cwd=case.parent)
     assert everything.code == 1, "the log of a congestion-unaware run is not that of an aware one"
     assert "runs: 2 cases (0 deadlocks), 1 equal, 1 wrong" in everything.out
@@ -249,7 +251,7 @@ def test_a_line_of_json_is_a_case(tmp_path: Path) -> None:
         "MISMATCH wrong: communicator_groups: expected 23, got 24",
         "MISMATCH wrong: rank 3 trace_counts.nodes: expected 248, got 247",
         "points.jsonl: 2 cases (0 deadlocks), 1 equal, 1 wrong",
-        "total: 2 cases compared, 2 mismatches in 1 case",
+        f"total: 2 cases compared with {BOTH}, 2 mismatches in 1 case",
     ]
 
 
@@ -298,7 +300,7 @@ def test_a_crash_of_the_reference_is_no_deadlock(
     assert first.startswith(f"CRASHED crashed: the reference crashed: not comparable ({why}")
     assert others == [
         "crashed: 1 case (0 deadlocks), 0 equal, 0 wrong, 1 not comparable",
-        "total: 0 cases compared, 0 mismatches in 0 cases; 1 not comparable",
+        f"total: 0 cases compared with {BOTH}, 0 mismatches in 0 cases; 1 not comparable",
     ]
 
 

@@ -4,6 +4,7 @@ from dse.inputs.systems.algorithms import OVER_ALL_NPUS, PER_DIMENSION, algorith
 from dse.inputs.systems.astrasim import read_system, write_system
 from dse.inputs.systems.fields import (
     CollectiveAlgorithms,
+    CustomCollectives,
     Derating,
     Dimension,
     LinkFault,
@@ -18,6 +19,7 @@ __all__ = [
     "OVER_ALL_NPUS",
     "PER_DIMENSION",
     "CollectiveAlgorithms",
+    "CustomCollectives",
     "Derating",
     "Dimension",
     "Graph",

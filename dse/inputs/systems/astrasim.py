@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from dse.base.errors import InputError
 from dse.base.files import read_bytes, write_files
 from dse.inputs.systems.algorithms import is_synthesized
-from dse.inputs.systems.fields import CollectiveAlgorithms, Dimension, RemoteMemory
+from dse.inputs.systems.fields import CollectiveAlgorithms, CustomCollectives, Dimension, RemoteMemory
 from dse.inputs.systems.spec import SystemSpec
 from dse.inputs.systems.validation import COLLECTIVES, INERT_KEYS, InvalidSystem
 
@@ -116,6 +116,7 @@ def read_system(
             remote_memory=RemoteMemory(**remote_fields),
             inert=tuple((key, value) for key, value in content.items() if key in INERT_KEYS),
             omitted_keys=omitted,
+            custom_collectives=_custom(content, system_json.parent),
             **fields,
         )
     except InvalidSystem as error:  # of an argument
@@ -138,9 +139,14 @@ def system_files(spec: SystemSpec, folder: Path) -> dict[str, bytes]:
 
     Raises:
         InputError: two files of graphs have the same name, one cannot be read, or the system has faults,
-            deratings, types of NPUs, synthesised collectives or the safe issue order, for which the files
-            have no place.
+            deratings, types of NPUs, synthesised or custom collectives or the safe issue order, for which
+            the files have no place.
     """
+    if spec.custom_collectives is not None:
+        raise InputError(
+            "the system has custom collectives, whose traces are files elsewhere: run ASTRA-sim in "
+            f"{spec.custom_collectives.folder}"
+        )
     for key in ("faults", "deratings", "npu_types"):
         if getattr(spec, key):
             raise InputError(f"system.{key} is not empty, but ASTRA-sim's files have no place for it")
@@ -203,6 +209,14 @@ def _shape_lines(spec: SystemSpec, folder: Path) -> tuple[list[str], dict[str, b
             names = ", ".join(json.dumps("" if path is None else path.name) for path in paths)
             lines.append(f"{key}: [{names}]\n")
     return lines, copied
+
+
+def _custom(content: dict[str, Any], folder: Path) -> CustomCollectives | None:
+    """Return the custom collectives of system.json, whose paths are below its folder, None without any."""
+    keys = {name: f"{name.replace('_', '-')}-implementation-custom" for name in COLLECTIVES}
+    prefixes = tuple((name, content[key][0]) for name, key in keys.items() if key in content)
+    of_nodes = content.get("per-node-custom-implementation", "")
+    return CustomCollectives(str(folder), prefixes, of_nodes) if prefixes or of_nodes else None
 
 
 def _fields(content: dict[str, Any], keys: tuple[_Key, ...]) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -91,6 +91,19 @@ class CollectiveAlgorithms:
 
 
 @dataclass(frozen=True)
+class CustomCollectives:
+    """Collectives that execution traces of the user's own define, as ASTRA-sim of 2026 reads them.
+
+    `prefixes` are pairs of a collective and the prefix of its traces, `<prefix>.<place>.et`; `of_nodes` is a
+    YAML file of ids of nodes and prefixes, which count before, or empty. Paths are below `folder`.
+    """
+
+    folder: str
+    prefixes: tuple[tuple[str, str], ...] = ()
+    of_nodes: str = ""
+
+
+@dataclass(frozen=True)
 class RemoteMemory:
     """Memory outside the NPUs, used by memory nodes of a trace only.
 
@@ -142,6 +155,7 @@ class SystemFields:
     npus_per_node: int | None = None
     tiers: tuple[TierSpec, ...] = ()
     group_algorithms: GroupAlgorithms = DEFAULT_ALGORITHMS
+    custom_collectives: CustomCollectives | None = None
 
     @property
     def npus(self) -> int:

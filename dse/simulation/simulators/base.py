@@ -32,6 +32,13 @@ class RankMetrics:
     operation_intensity: float
     peak_memory_bytes: int | None
 
+    @property
+    def overlap_ns(self) -> int:
+        """Time with both computing and communication on a rank with nothing else and without pauses."""
+        if self.gpu_time_ns == 0 or self.comm_time_ns == 0:
+            return 0
+        return max(0, self.gpu_time_ns + self.comm_time_ns - self.wall_time_ns)
+
 
 @dataclass(frozen=True)
 class BlockedNode:

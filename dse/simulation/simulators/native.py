@@ -1,4 +1,4 @@
-"""The engine as a simulator: congestion-unaware and -aware, to the cycle of ASTRA-sim."""
+"""The engine as a simulator: congestion-unaware and -aware, to the cycle of either ASTRA-sim."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dse.simulation.simulators.algorithms import COLLECTIVES, names_for_engine, 
 from dse.simulation.simulators.base import BlockedNode, Outcome, RankMetrics, Simulator
 from dse.simulation.simulators.recording import Recording, recording_of
 from dse.simulation.simulators.settings import EngineMethod, SimulatorSettings
-from dse.simulation.workloads import GeneratedWorkload, IssueOrder, Workload
+from dse.simulation.workloads import DEFAULT_REFERENCE, GeneratedWorkload, IssueOrder, Reference, Workload
 
 
 def make(settings: SimulatorSettings) -> Simulator:
     """Return the simulator that `simulator=native` names."""
     assert settings.engine is not None
-    return NativeSimulator(settings.engine)
+    return NativeSimulator(settings.engine, settings.reference)
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,17 @@ class NativeSimulator(Simulator):
 
     `engine` auto simulates one rank of each class where its ranks are proven to do the same, and every rank
     otherwise; general always simulates every rank and every packet. Results are equal (docs/performance.md).
+    `reference` is the version of ASTRA-sim that they equal.
     """
 
     engine: EngineMethod = "auto"
+    reference: Reference = DEFAULT_REFERENCE
 
     def simulate(self, workload: Workload, system: SystemSpec) -> Outcome:
         """See `Simulator.simulate`."""
         result = _engine.simulate(
             workload.native,
-            prepared_system(system, workload),
+            prepared_system(system, workload, self.reference),
             _METHODS[self.engine],
             current_cancellation(),
         )
@@ -69,7 +71,7 @@ class NativeSimulator(Simulator):
             strategy = Strategy(**{key: getattr(native, key) for key in TRACED})
         recording = _engine.record(
             workload.native,
-            prepared_system(system, workload),
+            prepared_system(system, workload, self.reference),
             _METHODS[self.engine],
             list(ranks),
             decisive_only,
@@ -80,15 +82,28 @@ class NativeSimulator(Simulator):
 
     def identity(self) -> Mapping[str, str]:
         """See `Simulator.identity`; the method is not part of it, since results are equal."""
-        return {"name": "native"}
+        chosen = {"reference": self.reference} if self.reference != DEFAULT_REFERENCE else {}
+        return {"name": "native", **chosen}
 
 
 _METHODS = {"auto": _engine.Method.AUTO, "general": _engine.Method.GENERAL}
 
 
-def prepared_system(system: SystemSpec, workload: Workload) -> _engine.SystemConfig:
-    """Return the engine's form of a system, with the schedules that a workload needs on it."""
+def prepared_system(
+    system: SystemSpec, workload: Workload, reference: Reference = DEFAULT_REFERENCE
+) -> _engine.SystemConfig:
+    """Return the engine's form of a system, with the schedules and traces that a workload needs on it.
+
+    Raises:
+        InputError: a file of a custom collective is missing or wrong.
+    """
     config = native_system(system, workload.issue_order)
+    config.set_reference(reference)
+    if system.custom_collectives is not None:
+        custom = system.custom_collectives
+        config.read_custom(
+            workload.native, dict(custom.prefixes), custom.of_nodes, custom.folder, current_cancellation()
+        )
     if uses_synthesis(system):
         from dse.simulation.simulators.synthesized import add_schedules
 

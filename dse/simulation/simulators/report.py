@@ -19,6 +19,7 @@ _TIMES = {
     "cpu time": "cpu_time_ns",
     "comm time": "comm_time_ns",
     "remote mem time": "remote_memory_time_ns",
+    "overlap": "overlap_ns",  # total compute-communication overlap, since 2026
 }
 _SHARES = {
     "compute bound percentage": "compute_bound_pct",

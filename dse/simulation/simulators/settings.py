@@ -16,6 +16,7 @@ from dse.base.settings import (
     options,
     refuse_foreign,
 )
+from dse.simulation.workloads.references import DEFAULT_REFERENCE, Reference
 
 if TYPE_CHECKING:
     from dse.simulation.simulators.base import Simulator
@@ -44,6 +45,11 @@ class SimulatorSchema:
         "`general` every rank; the results are equal",
         None,
     )
+    reference: str | None = key(
+        "`native`: the version of ASTRA-sim that it equals, `astra-sim-2025-04` or `astra-sim-2026-03`, see "
+        "[simulator.md](simulator.md#two-references)",
+        None,
+    )
     binary: str | None = key(
         "`astrasim`: the program; a script that starts it (in a container, say) is one too", None
     )
@@ -62,13 +68,15 @@ class SimulatorSchema:
 class SimulatorSettings:
     """The simulator that evaluates a point; None where the choice has no such setting.
 
-    native has an `engine`: auto (by classes of ranks where proven) or general (every rank); astrasim has the
+    native has an `engine`, auto (by classes of ranks where proven) or general (every rank), and the
+    `reference` that it equals; astrasim has the
     program `binary`, which may run for `timeout_s` per point, and a folder for its logs; those of other
     packages have `options`.
     """
 
     name: str
     engine: EngineMethod | None = None
+    reference: Reference = DEFAULT_REFERENCE
     binary: Path | None = None
     timeout_s: float | None = None
     log_dir: Path | None = None
@@ -86,10 +94,13 @@ def simulator_settings(values: SimulatorSchema) -> SimulatorSettings:
     if values.name != "astrasim":
         refuse_foreign("simulator", values, "astrasim", ("binary", "timeout_s", "log_dir"))
     if values.name != "native":
-        refuse_foreign("simulator", values, "native", ("engine",))
+        refuse_foreign("simulator", values, "native", ("engine", "reference"))
     if values.name == "native":
         check_choice("simulator.engine", str(values.engine), get_args(EngineMethod))
-        return SimulatorSettings("native", cast(EngineMethod, values.engine))
+        check_choice("simulator.reference", str(values.reference), get_args(Reference))
+        return SimulatorSettings(
+            "native", cast(EngineMethod, values.engine), cast(Reference, values.reference)
+        )
     if values.name == "astrasim":
         return SimulatorSettings(
             "astrasim",

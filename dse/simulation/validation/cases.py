@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from dse.inputs.systems import SystemSpec
-from dse.simulation.workloads import Workload
+from dse.simulation.workloads import DEFAULT_REFERENCE, Reference, Workload
 
 Value = int | float | str
 """A figure as expected: an exact integer, a percentage with three decimals, or a printed text."""
@@ -31,6 +31,14 @@ class Expected:
     crash: str = ""
 
 
+class Load(Protocol):
+    """Makes the workload and the system of a case, its traces read as a reference reads them."""
+
+    def __call__(self, reference: Reference = DEFAULT_REFERENCE, /) -> tuple[Workload, SystemSpec]:
+        """Raises InputError for files that are wrong."""
+        ...
+
+
 @dataclass(frozen=True)
 class Case:
     """A case that is not loaded yet: `load` makes the workload and the system.
@@ -40,7 +48,7 @@ class Case:
 
     name: str
     network_model: str
-    load: Callable[[], tuple[Workload, SystemSpec]]
+    load: Load
     expected: Expected
     folder: Path | None = None
     taken: str = ""

@@ -7,23 +7,25 @@ from collections.abc import Iterator
 
 from dse.base.errors import InputError, SimulationError
 from dse.inputs.systems import SystemSpec
-from dse.simulation.simulators import Outcome, RankMetrics, Simulator
+from dse.simulation.simulators import NativeSimulator, Outcome, RankMetrics
 from dse.simulation.validation.cases import CRASHED, Case, Expected, Mismatch, Value
 from dse.simulation.workloads import Workload
 
 
-def check(case: Case, simulator: Simulator) -> list[Mismatch]:
-    """Run `case` and return all differences.
+def check(case: Case, simulator: NativeSimulator) -> list[Mismatch]:
+    """Run `case` and return all differences from the reference of the simulator.
 
     Raises:
         InputError: the case itself is wrong: an unreadable file, an unknown key; names the case.
     """
     try:
-        workload, system = case.load()
+        workload, system = case.load(simulator.reference)
         if case.expected.status == CRASHED:
             return [crashed(case, system)]
         outcome = simulator.simulate(workload, system)
     except InputError as error:
+        if case.expected.status == CRASHED:
+            return [crashed(case, refusal=str(error))]
         raise InputError(f"case {case.name}: {error}") from None
     except SimulationError as error:
         if case.expected.status == "unsupported":
@@ -57,9 +59,13 @@ def _differences(name: str, expected: Expected, workload: Workload, outcome: Out
                     yield Mismatch(name, rank, key, figure, got)
 
 
-def crashed(case: Case, system: SystemSpec) -> Mismatch:
-    """Return what is said of a case whose reference crashed, with the cause where we know it."""
-    cause = "".join(f"; {text}" for text in [_known_crash(system)] if text)
+def crashed(case: Case, system: SystemSpec | None = None, *, refusal: str = "") -> Mismatch:
+    """Return what is said of a case whose reference crashed, with the cause where we know it.
+
+    `refusal` is what is said of the case here, if it cannot be read.
+    """
+    known = refusal or (_known_crash(system) if system is not None else None)
+    cause = f"; {known}" if known else ""
     return Mismatch(case.name, None, CRASHED, "a whole run", f"{case.expected.crash}{cause}")
 
 

@@ -13,7 +13,7 @@ from dse.inputs.systems.validation import NETWORK_MODELS
 from dse.simulation.validation.cases import CRASHED, Case, Expected
 from dse.simulation.validation.log import crash_in_log, read_log
 from dse.simulation.validation.parts import Parts, groups_names, missing_of_case, parts_of
-from dse.simulation.workloads import Workload, read_groups, read_workload
+from dse.simulation.workloads import DEFAULT_REFERENCE, Reference, Workload, read_groups, read_workload
 
 _FIELD_OF_OPTION = {
     "--num-queues-per-dim": "queues_per_dimension",
@@ -65,7 +65,7 @@ def folder_case(folder: Path, name: str) -> Case:
             f"{len(traces)} ranks, which is {status}"
         )
 
-    def load() -> tuple[Workload, SystemSpec]:
+    def load(reference: Reference = DEFAULT_REFERENCE, /) -> tuple[Workload, SystemSpec]:
         system = read_system(
             parts.system,
             parts.network,
@@ -74,7 +74,7 @@ def folder_case(folder: Path, name: str) -> Case:
             network_model=network_model,
             **command_line_fields(notes.get("options", []), folder),
         )
-        return _workload(parts), system
+        return _workload(parts, reference), system
 
     return Case(
         name=name,
@@ -86,9 +86,10 @@ def folder_case(folder: Path, name: str) -> Case:
     )
 
 
-def _workload(parts: Parts) -> Workload:
+def _workload(parts: Parts, reference: Reference) -> Workload:
+    groups = read_groups(parts.groups) if parts.groups else None
     try:
-        return read_workload(parts.traces, read_groups(parts.groups) if parts.groups else None)
+        return read_workload(parts.traces, groups, reference=reference)
     except InputError as error:
         if parts.groups is None and "no groups are given" in str(error):
             names = " nor ".join(groups_names(parts.traces))

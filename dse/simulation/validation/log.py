@@ -17,6 +17,8 @@ _CRASH = re.compile(
     r"|(?:double free|corrupted|munmap_chunk|malloc|realloc|free)\(\)?: |double free or corruption"
     r"|stack smashing|ERROR: \w+Sanitizer|exit(?:ed with)? (?:code|status)\W{1,3}-?[1-9]"
 )
+# Lines with a level after which ASTRA-sim of 2026 ends with exit status 1.
+_STOP = re.compile(r"communicator group \S+ not found|#+ Exiting because")
 _LEVEL = r"\[(?:trace|debug|info|warning|error|critical)\]"
 _LEVELLED = re.compile(_LEVEL)
 REPORT = re.compile(rf"sys\[\d+\][ ,.]|{_LEVEL} ".encode())
@@ -45,7 +47,7 @@ def crash_in_log(path: Path) -> str | None:
         InputError: the file cannot be read.
     """
     for number, line in enumerate(_lines(path), 1):
-        if _CRASH.search(line) and not _LEVELLED.search(line):
+        if (_CRASH.search(line) and not _LEVELLED.search(line)) or _STOP.search(line):
             text = "".join(c for c in " ".join(line.split()) if c.isprintable())
             return f"line {number} of {path.name}: {text[:_LINE_LENGTH]}"
     return None

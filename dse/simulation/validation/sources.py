@@ -14,6 +14,7 @@ from dse.base.signals import putting_away
 from dse.simulation.validation.archives import unpack
 from dse.simulation.validation.cases import Case
 from dse.simulation.validation.collectives import collective_case
+from dse.simulation.validation.custom import custom_folders
 from dse.simulation.validation.folders import folder_case, is_case_folder
 from dse.simulation.validation.parts import missing_of_case, present_of_case
 from dse.simulation.validation.points import point_case
@@ -77,6 +78,9 @@ def _folder_cases(folder: Path, shown: Path | None = None) -> list[Case]:
     found = sorted({path.parent for name in _OF_A_CASE for path in folder.rglob(name)})
     cases = [path for path in found if is_case_folder(path)]
     incomplete = [path for path in found if path not in cases]
+    if incomplete:
+        named = {folder for case in cases for folder in custom_folders(case)}
+        incomplete = [path for path in incomplete if path.resolve() not in named]
     if incomplete:
         raise InputError(_what_lacks(incomplete[0], folder, shown or folder))
     if not cases:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from dse.simulation.workloads.generators import generate as generate
     from dse.simulation.workloads.names import OperatorName as OperatorName
     from dse.simulation.workloads.names import parse_name as parse_name
+    from dse.simulation.workloads.references import DEFAULT_REFERENCE as DEFAULT_REFERENCE
+    from dse.simulation.workloads.references import Reference as Reference
     from dse.simulation.workloads.stage import StageGenerator as StageGenerator
     from dse.simulation.workloads.traces import ImportedWorkload as ImportedWorkload
     from dse.simulation.workloads.traces import IssueOrder as IssueOrder
@@ -29,6 +31,7 @@ __getattr__ = lazily(
     {
         "generators": "GeneratedWorkload NativeGenerator WorkloadGenerator generate",
         "names": "OperatorName parse_name",
+        "references": "DEFAULT_REFERENCE Reference",
         "stage": "StageGenerator",
         "traces": "ImportedWorkload IssueOrder TraceCounts Workload read_groups read_workload workload_of",
     },

@@ -14,6 +14,7 @@ from dse.base.files import write_files
 from dse.base.plain_data import load_json_object
 from dse.base.texts import excerpt
 from dse.native import _engine
+from dse.simulation.workloads.references import DEFAULT_REFERENCE, Reference
 
 GROUPS_FILE = "comm_group.json"
 IssueOrder = Literal["reference", "safe"]
@@ -106,19 +107,30 @@ class ImportedWorkload(Workload):
         return json.dumps(dict(self.groups))
 
 
-def read_workload(trace_files: Sequence[Path], groups: dict[str, list[int]] | None = None) -> Workload:
-    """Read the traces of ranks 0, 1, … and resolve their communicator groups.
+def read_workload(
+    trace_files: Sequence[Path],
+    groups: dict[str, list[int]] | None = None,
+    *,
+    reference: Reference = DEFAULT_REFERENCE,
+) -> Workload:
+    """Read the traces of ranks 0, 1, … as `reference` does, and resolve their communicator groups.
 
     Raises:
         InputError: an unreadable, truncated or malformed file (file, byte offset, reason), a node without a
             required attribute, a dependency on a missing node, an unknown group, a rank named twice.
     """
     paths = [str(path) for path in trace_files]
-    return Workload(_engine.read_workload(paths, list((groups or {}).items()), current_cancellation()))
+    return Workload(
+        _engine.read_workload(paths, list((groups or {}).items()), current_cancellation(), reference)
+    )
 
 
 def workload_of(
-    traces: Sequence[bytes], groups: dict[str, list[int]] | None = None, *, is_fractional: bool = False
+    traces: Sequence[bytes],
+    groups: dict[str, list[int]] | None = None,
+    *,
+    is_fractional: bool = False,
+    reference: Reference = DEFAULT_REFERENCE,
 ) -> ImportedWorkload:
     """Make a workload of the contents of the trace files of ranks 0, 1, … in order.
 
@@ -127,7 +139,7 @@ def workload_of(
     """
     names = [f"rank {rank}" for rank in range(len(traces))]
     native = _engine.import_workload(
-        list(traces), names, list((groups or {}).items()), current_cancellation()
+        list(traces), names, list((groups or {}).items()), current_cancellation(), reference
     )
     members = tuple((name, tuple(ranks)) for name, ranks in (groups or {}).items())
     return ImportedWorkload(native, tuple(traces), members, is_fractional=is_fractional)

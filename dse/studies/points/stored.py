@@ -10,6 +10,8 @@ from dse.base.errors import InputError
 from dse.base.settings import check_type
 from dse.inputs.strategies import STRATEGY_FIELDS, Strategy
 from dse.prediction.steps.prediction import PREDICTION_VERSION
+from dse.simulation.simulators import NativeSimulator
+from dse.simulation.workloads import DEFAULT_REFERENCE
 from dse.studies.points.inputs import model_of_json, result_version, system_of_json
 from dse.studies.points.point import DesignPoint, Scenario
 from dse.studies.store import StudyRow
@@ -58,6 +60,7 @@ def point_of_row(row: StudyRow) -> DesignPoint:
         model=model_of_json(row.model_spec),
         system=system_of_json(row.system_spec),
         divisibility=None if predicted else options["divisibility"],
+        simulator=NativeSimulator(reference=options["simulator"].get("reference", DEFAULT_REFERENCE)),
     )
     point = DesignPoint(scenario, strategy_of_row(row))
     if point.key != row.key:

@@ -18,6 +18,7 @@ from dse.inputs.accelerators import GroupAlgorithms
 from dse.inputs.strategies import AXES, Strategy
 from dse.inputs.systems import (
     CollectiveAlgorithms,
+    CustomCollectives,
     Derating,
     Dimension,
     LinkFault,
@@ -70,6 +71,7 @@ def changed_points() -> Iterator[tuple[str, DesignPoint]]:
         "remote_memory": RemoteMemory("PER_NPU_MEMORY_EXPANSION", 1, 1),
         "deratings": (Derating(3, 0.5),),
         "issue_order": "safe",
+        "custom_collectives": CustomCollectives("runs", (("all_reduce", "ring"),)),
     }
     for name, value in systems.items():
         yield f"system.{name}", with_system(**{name: value})
@@ -93,6 +95,8 @@ def changed_points() -> Iterator[tuple[str, DesignPoint]]:
     yield "system.faults", aware
     yield "divisibility", design_point(Strategy(dp=16), divisibility="strict")
     yield "simulator", design_point(Strategy(dp=16), simulator=OtherSimulator())
+    of_2026 = NativeSimulator(reference="astra-sim-2026-03")
+    yield "simulator.reference", design_point(Strategy(dp=16), simulator=of_2026)
 
 
 class OtherSimulator(NativeSimulator):

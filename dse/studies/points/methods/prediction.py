@@ -62,6 +62,7 @@ class StepPrediction(BlockMethod):
         ]
         idle += ["workload.divisibility"] if on.divisibility is not None else []
         idle += [f"system.{key}" for key in ("faults", "deratings", "npu_types") if getattr(system, key)]
+        idle += ["simulator.reference"] if "reference" in on.simulator.identity() else []
         idle += ["system.network_model"] if system.network_model != "congestion_unaware" else []
         idle += (
             ["system.collectives"] if system.collectives != fields_of_cluster(system)["collectives"] else []

@@ -12,7 +12,7 @@ from dse.inputs.systems import SystemSpec
 from dse.simulation.simulators import NativeSimulator, Outcome, RankMetrics, Recording
 from dse.simulation.simulators.algorithms import uses_synthesis
 from dse.simulation.simulators.understated import understated_communication
-from dse.simulation.workloads import Workload
+from dse.simulation.workloads import DEFAULT_REFERENCE, Workload
 from dse.studies.points.methods.method import Answer, Inputs, Method, Point, Varied, require_filled
 from dse.studies.points.utilization import throughput
 
@@ -59,8 +59,10 @@ class TraceSimulation(Method):
 
     def record(self, point: Point, *, decisive_only: bool) -> Recording:
         """See `Method.record`; ranks that deadlock are in the recording."""
-        return NativeSimulator().record(
-            workload_of(point), point.scenario.system, strategy=point.strategy, decisive_only=decisive_only
+        on = point.scenario
+        simulator = on.simulator if isinstance(on.simulator, NativeSimulator) else NativeSimulator()
+        return simulator.record(
+            workload_of(point), on.system, strategy=point.strategy, decisive_only=decisive_only
         )
 
     def varied(self, system: SystemSpec) -> list[Varied]:
@@ -93,6 +95,8 @@ class TraceSimulation(Method):
         """See `Method.why_not_in_a_page`."""
         if on.is_external:
             return "programs of your own cannot run in a page: write simulator=native workload=native"
+        if getattr(on.simulator, "reference", DEFAULT_REFERENCE) != DEFAULT_REFERENCE:
+            return f"a page computes what {DEFAULT_REFERENCE} computes: leave out simulator.reference"
         return ""
 
     def cost_units(self, point: Point) -> int:
