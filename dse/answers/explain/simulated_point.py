@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from typing import Any
 
 from dse.answers.cautions import caution_lines
@@ -14,6 +13,7 @@ from dse.simulation.simulators import Outcome
 from dse.simulation.workloads import Workload
 from dse.studies.config import Config
 from dse.studies.points import DesignPoint, doubts, model_utilization, tokens_per_s
+from dse.studies.recorded.table import blocked_lines, ranges
 
 HEADLINE = ("wall_time_ns", "slowest_rank", "peak_memory_bytes", "fullest_rank")
 WORTH = ("tokens_per_s", "tokens_per_s_per_npu", "mfu_pct", "mfu_note")
@@ -94,18 +94,7 @@ def simulated_text(data: dict[str, Any]) -> str:
             for number, entry in members:
                 lines += _class_lines(number, entry)
     if data["blocked"]:
-        lines += ["", "what holds the others:"]
-        causes = Counter((node["kind"], node["cause"]) for node in data["blocked"])
-        for node in data["blocked"]:
-            count = causes.pop((node["kind"], node["cause"]), 0)
-            if not count:
-                continue
-            peers = f", waits for rank {', '.join(map(str, node['peers']))}" if node["peers"] else ""
-            group = f", group {node['communicator']}" if node["communicator"] else ""
-            lines.append(
-                f"  {count} x {node['kind']}: {node['cause']}\n"
-                f"      for example rank {node['rank']}, node {node['node_id']} {node['name']}{group}{peers}"
-            )
+        lines += ["", *blocked_lines(data["blocked"])]
     if data["note"]:
         lines += ["", data["note"]]
     return "\n".join(lines)
@@ -134,7 +123,7 @@ def _headline_lines(data: dict[str, Any]) -> list[str]:
 
 def _class_lines(number: int, entry: dict[str, Any]) -> list[str]:
     """A block: ranks with the same figures."""
-    lines = ["", f"rank class {number}: {len(entry['ranks'])} ranks ({_ranges(entry['ranks'])})"]
+    lines = ["", f"rank class {number}: {len(entry['ranks'])} ranks ({ranges(entry['ranks'])})"]
     if entry["metrics"] is None:
         return [*lines, "  never finishes"]
     lines += [f"  {name:<26}{_value(name, value):>24}" for name, value in entry["metrics"].items()]
@@ -144,7 +133,7 @@ def _class_lines(number: int, entry: dict[str, Any]) -> list[str]:
 def _kind_lines(entries: list[dict[str, Any]]) -> list[str]:
     """A block: classes of ranks that do as much, and end at different times, as on a mesh."""
     ranks = sorted(rank for entry in entries for rank in entry["ranks"])
-    title = f"{len(ranks)} ranks ({_ranges(ranks)}) in {len(entries)} classes that do as much"
+    title = f"{len(ranks)} ranks ({ranges(ranks)}) in {len(entries)} classes that do as much"
     if entries[0]["metrics"] is None:
         return ["", title, "  never finish"]
     slowest = max(entries, key=lambda entry: entry["metrics"]["finish_ns"])
@@ -174,15 +163,3 @@ def _value(name: str, value: int | float | None) -> str:
     if value is not None and name.endswith("_bytes"):
         return f"{value} ({format_bytes(value)})"
     return _short(value)
-
-
-def _ranges(ranks: list[int]) -> str:
-    """Such as "0-7, 16-23", at most a few ranges."""
-    ranges: list[list[int]] = []
-    for rank in ranks:
-        if ranges and rank == ranges[-1][1] + 1:
-            ranges[-1][1] = rank
-        else:
-            ranges.append([rank, rank])
-    shown = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
-    return ", ".join(shown[:8]) + (", ..." if len(shown) > 8 else "")

@@ -14,6 +14,12 @@ from dse.simulation.workloads.traces import GROUPS_FILE
 
 _MOST_BYTES = 1 << 22  # of a configuration file; traces of PyTorch are JSON too, and larger
 _HEAD_BYTES = 1 << 16
+_WORDS_OF_PYTORCH = {
+    ".et": (b"rf_id",),
+    ".json": (b'"schema', b'"traceEvents"', b'"deviceProperties"', b'"distributedInfo"'),
+    ".gz": (b"\x1f\x8b",),
+}
+"""By the ending of a file: one of these is in the first bytes of what PyTorch or mlc-chakra wrote."""
 _SYSTEM_KEYS = {
     *("scheduling-policy", "endpoint-delay", "active-chunks-per-dimension", "preferred-dataset-splits"),
     *("all-reduce-implementation", "collective-optimization", "local-mem-bw", "peak-perf"),
@@ -56,6 +62,13 @@ GROUPS_PART = Part("groups", (GROUPS_FILE,), (".json",), _has_lists_of_ranks)
 REMOTE_MEMORY_PART = Part(
     "remote memory", ("remote_memory.json",), (".json",), lambda content: "memory-type" in content
 )
+OWN_SYSTEM_PART = Part(
+    "system",
+    (),
+    (".yml", ".yaml"),
+    lambda content: isinstance(content.get("network", content.get("tiers")), list),
+)
+"""A system as dse writes it, in a file of its own."""
 PARTS = (SYSTEM_PART, NETWORK_PART, GROUPS_PART, REMOTE_MEMORY_PART)
 
 
@@ -88,9 +101,8 @@ def is_of_pytorch(path: Path) -> bool:
             head = file.read(_HEAD_BYTES)
     except OSError:
         return False
-    if path.suffix == ".et" and b"rf_id" not in head:
-        return False
-    if path.suffix not in (".et", ".json", ".gz"):
+    words = _WORDS_OF_PYTORCH.get(path.suffix)
+    if words is None or not any(word in head for word in words):
         return False
     from dse.simulation.recorded.pytorch.sources import is_recorded  # loads NumPy
 

@@ -62,7 +62,7 @@ class Files:
         """
         found = self._all(part)
         if len(found) > 1:
-            raise InputError(_several(self.place, found, part.title, part.names[0]))
+            raise InputError(_several(self.place, found, part.title, *part.names[:1]))
         return found[0] if found else None
 
     def _all(self, part: Part) -> list[Path]:
@@ -173,6 +173,7 @@ def groups_names(traces: Sequence[Path]) -> tuple[str, str]:
     return GROUPS_PART.names[0], f"{match['name'] if match else traces[0].stem}.json"
 
 
-def _several(place: str, found: Sequence[Path], title: str, usual: str) -> str:
+def _several(place: str, found: Sequence[Path], title: str, usual: str = "") -> str:
     shown = ", ".join(path.name for path in found[:_MOST_SHOWN])
-    return f"{place}: {len(found)} files could be the {title} ({shown}); call the right one {usual}"
+    advice = f"call the right one {usual}" if usual else "move the others elsewhere"
+    return f"{place}: {len(found)} files could be the {title} ({shown}); {advice}"

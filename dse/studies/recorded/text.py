@@ -1,0 +1,93 @@
+"""Runs of traces for people: a headline, the replay against what was measured, and each case."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from dse.base.texts import printable
+from dse.base.units import format_count
+from dse.simulation.simulators import Outcome
+from dse.studies.recorded.case import Case
+from dse.studies.recorded.record import RunRow
+from dse.studies.recorded.run import simulated
+from dse.studies.recorded.table import blocked_lines, classes_text, replay_text
+from dse.studies.recorded.traces import Traces
+
+_MOST_REASONS = 4
+
+
+def headline(traces: Traces, case: Case, row: RunRow) -> str:
+    """Return what was run: the traces, and the system of the first case."""
+    size = f"{row.ranks} ranks, {format_count(row.nodes)} nodes" if row.ranks and row.nodes else "not run"
+    if traces.is_recorded:
+        return printable(f"{traces.name}: a recorded step of PyTorch, {size}")
+    facts = case.simulator_facts
+    place = f"{case.system_name}" if case.system_name != "its own" else "the system beside them"
+    return printable(f"{traces.name}: {size}, on {place}, as {facts.get('reference', facts['name'])}")
+
+
+def overview(traces: Traces) -> str:
+    """Return a recorded step's replay against what was measured, and why it cannot be trusted; else nothing.
+
+    It comes before every what-if.
+    """
+    if not traces.is_recorded:
+        return ""
+    from dse.simulation.recorded.trust import reasons_for_distrust
+
+    baseline = traces.baseline()
+    lines = ["", "the step played again, against what was measured:", replay_text(baseline)]
+    notes = list(traces.step().notes)
+    if not traces.step().measured_ns.any():
+        lines += ["warning: no what-if below can be judged by a measured step"]
+    elif not baseline.is_trusted:
+        reasons = [reason for reason in reasons_for_distrust(baseline) if reason not in notes]
+        lines += ["warning: the replay is off by more than 10 %, so no figure below can be trusted:"]
+        lines += [f"  {printable(reason)}" for reason in reasons[:_MOST_REASONS]]
+    return "\n".join([*lines, *(f"note: {printable(note)}" for note in notes)])
+
+
+def case_text(case: Case, row: RunRow, *, is_alone: bool, with_classes: bool) -> str:
+    """Return a case: its title unless it is alone, its classes of ranks, and what holds them."""
+    asked = [f"{key}={value}" for key, value in case.asked.items()]
+    title = " ".join([case.system_name or "as recorded", *asked])
+    lines = [] if is_alone else [f"{printable(title)}:"]
+    if case.traces.is_recorded:
+        held = [f"deadlock: {printable(row.reason)}"] if row.status == "deadlock" else []
+        return "\n".join([*lines, *held]) if held or with_classes else ""
+    if row.status not in ("ok", "deadlock") or not (is_alone or with_classes or row.status == "deadlock"):
+        return ""
+    _, outcome = simulated(case)
+    return "\n".join([*lines, classes_text(outcome), *_blocked(outcome)])
+
+
+def case_data(case: Case, row: RunRow) -> dict[str, Any]:
+    """Return the same as plain data: the row, and the classes of ranks or the replay of each rank."""
+    data: dict[str, Any] = dataclasses.asdict(row)
+    if case.traces.is_recorded:
+        baseline = case.traces.baseline()
+        ranks = zip(baseline.step.ranks, baseline.step.measured_ns, baseline.rank_end_ns, strict=True)
+        data["replay"] = [
+            {"rank": rank, "measured_ns": int(measured), "replayed_ns": int(replayed)}
+            for rank, measured, replayed in ranks
+        ]
+        data["notes"] = list(case.traces.step().notes)
+    elif row.status in ("ok", "deadlock"):
+        _, outcome = simulated(case)
+        members: list[list[int]] = [[] for _ in outcome.classes]
+        for rank, number in enumerate(outcome.class_of_rank):
+            members[number].append(rank)
+        data["rank_classes"] = [
+            {"ranks": ranks, "metrics": None if metrics is None else dataclasses.asdict(metrics)}
+            for ranks, metrics in zip(members, outcome.classes, strict=True)
+        ]
+        data["blocked"] = [dataclasses.asdict(node) for node in outcome.blocked]
+    return data
+
+
+def _blocked(outcome: Outcome) -> list[str]:
+    if outcome.status == "ok":
+        return []
+    lines = blocked_lines([dataclasses.asdict(node) for node in outcome.blocked])
+    return ["", f"deadlock: {outcome.reason}", *lines]
