@@ -37,6 +37,7 @@ NAMES = [
     "report",
     "schedule",
     "sensitivity",
+    "simulate",
     "status",
     "sweep",
     "synthesize",
