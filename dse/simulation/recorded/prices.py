@@ -94,7 +94,9 @@ def price_ns(communication: Communication, system: SystemSpec) -> int:
     )
     traces = [trace_of(nodes[rank]) if rank in nodes else idle for rank in range(system.npus)]
     groups = None if whole else {_GROUP: list(members)}
-    plain = replace(system, track_local_memory=False, replay_only=False)
+    least = communication.size_bytes // max(len(members), 1)  # a chunk has a byte for each member
+    splits = min(system.preferred_dataset_splits, max(1, least))
+    plain = replace(system, track_local_memory=False, replay_only=False, preferred_dataset_splits=splits)
     try:
         outcome = NativeSimulator().simulate(workload_of(traces, groups), plain)
     except SimulationError as error:
