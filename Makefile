@@ -149,7 +149,7 @@ chaos: $(STAMP)  ## kills and Ctrl-C at random moments: no row lost or doubled, 
 nightly: $(STAMP)  ## random points by both engines; constants fitted; every switch of a page; 10 CPU-minutes of hostile files
 	DSE_NIGHTLY=1 $(BIN)/python -m pytest -n $(JOBS) tests/simulation/simulators tests/prediction/measured/test_landed_constants.py \
 		tests/prediction/steps/test_engine_predictions.py tests/planner/test_step_plans.py tests/answers/explorer/test_explorer_browser.py tests/hostile/test_readers.py \
-		tests/prediction/frameworks/test_torchtitan_arbiter.py
+		tests/prediction/frameworks/test_torchtitan_arbiter.py tests/prediction/runs/test_renewal.py
 
 # With the engine for pages where it can be built.
 wheels: $(STAMP)  ## a wheel for every Python from 3.10 to 3.14 on the PATH, built and tried; takes minutes

@@ -62,8 +62,8 @@ def job_of_point(point: DesignPoint) -> LaunchedJob:
     return LaunchedJob(Job(model, plan), cluster)
 
 
-def best_job(model: ModelSpec, system: SystemSpec, framework: str) -> LaunchedJob:
-    """Return the fastest job that fits of those that a sweep tries and a framework can run.
+def best_job(model: ModelSpec, system: SystemSpec, framework: str | None = None) -> LaunchedJob:
+    """Return the fastest job that fits of those that a sweep tries; `framework` must be able to run it.
 
     Raises:
         InputError: the system is no cluster, or nothing fits.
@@ -76,7 +76,7 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str) -> LaunchedJo
             f"{model.name} on {system.name} is simulated, not predicted: frameworks run on a cluster "
             "(system=dgx_h100) with model.fidelity=realistic"
         )
-    own = dialect_named(framework).constants
+    own = dialect_named(framework).constants if framework is not None else ()
     found = training_strategies(model, system, framework)
     strategies = Strategies.of([replace(one, framework=own[0]) if own else one for one in found])
     refused = Refusals(len(strategies))
@@ -84,9 +84,10 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str) -> LaunchedJo
     peaks = figures.memory_bytes.sum(axis=1)
     steps_s = np.where(peaks <= cluster.accelerator.memory_bytes, figures.step_s, np.inf)
     if not len(steps_s) or not np.isfinite(steps_s.min()):
+        that = f" that {framework} can run" if framework is not None else ""
         raise InputError(
-            f"none of {len(strategies)} strategies that {framework} can run fits {model.name} on "
-            f"{system.name}: name one by strategy.dp=… and so on, or give more nodes"
+            f"none of {len(strategies)} strategies{that} fits {model.name} on {system.name}: name one by "
+            "strategy.dp=… and so on, or give more nodes"
         )
     strategy = strategies[int(figures.places[int(np.argmin(steps_s))])]
     return LaunchedJob(Job(model, plan_of(model, strategy)), cluster)

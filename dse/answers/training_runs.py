@@ -1,0 +1,130 @@
+"""An expected training run as text and as data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from dse.base.tables import pairs
+from dse.base.texts import counted
+from dse.base.units import format_bytes, format_count
+from dse.prediction.runs.run import Run
+
+_UNITS = ((2 * 86400.0, 86400.0, "days"), (7200.0, 3600.0, "h"), (120.0, 60.0, "min"), (1.0, 1.0, "s"))
+_SHOWN_CAUSES = 4
+
+
+def run_text(run: Run, price_per_hour: float | None = None) -> str:
+    """Return an expected run as lines for people; the price is that of an hour of one NPU."""
+    return pairs(list(_lines(run, price_per_hour)))
+
+
+def _lines(run: Run, price_per_hour: float | None) -> Iterator[tuple[str, str]]:
+    q, time_s = run.question, run.time_s
+    npus = q.cluster.npus
+    yield (
+        "run",
+        f"{q.model.name}, {q.plan.label()}: {format_count(q.steps)} steps on {npus} NPUs of "
+        + (f"{q.cluster.name}, {run.prediction.step_s:.4g} s each"),
+    )
+    sure = "nothing was measured of such steps, so there is no interval"
+    if time_s.low is not None and time_s.high is not None:
+        sure = f"80 %: {_time(time_s.low)} to {_time(time_s.high)}, steps and failure rates at one end"
+    yield "time", f"{_time(time_s.value)} ({sure})"
+    hours = f"{format_count(run.npu_hours)} NPU-hours"
+    if price_per_hour is not None:
+        hours += f", {format_count(run.npu_hours * price_per_hour)} at {price_per_hour:g} an hour"
+    yield "cost", hours
+    yield (
+        "effective",
+        f"{_share(run.effective_ratio)} of the time computes steps, {_share(run.goodput)} of the peak",
+    )
+    for name, seconds in run.parts_s.items():
+        if seconds > 0:
+            yield f"  {name}", f"{_share(seconds / time_s.value)}, {_time(seconds)}"
+    yield "failures", _failures(run)
+    yield "checkpoint", _checkpoint(run)
+    if q.spares is not None:
+        each = sum(one.rate for one in run.classes if one.takes_node) * q.reliability.repair_s
+        yield (
+            "spares",
+            f"{counted(q.spares, 'node')}; {each:.3g} are in repair on average ({q.reliability.repair})",
+        )
+
+
+def _failures(run: Run) -> str:
+    if not run.failures:
+        return "none"
+    rate = sum(one.rate for one in run.classes)
+    causes = sorted(run.classes, key=lambda one: -one.rate)
+    shown = [f"{one.name} {_share(one.rate / rate)}" for one in causes[:_SHOWN_CAUSES]]
+    more = f" and {len(causes) - _SHOWN_CAUSES} more" if len(causes) > _SHOWN_CAUSES else ""
+    return (
+        f"{run.failures:.4g} expected, one in {_time(run.mean_time_between_s)}: {', '.join(shown)}{more} "
+        f"(rates of {run.question.reliability.name})"
+    )
+
+
+def _checkpoint(run: Run) -> str:
+    chosen = "as asked" if run.question.interval_s is not None else "the best interval"
+    closed = (
+        f"Young {_time(run.young_s)}, Daly {_time(run.daly_s)}"
+        if math.isfinite(run.young_s)
+        else "no failures"
+    )
+    blocks = _time(run.checkpoints.blocking_s)
+    written = f", is durable {_time(run.checkpoints.writing_s)} later" if run.checkpoints.writing_s else ""
+    return (
+        f"{format_bytes(run.checkpoint_bytes)} every {_time(run.interval_s)}, {chosen} ({closed}): "
+        f"blocks {blocks}{written}, is read in {_time(run.load_s)}"
+    )
+
+
+def run_data(run: Run, price_per_hour: float | None = None) -> dict[str, Any]:
+    """Return an expected run as plain data; what is infinite or unknown is None."""
+    q = run.question
+    return {
+        "model": q.model.name,
+        "cluster": q.cluster.name,
+        "npus": q.cluster.npus,
+        "strategy": q.plan.label(),
+        "steps": q.steps,
+        "step_s": run.prediction.step_s,
+        "time_s": run.time_s.value,
+        "time_low_s": run.time_s.low,
+        "time_high_s": run.time_s.high,
+        "npu_hours": run.npu_hours,
+        "cost": None if price_per_hour is None else run.npu_hours * price_per_hour,
+        "effective_ratio": run.effective_ratio,
+        "goodput": run.goodput,
+        "parts_s": run.parts_s,
+        "failures": run.failures,
+        "mean_time_between_s": _finite(run.mean_time_between_s),
+        "failures_per_s": {one.name: one.rate for one in run.classes},
+        "reliability": q.reliability.name,
+        "checkpoint_bytes": run.checkpoint_bytes,
+        "checkpoint_interval_s": run.interval_s,
+        "young_interval_s": _finite(run.young_s),
+        "daly_interval_s": _finite(run.daly_s),
+        "checkpoint_blocking_s": run.checkpoints.blocking_s,
+        "checkpoint_writing_s": run.checkpoints.writing_s,
+        "checkpoint_reading_s": run.load_s,
+        "spares": q.spares,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.3g} %"
+
+
+def _time(seconds: float) -> str:
+    """A time for people with three digits: `67.1 days`, `3.09 h`, `11 s`, `5.42 ms`."""
+    for least, unit_s, name in _UNITS:
+        if seconds >= least:
+            return f"{seconds / unit_s:.3g} {name}"
+    return f"{seconds * 1e3:.3g} ms" if seconds else "no time"

@@ -1,0 +1,1 @@
+"""Training runs under failures: checkpoints, lost work, repairs and waiting, over predicted steps."""

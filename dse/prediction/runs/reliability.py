@@ -1,0 +1,122 @@
+"""Failure rates of a machine by component, from conf/reliability or a file of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dse.base.errors import InputError
+from dse.base.files import conf_folder
+from dse.base.record_files import yaml_record
+from dse.base.suggestions import unknown
+from dse.base.texts import excerpt
+from dse.inputs.accelerators import Cluster
+from dse.prediction.runs.quantities import Rate, parse_duration_s, parse_rate
+from dse.prediction.runs.renewal import FailureClass
+
+GROUP = "reliability"
+
+
+@dataclass(frozen=True)
+class Component:
+    """One kind of failure: its rate, whether a node must be replaced, and its own times, if any."""
+
+    rate: str
+    takes_node: bool
+    detection: str | None = None
+    restart: str | None = None
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """A file of conf/reliability.
+
+    `detection` is the time from a failure to its being noticed, `restart` that until processes compute again
+    but for reading the checkpoint, `repair` the mean time until a node is back.
+    """
+
+    name: str
+    components: Mapping[str, Component]
+    detection: str
+    restart: str
+    repair: str
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check every rate and time; messages name the key."""
+        for key in ("detection", "restart", "repair"):
+            parse_duration_s(getattr(self, key), f"{GROUP}.{key}")
+        if not self.components:
+            raise InputError(f"{GROUP}.components is empty; give at least one, such as node: {{rate: …}}")
+        for name, one in self.components.items():
+            parse_rate(one.rate, f"{GROUP}.components.{name}.rate")
+            for key in ("detection", "restart"):
+                if (text := getattr(one, key)) is not None:
+                    parse_duration_s(text, f"{GROUP}.components.{name}.{key}")
+
+    @property
+    def repair_s(self) -> float:
+        """The mean time until a failed node is back."""
+        return parse_duration_s(self.repair, f"{GROUP}.repair")
+
+    def classes(self, cluster: Cluster, load_s: float, factor: float = 1.0) -> tuple[FailureClass, ...]:
+        """Return the failures of a job on all of `cluster`, which reads its checkpoint for `load_s`.
+
+        `factor` multiplies every rate.
+        """
+        return tuple([self._class(name, cluster, load_s, factor) for name in self.components])
+
+    def _class(self, name: str, cluster: Cluster, load_s: float, factor: float) -> FailureClass:
+        one = self.components[name]
+        rate = parse_rate(one.rate, name)
+        seconds = parse_duration_s(one.detection or self.detection, name)
+        seconds += parse_duration_s(one.restart or self.restart, name) + load_s
+        units = units_of(cluster)[rate.unit]
+        return FailureClass(name, factor * rate.per_second * units, seconds, one.takes_node)
+
+    def bounds(self, cluster: Cluster) -> tuple[float, float]:
+        """From what to what share of the sum of all rates the true one is, with 80 % confidence.
+
+        Counted rates of equal exposure are one Poisson count; rates without counts have no interval.
+        """
+        rates = [parse_rate(one.rate, name) for name, one in self.components.items()]
+        weights = [rate.per_second * units_of(cluster)[rate.unit] for rate in rates]
+        known = [(rate, weight) for rate, weight in zip(rates, weights, strict=True) if rate.is_counted]
+        total = sum(weights)
+        if not known or total <= 0:
+            return 1.0, 1.0
+        events = sum(rate.events for rate, _ in known)
+        low, high = Rate(events, 1.0, "job", is_counted=True).bounds
+        share = sum(weight for _, weight in known) / total
+        return 1 + share * (low - 1), 1 + share * (high - 1)
+
+
+def units_of(cluster: Cluster) -> dict[str, int]:
+    """Return how many of each unit a cluster has; a switch for each node that its first network tier joins.
+
+    Only rates per switch need that number, which a cluster does not say: one per 32 NICs is assumed.
+    """
+    npus, nodes = cluster.npus, -(-cluster.npus // cluster.npus_per_node)
+    nics = npus // cluster.nics.npus_each if cluster.nics is not None else npus
+    return {"npu": npus, "node": nodes, "nic": nics, "switch": -(-nics // 32), "job": 1}
+
+
+def reliability_named(name: str) -> Reliability:
+    """Return a file of conf/reliability, or one at a path.
+
+    Raises:
+        InputError: there is none, or a rate or time in it is wrong.
+    """
+    if name.endswith((".yaml", ".yml")):
+        return yaml_record(Path(name).expanduser(), Reliability, GROUP)
+    known = reliability_names()
+    if name not in known:
+        listing = f"conf/{GROUP} has {', '.join(known)}; or name a YAML file"
+        raise InputError(unknown(f"{GROUP} is '{excerpt(name)}', which is unknown", name, known, listing))
+    return yaml_record(conf_folder() / GROUP / f"{name}.yaml", Reliability, GROUP)
+
+
+def reliability_names() -> tuple[str, ...]:
+    """Return the names of the files of conf/reliability."""
+    return tuple(sorted(path.stem for path in (conf_folder() / GROUP).glob("*.yaml")))

@@ -1,0 +1,207 @@
+"""A training run: from the predicted step and the failures of the machine to days, goodput and GPU-hours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dse.base.errors import InputError
+from dse.inputs.accelerators import Cluster
+from dse.inputs.models import ModelSpec
+from dse.prediction.runs.checkpoints import Store, checkpoint_bytes, checkpoint_times
+from dse.prediction.runs.reliability import Reliability
+from dse.prediction.runs.renewal import (
+    Checkpoints,
+    Expected,
+    FailureClass,
+    Spares,
+    best_interval_s,
+    daly_interval_s,
+    expected,
+    young_interval_s,
+)
+from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.prediction import Prediction
+
+_COMPUTE = ("matrix_products", "attention", "memory_bound", "launches", "optimizer")
+
+
+@dataclass(frozen=True)
+class PlannedStops:
+    """Maintenance: the job stands still for `for_s` after every `every_s`, restart included."""
+
+    every_s: float
+    for_s: float
+
+    @property
+    def share(self) -> float:
+        """Stopped time over running time."""
+        return self.for_s / self.every_s
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is trained where: `steps` steps of `plan`, whose checkpoints are `interval_s` of work apart.
+
+    `interval_s` None is the best one. `spares` None: every failed node is replaced at once.
+    """
+
+    model: ModelSpec
+    plan: Plan
+    cluster: Cluster
+    steps: int
+    reliability: Reliability
+    store: Store
+    interval_s: float | None = None
+    spares: int | None = None
+    stops: PlannedStops | None = None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A figure, and from where to where it lies in 80 % of cases; `low` and `high` None where unknown."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """An expected run. `parts_s` are seconds of the whole run by their cause, and sum to its time.
+
+    `effective_ratio` is the time of steps over all. `mean_time_between_s` is between failures of the whole
+    job while it is up.
+    """
+
+    question: Question
+    prediction: Prediction
+    checkpoint_bytes: int
+    checkpoints: Checkpoints
+    load_s: float
+    classes: tuple[FailureClass, ...]
+    interval_s: float
+    young_s: float
+    daly_s: float
+    expected: Expected
+    parts_s: dict[str, float]
+    time_s: Bounds
+    effective_ratio: float
+    failures: float
+
+    @property
+    def npu_hours(self) -> float:
+        """Hours of all NPUs of the job; spares are not counted."""
+        return self.time_s.value / 3600 * self.question.cluster.npus
+
+    @property
+    def mean_time_between_s(self) -> float:
+        """Expected time between failures; infinite without."""
+        rate = sum(one.rate for one in self.classes)
+        return 1 / rate if rate > 0 else math.inf
+
+    @property
+    def goodput(self) -> float:
+        """The model's operations over the run, over what the NPUs could do: MFU with all losses."""
+        peak = self.question.cluster.accelerator.peak_tflops
+        peak_tflops = peak.get("bf16", peak.get("fp16", 0.0)) * self.question.cluster.npus
+        done = self.prediction.model_flops * self.question.steps
+        return done / (self.time_s.value * peak_tflops * 1e12)
+
+
+def run_of(question: Question, prediction: Prediction) -> Run:
+    """Return the expected run of a predicted step.
+
+    Raises:
+        InputError: the job makes no progress, as it hardly ever lives until a checkpoint.
+    """
+    q = question
+    size = checkpoint_bytes(q.model, q.plan)
+    checkpoints, load_s = checkpoint_times(size, q.cluster, q.store)
+    spares = None if q.spares is None else Spares(q.spares, q.reliability.repair_s)
+    classes = q.reliability.classes(q.cluster, load_s)
+    interval_s = q.interval_s or _whole_steps(
+        best_interval_s(
+            checkpoints, classes, spares, least_s=max(prediction.step_s, checkpoints.writing_s, 1e-3)
+        ),
+        prediction.step_s,
+    )
+    found = expected(interval_s, checkpoints, classes, spares)
+    work_s = q.steps * prediction.step_s
+    total_s = _total_s(work_s, found, q.stops)
+    if math.isinf(total_s):
+        raise InputError(_no_progress(interval_s, checkpoints, classes))
+    rate = sum(one.rate for one in classes)
+    return Run(
+        question=q,
+        prediction=prediction,
+        checkpoint_bytes=size,
+        checkpoints=checkpoints,
+        load_s=load_s,
+        classes=classes,
+        interval_s=interval_s,
+        young_s=young_interval_s(checkpoints.blocking_s, rate) if rate > 0 else math.inf,
+        daly_s=daly_interval_s(checkpoints.blocking_s, rate) if rate > 0 else math.inf,
+        expected=found,
+        parts_s=_parts_s(prediction, q.steps, found, total_s),
+        time_s=_bounds(q, prediction, load_s, interval_s, checkpoints, spares, total_s),
+        effective_ratio=work_s / total_s,
+        failures=found.failures * work_s,
+    )
+
+
+def _whole_steps(interval_s: float, step_s: float) -> float:
+    """Checkpoints are between steps."""
+    return max(1, round(interval_s / step_s)) * step_s
+
+
+def _total_s(work_s: float, found: Expected, stops: PlannedStops | None) -> float:
+    return work_s * found.total * (1 + (stops.share if stops is not None else 0.0))
+
+
+def _parts_s(prediction: Prediction, steps: int, found: Expected, total_s: float) -> dict[str, float]:
+    """Return the parts of the run: those of steps first, then those of failures, then planned stops."""
+    compute = sum(prediction.parts_s[name] for name in _COMPUTE)
+    bubble = prediction.parts_s["pp_bubble"]
+    work_s = steps * prediction.step_s
+    parts = {
+        "compute": steps * compute,
+        "pipeline bubble": steps * bubble,
+        "exposed communication": steps * (prediction.step_s - compute - bubble),
+        "checkpoints": work_s * found.checkpoints,
+        "lost work": work_s * found.lost,
+        "detection and restart": work_s * found.recovery,
+        "waiting for spares": work_s * found.waiting,
+    }
+    parts["planned stops"] = max(0.0, total_s - work_s * found.total)
+    return parts
+
+
+def _bounds(
+    q: Question,
+    prediction: Prediction,
+    load_s: float,
+    interval_s: float,
+    checkpoints: Checkpoints,
+    spares: Spares | None,
+    total_s: float,
+) -> Bounds:
+    """Return the time with both step and failure rates at the low, and at the high end of their 80 %."""
+    if prediction.range_s is None:
+        return Bounds(total_s)
+    ends = []
+    for step_s, factor in zip(prediction.range_s, q.reliability.bounds(q.cluster), strict=True):
+        classes = q.reliability.classes(q.cluster, load_s, factor)
+        found = expected(interval_s, checkpoints, classes, spares)
+        ends.append(_total_s(q.steps * step_s, found, q.stops))
+    return Bounds(total_s, *ends)
+
+
+def _no_progress(interval_s: float, checkpoints: Checkpoints, classes: Sequence[FailureClass]) -> str:
+    rate = sum(one.rate for one in classes)
+    least = interval_s + checkpoints.blocking_s + checkpoints.writing_s
+    return (
+        f"the job fails every {1 / rate:.4g} s and needs {least:.4g} s from one durable checkpoint to the "
+        "next, or recovers for longer than it lives: write checkpoints faster, or use fewer NPUs"
+    )

@@ -1,0 +1,141 @@
+"""Published runs and rates, each with its source, against what is expected here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dse.base.errors import InputError
+from dse.inputs.accelerators import Cluster
+from dse.inputs.models.of_conf import models_of_conf
+from dse.prediction.frameworks.checks.clusters import cluster_of_name
+from dse.prediction.runs.checkpoints import Store, checkpoint_bytes, checkpoint_times
+from dse.prediction.runs.reliability import reliability_named, reliability_names
+from dse.prediction.runs.run import PlannedStops, Question, Run, run_of
+from dse.prediction.steps.plan import Plan
+from dse.prediction.steps.predict import predict
+
+DAY_S = 86400.0
+SIZE = 16_384
+PLAN = Plan(
+    dp=128, tp=8, pp=16, micro_batch=1, sequence_parallel=True, schedule="interleaved", chunks=8
+)  # fmt: skip
+"""Grattafiori et al. 2024, table 4: 8 x 1 x 16 x 128 on 16,384 GPUs, 2,048 sequences of 8,192 a step."""
+STORAGE = Store(total_gbps=2000, node_gbps=50)
+"""The same, section 3.3.1: 2 TB/s sustained."""
+
+
+def _grand_teton(npus: int = SIZE) -> Cluster:
+    return cluster_of_name("grand_teton", npus, [])
+
+
+def _llama(**changes: object) -> Run:
+    from dataclasses import replace
+
+    model = replace(dict(models_of_conf())["llama3_405b"], batch_size=2048)
+    steps = round(15.6e12 / (model.batch_size * model.seq_len))
+    cluster = _grand_teton()
+    asked = Question(model, PLAN, cluster, steps, reliability_named("llama3"), STORAGE)
+    return run_of(replace(asked, **changes), predict(model, PLAN, cluster))  # type: ignore[arg-type]
+
+
+def test_54_days_of_llama_3_have_419_unexpected_interruptions() -> None:
+    """Table 5 of arXiv 2407.21783."""
+    classes = reliability_named("llama3").classes(_grand_teton(), load_s=0)
+    assert sum(one.rate for one in classes) * 54 * DAY_S == pytest.approx(419, rel=1e-9)
+    gpus = [one.rate for one in classes if one.name in ("gpu", "hbm", "gpu_parts", "silent_corruption")]
+    assert sum(gpus) * 54 * DAY_S == pytest.approx(268, rel=1e-9)
+
+
+def test_llama_3_computes_for_more_than_nine_tenths_of_its_time() -> None:
+    """The same, section 3.3.4: over 90 % effective training time; a planned stop about once a day."""
+    run = _llama(spares=32, stops=PlannedStops(every_s=54 / 47 * DAY_S, for_s=1800.0))
+    assert 0.90 < run.effective_ratio < 0.97
+
+
+def test_llama_3_405b_takes_the_published_gpu_hours() -> None:
+    """Its model card: 30.84 million GPU-hours; table 4: 400 TFLOPS a GPU at this size."""
+    run = _llama(spares=32, stops=PlannedStops(every_s=54 / 47 * DAY_S, for_s=1800.0))
+    assert run.npu_hours == pytest.approx(30.84e6, rel=0.15)
+    assert run.time_s.low is not None
+    assert run.time_s.high is not None
+    assert run.time_s.low / 3600 * SIZE < 30.84e6 < run.time_s.high / 3600 * SIZE
+
+
+@pytest.mark.parametrize(("npus", "hours"), [(16_384, 1.8), (131_072, 0.23)])
+def test_jobs_live_as_long_as_published(npus: int, hours: float) -> None:
+    """Kokolis et al. 2024 (arXiv 2410.21680): mean time to failure projected from RSC-1's rate."""
+    classes = reliability_named("rsc1").classes(cluster_of_name("dgx_a100", npus, []), load_s=0)
+    assert 1 / sum(one.rate for one in classes) / 3600 == pytest.approx(hours, rel=0.03)
+
+
+def test_a_checkpoint_has_weights_and_states_of_the_optimizer() -> None:
+    """405.85 billion parameters at 2 + 12 bytes."""
+    model = dict(models_of_conf())["llama3_405b"]
+    assert checkpoint_bytes(model, PLAN) == pytest.approx(14 * 405.85e9, rel=1e-4)
+
+
+def test_a_checkpoint_is_moved_at_the_rate_of_nodes_or_storage() -> None:
+    cluster = _grand_teton(64)
+    moved, load_s = checkpoint_times(8 * 10**11, cluster, Store(1000, 10, "sync"))
+    assert (moved.blocking_s, moved.writing_s, load_s) == (10.0, 0.0, 10.0)  # 8 nodes of 10 GB/s
+    moved, load_s = checkpoint_times(8 * 10**11, cluster, Store(20, 10, "async"))
+    assert moved.blocking_s == pytest.approx(8e11 / 64 / 64e9)  # PCIe Gen5 of an H100
+    assert (moved.writing_s, load_s) == (40.0, 40.0)
+
+
+def test_parts_of_a_run_sum_to_its_time() -> None:
+    run = _llama(spares=4, stops=PlannedStops(30 * DAY_S, 8 * 3600.0))
+    assert sum(run.parts_s.values()) == pytest.approx(run.time_s.value, rel=1e-12)
+    assert all(seconds >= 0 for seconds in run.parts_s.values())
+    assert run.parts_s["waiting for spares"] > run.parts_s["lost work"]
+
+
+def test_checkpoints_are_between_steps() -> None:
+    run = _llama()
+    assert run.interval_s / run.prediction.step_s == pytest.approx(
+        round(run.interval_s / run.prediction.step_s)
+    )
+    assert _llama(interval_s=1000.0).interval_s == 1000.0
+    assert _llama(interval_s=1000.0).time_s.value >= run.time_s.value
+
+
+def test_a_job_without_progress_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "never.yaml"
+    file.write_text(
+        "components: {node: {rate: 1 per node-hour, takes_node: true}}\n"
+        "detection: 1 min\nrestart: 10 min\nrepair: 1 h\n"
+    )
+    with pytest.raises(InputError, match=r"the job fails every 1\.758 s and needs "):
+        _llama(reliability=reliability_named(str(file)))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "rate: 5 per day, takes_node: true",
+            "reliability.components.node.rate is '5 per day'; a rate has events",
+        ),
+        ("rate: 0.1, takes_node: true", "reliability.components.node.rate"),
+        (
+            "rate: 1 per npu-day, takes_node: true, detection: 5 parsec",
+            "components.node.detection is '5 parsec'; write a number",
+        ),
+        ("rate: 1 per npu-day, takes_node: true, odd: 5", "odd"),
+    ],
+)
+def test_wrong_files_are_refused_by_key(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"components: {{node: {{{text}}}}}\ndetection: 1 min\nrestart: 5 min\nrepair: 1 d\n")
+    with pytest.raises(InputError) as error:
+        reliability_named(str(file))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_files_of_conf_say_their_sources() -> None:
+    assert reliability_names() == ("llama3", "rsc1", "rsc2")
+    for name in reliability_names():
+        assert {"rates", "detection", "restart", "repair"} <= set(reliability_named(name).sources)
