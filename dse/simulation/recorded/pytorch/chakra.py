@@ -32,8 +32,12 @@ def read_chakra(paths: Sequence[Path]) -> RecordedStep:
 
 def _rows(path: Path) -> dict[int, Row]:
     """Return the nodes of a file by their ids, but for metadata."""
+    try:
+        nodes = _engine.read_trace_file(str(path)).nodes()
+    except (RuntimeError, UnicodeError):  # what the binding says of bytes that are no text
+        raise InputError(f"{path}: a name or a text of a node is not UTF-8") from None
     rows: dict[int, Row] = {}
-    for row in _engine.read_trace_file(str(path)).nodes():
+    for row in nodes:
         if row["type"] == _METADATA:
             continue
         if row["id"] in rows:

@@ -72,7 +72,7 @@ def _pairs(works: Sequence[Work]) -> list[list[Work]]:
 
 
 def _choices(pairs: Pairs, own: Mapping[int, Sequence[str]]) -> Iterable[Mapping[int, Choice]]:
-    """Return the choices that are the same for all ranks: all run one program, and make groups in one order."""
+    """Return the choices that are the same for all ranks, which run one program."""
     counts = {(len(own[rank]), len(pairs[rank])) for rank in pairs}
     if len(counts) != 1:
         return

@@ -42,10 +42,11 @@ def pairs_of(traces: Sequence[Path], kinetos: Sequence[Path], notes: list[str]) 
             f"{traces[0]}: is an execution trace, without times; its Kineto trace is missing "
             "(export_chrome_trace of torch.profiler)"
         )
-    left = [read_execution_trace(path) for path in traces]
+    read = [read_execution_trace(path) for path in traces]
+    left = list(read)
     pairs = []
     for kineto in _ranked([read_kineto(path) for path in kinetos], notes):
-        trace = _half_of(kineto, left, notes)
+        trace = _half_of(kineto, read, left, notes)
         left.remove(trace)
         _check_same_step(trace, kineto)
         pairs.append(RankFiles(trace, kineto))
@@ -83,11 +84,13 @@ def _ranked(kinetos: list[KinetoTrace], notes: list[str]) -> list[KinetoTrace]:
     return ranked
 
 
-def _half_of(kineto: KinetoTrace, left: Sequence[ExecutionTrace], notes: list[str]) -> ExecutionTrace:
-    same = [trace for trace in left if trace.pid == kineto.pid]
-    if len(same) == 1:
+def _half_of(
+    kineto: KinetoTrace, read: Sequence[ExecutionTrace], left: Sequence[ExecutionTrace], notes: list[str]
+) -> ExecutionTrace:
+    same = [trace for trace in read if trace.pid == kineto.pid]
+    if len(same) == 1 and same[0] in left:
         return same[0]
-    named = [trace for trace in same or left if digits_of(trace.path) == digits_of(kineto.path)]
+    named = [trace for trace in left if digits_of(trace.path) == digits_of(kineto.path)]
     if len(named) == 1:
         notes.append(
             f"{named[0].path.name} taken as of rank {kineto.rank} by its name, as process numbers do not "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +34,16 @@ def read_recorded(paths: Sequence[Path]) -> RecordedStep:
     Raises:
         InputError: a file is malformed, half of a pair is missing, or the files do not fit together.
     """
-    files = files_of(paths)
+    was_enabled = gc.isenabled()
+    gc.disable()  # it would visit millions of new objects again and again, none of them in a circle
+    try:
+        return _read(files_of(paths))
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _read(files: Mapping[Source, list[Path]]) -> RecordedStep:
     notes: list[str] = []
     if not files[Source.EXECUTION_TRACE] and not files[Source.KINETO]:
         if files[Source.CHAKRA]:

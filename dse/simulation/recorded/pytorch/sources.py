@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import gzip
 import json
 import zlib
 from collections.abc import Sequence
@@ -77,8 +75,6 @@ def load_object(path: Path) -> dict[str, Any]:
         InputError: the file cannot be read, is malformed, too large, or holds no object.
     """
     content = _unpacked(path)
-    was_enabled = gc.isenabled()
-    gc.disable()  # it would visit millions of new objects again and again, none of them in a circle
     try:
         data = json.loads(content)
     except json.JSONDecodeError as error:
@@ -86,9 +82,6 @@ def load_object(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: malformed JSON at {place}: {error.msg}; is the file whole?") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"{path}: malformed JSON: {excerpt(error) or 'too large for the memory'}") from None
-    finally:
-        if was_enabled:
-            gc.enable()
     if not isinstance(data, dict):
         raise InputError(f"{path}: holds a {type(data).__name__}; it must hold a JSON object {{...}}")
     return data
@@ -116,12 +109,9 @@ def _head_of(path: Path) -> bytes:
             return b""
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
-        if head[:2] == _GZIP:
-            with gzip.open(path) as packed:
-                head = packed.read(_HEAD_BYTES)
-    except (OSError, EOFError, zlib.error):
+        return zlib.decompressobj(wbits=31).decompress(head, _HEAD_BYTES) if head[:2] == _GZIP else head
+    except (OSError, zlib.error):
         return b""
-    return head
 
 
 def _allowed() -> str:

@@ -17,16 +17,37 @@ operators, takes 5 to 40 µs."""
 _MOST_DELAY_NS = 1_000_000
 """Between the end of a wait and the first operator that takes the result."""
 
-_MOST_LATE_NS = 5_000_000
+_MOST_LATE_NS = 100_000_000
+_MOST_TOUCHES = 64
 _VIEWS = frozenset(
     f"aten::{name}"
     for name in (
-        "view as_strided slice select narrow split split_with_sizes chunk detach t transpose permute "
-        "expand reshape "
-        "unsqueeze squeeze alias flatten unflatten set_ resize_ record_stream _unsafe_view view_as unbind"
-    ).split()
+        *(
+            "view",
+            "as_strided",
+            "slice",
+            "select",
+            "narrow",
+            "split",
+            "split_with_sizes",
+            "chunk",
+            "detach",
+            "t",
+        ),
+        *(
+            "transpose",
+            "permute",
+            "expand",
+            "reshape",
+            "unsqueeze",
+            "squeeze",
+            "alias",
+            "flatten",
+            "unflatten",
+        ),
+        *("set_", "resize_", "record_stream", "_unsafe_view", "view_as", "unbind"),
+    )
 )
-_MOST_TOUCHES = 64
 
 
 def add_waits(
@@ -64,14 +85,14 @@ def add_waits(
 
 
 def _end_in_time(nodes: RankNodes, work: Work, touches: Sequence[tuple[int, int]], host: HostEvents) -> None:
-    """End a work at the latest when its caller went on or its result was used: its own thread notes it late."""
+    """End a work when its caller went on or its result was used, if that was before: it was noted late."""
     for row, event in touches:
         if host.name[event] not in _VIEWS and not host.name[event].startswith("c10d::"):
             if work.begin <= nodes.begin[row] < work.end:
                 work.end = nodes.end[work.row] = nodes.begin[row]
             break
-    at = nodes.event_rows[work.call][1]
-    if not work.is_blocking or at >= nodes.threads[work.thread].last:
+    at = nodes.event_rows.get(work.call, (0, -1))[1]
+    if not work.is_blocking or not 0 <= at < nodes.threads[work.thread].last:
         return
     went_on = nodes.end[at] if nodes.may_wait[at] else nodes.begin[at]
     if work.end > went_on:

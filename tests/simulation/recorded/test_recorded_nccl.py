@@ -1,0 +1,157 @@
+"""Traces of devices by hand, as with NCCL: launches, streams, waits of the host, groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from profiler_files import ALL_REDUCE, SEND, Recording, data_parallel, facts
+
+from dse.simulation.recorded.pytorch import read_recorded
+from dse.simulation.recorded.replay import replayed
+from dse.simulation.recorded.step import NodeKind, RecordedStep
+
+
+def read(folder: Path, *recordings: Recording) -> RecordedStep:
+    for recording in recordings:
+        recording.write(folder)
+    return read_recorded([folder])
+
+
+def node(step: RecordedStep, name: str, rank: int = 0) -> int:
+    """Return the only node of a rank with a name."""
+    first, last = int(step.rank_first[rank]), int(step.rank_first[rank + 1])
+    (found,) = [at for at in range(first, last) if step.names[step.name[at]] == name]
+    return found
+
+
+def before(step: RecordedStep, at: int) -> set[str]:
+    others = step.before[step.before_first[at] : step.before_first[at + 1]]
+    return {step.names[step.name[other]] for other in others}
+
+
+def test_streams_are_lanes_and_kernels_wait_for_their_launch_and_for_other_streams(tmp_path: Path) -> None:
+    step = read(tmp_path, data_parallel(0), data_parallel(1, late=50))
+    lanes = {step.lanes[lane].name: step.lanes[lane].is_device for lane in step.lane}
+    assert lanes == {"main thread": False, "device 0 stream 7": True, "device 0 stream 20": True}
+    assert before(step, node(step, "gemm")) == {"cudaLaunchKernel"}
+    assert {"gemm"} <= before(step, node(step, ALL_REDUCE))
+    assert {ALL_REDUCE} <= before(step, node(step, "add"))
+    assert step.kind[node(step, "gemm")] == NodeKind.KERNEL
+    assert step.duration_ns[node(step, "gemm")] == 200_000
+
+
+def test_the_host_waits_for_kernels_where_it_synchronizes(tmp_path: Path) -> None:
+    step = read(tmp_path, data_parallel(0), data_parallel(1))
+    wait = node(step, "cudaDeviceSynchronize")
+    assert before(step, wait) == {"add", ALL_REDUCE}
+    assert (step.start_ns[wait], step.duration_ns[wait]) == (553_000, 7_000)
+
+
+def test_an_all_reduce_waits_for_the_late_rank(tmp_path: Path) -> None:
+    step = read(tmp_path, data_parallel(0), data_parallel(1, late=50))
+    (communication,) = step.communications
+    assert (communication.kind, communication.size_bytes, communication.members) == (
+        "all_reduce",
+        2000,
+        (0, 1),
+    )
+    played = replayed(step)
+    assert played.waited_for_ns == {(0, 1): 50_000}
+    assert step.duration_ns[list(communication.nodes)].tolist() == [193_000, 193_000]
+    assert played.errors.tolist() == [0.0, 0.0]
+    slower = step.duration_ns.copy()
+    slower[node(step, "gemm", 1)] += 1_000_000
+    later = replayed(RecordedStep(**{**vars(step), "duration_ns": slower})).rank_end_ns - played.rank_end_ns
+    assert later.tolist() == [1_000_000, 1_000_000]
+
+
+def test_messages_are_matched_in_order_between_ranks_of_their_group(tmp_path: Path) -> None:
+    ranks = []
+    for rank in range(2):
+        made = Recording(rank, 2)
+        made.step(1, 0, 200)
+        for at in range(2):
+            kind, peer = ("send", {"Dst Rank": 1}) if rank == 0 else ("recv", {"Src Rank": 0})
+            begin = 10 + 80 * at
+            made.host("record_param_comms", begin, begin + 9, **facts(kind, 100 * (at + 1), **peer))
+            made.runtime("cudaLaunchKernel", begin + 1, begin + 2, at)
+            made.kernel(SEND, begin + 5 + 10 * rank, begin + 40, at, "communication")
+        ranks.append(made)
+    step = read(tmp_path, *ranks)
+    assert [(c.kind, c.size_bytes, c.members) for c in step.communications] == [
+        ("message", 200, (0, 1)), ("message", 400, (0, 1)),
+    ]  # fmt: skip
+    assert set(step.kind[step.communication >= 0].tolist()) == {NodeKind.SEND, NodeKind.RECEIVE}
+    assert replayed(step).waited_for_ns == {(0, 1): 20_000}
+
+
+def test_a_message_without_a_peer_is_said_and_waits_for_nobody(tmp_path: Path) -> None:
+    made = Recording(0, 1)
+    made.step(1, 0, 100)
+    made.host("c10d::send", 10, 14)
+    made.runtime("cudaLaunchKernel", 11, 12, 1)
+    made.kernel(SEND, 20, 60, 1, "communication")
+    made.kernel("older", 2, 5, 99, "compute")
+    step = read(tmp_path, made)
+    assert step.communications == ()
+    notes = " ".join(step.notes)
+    assert "1 communication of rank 0 (ncclDevKernel_SendRecv" in notes
+    assert "1 kernel of rank 0 without a launch in the step: dropped" in notes
+
+
+def test_clocks_of_two_hosts_are_not_compared(tmp_path: Path) -> None:
+    far = data_parallel(1, late=50)
+    far.host_name = "other"
+    step = read(tmp_path, data_parallel(0), far)
+    assert not step.clocks_agree
+    assert "clocks of the ranks cannot be compared (the ranks ran on 2 hosts)" in " ".join(step.notes)
+    assert step.duration_ns[list(step.communications[0].nodes)].tolist() == [193_000, 193_000]
+    assert np.abs(replayed(step).errors).max() < 0.01
+
+
+def test_a_backward_pass_on_another_thread_begins_and_ends_with_its_caller(tmp_path: Path) -> None:
+    made = Recording(0, 1)
+    made.step(1, 0, 1000)
+    made.host("aten::mul", 10, 100)
+    made.host("autograd::engine::evaluate_function: MulBackward0", 150, 500, thread=999)
+    made.host("aten::add", 550, 600)
+    step = read(tmp_path, made)
+    backward = node(step, "autograd::engine::evaluate_function: MulBackward0")
+    assert before(step, backward) == {"aten::mul"}
+    assert before(step, node(step, "aten::add")) == {step.names[step.name[backward]]}
+    assert step.gap_ns[[backward, node(step, "aten::add")]].tolist() == [50_000, 50_000]
+
+
+def test_operators_nest_and_keep_their_own_parts(tmp_path: Path) -> None:
+    made = Recording(0, 1)
+    made.step(1, 0, 100)
+    made.host("outer", 10, 50)
+    made.host("inner", 20, 30.0005)
+    step = read(tmp_path, made)
+    outer, inner, rest, end = range(4)
+    assert [step.names[at] for at in step.name] == ["outer", "inner", "outer", "end of the step"]
+    assert step.duration_ns[[outer, inner, rest, end]].tolist() == [10_000, 10_000, 20_000, 0]
+    assert step.gap_ns.tolist() == [10_000, 0, 0, 50_000]
+    assert "60.0 % of the step is time of the main thread between operators" in step.notes[-1]
+
+
+def test_the_last_whole_step_of_all_ranks_is_taken(tmp_path: Path) -> None:
+    ranks = []
+    for rank, steps in ((0, (4, 5, 6)), (1, (4, 5))):
+        made = Recording(rank, 2)
+        for number in steps:
+            made.step(number, 100 * number, 100 * number + 90)
+            made.host(f"operator of step {number}", 100 * number + 10, 100 * number + 20)
+        ranks.append(made)
+    step = read(tmp_path, *ranks)
+    assert {step.names[at] for at in step.name} == {"operator of step 5", "end of the step"}
+    assert "step 5 taken of the steps 4 to 5 that the files hold" in step.notes
+
+
+@pytest.mark.parametrize("late", [0.0, 20.0])
+def test_a_lost_rank_of_two_leaves_the_other_as_it_was(tmp_path: Path, late: float) -> None:
+    step = read(tmp_path, data_parallel(0, late))
+    assert step.missing_ranks == (1,)
+    assert replayed(step).errors.tolist() == [0.0]
