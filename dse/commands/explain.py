@@ -20,6 +20,7 @@ from dse.commands.cli import (
     reading,
     without_cap,
 )
+from dse.commands.stored_runs import answered
 from dse.studies.store import StudyStore
 from dse.studies.store.lookup import row_of_key
 
@@ -51,6 +52,8 @@ COMMAND = CommandLine(
 @reading(COMMAND)
 def main(arguments: Arguments) -> int:
     """Print the explanations; return the exit code."""
+    if answered("explain", arguments):
+        return 0
     values = arguments.values
     items, number = whole(values, "items", 10), whole(values, "group", None)
     if "framework" in values:

@@ -19,6 +19,7 @@ from dse.commands.cli import (
     reading,
     without_cap,
 )
+from dse.commands.stored_runs import answered
 from dse.studies.store import StudyStore
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ COMMAND = CommandLine(
 @reading(COMMAND)
 def main(arguments: Arguments) -> int:
     """Write the page; return the exit code."""
+    if answered("report", arguments):
+        return 0
     (study,), live = arguments.words, "--live" in arguments.options
     asked = asked_cap(arguments)
     title = arguments.values.get("title")

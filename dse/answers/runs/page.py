@@ -10,7 +10,7 @@ from dse.answers.runs import Parts, parts_of
 from dse.base.pages import page_style, template_environment
 from dse.base.units import format_duration_ns
 from dse.studies.recorded import Case, RunRow, Traces
-from dse.studies.recorded.table import labels_of, rows_text
+from dse.studies.recorded.table import rows_text
 from dse.studies.recorded.text import headline, overview
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -44,7 +44,7 @@ def render_page(traces: Traces, wanted: Sequence[Case], rows: Sequence[RunRow]) 
 
 
 def _case(case: Case, row: RunRow) -> dict[str, Any]:
-    asked = {"system": case.system_name or "as recorded", **labels_of([row])[0], **case.asked}
+    asked = {"system": case.place, **case.asked}
     parts: Parts | None = parts_of(case) if row.status == "ok" else None
     return {
         "title": ", ".join(f"{key}={value}" for key, value in asked.items()),

@@ -21,7 +21,7 @@ def timeline_bytes(case: Case, *, is_packed: bool = False) -> bytes:
     Raises:
         InputError: another program than the engine simulated it.
     """
-    about = {"traces": case.traces.name, "system": case.system_name, **case.asked, "key": case.key}
+    about = {"traces": case.traces.name, "system": case.place, **case.asked, "key": case.key}
     text = io.StringIO()
     if case.traces.is_recorded:
         _write_replay(replay_of(case), text, about)

@@ -21,9 +21,11 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Traces on a `system` under this name; None leaves a recorded step on its own links.
+    """Traces on a `system`; None leaves a recorded step on its own links.
 
-    `asked` are the keys of the what-if as a user wrote them, `base_system` the one a step was recorded on.
+    `system_name` is its name and the overrides behind it, parted by blanks; empty for the one beside the
+    traces, or none. `asked` are the keys of the what-if as a user wrote them, `base_system` the one a step
+    was recorded on.
     """
 
     traces: Traces
@@ -32,6 +34,12 @@ class Case:
     simulator: Simulator
     asked: Mapping[str, str] = field(default_factory=dict)
     base_system: SystemSpec | None = None
+    base_name: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where the case runs, for people."""
+        return self.system_name or ("as recorded" if self.traces.is_recorded else "its own")
 
     @cached_property
     def key(self) -> str:

@@ -138,6 +138,7 @@ def _row(case: Case, **found: Any) -> RunRow:
         paths=json.dumps([str(path.resolve()) for path in traces.named]),
         kind=REPLAYED if traces.is_recorded else SIMULATED,
         system=case.system_name,
+        base_system=case.base_name,
         simulator=json.dumps({} if traces.is_recorded else case.simulator_facts, sort_keys=True),
         asked=json.dumps(dict(case.asked), sort_keys=True),
         key=case.key,

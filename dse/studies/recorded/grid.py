@@ -42,8 +42,9 @@ def cases(traces: Traces, values: Mapping[str, str], overrides: Sequence[str]) -
             system: SystemSpec | None = _system(name, of_system, known)
         else:
             system = None if traces.is_recorded else _own(traces, chosen.get("network_model"))
-        shown = name or ("" if traces.is_recorded else "its own")
-        yield Case(traces, shown, system, _simulator(fields), chosen, base)
+        shown = " ".join([name, *of_system]) if name else ""
+        simulator = _simulator(fields)
+        yield Case(traces, shown, system, simulator, chosen, base, values.get("base_system", ""))
 
 
 def _sorted(overrides: Sequence[str]) -> tuple[dict[str, str], list[str], dict[str, str]]:

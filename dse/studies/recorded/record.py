@@ -32,7 +32,10 @@ class RunRow:
     traces: Annotated[str, text("the traces as they were asked for")]
     paths: Annotated[str, repeated_text("where their files were, as JSON")]
     kind: Annotated[str, repeated_text("traces of Chakra, or a recorded step", allowed=(SIMULATED, REPLAYED))]
-    system: Annotated[str, text("the system; empty: the links on which the step was recorded")]
+    system: Annotated[
+        str, text("the system and its overrides; empty: the one beside the traces, or links as recorded")
+    ]
+    base_system: Annotated[str, repeated_text("the system on which the step was recorded; empty: unknown")]
     simulator: Annotated[str, repeated_text("settings of the simulator, as JSON")]
     asked: Annotated[str, repeated_text("keys of the what-if, as JSON", json_texts=())]
     ranks: Annotated[int | None, count("ranks of the run", least=1)]

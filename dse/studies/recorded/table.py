@@ -11,7 +11,7 @@ from dse.base.tables import table
 from dse.base.texts import printable
 from dse.base.units import format_bytes, format_duration_ns
 from dse.simulation.simulators import Outcome, RankMetrics
-from dse.studies.recorded.record import REPLAYED, RunRow
+from dse.studies.recorded.record import REPLAYED, SIMULATED, RunRow
 
 if TYPE_CHECKING:
     from dse.simulation.recorded.replay import Replay
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _CLASSES = ("ranks", "finish", "compute", "communication", "exposed", "memory")
 _SIMULATED = ("step", "compute", "communication", "exposed", "memory", "slowest rank")
 _REPLAYED = ("step", "against the replay", "work", "communication", "exposed", "gaps", "slowest rank")
+_OWN = {SIMULATED: "its own", REPLAYED: "as recorded"}
 _MOST_CLASSES = 24
 _MOST_RANKS = 16
 _MOST_RANGES = 8
@@ -74,7 +75,7 @@ def labels_of(rows: Sequence[RunRow]) -> list[dict[str, str]]:
     for row in rows:
         simulator = {f"simulator.{name}": value for name, value in json.loads(row.simulator).items()}
         found.append(
-            {"traces": row.traces, "system": row.system or "as recorded", **simulator, **asked_of(row)}
+            {"traces": row.traces, "system": row.system or _OWN[row.kind], **simulator, **asked_of(row)}
         )
     kept = [
         name

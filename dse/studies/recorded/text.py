@@ -23,7 +23,7 @@ def headline(traces: Traces, case: Case, row: RunRow) -> str:
     if traces.is_recorded:
         return printable(f"{traces.name}: a recorded step of PyTorch, {size}")
     facts = case.simulator_facts
-    place = f"{case.system_name}" if case.system_name != "its own" else "the system beside them"
+    place = case.system_name or "the system beside them"
     return printable(f"{traces.name}: {size}, on {place}, as {facts.get('reference', facts['name'])}")
 
 
@@ -51,7 +51,7 @@ def overview(traces: Traces) -> str:
 def case_text(case: Case, row: RunRow, *, is_alone: bool, with_classes: bool) -> str:
     """Return a case: its title unless it is alone, its classes of ranks, and what holds them."""
     asked = [f"{key}={value}" for key, value in case.asked.items()]
-    title = " ".join([case.system_name or "as recorded", *asked])
+    title = " ".join([case.place, *asked])
     lines = [] if is_alone else [f"{printable(title)}:"]
     if case.traces.is_recorded:
         held = [f"deadlock: {printable(row.reason)}"] if row.status == "deadlock" else []

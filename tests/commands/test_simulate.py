@@ -1,0 +1,79 @@
+"""`dse simulate` on folders as users have them, and the verbs that answer about its studies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from command_lines import error_of, run_dse, run_ok
+from job_folders import chakra_folder, recorded_folder
+
+from dse.testing.builders import ALL_REDUCE, coll
+
+
+def test_a_folder_is_a_table_of_its_classes_of_ranks(tmp_path: Path) -> None:
+    chakra_folder(tmp_path / "job")
+    (tmp_path / "job" / "system.json").rename(tmp_path / "job" / "mine.json")
+    done = run_ok("simulate", "job", "--explain", "timeline=t.json.gz", "-o", "p.html", cwd=tmp_path)
+    lines = done.out.splitlines()
+    assert lines[0] == "job: 4 ranks, 12 nodes, on the system beside them, as astra-sim-2025-04"
+    assert lines[2].split() == ["ranks", "finish", "compute", "communication", "exposed", "memory"]
+    assert [line.split()[0] for line in lines[3:5]] == ["0-1", "2-3"]
+    assert "as rank 2 spends it:" in done.out
+    assert done.err.splitlines() == [
+        "note: job: took mine.json as system",
+        "note: wrote t.json.gz",
+        "note: wrote p.html",
+    ]
+    assert (tmp_path / "p.html").read_text().startswith("<!doctype html>")
+    (entry,) = [json.loads(run_ok("simulate", "job", "--json", cwd=tmp_path).out)]
+    assert [each["ranks"] for each in entry["rank_classes"]] == [[0, 1], [2, 3]]
+    files = sorted(str(path) for path in (tmp_path / "job").iterdir())
+    assert run_ok("simulate", *files, cwd=tmp_path).out.splitlines()[2:] == lines[2:5]
+
+
+def test_a_deadlock_says_what_holds_whom_and_ends_with_1(tmp_path: Path) -> None:
+    ranks = [[coll(1, ALL_REDUCE, 100)], [coll(1, ALL_REDUCE, 100), coll(2, ALL_REDUCE, 100)]]
+    chakra_folder(tmp_path / "job", ranks)
+    (tmp_path / "job" / "comm_group.json").unlink()
+    done = run_dse("simulate", "job", cwd=tmp_path)
+    assert done.code == 1
+    assert "deadlock: 1 of 2 ranks never finish" in done.out
+    assert "what holds the others:" in done.out
+
+
+def test_a_study_of_runs_is_ranked_explained_drawn_and_written(tmp_path: Path) -> None:
+    chakra_folder(tmp_path / "job")
+    keys = ("links.bandwidth_factor=1,2", "study=runs")
+    done = run_ok("simulate", "job", *keys, cwd=tmp_path)
+    assert "note: 2 of 2 were computed" in done.err
+    assert "note: 0 of 2 were computed" in run_ok("simulate", "job", *keys, cwd=tmp_path).err
+    first = run_ok("best", "results/runs", cwd=tmp_path).out.splitlines()[1]
+    assert first.split()[:3] == ["its", "own", "2"]
+    assert "links.bandwidth_factor=2" in run_ok("explain", "results/runs", cwd=tmp_path).out
+    assert run_ok("timeline", "results/runs", cwd=tmp_path).out == "results/runs.trace.json: written\n"
+    assert run_ok("report", "results/runs", cwd=tmp_path).out == "results/runs.html: written\n"
+    assert "links.bandwidth_factor=1" in (tmp_path / "results" / "runs.html").read_text()
+    message = error_of("best", "results/runs", "top=3", cwd=tmp_path)
+    assert message == "top has no effect on a study of runs of traces; allowed are --json"
+
+
+def test_a_recorded_step_is_compared_with_what_was_measured_first(tmp_path: Path) -> None:
+    recorded_folder(tmp_path / "step")
+    done = run_ok("simulate", "step", "overlap=recorded,perfect", cwd=tmp_path)
+    lines = done.out.splitlines()
+    assert lines[2] == "the step played again, against what was measured:"
+    assert lines[4].split() == ["0", "600", "µs", "600", "µs", "+0.0", "%"]
+    assert done.out.index("measured:") < done.out.index("overlap")
+    assert "note: step: took 4 files as a recorded step" in done.err
+    priced = ("system=torus_4x4", "base_system=torus_4x4", "ranks.factor=2")
+    assert "torus_4x4" in run_ok("simulate", "step", *priced, cwd=tmp_path).out
+
+
+def test_keys_that_have_no_effect_are_refused(tmp_path: Path) -> None:
+    chakra_folder(tmp_path / "job")
+    lists = ("links.bandwidth_factor=1,2", "timeline=t.json")
+    assert "timeline is of one case" in error_of("simulate", "job", *lists, cwd=tmp_path)
+    assert "has no effect without a study" in error_of("simulate", "job", "threads=2", cwd=tmp_path)
+    assert "it is a page, NAME.html" in error_of("simulate", "job", "-o", "p.txt", cwd=tmp_path)
+    assert "has no effect on recorded" not in error_of("simulate", "nowhere", cwd=tmp_path)
