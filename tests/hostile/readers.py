@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import runpy
 from collections.abc import Callable, Iterable
@@ -281,7 +282,98 @@ flavor = "8B"
 seq_len = 8192
 a.b = [1, {c = 2.5}]
 """
+
+
+def _published(*names: str) -> Callable[[Path], list[bytes]]:
+    """XML of published machines, written by tests."""
+    made = runpy.run_path(str(ROOT / "tests" / "inputs" / "machines" / "published_machines.py"))
+    return lambda _: [made[name]().encode() for name in names]
+
+
+def _samples(module: str, *names: str) -> Callable[[Path], list[bytes]]:
+    """Texts that a module of tests of machines has."""
+
+    def made(_: Path) -> list[bytes]:
+        import sys
+
+        folder = str(ROOT / "tests" / "inputs" / "machines")
+        sys.path.append(folder)
+        try:
+            values = runpy.run_path(f"{folder}/{module}.py")
+        finally:
+            sys.path.remove(folder)
+        return [values[name].encode() for name in names]
+
+    return made
+
+
+def _machine(path: Path) -> object:
+    """Read, draw and write it: what is known of it must do for all three."""
+    from dse.answers.drawn_machines import document_text
+    from dse.inputs.machines import Given, Machine, read_machine
+    from dse.inputs.machines.written import written_files
+
+    found = read_machine(path)
+    keys = dict.fromkeys(("nvlink", "xgmi", "pcie", "smp", "network", "fast"), "2")
+    given = {f"{key}_latency_ns": text for key, text in keys.items()}
+    document_text(found, Given())
+    if isinstance(found, Machine):
+        written_files(found, Given(), path.with_name("made.json"), None, path)
+        asked = Given(given | {"smp_gbps": "20", "trunk_gbps": "100"})
+        asked.used.update(asked.texts)
+        return written_files(found, asked, path.with_name("made.csv"), None, path)
+    asked = Given({"level2_oversubscription": "2", "level2_latency_us": "8", "between_islands_gbps": "9"})
+    asked.used.update(asked.texts)
+    if hasattr(found, "leaves"):
+        asked = Given({**asked.texts, "system": "dgx_h100"}, {*asked.texts})
+    return written_files(found, asked, path.with_name("made.yaml"), None, path)
+
+
+def _unpacked(name: str) -> Callable[[Path], list[bytes]]:
+    return lambda _: [gzip.decompress((GOLDEN / "traces" / name).read_bytes())]
+
+
+def _recorded(*others: str) -> Callable[[Path], object]:
+    """Read and replay a part of a recorded step beside the others."""
+
+    def reading(path: Path) -> object:
+        from dse.simulation.recorded.pytorch import read_recorded
+        from dse.simulation.recorded.replay import replayed
+
+        return replayed(read_recorded([path, *(GOLDEN / "traces" / name for name in others)]))
+
+    return reading
+
+
+def _devices(folder: Path) -> list[bytes]:
+    """A Kineto trace with kernels; its execution trace lies beside it."""
+    made = runpy.run_path(str(ROOT / "tests" / "simulation" / "recorded" / "profiler_files.py"))
+    _, kineto = made["data_parallel"](0).write(folder)
+    content: bytes = kineto.read_bytes()
+    kineto.unlink()
+    return [content]
+
+
+def _recorded_devices(path: Path) -> object:
+    from dse.simulation.recorded.pytorch import read_recorded
+    from dse.simulation.recorded.replay import replayed
+
+    return replayed(read_recorded([path, path.with_name("et.0.json")]))
+
+
 READERS: dict[str, Reader] = {
+    "kineto": Reader(
+        ".json",
+        _unpacked("kineto_0.json.gz"),
+        _recorded("et_0.json.gz", "et_1.json.gz", "kineto_1.json.gz"),
+    ),
+    "kineto-devices": Reader(".json", _devices, _recorded_devices),
+    "execution-trace": Reader(
+        ".json",
+        _unpacked("et_0.json.gz"),
+        _recorded("kineto_0.json.gz", "et_1.json.gz", "kineto_1.json.gz"),
+    ),
+    "mlc-chakra": Reader(".et", _unpacked("chakra_0.et.gz"), _recorded()),
     "framework-scripts": Reader(".sh", _lines(_SHELL_SCRIPT), _configuration),
     "framework-recipes": Reader(".py", _lines(_RECIPE), _configuration),
     "framework-toml": Reader(".toml", _lines(_TOML), _configuration),
@@ -356,6 +448,11 @@ READERS: dict[str, Reader] = {
         _contents("tests/golden/kernels/all_reduce_perf.txt"),
         _graph("dse.prediction.kernels.nccl_tests:read_nccl_tests"),
     ),
+    "machines-nccl": Reader(".xml", _published("dgx1", "dgx2", "a100_pcie"), _machine),
+    "machines-xml": Reader(".xml", _samples("test_machine_xml", "LSTOPO", "RINGS"), _machine),
+    "machines-texts": Reader(".txt", _samples("test_machine_texts", "MATRIX", "TREE"), _machine),
+    "machines-infragraph": Reader(".yaml", _samples("test_infragraph_documents", "SMALL"), _machine),
+    "machines-times": Reader(".txt", _contents("tests/golden/kernels/all_reduce_perf.txt"), _machine),
     "system": Reader(".yaml", _contents("conf/system/*.yaml"), _composed("system", "model=tiny")),
     "model": Reader(
         ".yaml",

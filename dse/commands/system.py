@@ -1,0 +1,124 @@
+"""`dse system show FILE|NAME`: a machine that describes itself, drawn, and as a system, cluster or graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dse.base.command_lines import Arguments, CommandLine, Option
+from dse.base.errors import InputError
+from dse.base.settings import check_choice
+from dse.base.settings.values import Values, file
+from dse.commands.cli import print_notes, reading
+
+if TYPE_CHECKING:
+    from dse.inputs.machines import Given
+
+_FORMS = ("system", "graph", "infragraph")
+_YAML = (".yaml", ".yml")
+
+COMMAND = CommandLine(
+    "system",
+    "Draw a system, a cluster or a machine that describes itself: nvidia-smi topo -m, NCCL's topology and "
+    "graph XML, XML of lstopo, InfraGraph, Slurm's topology.conf, output of nccl-tests. With -o it becomes a "
+    "file that system=, cluster= and topology= take.",
+    words={
+        "show": "the only thing to do with it so far",
+        "FILE": "such a document, a graph (CSV), or a name or file of conf/system or conf/cluster",
+    },
+    keys={
+        "keys": {
+            "as": "what -o writes: system (.yaml; for dse plan where nodes are unequal), graph (.csv) or "
+            "infragraph (.json, or .yaml); the ending says it too",
+            "machine.KEY": "what the document does not say, such as machine.nvlink_latency_ns=700; "
+            "a refusal of -o names all that it needs",
+        }
+    },
+    options={"--output": Option("write the system, cluster, graph or InfraGraph document", "FILE", "-o")},
+    groups=("machine",),
+    choices={"as": _FORMS},
+    example="machine.nodes=4",
+    synopsis=("show FILE|NAME [machine.KEY=VALUE ...] [-o FILE]",),
+)
+
+
+@reading(COMMAND)
+def main(arguments: Arguments) -> int:
+    """Print the drawing and write the file; return the exit code.
+
+    Raises:
+        InputError: the document is unreadable, or does not say what the file needs.
+    """
+    check_choice("system", arguments.words[0], ("show",))
+    from dse.inputs.machines import Given
+
+    word, output = arguments.words[1], file(arguments.options, "--output")
+    given = Given.of(list(arguments.overrides))
+    path = Path(word).expanduser()
+    known = _known_text(word, path)
+    if known is not None:
+        if output is not None or given.texts or arguments.values:
+            what = "-o" if output is not None else "keys"
+            raise InputError(f"{what}: {word} is a system, cluster or graph already; it is only shown")
+        print(known)
+        return 0
+    _described(path, given, output, arguments.values)
+    return 0
+
+
+def _known_text(word: str, path: Path) -> str | None:
+    """The drawing of a graph, or of what conf/system or conf/cluster has or could have; None for others."""
+    from dse.answers.drawn_machines import cluster_text, graph_text, system_text
+    from dse.base.files import conf_folder
+    from dse.base.plain_data import read_yaml
+
+    if path.suffix == ".csv":
+        from dse.inputs.networks.csv import read_link_graph
+
+        return graph_text(path.name, read_link_graph(path))
+    is_cluster = (conf_folder() / "cluster" / f"{word}.yaml").is_file() and "/" not in word
+    if path.suffix in _YAML and path.is_file():
+        values = read_yaml(path)
+        keys = values.keys() if isinstance(values, dict) else set()
+        if isinstance(values, dict) and isinstance(values.get("nodes"), list):
+            is_cluster = True
+        elif not keys & {"network", "accelerator", "tiers"}:
+            return None
+    elif path.is_file():
+        return None
+    if is_cluster:
+        from dse.planner.problem.named_clusters import named_cluster
+
+        found = named_cluster(word)
+        return cluster_text(found.name, found.cluster)
+    from dse.studies.composed import system_of
+
+    return system_text(system_of([f"system={word}"]))
+
+
+def _described(path: Path, given: Given, output: Path | None, values: Values) -> None:
+    """Draw what a document describes, and write it.
+
+    Raises:
+        InputError: as `read_machine` and `written_files`, or a key has no effect.
+    """
+    from dse.answers.drawn_machines import document_text
+    from dse.base.files import check_output, write_output
+    from dse.inputs.machines import Given, read_machine
+    from dse.inputs.machines.written import written_files
+
+    document = read_machine(path)
+    if output is None and "as" in values:
+        raise InputError("as says what -o writes; give both")
+    if output is not None:
+        check_output(output, "-o")
+        files = written_files(document, given, output, values.get("as"), path)
+        for target, text in files.items():
+            write_output(target, text.encode(), "-o")
+        print_notes([*given.taken, *(f"wrote {target}" for target in files)])
+    drawn = Given(given.texts)
+    text = document_text(document, drawn)
+    unused = next((key for key in given.texts if key not in given.used | drawn.used), None)
+    if output is None and unused is not None:
+        raise InputError(f"machine.{unused} has no effect without -o; see dse system --help")
+    print(text)
