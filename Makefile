@@ -84,7 +84,7 @@ torch: $(STAMP)  ## add PyTorch and onnx, for the tests of partitions; 200 MB fo
 		$(PIP) --quiet --require-hashes --no-deps -r requirements/cuda.lock
 
 # Without their own dependencies, of which they need few here, and DeepSpeed without its kernels. From Python 3.11.
-arbiters: torch  ## add torchtitan, DeepSpeed and megatron-core, which judge configurations in tests, and mlc-chakra, which reads traces; 100 MB
+arbiters: torch  ## add torchtitan, DeepSpeed and megatron-core, which judge configurations in tests, mlc-chakra, which reads traces, and infragraph; 100 MB
 	DS_BUILD_OPS=0 $(PIP) --quiet --no-build-isolation --require-hashes --no-deps -r requirements/arbiters.lock
 
 # What the lock of npm names, by its hashes; nothing of it is run while it is installed.
