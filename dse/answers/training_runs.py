@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from dse.base.tables import pairs
 from dse.base.texts import counted
 from dse.base.units import format_bytes, format_count
-from dse.prediction.runs.run import Run
+from dse.prediction.runs.power import Energy
+from dse.prediction.runs.run import Bounds, Run
 
 _UNITS = ((2 * 86400.0, 86400.0, "days"), (7200.0, 3600.0, "h"), (120.0, 60.0, "min"), (1.0, 1.0, "s"))
 _SHOWN_CAUSES = 4
 
 
-def run_text(run: Run, price_per_hour: float | None = None) -> str:
+def run_text(run: Run, price_per_hour: float | None = None, energy: Energy | None = None) -> str:
     """Return an expected run as lines for people; the price is that of an hour of one NPU."""
-    return pairs(list(_lines(run, price_per_hour)))
+    return pairs(list(_lines(run, price_per_hour, energy)))
 
 
-def _lines(run: Run, price_per_hour: float | None) -> Iterator[tuple[str, str]]:
+def _lines(run: Run, price_per_hour: float | None, energy: Energy | None) -> Iterator[tuple[str, str]]:
     q, time_s = run.question, run.time_s
     npus = q.cluster.npus
     yield (
@@ -36,6 +38,12 @@ def _lines(run: Run, price_per_hour: float | None) -> Iterator[tuple[str, str]]:
     if price_per_hour is not None:
         hours += f", {format_count(run.npu_hours * price_per_hour)} at {price_per_hour:g} an hour"
     yield "cost", hours
+    if energy is not None:
+        text = f"{_range(energy.energy_mwh)} MWh, {energy.mean_power_mw:.3g} MW on average"
+        yield (
+            "energy",
+            text + ("" if energy.emissions_t is None else f"; {_range(energy.emissions_t)} t of CO2"),
+        )
     yield (
         "effective",
         f"{_share(run.effective_ratio)} of the time computes steps, {_share(run.goodput)} of the peak",
@@ -81,7 +89,7 @@ def _checkpoint(run: Run) -> str:
     )
 
 
-def run_data(run: Run, price_per_hour: float | None = None) -> dict[str, Any]:
+def run_data(run: Run, price_per_hour: float | None = None, energy: Energy | None = None) -> dict[str, Any]:
     """Return an expected run as plain data; what is infinite or unknown is None."""
     q = run.question
     return {
@@ -111,7 +119,16 @@ def run_data(run: Run, price_per_hour: float | None = None) -> dict[str, Any]:
         "checkpoint_writing_s": run.checkpoints.writing_s,
         "checkpoint_reading_s": run.load_s,
         "spares": q.spares,
+        "energy_mwh": None if energy is None else asdict(energy.energy_mwh),
+        "mean_power_mw": None if energy is None else energy.mean_power_mw,
+        "emissions_t": None if energy is None or energy.emissions_t is None else asdict(energy.emissions_t),
     }
+
+
+def _range(bounds: Bounds) -> str:
+    if bounds.low is None or bounds.high is None:
+        return format_count(bounds.value)
+    return f"{format_count(bounds.value)} ({format_count(bounds.low)} to {format_count(bounds.high)})"
 
 
 def _finite(value: float) -> float | None:

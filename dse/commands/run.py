@@ -13,6 +13,7 @@ from dse.commands.asked_jobs import ANSWER, GROUPS, INSTEAD, OF_STUDY, asked_job
 from dse.commands.cli import CAP_OR_NONE, JSON, print_json, read_arguments
 
 if TYPE_CHECKING:
+    from dse.prediction.runs.power import Energy, Facility
     from dse.prediction.runs.run import PlannedStops, Run
 
 COMMAND = CommandLine(
@@ -34,6 +35,10 @@ COMMAND = CommandLine(
             "stop_every": "planned stops: the time between them, such as 90 d",
             "stop_for": "how long each planned stop takes, such as 8 h",
             "price": "price of an hour of one NPU",
+            "power": "phases (default): by computing, communicating and idling; or limit: that of boards",
+            "host_w": "watts of a host for each of its NPUs, besides boards (default 0)",
+            "pue": "power of the facility over that of its machines (default 1)",
+            "grid": "kg of CO2 for a kWh: emissions are printed as well",
             **OF_STUDY,
         },
         "instead of ANSWER": INSTEAD,
@@ -55,14 +60,38 @@ def main(argv: Sequence[str]) -> int:
     if arguments is None:
         return 0
     price = number(arguments.values, "price", None)
+    facility = _facility(arguments)
     run = _run(arguments)
     from dse.answers.training_runs import run_data, run_text
 
+    energy = _energy(arguments, run, facility)
     if "--json" in arguments.options:
-        print_json([run_data(run, price)])
+        print_json([run_data(run, price, energy)])
     else:
-        print("\n".join(map(printable, run_text(run, price).splitlines())))
+        print("\n".join(map(printable, run_text(run, price, energy).splitlines())))
     return 0
+
+
+def _facility(arguments: Arguments) -> Facility:
+    from dse.prediction.runs.power import Facility
+
+    values = arguments.values
+    return Facility(
+        number(values, "host_w", 0.0),
+        number(values, "pue", 1.0, least=1.0),
+        number(values, "grid", None),
+        one_of(values, "power", ("phases", "limit")) == "limit",
+    )
+
+
+def _energy(arguments: Arguments, run: Run, facility: Facility) -> Energy | None:
+    """The energy of the run; None where no power is known and no key asks for it."""
+    from dse.prediction.runs.power import energy_of
+
+    asked = {"power", "host_w", "pue", "grid"} & arguments.values.keys()
+    if run.question.cluster.accelerator.board_power_w is None and not asked:
+        return None
+    return energy_of(run, facility)
 
 
 def _run(arguments: Arguments) -> Run:

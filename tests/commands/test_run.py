@@ -26,6 +26,8 @@ def test_a_point_becomes_a_run(tmp_path: Path) -> None:
     assert data["time_low_s"] < data["steps"] * data["step_s"] < data["time_s"] < data["time_high_s"]
     assert data["cost"] == pytest.approx(2 * data["npu_hours"])
     assert sum(data["parts_s"].values()) == pytest.approx(data["time_s"])
+    assert data["energy_mwh"]["low"] < data["energy_mwh"]["value"] < data["energy_mwh"]["high"]
+    assert data["emissions_t"] is None
 
 
 def test_without_a_strategy_the_fastest_that_fits_runs(tmp_path: Path) -> None:
@@ -39,6 +41,15 @@ def test_the_best_point_of_a_study_runs(tmp_path: Path) -> None:
     data = json.loads(run_ok("run", "results/s", "steps=10", "--json", cwd=tmp_path).out)
     best = json.loads(run_ok("best", "results/s", "--json", cwd=tmp_path).out)
     assert round(data["step_s"] * 1e9) == best["best_under_cap"]["wall_time_ns"]
+
+
+def test_energy_is_left_out_where_the_power_is_unknown_and_refused_where_it_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    words = ("system=tpu_v5p_slice", "system.nodes=2", "model=llama3_8b", "model.batch_size=64", "steps=10")
+    assert json.loads(run_ok("run", *words, "--json", cwd=tmp_path).out)["energy_mwh"] is None
+    message = "accelerator tpu_v5p has no board_power_w, so its energy is unknown"
+    assert message in error_of("run", *words, "grid=0.4", cwd=tmp_path)
 
 
 def test_planned_stops_and_slow_storage_take_their_time(tmp_path: Path) -> None:
@@ -66,6 +77,8 @@ def test_planned_stops_and_slow_storage_take_their_time(tmp_path: Path) -> None:
         ((*POINT, "steps=1", "checkpoint=never"), "checkpoint is"),
         ((*POINT, "steps=1", "reliability=lama3"), "did you mean 'llama3'?"),
         ((*POINT, "steps=1", "node_gbps=0"), "node_gbps is"),
+        ((*POINT, "steps=1", "pue=0.5"), "pue is"),
+        ((*POINT, "steps=1", "power=all"), "power is"),
         (("system=torus_4x4", "model=tiny", "steps=1"), "is simulated, not predicted"),
     ],
 )

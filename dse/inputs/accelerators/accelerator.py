@@ -28,7 +28,8 @@ class Accelerator:
     `calibration` says what the efficiencies were fitted on, or that they are carried over from another type;
     `uncertainty` has the standard error of fitted ones by name. `fitted_kinds` are the frameworks of the
     steps that they were fitted to, and experts and cp where some step had these; empty: not known. `kernels`
-    are the shares of kernels that were measured alone, None where none were.
+    are the shares of kernels that were measured alone, None where none were. `board_power_w` is the limit of
+    the board by its data sheet, None where it is unknown.
 
     Raises:
         InputError: the reserve leaves no memory.
@@ -46,6 +47,7 @@ class Accelerator:
     fitted_kinds: tuple[str, ...] = ()
     kernels: Efficiency | None = None
     host_bandwidth_gbps: float = HOST_BANDWIDTH_GBPS
+    board_power_w: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse a reserve that leaves no memory."""
@@ -133,6 +135,7 @@ def _resolved(file: AcceleratorFile, path: Path, borrowers: tuple[str, ...] = ()
         fitted_kinds=kinds,
         kernels=file.kernels,
         host_bandwidth_gbps=file.host_bandwidth_gbps,
+        board_power_w=file.board_power_w,
     )
 
 

@@ -29,7 +29,8 @@ class AcceleratorFile:
     """The keys of a file; `efficiency`, `efficiency_of` or `kernels` says which shares the type reaches.
 
     `efficiency` together with `efficiency_of` has single shares that are the type's own. `kernels` are the
-    shares of kernels that were measured alone: fits to steps begin there.
+    shares of kernels that were measured alone: fits to steps begin there. `board_power_w` is the most that
+    the board takes by its data sheet, None where it is unknown; it changes no prediction of a step.
     """
 
     name: str
@@ -46,6 +47,7 @@ class AcceleratorFile:
     memory_reserve: str | None = None
     fitted_kinds: tuple[str, ...] = ()
     host_bandwidth_gbps: float = HOST_BANDWIDTH_GBPS
+    board_power_w: float | None = None
 
     @property
     def memory_bytes(self) -> int:
@@ -148,7 +150,8 @@ def _check(file: AcceleratorFile) -> None:
             raise InputError(unknown(problem, name, PRECISIONS, allowed))
     if not {"bf16", "fp16"} & file.peak_tflops.keys():
         raise InputError("accelerator.peak_tflops lacks bf16 and fp16; it must have at least one of them")
-    for key in ("peak_tflops", "memory", "memory_bandwidth_gbps"):
+    stated = ["board_power_w"] if file.board_power_w is not None else []
+    for key in ("peak_tflops", "memory", "memory_bandwidth_gbps", *stated):
         if not file.sources.get(key):
             raise InputError(f"accelerator.sources.{key} is missing; it must say where the figure is from")
 
@@ -182,3 +185,5 @@ def _check_efficiency(file: AcceleratorFile) -> None:
 def _figures(file: AcceleratorFile) -> Iterator[tuple[str, Any]]:
     yield from ((f"peak_tflops.{name}", value) for name, value in file.peak_tflops.items())
     yield "memory_bandwidth_gbps", file.memory_bandwidth_gbps
+    if file.board_power_w is not None:
+        yield "board_power_w", file.board_power_w

@@ -82,7 +82,7 @@ def expected(
     again = stretch + checkpoints.writing_s
     if rate * again > _LONGEST:
         return ENDLESS
-    # Of a stretch, while the job computes: one where the first try fails, exp(L again) - 1 in its repetitions.
+    # Of a stretch, while the job computes: one if the first try fails, exp(L again) - 1 in repetitions.
     failures = -math.expm1(-rate * stretch) * math.exp(rate * again)
     up = failures / rate if rate > 0 else stretch
     recovery_each, repeated = _recovery(classes, rate)

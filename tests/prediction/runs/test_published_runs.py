@@ -11,6 +11,7 @@ from dse.inputs.accelerators import Cluster
 from dse.inputs.models.of_conf import models_of_conf
 from dse.prediction.frameworks.checks.clusters import cluster_of_name
 from dse.prediction.runs.checkpoints import Store, checkpoint_bytes, checkpoint_times
+from dse.prediction.runs.power import Facility, energy_of
 from dse.prediction.runs.reliability import reliability_named, reliability_names
 from dse.prediction.runs.run import PlannedStops, Question, Run, run_of
 from dse.prediction.steps.plan import Plan
@@ -61,6 +62,52 @@ def test_llama_3_405b_takes_the_published_gpu_hours() -> None:
     assert run.time_s.low is not None
     assert run.time_s.high is not None
     assert run.time_s.low / 3600 * SIZE < 30.84e6 < run.time_s.high / 3600 * SIZE
+
+
+def test_llama_3_405b_takes_the_published_energy_and_emits_the_published_co2() -> None:
+    """Its model card: 30.84 million GPU-hours at 700 W, 8,930 t of CO2 by location.
+
+    The card counts boards at their limit. Meta states a PUE of 1.08 for 2023, the EPA 0.37 to 0.39 kg a kWh
+    for the grid of the USA in these years.
+    """
+    run = _llama(spares=32, stops=PlannedStops(every_s=54 / 47 * DAY_S, for_s=1800.0))
+    boards = energy_of(run, Facility(at_limit=True)).energy_mwh
+    assert boards.value == pytest.approx(30.84e6 * 0.7 / 1000, rel=0.15)
+    emissions = energy_of(run, Facility(pue=1.08, grid_kg_per_kwh=0.38, at_limit=True)).emissions_t
+    assert emissions is not None
+    assert emissions.value == pytest.approx(8930, rel=0.15)
+    assert emissions.low is not None
+    assert emissions.high is not None
+    assert emissions.low < 8930 < emissions.high
+
+
+def test_power_follows_phases() -> None:
+    """By hand: 1.0, 0.5 and 0.2 of 700 W by phase, 300 W of hosts, and a quarter more for the facility."""
+    run = _llama()
+    computing = run.parts_s["compute"] + run.parts_s["lost work"]
+    communicating = run.parts_s["pipeline bubble"] + run.parts_s["exposed communication"]
+    idle = run.time_s.value - computing - communicating
+    joules = 700 * (computing + 0.5 * communicating + 0.2 * idle) + 300 * run.time_s.value
+    found = energy_of(run, Facility(host_w=300, pue=1.25))
+    assert found.energy_mwh.value == pytest.approx(1.25 * joules * SIZE / 3.6e9, rel=1e-12)
+    assert found.mean_power_mw == pytest.approx(1.25 * joules * SIZE / run.time_s.value / 1e6, rel=1e-12)
+    assert found.emissions_t is None
+    assert found.energy_mwh.low is not None
+    assert found.energy_mwh.high is not None
+    assert found.energy_mwh.low < found.energy_mwh.value < found.energy_mwh.high
+
+
+@pytest.mark.parametrize(
+    ("facility", "message"),
+    [
+        ({"pue": 0.9}, "pue is 0.9"),
+        ({"host_w": -1.0}, "host_w is -1.0"),
+        ({"grid_kg_per_kwh": -0.1}, "grid is"),
+    ],
+)
+def test_impossible_facilities_are_refused(facility: dict[str, float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Facility(**facility)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("npus", "hours"), [(16_384, 1.8), (131_072, 0.23)])
