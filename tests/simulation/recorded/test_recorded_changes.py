@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded_steps import Row, step_of, steps, two_ranks
 
@@ -29,11 +29,13 @@ def end_ns(step: RecordedStep, **changes: Any) -> int:
     return played.step_ns
 
 
+@settings(max_examples=50)
 @given(steps(), st.sampled_from(CLASSES[:-1]), st.floats(1, 100))
 def test_faster_work_never_makes_a_step_longer(step: RecordedStep, name: str, speed: float) -> None:
     assert end_ns(step, speeds=Speeds(**{name: speed})) <= end_ns(step)
 
 
+@settings(max_examples=50)
 @given(steps(), st.floats(1, 100), st.integers(0, 1000), st.sampled_from(["communication", "step"]))
 def test_links_make_a_step_no_longer_or_no_shorter(
     step: RecordedStep, factor: float, latency_ns: int, per: str
@@ -43,6 +45,7 @@ def test_links_make_a_step_no_longer_or_no_shorter(
     assert end_ns(step) <= end_ns(step, latency_added_ns=latency_ns, latency_per=per)
 
 
+@settings(max_examples=50)
 @given(steps(), st.floats(1, 10))
 def test_more_work_never_makes_a_step_shorter(step: RecordedStep, factor: float) -> None:
     assert end_ns(step, work_factor=1 / factor) <= end_ns(step) <= end_ns(step, work_factor=factor)
@@ -50,11 +53,13 @@ def test_more_work_never_makes_a_step_shorter(step: RecordedStep, factor: float)
     assert end_ns(step) <= last <= end_ns(step, work_factor=factor)
 
 
+@settings(max_examples=50)
 @given(steps())
 def test_perfect_overlap_is_a_bound_and_so_is_none(step: RecordedStep) -> None:
     assert end_ns(step, overlap="perfect") <= end_ns(step) <= end_ns(step, overlap="none")
 
 
+@settings(max_examples=50)
 @given(steps())
 def test_without_overlap_a_rank_does_nothing_while_it_communicates(step: RecordedStep) -> None:
     played = replayed(step, Changes(overlap="none"))
@@ -72,6 +77,7 @@ def test_without_overlap_a_rank_does_nothing_while_it_communicates(step: Recorde
                 assert apart
 
 
+@settings(max_examples=50)
 @given(steps())
 def test_bounds_are_at_most_the_replay(step: RecordedStep) -> None:
     bounds = bounds_of(step)
@@ -79,6 +85,27 @@ def test_bounds_are_at_most_the_replay(step: RecordedStep) -> None:
     assert bounds.communication_ns <= bounds.critical_path_ns <= end_ns(step)
 
 
+IN_ORDER: list[dict[str, Any]] = [
+    {"bandwidth_factor": 1.7, "latency_added_ns": 30, "latency_per": "step"},
+    {"speeds": Speeds(matmul=2.3, elementwise=1.4)},
+    {"work_factor": 1.9, "work_ranks": (0,)},
+    {"overlap": "none"},
+]
+
+
+@settings(max_examples=50)
+@given(steps())
+def test_changes_together_are_those_one_after_the_other_and_leave_their_step(step: RecordedStep) -> None:
+    before = {name: np.array(column) for name, column in vars(step).items() if hasattr(column, "dtype")}
+    one_by_one = step
+    for fields in IN_ORDER:
+        one_by_one = changed(one_by_one, Changes(**fields))
+    together = {name: value for fields in IN_ORDER for name, value in fields.items()}
+    assert replayed(step, Changes(**together)).end_ns.tolist() == replayed(one_by_one).end_ns.tolist()
+    assert all((before[name] == getattr(step, name)).all() for name in before)
+
+
+@settings(max_examples=50)
 @given(steps(), st.sampled_from(["fastest", "median"]))
 def test_ranks_that_run_alike_take_the_same_time(step: RecordedStep, rule: str) -> None:
     twin = _twice(step)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from recorded_steps import Row, step_of, steps, two_ranks
 
 from dse.base.errors import InputError
@@ -18,7 +18,6 @@ from dse.simulation.recorded.trust import gap_shares, reasons_for_distrust
 from tests.references.swept_replay import swept
 
 
-@settings(max_examples=300)
 @given(steps())
 def test_the_engine_plays_as_the_slow_reference(step: RecordedStep) -> None:
     played = replayed(step)
@@ -26,7 +25,6 @@ def test_the_engine_plays_as_the_slow_reference(step: RecordedStep) -> None:
     assert played.status == "ok"
 
 
-@settings(max_examples=300)
 @given(steps(in_order=False))
 def test_steps_that_may_block_end_as_far_as_those_of_the_reference(step: RecordedStep) -> None:
     played = replayed(step)
