@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dse.answers.texts import texts_of
 from dse.base.files import conf_folder
 from dse.base.plain_data import read_yaml
+from dse.simulation.workloads import DEFAULT_REFERENCE
 from dse.studies.points import PREDICTION, SIMULATION, method_of_options
 
 if TYPE_CHECKING:
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
 
 PREDICTED = "predicted on hardware (fidelity=realistic)"
 SIMULATED = "simulated without the reference's limits (fidelity=realistic)"
-REFERENCE = "as STAGE and ASTRA-sim compute it (fidelity=stage)"
-REPAIRED = "as STAGE and ASTRA-sim compute it, but for model.repairs (fidelity=stage)"
 SEVERAL = "of several fidelities"
+REFERENCE = f"as STAGE and {DEFAULT_REFERENCE} compute it (fidelity=stage)"
 
 _ACCELERATOR = '"accelerator":{'  # in the JSON of a cluster
 _SHAPE = ("d_model", "num_layers", "num_heads")
@@ -27,17 +27,18 @@ _SHAPE = ("d_model", "num_layers", "num_heads")
 
 def fidelity_of(model_spec: str | None, options: str | None) -> str:
     """Return how a point was computed, in words; rows of schema version 1 are those of the reference."""
-    return _WORDS[method_of_options(options).name](*_about(model_spec))
+    return _WORDS[method_of_options(options).name](*_about(model_spec), _simulator(options))
 
 
 def fidelity_of_rows(table: pa.Table) -> str:
     """Return the same for all rows of a table; empty if it has none."""
-    methods = {method_of_options(text).name for text in texts_of(table["options"])} or {SIMULATION.name}
+    methods = {(method_of_options(text).name, _simulator(text)) for text in texts_of(table["options"])}
+    methods = methods or {(SIMULATION.name, _simulator(None))}
     models = {_about(text) for text in texts_of(table["model_spec"])}
     if not table.num_rows:
         return ""
     models = models or {_about(None)}
-    found = {_WORDS[method](*model) for model in models for method in methods}
+    found = {_WORDS[method](*model, simulator) for model in models for method, simulator in methods}
     return found.pop() if len(found) == 1 else SEVERAL
 
 
@@ -87,13 +88,23 @@ def _about(model_spec: str | None) -> tuple[str, bool]:
     return model.get("fidelity") or "stage", repaired
 
 
-def _simulated(fidelity: str, is_repaired: bool) -> str:
+@functools.lru_cache(maxsize=4096)
+def _simulator(options: str | None) -> str:
+    """The version of ASTRA-sim that the engine equals; that of a program of the user's own is not known."""
+    simulator = (json.loads(options) if options else {}).get("simulator", {})
+    if simulator.get("name", "native") != "native":
+        return "ASTRA-sim"
+    return str(simulator.get("reference", DEFAULT_REFERENCE))
+
+
+def _simulated(fidelity: str, is_repaired: bool, simulator: str) -> str:
     if fidelity != "stage":
-        return SIMULATED
-    return REPAIRED if is_repaired else REFERENCE
+        return SIMULATED if simulator == DEFAULT_REFERENCE else f"{SIMULATED}, by {simulator}'s rules"
+    repairs = ", but for model.repairs" if is_repaired else ""
+    return f"as STAGE and {simulator} compute it{repairs} (fidelity=stage)"
 
 
-_WORDS: dict[str, Callable[[str, bool], str]] = {
-    PREDICTION.name: lambda _fidelity, _is_repaired: PREDICTED,
+_WORDS: dict[str, Callable[[str, bool, str], str]] = {
+    PREDICTION.name: lambda _fidelity, _is_repaired, _simulator: PREDICTED,
     SIMULATION.name: _simulated,
 }

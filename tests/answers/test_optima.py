@@ -39,7 +39,7 @@ ROWS = [
 ]
 
 AGAINST_BANDWIDTH = """\
-llama70b on system1, 64 NPUs, as STAGE and ASTRA-sim compute it (fidelity=stage): the optimum against
+llama70b on system1, 64 NPUs, as STAGE and astra-sim-2025-04 compute it (fidelity=stage): the optimum against
   system.network.0.bandwidth_gbps
 
                       dp  tp  sp  pp  fsdp     act.  wall time      peak  exposed  compute  MFU  tokens

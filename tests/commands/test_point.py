@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from command_lines import DP4_TP4_ON_DGX16, RING16, TINY_DGX16, run_dse, run_ok
 
+from dse.answers.fidelities import REFERENCE
 from dse.inputs.systems import read_system
 from dse.simulation.simulators import NativeSimulator
 from dse.simulation.workloads import read_groups, read_workload
@@ -67,7 +68,7 @@ def test_the_table_names_classes_metrics_and_traces(tmp_path: Path) -> None:
     out = run_ok("point", *PIPELINE, cwd=tmp_path).out
     lines = out.splitlines()
     assert lines[:5] == [
-        "tiny on dgx16: dp2 tp2 sp2 pp2 recompute, as STAGE and ASTRA-sim compute it (fidelity=stage)",
+        f"tiny on dgx16: dp2 tp2 sp2 pp2 recompute, {REFERENCE}",
         "status ok",
         "",
         "step time    1.871 ms, rank 0 ends last",

@@ -37,7 +37,7 @@ def test_an_interrupted_sweep(tmp_path: Path) -> None:
     assert data == {
         "study": str(store.folder),
         "points": 4,
-        "fidelity": "as STAGE and ASTRA-sim compute it (fidelity=stage)",
+        "fidelity": "as STAGE and astra-sim-2025-04 compute it (fidelity=stage)",
         "by_status": {"ok": 1, "infeasible": 2, "failed": 1},
         "failed": 1,
         "reasons": [
@@ -64,7 +64,7 @@ def test_an_interrupted_sweep(tmp_path: Path) -> None:
         "  missing         2",
         "  it runs, or was interrupted: run the same sweep again for what is missing",
         "",
-        "the study has 4 points of 1 sweep, as STAGE and ASTRA-sim compute it (fidelity=stage)",
+        "the study has 4 points of 1 sweep, as STAGE and astra-sim-2025-04 compute it (fidelity=stage)",
         "  ok                  1",
         "  infeasible          2",
         "  failed              1",

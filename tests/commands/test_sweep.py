@@ -10,6 +10,7 @@ import pytest
 import yaml
 from command_lines import RING16, TINY, Done, run_dse, run_ok
 
+from dse.answers.fidelities import REFERENCE
 from dse.studies.config import compose_config
 from dse.studies.store import StudyRow, StudyStore, as_rows
 
@@ -41,7 +42,7 @@ def test_the_whole_space_is_stored_and_the_best_is_named(tmp_path: Path) -> None
     best = min(rows, key=lambda row: row.wall_time_ns or 0)
     assert (best.dp, best.tp, best.sp, best.activation_recompute) == (16, 1, 1, False)
     lines = done.out.splitlines()
-    assert lines[0] == "tiny on torus_4x4, 16 NPUs, as STAGE and ASTRA-sim compute it (fidelity=stage)"
+    assert lines[0] == f"tiny on torus_4x4, 16 NPUs, {REFERENCE}"
     assert lines[lines.index("without a memory cap") + 1].split() == [
         *["best", "16", "1", "1", "1", "no", "no", "555.3", "µs"],
         *["147.85", "MB", "0.0", "72.3", "72.2", "29.5M"],
@@ -223,7 +224,7 @@ def test_a_sweep_over_axes_answers_with_the_optimum_against_them(tmp_path: Path)
     done = sweep(tmp_path, axes, "study=axes", "memory_cap=200MB")
     lines = done.out.splitlines()
     assert lines[:3] == [
-        "tiny on torus_4x4, 16 NPUs, as STAGE and ASTRA-sim compute it (fidelity=stage): the optimum against",
+        f"tiny on torus_4x4, 16 NPUs, {REFERENCE}: the optimum against",
         "  model.seq_len",
         "  system.network.0.bandwidth_gbps",
     ]

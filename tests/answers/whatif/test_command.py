@@ -14,6 +14,7 @@ from command_lines import error_of, run_ok
 from study_rows import row
 from tiny_points import TINY, rows
 
+from dse.answers.fidelities import REFERENCE
 from dse.base.errors import InputError
 from dse.commands import sensitivity
 from dse.studies.store import StudyStore
@@ -35,7 +36,7 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 def test_the_table(study: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sensitivity.main([study, "memory_cap=96468992B", "factors=0.5,2"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "tiny on torus_4x4, 16 NPUs, as STAGE and ASTRA-sim compute it (fidelity=stage)"
+    assert lines[0] == f"tiny on torus_4x4, 16 NPUs, {REFERENCE}"
     assert lines[1].startswith("dp8 tp2 sp1 pp1 recompute: 752.6 µs, 60.82 MB, under 96.47 MB, key ")
     assert lines[2].startswith("the memory cap binds: dp16 tp1 sp1 pp1 is 197.2 µs faster")
     assert lines[4].split() == ["system.", "value", "elasticity", "x0.5", "x2"]

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from command_lines import TINY, Done, error_of, run_ok
 
+from dse.answers.fidelities import REFERENCE
 from dse.studies.store import StudyRow, StudyStore, as_rows
 
 STUDY = "tiny-torus_4x4"
@@ -71,8 +72,8 @@ def test_another_input_is_another_point(tmp_path: Path) -> None:
         if line.endswith("(fidelity=stage)")
     ]
     assert titles == [
-        "tiny (model.seq_len=512) on torus_4x4, 16 NPUs, as STAGE and ASTRA-sim compute it (fidelity=stage)",
-        "tiny (model.seq_len=1024) on torus_4x4, 16 NPUs, as STAGE and ASTRA-sim compute it (fidelity=stage)",
+        f"tiny (model.seq_len=512) on torus_4x4, 16 NPUs, {REFERENCE}",
+        f"tiny (model.seq_len=1024) on torus_4x4, 16 NPUs, {REFERENCE}",
     ]
 
 
