@@ -10,7 +10,7 @@ from dse.base.tables import table
 from dse.base.texts import counted, excerpt, printable
 from dse.inputs.machines import CollectiveTimes, Given, HostTree, Machine
 from dse.inputs.machines.given import PREFIX
-from dse.inputs.machines.machine import GPU, Link
+from dse.inputs.machines.machine import CPU, GPU, Link
 from dse.inputs.machines.rates import accelerator_of, gbps_of, key_of, latency_of
 from dse.inputs.machines.read import Document
 from dse.inputs.networks import LinkGraph
@@ -18,6 +18,7 @@ from dse.inputs.systems import SystemSpec
 from dse.planner.problem.cluster import MixedCluster
 
 _MOST_ROWS = 72
+_MOST_ENDS = 8
 _WORDS = {"gpu": ("GPU",), "nic": ("NIC",), "cpu": ("CPU",), "switch": ("switch", "switches")}
 
 
@@ -97,8 +98,10 @@ def _joined(machine: Machine, rates: _Rates) -> Iterator[str]:
     for gpu in [gpu for gpu in machine.gpus if near[gpu]][:_MOST_ROWS]:
         total = [rates.of(link) for _, link in near[gpu]]
         whole = "?" if None in total else f"{float(sum(rate for rate in total if rate is not None)):.5g}"
-        ends = ", ".join(_bundle(machine, to, link) for to, link in near[gpu][:20])
-        rows.append((machine.devices[gpu].name, whole, ends + (" …" if len(near[gpu]) > 20 else "")))
+        most = len(near[gpu]) if len(near[gpu]) <= _MOST_ENDS else _MOST_ENDS - 2
+        ends = ", ".join(_bundle(machine, to, link) for to, link in near[gpu][:most])
+        more = f", and {len(near[gpu]) - most} more" if most < len(near[gpu]) else ""
+        rows.append((machine.devices[gpu].name, whole, ends + more))
     if rows:
         yield from table(("GPU", "GB/s", "joined to"), rows)
         if len(machine.gpus) > _MOST_ROWS:
@@ -113,12 +116,17 @@ def _bundle(machine: Machine, to: int, link: Link) -> str:
 
 def _tree(machine: Machine) -> Iterator[str]:
     """The PCIe tree below each CPU."""
-    below: dict[int, list[int]] = {}
+    near: dict[int, list[int]] = {}
     for link in machine.links:
-        if link.kind == "pcie":
-            below.setdefault(link.ends[0], []).append(link.ends[1])
-    is_below = {number for children in below.values() for number in children}
-    waiting = [(number, 0) for number in sorted(set(below) - is_below, reverse=True)]
+        if "pci" in link.kind.lower():
+            for here, there in (link.ends, link.ends[::-1]):
+                near.setdefault(here, []).append(there)
+    roots = [number for number in (machine.of_kind(CPU) or tuple(near)[:1]) if number in near]
+    waiting = [(number, 0) for number in reversed(roots)]
+    below = {
+        here: [there for there in ends if there not in roots and machine.devices[here].kind != GPU]
+        for here, ends in near.items()
+    }
     shown = 0
     seen: set[int] = set()
     while waiting and shown < 2 * _MOST_ROWS:

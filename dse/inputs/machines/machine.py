@@ -49,7 +49,8 @@ class Link:
 class Machine:
     """One machine, or several that are joined, as a document of a format describes them.
 
-    GPUs come in the order of their ranks. `notes` are for people: what the document leaves open.
+    GPUs come in the order of their ranks. `notes` are for people: what the document leaves open. With
+    `hides_trunks` the format never says how switches are joined to each other.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Machine:
     devices: tuple[Device, ...]
     links: tuple[Link, ...]
     notes: tuple[str, ...] = ()
+    hides_trunks: bool = False
 
     @property
     def gpus(self) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ display (0x03) or accelerator (0x12). Links to functions of class 0x0680 lead to
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from xml.etree.ElementTree import Element
@@ -36,7 +37,7 @@ def nccl_machine(root: Element, where: str, name: str) -> Machine:
         reader.cpu(number, cpu)
     reader.join_cpus()
     reader.join_fabric()
-    return reader.building.machine(name, "NCCL topology", reader.ranks)
+    return replace(reader.building.machine(name, "NCCL topology", reader.ranks), hides_trunks=True)
 
 
 class _Reader:

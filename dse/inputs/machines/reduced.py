@@ -93,7 +93,7 @@ def _is_fabric(machine: Machine, kind: str) -> bool:
     has_switch = [
         any(switched & set(link.ends) and set(link.ends) & members for link in links) for members in sets
     ]
-    return len(sets) == 1 or (all(has_switch) and kind in FABRICS)
+    return len(sets) == 1 or (machine.hides_trunks and all(has_switch) and kind in FABRICS)
 
 
 def _wires(machine: Machine, links: list[Link], given: Given) -> Wires:
@@ -145,7 +145,7 @@ def _joined_switches(machine: Machine, wires: Wires, given: Given) -> Wires:
     if {link.kind for link in links} & set(FABRICS) != {link.kind for link in links}:
         return wires
     sets = machine.joins(links, machine.of_kind(SWITCH))
-    if len(sets) == 1:
+    if len(sets) == 1 or not machine.hides_trunks:
         return wires
     near = _neighbours(wires)
     groups = [

@@ -220,3 +220,22 @@ def test_a_mistake_in_a_document_is_named(old: str, new: str, message: str) -> N
 def test_a_document_may_be_json() -> None:
     document = infrastructure_of(yaml_data(SMALL, "x"), "x")
     assert infrastructure_of(json_data(infragraph_text(document, True), "x"), "x") == document
+
+
+def test_a_fabric_of_hosts_is_a_graph_of_gpus_and_switches(tmp_path: Path) -> None:
+    package()
+    from infragraph.blueprints.fabrics.closfabric import ClosFabric
+
+    path = tmp_path / "clos.yaml"
+    path.write_text(ClosFabric().serialize("yaml"))
+    machine = read_machine(path)
+    assert isinstance(machine, Machine)
+    rates = {"nvlink_gbps": "50", "pcie_gbps": "32", "ic_gbps": "1000"}
+    times = {f"{kind}_latency_ns": "100" for kind in ("nvlink", "pcie", "ic", "leaf_link", "spine_link")}
+    graph, found = machine_graph(machine, Given({**rates, **times}), "clos.yaml")
+    kinds = [machine.devices[number].kind for number in found.others]
+    assert (graph.npus, graph.nodes, kinds.count("switch"), kinds.count("cpu")) == (8, 23, 8, 7)
+    bandwidths = {kind.bandwidth_gbps for kind in graph.kinds}
+    assert bandwidths == {50, 32, 25}  # two NICs of 100 Gb/s from a host to its leaf; 400 Gb/s to each spine
+    latencies = {kind.latency_ns for kind in graph.kinds if kind.bandwidth_gbps == 25}
+    assert latencies == {300}  # PCIe, the cable, and the port inside the leaf
