@@ -6,8 +6,10 @@ import re
 from fractions import Fraction
 
 from dse.inputs.machines.facts import NVLINKS, XGMI_GBPS, architecture_of
-from dse.inputs.machines.given import Given
+from dse.inputs.machines.given import PREFIX, Given
 from dse.inputs.machines.machine import Link, Machine
+
+_PUBLISHED = ("nvlink", "xgmi")
 
 
 def key_of(kind: str) -> str:
@@ -19,9 +21,11 @@ def gbps_of(link: Link, machine: Machine, given: Given) -> Fraction | None:
     """Return GB/s of a bundle in one direction; None where it was asked for."""
     key = f"{key_of(link.kind)}_gbps"
     if key in given.texts or link.gbps is None:
-        one = given.number(
-            key, f"10^9 bytes/s of one {link.kind} in one direction", _known(link, machine, given)
-        )
+        known = _known(link, machine, given)
+        why = f"10^9 bytes/s of one {link.kind} in one direction"
+        if link.kind in _PUBLISHED and known is None and "accelerator" not in given.texts:
+            why += f"; it is known of many types: {PREFIX}accelerator=…"
+        one = given.number(key, why, known)
         return None if one is None else one * link.count
     given.used.add(key)
     return link.gbps
@@ -46,7 +50,7 @@ def accelerator_of(machine: Machine, given: Given, *, is_needed: bool = True) ->
 
 def _known(link: Link, machine: Machine, given: Given) -> Fraction | None:
     """The published rate of one link of the GPUs."""
-    if link.kind not in ("nvlink", "xgmi"):
+    if link.kind not in _PUBLISHED:
         return None
     accelerator = accelerator_of(machine, given, is_needed=False) or ""
     rate: Fraction | int | None = None

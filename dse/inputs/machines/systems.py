@@ -12,7 +12,7 @@ from dse.base.texts import printable
 from dse.inputs.accelerators import accelerator
 from dse.inputs.machines.given import Given
 from dse.inputs.machines.graphs import NETWORK, copies, machine_graph, nics_of
-from dse.inputs.machines.machine import Machine
+from dse.inputs.machines.machine import NIC, Machine
 from dse.inputs.machines.rates import accelerator_of
 from dse.inputs.machines.reduced import Reduced, Wire, reduced
 from dse.inputs.networks.csv import link_graph_csv
@@ -103,14 +103,13 @@ def _tiers(machine: Machine, given: Given, nodes: int, path: Path, where: str) -
 
 def _network(machine: Machine, given: Given) -> list[str]:
     """The tier between machines: as many NICs as the document names, or as the user says."""
-    nics, rate = (
-        nics_of(machine, given) if any(True for d in machine.devices if d.kind == "nic") else ([], None)
-    )
-    if nics:
-        count: int | None = len(nics)
+    count: int | None = None
+    if machine.of_kind(NIC) and "nics_per_node" not in given.texts:
+        nics, rate = nics_of(machine, given)
+        count = len(nics) or None
     else:
         count = given.count("nics_per_node", "NICs that the GPUs of a machine share")
-        rate = given.number("nic_gbit_per_s", "10^9 bits/s of one NIC in one direction", rate)
+        rate = given.number("nic_gbit_per_s", "10^9 bits/s of one NIC in one direction")
     latency = given.number("network_latency_ns", "ns of a message between machines", is_zero_allowed=True)
     if count is None or rate is None or latency is None:
         return []
