@@ -19,7 +19,7 @@ from dse.inputs.strategies import Strategy
 from dse.inputs.systems import CollectiveAlgorithms, Derating, Dimension, LinkFault, SystemSpec
 from dse.native import _engine
 from dse.simulation.simulators.native import native_system
-from dse.simulation.workloads import generate
+from dse.simulation.workloads import DEFAULT_REFERENCE, Reference, generate
 
 MOST_RANKS = 48
 BYTE_PER_NS = 10**9 / 2**30  # of a network, in its GB/s; exact in binary
@@ -38,14 +38,17 @@ class Point:
     model: ModelSpec
     strategy: Strategy
     system: SystemSpec
+    reference: Reference = DEFAULT_REFERENCE
 
     def workload(self) -> _engine.Workload:
         return generate(self.model, self.strategy).native
 
     def simulate(self, method: _engine.Method) -> _engine.SimulationResult | str:
         """Return the result, or the text of the error that the engine raises."""
+        config = native_system(self.system)
+        config.set_reference(self.reference)
         try:
-            return _engine.simulate(self.workload(), native_system(self.system), method)
+            return _engine.simulate(self.workload(), config, method)
         except (DseError, RuntimeError) as error:  # RuntimeError: symmetry was assumed and cannot be
             return f"{type(error).__name__}: {error}"
 
