@@ -7,6 +7,7 @@ and Infinity Fabric come from the matrices NVLinkBandwidth and XGMIBandwidth, in
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from xml.etree.ElementTree import Element
@@ -15,7 +16,7 @@ from dse.base.errors import InputError
 from dse.base.numbers import exact_decimal, whole_number
 from dse.base.texts import excerpt
 from dse.inputs.machines.building import Building
-from dse.inputs.machines.facts import accelerator_of_pci
+from dse.inputs.machines.facts import accelerator_of_pci, accelerator_of_product
 from dse.inputs.machines.machine import BRIDGE, CPU, GPU, NIC, SWITCH, Device, Machine
 
 _MATRICES = {"NVLinkBandwidth": "nvlink", "XGMIBandwidth": "xgmi"}
@@ -46,7 +47,7 @@ def lstopo_machine(root: Element, where: str, name: str) -> Machine:
         building.notes.append(
             "says nothing of NVLink or Infinity Fabric; hwloc does when built with NVML or RSMI"
         )
-    return building.machine(name, "lstopo")
+    return replace(building.machine(name, "lstopo"), hides_trunks=True)
 
 
 class _Reader:
@@ -63,6 +64,8 @@ class _Reader:
             number = len(self.cpus)
             cpu = self.building.add(("cpu", number), Device(f"cpu{number}", CPU, socket=str(number)))
             self.cpus.append(cpu)
+            if identity := element.get("gp_index"):
+                self.of_object[identity] = cpu
         if kind == "PCIDev" or element.get("pci_busid"):  # a bridge without is that of the CPU itself
             parent = self._pci(element, cpu if parent is None else parent, cpu)
         if parent is not None and (identity := element.get("gp_index")):
@@ -98,9 +101,12 @@ class _Reader:
             is_display = kind in ("0300", "0302", "0380", "1200")
             if is_display and found["vendor"].lower() in _GPU_MAKERS:
                 number = sum(device.kind == GPU for device in devices)
-                return Device(
-                    f"gpu{number}", GPU, accelerator_of_pci(found["vendor"], found["device"]), "", socket
-                )
+                accelerator = accelerator_of_pci(found["vendor"], found["device"])
+                models = [
+                    info.get("value", "") for info in element.iter("info") if info.get("name") == "GPUModel"
+                ]
+                accelerator = accelerator or accelerator_of_product(" ".join(models))
+                return Device(f"gpu{number}", GPU, accelerator, "", socket)
             if kind in ("0200", "0207"):
                 number = sum(device.kind == NIC for device in devices)
                 return Device("+".join(map(excerpt, systems)) or f"nic{number}", NIC, socket=socket)
@@ -139,7 +145,7 @@ class _Reader:
                 if rate is None or None in ends:
                     raise InputError(
                         f"{self.where}: {matrix.get('name')} has '{excerpt(texts[at * size + to])}' between "
-                        f"the objects {excerpt(one)} and {excerpt(objects[to])}; it must be MB/s between PCI "
+                        f"the objects {excerpt(one)} and {excerpt(objects[to])}; it must be MB/s between "
                         "devices"
                     )
                 if rate and ends[0] is not None and ends[1] is not None and ends[0] != ends[1]:

@@ -96,6 +96,41 @@ def test_objects_of_a_matrix_may_have_their_type(tmp_path: Path) -> None:
     assert [link.gbps for link in found.links if link.kind == "nvlink"] == [300]
 
 
+def test_a_matrix_has_switches_and_packages(tmp_path: Path) -> None:
+    """As a DGX-2 and a POWER8 server with NVLink have them: rates to NVSwitches, and to the CPU."""
+    switch = (
+        '<object type="PCIDev" gp_index="{}" pci_busid="0000:8{}:00.0" '
+        'pci_type="0680 [10de:1ac2] [10de:0] a1" '
+        'pci_link_speed="0.0"/>'
+    )
+    text = LSTOPO.replace(
+        '<object type="PCIDev" gp_index="23"',
+        switch.format(30, 5) + switch.format(31, 6) + '<object type="PCIDev" gp_index="23"',
+    )
+    start, end = text.index("<distances2"), text.index("</topology>")
+    matrix = (
+        '<distances2hetero nbobjs="5" kind="25" name="NVLinkBandwidth">'
+        '<indexes length="1">OSDev:13 OSDev:22 PCIDev:30 </indexes>'
+        '<indexes length="1">PCIDev:31 Package:2 </indexes>'
+        '<u64values length="1">0 0 25000 50000 20000 0 0 25000 50000 0 25000 25000 0 0 0 </u64values>'
+        '<u64values length="1">50000 50000 0 0 0 20000 0 0 0 0 </u64values></distances2hetero>'
+    )
+    found = machine(text[:start] + matrix + text[end:], tmp_path)
+    names = [device.name for device in found.devices]
+    nvlinks = {
+        (names[link.ends[0]], names[link.ends[1]]): link.gbps for link in found.links if link.kind == "nvlink"
+    }
+    assert nvlinks == {
+        ("gpu0", "nvswitch0"): 25,
+        ("gpu0", "nvswitch1"): 50,
+        ("gpu0", "cpu0"): 20,
+        ("gpu1", "nvswitch0"): 25,
+        ("gpu1", "nvswitch1"): 50,
+    }
+    graph, _ = machine_graph(found, Given({"nvlink_latency_ns": "700"}), "node.xml")
+    assert (graph.nodes, len(graph), graph.kinds[0].bandwidth_gbps) == (3, 4, 75)
+
+
 def test_rings_are_links_one_way(tmp_path: Path) -> None:
     found = machine(RINGS, tmp_path)
     assert [(link.ends, link.count, link.gbps, link.is_one_way) for link in found.links] == [
@@ -143,7 +178,7 @@ BOMB = """<!DOCTYPE system [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&
         ("<html/>", "is XML of <html>; allowed are <system>, <graphs>, <topology>"),
         ("<graphs/>", "has no ring"),
         (LSTOPO.replace(">13 22<", ">13<"), "has 1 objects and 4 values; it says 2"),
-        (LSTOPO.replace("1000000 300000", "1000000 x"), "it must be MB/s between PCI devices"),
+        (LSTOPO.replace("1000000 300000", "1000000 x"), "it must be MB/s between devices"),
         (LSTOPO.replace("0000:81:00.0", "0000:02:00.0"), "'0000:02:00.0' occurs twice"),
     ],
 )
