@@ -32,8 +32,10 @@ def _lines(run: Run, price_per_hour: float | None, energy: Energy | None) -> Ite
     )
     sure = "nothing was measured of such steps, so there is no interval"
     if time_s.low is not None and time_s.high is not None:
-        sure = f"80 %: {_time(time_s.low)} to {_time(time_s.high)}, steps and failure rates at one end"
-    yield "time", f"{_time(time_s.value)} ({sure})"
+        sure = (
+            f"80 %: {time_text(time_s.low)} to {time_text(time_s.high)}, steps and failure rates at one end"
+        )
+    yield "time", f"{time_text(time_s.value)} ({sure})"
     hours = f"{format_count(run.npu_hours)} NPU-hours"
     if price_per_hour is not None:
         hours += f", {format_count(run.npu_hours * price_per_hour)} at {price_per_hour:g} an hour"
@@ -50,7 +52,7 @@ def _lines(run: Run, price_per_hour: float | None, energy: Energy | None) -> Ite
     )
     for name, seconds in run.parts_s.items():
         if seconds > 0:
-            yield f"  {name}", f"{_share(seconds / time_s.value)}, {_time(seconds)}"
+            yield f"  {name}", f"{_share(seconds / time_s.value)}, {time_text(seconds)}"
     yield "failures", _failures(run)
     yield "checkpoint", _checkpoint(run)
     if q.spares is not None:
@@ -69,7 +71,7 @@ def _failures(run: Run) -> str:
     shown = [f"{one.name} {_share(one.rate / rate)}" for one in causes[:_SHOWN_CAUSES]]
     more = f" and {len(causes) - _SHOWN_CAUSES} more" if len(causes) > _SHOWN_CAUSES else ""
     return (
-        f"{run.failures:.4g} expected, one in {_time(run.mean_time_between_s)}: {', '.join(shown)}{more} "
+        f"{run.failures:.4g} expected, one in {time_text(run.mean_time_between_s)}: {', '.join(shown)}{more} "
         f"(rates of {run.question.reliability.name})"
     )
 
@@ -77,15 +79,17 @@ def _failures(run: Run) -> str:
 def _checkpoint(run: Run) -> str:
     chosen = "as asked" if run.question.interval_s is not None else "the best interval"
     closed = (
-        f"Young {_time(run.young_s)}, Daly {_time(run.daly_s)}"
+        f"Young {time_text(run.young_s)}, Daly {time_text(run.daly_s)}"
         if math.isfinite(run.young_s)
         else "no failures"
     )
-    blocks = _time(run.checkpoints.blocking_s)
-    written = f", is durable {_time(run.checkpoints.writing_s)} later" if run.checkpoints.writing_s else ""
+    blocks = time_text(run.checkpoints.blocking_s)
+    written = (
+        f", is durable {time_text(run.checkpoints.writing_s)} later" if run.checkpoints.writing_s else ""
+    )
     return (
-        f"{format_bytes(run.checkpoint_bytes)} every {_time(run.interval_s)}, {chosen} ({closed}): "
-        f"blocks {blocks}{written}, is read in {_time(run.load_s)}"
+        f"{format_bytes(run.checkpoint_bytes)} every {time_text(run.interval_s)}, {chosen} ({closed}): "
+        f"blocks {blocks}{written}, is read in {time_text(run.load_s)}"
     )
 
 
@@ -139,7 +143,7 @@ def _share(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
-def _time(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """A time for people with three digits: `67.1 days`, `3.09 h`, `11 s`, `5.42 ms`."""
     for least, unit_s, name in _UNITS:
         if seconds >= least:

@@ -67,7 +67,7 @@ def test_planned_stops_and_slow_storage_take_their_time(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("steps=1",), "nothing to run: give the folder of a study"),
-        ((*POINT, *STRATEGY), "tokens is missing; write tokens=15.6T, or steps=N"),
+        ((*POINT, *STRATEGY), "tokens is missing; write tokens=15.6T, steps=N, or loss=2.0"),
         ((*POINT, "tokens=1T", "steps=5"), "tokens"),
         ((*POINT, "tokens=many"), "tokens is 'many'; write a number from 1 to 1e18"),
         ((*POINT, "steps=1", "price=-1"), "price is"),

@@ -39,6 +39,7 @@ NAMES = [
     "schedule",
     "sensitivity",
     "simulate",
+    "size",
     "status",
     "sweep",
     "synthesize",

@@ -1,0 +1,145 @@
+"""Sizes of machines as text and as data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dse.answers.sizes import OBJECTIVES, Size, front, winners
+from dse.answers.training_runs import run_data, time_text
+from dse.base.tables import table
+from dse.base.units import format_count
+
+_NAMES = {"time": "fastest", "cost": "cheapest", "energy": "least energy"}
+_HEADER = (
+    "",
+    "system",
+    "NPUs",
+    "time",
+    "80 % from",
+    "to",
+    "effective",
+    "NPU-hours",
+    "cost",
+    "MWh",
+    "twice as many",
+)
+_PAYS = 1.25
+"""Twice the NPUs that make a run faster by less than this cost more than half as much again."""
+
+
+def sizes_text(sizes: Sequence[Size], *, every: bool = False) -> str:
+    """Return the sizes that no other beats, or all, and what the answer is."""
+    best, gains = winners(sizes), _gains(sizes)
+    shown = [size for size in sizes if size.run is not None] if every else front(sizes)
+    lines = list(_winner_lines(best))
+    if shown:
+        rows = [_row(size, best, gains) for size in shown]
+        lines += ["", "all sizes:" if every else "no other size is better in time, cost and energy at once:"]
+        lines += table(_HEADER, rows)
+    lines += ["", *_notes(sizes, best, gains)]
+    return "\n".join(lines)
+
+
+def _winner_lines(best: dict[str, Size]) -> Iterator[str]:
+    if not best:
+        yield "no size keeps all limits"
+    for objective, size in best.items():
+        assert size.run is not None
+        figures = [time_text(size.run.time_s.value), f"{format_count(size.run.npu_hours)} NPU-hours"]
+        figures += [f"{format_count(size.cost)} in all"] if size.cost is not None else []
+        figures += [f"{format_count(size.energy.energy_mwh.value)} MWh"] if size.energy is not None else []
+        plan = size.run.question.plan.label()
+        yield f"{_NAMES[objective]}: {size.npus} NPUs of {size.system}, {', '.join(figures)} ({plan})"
+
+
+def _row(size: Size, best: dict[str, Size], gains: dict[tuple[str, int], float]) -> list[str]:
+    run = size.run
+    assert run is not None
+    marks = [_NAMES[name] for name, winner in best.items() if winner is size]
+    low, high = (time_text(end) if end is not None else "-" for end in (run.time_s.low, run.time_s.high))
+    gain = gains.get((size.system, size.npus))
+    return [
+        ", ".join([*marks, *[f"over the {name}" for name in size.broken]]),
+        size.system,
+        str(size.npus),
+        time_text(run.time_s.value),
+        low,
+        high,
+        f"{100 * run.effective_ratio:.1f} %",
+        format_count(run.npu_hours),
+        "-" if size.cost is None else format_count(size.cost),
+        "-" if size.energy is None else format_count(size.energy.energy_mwh.value),
+        "-" if gain is None else f"{gain:.2f} x as fast",
+    ]
+
+
+def _gains(sizes: Sequence[Size]) -> dict[tuple[str, int], float]:
+    """For each size how much faster twice as many NPUs of the system are."""
+    times = {(size.system, size.npus): size.figure("time") for size in sizes if size.run is not None}
+    return {
+        (system, npus): time / times[system, 2 * npus]
+        for (system, npus), time in times.items()
+        if (system, 2 * npus) in times
+    }
+
+
+def _notes(
+    sizes: Sequence[Size], best: dict[str, Size], gains: dict[tuple[str, int], float]
+) -> Iterator[str]:
+    for objective, size in winners(sizes, plain=True).items():
+        own = best.get(objective)
+        if own is not None and own is not size:
+            yield _changed(objective, size, own)
+    for system in dict.fromkeys(size.system for size in sizes):
+        short = [npus for (name, npus), gain in gains.items() if name == system and gain < _PAYS]
+        if short:
+            npus = min(short)
+            gain = gains[system, npus]
+            yield f"{system} stops paying beyond {npus} NPUs: twice as many are {gain:.2f} times as fast"
+    problems = {size.system: size.problem for size in sizes if size.run is None}
+    for system, problem in problems.items():
+        count = sum(size.run is None and size.system == system for size in sizes)
+        yield f"{system}: {count} sizes have no run: {problem}"
+    yield "each size has the fastest of all strategies that dse sweep tries there, of those that fit"
+
+
+def _changed(objective: str, plain: Size, own: Size) -> str:
+    run = plain.run
+    assert run is not None
+    assert own.run is not None
+    losses = {
+        name: run.parts_s[name] for name in ("waiting for spares", "detection and restart", "lost work")
+    }
+    cause = max(losses, key=lambda name: losses[name])
+    return (
+        f"without failures {plain.npus} NPUs of {plain.system} would be the {_NAMES[objective]}: it computes "
+        f"{100 * run.effective_ratio:.1f} % of its time ({cause} {time_text(losses[cause])}), "
+        f"{own.npus} of {own.system} {100 * own.run.effective_ratio:.1f} %"
+    )
+
+
+def sizes_data(sizes: Sequence[Size]) -> dict[str, Any]:
+    """Return all sizes as plain data: with the winners by objective and the front as numbers of entries."""
+    numbers = {id(size): number for number, size in enumerate(sizes)}
+    return {
+        "sizes": [_size_data(size) for size in sizes],
+        "winners": {name: numbers[id(size)] for name, size in winners(sizes).items()},
+        "winners_without_failures": {
+            name: numbers[id(size)] for name, size in winners(sizes, plain=True).items()
+        },
+        "front": [numbers[id(size)] for size in front(sizes)],
+    }
+
+
+def _size_data(size: Size) -> dict[str, Any]:
+    figures = {name: size.figure(name) for name in OBJECTIVES}
+    return {
+        "system": size.system,
+        "npus": size.npus,
+        "problem": size.problem,
+        "broken": list(size.broken),
+        **{f"{name}_figure": value if math.isfinite(value) else None for name, value in figures.items()},
+        "run": None if size.run is None else run_data(size.run, None, size.energy),
+    }

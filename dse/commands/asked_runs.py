@@ -1,0 +1,120 @@
+"""The keys that `dse run` and `dse size` share: how long, how reliable, which storage, which power."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from dse.base.command_lines import Arguments
+from dse.base.errors import InputError
+from dse.base.settings.values import number, one_of
+
+if TYPE_CHECKING:
+    from dse.inputs.models import ModelSpec
+    from dse.prediction.runs.checkpoints import Store
+    from dse.prediction.runs.power import Facility
+    from dse.prediction.runs.reliability import Reliability
+    from dse.prediction.runs.run import PlannedStops
+
+LENGTH = {
+    "tokens": "tokens to train on, such as 15.6T",
+    "steps": "instead of tokens: the number of steps",
+    "loss": "instead of tokens: the loss to reach, by a scaling law",
+    "law": "of loss: besiroglu (default) or hoffmann (Chinchilla)",
+}
+MACHINE = {
+    "reliability": "failure rates: a name of conf/reliability, or a YAML file (default llama3)",
+    "checkpoint": "async (default): the host copies, and writes while steps run; or sync",
+    "storage_gbps": "10^9 bytes per second that storage takes from the whole job (default 100)",
+    "node_gbps": "10^9 bytes per second from one node to storage (default 10)",
+    "stop_every": "planned stops: the time between them, such as 90 d",
+    "stop_for": "how long each planned stop takes, such as 8 h",
+}
+POWER = {
+    "power": "phases (default): by computing, communicating and idling; or limit: that of boards",
+    "host_w": "watts of a host for each of its NPUs, besides boards (default 0)",
+    "pue": "power of the facility over that of its machines (default 1)",
+    "grid": "kg of CO2 for a kWh: emissions are printed as well",
+}
+ONE_LENGTH = ("tokens", "steps", "loss")
+_PAIR = ("stop_every", "stop_for")
+
+
+def asked_reliability(arguments: Arguments) -> Reliability:
+    """Return the failure rates that are asked for."""
+    from dse.prediction.runs.reliability import reliability_named
+
+    return reliability_named(arguments.values.get("reliability", "llama3"))
+
+
+def asked_store(arguments: Arguments) -> Store:
+    """Return where checkpoints go."""
+    from dse.prediction.runs.checkpoints import KINDS, Kind, Store
+
+    values = arguments.values
+    return Store(
+        number(values, "storage_gbps", 100.0, above=0.0),
+        number(values, "node_gbps", 10.0, above=0.0),
+        cast("Kind", one_of(values, "checkpoint", KINDS)),
+    )
+
+
+def asked_facility(arguments: Arguments) -> Facility:
+    """Return the hosts, the facility and the grid."""
+    from dse.prediction.runs.power import Facility
+
+    values = arguments.values
+    return Facility(
+        number(values, "host_w", 0.0),
+        number(values, "pue", 1.0, least=1.0),
+        number(values, "grid", None),
+        one_of(values, "power", ("phases", "limit")) == "limit",
+    )
+
+
+def asked_stops(arguments: Arguments) -> PlannedStops | None:
+    """Return the planned stops.
+
+    Raises:
+        InputError: one of the two keys is missing, or no time.
+    """
+    from dse.prediction.runs.quantities import parse_duration_s
+    from dse.prediction.runs.run import PlannedStops
+
+    found = [key for key in _PAIR if key in arguments.values]
+    if not found:
+        return None
+    if len(found) == 1:
+        (missing,) = set(_PAIR) - set(found)
+        raise InputError(f"{found[0]} has no effect without {missing}: give both")
+    every_s, for_s = (parse_duration_s(arguments.values[key], key, least_s=1.0) for key in _PAIR)
+    return PlannedStops(every_s, for_s)
+
+
+def require_length(arguments: Arguments) -> None:
+    """Refuse a run without an end, before anything is composed.
+
+    Raises:
+        InputError: no key says the length, or `law` stands without `loss`.
+    """
+    values = arguments.values
+    if not set(ONE_LENGTH) & values.keys():
+        raise InputError("tokens is missing; write tokens=15.6T, steps=N, or loss=2.0")
+    if "law" in values and "loss" not in values:
+        raise InputError("law has no effect without loss: leave it out, or write loss=2.0")
+
+
+def asked_steps(arguments: Arguments, model: ModelSpec) -> int:
+    """Return the number of steps: as given, or those that make the tokens."""
+    from dse.inputs.models.counts import parameters
+    from dse.prediction.runs.quantities import parse_count
+    from dse.prediction.runs.scaling import LAWS
+
+    values, tokens_of_step = arguments.values, model.batch_size * model.seq_len
+    if "steps" in values:
+        return parse_count(values["steps"], "steps")
+    if "loss" in values:
+        law = LAWS[one_of(values, "law", tuple(LAWS))]
+        counts = parameters(model)
+        tokens = law.tokens(counts.active, number(values, "loss", 0.0, above=0.0))
+        return max(1, round(tokens / tokens_of_step))
+    return -(-parse_count(values["tokens"], "tokens") // tokens_of_step)

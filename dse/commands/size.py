@@ -1,0 +1,131 @@
+"""`dse size systems=dgx_h100,dgx_b200 npus=64-4096 model=llama3_70b tokens=15T`: which machine, how large."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dse.base.command_lines import Arguments, CommandLine, Option
+from dse.base.errors import InputError
+from dse.base.settings.values import assignments, listed, number, whole
+from dse.base.texts import printable
+from dse.commands.asked_runs import (
+    LENGTH,
+    MACHINE,
+    ONE_LENGTH,
+    POWER,
+    asked_facility,
+    asked_reliability,
+    asked_steps,
+    asked_stops,
+    asked_store,
+    require_length,
+)
+from dse.commands.cli import JSON, print_json, read_arguments
+
+if TYPE_CHECKING:
+    from dse.answers.sizes import Limits, Size
+    from dse.inputs.models import ModelSpec
+    from dse.inputs.systems import SystemSpec
+
+COMMAND = CommandLine(
+    "size",
+    "Over systems and their numbers of NPUs, find the fastest, the cheapest and the most frugal machine for "
+    "a training run, each with the best strategy of all that a sweep tries, under failures.",
+    keys={
+        "keys": {
+            "systems": "clusters of conf/system, such as dgx_h100,dgx_b200, or files like those",
+            "npus": "sizes, such as 64,128,256, or 64-4096: doubled from the first to the last",
+            **LENGTH,
+            "deadline": "the run may take so long, such as 60 d, at the high end of its range",
+            "budget": "it may cost so much",
+            "power_mw": "the facility may take so many MW on average",
+            "most_npus": "no more NPUs than these",
+            "prices": "price of an hour of one NPU by system: dgx_h100=2.5,dgx_b200=5",
+            "spares": "nodes that stand by, in per cent of the machine's, rounded up (default 2)",
+            **MACHINE,
+            **POWER,
+        },
+        "model": {"model": "a name of conf/model with fields, such as model.batch_size=1024"},
+    },
+    groups=("model",),
+    options={"--all": Option("print every size, not only those that no other beats"), **JSON},
+    exclusive=(ONE_LENGTH,),
+    ending="On one machine a shorter step means a shorter run: enumeration proves the fastest strategy.",
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the sizes; return 0, or 1 where none keeps all limits."""
+    arguments = read_arguments(COMMAND, argv)
+    if arguments is None:
+        return 0
+    sizes = _sizes(arguments)
+    from dse.answers.size_texts import sizes_data, sizes_text
+    from dse.answers.sizes import winners
+
+    if "--json" in arguments.options:
+        print_json([sizes_data(sizes)])
+    else:
+        text = sizes_text(sizes, every="--all" in arguments.options)
+        print("\n".join(map(printable, text.splitlines())))
+    return 0 if winners(sizes) else 1
+
+
+def _sizes(arguments: Arguments) -> list[Size]:
+    values = arguments.values
+    from dse.answers.sizes import SizeQuestion, sizes_of
+
+    require_length(arguments)
+    if "systems" not in values or "npus" not in values:
+        missing = "systems" if "systems" not in values else "npus"
+        raise InputError(f"{missing} is missing; write systems=dgx_h100,dgx_b200 npus=64-4096")
+    names, npus = listed("systems", values["systems"]), _npus(values["npus"])
+    prices = {name: number({name: text}, name, 0.0) for name, text in assignments(values, "prices").items()}
+    if unknown := sorted(prices.keys() - set(names)):
+        raise InputError(f"prices has {unknown[0]}, which is none of systems: {', '.join(names)}")
+    given = {"prices": prices, "limits": _limits(arguments), "stops": asked_stops(arguments)}
+    given |= {"spares_share": number(values, "spares", 2.0) / 100, "facility": asked_facility(arguments)}
+    given |= {"reliability": asked_reliability(arguments), "store": asked_store(arguments)}
+    model, systems = _composed(names, arguments.overrides)
+    question = SizeQuestion(model, asked_steps(arguments, model), **given)  # type: ignore[arg-type]
+    return sizes_of(question, systems, npus)
+
+
+def _limits(arguments: Arguments) -> Limits:
+    from dse.answers.sizes import Limits
+    from dse.prediction.runs.quantities import parse_duration_s
+
+    values = arguments.values
+    deadline = parse_duration_s(values["deadline"], "deadline", least_s=1.0) if "deadline" in values else None
+    if "budget" in values and "prices" not in values:
+        raise InputError("budget has no effect without prices: write prices=dgx_h100=2.5")
+    return Limits(
+        deadline,
+        number(values, "budget", None),
+        number(values, "power_mw", None, above=0.0),
+        whole(values, "most_npus", None, least=1),
+    )
+
+
+def _npus(text: str) -> list[int]:
+    """The sizes that `64,128` lists, or that `64-4096` doubles."""
+    first, dash, last = text.partition("-")
+    if not dash:
+        return [whole({"npus": one}, "npus", 0, least=2) for one in listed("npus", text)]
+    low, high = (whole({"npus": one}, "npus", 0, least=2, most=2**24) for one in (first, last))
+    found = [low << power for power in range(25) if low << power <= high]
+    if not found:
+        raise InputError(f"npus is {text}; the first number must not be above the last")
+    return found
+
+
+def _composed(names: Sequence[str], overrides: Sequence[str]) -> tuple[ModelSpec, list[SystemSpec]]:
+    """The model, and each system in the size of its file."""
+    from dse.studies.config import compose_config
+
+    configs = [compose_config([f"system={name}", *overrides], command="point") for name in names]
+    for name, config in zip(names, configs, strict=True):
+        if config.system.cluster is None:
+            raise InputError(f"systems has {name}, which is no cluster of accelerators, such as dgx_h100")
+    return configs[0].model, [config.system for config in configs]

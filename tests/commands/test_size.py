@@ -1,0 +1,65 @@
+"""`dse size`: machines for a training run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_lines import error_of, run_dse, run_ok
+
+ASKED = ("systems=dgx_h100,dgx_h200", "npus=64-256", "model=llama3_8b", "model.batch_size=256", "tokens=1T")
+
+
+def test_the_answer_names_winners_the_front_and_the_gain(tmp_path: Path) -> None:
+    done = run_ok("size", *ASKED, "prices=dgx_h100=2,dgx_h200=3", cwd=tmp_path)
+    assert done.out.startswith("fastest: 256 NPUs of dgx_h200, ")
+    assert "\ncheapest: " in done.out
+    assert "\nleast energy: " in done.out
+    assert " x as fast" in done.out
+    everything = run_ok("size", *ASKED, "--all", cwd=tmp_path)
+    assert everything.out.count("dgx_h100  ") == 3
+    (data,) = [json.loads(run_ok("size", *ASKED, "--json", cwd=tmp_path).out)]
+    assert [size["npus"] for size in data["sizes"]] == [64, 128, 256] * 2
+    assert data["winners"].keys() == {"time", "energy"}
+
+
+def test_a_loss_becomes_tokens(tmp_path: Path) -> None:
+    words = (*ASKED[:-1], "loss=2.1", "--json")
+    sizes = json.loads(run_ok("size", *words, cwd=tmp_path).out)["sizes"]
+    older = json.loads(run_ok("size", *words, "law=hoffmann", cwd=tmp_path).out)["sizes"]
+    steps = sizes[0]["run"]["steps"]
+    assert 0.2e12 < steps * 256 * 8192 < 5e12
+    assert older[0]["run"]["steps"] != steps
+
+
+def test_without_a_size_in_the_limits_the_exit_code_is_1(tmp_path: Path) -> None:
+    done = run_dse("size", *ASKED, "deadline=1 h", cwd=tmp_path)
+    assert done.code == 1
+    assert done.out.startswith("no size keeps all limits")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (ASKED[1:], "systems is missing; write systems=dgx_h100,dgx_b200 npus=64-4096"),
+        (ASKED[:1] + ASKED[2:], "npus is missing"),
+        (ASKED[:-1], "tokens is missing; write tokens=15.6T, steps=N, or loss=2.0"),
+        ((*ASKED, "npus=64-8"), "npus"),
+        (
+            (*ASKED[:1], "npus=256-64", *ASKED[2:]),
+            "npus is 256-64; the first number must not be above the last",
+        ),
+        ((*ASKED, "prices=dgx_b200=1"), "prices has dgx_b200, which is none of systems"),
+        ((*ASKED, "prices=dgx_h100=-1"), "dgx_h100 is"),
+        ((*ASKED, "budget=5"), "budget has no effect without prices"),
+        ((*ASKED, "law=hoffmann"), "law has no effect without loss"),
+        ((*ASKED, "deadline=soon"), "deadline is 'soon'; write a number and a unit of time"),
+        (("systems=torus_4x4", *ASKED[1:]), "systems has torus_4x4, which is no cluster of accelerators"),
+        ((*ASKED[:-1], "loss=1.8"), "loss is 1.8; a model of"),
+    ],
+)
+def test_wrong_questions_about_sizes_are_one_line(
+    tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    assert message in error_of("size", *words, cwd=tmp_path)
