@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from command_lines import TINY, TINY_DGX16, astra_log, export_case, run_dse, run_ok
+from job_folders import recorded_folder
 
 from docs.hooks.reference import reference
 from dse.answers.explorer import without_engine
@@ -79,6 +80,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     figures = export_case(run, *TINY_DGX16, "strategy.dp=4", "strategy.tp=4")
     (run / "reference.log").rename(run / "run.log")
     (run / "run.log").write_text(astra_log(sorted(figures.items()), percent="$"))
+    recorded_folder(folder / "runs" / "step")
     shutil.copytree(ROOT / "tests" / "golden", folder / "tests" / "golden")
     header, *rows = FITTED.read_text().splitlines(keepends=True)
     h100 = [row for row in rows if row.startswith("mosaic") and "H100" in row]
