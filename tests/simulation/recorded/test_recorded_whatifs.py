@@ -11,24 +11,33 @@ from typing import Any
 import pytest
 
 from dse.simulation.recorded.changes import Changes
+from dse.simulation.recorded.pytorch import read_recorded
 from dse.simulation.recorded.replay import replayed
+from dse.simulation.recorded.step import RecordedStep
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="torch is not installed: make torch"
 )
 
 PROGRAM = Path(__file__).parent / "torch_whatifs.py"
-DELAY_NS = 80_000_000
+DELAY_NS = 90_000_000
 """As DELAY_S of the program."""
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whatifs")
-    line = [sys.executable, str(PROGRAM), str(folder), "plain:2", "delayed:2", "doubled:2"]
+    jobs = [f"{job}-{turn}:2" for turn in range(3) for job in ("plain", "delayed", "doubled")]
+    line = [sys.executable, str(PROGRAM), str(folder), *jobs]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+def fastest(folder: Path, job: str) -> RecordedStep:
+    """Return the one of three runs that other programs held up least."""
+    steps = [read_recorded([folder / f"{job}-{turn}.2"]) for turn in range(3)]
+    return min(steps, key=lambda step: int(step.measured_ns.max()))
 
 
 @pytest.mark.slow
@@ -42,11 +51,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_changed_job_takes_what_the_plain_one_predicts(
     runs: Path, job: str, changes: dict[str, Any]
 ) -> None:
-    """The plain step takes 0.28 s; both changes add half of it or more."""
-    from dse.simulation.recorded.pytorch import read_recorded
-
-    plain = read_recorded([runs / "plain.2"])
-    measured_ns = int(read_recorded([runs / f"{job}.2"]).measured_ns.max())
+    """The plain step takes 0.4 s. Of six delays one shows, behind the last layer; work adds another 0.4 s."""
+    plain = fastest(runs, "plain")
+    measured_ns = int(fastest(runs, job).measured_ns.max())
     predicted = replayed(plain, Changes(**changes))
     assert predicted.step_ns == pytest.approx(measured_ns, rel=0.10)
-    assert measured_ns > 1.3 * plain.measured_ns.max()
+    assert measured_ns > 1.1 * plain.measured_ns.max()

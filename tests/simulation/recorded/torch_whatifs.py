@@ -1,7 +1,7 @@
 """Record a job and what becomes of it with slow links, or with twice the work on half of its ranks.
 
-`python torch_whatifs.py FOLDER JOB:RANKS ...`, as `torch_steps.py`. Layers nap as if they waited for a
-device, so that other programs on the machine change little.
+`python torch_whatifs.py FOLDER JOB:RANKS ...`, as `torch_steps.py`; jobs are `plain-0` to `doubled-2`.
+Layers nap as if they waited for a device, so that other programs on the machine change little.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import torch
@@ -19,8 +21,9 @@ import torch_steps
 from torch import nn
 
 WIDTH, LAYERS = 128, 6
-FORWARD_S, BACKWARD_S = 0.015, 0.03
-DELAY_S = 0.08
+FORWARD_S, BACKWARD_S = 0.015, 0.05
+DELAY_S = 0.09
+"""Two all-reduces at a time are under way, as gloo has two threads."""
 
 
 class Nap(torch.autograd.Function):
@@ -56,14 +59,17 @@ def job(delay_s: float, times: int) -> Callable[[], None]:
     words = torch.randn(4, WIDTH)
     repeated = times - 1 if dist.get_rank() >= dist.get_world_size() // 2 else 0
 
-    def late(future: Any) -> torch.Tensor:
+    def arrive(work: Any, future: Any, buffer: torch.Tensor) -> None:
+        work.wait()
         time.sleep(delay_s)
-        return future.value()[0]
+        future.set_result(buffer)
 
     # PyTorch refuses annotations that are texts.
     def reduce(_, bucket):  # type: ignore[no-untyped-def]
-        summed = dist.all_reduce(bucket.buffer(), async_op=True).get_future()
-        return summed.then(late if delay_s else lambda future: future.value()[0])
+        work, future = dist.all_reduce(bucket.buffer(), async_op=True), torch.futures.Future()
+        # A callback of the work itself would run in this thread if the work is done by now.
+        Thread(target=arrive, args=(work, future, bucket.buffer())).start()
+        return future
 
     model.register_comm_hook(None, reduce)
 
@@ -78,7 +84,9 @@ def job(delay_s: float, times: int) -> Callable[[], None]:
     return step
 
 
-torch_steps.JOBS.update(plain=lambda: job(0, 1), delayed=lambda: job(DELAY_S, 1), doubled=lambda: job(0, 2))
+for turn in range(3):
+    for name, delay_s, times in (("plain", 0, 1), ("delayed", DELAY_S, 1), ("doubled", 0, 2)):
+        torch_steps.JOBS[f"{name}-{turn}"] = partial(job, delay_s, times)
 
 if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = "1"
