@@ -93,9 +93,9 @@ def filled(text: str, results: Path) -> str:
 def _part(section: str, file: Path) -> str:
     rows = _by_pair(read_parquet(file)) if section == "lab" else read_parquet(file)
     columns = _COLUMNS[section]
-    lines = [" | ".join(columns), "|".join("---" for _ in columns)]
+    lines = ["|".join(columns), "|".join("---" for _ in columns)]
     for row in filter(_KEPT.get(section), rows):
-        lines.append(" | ".join(cell(column, row.get(column)) for column in columns.values()))
+        lines.append("|".join(cell(column, row.get(column)) for column in columns.values()))
     return "\n".join([*lines, "", _machine(file)]) + "\n"
 
 
