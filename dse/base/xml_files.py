@@ -13,7 +13,7 @@ from dse.base.texts import excerpt
 
 MOST_BYTES = 2**26
 MOST_DEPTH = 200
-MOST_ELEMENTS = 1_000_000
+MOST_ELEMENTS = 300_000
 
 
 def read_xml(path: Path, most_bytes: int = MOST_BYTES) -> Element:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,6 +21,7 @@ class Building:
     links: list[Link] = field(default_factory=list)
     numbers: dict[Hashable, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)  # of devices by kind
 
     def add(self, key: Hashable, device: Device) -> int:
         """Add a device under a key; return its number.
@@ -32,6 +34,7 @@ class Building:
         if len(self.devices) >= MOST_DEVICES:
             raise InputError(f"{self.where}: has more than {MOST_DEVICES} devices, the most allowed")
         self.numbers[key] = len(self.devices)
+        self.counts[device.kind] += 1
         self.devices.append(device)
         return len(self.devices) - 1
 

@@ -1,4 +1,4 @@
-"""An InfraGraph document as a machine, and a machine as such a document.
+"""An InfraGraph document as a machine: instances, devices in devices and edges, expanded.
 
 Parts are named as the package names them: `host.0.xpu.1`, and `host.0.nic.0.port.1` where a device has
 devices. Edges are expanded by their schemes; a part is not joined to itself, and two parts once by a link.
@@ -18,24 +18,21 @@ from dse.inputs.machines.building import Building
 from dse.inputs.machines.facts import accelerator_of_product
 from dse.inputs.machines.infragraph import (
     Component,
-    Custom,
     DeviceType,
     Edge,
     End,
     Infrastructure,
     Instance,
     LinkType,
-    Physical,
-    Quantity,
 )
-from dse.inputs.machines.machine import CPU, GPU, MOST_DEVICES, MOST_LINKS, NIC, SWITCH, Device, Machine
+from dse.inputs.machines.machine import CPU, GPU, MOST_DEVICES, NIC, SWITCH, Device, Link, Machine
 
 _KINDS = {"xpu": GPU, "nic": NIC, "cpu": CPU, "switch": SWITCH, "port": "port", "memory": "memory"}
 _TO_GBPS = {"gigabits_per_second": Fraction(1, 8), "gigabytes_per_second": Fraction(1)}
 _TO_NS = {"ms": 10**6, "us": 10**3, "ns": 1}
 _PART = re.compile(r"(?P<name>[^\[\].]{1,300})(?:\[(?P<slice>[-0-9:]{0,40})\])?")
 _BUNDLE = re.compile(r"(?P<kind>.{1,200}?)-x(?P<count>[1-9][0-9]{0,3})(?:-[0-9]{1,6})?", re.DOTALL | re.ASCII)
-_MOST_DEPTH = 20
+_MOST_WORK = 4_000_000
 
 
 def infragraph_machine(document: Infrastructure, where: str, name: str) -> Machine:
@@ -49,10 +46,23 @@ def infragraph_machine(document: Infrastructure, where: str, name: str) -> Machi
     return _Expansion(document, where).machine(document.name or name)
 
 
+class _Parts:
+    """Parts by their names, and links between them, once a pair."""
+
+    def __init__(self) -> None:
+        self.devices: list[Device] = []
+        self.numbers: dict[str, int] = {}
+        self.links: list[Link] = []
+        self.pairs: set[tuple[int, int]] = set()
+
+    def add(self, device: Device) -> None:
+        self.numbers[device.name] = len(self.devices)
+        self.devices.append(device)
+
+
 class _Expansion:
     def __init__(self, document: Infrastructure, where: str) -> None:
         self.document, self.where = document, where
-        self.building = Building(where)
         self.devices = {device.name: device for device in document.devices}
         self.instances = {instance.name: instance for instance in document.instances}
         for what, known, listed in (
@@ -61,25 +71,46 @@ class _Expansion:
         ):
             if len(known) < len(listed):
                 raise InputError(f"{where}: a name of a {what} occurs twice; each has its own")
-        self.pairs: set[tuple[int, int]] = set()
+        self.components = {
+            device.name: {component.name: component for component in device.components}
+            for device in document.devices
+        }
+        twice = next((d for d in document.devices if len(self.components[d.name]) < len(d.components)), None)
+        if twice is not None:
+            raise InputError(
+                f"{where}: a component of {excerpt(twice.name)} occurs twice; each has its own name"
+            )
+        self.expanded: dict[str, _Parts] = {}
+        self.notes: dict[str, None] = {}
+        self.work = 0
+
+    def _spend(self, steps: int) -> None:
+        """Count parts and links, so that a short text cannot stand for too many."""
+        self.work += steps
+        if self.work > _MOST_WORK:
+            raise InputError(
+                f"{self.where}: stands for more than {_MOST_WORK} parts and links, the most allowed"
+            )
 
     def machine(self, name: str) -> Machine:
+        whole = _Parts()
         for instance in self.document.instances:
             device = self._device(instance.device, f"instance {instance.name}")
             for number in range(self._bounded(instance.count)):
-                self._add(f"{instance.name}.{number}", device, 0)
+                self._include(whole, f"{instance.name}.{number}.", self._parts_of(device, ()))
         links = {link.name: link for link in self.document.links}
         for edge in self.document.edges:
             ends = [
                 [
                     f"{of}.{part}"
                     for of, device in self._instances(end)
-                    for part in self._parts(end.component, device)
+                    for part in self._named(end.component, device)
                 ]
                 for end in (edge.ep1, edge.ep2)
             ]
-            self._join(ends[0], ends[1], edge, links)
-        return self.building.machine(name, "InfraGraph")
+            self._join(whole, ends[0], ends[1], edge, links)
+        building = Building(self.where, whole.devices, whole.links, notes=list(self.notes))
+        return building.machine(name, "InfraGraph")
 
     def _bounded(self, count: int) -> int:
         if count > MOST_DEVICES:
@@ -93,31 +124,48 @@ class _Expansion:
             )
         return self.devices[name]
 
-    def _add(self, prefix: str, device: DeviceType, depth: int) -> None:
-        """Add the parts of a device and of devices in it, then its edges."""
-        if depth > _MOST_DEPTH:
-            raise InputError(f"{self.where}: device {excerpt(device.name)} contains itself, or is too deep")
+    def _parts_of(self, device: DeviceType, above: tuple[str, ...]) -> _Parts:
+        """Return the parts of a device, those of devices in it too, and their links; each device once."""
+        if device.name in self.expanded:
+            return self.expanded[device.name]
+        if device.name in above:
+            raise InputError(f"{self.where}: device {excerpt(device.name)} contains itself")
+        found = _Parts()
         for component in device.components:
             for number in range(self._bounded(component.count)):
                 if component.choice == "device":
                     inner = self._device(component.name, f"a component of {device.name}")
-                    self._add(f"{prefix}.{component.name}.{number}", inner, depth + 1)
+                    parts = self._parts_of(inner, (*above, device.name))
+                    self._include(found, f"{component.name}.{number}.", parts)
                 else:
-                    name = f"{prefix}.{component.name}.{number}"
-                    self.building.add(name, _part(name, component))
+                    self._spend(1)
+                    found.add(_part(f"{component.name}.{number}", component))
         links = {link.name: link for link in device.links}
-        known = {component.name for component in device.components}
+        known = self.components[device.name]
         for edge in device.edges:
             lacking = [
                 name for end in (edge.ep1, edge.ep2) if (name := _first_part(end)) not in known and name
             ]
             if lacking:  # the package passes over such an edge; one of its own blueprints has some
                 note = f"device {device.name} has edges of {excerpt(lacking[0])}, which it lacks: passed over"
-                if note not in self.building.notes:
-                    self.building.notes.append(note)
+                self.notes[note] = None
                 continue
-            ends = [[f"{prefix}.{part}" for part in self._ends(end, device)] for end in (edge.ep1, edge.ep2)]
-            self._join(ends[0], ends[1], edge, links)
+            self._join(found, self._ends(edge.ep1, device), self._ends(edge.ep2, device), edge, links)
+        self.expanded[device.name] = found
+        return found
+
+    def _include(self, into: _Parts, prefix: str, parts: _Parts) -> None:
+        """Add a copy of parts and links under a prefix of their names."""
+        self._spend(1 + len(parts.devices) + len(parts.links))
+        first = len(into.devices)
+        if first + len(parts.devices) > MOST_DEVICES:
+            raise InputError(f"{self.where}: has more than {MOST_DEVICES} devices, the most allowed")
+        for device in parts.devices:
+            into.add(Device(prefix + device.name, device.kind, device.accelerator))
+        for link in parts.links:
+            ends = link.ends[0] + first, link.ends[1] + first
+            into.pairs.add(ends)
+            into.links.append(Link(ends, link.kind, link.count, link.gbps, link.latency_ns))
 
     def _instances(self, end: End) -> Iterator[tuple[str, DeviceType]]:
         name, chosen = self._sliced(end.of or "", lambda found: self._instance(found).count)
@@ -132,21 +180,28 @@ class _Expansion:
 
     def _ends(self, end: End, device: DeviceType) -> list[str]:
         whole = end.component if end.of is None else f"{end.of}.{end.component}"
-        return self._parts(whole, device)
+        return self._named(whole, device)
 
-    def _parts(self, text: str, device: DeviceType) -> list[str]:
+    def _named(self, text: str, device: DeviceType) -> list[str]:
         """Return the names below a device that `nic[0:2].port[0]` stands for."""
         found, here = [""], device
         steps = text.split(".")
         for at, step in enumerate(steps):
-            name, chosen = self._sliced(step, lambda part, own=here: _component(own, part, self.where).count)
-            if len(found) * len(chosen) > MOST_LINKS:
-                raise InputError(f"{self.where}: '{excerpt(text)}' stands for more than {MOST_LINKS} parts")
+            name, chosen = self._sliced(step, lambda part, own=here: self._component(own, part).count)
+            self._spend(len(found) * len(chosen))
             found = [f"{prefix}{name}.{number}." for prefix in found for number in chosen]
-            is_device = _component(here, name, self.where).choice == "device"
+            is_device = self._component(here, name).choice == "device"
             if at + 1 < len(steps) and is_device:
                 here = self._device(name, text)
         return [name[:-1] for name in found]
+
+    def _component(self, device: DeviceType, name: str) -> Component:
+        found = self.components[device.name].get(name)
+        if found is None:
+            raise InputError(
+                f"{self.where}: an edge has '{excerpt(name)}', which device {excerpt(device.name)} lacks"
+            )
+        return found
 
     def _sliced(self, text: str, count_of: object) -> tuple[str, range]:
         """Return the name and the numbers of `name`, `name[2]` or `name[0:2]`, as Python slices."""
@@ -170,7 +225,9 @@ class _Expansion:
             )
         return found["name"], chosen
 
-    def _join(self, ones: list[str], others: list[str], edge: Edge, links: dict[str, LinkType]) -> None:
+    def _join(
+        self, into: _Parts, ones: list[str], others: list[str], edge: Edge, links: dict[str, LinkType]
+    ) -> None:
         if edge.link not in links:
             raise InputError(f"{self.where}: an edge has the link '{excerpt(edge.link)}', which is not there")
         if edge.scheme == "ring":
@@ -180,35 +237,25 @@ class _Expansion:
         pairs = (
             zip(ones, others, strict=False) if edge.scheme != "many2many" else itertools.product(ones, others)
         )
-        if len(ones) * len(others) > MOST_LINKS and edge.scheme == "many2many":
-            raise InputError(
-                f"{self.where}: an edge stands for more than {MOST_LINKS} links, the most allowed"
-            )
+        self._spend(len(ones) * len(others) if edge.scheme == "many2many" else len(ones))
         link = links[edge.link]
         rate, latency = _figures(link)
+        kind, count = _bundle(link.name)
         for one, other in pairs:
-            missing = next((name for name in (one, other) if name not in self.building.numbers), None)
+            missing = next((name for name in (one, other) if name not in into.numbers), None)
             if missing is not None:
                 raise InputError(
                     f"{self.where}: an edge leads to '{excerpt(missing)}', which is a device or not there"
                 )
-            a, b = self.building.numbers[one], self.building.numbers[other]
-            if a != b and (min(a, b), max(a, b)) not in self.pairs:
-                self.pairs.add((min(a, b), max(a, b)))
-                kind, count = _bundle(link.name)
-                self.building.join(a, b, kind, count, rate, latency)
+            ends = into.numbers[one], into.numbers[other]
+            if ends[0] != ends[1] and ends not in into.pairs and ends[::-1] not in into.pairs:
+                into.pairs.add(ends)
+                into.links.append(Link(ends, kind, count, rate, latency))
 
 
 def _first_part(end: End) -> str:
     """The component of the device that an end of its edges names."""
     return re.split(r"[\[.]", end.component if end.of is None else end.of, maxsplit=1)[0]
-
-
-def _component(device: DeviceType, name: str, where: str) -> Component:
-    found = next((component for component in device.components if component.name == name), None)
-    if found is None:
-        raise InputError(f"{where}: an edge has '{excerpt(name)}', which device {excerpt(device.name)} lacks")
-    return found
 
 
 def _part(name: str, component: Component) -> Device:
@@ -233,64 +280,7 @@ def _figures(link: LinkType) -> tuple[Fraction | None, Fraction | None]:
     return gbps or None, None if time is None else Fraction(str(time.value)) * _TO_NS[time.unit]
 
 
-_NAMES = {GPU: "xpu"}
-_CHOICES = {GPU: "xpu", NIC: "nic", CPU: "cpu", SWITCH: "switch", "port": "port", "memory": "memory"}
-
-
-def infragraph_of(machine: Machine) -> Infrastructure:
-    """Return a machine as a document of one device: a component for each kind, an edge for each link.
-
-    The count of a bundle is in the name of its link, such as nvlink-x2; its rate is that of all of them.
-    """
-    place: dict[int, str] = {}
-    counts: dict[str, int] = {}
-    for number, device in enumerate(machine.devices):
-        kind = _clean(_NAMES.get(device.kind, device.kind))
-        place[number] = f"{kind}[{counts.get(kind, 0)}]"
-        counts[kind] = counts.get(kind, 0) + 1
-    kinds = {_clean(_NAMES.get(device.kind, device.kind)): device.kind for device in machine.devices}
-    types = {device.accelerator for device in machine.devices if device.accelerator}
-    components = tuple(
-        Component(
-            name,
-            count,
-            _CHOICES.get(kinds[name], "custom"),
-            " ".join(sorted(types)) if kinds[name] == GPU and types else None,
-            None if kinds[name] in _CHOICES else Custom(kinds[name]),
-        )
-        for name, count in counts.items()
-    )
-    links: dict[tuple[str, int, Fraction | None, Fraction | None], LinkType] = {}
-    edges = []
-    for link in machine.links:
-        key = (link.kind, link.count, link.gbps, link.latency_ns)
-        if key not in links:
-            links[key] = _link_type(*key, len([kind for kind, *_ in links if kind == link.kind]))
-        ends = [End(place[number]) for number in link.ends]
-        edges.append(Edge(ends[0], ends[1], links[key].name, "one2one"))
-    name = _clean(machine.name) or "machine"
-    whole = DeviceType(name, components, tuple(links.values()), tuple(edges))
-    instances = (Instance(name, name, 1),)
-    return Infrastructure(name, f"from {machine.format}", (whole,), instances=instances)
-
-
-def _link_type(
-    kind: str, count: int, gbps: Fraction | None, latency: Fraction | None, number: int
-) -> LinkType:
-    rate = None if gbps is None else Quantity("gigabytes_per_second", float(gbps))
-    time = None if latency is None else Quantity("ns", float(latency))
-    name = _clean(kind) if count == 1 and not number else f"{_clean(kind)}-x{count}"
-    if number:
-        name += f"-{number}"
-    physical = None if rate is None and time is None else Physical(rate, time)
-    return LinkType(name, f"{count} of {kind}", physical)
-
-
 def _bundle(name: str) -> tuple[str, int]:
     """The kind and the count in a name such as nvlink-x2; any other name is a kind, of one link."""
     found = _BUNDLE.fullmatch(name)
     return (name, 1) if found is None else (found["kind"], int(found["count"]))
-
-
-def _clean(text: str) -> str:
-    return re.sub(r"[^a-zA-Z0-9_-]", "-", text)[:200]

@@ -100,7 +100,7 @@ class _Reader:
             ]
             is_display = kind in ("0300", "0302", "0380", "1200")
             if is_display and found["vendor"].lower() in _GPU_MAKERS:
-                number = sum(device.kind == GPU for device in devices)
+                number = self.building.counts[GPU]
                 accelerator = accelerator_of_pci(found["vendor"], found["device"])
                 models = [
                     info.get("value", "") for info in element.iter("info") if info.get("name") == "GPUModel"
@@ -108,14 +108,14 @@ class _Reader:
                 accelerator = accelerator or accelerator_of_product(" ".join(models))
                 return Device(f"gpu{number}", GPU, accelerator, "", socket)
             if kind in ("0200", "0207"):
-                number = sum(device.kind == NIC for device in devices)
+                number = self.building.counts[NIC]
                 return Device("+".join(map(excerpt, systems)) or f"nic{number}", NIC, socket=socket)
             if kind == "0680":
-                return Device(f"nvswitch{sum(device.kind == SWITCH for device in devices)}", SWITCH)
+                return Device(f"nvswitch{self.building.counts[SWITCH]}", SWITCH)
             return Device(
                 f"{'+'.join(map(excerpt, systems)) or f'device{len(devices)}'}", "other", socket=socket
             )
-        return Device(f"pci{sum(device.kind == BRIDGE for device in devices)}", BRIDGE, socket=socket)
+        return Device(f"pci{self.building.counts[BRIDGE]}", BRIDGE, socket=socket)
 
     def matrix(self, matrix: Element) -> None:
         """Join the objects of a matrix by the rates in it."""

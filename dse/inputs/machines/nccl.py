@@ -36,6 +36,8 @@ def nccl_machine(root: Element, where: str, name: str) -> Machine:
     for number, cpu in enumerate(root.findall("cpu")):
         reader.cpu(number, cpu)
     reader.join_cpus()
+    if reader.unread:
+        reader.building.notes.append(f"links <{', <'.join(sorted(reader.unread)[:5])}> are not read")
     reader.join_fabric()
     return replace(reader.building.machine(name, "NCCL topology", reader.ranks), hides_trunks=True)
 
@@ -46,6 +48,7 @@ class _Reader:
         self.building = Building(where)
         self.ranks: dict[int, int] = {}
         self.hosts: dict[str, list[int]] = {}
+        self.unread: set[str] = set()
         self.fabric: list[tuple[int, int, Element]] = []  # GPU, its CPU, the element of a link
 
     def cpu(self, number: int, element: Element) -> None:
@@ -68,11 +71,7 @@ class _Reader:
             rank = whole_number(gpu.get("rank", gpu.get("dev", "")))
             self.ranks[found] = len(self.ranks) if rank is None else rank
             self.fabric += [(found, cpu, link) for link in gpu if link.tag in _FABRICS]
-            self.building.notes += [
-                f"{device.name}: its link <{excerpt(link.tag)}> is not read"
-                for link in gpu
-                if link.tag not in _FABRICS and isinstance(link.tag, str)
-            ]
+            self.unread.update(excerpt(link.tag) for link in gpu if link.tag not in _FABRICS)
         for child in element.findall("pci"):
             self._pci(child, found, cpu, host)
 
@@ -82,7 +81,7 @@ class _Reader:
         nets, gpu = element.findall("nic/net"), element.find("gpu")
         is_leaf = element.find("pci") is None
         if gpu is not None or (is_leaf and kind.startswith(("0x03", "0x12"))):
-            number = sum(device.kind == GPU for device in devices)
+            number = self.building.counts[GPU]
             sm = "" if gpu is None else gpu.get("sm", "")
             return Device(
                 f"gpu{number}" if gpu is None else f"gpu{excerpt(gpu.get('dev', number), 9)}",
@@ -95,10 +94,10 @@ class _Reader:
             speeds = [self._mbit(net) for net in nets]
             known = [speed for speed in speeds if speed is not None]
             whole = Fraction(sum(known), 1000) if known and len(known) == len(speeds) else None
-            number = sum(device.kind == NIC for device in devices)
+            number = self.building.counts[NIC]
             name = "+".join(excerpt(net.get("name", "")) for net in nets) or f"nic{number}"
             return Device(name, NIC, socket=socket, gbit_per_s=whole)
-        number = sum(device.kind == BRIDGE for device in devices)
+        number = self.building.counts[BRIDGE]
         return Device(f"pci{number}", BRIDGE, socket=socket)
 
     def _mbit(self, net: Element) -> int | None:
@@ -159,7 +158,7 @@ class _Reader:
             )
         key = (host, "switch", target)
         if key not in self.building.numbers:
-            number = sum(device.kind == SWITCH for device in self.building.devices)
+            number = self.building.counts[SWITCH]
             self.building.add(key, Device(f"nvswitch{number}", SWITCH))
         return self.building.numbers[key]
 

@@ -17,6 +17,7 @@ from dse.inputs.machines.machine import BRIDGE, CPU, GPU, NIC, SWITCH, Device, M
 _ESCAPES = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 _NAME = re.compile(r"GPU[0-9]{1,5}|NIC[0-9]{1,5}|mlx[0-9]{1,2}_[0-9]{1,5}", re.ASCII)
 _CELL = re.compile(r"X|SYS|SOC|NODE|PHB|PXB|PIX|NV[0-9]{1,3}", re.ASCII)
+_MOST_NAMES = 512
 _BRIDGED = ("PIX", "PXB")
 _HEADER = re.compile(r"^[ \t]{0,40}GPU0\b", re.MULTILINE)
 
@@ -53,6 +54,8 @@ def _matrix(lines: list[str], where: str) -> tuple[list[str], dict[tuple[str, st
         raise InputError(f"{where}: has no line that begins with GPU0, the header of nvidia-smi topo -m")
     header = lines[start].split()
     names = [word for word in header if _NAME.fullmatch(word)]
+    if len(names) > _MOST_NAMES:
+        raise InputError(f"{where}: has {len(names)} columns; at most {_MOST_NAMES} are allowed")
     if header[: len(names)] != names or len(set(names)) < len(names):
         raise InputError(
             f"{where}: line {start + 1}: '{excerpt(lines[start].strip())}' is no header of names"

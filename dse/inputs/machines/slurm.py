@@ -151,15 +151,15 @@ def _hosts(text: str, where: str) -> tuple[str, ...]:
 
 
 def _words(text: str, where: str) -> list[str]:
-    words, depth = [""], 0
-    for letter in text:
+    words, depth, start = [], 0, 0
+    for at, letter in enumerate(text):
         depth += (letter == "[") - (letter == "]")
         if depth not in (0, 1):
             break
         if letter == "," and depth == 0:
-            words.append("")
-        else:
-            words[-1] += letter
+            words.append(text[start:at])
+            start = at + 1
+    words.append(text[start:])
     if depth or (text and not all(words)):
         raise InputError(f"{where}: '{excerpt(text)}' is no list of names, such as tux[0-3,12]")
     return [word for word in words if word]

@@ -11,7 +11,7 @@ from dse.inputs.machines.given import Given
 from dse.inputs.machines.graphs import copies, machine_graph
 from dse.inputs.machines.host_systems import hosts_text, measured_text
 from dse.inputs.machines.infragraph import infragraph_text
-from dse.inputs.machines.infragraph_parts import infragraph_of
+from dse.inputs.machines.infragraph_written import infragraph_of
 from dse.inputs.machines.machine import Machine
 from dse.inputs.machines.rates import gbps_of, latency_of
 from dse.inputs.machines.read import Document, infragraph_document

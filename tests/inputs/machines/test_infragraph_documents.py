@@ -20,7 +20,8 @@ from dse.base.plain_data import json_data, yaml_data
 from dse.inputs.machines import Given, Machine, read_machine
 from dse.inputs.machines.graphs import machine_graph
 from dse.inputs.machines.infragraph import infragraph_data, infragraph_text, infrastructure_of
-from dse.inputs.machines.infragraph_parts import infragraph_machine, infragraph_of
+from dse.inputs.machines.infragraph_parts import infragraph_machine
+from dse.inputs.machines.infragraph_written import infragraph_of
 from dse.inputs.machines.written import written_files
 
 NEEDED = "InfraGraph's package judges these: make arbiters"
@@ -215,6 +216,31 @@ def test_stated_rates_and_latencies_need_no_key() -> None:
 def test_a_mistake_in_a_document_is_named(old: str, new: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         small(SMALL.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(  # ten devices in each of ten, twenty levels deep
+            [
+                "devices:",
+                *(
+                    f"- {{name: d{at}, components: [{{name: d{at + 1}, count: 10, choice: device}}], "
+                    "links: [], edges: []}"
+                    for at in range(15)
+                ),
+                "- {name: d15, components: [{name: xpu, count: 1, choice: xpu}], links: [], edges: []}",
+                "instances: [{name: i, device: d0, count: 10}]",
+            ]
+        ),
+        SMALL.replace("count: 2", "count: 90000").replace("xpu[0:2]", "xpu").replace("sw[0]", "xpu"),
+        SMALL.replace("host, device: box, count: 1", "host, device: box, count: 190000"),
+        SMALL.replace("xpu[0:2]", "sw[0:1]." * 400 + "sw"),
+    ],
+)
+def test_a_short_text_cannot_stand_for_too_many_parts(text: str) -> None:
+    with pytest.raises(InputError, match=r"the most allowed|at most \d+ devices|is a device or not there"):
+        small(text)
 
 
 def test_a_document_may_be_json() -> None:

@@ -173,7 +173,7 @@ BOMB = """<!DOCTYPE system [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&
             "has an entity, &name;",
         ),
         ("<system>" * 300 + "</system>" * 300, "nested deeper than 200 elements"),
-        ("<system>" + "<cpu/>" * 1_000_001 + "</system>", "more than 1000000 elements"),
+        ("<system>" + "<cpu/>" * 300_001 + "</system>", "more than 300000 elements"),
         ("<system><cpu></system>", "malformed XML: mismatched tag"),
         ("<html/>", "is XML of <html>; allowed are <system>, <graphs>, <topology>"),
         ("<graphs/>", "has no ring"),
