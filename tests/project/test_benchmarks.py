@@ -78,7 +78,7 @@ def test_a_measured_table_has_the_day_and_the_machine(results: Path) -> None:
     assert lines[:3] == [
         "before",
         "<!-- measured: million -->",
-        "Command | Wall | CPU | Memory",
+        "Command|Wall|CPU|Memory",
     ]
     day = metadata[b"date"].decode()
     assert lines[-3:] == [
