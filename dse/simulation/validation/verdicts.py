@@ -1,4 +1,4 @@
-"""Which references a case equals: compared with each, or with the one that is asked for."""
+"""The references that a case equals: of all, or of those that are asked for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ class Verdict:
     def mismatches(self) -> Sequence[Mismatch]:
         """None if the case equals a reference, else those of the first."""
         return [] if self.equals else next(iter(self.differences.values()))
-
 
     def require_read(self) -> None:
         """Refuse a case that no reference can read or run.

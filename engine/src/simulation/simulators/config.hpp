@@ -57,7 +57,7 @@ struct NpuSpeed {
 struct CustomCollectives {
     std::map<CollectiveType, std::string> of_type;  ///< prefixes of paths
     std::map<std::uint64_t, std::string> of_node;   ///< by the id of a node; counts before the type
-    /// What the files hold, by prefix and place; null where no group has the place.
+    /// The traces of the files, by prefix and place; null where no group has the place.
     std::map<std::string, std::vector<std::shared_ptr<const workload::Trace>>> places;
 
     bool empty() const { return of_type.empty() && of_node.empty(); }

@@ -1,4 +1,4 @@
-// Which files are needed, and their traces.
+// Finds the files that groups need, and reads their traces.
 #include "simulation/systems/custom_files.hpp"
 
 #include <algorithm>
