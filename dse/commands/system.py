@@ -14,7 +14,7 @@ from dse.commands.cli import print_notes, reading
 if TYPE_CHECKING:
     from dse.inputs.machines import Given
 
-_FORMS = ("system", "graph", "infragraph")
+_FORMS = ("system", "cluster", "graph", "infragraph")
 _YAML = (".yaml", ".yml")
 
 COMMAND = CommandLine(
@@ -28,8 +28,8 @@ COMMAND = CommandLine(
     },
     keys={
         "keys": {
-            "as": "what -o writes: system (.yaml; for dse plan where nodes are unequal), graph (.csv) or "
-            "infragraph (.json, or .yaml); the ending says it too",
+            "as": "what -o writes: system (.yaml), cluster for dse plan (.yaml), graph (.csv) or infragraph "
+            "(.json, .yaml); by default the ending says it, and unequal nodes are a cluster",
             "machine.KEY": "what the document does not say, such as machine.nvlink_latency_ns=700; "
             "a refusal of -o names all that it needs",
         }

@@ -80,6 +80,22 @@ def test_islands_of_slurm_are_a_cluster_for_a_plan(tmp_path: Path) -> None:
     run_ok("plan", "cluster=mixed.yaml", "model=megatron_1.7b", "gbs=64", "time_limit=5", cwd=tmp_path)
 
 
+def test_a_node_and_a_tree_are_joined_in_a_cluster(tmp_path: Path) -> None:
+    name = document(tmp_path, "dgx_a100")
+    run_ok("system", "show", name, "as=cluster", "machine.nodes=4", "-o", "equal.yaml", cwd=tmp_path)
+    assert "a100_80      4          8            300             200       0" in (
+        run_ok("system", "show", "equal.yaml", cwd=tmp_path).out
+    )
+    values = (NVLINK, "machine.nodes=2", "machine.network_latency_ns=5000")
+    run_ok("system", "show", name, *values, "-o", "node.yaml", cwd=tmp_path)
+    (tmp_path / "topology.conf").write_text("SwitchName=a Nodes=n[0-3]\n")
+    run_ok("system", "show", "topology.conf", "machine.system=node.yaml", "-o", "all.yaml", cwd=tmp_path)
+    out = run_ok("system", "show", "all.yaml", cwd=tmp_path).out
+    assert out.startswith("all: 32 a100_80 NPUs")
+    refused = error_of("system", "show", "topology.conf", "machine.system=dgx", "-o", "x.yaml", cwd=tmp_path)
+    assert refused.startswith("machine.system is 'dgx'; allowed are ")
+
+
 def test_measured_links_are_a_system(tmp_path: Path) -> None:
     table = GOLDEN / "kernels" / "all_reduce_perf.txt"
     out = run_ok("system", "show", table, "-o", "measured.yaml", cwd=tmp_path).out

@@ -1,33 +1,17 @@
-"""Trees of hosts (Slurm) and measured collectives (nccl-tests) as systems and clusters.
-
-Neither says what a node is: `machine.system` names one of conf/system or a file, or keys tell it.
-"""
+"""Trees of hosts (Slurm) and measured collectives (nccl-tests) as systems."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from dse.base.errors import InputError
-from dse.base.texts import excerpt
 from dse.inputs.accelerators import TierSpec, accelerator
-from dse.inputs.accelerators.systems import cluster_file
+from dse.inputs.machines.clusters import hosts_cluster
 from dse.inputs.machines.given import Given
 from dse.inputs.machines.nccl_tests import CollectiveTimes
+from dse.inputs.machines.nodes import inside_of, node_of
 from dse.inputs.machines.slurm import HostTree
 from dse.inputs.machines.systems import told_lines
-
-
-@dataclass(frozen=True)
-class _Node:
-    """A node: type and number of GPUs, the tier inside, and NICs; None where asked for."""
-
-    accelerator: str | None
-    gpus: int | None
-    inside: TierSpec | None
-    nics: int | None
-    nic_gbit_per_s: float | None
-    network_us: float | None
 
 
 def hosts_text(tree: HostTree, given: Given, path: Path, where: str) -> str:
@@ -36,10 +20,10 @@ def hosts_text(tree: HostTree, given: Given, path: Path, where: str) -> str:
     Raises:
         InputError: keys are missing.
     """
-    node = _node(given)
     sizes = [len(hosts) for _, hosts in tree.leaves]
     if len(set(sizes)) > 1 and len(sizes) > 1:
-        return _cluster(tree, node, given, path, where)
+        return hosts_cluster(tree, given, path, where)
+    node = node_of(given)
     levels = [len(joined) for joined in _equal_levels(tree, where)]
     upper = []
     for at, _ in enumerate(levels, 2):
@@ -87,7 +71,7 @@ def measured_text(times: CollectiveTimes, given: Given, path: Path, where: str) 
     if len(each) > 1:
         raise InputError(f"{where}: hosts have unequal numbers of GPUs; a system has equal nodes")
     chip = given.text("accelerator", "a type of conf/accelerator, or a file", times.accelerator or None)
-    inside = _inside(given) if len(hosts) > 1 else None
+    inside = inside_of(given) if len(hosts) > 1 else None
     given.require(where)
     if chip:
         accelerator(chip, "machine.accelerator")
@@ -109,55 +93,6 @@ def measured_text(times: CollectiveTimes, given: Given, path: Path, where: str) 
         measured,
     ]
     return "\n".join([*lines, ""])
-
-
-def _node(given: Given) -> _Node:
-    name = given.texts.get("system")
-    if name is not None:
-        given.used.add("system")
-        file = cluster_file(Path(name) if name.endswith((".yaml", ".yml")) or "/" in name else name)
-        network = next((tier for tier in file.tiers[1:] if tier.nics_per_node is not None), None)
-        given.take(f"nodes, NICs and their latencies are those of the system {file.name}")
-        nics = given.count("nics_per_node", "NICs of a node", network.nics_per_node if network else None)
-        rate = given.number("nic_gbit_per_s", "10^9 bits/s of one NIC") if network is None else None
-        stated = network.nic_gbit_per_s if network else None
-        latency = (
-            given.number("network_latency_us", "us of a message between nodes") if network is None else None
-        )
-        return _Node(
-            file.accelerator,
-            file.npus_per_node,
-            file.tiers[0],
-            nics,
-            stated if rate is None else float(rate),
-            network.latency_us if network else float(latency) if latency is not None else None,
-        )
-    chip = given.text(
-        "accelerator", "a type of conf/accelerator; or machine.system, a node like that of conf/system"
-    )
-    gpus = given.count("gpus_per_node", "GPUs of a node")
-    inside = _inside(given)
-    nics = given.count("nics_per_node", "NICs that the GPUs of a node share")
-    rate = given.number("nic_gbit_per_s", "10^9 bits/s of one NIC in one direction")
-    latency = given.number("network_latency_us", "us of a message between nodes", is_zero_allowed=True)
-    if chip:
-        accelerator(chip, "machine.accelerator")
-    return _Node(
-        chip,
-        gpus,
-        inside,
-        nics,
-        None if rate is None else float(rate),
-        None if latency is None else float(latency),
-    )
-
-
-def _inside(given: Given) -> TierSpec | None:
-    rate = given.number("intra_gbps", "10^9 bytes/s of a GPU inside its node in one direction")
-    latency = given.number("intra_latency_us", "us of a message inside a node", is_zero_allowed=True)
-    if rate is None or latency is None:
-        return None
-    return TierSpec("node", float(latency), bandwidth_gbps=float(rate))
 
 
 def _tier(tier: TierSpec | None) -> str:
@@ -184,26 +119,6 @@ def _equal_levels(tree: HostTree, where: str) -> list[tuple[int, ...]]:
             found.append(level[0][1])
             below = size
     return found
-
-
-def _cluster(tree: HostTree, node: _Node, given: Given, path: Path, where: str) -> str:
-    """A group of nodes for each leaf, each an island."""
-    between = given.number("between_islands_gbps", "10^9 bytes/s in one direction between two leaves")
-    given.require(where)
-    assert node.inside is not None
-    inter = (node.nics or 0) * (node.nic_gbit_per_s or 0) / 8
-    lines = [
-        *_head(tree.notes, given, path, where, f"Slurm topology/{tree.kind}"),
-        f"between_islands_gbps: {float(between or 0):g}",
-        "nodes:",
-    ]
-    for island, (leaf, hosts) in enumerate(tree.leaves):
-        lines.append(
-            f"  - {{accelerator: {node.accelerator}, count: {len(hosts)}, gpus: {node.gpus}, "
-            f"intra_gbps: {node.inside.bandwidth_gbps:g}, inter_gbps: {inter:g}, island: {island}}}"
-            f"  # {excerpt(leaf)}"
-        )
-    return "\n".join([*lines, ""])
 
 
 def _head(notes: tuple[str, ...] | list[str], given: Given, path: Path, where: str, form: str) -> list[str]:

@@ -40,7 +40,7 @@ class Reduced:
     wires: Mapping[tuple[int, int], Wire]
 
 
-def reduced(machine: Machine, given: Given, where: str) -> Reduced:
+def reduced(machine: Machine, given: Given, where: str, *, with_latencies: bool = True) -> Reduced:
     """Return what GPUs use of a machine.
 
     By default that is the fabric that joins all GPUs without CPUs, NVLink or Infinity Fabric before others,
@@ -65,7 +65,8 @@ def reduced(machine: Machine, given: Given, where: str) -> Reduced:
     for link in links:  # once those that messages never pass are gone
         if link.kind in kinds:
             gbps_of(link, machine, given)
-            latency_of(link, given)
+            if with_latencies:
+                latency_of(link, given)
     return Reduced(machine.gpus, others, wires)
 
 

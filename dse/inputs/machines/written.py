@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
+from dse.inputs.machines.clusters import hosts_cluster, machine_cluster
 from dse.inputs.machines.given import Given
 from dse.inputs.machines.graphs import copies, machine_graph
 from dse.inputs.machines.host_systems import hosts_text, measured_text
@@ -19,10 +20,10 @@ from dse.inputs.machines.slurm import HostTree
 from dse.inputs.machines.systems import MOST_COPIES, system_files
 from dse.inputs.networks.csv import link_graph_csv
 
-FORMS = ("system", "graph", "infragraph")
+FORMS = ("system", "cluster", "graph", "infragraph")
 _YAML = (".yaml", ".yml")
 _FORM_OF = {".csv": "graph", ".json": "infragraph", ".yaml": "system", ".yml": "system"}
-_ENDINGS = {"graph": (".csv",), "infragraph": (".json", *_YAML), "system": _YAML}
+_ENDINGS = {"graph": (".csv",), "infragraph": (".json", *_YAML), "system": _YAML, "cluster": _YAML}
 
 
 def written_files(
@@ -45,6 +46,8 @@ def written_files(
         raise InputError(f"-o is '{output}'; its ending must be one of {ways}")
     where = str(source)
     if not isinstance(document, Machine):
+        if form == "cluster" and isinstance(document, HostTree):
+            return {output: hosts_cluster(document, given, output, where)}
         if form != "system":
             what = "a tree of hosts" if isinstance(document, HostTree) else "a table of times"
             raise InputError(f"{where} is {what}, which becomes a system, -o FILE.yaml, but no {form}")
@@ -56,6 +59,8 @@ def written_files(
         whole = own or infragraph_of(_with_known_rates(document, given))
         given.require(where)
         return {output: infragraph_text(whole, output.suffix == ".json")}
+    if form == "cluster":
+        return {output: machine_cluster(document, given, output, where)}
     if form == "system":
         return system_files(document, given, output, where)
     nodes = given.count("nodes", "machines of this kind", 1, MOST_COPIES) or 1
