@@ -157,6 +157,16 @@ def _cluster(path: Path) -> object:
     return named_cluster(str(path))
 
 
+def _reliability(path: Path) -> object:
+    from dse.prediction.frameworks.checks.clusters import cluster_of_name
+    from dse.prediction.runs.reliability import reliability_named
+    from dse.prediction.runs.renewal import Checkpoints, Spares, best_interval_s
+
+    found = reliability_named(str(path))
+    classes = found.classes(cluster_of_name("dgx_h100", 64, []), load_s=10.0)
+    return best_interval_s(Checkpoints(1.0, 5.0), classes, Spares(2, found.repair_s))
+
+
 def _accelerator(path: Path) -> object:
     from dse.inputs.accelerators.accelerator import accelerator
 
@@ -439,6 +449,7 @@ READERS: dict[str, Reader] = {
     "schedule-csv": Reader(".csv", _contents("tests/golden/schedules/torch_ZBV*.csv"), _schedule_csv),
     "measured-rows": Reader(".csv", _measured_seeds, _measured),
     "cluster": Reader(".yaml", _contents("conf/cluster/*.yaml"), _cluster),
+    "reliability": Reader(".yaml", _contents("conf/reliability/*.yaml"), _reliability),
     "accelerator": Reader(".yaml", _contents("conf/accelerator/*.yaml"), _accelerator),
     "kernel-constants": Reader(".yaml", _contents("conf/kernels/*.yaml"), _kernel_constants),
     "kernels-csv": Reader(".csv", _kernel_rows(".csv"), _kernel_table),
