@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -456,28 +457,74 @@ private:
     std::vector<Texts> tensor_names_;
 };
 
+bool is_message(const Node& node) { return node.kind == NodeKind::kSend || node.kind == NodeKind::kReceive; }
+
+/// Takes a lane from the peers and tags of messages; what is below 0 wraps, and adds up again.
+void take_lane(Trace& trace, std::uint32_t lane) {
+    for (Node& node : trace.nodes) {
+        if (!is_message(node)) continue;
+        node.peer -= lane;
+        node.tag -= lane;
+    }
+}
+
 /// The different traces of ranks: those that do the same become one, so that they can be simulated as one.
+/// Peers and tags of two of them may differ by one number, as those of neighbours in a pipeline's stage do.
 class DistinctTraces {
 public:
-    /// The number of the trace among the different ones.
-    std::uint32_t add(Trace trace) {
-        const auto [first, last] = numbers_.equal_range(hash_of(trace));
+    /// The number of a trace among the different ones, and its lane: what is added to their peers and tags.
+    struct Place {
+        std::uint32_t number = 0, lane = 0;
+    };
+
+    Place add(Trace trace) {
+        const std::uint32_t base = base_of(trace);
+        const std::uint64_t hash = hash_of(trace, base);
+        const auto [first, last] = numbers_.equal_range(hash);
         for (auto entry = first; entry != last; ++entry) {
-            if (do_the_same(traces_[entry->second], trace)) return entry->second;
+            const Trace& known = traces_[entry->second];
+            const std::uint32_t known_base = base_of(known);
+            if (base < known_base) continue;
+            const std::uint32_t lane = base - known_base;
+            take_lane(trace, lane);
+            if (do_the_same(known, trace)) return {entry->second, lane};
+            take_lane(trace, 0U - lane);
         }
         const auto number = static_cast<std::uint32_t>(traces_.size());
-        numbers_.emplace(hash_of(trace), number);
+        numbers_.emplace(hash, number);
         traces_.push_back(std::move(trace));
-        return number;
+        return {number, 0};
     }
-    std::vector<Trace> release() { return std::move(traces_); }
+
+    /// Gives a workload its traces. Lanes stay only where every message stays in its lane.
+    void release_to(Workload& workload) {
+        if (!keep_their_lanes(workload)) {
+            for (std::uint32_t rank = 0; rank < workload.rank_count(); ++rank) {
+                std::uint32_t& lane = workload.lane_of_rank[rank];
+                if (lane == 0) continue;
+                Trace own = traces_[workload.trace_of_rank[rank]];
+                take_lane(own, 0U - lane);
+                workload.trace_of_rank[rank] = static_cast<std::uint32_t>(traces_.size());
+                traces_.push_back(std::move(own));
+                lane = 0;
+            }
+        }
+        workload.traces = std::make_shared<const std::vector<Trace>>(std::move(traces_));
+    }
 
 private:
-    static std::uint64_t hash_of(const Trace& trace) {
+    static std::uint32_t base_of(const Trace& trace) {
+        const auto first = std::find_if(trace.nodes.begin(), trace.nodes.end(), is_message);
+        return first == trace.nodes.end() ? 0 : first->peer;
+    }
+
+    static std::uint64_t hash_of(const Trace& trace, std::uint32_t base) {
         std::uint64_t hash = trace.nodes.size();
         for (const Node& node : trace.nodes) {
-            for (const std::uint64_t value : {node.bytes, node.duration_ns, std::uint64_t{node.peer},
-                                              std::uint64_t{node.tag}, std::uint64_t{node.wait_count}}) {
+            const std::uint32_t lane = is_message(node) ? base : 0;
+            for (const std::uint64_t value :
+                 {node.bytes, node.duration_ns, std::uint64_t{node.peer - lane},
+                  std::uint64_t{node.tag - lane}, std::uint64_t{node.wait_count}}) {
                 hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
                 hash ^= hash >> 32;
             }
@@ -492,6 +539,22 @@ private:
                a.least_dimension_entries == b.least_dimension_entries &&
                a.untracked_reason.empty() == b.untracked_reason.empty() &&
                a.no_roofline_reason.empty() == b.no_roofline_reason.empty();
+    }
+
+    bool keep_their_lanes(const Workload& workload) const {
+        std::vector<std::set<std::uint32_t>> peers(traces_.size());
+        for (std::size_t number = 0; number < traces_.size(); ++number) {
+            for (const Node& node : traces_[number].nodes) {
+                if (is_message(node)) peers[number].insert(node.peer);
+            }
+        }
+        for (std::uint32_t rank = 0; rank < workload.rank_count(); ++rank) {
+            const std::uint32_t lane = workload.lane_of_rank[rank];
+            for (const std::uint32_t peer : peers[workload.trace_of_rank[rank]]) {
+                if (workload.lane_of_rank[peer + lane] != lane) return false;
+            }
+        }
+        return true;
     }
 
     std::vector<Trace> traces_;
@@ -518,16 +581,17 @@ Workload import_traces(const ReadTrace& read, const std::vector<std::string>& pa
     for (std::uint32_t rank = 0; rank < rank_count; ++rank) {
         const TraceFile file = read(rank);  // its memory is free again for that of the next rank
         FileImporter importer(file, paths[rank], rank, rank_count, groups, reference, checkpoint);
-        workload.trace_of_rank.push_back(traces.add(importer.build()));
+        const DistinctTraces::Place place = traces.add(importer.build());
+        workload.trace_of_rank.push_back(place.number);
+        workload.lane_of_rank.push_back(place.lane);
         if (importer.is_read_otherwise()) workload.read_as = &reference;
-        workload.lane_of_rank.push_back(0);
         for (const CommunicatorKey& key : importer.slots()) {
             workload.communicator_of_slot.push_back(communicators.index(key));
         }
         workload.slot_begin.push_back(static_cast<std::uint32_t>(workload.communicator_of_slot.size()));
         catalog->add(importer);
     }
-    workload.traces = std::make_shared<const std::vector<Trace>>(traces.release());
+    traces.release_to(workload);
     workload.catalog = std::move(catalog);
     return workload;
 }
