@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import gzip
 import importlib.util
 import os
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 RUNS = ("ddp:2", "slow:2", "fsdp:2", "pipeline:2", "ddp:4", "pipeline:4", "grid:4")
-DELAY_NS = 250_000_000  # of torch_steps.py
+DELAY_NS = 1_000_000_000  # of torch_steps.py
 PARAMETERS = (
     256 * 128
     + 4 * (4 * 128 + 128 * 384 + 384 + 128 * 128 + 128 + 2 * 128 * 512 + 512 + 128)
@@ -53,6 +54,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@functools.cache
 def step_of(recordings: Path, run: str) -> RecordedStep:
     return read_recorded([recordings / run.replace(":", ".")])
 
@@ -108,8 +110,8 @@ def test_the_bytes_are_those_of_the_model(recordings: Path) -> None:
 @pytest.mark.slow
 def test_the_others_wait_for_the_slow_rank(recordings: Path) -> None:
     waited = replayed(step_of(recordings, "slow:2")).waited_for_ns
-    assert waited.get((0, 1), 0) >= 0.7 * DELAY_NS
-    assert waited.get((0, 1), 0) > 2 * waited.get((1, 0), 0)
+    assert waited.get((0, 1), 0) >= 0.5 * DELAY_NS
+    assert waited.get((0, 1), 0) > waited.get((1, 0), 0)
 
 
 @pytest.mark.slow
@@ -136,7 +138,7 @@ def test_columns_of_a_grid_wait_for_their_own_rows_only(recordings: Path) -> Non
     groups = {(c.size_bytes, c.members) for c in step.communications}
     assert groups == {(2**18, (0, 1)), (2**18, (2, 3)), (2**10, (0, 2)), (2**10, (1, 3))}
     waited = replayed(step).waited_for_ns
-    assert waited.get((2, 3), 0) > 0.7 * 3 * DELAY_NS / 10
+    assert waited.get((2, 3), 0) > 0.5 * 3 * DELAY_NS / 10
     assert (0, 3) not in waited
     assert (1, 2) not in waited
     assert any("gloo does not say which of 5 process groups" in note for note in step.notes)

@@ -24,7 +24,7 @@ from torch.profiler import ExecutionTraceObserver, ProfilerActivity, profile, sc
 
 WIDTH, HEADS, WORDS, LENGTH, LAYERS = 128, 4, 256, 128, 4
 MICROBATCHES = 4
-DELAY_S = 0.25
+DELAY_S = 1.0
 """A slow rank sleeps so long between its forward and its backward pass."""
 
 

@@ -84,8 +84,9 @@ def assembled(
 def _timed(matches: Sequence[Match], clocks_agree: bool) -> dict[int, tuple[int, bool]]:
     """Return, by work, how long it lasts once the last member has begun, and whether it waits for that.
 
-    A work that ended before another member began waited for nobody: the root of a broadcast. A message that
-    nobody watched ended when its other side saw it end.
+    A work that ended before another member began waited for no member: the root of a broadcast. A message
+    that
+    no thread watched ended when its other side saw it end.
     """
     timed: dict[int, tuple[int, bool]] = {}
     for match in matches:
@@ -117,7 +118,7 @@ def _latest(matches: Sequence[Match], clocks_agree: bool) -> dict[int, int]:
 
 
 def _ends(rank: RecordedRank, timed: Mapping[int, tuple[int, bool]], latest: Mapping[int, int]) -> list[int]:
-    """Return when the nodes of a rank ended: a message that nobody watched had before somebody looked."""
+    """Return when the nodes of a rank ended: a message may have before a thread looked."""
     ends = list(rank.nodes.end)
     for work in rank.works:
         duration, is_waiting = timed[id(work)]

@@ -49,7 +49,7 @@ class ChakraStep:
         """The rank, the node and the size of a communication, by kind, group and order."""
 
     def step(self) -> RecordedStep:
-        """Return the step. Starts are those of a rank that waits for nobody."""
+        """Return the step. Starts are those of a rank that waits for no other."""
         first = [0]
         for rank, nodes in enumerate(self.ranks):
             self._add(rank, nodes)

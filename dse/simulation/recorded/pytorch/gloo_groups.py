@@ -27,11 +27,13 @@ def name_by_threads(ranks: Sequence[RecordedRank], groups: Mapping[str, Group]) 
     """Give the works of each pair of threads a group.
 
     Groups are made in the same order as their threads. Of the choices for which all ranks of a group did the
-    same, and nobody was done before another one began, the one is taken that leaves the least time after all
+    same, and no rank was done before another one began, the one is taken that leaves the least time after all
     had begun. Where there is none, all works are of the largest group of their rank.
     """
-    pairs = {rank.rank: _pairs(rank.works) for rank in ranks}
     own = {rank.rank: _own_groups(rank, groups) for rank in ranks}
+    pairs = {rank.rank: _pairs(rank.works, len(own[rank.rank])) for rank in ranks}
+    fewest = min((len(works) for works in pairs.values()), default=0)
+    pairs = {rank.rank: _pairs(rank.works, fewest) for rank in ranks}
     found: tuple[int, Mapping[int, Choice]] | None = None
     for choice in _choices(pairs, own):
         cost = _cost(choice, groups)
@@ -56,7 +58,12 @@ def _own_groups(rank: RecordedRank, groups: Mapping[str, Group]) -> list[str]:
     return sorted(own, key=lambda name: made.get(groups[name].ranks, len(made)))
 
 
-def _pairs(works: Sequence[Work]) -> list[list[Work]]:
+def _pairs(works: Sequence[Work], most: int) -> list[list[Work]]:
+    """Return the works by the pair of threads that ran them, in the order of the threads.
+
+    The threads of a pair have numbers one after the other, unless the machine made others in between: then,
+    if no pair has one thread only, each two are a pair.
+    """
     threads = sorted({work.runs_on for work in works if work.runs_on is not None and not work.group})
     pair_of: dict[int, int] = {}
     first = -1
@@ -64,6 +71,8 @@ def _pairs(works: Sequence[Work]) -> list[list[Work]]:
         if first < 0 or thread - first >= _THREADS_OF_GROUP:
             first = thread
         pair_of[thread] = first
+    if len(set(pair_of.values())) > most:
+        pair_of = {thread: threads[at - at % _THREADS_OF_GROUP] for at, thread in enumerate(threads)}
     pairs: dict[int, list[Work]] = {first: [] for first in sorted(set(pair_of.values()))}
     for work in works:
         if work.runs_on is not None and not work.group:

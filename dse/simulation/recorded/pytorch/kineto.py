@@ -52,7 +52,7 @@ class HostEvents:
 
 @dataclass(eq=False)
 class KinetoTrace:
-    """What one rank recorded. `works` are rows like those of `host`, of calls that run beside it."""
+    """The recording of one rank. `works` are rows like those of `host`, of gloo's asynchronous work."""
 
     path: Path
     rank: int

@@ -115,7 +115,7 @@ def _names(kineto: KinetoTrace, works: list[Work], step: Step) -> dict[int, str]
 
 
 def _add_work(nodes: RankNodes, work: Work) -> None:
-    """Add the node of a work; messages wait beside the thread that issued them, in lanes made later."""
+    """Add the node of a work; a message gets a lane of its own later, as its thread goes on meanwhile."""
     lane = -1 if work.runs_on is None else nodes.lane_of(nodes.thread_names[work.runs_on])
     kind = _NODE_KINDS.get(work.kind, NodeKind.COLLECTIVE)
     work.row = nodes.add(work.name, kind, lane, work.begin, work.end)

@@ -53,7 +53,7 @@ _VIEWS = frozenset(
 def add_waits(
     nodes: RankNodes, works: Sequence[Work], host: HostEvents, events: Sequence[int], trace: ExecutionTrace
 ) -> int:
-    """Let rows wait for the works of their rank; return how many works nobody waits for.
+    """Let rows wait for the works of their rank; return how many works have no row that waits.
 
     The first operator that takes a result waits for it. The row after a pause in which a work ended does too:
     if its caller blocks, if the result is taken soon, or if it is not known who takes it. A row that waits in
@@ -107,7 +107,9 @@ def _after_pause(nodes: RankNodes, begun: Sequence[int], work: Work) -> tuple[in
     if rows is None:
         return -1, 0
     at = bisect_right(nodes.end, work.end, rows.first, rows.last)
-    if at == rows.last:
+    if work.is_blocking:  # it may be done before its call is
+        at = max(at, nodes.event_rows.get(work.call, (0, 0))[1])
+    if at >= rows.last:
         return -1, 0
     paused_at = nodes.end[at - 1] if at > rows.first else work.begin
     if begun[at] < work.end:  # inside of a row
