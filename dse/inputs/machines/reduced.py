@@ -62,11 +62,13 @@ def reduced(machine: Machine, given: Given, where: str, *, with_latencies: bool 
     nodes = {number for pair in wires for number in pair}
     others = tuple(sorted(nodes - set(machine.gpus)))
     kinds = {kind for wire in wires.values() for kind in wire.kinds}
-    for link in links:  # once those that messages never pass are gone
-        if link.kind in kinds:
-            gbps_of(link, machine, given)
-            if with_latencies:
-                latency_of(link, given)
+    alike = {
+        (link.kind, link.count, link.gbps, link.latency_ns): link for link in links if link.kind in kinds
+    }
+    for link in alike.values():  # once those that messages never pass are gone
+        gbps_of(link, machine, given)
+        if with_latencies:
+            latency_of(link, given)
     return Reduced(machine.gpus, others, wires)
 
 
@@ -90,19 +92,23 @@ def _is_fabric(machine: Machine, kind: str) -> bool:
     """Whether links of a kind reach all GPUs over GPUs and switches, perhaps in groups of switches."""
     links = [link for link in machine.links if link.kind == kind]
     sets = machine.joins(links, machine.of_kind(SWITCH))
-    switched = set(machine.of_kind(SWITCH))
-    has_switch = [
-        any(switched & set(link.ends) and set(link.ends) & members for link in links) for members in sets
-    ]
-    return len(sets) == 1 or (machine.hides_trunks and all(has_switch) and kind in FABRICS)
+    if len(sets) == 1 or not machine.hides_trunks or kind not in FABRICS:
+        return len(sets) == 1
+    switches = set(machine.of_kind(SWITCH))
+    switched = {end for link in links if switches & set(link.ends) for end in link.ends}
+    return all(switched & members for members in sets)
 
 
 def _wires(machine: Machine, links: list[Link], given: Given) -> Wires:
     found: Wires = {}
+    alike: dict[tuple[str, int, Fraction | None, Fraction | None], Wire] = {}
+    quiet = Given(given.texts)  # what is asked for is known only when dead ends are gone
     for link in links:
-        quiet = Given(given.texts)  # what is asked for is known only when dead ends are gone
-        rate, latency = gbps_of(link, machine, quiet), latency_of(link, quiet)
-        wire = Wire(link.kind, rate, latency, frozenset([link.kind]))
+        key = (link.kind, link.count, link.gbps, link.latency_ns)
+        if key not in alike:
+            rate, latency = gbps_of(link, machine, quiet), latency_of(link, quiet)
+            alike[key] = Wire(link.kind, rate, latency, frozenset([link.kind]))
+        wire = alike[key]
         one, other = link.ends
         for pair in [(one, other)] if link.is_one_way else [(one, other), (other, one)]:
             found[pair] = _beside(found[pair], wire) if pair in found else wire
