@@ -45,7 +45,7 @@ def without_stragglers(step: RecordedStep, rule: Stragglers) -> RecordedStep:
     _, rows_alike = np.unique(rows, axis=1, return_inverse=True)
     alike = rows_alike.reshape(counts.shape) * len(step.names) + np.arange(len(step.names))
     turn = _turns(ranks * len(step.names) + names)
-    _, counterpart = np.unique(alike[ranks, names] * (turn.max() + 1) + turn, return_inverse=True)
+    _, counterpart = np.unique(alike[ranks, names] * (turn.max(initial=0) + 1) + turn, return_inverse=True)
     duration_ns, gap_ns = step.duration_ns.copy(), step.gap_ns.copy()
     duration_ns[work] = _levelled(duration_ns[work], counterpart, rule)
     gap_ns[work] = _levelled(gap_ns[work], counterpart, rule)

@@ -296,6 +296,15 @@ def test_a_step_that_cannot_take_a_change_says_why(
         changed(step, Changes(**fields))
 
 
+def test_ranks_without_nodes_take_every_change() -> None:
+    fields: list[dict[str, Any]] = [
+        *[{"overlap": each} for each in ("none", "perfect")],
+        *[{"stragglers": each} for each in ("median", "fastest")],
+        {"bandwidth_factor": 2, "latency_added_ns": 5, "work_factor": 3, "speeds": Speeds(copy=2)},
+    ]
+    assert [end_ns(step_of([], []), **each) for each in fields] == [0] * 5
+
+
 def test_changes_name_what_differs() -> None:
     assert Changes().named == ()
     assert Changes(overlap="none", speeds=Speeds(copy=2)).named == ("speeds", "overlap")
