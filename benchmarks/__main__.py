@@ -23,6 +23,7 @@ from benchmarks.scaleout import executors, throughput
 from benchmarks.search import search
 from benchmarks.structure import structure
 from benchmarks.synthesis import synthesis
+from benchmarks.trace_files import trace_files
 from benchmarks.wasm import wasm
 
 RESULTS = Path(__file__).with_name("results")
@@ -43,6 +44,7 @@ SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
     "planning": planning,
     "partition": partition,
     "structure": structure,
+    "trace_files": trace_files,
     "wasm": wasm,
     "page": page,
     "side_by_side": sections.measured_references,

@@ -62,7 +62,8 @@ class Cases:
     `million_variants` are the numbers of peak rates and of memory bandwidths of a system; each pair of them
     has 336 points, all in one study. Sweeps of predictions have the overrides `predicted`. Searches get
     `search_samples` evaluations and `search_seeds` seeds for every question. Pipelines have `pipeline` stages
-    and micro-batches; `agreements` random steps are compared with the engine.
+    and micro-batches; `agreements` random steps are compared with the engine. `trace_folders` are numbers of
+    layers and strategies of 16 ranks.
     """
 
     pairs: Sequence[tuple[str, str]]
@@ -94,6 +95,7 @@ class Cases:
     search_seeds: int
     pipeline: tuple[int, int]
     agreements: int
+    trace_folders: Sequence[tuple[int, Strategy]]
 
 
 _PREDICTED = ("system.nodes=2048", "model.batch_size=2048")
@@ -149,6 +151,11 @@ def full() -> Cases:
         search_seeds=10,
         pipeline=(64, 512),
         agreements=1000,
+        trace_folders=[
+            (16, Strategy(dp=4, tp=4)),
+            (1080, Strategy(dp=4, tp=4)),
+            (1080, Strategy(dp=2, tp=2, pp=4)),
+        ],
     )
 
 
@@ -188,6 +195,7 @@ def quick() -> Cases:
         search_seeds=2,
         pipeline=(8, 16),
         agreements=20,
+        trace_folders=[(2, Strategy(dp=4, tp=4))],
     )
 
 

@@ -40,6 +40,14 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "Rank classes": "rank_classes",
         "Memory": "peak_bytes",
     },
+    "trace_files": {
+        "Folder": "name",
+        "Nodes": "nodes",
+        "Reading": "read_s",
+        "Simulation": "simulate_s",
+        "Command": "command_s",
+        "Times as fast": "ratio",
+    },
     "synthesis": {
         "Network": "name",
         "Search": "search_s",

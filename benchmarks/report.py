@@ -57,6 +57,7 @@ _SHOWN = {
         *("space", "budgets", "points", "near_best", "sampler", "seed", "evaluations", "regret_pct"),
         "search_s",
     ),
+    "trace_files": ("name", "nodes", "read_s", "simulate_s", "command_s", "reference_s", "ratio"),
     "synthesis": (
         *("name", "synthesizer", "npus", "search_s", "units", "tacos_units", "ratio", "time_us", "bound_us"),
         *("gap_pct", "start_bytes", "peak_bytes"),

@@ -25,7 +25,7 @@ from dse.answers.explorer.engine_file import engine_file
 ROOT = Path(__file__).parents[2]
 SECTIONS = (
     *("lab", "cold", "general", "study", "scale", "paths", "sharing", "congestion"),
-    *("executors", "throughput", "million", "search", "synthesis", "planning", "structure"),
+    *("executors", "throughput", "million", "search", "synthesis", "planning", "structure", "trace_files"),
 )
 
 
