@@ -66,6 +66,10 @@ def test_a_recorded_step_is_compared_with_what_was_measured_first(tmp_path: Path
     assert lines[4].split() == ["0", "600", "µs", "600", "µs", "+0.0", "%"]
     assert done.out.index("measured:") < done.out.index("overlap")
     assert "note: step: took 4 files as a recorded step" in done.err
+    more = run_ok("simulate", "step", "ranks.factor=1,2", cwd=tmp_path)
+    assert "ranks.factor=2:\nnote: 2 ranks were added by symmetry: each behaves as a recorded one" in more.out
+    data = json.loads(run_ok("simulate", "step", "ranks.factor=2", "--json", cwd=tmp_path).out)
+    assert [note.split(" by ")[0] for note in data["assumed"]] == ["2 ranks were added"]
     priced = ("system=torus_4x4", "base_system=torus_4x4", "ranks.factor=2")
     assert "torus_4x4" in run_ok("simulate", "step", *priced, cwd=tmp_path).out
 

@@ -117,8 +117,8 @@ def _listed(step: RecordedStep) -> str:
 
 
 def _note(step: RecordedStep, factor: int, chosen: set[str]) -> str:
-    added, names = (factor - 1) * step.world_size, ", ".join(sorted(chosen))
+    added, names = (factor - 1) * step.world_size, ", ".join(map(repr, sorted(chosen)))
     return (
         f"{added} ranks were added by symmetry: each behaves as a recorded one, and there are {factor} times "
-        f"as many members in the groups {names}."
+        f"as many members in the process groups {names}."
     )

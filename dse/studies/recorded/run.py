@@ -51,7 +51,19 @@ def replay_of(case: Case) -> Replay:
     changes = changes_of(case.asked, case.system, case.base_system)
     if changes == Changes():
         return case.traces.baseline()
-    return replayed(case.traces.step(), changes)
+    replay = replayed(case.traces.step(), changes)
+    case.traces.once(f"assumed {case.key}", lambda: _assumed(case, replay))
+    return replay
+
+
+def assumed(case: Case) -> tuple[str, ...]:
+    """Return what the what-if of a recorded step assumed, a sentence each; raises as `replay_of`."""
+    return case.traces.once(f"assumed {case.key}", lambda: _assumed(case, replay_of(case)))
+
+
+def _assumed(case: Case, replay: Replay) -> tuple[str, ...]:
+    known = case.traces.step().notes
+    return tuple([note for note in replay.step.notes if note not in known])
 
 
 def _inputs(case: Case) -> tuple[Workload, SystemSpec]:
@@ -63,4 +75,5 @@ def _inputs(case: Case) -> tuple[Workload, SystemSpec]:
         )
     assert case.system is not None
     reference: Reference = getattr(case.simulator, "reference", DEFAULT_REFERENCE)
-    return case.traces.workload(reference), changed_system(case.system, case.asked)
+    workload = case.traces.workload(reference, is_kept=case.simulator.is_external)
+    return workload, changed_system(case.system, case.asked)

@@ -10,7 +10,7 @@ from dse.base.units import format_count
 from dse.simulation.simulators import Outcome
 from dse.studies.recorded.case import Case
 from dse.studies.recorded.record import RunRow
-from dse.studies.recorded.run import simulated
+from dse.studies.recorded.run import assumed, simulated
 from dse.studies.recorded.table import blocked_lines, classes_text, replay_text
 from dse.studies.recorded.traces import Traces
 
@@ -55,7 +55,8 @@ def case_text(case: Case, row: RunRow, *, is_alone: bool, with_classes: bool) ->
     lines = [] if is_alone else [f"{printable(title)}:"]
     if case.traces.is_recorded:
         held = [f"deadlock: {printable(row.reason)}"] if row.status == "deadlock" else []
-        return "\n".join([*lines, *held]) if held or with_classes else ""
+        notes = [f"note: {printable(note)}" for note in assumed(case)] if row.status == "ok" else []
+        return "\n".join([*lines, *held, *notes]) if held or notes or with_classes else ""
     if row.status not in ("ok", "deadlock") or not (is_alone or with_classes or row.status == "deadlock"):
         return ""
     _, outcome = simulated(case)
@@ -73,6 +74,7 @@ def case_data(case: Case, row: RunRow) -> dict[str, Any]:
             for rank, measured, replayed in ranks
         ]
         data["notes"] = list(case.traces.step().notes)
+        data["assumed"] = list(assumed(case)) if row.status == "ok" else []
     elif row.status in ("ok", "deadlock"):
         _, outcome = simulated(case)
         members: list[list[int]] = [[] for _ in outcome.classes]

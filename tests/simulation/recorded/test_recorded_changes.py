@@ -229,7 +229,7 @@ def test_more_ranks_have_larger_groups_and_a_note() -> None:
     assert more.duration_ns[:4].tolist() == [167, 169, 167, 100]  # 5/3, 27 * 5 / 80, 5/3
     assert more.notes == (
         "4 ranks were added by symmetry: each behaves as a recorded one, and there are 3 times as many "
-        "members in the groups group0_1.",
+        "members in the process groups 'group0_1'.",
     )
     assert [stand_in(more, rank) for rank in (2, 5)] == [1, 1]
 
