@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 from dse.base.errors import InputError
 from dse.base.settings.checks import check_choice
 from dse.base.suggestions import did_you_mean
+from dse.base.texts import counted
 from dse.inputs.systems import SystemSpec
 from dse.simulation.simulators import Simulator, SimulatorSettings, make_simulator
-from dse.simulation.simulators.settings import EngineMethod, simulator_settings
+from dse.simulation.simulators.settings import EngineMethod
 from dse.simulation.workloads import DEFAULT_REFERENCE, Reference
 from dse.studies.recorded.case import Case
 from dse.studies.recorded.keys import WHAT_IF_KEYS, WHOLE
@@ -77,10 +78,8 @@ def _system(name: str, overrides: Sequence[str], known: dict[str, SystemSpec]) -
 def _own(traces: Traces, network_model: str | None) -> SystemSpec:
     system = traces.own(network_model)
     if system is None:
-        raise InputError(
-            f"{traces.name}: has {len(traces.paths)} traces such as {traces.paths[0].name}, but no "
-            f"{traces.lacks}; add it, or write system=NAME"
-        )
+        some = f"{counted(len(traces.paths), 'trace')} such as {traces.paths[0].name}"
+        raise InputError(f"{traces.name}: has {some}, but no {traces.lacks}; add it, or write system=NAME")
     return system
 
 
@@ -100,16 +99,7 @@ def _simulator(fields: Mapping[str, str]) -> Simulator:
         return make_simulator(
             SimulatorSettings("native", cast(EngineMethod, engine), reference=cast(Reference, reference))
         )
-    typed: dict[str, Any] = dict(values)
-    if "timeout_s" in typed:
-        typed["timeout_s"] = _seconds("simulator.timeout_s", values["timeout_s"])
-    from dse.simulation.simulators.settings import SimulatorSchema  # its instances load the configuration
+    from dse.studies.config import compose_config  # knows the defaults of other programs
 
-    return make_simulator(simulator_settings(SimulatorSchema(name=name, **typed)))
-
-
-def _seconds(key: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{key} is '{text}'; it must be a number of seconds") from None
+    words = [f"simulator={name}", *(f"simulator.{key}={text}" for key, text in values.items())]
+    return make_simulator(compose_config(words).simulator)

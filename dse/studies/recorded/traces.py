@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dse.base.errors import InputError
+from dse.base.files import read_bytes
 from dse.base.plain_data import load_json_object
 from dse.base.texts import counted
 from dse.inputs.systems import SystemSpec, read_system
@@ -69,19 +70,23 @@ class Traces:
         """
         return self.once("digest", self._digest)
 
-    def workload(self, reference: Reference) -> Workload:
+    def workload(self, reference: Reference, *, is_kept: bool = False) -> Workload:
         """Return the traces as a simulator runs them, as `reference` reads them.
+
+        With `is_kept` they can be written again, for other programs.
 
         Raises:
             InputError: as `read_workload` and `read_groups`.
         """
-        from dse.simulation.workloads import read_groups, read_workload
+        from dse.simulation.workloads import read_groups, read_workload, workload_of
 
         def read() -> Workload:
             groups = read_groups(self.groups) if self.groups else None
+            if is_kept:
+                return workload_of([read_bytes(path) for path in self.paths], groups, reference=reference)
             return read_workload(self.paths, groups, reference=reference)
 
-        return self.once(f"workload {reference}", read)
+        return self.once(f"workload {reference} {is_kept}", read)
 
     def step(self) -> RecordedStep:
         """Return the recorded step.
