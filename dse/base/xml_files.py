@@ -43,19 +43,65 @@ def xml_root(content: bytes, where: str) -> Element:
     return root
 
 
-class _Reader:
+def refuse_declarations(content: bytes, where: str) -> None:
+    """Refuse what may stand before the root element and declares something, in any encoding.
+
+    A faster parser may read the document afterwards, as entities are declared nowhere else.
+
+    Raises:
+        InputError: a document type that declares something, or malformed XML before the root element.
+    """
+    guard = _Guard(where)
+
+    def start(*_: Any) -> None:
+        raise _RootReachedError
+
+    guard.parser.StartElementHandler = start
+    try:
+        guard.parser.Parse(content, True)
+    except _RootReachedError:
+        return
+    except (expat.ExpatError, LookupError, ValueError) as error:
+        raise InputError(f"{where}: malformed XML: {excerpt(error, 100)}") from None
+
+
+class _RootReachedError(Exception):
+    """The root element begins."""
+
+
+class _Guard:
+    """A parser that refuses declarations and entities."""
+
     def __init__(self, where: str) -> None:
-        self.where, self.depth, self.elements = where, 0, 0
-        self.builder = TreeBuilder()
+        self.where = where
         self.parser = parser = expat.ParserCreate(namespace_separator="}")
-        parser.buffer_text = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self.builder.data
         parser.StartDoctypeDeclHandler = self._doctype
         parser.EntityDeclHandler = self._entity
         parser.ExternalEntityRefHandler = self._entity
         parser.SkippedEntityHandler = self._entity
+
+    def _doctype(self, _name: str, _system: Any, _public: Any, has_subset: int) -> None:
+        if has_subset:
+            raise InputError(f"{self.where}: {self._line()}its document type declares something; remove it")
+
+    def _entity(self, *_: Any) -> int:
+        raise InputError(f"{self.where}: {self._line()}has an entity, &name;; none is allowed")
+
+    def _line(self) -> str:
+        return f"line {self.parser.CurrentLineNumber}: "
+
+
+class _Reader(_Guard):
+    """A guarded parser that builds the tree, within limits."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.depth, self.elements = 0, 0
+        self.builder = TreeBuilder()
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self.builder.data
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self.depth += 1
@@ -69,16 +115,6 @@ class _Reader:
     def _end(self, tag: str) -> None:
         self.depth -= 1
         self.builder.end(_named(tag))
-
-    def _doctype(self, _name: str, _system: Any, _public: Any, has_subset: int) -> None:
-        if has_subset:
-            raise InputError(f"{self.where}: {self._line()}its document type declares something; remove it")
-
-    def _entity(self, *_: Any) -> int:
-        raise InputError(f"{self.where}: {self._line()}has an entity, &name;; none is allowed")
-
-    def _line(self) -> str:
-        return f"line {self.parser.CurrentLineNumber}: "
 
 
 def _named(name: str) -> str:

@@ -71,10 +71,9 @@ def _known_text(word: str, path: Path) -> str | None:
     from dse.answers.drawn_machines import cluster_text, graph_text, system_text
     from dse.base.files import conf_folder
     from dse.base.plain_data import read_yaml
+    from dse.inputs.networks.csv import read_link_graph
 
     if path.suffix == ".csv":
-        from dse.inputs.networks.csv import read_link_graph
-
         return graph_text(path.name, read_link_graph(path))
     is_cluster = (conf_folder() / "cluster" / f"{word}.yaml").is_file() and "/" not in word
     if path.suffix in _YAML and path.is_file():
@@ -93,7 +92,10 @@ def _known_text(word: str, path: Path) -> str | None:
         return cluster_text(found.name, found.cluster)
     from dse.studies.composed import system_of
 
-    return system_text(system_of([f"system={word}"]))
+    system = system_of([f"system={word}"])
+    files = [Path(dimension.file) for dimension in system.network if dimension.file is not None]
+    graphs = [graph_text(file.name, read_link_graph(file)) for file in files]
+    return "\n\n".join([system_text(system), *graphs])
 
 
 def _described(path: Path, given: Given, output: Path | None, values: Values) -> None:

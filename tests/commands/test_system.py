@@ -62,6 +62,7 @@ def test_a_cube_mesh_is_a_system_with_a_graph_for_points_and_schedules(tmp_path:
     point = ("model=tiny", "strategy.dp=4", "strategy.tp=2", "format=json")
     answer = json.loads(run_ok("point", "system=node.yaml", *point, cwd=tmp_path).out)
     assert answer["status"] == "ok"
+    assert "node.csv: 8 nodes, 32 directed links" in run_ok("system", "show", "node.yaml", cwd=tmp_path).out
     run_ok("system", "show", name, NVLINK, "-o", "links.csv", cwd=tmp_path)
     assert (tmp_path / "links.csv").read_bytes() == (tmp_path / "node.csv").read_bytes()
     made = run_ok("synthesize", "topology=links.csv", "collective=all_gather", "-o", "made", cwd=tmp_path)

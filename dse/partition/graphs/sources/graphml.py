@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from dse.base.errors import InputError
 from dse.base.files import read_bytes
 from dse.base.texts import excerpt
+from dse.base.xml_files import refuse_declarations
 from dse.partition.graphs.graph import LARGEST
 from dse.partition.graphs.sources.source import Operator, Source
 
@@ -43,8 +44,7 @@ def read_graphml(path: Path) -> Source:
             data of a key that the file lacks or has for other elements.
     """
     content = read_bytes(path)
-    if b"<!DOCTYPE" in content[:4096] or b"<!ENTITY" in content:
-        raise InputError(f"{path}: has a document type; GraphML needs none: remove it")
+    refuse_declarations(content, str(path))
     try:
         root = ElementTree.fromstring(content)
     except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter of encodings
