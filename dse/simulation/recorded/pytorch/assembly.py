@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,24 +12,28 @@ from dse.simulation.recorded.pytorch.ranks import RecordedRank
 from dse.simulation.recorded.pytorch.works import Work
 from dse.simulation.recorded.step import Communication, Lane, NodeKind, RecordedStep
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ROWS = ("name", "kind", "lane", "start", "duration", "gap")
 _KINDS = {"send": NodeKind.SEND, "receive": NodeKind.RECEIVE}
 
 
 class _Columns:
-    """The columns of a `RecordedStep`, of the ranks so far."""
+    """The columns of a `RecordedStep`, an array for each rank so far."""
 
     def __init__(self) -> None:
+        self.count = 0
         self.names: dict[str, int] = {}
         self.lanes: list[Lane] = []
-        self.rank_first, self.before_first = [0], [0]
-        self.name: list[int] = []
-        self.kind: list[int] = []
-        self.lane: list[int] = []
-        self.start: list[int] = []
-        self.duration: list[int] = []
-        self.gap: list[int] = []
+        self.rank_first = [0]
+        self.parts: dict[str, list[NDArray[np.int64]]] = {key: [] for key in (*_ROWS, "before_count")}
         self.before: list[int] = []
         self.number: dict[int, int] = {}  # of a node by the identity of its work
+
+    def column(self, key: str) -> NDArray[np.int64]:
+        """Return a column of all ranks."""
+        return np.concatenate(self.parts[key])
 
 
 def assembled(
@@ -47,8 +52,8 @@ def assembled(
         ends = _ends(rank, timed, latest)
         _add_rank(columns, rank, begin, ends, timed)
         measured.append(max(rank.step.end_ns, max(ends)) - begin)
-    communication = np.full(len(columns.name), -1, np.int32)
-    waits = np.zeros(len(columns.name), np.bool_)
+    communication = np.full(columns.count, -1, np.int32)
+    waits = np.zeros(columns.count, np.bool_)
     communications: list[Communication] = []
     for match in matches:
         numbers = sorted(columns.number[id(work)] for work in match.works.values())
@@ -63,14 +68,14 @@ def assembled(
         ranks=tuple(rank.rank for rank in ranks),
         rank_first=np.array(columns.rank_first, np.int64),
         names=tuple(columns.names),
-        name=np.array(columns.name, np.int32),
-        kind=np.array(columns.kind, np.uint8),
+        name=columns.column("name").astype(np.int32),
+        kind=columns.column("kind").astype(np.uint8),
         lanes=tuple(columns.lanes),
-        lane=np.array(columns.lane, np.int32),
-        start_ns=np.array(columns.start, np.int64),
-        duration_ns=np.array(columns.duration, np.int64),
-        gap_ns=np.array(columns.gap, np.int64),
-        before_first=np.array(columns.before_first, np.int64),
+        lane=columns.column("lane").astype(np.int32),
+        start_ns=columns.column("start"),
+        duration_ns=columns.column("duration"),
+        gap_ns=columns.column("gap"),
+        before_first=np.concatenate([[0], columns.column("before_count").cumsum()]),
         before=np.array(columns.before, np.int64),
         communication=communication,
         waits=waits,
@@ -85,8 +90,7 @@ def _timed(matches: Sequence[Match], clocks_agree: bool) -> dict[int, tuple[int,
     """Return, by work, how long it lasts once the last member has begun, and whether it waits for that.
 
     A work that ended before another member began waited for no member: the root of a broadcast. A message
-    that
-    no thread watched ended when its other side saw it end.
+    that no thread watched ended when its other side saw it end.
     """
     timed: dict[int, tuple[int, bool]] = {}
     for match in matches:
@@ -133,36 +137,46 @@ def _add_rank(
     ends: list[int],
     timed: Mapping[int, tuple[int, bool]],
 ) -> None:
+    """Add the nodes of a rank in the order of their begin; `ends` are as in `_ends`."""
     nodes = rank.nodes
     _add_lanes_of_messages(rank, ends)
-    order = sorted(range(len(nodes.name)), key=lambda row: (nodes.begin[row], nodes.end[row]))
-    first, first_lane = len(columns.name), len(columns.lanes)
+    begins, end_of, lanes = (np.array(rows, np.int64) for rows in (nodes.begin, ends, nodes.lane))
+    order = np.lexsort((np.array(nodes.end, np.int64), begins))
+    number_of = np.empty_like(order)
+    number_of[order] = np.arange(columns.count, columns.count + len(order))
+    ready = _free_at(order, lanes, end_of, begin)
+    counts = np.zeros(len(order), np.int64)
+    for row in sorted(nodes.before, key=lambda row: int(number_of[row])):
+        earlier = [other for other in nodes.before[row] if number_of[other] < number_of[row]]
+        columns.before += sorted(int(number_of[other]) for other in earlier)
+        counts[number_of[row] - columns.count] = len(earlier)
+        ready[row] = max([ready[row], *(ends[other] for other in earlier)])
+    durations, kinds = end_of - begins, np.array(nodes.kind, np.int64)
+    for work in rank.works:
+        durations[work.row] = timed[id(work)][0]
+        kinds[work.row] = _KINDS.get(work.kind, NodeKind.COLLECTIVE)
+        columns.number[id(work)] = int(number_of[work.row])
+    numbers = [columns.names.setdefault(name, len(columns.names)) for name in nodes.name]
+    gaps = np.maximum(0, begins - ready)
+    lanes += len(columns.lanes)
+    rows = (np.array(numbers, np.int64), kinds, lanes, begins - begin, durations, gaps)
+    for key, values in zip(_ROWS, rows, strict=True):
+        columns.parts[key].append(values[order])
+    columns.parts["before_count"].append(counts)
     columns.lanes += [Lane(rank.rank, name, is_device) for name, is_device in nodes.lanes.items()]
-    number_of = dict(zip(order, range(first, first + len(order)), strict=True))
-    works = {work.row: work for work in rank.works}
-    last: dict[int, int] = {}  # the end of the last row of a lane
-    for row in order:
-        ready = last.get(nodes.lane[row], begin)
-        before = []
-        for other in sorted(nodes.before.get(row, ())):
-            if number_of[other] < number_of[row]:
-                before.append(number_of[other])
-                ready = max(ready, ends[other])
-        work = works.get(row)
-        duration = ends[row] - nodes.begin[row]
-        if work is not None:
-            duration = timed[id(work)][0]
-            columns.number[id(work)] = number_of[row]
-        columns.name.append(columns.names.setdefault(nodes.name[row], len(columns.names)))
-        columns.kind.append(nodes.kind[row] if work is None else _KINDS.get(work.kind, NodeKind.COLLECTIVE))
-        columns.lane.append(first_lane + nodes.lane[row])
-        columns.start.append(nodes.begin[row] - begin)
-        columns.duration.append(duration)
-        columns.gap.append(max(0, nodes.begin[row] - ready))
-        columns.before += before
-        columns.before_first.append(len(columns.before))
-        last[nodes.lane[row]] = max(ends[row], last.get(nodes.lane[row], ends[row]))
-    columns.rank_first.append(len(columns.name))
+    columns.count += len(order)
+    columns.rank_first.append(columns.count)
+
+
+def _free_at(
+    order: NDArray[np.int64], lanes: NDArray[np.int64], ends: NDArray[np.int64], begin: int
+) -> NDArray[np.int64]:
+    """Return, by row, when the row before it in its lane ended; `begin` for the first one."""
+    free = np.full(len(order), begin, np.int64)
+    in_lanes = order[np.argsort(lanes[order], kind="stable")]
+    follows = lanes[in_lanes[1:]] == lanes[in_lanes[:-1]]
+    free[in_lanes[1:][follows]] = ends[in_lanes[:-1][follows]]
+    return free
 
 
 def _add_lanes_of_messages(rank: RecordedRank, ends: Sequence[int]) -> None:

@@ -57,12 +57,16 @@ def tensors_of(value: Any, depth: int = 4) -> Iterator[Tensor]:
     if not isinstance(value, list) or depth == 0:
         return
     if len(value) == 6 and isinstance(value[5], str):
-        numbers = value[:5]
-        if all(type(number) is int and 0 <= number < 2**62 for number in numbers):
-            yield Tensor(numbers[1], numbers[3] * numbers[4])
+        _, storage, _, elements, width, _ = value
+        if type(storage) is int and _is_size(elements) and _is_size(width):
+            yield Tensor(storage, elements * width)
         return
     for inner in value:
         yield from tensors_of(inner, depth - 1)
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**48
 
 
 def read_execution_trace(path: Path) -> ExecutionTrace:

@@ -143,7 +143,7 @@ def _touches(
         for event in events:
             call = host.record_function[event]
             for value in trace.inputs(call):
-                if type(value) is list:
+                if type(value) is list and value and type(value[-1]) in (list, str):  # no list of numbers
                     for tensor in tensors_of(value):
                         if tensor.storage in takers:
                             takers[tensor.storage].append((call, event))
