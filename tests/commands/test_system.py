@@ -130,6 +130,14 @@ def test_infragraph_is_written_and_read(tmp_path: Path) -> None:
             ("show", "node.xml", "machine.nodes=0", "-o", "x.csv"),
             "machine.nodes is '0'; it must be a whole number",
         ),
+        (
+            ("show", "node.xml", "machine.switches=one", "-o", "x.csv"),
+            "machine.switches is 'one'; allowed are",
+        ),
+        (
+            ("show", "node.xml", "machine.links=some", "-o", "x.csv"),
+            "machine.links is 'some'; allowed are fabric",
+        ),
         (("show", "absent.xml"), "absent.xml"),
     ],
 )

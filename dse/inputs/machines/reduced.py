@@ -54,7 +54,9 @@ def reduced(machine: Machine, given: Given, where: str, *, with_latencies: bool 
         raise InputError(f"{where}: names {len(machine.gpus)} GPUs; links need at least two")
     links = _chosen(machine, given)
     wires = _wires(machine, links, given)
-    if given.text("switches", "merged, or each", "merged") == "merged":
+    switches = given.text("switches", "merged, or each", "merged")
+    check_choice("machine.switches", switches or "", ("merged", "each"))
+    if switches == "merged":
         wires = _merged(machine, wires)
     wires = _joined_switches(machine, wires, given)
     wires = _contracted(machine, _pruned(machine, wires))
