@@ -15,7 +15,7 @@ from dse.commands.completion import completions
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("s", ["schedule", "sensitivity", "status", "sweep", "synthesize"]),
+        ("s", ["schedule", "sensitivity", "simulate", "size", "status", "sweep", "synthesize", "system"]),
         ("--v", ["--version"]),
         ("nothing x", []),
         ("best --m", ["--mixed"]),

@@ -23,7 +23,7 @@ VERSION = 1
 class Case:
     """Traces on a `system`; None leaves a recorded step on its own links.
 
-    `system_name` is its name and the overrides behind it, parted by blanks; empty for the one beside the
+    `system_name` is its name and the overrides behind it, parted by blanks; empty for that of the
     traces, or none. `asked` are the keys of the what-if as a user wrote them, `base_system` the one a step
     was recorded on.
     """

@@ -33,7 +33,7 @@ class RunRow:
     paths: Annotated[str, repeated_text("where their files were, as JSON")]
     kind: Annotated[str, repeated_text("traces of Chakra, or a recorded step", allowed=(SIMULATED, REPLAYED))]
     system: Annotated[
-        str, text("the system and its overrides; empty: the one beside the traces, or links as recorded")
+        str, text("the system and its overrides; empty: that of the traces, or links as recorded")
     ]
     base_system: Annotated[str, repeated_text("the system on which the step was recorded; empty: unknown")]
     simulator: Annotated[str, repeated_text("settings of the simulator, as JSON")]

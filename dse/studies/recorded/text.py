@@ -34,11 +34,12 @@ def overview(traces: Traces) -> str:
     """
     if not traces.is_recorded:
         return ""
+    from dse.simulation.recorded.ranks import note_of_missing_ranks
     from dse.simulation.recorded.trust import reasons_for_distrust
 
     baseline = traces.baseline()
     lines = ["", "the step played again, against what was measured:", replay_text(baseline)]
-    notes = list(traces.step().notes)
+    notes = [*traces.step().notes, *filter(None, [note_of_missing_ranks(traces.step())])]
     if not traces.step().measured_ns.any():
         lines += ["warning: no what-if below can be judged by a measured step"]
     elif not baseline.is_trusted:
