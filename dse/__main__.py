@@ -48,9 +48,15 @@ def dispatch(arguments: Sequence[str]) -> int:
         print(usage())
         return 0
     if name == "--version":
-        import dse
+        from typing import get_args
 
-        print(f"dse {dse.__version__}")
+        import dse
+        from dse.simulation.workloads.references import DEFAULT_REFERENCE, Reference
+
+        others = ", ".join(name for name in get_args(Reference) if name != DEFAULT_REFERENCE)
+        print(
+            f"dse {dse.__version__}: simulates as {DEFAULT_REFERENCE}; simulator.reference has {others} too"
+        )
         return 0
     if name.startswith("-"):
         options = ("-h", "--help", "--version")

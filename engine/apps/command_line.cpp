@@ -73,6 +73,15 @@ bool boolean(const std::string& option, std::string value) {
     return false;
 }
 
+const workload::Reference& reference(const std::string& option, const std::string& value) {
+    std::string names;
+    for (const workload::Reference* const each : workload::references()) {
+        if (each->name == value) return *each;
+        names += (names.empty() ? "" : " or ") + std::string(each->name);
+    }
+    wrong_value(option, value, names.c_str());
+}
+
 void set(CommandLine& line, const std::string& option, const std::string& value) {
     if (option == "--workload-configuration") {
         line.workload = value;
@@ -85,7 +94,7 @@ void set(CommandLine& line, const std::string& option, const std::string& value)
     } else if (option == "--remote-memory-configuration") {
         line.remote_memory = value;
     } else if (option == "--reference") {
-        line.options.reference = &workload::reference_named(value);
+        line.options.reference = &reference(option, value);
     } else if (option == "--num-queues-per-dim") {
         line.options.queues_per_dimension = positive_integer(option, value);
     } else if (option == "--injection-scale") {

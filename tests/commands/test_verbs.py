@@ -108,7 +108,8 @@ def test_help_has_a_line_per_verb_and_imports_none(tmp_path: Path) -> None:
 def test_version(tmp_path: Path) -> None:
     import dse
 
-    assert run_program("--version", folder=tmp_path) == Done(0, f"dse {dse.__version__}\n", "")
+    words = "simulates as astra-sim-2025-04; simulator.reference has astra-sim-2026-03 too"
+    assert run_program("--version", folder=tmp_path) == Done(0, f"dse {dse.__version__}: {words}\n", "")
 
 
 @pytest.mark.parametrize(("word", "nearest"), [("bets", "best"), ("sweeep", "sweep")])

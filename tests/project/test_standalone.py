@@ -17,7 +17,7 @@ import pytest
 from dse.base.errors import InputError
 from dse.inputs.systems import read_system
 from dse.simulation.simulators import NativeSimulator
-from dse.simulation.validation import Case, check_standalone, load_cases
+from dse.simulation.validation import CRASHED, REFERENCES, Case, check_standalone, load_cases
 from dse.simulation.validation.archives import unpack
 from dse.simulation.validation.cli_cases import BINARIES
 from dse.simulation.validation.folders import simulator_options
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests/golden"
 MOST_RANKS = 64
 LINE = re.compile(
-    r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\] \[(workload|statistics)\] \[(info|critical)\] (.+)"
+    r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\] \[(simulator|workload|statistics)\] \[(info|critical)\] (.+)"
 )
 
 GOOD_SYSTEM = {
@@ -167,8 +167,31 @@ def test_help_lists_every_option(binaries: Path) -> None:
     for model in BINARIES.values():
         done = run(binaries / model, "--help")
         assert (done.code, done.err) == (0, "")
-        for option in ("--workload-configuration", "--logging-folder", "--comm-scale", "--injection-scale"):
+        for option in ("--workload-configuration", "--logging-folder", "--comm-scale", "--reference"):
             assert option in done.out
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_version_and_report_name_the_reference(
+    binaries: Path, folders: dict[str, list[Path]], reference: str
+) -> None:
+    binary = binaries / "astrasim-unaware"
+    words = f"computes what {reference} computes"
+    done = run(binary, "--version", f"--reference={reference}")
+    assert (done.code, done.out) == (0, f"astrasim-unaware of dse, which {words}\n")
+    report = run(binary, *simulator_options(folders["ok"][0]), f"--reference={reference}").out
+    assert report.splitlines()[0].endswith(f"[simulator] [info] {words}")
+
+
+def test_what_astra_sim_of_2026_says_is_said(binaries: Path) -> None:
+    """Every figure of its logs, the overlap and ranks with CPU operations among them."""
+    simulator = NativeSimulator(reference="astra-sim-2026-03")
+    undefined = ("rules/five-dims", "rules/grp4-doubleBinaryTree-AR")
+    for name, count in (("rules.tar.gz", 98), ("stage_2026.tar.gz", 1)):
+        with load_cases(GOLDEN / "reference_2026" / name) as cases:
+            assert len(cases) == count
+            compared = [c for c in cases if c.expected.status != CRASHED and c.name not in undefined]
+            assert [m.describe() for c in compared for m in check_standalone(c, binaries, simulator)] == []
 
 
 @pytest.mark.parametrize(
@@ -189,6 +212,10 @@ def test_help_lists_every_option(binaries: Path) -> None:
         (
             ["--rendezvous-protocol", "on"],
             "option --rendezvous-protocol has the value 'on'; it must be true or false",
+        ),
+        (
+            ["--reference=2026"],
+            "option --reference has the value '2026'; it must be astra-sim-2025-04 or astra-sim-2026-03",
         ),
         (
             ["--injection-scale=-1"],
@@ -266,8 +293,8 @@ WRONG_FILES = [
     ("system.json", system_with(all_reduce_implementation=["ring", "ring"])),
     ("system.json", system_with(all_reduce_implementation="ring")),
     ("system.json", system_with(all_reduce_implementation_chakra=["x"])),
-    ("system.json", system_with(all_reduce_implementation_custom=["x"])),
-    ("system.json", system_with(per_node_custom_implementation="x")),
+    ("system.json", system_with(all_reduce_implementation_custom=["x", "y"])),
+    ("system.json", system_with(per_node_custom_implementation="")),
     ("network.yml", network_with("topology", "topologie")),
     ("network.yml", network_with("[Ring]", "Ring")),
     ("network.yml", network_with("[Ring]", "[Rng]")),
