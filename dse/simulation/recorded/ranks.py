@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,8 @@ from dse.simulation.recorded.links import on_links
 from dse.simulation.recorded.step import Communication, RecordedStep
 from dse.simulation.recorded.times import scaled
 
+_MOST_SHOWN = 4
+
 
 def stand_in(step: RecordedStep, rank: int) -> int | None:
     """Return the recorded rank that behaves as `rank`, which is itself if it was recorded.
@@ -18,12 +21,32 @@ def stand_in(step: RecordedStep, rank: int) -> int | None:
     A missing rank behaves as a recorded one of the smallest group of collectives that has both: the next
     lower one there, or else the next higher one. None if no collective has both.
     """
+    return _stand_in(step, rank, _groups(step))
+
+
+def note_of_missing_ranks(step: RecordedStep) -> str:
+    """Return which recorded ranks stand for the missing ones, in a sentence; empty if none is missing."""
+    missing, groups = step.missing_ranks, _groups(step)
+    if not missing:
+        return ""
+    pairs = [(rank, _stand_in(step, rank, groups)) for rank in missing[:_MOST_SHOWN]]
+    known = [f"{rank} behaves as rank {other}" for rank, other in pairs if other is not None]
+    unknown = [f"nothing is known of {rank}" for rank, other in pairs if other is None]
+    more = [f"and so on for {len(missing) - len(pairs)} more"] if len(missing) > len(pairs) else []
+    return f"missing ranks are taken by symmetry: rank {', '.join([*known, *unknown, *more])}"
+
+
+def _groups(step: RecordedStep) -> list[tuple[int, ...]]:
+    """The members of each group of collectives, the smallest first."""
+    groups = {each.members for each in step.communications if each.kind != "message"}
+    return sorted(groups, key=lambda group: (len(group), group))
+
+
+def _stand_in(step: RecordedStep, rank: int, groups: Sequence[tuple[int, ...]]) -> int | None:
     if rank in step.ranks:
         return rank
-    recorded = set(step.ranks)
-    groups = {each.members for each in step.communications if each.kind != "message" and rank in each.members}
-    for members in sorted(groups, key=lambda group: (len(group), group)):
-        if found := recorded.intersection(members):
+    for members in groups:
+        if rank in members and (found := set(step.ranks).intersection(members)):
             return max((each for each in found if each < rank), default=min(found))
     return None
 

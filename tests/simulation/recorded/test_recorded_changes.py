@@ -15,7 +15,7 @@ from dse.base.errors import InputError
 from dse.simulation.recorded.bounds import bounds_of
 from dse.simulation.recorded.changes import Changes, changed
 from dse.simulation.recorded.classes import CLASSES, Speeds, class_of_name
-from dse.simulation.recorded.ranks import stand_in
+from dse.simulation.recorded.ranks import note_of_missing_ranks, stand_in
 from dse.simulation.recorded.replay import replayed
 from dse.simulation.recorded.step import NodeKind, RecordedStep
 from dse.simulation.recorded.times import is_communication, rank_index_of
@@ -206,6 +206,12 @@ def test_a_missing_rank_behaves_as_one_of_its_smallest_group() -> None:
     )
     assert step.missing_ranks == (3, 4, 5)
     assert [stand_in(step, rank) for rank in range(6)] == [0, 1, 2, 1, 2, None]
+    assert note_of_missing_ranks(step) == (
+        "missing ranks are taken by symmetry: rank 3 behaves as rank 1, 4 behaves as rank 2, nothing is "
+        "known of 5"
+    )
+    assert note_of_missing_ranks(two_ranks()) == ""
+    assert note_of_missing_ranks(replace(step, world_size=9)).endswith(", and so on for 2 more")
     played = replayed(step)
     assert [played.end_ns_of(rank) for rank in range(6)] == [2, 2, 2, 2, 2, None]
 
