@@ -30,6 +30,7 @@ MOST_NODES = 1 << 20
 MOST_LINKS = 1 << 26
 MOST_BYTES = 4 << 30
 MOST_SECONDS = 60.0
+_ORPHANED = 3
 _MAIN = (
     "import json, sys; sys.path = json.loads(sys.argv[1]); "
     "from dse.inputs.networks.generated import main; main()"
@@ -125,6 +126,7 @@ def main() -> None:
     import resource
 
     generator, arguments, most_bytes = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (int(MOST_SECONDS), int(MOST_SECONDS)))
     try:
@@ -135,6 +137,12 @@ def main() -> None:
     sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n" + pairs)
     sys.stdout.buffer.flush()
     os._exit(0)
+
+
+def _end_with_parent() -> None:
+    """End this process when its input ends, which its parent keeps open until it has the answer."""
+    sys.stdin.buffer.read()
+    os._exit(_ORPHANED)
 
 
 def _pairs(generator: str, values: Mapping[str, Any]) -> tuple[int, bytes]:

@@ -112,4 +112,4 @@ def test_the_process_of_networkx_ends_when_its_parent_does() -> None:
         assert process.stdin is not None
         process.stdin.write(json.dumps(["turan_graph", {"n": "20000", "r": "20"}, 4 << 30]).encode() + b"\n")
         process.stdin.close()  # as the end of its parent does
-        assert process.wait(60) == 1
+        assert process.wait(60) == generated._ORPHANED
