@@ -18,24 +18,24 @@ def key_of(kind: str) -> str:
 
 
 def gbps_of(link: Link, machine: Machine, given: Given) -> Fraction | None:
-    """Return GB/s of a bundle in one direction; None where it was asked for."""
+    """Return GB/s of a bundle in one direction: stated, given or published; None where it was asked for."""
+    if link.gbps is not None:
+        return link.gbps
     key = f"{key_of(link.kind)}_gbps"
-    if key in given.texts or link.gbps is None:
-        known = _known(link, machine, given)
-        why = f"10^9 bytes/s of one {link.kind} in one direction"
-        if link.kind in _PUBLISHED and known is None and "accelerator" not in given.texts:
-            why += f"; it is known of many types: {PREFIX}accelerator=…"
-        one = given.number(key, why, known)
-        return None if one is None else one * link.count
-    given.used.add(key)
-    return link.gbps
+    known = None if key in given.texts else _known(link, machine, given)
+    why = f"10^9 bytes/s of one {link.kind} in one direction"
+    if link.kind in _PUBLISHED and known is None and "accelerator" not in given.texts:
+        why += f"; it is known of many types: {PREFIX}accelerator=…"
+    one = given.number(key, why, known)
+    return None if one is None else one * link.count
 
 
 def latency_of(link: Link, given: Given) -> Fraction | None:
-    """Return the latency of a link in ns; None where it was asked for."""
-    key = f"{key_of(link.kind)}_latency_ns"
+    """Return the latency of a link in ns, stated or given; None where it was asked for."""
+    if link.latency_ns is not None:
+        return link.latency_ns
     why = f"ns of a message over one {link.kind}"
-    return given.number(key, why, link.latency_ns, is_zero_allowed=True)
+    return given.number(f"{key_of(link.kind)}_latency_ns", why, is_zero_allowed=True)
 
 
 def accelerator_of(machine: Machine, given: Given, *, is_needed: bool = True) -> str | None:

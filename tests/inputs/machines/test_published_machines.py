@@ -157,6 +157,13 @@ def test_a_key_without_effect_is_refused(tmp_path: Path) -> None:
         graph(published.dgx1(), tmp_path, nvlink_gbp="1", **NS)
 
 
+def test_a_given_rate_goes_before_a_published_one_and_after_a_stated_one(tmp_path: Path) -> None:
+    assert set(pairs(graph(published.dgx1(), tmp_path, nvlink_gbps="20", **NS)).values()) == {20, 40}
+    values = {"pcie_latency_ns": "500", "smp_latency_ns": "300", "smp_gbps": "40", "pcie_gbps": "1"}
+    with pytest.raises(InputError, match=r"machine\.pcie_gbps has no effect"):
+        graph(published.a100_pcie(), tmp_path, **values, **NS)
+
+
 def test_ends_of_a_link_must_agree(tmp_path: Path) -> None:
     text = published.dgx1().replace('target="0000:11:00.0" count="1"', 'target="0000:11:00.0" count="3"', 1)
     with pytest.raises(InputError, match="gpu0 has 3 links to gpu1, which has 1 back"):
