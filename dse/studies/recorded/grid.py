@@ -31,6 +31,9 @@ def cases(traces: Traces, values: Mapping[str, str], overrides: Sequence[str]) -
     """
     asked = {key: text for key, text in values.items() if key in WHAT_IF_KEYS and key != "base_system"}
     groups, of_system, of_simulator = _sorted(overrides)
+    if traces.is_recorded and of_simulator:
+        key = next(iter(of_simulator))
+        raise InputError(f"{key}={of_simulator[key]} has no effect on a recorded step, which is played again")
     axes = {**groups, **of_simulator, **asked}
     base = _system(values["base_system"], (), {}) if "base_system" in values else None
     if base is not None and "system" not in groups:

@@ -69,6 +69,11 @@ def test_a_usual_name_goes_before_other_files_and_two_others_are_refused(tmp_pat
         ("a.yaml", "- 1\n", []),
         ("a.json", "no JSON", []),
         ("a.txt", json.dumps(PAIRS), []),
+        ("a.json", '{"a":' * 50_000, []),
+        ("a.json", '{"peak-perf": 1' + " " * 10, []),
+        ("a.yml", "a: &a [x, x]\nb: [*a, *a]\n", []),
+        ("a.yml", "\ufeff\x01", []),
+        ("a.json", "", []),
     ],
 )
 def test_what_a_file_holds(tmp_path: Path, name: str, content: str, parts: list[object]) -> None:

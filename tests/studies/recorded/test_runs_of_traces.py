@@ -12,6 +12,7 @@ import pytest
 from job_folders import MEASURED_US, chakra_folder, recorded_folder
 
 from dse.base.errors import InputError
+from dse.base.trace_nodes import UINT64
 from dse.inputs.systems import read_system
 from dse.simulation.recorded.changes import Changes
 from dse.simulation.recorded.replay import replayed
@@ -22,9 +23,10 @@ from dse.studies.recorded import RUNS, Case, RunEvaluator, RunRow, found_traces
 from dse.studies.recorded.grid import cases
 from dse.studies.recorded.stored import case_of_row, is_study_of_runs
 from dse.studies.recorded.table import rows_text
+from dse.studies.recorded.text import headline, overview
 from dse.studies.store import StudyStore
 from dse.studies.sweeps.study_run import run_cases
-from dse.testing.builders import ALL_REDUCE, coll
+from dse.testing.builders import ALL_REDUCE, coll, comp, encode
 
 
 def cases_of(folder: Path, keys: Mapping[str, str] | None = None, *overrides: str) -> list[Case]:
@@ -119,6 +121,27 @@ def test_a_recorded_step_is_played_again_and_then_changed(tmp_path: Path) -> Non
     assert sum(filter(None, parts)) == plain.wall_time_ns
 
 
+def test_a_rank_without_files_is_said_and_a_step_without_its_time_cannot_be_judged(tmp_path: Path) -> None:
+    folder = recorded_folder(tmp_path / "step")
+    for name in ("et.1.json", "kineto.1.json"):
+        (folder / name).unlink()
+    traces = found_traces([str(folder)])
+    (case,) = cases(traces, {}, ())
+    row = RunEvaluator().evaluate(case)
+    assert headline(traces, case, row).startswith(f"{folder}: a recorded step of PyTorch, 1 of 2 ranks, ")
+    assert "1 rank of 2 not recorded (1)" in overview(traces)
+    untimed = tmp_path / "converted"
+    untimed.mkdir()
+    for rank in (0, 1):
+        node = comp(1, micros=100)
+        node["attributes"]["rf_id"] = (UINT64, 1)
+        (untimed / f"chakra.{rank}.et").write_bytes(encode([node]))
+    traces = found_traces([str(untimed)])
+    assert "warning: no what-if below can be judged by a measured step" in overview(traces)
+    (row,) = rows_of(untimed)
+    assert (row.measured_ns, row.trusted, row.wall_time_ns) == (None, False, 100_000)
+
+
 @pytest.mark.parametrize(
     ("keys", "overrides", "message"),
     [
@@ -128,8 +151,7 @@ def test_a_recorded_step_is_played_again_and_then_changed(tmp_path: Path) -> Non
         ({"work.ranks": "[0,x]", "work.factor": "2"}, (), "work.ranks is 'x'; it must be a whole number"),
         ({"kernels.copy": "0"}, (), "kernels.copy is '0'; it must be a number above 0"),
         ({}, ("system.name=x",), "system.name=x has no effect without a system"),
-        ({}, ("simulator.referenc=x",), "unknown key simulator.referenc; .*did you mean 'reference'"),
-        ({}, ("simulator.engine=fast",), "simulator.engine is 'fast'"),
+        ({}, ("simulator.engine=general",), "simulator.engine=general has no effect on a recorded step"),
     ],
 )
 def test_wrong_keys_are_named(
@@ -144,6 +166,13 @@ def test_keys_of_steps_are_refused_for_traces_of_chakra(tmp_path: Path) -> None:
     folder = chakra_folder(tmp_path / "job")
     with pytest.raises(InputError, match=r"overlap=none changes recorded steps, but .* has traces of Chakra"):
         rows_of(folder, {"overlap": "none"})
+    for word, message in (
+        ("simulator.referenc=x", "unknown key simulator.referenc; .*did you mean 'reference'"),
+        ("simulator.engine=fast", "simulator.engine is 'fast'"),
+        ("simulator=astrasim", "simulator=astrasim needs your ASTRA-sim program"),
+    ):
+        with pytest.raises(InputError, match=message):
+            cases_of(folder, {}, word)
     (folder / "network.yml").unlink()
     with pytest.raises(InputError, match=r"has 4 traces such as job.0.et, but no network.yml; add it, or"):
         cases_of(folder)
