@@ -57,6 +57,10 @@ inline std::vector<SystemConfig> systems() {
     result.back().congestion_aware = true;
     result.push_back(result[2]);
     result.back().deratings = {{3, 0.5, 0.75}};
+    for (const char* const algorithm : {"direct", "halvingDoubling"}) {  // in groups too
+        result.push_back(system_of({dimension("FullyConnected", 16, 100, 50)}, algorithm));
+        result.back().reference = &reference_named("astra-sim-2026-03");
+    }
     return result;
 }
 
