@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -155,3 +156,27 @@ def test_a_lost_rank_of_two_leaves_the_other_as_it_was(tmp_path: Path, late: flo
     step = read(tmp_path, data_parallel(0, late))
     assert step.missing_ranks == (1,)
     assert replayed(step).errors.tolist() == [0.0]
+
+
+def test_what_an_older_kineto_does_not_say_is_taken_from_the_execution_trace(tmp_path: Path) -> None:
+    for rank in range(2):
+        trace, kineto = data_parallel(rank).write(tmp_path)
+        data = json.loads(kineto.read_text())
+        for event in data["traceEvents"]:
+            event["args"] = {
+                key: event["args"][key]
+                for key in ("Record function id", "correlation")
+                if key in event["args"]
+            }
+        kineto.write_text(json.dumps(data))
+        data = json.loads(trace.read_text())
+        (node,) = [node for node in data["nodes"] if node["name"] == "record_param_comms"]
+        said = {"collective_name": "allreduce", "in_msg_nelems": 1000, "dtype": "BFloat16", "pg_name": "0"}
+        node["attrs"] += [{"name": key, "value": value} for key, value in said.items()]
+        trace.write_text(json.dumps(data))
+    (communication,) = read_recorded([tmp_path]).communications
+    assert (communication.kind, communication.size_bytes, communication.members) == (
+        "all_reduce",
+        2000,
+        (0, 1),
+    )

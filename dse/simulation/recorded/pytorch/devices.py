@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from dse.simulation.recorded.pytorch.execution_trace import ExecutionTrace
+from dse.simulation.recorded.pytorch.execution_trace import PARAMETERS, ExecutionTrace
 from dse.simulation.recorded.pytorch.kineto import DeviceEvent, HostEvents
 from dse.simulation.recorded.pytorch.nodes import RankNodes
 from dse.simulation.recorded.pytorch.works import Work, kind_of
@@ -24,7 +24,6 @@ _BYTES = {
     **dict.fromkeys(("double", "long", "int64", "float64", "complexfloat"), 8),
     "complexdouble": 16,
 }
-_PARAMETERS = "record_param_comms"
 
 
 def add_devices(
@@ -115,7 +114,7 @@ def _work(
     kernel: DeviceEvent, row: int, call: int, nodes: RankNodes, host: HostEvents, trace: ExecutionTrace
 ) -> Work:
     outer = call
-    while outer >= 0 and host.name[outer] != _PARAMETERS:
+    while outer >= 0 and host.name[outer] != PARAMETERS:
         outer = nodes.parent.get(outer, -1)
     facts = _Facts(kernel.args, host.args[outer] if outer >= 0 else {}, trace, host.record_function[outer])
     name = facts.text("Collective name", "collective_name")

@@ -13,6 +13,9 @@ from dse.base.texts import excerpt
 from dse.simulation.recorded.pytorch.sources import load_object
 
 GROUP_NODE = "## process_group:init ##"
+PARAMETERS = "record_param_comms"
+"""The operator around a communication by NCCL, which says what it is."""
+
 MOST_RANKS = 2**20
 
 
@@ -30,26 +33,32 @@ class Group(NamedTuple):
     ranks: tuple[int, ...]
 
 
+class Call(NamedTuple):
+    """A node: its operator and inputs, and of communications by NCCL its attributes."""
+
+    name: str
+    inputs: list[Any]
+    attributes: Mapping[str, Any]
+
+
 @dataclass(frozen=True, eq=False)
 class ExecutionTrace:
     """The nodes of an execution trace by their record function id, which Kineto's events have too."""
 
     path: Path
     pid: int
-    nodes: Mapping[int, Mapping[str, Any]]
+    calls: Mapping[int, Call]
     groups: tuple[Group, ...]
 
     def inputs(self, record_function: int) -> list[Any]:
         """Return the inputs of a node, empty where it has none."""
-        node = self.nodes.get(record_function)
-        inputs = node.get("inputs") if node else None
-        values = inputs.get("values") if isinstance(inputs, dict) else inputs
-        return values if isinstance(values, list) else []
+        call = self.calls.get(record_function)
+        return [] if call is None else call.inputs
 
     def attribute(self, record_function: int, name: str) -> Any:
-        """Return an attribute of a node, None where it has none of this name."""
-        node = self.nodes.get(record_function)
-        return None if node is None else _attribute(node, name)
+        """Return an attribute of a communication, None where it has none of this name."""
+        call = self.calls.get(record_function)
+        return None if call is None else call.attributes.get(name)
 
 
 def tensors_of(value: Any, depth: int = 4) -> Iterator[Tensor]:
@@ -79,7 +88,7 @@ def read_execution_trace(path: Path) -> ExecutionTrace:
     nodes = content.get("nodes")
     if not isinstance(nodes, list) or not nodes:
         raise InputError(f"{path}: nodes is {excerpt(nodes)}; it must be a list of the nodes of the trace")
-    calls: dict[int, Mapping[str, Any]] = {}
+    calls: dict[int, Call] = {}
     groups: dict[str, Group] = {}
     ids = set()
     for number, node in enumerate(nodes):
@@ -96,11 +105,12 @@ def read_execution_trace(path: Path) -> ExecutionTrace:
         call = _attribute(node, "rf_id")
         if type(call) is not int or call <= 0:
             continue
-        if call in calls and calls[call]["name"] != node["name"]:
+        if call in calls and calls[call].name != node["name"]:
             raise InputError(
                 f"{path}: nodes[{number}] has rf_id {call}, as another node; each call has its own"
             )
-        calls[call] = node
+        attributes = _attributes(node) if node["name"] == PARAMETERS else {}
+        calls[call] = Call(node["name"], _inputs(node), attributes)
     pid = content.get("pid")
     return ExecutionTrace(path, pid if type(pid) is int else -1, calls, tuple(groups.values()))
 
@@ -136,9 +146,8 @@ def _are_ranks(ranks: Any) -> TypeGuard[list[int]]:
 
 
 def _groups(node: Mapping[str, Any], where: str) -> dict[str, Group]:
-    inputs = node.get("inputs")
-    values = inputs.get("values") if isinstance(inputs, dict) else None
-    text = values[0] if isinstance(values, list) and values else None
+    values = _inputs(node)
+    text = values[0] if values else None
     if not isinstance(text, str):
         return {}
     try:
@@ -148,6 +157,18 @@ def _groups(node: Mapping[str, Any], where: str) -> dict[str, Group]:
             f"{where}: the process groups are {excerpt(text)}; they must be a JSON list"
         ) from None
     return groups_of(entries, where)
+
+
+def _inputs(node: Mapping[str, Any]) -> list[Any]:
+    inputs = node.get("inputs")
+    values = inputs.get("values") if isinstance(inputs, dict) else inputs
+    return values if isinstance(values, list) else []
+
+
+def _attributes(node: Mapping[str, Any]) -> dict[str, Any]:
+    entries = node.get("attrs")
+    entries = entries if isinstance(entries, list) else []
+    return {str(entry.get("name")): entry.get("value") for entry in entries if isinstance(entry, dict)}
 
 
 def _attribute(node: Mapping[str, Any], name: str) -> Any:

@@ -107,7 +107,7 @@ def _check_same_step(trace: ExecutionTrace, kineto: KinetoTrace) -> None:
     seen = dict(zip(kineto.host.record_function, kineto.host.name, strict=True))
     seen |= dict(zip(kineto.works.record_function, kineto.works.name, strict=True))
     known = set(seen.values())  # Kineto leaves annotations out where it was told to
-    operators = [(call, node["name"]) for call, node in trace.nodes.items()]
+    operators = [(number, call.name) for number, call in trace.calls.items()]
     operators = [(call, name) for call, name in operators if not name.startswith(_METADATA)]
     agreeing = sum(seen.get(call) == name for call, name in operators)
     wrong = sum(name in known or call in seen for call, name in operators) - agreeing
