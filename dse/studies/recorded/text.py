@@ -22,10 +22,8 @@ def headline(traces: Traces, case: Case, row: RunRow) -> str:
     size = f"{row.ranks} ranks, {format_count(row.nodes)} nodes" if row.ranks and row.nodes else "not run"
     if traces.is_recorded:
         step = traces.step()
-        ranks = (
-            f"{len(step.ranks)} of {step.world_size} ranks" if step.missing_ranks else f"{row.ranks} ranks"
-        )
-        size = f"{ranks}, {format_count(step.node_count)} nodes"
+        of_all = f" of {step.world_size}" if step.missing_ranks else ""
+        size = f"{len(step.ranks)}{of_all} ranks, {format_count(step.node_count)} nodes"
         return printable(f"{traces.name}: a recorded step of PyTorch, {size}")
     facts = case.simulator_facts
     place = case.system_name or "the system beside them"
