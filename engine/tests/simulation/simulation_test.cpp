@@ -78,7 +78,7 @@ std::vector<Case> expected_of(const Shared& shared) {
                 fail(__FILE__, __LINE__, "methods differ: " + point.automatic.obstacle);
             }
             const SimulationResult imported = simulate(shared.imported[w], config);
-            CHECK(!imported.by_classes);
+            CHECK(imported.by_classes == point.automatic.by_classes);
             CHECK(imported.deadlock == point.general.deadlock);
             CHECK(figures_of(imported) == figures_of(point.general));
             deadlocks += point.general.deadlock;
@@ -163,6 +163,10 @@ void test_recordings() {
         CHECK(same(got.result, simulate(workload, config)));
         CHECK(got.ranks.size() == workload.rank_count() && truth.ranks.size() == got.ranks.size());
         for (std::size_t i = 0; i < got.ranks.size(); ++i) CHECK(same_nodes(got.ranks[i], truth.ranks[i]));
+        const Workload imported = reimported(*transformer, workload);
+        const Recording read = record(imported, config, Method::kAuto, every_rank);
+        CHECK(read.result.by_classes == got.result.by_classes);
+        for (std::size_t i = 0; i < read.ranks.size(); ++i) CHECK(same_nodes(read.ranks[i], truth.ranks[i]));
         const Recording classes = record(workload, config);
         CHECK(classes.ranks.size() == classes.result.classes.size());
     }
