@@ -205,8 +205,9 @@ void test_system_errors() {
     CHECK_TEXT(error("\"peak-pref\": 1"), "f: unknown key peak-pref; did you mean 'peak-perf'?");
     CHECK_TEXT(
         error("\"all-reduce-implementation-chakra\": [\"x\"]"),
-        "f: all-reduce-implementation-chakra is not supported: custom collectives are not read; remove "
-        "the key, and name an algorithm such as ring in all-reduce-implementation");
+        "f: all-reduce-implementation-chakra is not supported: astra-sim-2025-04 cannot run it; name an "
+        "algorithm such as ring in all-reduce-implementation, or write "
+        "all-reduce-implementation-custom, which astra-sim-2026-03 has");
     CHECK_TEXT(error("\"endpoint-delay\": -1"),
                "f: endpoint-delay is -1; it must be an integer from 0 to 2147483647");
     CHECK_TEXT(error("\"endpoint-delay\": true"), "f: endpoint-delay is true; it must be a number");
