@@ -78,7 +78,9 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str | None = None)
         )
     own = dialect_named(framework).constants if framework is not None else ()
     found = training_strategies(model, system, framework)
-    strategies = Strategies.of([replace(one, framework=own[0]) if own else one for one in found])
+    if own:
+        found = [replace(one, framework=own[0]) for one in found]
+    strategies = found if isinstance(found, Strategies) else Strategies.of(list(found))
     refused = Refusals(len(strategies))
     figures = predict_strategies(model, strategies, cluster, refused)
     peaks = figures.memory_bytes.sum(axis=1)
