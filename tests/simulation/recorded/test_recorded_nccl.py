@@ -180,3 +180,20 @@ def test_what_an_older_kineto_does_not_say_is_taken_from_the_execution_trace(tmp
         2000,
         (0, 1),
     )
+
+
+def test_the_root_of_a_broadcast_waits_for_no_one(tmp_path: Path) -> None:
+    ranks = []
+    for rank, begin in enumerate((20, 50)):
+        made = Recording(rank, 2)
+        made.step(1, 0, 100)
+        made.host("record_param_comms", 5, 9, **facts("broadcast", 10))
+        made.runtime("cudaLaunchKernel", 6, 7, 1)
+        made.kernel("ncclDevKernel_Broadcast_RING_LL", begin, begin + 10, 1, "communication")
+        ranks.append(made)
+    step = read(tmp_path, *ranks)
+    nodes = list(step.communications[0].nodes)
+    assert step.waits[nodes].tolist() == [False, True]
+    played = replayed(step)
+    assert played.end_ns[nodes].tolist() == [30_000, 60_000]
+    assert played.waited_for_ns == {}

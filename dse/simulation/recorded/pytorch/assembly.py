@@ -163,7 +163,7 @@ def _add_rank(
     for key, values in zip(_ROWS, rows, strict=True):
         columns.parts[key].append(values[order])
     columns.parts["before_count"].append(counts)
-    columns.lanes += [Lane(rank.rank, name, is_device) for name, is_device in nodes.lanes.items()]
+    columns.lanes += [Lane(rank.rank, name, nodes.is_device[at]) for name, at in nodes.lanes.items()]
     columns.count += len(order)
     columns.rank_first.append(columns.count)
 

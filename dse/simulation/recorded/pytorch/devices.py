@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from dse.simulation.recorded.pytorch.nodes import RankNodes
 from dse.simulation.recorded.pytorch.works import Work, kind_of
 from dse.simulation.recorded.step import NodeKind
 
-_SYNCHRONIZE = ("Synchronize", "cudaMemcpy")
+_SYNCHRONIZE, _COPY = "Synchronize", "cudaMemcpy"
 _LEAST_QUEUE_NS = 10_000
 _MOST_HANDOVER_NS = 20_000
 """Between the end of a kernel and the begin of one on another stream that waited for its event."""
@@ -93,16 +92,15 @@ def _add_synchronizations(
     nodes: RankNodes, host: HostEvents, launched: Sequence[tuple[int, int, int]]
 ) -> None:
     """A call that synchronizes ends when kernels have: only what is left after them is its own time."""
-    times = [time for time, _, _ in launched]
-    for event, (first, last) in sorted(nodes.event_rows.items()):
-        if not host.name[event].endswith(_SYNCHRONIZE[0]) and host.name[event] != _SYNCHRONIZE[1]:
+    lanes: dict[int, int] = {}  # the kernel that was launched last on each stream
+    at = 0
+    for event in sorted(nodes.event_rows, key=lambda event: host.begin_ns[event]):
+        name, row = host.name[event], nodes.event_rows[event][1] - 1
+        if not (name.endswith(_SYNCHRONIZE) or name == _COPY) or row < nodes.event_rows[event][0]:
             continue
-        row = last - 1
-        if row < first:
-            continue
-        lanes: dict[int, int] = {}
-        for _, other, _ in launched[: bisect_right(times, host.begin_ns[event])]:
-            lanes[nodes.lane[other]] = other
+        while at < len(launched) and launched[at][0] <= host.begin_ns[event]:
+            lanes[nodes.lane[launched[at][1]]] = launched[at][1]
+            at += 1
         ended = [other for other in lanes.values() if nodes.end[other] <= nodes.end[row]]
         for other in ended:
             nodes.begin[row] = max(nodes.begin[row], nodes.end[other])

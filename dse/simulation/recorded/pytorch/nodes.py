@@ -32,7 +32,8 @@ class RankNodes:
     end: list[int] = field(default_factory=list)
     may_wait: list[bool] = field(default_factory=list)
     before: dict[int, set[int]] = field(default_factory=dict)
-    lanes: dict[str, bool] = field(default_factory=dict)
+    lanes: dict[str, int] = field(default_factory=dict)
+    is_device: list[bool] = field(default_factory=list)
     thread_names: Mapping[int, str] = field(default_factory=dict)
     threads: dict[int, ThreadRows] = field(default_factory=dict)
     event_rows: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -41,9 +42,9 @@ class RankNodes:
     def lane_of(self, name: str, *, is_device: bool = False) -> int:
         """Return the number of a lane, which is made if need be."""
         if name not in self.lanes:
-            self.lanes[name] = is_device
-            return len(self.lanes) - 1
-        return list(self.lanes).index(name)
+            self.lanes[name] = len(self.lanes)
+            self.is_device.append(is_device)
+        return self.lanes[name]
 
     def add(self, name: str, kind: NodeKind, lane: int, begin: int, end: int, may_wait: bool = False) -> int:
         """Add a row; return its number."""
