@@ -42,7 +42,7 @@ class PlannedStops:
 
 @dataclass(frozen=True)
 class Question:
-    """What is trained where: `steps` steps of `plan`, whose checkpoints are `interval_s` of work apart.
+    """A model, a machine, and `steps` steps of `plan`, whose checkpoints are `interval_s` of work apart.
 
     `interval_s` None is the best one. `spares` None: every failed node is replaced at once.
     """
