@@ -71,13 +71,14 @@ def main(argv: Sequence[str]) -> int:
     print_notes([f"{traces.name}: took {traces.taken}"] if traces.taken else [])
     rows = _rows(wanted, arguments, argv)
     failed = [row for row in rows if row.status in ("failed", "timeout")]
+    if len(failed) == len(rows):
+        raise InputError(failed[0].reason)
+    print_notes(dict.fromkeys(f"{row.system or 'a case'} {row.status}: {row.reason}" for row in failed))
     if "--json" in arguments.options:
         _print_json(wanted, rows, with_parts="--explain" in arguments.options)
     else:
         _print(traces, wanted, rows, with_parts="--explain" in arguments.options)
     _write(outputs, traces, wanted, rows)
-    if failed:
-        raise InputError(failed[0].reason)
     return 1 if any(row.status == "deadlock" for row in rows) else 0
 
 
@@ -113,7 +114,7 @@ def _rows(wanted: Sequence[Case], arguments: Arguments, argv: Sequence[str]) -> 
 def _print(traces: Traces, wanted: Sequence[Case], rows: Sequence[RunRow], *, with_parts: bool) -> None:
     from dse.studies.recorded.text import case_text, headline, overview
 
-    print(headline(traces, wanted[0], rows[0]))
+    print(headline(traces, wanted, rows))
     if notes := overview(traces):
         print(notes)
     if len(rows) > 1 or traces.is_recorded:

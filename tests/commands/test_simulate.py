@@ -74,6 +74,22 @@ def test_a_recorded_step_is_compared_with_what_was_measured_first(tmp_path: Path
     assert "torus_4x4" in run_ok("simulate", "step", *priced, cwd=tmp_path).out
 
 
+def test_a_system_that_does_not_fit_is_a_row_of_a_list_and_an_error_alone(tmp_path: Path) -> None:
+    chakra_folder(tmp_path / "job")
+    message = "the workload has 4 ranks, but the network has 16 NPUs"
+    assert error_of("simulate", "job", "system=torus_4x4", cwd=tmp_path) == message
+    four = ("system=torus_4x4,job/mine.yaml",)
+    (tmp_path / "job" / "mine.yaml").write_text(
+        "name: mine\nnetwork:\n  - {topology: Ring, npus: 4, bandwidth_gbps: 100, latency_ns: 50}\n"
+        "collectives: {all_reduce: [ring], all_gather: [ring], reduce_scatter: [ring], all_to_all: [ring]}\n"
+        "peak_tflops: 900\nmemory_bandwidth_gbps: 3000\ntrack_local_memory: false\n"
+    )
+    done = run_ok("simulate", "job", *four, cwd=tmp_path)
+    assert done.out.startswith("job: 4 ranks, 12 nodes, on job/mine.yaml")
+    assert f"note: torus_4x4 failed: {message}" in done.err
+    assert [line.split()[1] == "failed" for line in done.out.splitlines()[3:5]] == [True, False]
+
+
 def test_keys_that_have_no_effect_are_refused(tmp_path: Path) -> None:
     chakra_folder(tmp_path / "job")
     lists = ("links.bandwidth_factor=1,2", "timeline=t.json")

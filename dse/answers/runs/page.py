@@ -31,7 +31,7 @@ def render_page(traces: Traces, wanted: Sequence[Case], rows: Sequence[RunRow]) 
         .get_template("runs.html")
         .render(
             title=traces.name,
-            headline=headline(traces, wanted[0], rows[0]),
+            headline=headline(traces, wanted, rows),
             overview=overview(traces).strip(),
             table=rows_text(rows),
             cases=cases,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dse.base.errors import SimulationError, SimulationTimeout
+from dse.base.errors import InputError, SimulationError, SimulationTimeout
 from dse.simulation.simulators import Outcome, RankMetrics
 from dse.simulation.workloads import Workload
 from dse.studies.evaluator import Evaluator
@@ -35,7 +35,7 @@ class RunEvaluator(Evaluator[Case, RunRow]):
             if case.traces.is_recorded:
                 return _replayed(case)
             return simulated_row(case, *simulated(case))
-        except SimulationError as error:
+        except (InputError, SimulationError) as error:  # such as a system with too few NPUs, in a list
             return self.failed(case, FAILED, str(error))
         except SimulationTimeout as error:
             return self.failed(case, TIMEOUT, str(error))

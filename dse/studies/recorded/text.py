@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from dse.base.texts import printable
@@ -17,8 +18,10 @@ from dse.studies.recorded.traces import Traces
 _MOST_REASONS = 4
 
 
-def headline(traces: Traces, case: Case, row: RunRow) -> str:
-    """Return what was run: the traces, and the system of the first case."""
+def headline(traces: Traces, wanted: Sequence[Case], rows: Sequence[RunRow]) -> str:
+    """Return what was run: the traces, and the system of the first case that could be."""
+    could = [pair for pair in zip(wanted, rows, strict=True) if pair[1].ranks]
+    case, row = could[0] if could else (wanted[0], rows[0])
     size = f"{row.ranks} ranks, {format_count(row.nodes)} nodes" if row.ranks and row.nodes else "not run"
     if traces.is_recorded:
         step = traces.step()

@@ -34,7 +34,11 @@ def cases_of(folder: Path, keys: Mapping[str, str] | None = None, *overrides: st
 
 
 def rows_of(folder: Path, keys: Mapping[str, str] | None = None, *overrides: str) -> list[RunRow]:
-    return list(map(RunEvaluator().evaluate, cases_of(folder, keys, *overrides)))
+    rows = list(map(RunEvaluator().evaluate, cases_of(folder, keys, *overrides)))
+    for row in rows:
+        if row.status == "failed":
+            raise InputError(row.reason)
+    return rows
 
 
 def test_figures_are_those_of_the_engine(tmp_path: Path) -> None:
@@ -128,7 +132,7 @@ def test_a_rank_without_files_is_said_and_a_step_without_its_time_cannot_be_judg
     traces = found_traces([str(folder)])
     (case,) = cases(traces, {}, ())
     row = RunEvaluator().evaluate(case)
-    assert headline(traces, case, row).startswith(f"{folder}: a recorded step of PyTorch, 1 of 2 ranks, ")
+    assert headline(traces, [case], [row]).startswith(f"{folder}: a recorded step of PyTorch, 1 of 2 ranks, ")
     assert "1 rank of 2 not recorded (1)" in overview(traces)
     untimed = tmp_path / "converted"
     untimed.mkdir()
