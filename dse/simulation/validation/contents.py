@@ -72,17 +72,22 @@ OWN_SYSTEM_PART = Part(
 PARTS = (SYSTEM_PART, NETWORK_PART, GROUPS_PART, REMOTE_MEMORY_PART)
 
 
-def holds(path: Path, part: Part) -> bool:
-    """Whether a file holds a part; False for one that cannot be read."""
+def holds(path: Path, part: Part, content: Mapping[str, Any] | None = None) -> bool:
+    """Whether a file holds a part, given its `content_of` if that is known."""
     if path.suffix not in part.suffixes:
         return False
+    return part.is_in(content_of(path) if content is None else content)
+
+
+def content_of(path: Path) -> Mapping[str, Any]:
+    """Return the keys of a small JSON or YAML file; none of one that cannot be read or has no keys."""
     try:
         if path.stat().st_size > _MOST_BYTES:
-            return False
+            return {}
         content = load_json_object(path) if path.suffix == ".json" else read_yaml(path)
-        return isinstance(content, dict) and part.is_in(content)
     except (InputError, OSError):
-        return False
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def is_log(path: Path) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dse.base.errors import InputError
 from dse.base.texts import counted
@@ -17,6 +17,7 @@ from dse.simulation.validation.contents import (
     REMOTE_MEMORY_PART,
     SYSTEM_PART,
     Part,
+    content_of,
     holds,
     is_log,
 )
@@ -48,6 +49,7 @@ class Files:
         """`files` are those of a folder, or those that a user named."""
         self.place = place
         self.files = sorted(path for path in files if path.is_file())
+        self._contents: dict[Path, Mapping[str, Any]] = {}
 
     @classmethod
     def of_folder(cls, folder: Path) -> Files:
@@ -67,7 +69,14 @@ class Files:
 
     def _all(self, part: Part) -> list[Path]:
         usual = [path for name in part.names for path in self.files if path.name == name]
-        return usual[:1] or [path for path in self.files if holds(path, part)]
+        return usual[:1] or [path for path in self.files if self._holds(path, part)]
+
+    def _holds(self, path: Path, part: Part) -> bool:
+        if path.suffix not in part.suffixes:
+            return False
+        if path not in self._contents:
+            self._contents[path] = content_of(path)
+        return holds(path, part, self._contents[path])
 
     @cached_property
     def sets(self) -> dict[str, dict[int, Path]]:

@@ -172,24 +172,26 @@ def found_traces(words: Sequence[str]) -> Traces:
     recorded = _recorded(known)
     if not recorded and not known.sets:
         raise InputError(f"{name}: {_nothing(words)}")
-    notes = next((path for path in known.files if path.name == _NOTES), None)
+    taken = set(recorded)
+    others = Files(name, [path for path in known.files if path not in taken])
+    notes = next((path for path in others.files if path.name == _NOTES), None)
     parts: dict[str, Any] = {
-        "groups": known.one(GROUPS_PART),
-        "system": known.one(SYSTEM_PART),
-        "network": known.one(NETWORK_PART),
-        "remote_memory": known.one(REMOTE_MEMORY_PART),
+        "groups": others.one(GROUPS_PART),
+        "system": others.one(SYSTEM_PART),
+        "network": others.one(NETWORK_PART),
+        "remote_memory": others.one(REMOTE_MEMORY_PART),
     }
     if parts["system"] is None or parts["network"] is None:
-        parts["own_system"] = known.one(OWN_SYSTEM_PART)
+        parts["own_system"] = others.one(OWN_SYSTEM_PART)
     paths = tuple(recorded or known.traces())
-    taken = [f"{counted(len(paths), 'file')} as a recorded step"] if recorded else known.taken(*PARTS)
+    found = [f"{counted(len(paths), 'file')} as a recorded step"] if recorded else others.taken(*PARTS)
     return Traces(
         name=name,
         named=tuple(map(Path, words)),
         is_recorded=bool(recorded),
         paths=paths,
         options={} if notes is None else load_json_object(notes),
-        taken=" and ".join(taken),
+        taken=" and ".join(found),
         **parts,
     )
 
