@@ -10,7 +10,7 @@ from dse.base.errors import InputError
 from dse.base.files import check_output, write_output
 from dse.base.settings.values import file
 from dse.base.texts import printable
-from dse.commands.cli import beside, print_json
+from dse.commands.cli import beside, print_json, print_notes
 from dse.studies.recorded import RUNS, Case, RunRow, Traces
 from dse.studies.recorded.stored import case_of_row, is_study_of_runs
 from dse.studies.recorded.table import rows_text
@@ -31,8 +31,23 @@ def answered(verb: str, arguments: Arguments) -> bool:
     if foreign:
         shown = f"; allowed are {', '.join(allowed)}" if allowed else ""
         raise InputError(f"{foreign[0]} has no effect on a study of runs of traces{shown}")
-    answer(StudyStore(arguments.words[0], RUNS), arguments)
+    store = StudyStore(arguments.words[0], RUNS)
+    print_notes(_doubts(store))
+    answer(store, arguments)
     return True
+
+
+def _doubts(store: StudyStore[RunRow]) -> list[str]:
+    """Why figures of a study's recorded steps cannot be trusted, a sentence for each step."""
+    found = []
+    for row in store.reading(store.rows):
+        if row.trusted is False:
+            error = row.replay_error_pct
+            known = (
+                "has no measured time" if error is None else f"differs by {error:+.1f} % from the measured"
+            )
+            found.append(f"{row.traces}: the unchanged replay {known}, so no what-if of it can be trusted")
+    return list(dict.fromkeys(found))
 
 
 def _best(store: StudyStore[RunRow], arguments: Arguments) -> None:

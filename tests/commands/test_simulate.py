@@ -8,7 +8,8 @@ from pathlib import Path
 from command_lines import error_of, run_dse, run_ok
 from job_folders import chakra_folder, recorded_folder
 
-from dse.testing.builders import ALL_REDUCE, coll
+from dse.base.trace_nodes import UINT64
+from dse.testing.builders import ALL_REDUCE, coll, comp, encode
 
 
 def test_a_folder_is_a_table_of_its_classes_of_ranks(tmp_path: Path) -> None:
@@ -88,6 +89,18 @@ def test_a_system_that_does_not_fit_is_a_row_of_a_list_and_an_error_alone(tmp_pa
     assert done.out.startswith("job: 4 ranks, 12 nodes, on job/mine.yaml")
     assert f"note: torus_4x4 failed: {message}" in done.err
     assert [line.split()[1] == "failed" for line in done.out.splitlines()[3:5]] == [True, False]
+
+
+def test_a_study_of_a_step_without_a_measured_time_says_so(tmp_path: Path) -> None:
+    (tmp_path / "converted").mkdir()
+    node = comp(1, micros=100)
+    node["attributes"]["rf_id"] = (UINT64, 1)
+    (tmp_path / "converted" / "chakra.0.et").write_bytes(encode([node]))
+    run_ok("simulate", "converted", "work.factor=1,2", "study=runs", cwd=tmp_path)
+    done = run_ok("best", "results/runs", cwd=tmp_path)
+    assert done.err == (
+        "note: converted: the unchanged replay has no measured time, so no what-if of it can be trusted\n"
+    )
 
 
 def test_keys_that_have_no_effect_are_refused(tmp_path: Path) -> None:

@@ -146,6 +146,25 @@ def test_a_rank_without_files_is_said_and_a_step_without_its_time_cannot_be_judg
     assert (row.measured_ns, row.trusted, row.wall_time_ns) == (None, False, 100_000)
 
 
+def test_a_replay_that_is_off_is_said_before_any_what_if(tmp_path: Path) -> None:
+    """Rank 1 ran on another host and says that it began its all-reduce after rank 0 had ended it."""
+    folder = recorded_folder(tmp_path / "step")
+    for rank, later in ((0, 0), (1, 300)):
+        file = folder / f"kineto.{rank}.json"
+        content = json.loads(file.read_text())
+        content["host_name"] = f"host{rank}"
+        step, *operators = content["traceEvents"]
+        step["dur"] += later
+        for event in operators:
+            event["ts"] += later
+        file.write_text(json.dumps(content))
+    traces = found_traces([str(folder)])
+    said = overview(traces)
+    assert "warning: the replay is off by more than 10 %, so no figure below can be trusted:" in said
+    assert "rank 0 ends after 0.900 ms and was measured at 0.600 ms (+50.0 %)" in said
+    assert rows_of(folder)[0].trusted is False
+
+
 @pytest.mark.parametrize(
     ("keys", "overrides", "message"),
     [
