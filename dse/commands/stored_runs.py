@@ -43,9 +43,7 @@ def _doubts(store: StudyStore[RunRow]) -> list[str]:
     for row in store.reading(store.rows):
         if row.trusted is False:
             error = row.replay_error_pct
-            known = (
-                "has no measured time" if error is None else f"differs by {error:+.1f} % from the measured"
-            )
+            known = "has no measured time" if error is None else f"is off by {error:+.1f} %"
             found.append(f"{row.traces}: the unchanged replay {known}, so no what-if of it can be trusted")
     return list(dict.fromkeys(found))
 
