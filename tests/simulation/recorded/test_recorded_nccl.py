@@ -197,3 +197,31 @@ def test_the_root_of_a_broadcast_waits_for_no_one(tmp_path: Path) -> None:
     played = replayed(step)
     assert played.end_ns[nodes].tolist() == [30_000, 60_000]
     assert played.waited_for_ns == {}
+
+
+@pytest.mark.parametrize(
+    ("work_us", "measured_ns", "words"),
+    [
+        (5, [100_000, 90_000], "all begin together with it, as the others only waited longer"),
+        (85, [150_000, 140_000], "times are from the begin of the first one"),
+    ],
+)
+def test_a_rank_that_begins_early_to_wait_begins_with_the_last_one(
+    tmp_path: Path, work_us: float, measured_ns: list[int], words: str
+) -> None:
+    """A late stage of a pipeline: the time of the step is not the time since its early begin."""
+    first, second = Recording(0, 2), Recording(1, 2)
+    first.step(1, 1000, 1100)
+    first.host("record_param_comms", 1030, 1035, **facts("send", 10, **{"Dst Rank": 1}))
+    first.runtime("cudaLaunchKernel", 1031, 1034, 1)
+    first.kernel(SEND, 1040, 1050, 1, "communication")
+    second.step(1, 950, 1090)
+    second.host("aten::mm", 950, 950 + work_us)
+    second.host("record_param_comms", 950 + work_us, 955 + work_us, **facts("recv", 10, **{"Src Rank": 0}))
+    second.runtime("cudaLaunchKernel", 951 + work_us, 954 + work_us, 1)
+    second.kernel(SEND, 955 + work_us, 1050, 1, "communication")
+    second.runtime("cudaDeviceSynchronize", 960 + work_us, 1052, 2)
+    step = read(tmp_path, first, second)
+    assert step.measured_ns.tolist() == measured_ns
+    assert replayed(step).errors.tolist() == [0.0, 0.0]
+    assert f"rank 0 began its step 0.050 ms after the first rank: {words}" in step.notes

@@ -41,17 +41,23 @@ def assembled(
     matches: Sequence[Match],
     world_size: int,
     clocks_agree: bool,
+    together: bool = False,
 ) -> RecordedStep:
-    """Return the step of ranks in ascending order; `clocks_agree` if their times can be compared."""
-    origin = min(rank.step.begin_ns for rank in ranks)
+    """Return the step of ranks in ascending order; `clocks_agree` if their times can be compared.
+
+    Times count from the begin of the first rank. `together`: all ranks begin when the last one did.
+    """
+    begins = [rank.step.begin_ns for rank in ranks]
+    origin = max(begins) if together else min(begins)
     columns, measured = _Columns(), []
     timed = _timed(matches, clocks_agree)
     latest = _latest(matches, clocks_agree)
     for rank in ranks:
-        begin = origin if clocks_agree else rank.step.begin_ns
+        own = rank.step.begin_ns
+        zero = origin if clocks_agree else own
         ends = _ends(rank, timed, latest)
-        _add_rank(columns, rank, begin, ends, timed)
-        measured.append(max(rank.step.end_ns, max(ends)) - begin)
+        _add_rank(columns, rank, (own if together else zero, zero), ends, timed)
+        measured.append(max(rank.step.end_ns, max(ends)) - zero)
     communication = np.full(columns.count, -1, np.int32)
     waits = np.zeros(columns.count, np.bool_)
     communications: list[Communication] = []
@@ -133,12 +139,15 @@ def _ends(rank: RecordedRank, timed: Mapping[int, tuple[int, bool]], latest: Map
 def _add_rank(
     columns: _Columns,
     rank: RecordedRank,
-    begin: int,
+    begin_and_zero: tuple[int, int],
     ends: list[int],
     timed: Mapping[int, tuple[int, bool]],
 ) -> None:
-    """Add the nodes of a rank in the order of their begin; `ends` are as in `_ends`."""
-    nodes = rank.nodes
+    """Add the nodes of a rank in the order of their begin; `ends` are as in `_ends`.
+
+    Gaps count from the begin of the rank, starts from time zero of the step.
+    """
+    nodes, (begin, zero) = rank.nodes, begin_and_zero
     _add_lanes_of_messages(rank, ends)
     begins, end_of, lanes = (np.array(rows, np.int64) for rows in (nodes.begin, ends, nodes.lane))
     order = np.lexsort((np.array(nodes.end, np.int64), begins))
@@ -159,7 +168,7 @@ def _add_rank(
     numbers = [columns.names.setdefault(name, len(columns.names)) for name in nodes.name]
     gaps = np.maximum(0, begins - ready)
     lanes += len(columns.lanes)
-    rows = (np.array(numbers, np.int64), kinds, lanes, begins - begin, durations, gaps)
+    rows = (np.array(numbers, np.int64), kinds, lanes, np.maximum(0, begins - zero), durations, gaps)
     for key, values in zip(_ROWS, rows, strict=True):
         columns.parts[key].append(values[order])
     columns.parts["before_count"].append(counts)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dse.base.errors import InputError
 from dse.base.texts import counted
-from dse.simulation.recorded.pytorch.assembly import assembled
+from dse.simulation.recorded.pytorch.begins import begun
 from dse.simulation.recorded.pytorch.chakra import read_chakra
 from dse.simulation.recorded.pytorch.groups import matched
 from dse.simulation.recorded.pytorch.kineto import KinetoTrace, Step
@@ -22,7 +22,6 @@ from dse.simulation.recorded.step import RecordedStep
 
 _MOST_SHOWN = 8
 _MOST_UNTIMELY = 0.05
-_LEAST_DELAY_NS = 100_000
 
 
 def read_recorded(paths: Sequence[Path]) -> RecordedStep:
@@ -64,16 +63,8 @@ def _read(files: Mapping[Source, list[Path]]) -> RecordedStep:
     ranks = [recorded_rank(pair.trace, pair.kineto, _step(pair.kineto, number)) for pair in pairs]
     matches = matched(ranks, world_size, notes)
     clocks_agree = _clocks_agree(ranks, untimely(matches), notes)
-    begins = [rank.step.begin_ns for rank in ranks]
-    if clocks_agree and max(begins) - min(begins) >= _LEAST_DELAY_NS:
-        late = ranks[begins.index(max(begins))].rank
-        notes.append(
-            f"rank {late} began its step {(max(begins) - min(begins)) / 1e6:.3f} ms after the first rank: "
-            "times are from "
-            "the begin of the first one"
-        )
     notes += [note for rank in ranks for note in rank.notes]
-    step = assembled(ranks, matches, world_size, clocks_agree)
+    step = begun(ranks, matches, world_size, clocks_agree, notes)
     return replace(step, notes=(*notes, *_shares(step)))
 
 
