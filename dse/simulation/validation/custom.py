@@ -7,19 +7,21 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.plain_data import load_json_object, read_yaml
-from dse.simulation.validation.parts import SYSTEM
+from dse.simulation.validation.contents import SYSTEM_PART
+from dse.simulation.validation.parts import Files
 
 _OF_NODES = "per-node-custom-implementation"
 
 
 def custom_folders(case: Path) -> set[Path]:
-    """Return the folders, without links, of the traces that system.json of a case names by prefixes.
+    """Return the folders, without links, of the traces that the system of a case names by prefixes.
 
     Files that cannot be read name none: whoever reads the case says what is wrong with them.
     """
     prefixes: list[Any] = []
     try:
-        system = load_json_object(case / SYSTEM)
+        file = Files.of_folder(case).one(SYSTEM_PART)
+        system = {} if file is None else load_json_object(file)
         for key, value in system.items():
             if key.endswith("-implementation-custom") and isinstance(value, list):
                 prefixes += value

@@ -22,7 +22,7 @@ from dse.simulation.validation.contents import (
     is_log,
 )
 
-SYSTEM, LOG = SYSTEM_PART.names[0], "reference.log"
+LOG = "reference.log"
 _TRACE = re.compile(r"(?P<name>.+?)[._](?P<rank>\d{1,9})\.et")
 _NO_LOGS = (".et", ".json", ".yml", ".yaml", ".csv", ".gz", ".zip")
 _MOST_SHOWN = 5
