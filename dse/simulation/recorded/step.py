@@ -57,9 +57,9 @@ class RecordedStep:
     could begin; only then `duration_ns` runs. `before` names nodes of the same rank, with lower numbers.
 
     `start_ns` is measured, from the start of the step; `clocks_agree` says whether that of two ranks can be
-    compared: then all count from one begin. `measured_ns` is when the step of each recorded
-    rank ended, measured as `start_ns` is; 0 if the files do not say it. `notes` say what was assumed, dropped
-    or is missing, a sentence each.
+    compared: then all count from one begin. `measured_ns` is when the step of each recorded rank ended,
+    measured as `start_ns` is; 0 if the files do not say it. `notes` say what was assumed, dropped or is
+    missing, a sentence each.
     """
 
     world_size: int

@@ -49,8 +49,8 @@ def _rows(path: Path) -> dict[int, Row]:
         rows[row["id"]] = row
     if not any(row["duration_micros"] for row in rows.values()):
         raise InputError(
-            f"{path}: no node has a duration; convert an execution trace that chakra_trace_link has linked "
-            "with Kineto"
+            f"{path}: no node has a duration; convert an execution trace that chakra_trace_link has "
+            "linked with Kineto"
         )
     return rows
 

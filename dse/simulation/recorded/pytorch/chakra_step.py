@@ -115,22 +115,20 @@ class ChakraStep:
 
     def _notes(self, communications: int) -> tuple[str, ...]:
         notes = [
-            "traces of mlc-chakra have no time of day: the measured time of the step and the pauses of the "
-            "host are "
-            "not in them, so that nothing tells how well they replay",
+            "traces of mlc-chakra have no time of day: the measured time of the step and the pauses of "
+            "the host are not in them, so that nothing tells how well they replay",
             "durations are cut to whole µs: up to 1 µs is missing of every node",
         ]
         if not communications:
             notes.append(
                 "no communication: mlc-chakra knows only kernels of NCCL, so that gloo's work is work of "
-                "the host, with "
-                "the waiting for other ranks in it; give the execution traces and Kineto traces instead"
+                "the host, with the waiting for other ranks in it; give the execution traces and Kineto "
+                "traces instead"
             )
         else:
             notes.append(
                 "collectives of a process group of the same name matched in their order; its ranks are "
-                "those that use it, "
-                "and the least duration of any of them is taken"
+                "those that use it, and the least duration of any of them is taken"
             )
         if len(self.ranks) > 1:
             notes.append(

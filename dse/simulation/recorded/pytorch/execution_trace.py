@@ -132,8 +132,8 @@ def groups_of(entries: Any, where: str) -> dict[str, Group]:
         name = entry.get("pg_name")
         if not isinstance(name, str) or not _are_ranks(ranks):
             raise InputError(
-                f"{where}: the process group {excerpt(name)} has the ranks {excerpt(ranks)}; "
-                f"they must be different whole numbers below {MOST_RANKS}"
+                f"{where}: the process group {excerpt(name)} has the ranks {excerpt(ranks)}; they must be "
+                f"different whole numbers below {MOST_RANKS}"
             )
         found[name] = Group(name, tuple(ranks))
     return found

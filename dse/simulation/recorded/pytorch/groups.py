@@ -29,8 +29,7 @@ def matched(ranks: Sequence[RecordedRank], world_size: int, notes: list[str]) ->
         _name_messages(ranks, groups)
         notes.append(
             f"gloo does not say which of {len(groups)} process groups a communication is of: taken from "
-            "the threads "
-            "that ran it and from the order of kinds and sizes on all ranks"
+            "the threads that ran it and from the order of kinds and sizes on all ranks"
         )
     _number_peers(ranks, groups)
     used = dict.fromkeys(work.group for rank in ranks for work in rank.works if not work.is_message)
@@ -55,8 +54,8 @@ def _known_groups(ranks: Sequence[RecordedRank], world_size: int) -> dict[str, G
             if rank.rank not in group.ranks:
                 raise InputError(
                     f"rank {rank.rank}: {excerpt(work.name)} is of the process group "
-                    f"{excerpt(work.group)}, whose "
-                    f"ranks are {excerpt(list(group.ranks))}; it must hold the rank"
+                    f"{excerpt(work.group)}, whose ranks are {excerpt(list(group.ranks))}; it must hold "
+                    "the rank"
                 )
             work.group = _key(groups, group)
             groups[work.group] = group
@@ -116,8 +115,8 @@ def _number_peers(ranks: Sequence[RecordedRank], groups: dict[str, Group]) -> No
             members = groups[work.group].ranks
             if not 0 <= work.peer < len(members):
                 raise InputError(
-                    f"rank {rank.rank}: {excerpt(work.name)} goes to rank {work.peer} of the process group "
-                    f"{excerpt(work.group)}, which has {counted(len(members), 'rank')}"
+                    f"rank {rank.rank}: {excerpt(work.name)} goes to rank {work.peer} of the process "
+                    f"group {excerpt(work.group)}, which has {counted(len(members), 'rank')}"
                 )
             work.peer = members[work.peer]
 
@@ -128,6 +127,5 @@ def _note_unmatched(found: Sequence[Match], recorded: set[int], notes: list[str]
         kinds = sorted({match.kind for match in alone})
         notes.append(
             f"{counted(len(alone), 'communication')} ({', '.join(kinds)}) found on some of their recorded "
-            "ranks only: "
-            "they wait for the ranks that have them"
+            "ranks only: they wait for the ranks that have them"
         )

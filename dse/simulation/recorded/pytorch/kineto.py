@@ -163,7 +163,7 @@ def _distributed(info: Any, path: Path) -> tuple[int, int, tuple[Group, ...]]:
     rank, world_size = info.get("rank"), info.get("world_size")
     if type(rank) is not int or type(world_size) is not int or not 0 <= rank < world_size <= MOST_RANKS:
         raise InputError(
-            f"{path}: distributedInfo has rank {excerpt(rank)} of {excerpt(world_size)}; "
-            f"the rank must be from 0 to the number of ranks, which is at most {MOST_RANKS}"
+            f"{path}: distributedInfo has rank {excerpt(rank)} of {excerpt(world_size)}; the rank must be "
+            f"from 0 to the number of ranks, which is at most {MOST_RANKS}"
         )
     return rank, world_size, tuple(groups_of(info.get("pg_config"), str(path)).values())

@@ -114,6 +114,5 @@ def _check_same_step(trace: ExecutionTrace, kineto: KinetoTrace) -> None:
     if wrong > _MOST_ROOTS + _MOST_MISSING * len(operators) or not agreeing:
         raise InputError(
             f"{trace.path}: is of another step than {kineto.path}: {wrong} of its {len(operators)} "
-            "operators are not "
-            "there; give the two files of one profile"
+            "operators are not there; give the two files of one profile"
         )

@@ -55,8 +55,8 @@ def recorded_rank(trace: ExecutionTrace, kineto: KinetoTrace, step: Step) -> Rec
         _add_work(nodes, work)
     if unawaited := add_waits(nodes, works, host, own, trace):
         notes.append(
-            f"{counted(unawaited, 'communication')} of rank {kineto.rank} for which nothing in the step is "
-            "seen to wait"
+            f"{counted(unawaited, 'communication')} of rank {kineto.rank} for which nothing in the step "
+            "is seen to wait"
         )
     if kineto.device:
         launches: dict[Hashable, int] = {}
@@ -75,8 +75,7 @@ def recorded_rank(trace: ExecutionTrace, kineto: KinetoTrace, step: Step) -> Rec
     elif without_work:
         notes.append(
             f"{counted(without_work, 'communication')} of rank {kineto.rank} issued without any work of "
-            "gloo: "
-            "taken as work of the host"
+            "gloo: taken as work of the host"
         )
     groups = {group.name: group for group in (*kineto.groups, *trace.groups)}
     return RecordedRank(kineto.rank, kineto.host_name, step, nodes, works, tuple(groups.values()), notes)
@@ -87,8 +86,7 @@ def _note_unknown(works: list[Work], known: list[Work], rank: int, notes: list[s
         names = ", ".join(sorted({excerpt(work.name) for work in works if work not in known})[:3])
         notes.append(
             f"{counted(len(works) - len(known), 'communication')} of rank {rank} ({names}) whose kind or "
-            "peer the "
-            "trace does not say: replayed as they were, without waiting for other ranks"
+            "peer the trace does not say: replayed as they were, without waiting for other ranks"
         )
 
 

@@ -48,9 +48,8 @@ def _read(files: Mapping[Source, list[Path]]) -> RecordedStep:
         if files[Source.CHAKRA]:
             return read_chakra(files[Source.CHAKRA])
         raise InputError(
-            f"{files[Source.LINKED][0]}: is {Source.LINKED.value}; give the execution trace and the Kineto "
-            "trace "
-            "that it was made of"
+            f"{files[Source.LINKED][0]}: is {Source.LINKED.value}; give the execution trace and the "
+            "Kineto trace that it was made of"
         )
     pairs = pairs_of(files[Source.EXECUTION_TRACE], files[Source.KINETO], notes)
     for source in (Source.LINKED, Source.CHAKRA):
@@ -82,8 +81,7 @@ def _world_size(pairs: Sequence[RankFiles], notes: list[str]) -> int:
         shown = ", ".join(map(str, missing[:_MOST_SHOWN])) + (" …" if len(missing) > _MOST_SHOWN else "")
         notes.append(
             f"{counted(len(missing), 'rank')} of {world_size} not recorded ({shown}): time spent on "
-            "waiting for them "
-            "is taken as time of the communication"
+            "waiting for them is taken as time of the communication"
         )
     return world_size
 
@@ -126,9 +124,8 @@ def _clocks_agree(ranks: Sequence[RecordedRank], timely: Mapping[bool, int], not
         else f"{timely[False]} collectives ended on a rank before they began on another one"
     )
     notes.append(
-        f"clocks of the ranks cannot be compared ({reason}): a communication takes the least time that any "
-        "of its "
-        "ranks measured, and all ranks begin their step together"
+        f"clocks of the ranks cannot be compared ({reason}): a communication takes the least time that "
+        "any of its ranks measured, and all ranks begin their step together"
     )
     return False
 
@@ -150,6 +147,5 @@ def _shares(step: RecordedStep) -> list[str]:
         ]
     return [
         f"{least[0]:.1f} % (rank {least[1]}) to {most[0]:.1f} % (rank {most[1]}) of the step is time of "
-        "the main "
-        "thread between operators, which no node explains"
+        "the main thread between operators, which no node explains"
     ]
