@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.files import read_bytes
+from dse.base.plain_data import read_yaml
 from dse.inputs.systems import SystemSpec
+from dse.inputs.systems.fields import CustomCollectives
 from dse.simulation.simulators import Simulator
 from dse.studies.recorded.traces import Traces
 
@@ -74,5 +76,23 @@ def _facts(system: SystemSpec | None) -> dict[str, Any] | None:
     for dimension in values["network"]:
         for key in ("file", "routes"):
             if dimension[key] is not None:
-                dimension[key] = hashlib.sha256(read_bytes(Path(dimension[key]))).hexdigest()
+                dimension[key] = _digest(Path(dimension[key]))
+    if system.custom_collectives is not None:
+        values["custom_collectives"] = [_digest(path) for path in custom_files(system.custom_collectives)]
     return {key: value for key, value in values.items() if value is not None}
+
+
+def custom_files(custom: CustomCollectives) -> list[Path]:
+    """Return the traces of custom collectives that are there, and the file that names those of nodes."""
+    folder = Path(custom.folder)
+    of_nodes = [folder / custom.of_nodes] if custom.of_nodes else []
+    named = [read_yaml(path) for path in of_nodes]
+    prefixes = [prefix for _, prefix in custom.prefixes]
+    prefixes += [str(prefix) for each in named if isinstance(each, dict) for prefix in each.values()]
+    places = [folder / prefix for prefix in prefixes]
+    traces = [path for place in places for path in sorted(place.parent.glob(f"{place.name}.*.et"))]
+    return [*of_nodes, *traces]
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(read_bytes(path)).hexdigest()
