@@ -55,7 +55,6 @@ CollectiveEngine::CollectiveEngine(const workload::Workload& workload, const Sys
       transport_(transport),
       listener_(listener),
       scheduled_(timers, links),
-      custom_(timers, transport),
       planner_(config, address_),
       lockstep_(config, network, timers.checkpoint()),
       queues_per_rank_(static_cast<std::uint32_t>(address_.dimensions()) * config.queues_per_dimension),
@@ -65,7 +64,8 @@ CollectiveEngine::CollectiveEngine(const workload::Workload& workload, const Sys
       cursors_(workload.rank_count() * address_.dimensions(), Cursors{0, 0, config.queues_per_dimension / 2}),
       is_second_next_(workload.rank_count() * address_.dimensions() * kCollectiveTypes),
       slot_streams_(first_streams(workload, *config.reference)),
-      rank_streams_(workload.rank_count()) {}
+      rank_streams_(workload.rank_count()),
+      custom_(timers, transport) {}
 
 Participants CollectiveEngine::participants_of(CollectiveType type, std::uint32_t index) const {
     const workload::Communicator& communicator = workload_.communicators[index];

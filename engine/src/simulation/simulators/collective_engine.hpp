@@ -145,9 +145,6 @@ private:
     Transport& transport_;
     CollectiveListener& listener_;
     ScheduledCollectives scheduled_;
-    CustomRuns custom_;
-    std::map<std::pair<std::size_t, CollectiveType>, const std::string*>
-        kept_prefixes_;  ///< of groups, by slot
     collectives::Planner planner_;
     collectives::Lockstep lockstep_;
     std::map<const collectives::Plan*, std::vector<std::uint32_t>> start_orders_;
@@ -160,6 +157,9 @@ private:
     std::vector<std::uint64_t> rank_streams_;   ///< streams so far, per rank
     Pool<Collective> collectives_;
     Pool<Stream> streams_;
+    CustomRuns custom_;
+    std::map<std::pair<std::size_t, CollectiveType>, const std::string*>
+        kept_prefixes_;  ///< of groups, by slot
 };
 
 }  // namespace dse::simulator

@@ -58,10 +58,11 @@ void CollectiveEngine::timer(std::uint32_t rank, const Timer& timer) {
         case TimerKind::kReducingPacket:
             timers_.after(rank, timer.detail, {TimerKind::kPacketReduced, timer.object});
             break;
-        case TimerKind::kCustomNode:
-            custom_ended(timer.object);
-            break;
         default: {
+            if (timer.kind == TimerKind::kCustomNode) {
+                custom_ended(timer.object);
+                return;
+            }
             StreamMember member(*this, timer.object);
             phase_of(streams_[timer.object]).algorithm->step(member, timer.detail);
         }
