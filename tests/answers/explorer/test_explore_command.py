@@ -92,6 +92,7 @@ def test_the_groups_that_are_left_out_stand_in_the_commands(tmp_path: Path, word
         ),
         (("space.cp=[1,2]",), "no effect on dse explore: only predictions know it"),
         (("simulator=astrasim", f"simulator.binary={sys.executable}"), "cannot run in a page"),
+        (("simulator.reference=astra-sim-2026-03",), "a page computes what astra-sim-2025-04 computes"),
         (("system=system1,system2",), "lists several values"),
         (("space.dp=[3]",), "space 'lab' is empty"),
         (("-o",), "-o lacks its value; write -o FILE"),

@@ -5,17 +5,22 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from study_rows import keyed, row
 from tiny_points import TINY, rows
 
 from dse.base.errors import InputError
+from dse.inputs.strategies import Strategy
+from dse.inputs.systems import CollectiveAlgorithms, Dimension
+from dse.simulation.simulators import NativeSimulator
+from dse.simulation.workloads import Reference
 from dse.studies.points import evaluate, point_of_row
 from dse.studies.points.inputs import result_version
 from dse.studies.store import StudyStore
 from dse.studies.store.lookup import row_of_key
+from dse.testing.builders import RING16, design_point
 
 
 def with_options(**changes: Any) -> Any:
@@ -32,6 +37,28 @@ def test_a_row_that_was_stored_is_evaluated_to_itself(tmp_path: Path) -> None:
         found = row_of_key(store, (stored.key or "")[:12].upper())
         assert found == stored
         assert evaluate(point_of_row(found)) == stored
+
+
+def test_a_row_of_the_second_reference_is_evaluated_as_such() -> None:
+    """Groups of four run direct, not a ring: another time under another key, which the row remembers."""
+    names = ("direct",)
+    ring = Dimension("Ring", 16, 50.0, 500.0)
+    on = dataclasses.replace(
+        RING16,
+        network=(ring,),
+        collectives=CollectiveAlgorithms(names, names, names, names),
+        issue_order="safe",
+    )
+    points = [
+        design_point(Strategy(dp=4, tp=4), system=on, simulator=NativeSimulator(reference=reference))
+        for reference in get_args(Reference)
+    ]
+    old, new = map(evaluate, points)
+    assert old.key == design_point(Strategy(dp=4, tp=4), system=on).key != new.key
+    assert (old.status, new.status) == ("ok", "ok")
+    assert old.wall_time_ns != new.wall_time_ns
+    assert point_of_row(new).scenario.simulator == NativeSimulator(reference="astra-sim-2026-03")
+    assert evaluate(point_of_row(new)) == new
 
 
 def test_a_row_without_inputs_says_what_to_do() -> None:
