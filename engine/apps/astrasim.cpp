@@ -38,11 +38,24 @@ workload::Workload read_workload(const apps::CommandLine& line, const simulator:
     return workload::import_traces(read, paths, groups, *config.reference);
 }
 
+/// The folder below which custom collectives are: as in ASTRA-sim the working directory, which is empty, or
+/// that of system.json if nothing of theirs is there.
+std::string custom_folder(const apps::CommandLine& line, const config::CustomFiles& files) {
+    std::vector<std::string> paths;
+    if (!files.of_nodes.empty()) paths.push_back(files.of_nodes);
+    for (const auto& [type, prefix] : files.of_type) paths.push_back(prefix + ".0.et");
+    for (const std::string& path : paths) {
+        if (std::filesystem::exists(path)) return "";
+    }
+    return std::filesystem::path(line.system).parent_path().string();
+}
+
 int run(const apps::CommandLine& line) {
     config::SystemFile system =
         config::read_system(line.system, line.network, line.remote_memory, line.options);
     const workload::Workload workload = read_workload(line, system.config);
-    system.config.custom = config::read_custom(system.custom, "", *system.config.reference, workload);
+    system.config.custom = config::read_custom(system.custom, custom_folder(line, system.custom),
+                                               *system.config.reference, workload);
     simulator::SimulationResult result = simulator::simulate(workload, system.config);
     if (result.deadlock && result.by_classes) {
         // The report must name what blocks every rank, not one rank of each class.

@@ -183,6 +183,20 @@ def test_version_and_report_name_the_reference(
     assert report.splitlines()[0].endswith(f"[simulator] [info] {words}")
 
 
+def test_custom_collectives_are_found_from_the_working_folder_and_beside_the_system(
+    binaries: Path, tmp_path: Path
+) -> None:
+    unpack(GOLDEN / "reference_2026" / "rules.tar.gz", tmp_path)
+    folder = tmp_path / "rules" / "custom-per-node"
+    options = [*simulator_options(folder), "--reference=astra-sim-2026-03"]
+    for place in (folder, tmp_path):
+        done = subprocess.run(
+            [binaries / "astrasim-unaware", *options], cwd=place, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count(" finished, 133199 cycles") == 8
+
+
 def test_what_astra_sim_of_2026_says_is_said(binaries: Path) -> None:
     """Every figure of its logs, the overlap and ranks with CPU operations among them."""
     simulator = NativeSimulator(reference="astra-sim-2026-03")
