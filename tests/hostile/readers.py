@@ -371,7 +371,35 @@ def _recorded_devices(path: Path) -> object:
     return replayed(read_recorded([path, path.with_name("et.0.json")]))
 
 
+def _part_of_a_job(name: str) -> Callable[[Path], list[bytes]]:
+    """A file of a folder of traces; the others stay in `job`."""
+
+    def made(folder: Path) -> list[bytes]:
+        job = runpy.run_path(str(ROOT / "tests" / "job_folders.py"))["chakra_folder"](folder / "job")
+        content: bytes = (job / name).read_bytes()
+        (job / name).unlink()
+        return [content]
+
+    return made
+
+
+def _job(path: Path) -> object:
+    """Find a file of any name among those of a job by its content, and simulate all."""
+    from dse.base.errors import InputError
+    from dse.studies.recorded import RunEvaluator, found_traces
+    from dse.studies.recorded.grid import cases
+
+    traces = found_traces([str(path), *map(str, sorted((path.parent / "job").iterdir()))])
+    (row,) = map(RunEvaluator().evaluate, cases(traces, {}, ()))
+    if row.status == "failed":
+        raise InputError(row.reason)
+    return row
+
+
 READERS: dict[str, Reader] = {
+    "job-groups": Reader(".json", _part_of_a_job("comm_group.json"), _job),
+    "job-network": Reader(".yml", _part_of_a_job("network.yml"), _job),
+    "job-system": Reader(".json", _part_of_a_job("system.json"), _job),
     "kineto": Reader(
         ".json",
         _unpacked("kineto_0.json.gz"),
