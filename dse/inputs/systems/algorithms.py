@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 PER_DIMENSION = "synthesized"
 OVER_ALL_NPUS = "oneSynthesized"
 SYNTHESIZERS = ("fast", "greedy", "arrival", "restarts", "beam", "symmetric", "improve", "trees")
 """Those of `dse.collectives` whose schedules depend on no clock, so that a point always has the same time."""
 
 
+@functools.lru_cache(maxsize=1024)  # asked for every dimension and collective of every point
 def algorithm_of(name: str) -> tuple[str, str | None]:
     """Return the algorithm and the synthesizer of a name such as `synthesized:beam`; None if not chosen."""
     algorithm, colon, synthesizer = name.partition(":")
@@ -16,6 +19,7 @@ def algorithm_of(name: str) -> tuple[str, str | None]:
     return name, None
 
 
+@functools.lru_cache(maxsize=1024)
 def is_synthesized(name: str) -> bool:
     """Whether schedules are made for a collective with this algorithm."""
     return algorithm_of(name)[0] in (PER_DIMENSION, OVER_ALL_NPUS)

@@ -24,5 +24,4 @@ def synthesizer_of(names: Sequence[str]) -> str | None:
 
 def uses_synthesis(system: SystemSpec) -> bool:
     """Whether some collective of a system is synthesised."""
-    lists = (getattr(system.collectives, name) for name in COLLECTIVES)
-    return any(is_synthesized(name) for names in lists for name in names)
+    return any(any(map(is_synthesized, getattr(system.collectives, name))) for name in COLLECTIVES)
