@@ -85,11 +85,17 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str | None = None)
     figures = predict_strategies(model, strategies, cluster, refused)
     peaks = figures.memory_bytes.sum(axis=1)
     steps_s = np.where(peaks <= cluster.accelerator.memory_bytes, figures.step_s, np.inf)
-    if not len(steps_s) or not np.isfinite(steps_s.min()):
-        that = f" that {framework} can run" if framework is not None else ""
+    that = f" that {framework} can run" if framework is not None else ""
+    where = f"{model.name} on {system.npus} NPUs of {system.name}"
+    if not len(strategies):
         raise InputError(
-            f"none of {len(strategies)} strategies{that} fits {model.name} on {system.name}: name one by "
-            "strategy.dp=… and so on, or give more nodes"
+            f"no strategy{that} divides {where}: change model.batch_size, which is {model.batch_size}, or the"
+            " number of NPUs"
+        )
+    if not len(steps_s) or not np.isfinite(steps_s.min()):
+        raise InputError(
+            f"none of {len(strategies)} strategies{that} fits {where}: take more NPUs, or name a strategy by "
+            "strategy.dp=… and so on"
         )
     strategy = strategies[int(figures.places[int(np.argmin(steps_s))])]
     return LaunchedJob(Job(model, plan_of(model, strategy)), cluster)

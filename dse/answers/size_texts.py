@@ -9,6 +9,7 @@ from typing import Any
 from dse.answers.sizes import OBJECTIVES, Size, front, winners
 from dse.answers.training_runs import run_data, time_text
 from dse.base.tables import table
+from dse.base.texts import counted
 from dse.base.units import format_count
 
 _NAMES = {"time": "fastest", "cost": "cheapest", "energy": "least energy"}
@@ -33,7 +34,7 @@ def sizes_text(sizes: Sequence[Size], *, every: bool = False) -> str:
     """Return the sizes that no other beats, or all, and what the answer is."""
     best, gains = winners(sizes), _gains(sizes)
     shown = [size for size in sizes if size.run is not None] if every else front(sizes)
-    lines = list(_winner_lines(best))
+    lines = list(_winner_lines(best)) or list(_none_lines(sizes))
     if shown:
         rows = [_row(size, best, gains) for size in shown]
         lines += ["", "all sizes:" if every else "no other size is better in time, cost and energy at once:"]
@@ -43,8 +44,6 @@ def sizes_text(sizes: Sequence[Size], *, every: bool = False) -> str:
 
 
 def _winner_lines(best: dict[str, Size]) -> Iterator[str]:
-    if not best:
-        yield "no size keeps all limits"
     for objective, size in best.items():
         assert size.run is not None
         figures = [time_text(size.run.time_s.value), f"{format_count(size.run.npu_hours)} NPU-hours"]
@@ -52,6 +51,21 @@ def _winner_lines(best: dict[str, Size]) -> Iterator[str]:
         figures += [f"{format_count(size.energy.energy_mwh.value)} MWh"] if size.energy is not None else []
         plan = size.run.question.plan.label()
         yield f"{_NAMES[objective]}: {size.npus} NPUs of {size.system}, {', '.join(figures)} ({plan})"
+
+
+def _none_lines(sizes: Sequence[Size]) -> Iterator[str]:
+    """Say that nothing is left, and which size is nearest."""
+    known = [size for size in sizes if size.run is not None]
+    if not known:
+        yield "no size has a run"
+        return
+    near = min(known, key=lambda size: (len(size.broken), size.figure("time")))
+    assert near.run is not None
+    high_s = near.run.time_s.high or near.run.time_s.value
+    yield (
+        f"no size keeps all limits; {near.npus} NPUs of {near.system} come nearest: over the "
+        f"{', '.join(near.broken)}, {time_text(near.run.time_s.value)} (up to {time_text(high_s)})"
+    )
 
 
 def _row(size: Size, best: dict[str, Size], gains: dict[tuple[str, int], float]) -> list[str]:
@@ -101,7 +115,7 @@ def _notes(
     problems = {size.system: size.problem for size in sizes if size.run is None}
     for system, problem in problems.items():
         count = sum(size.run is None and size.system == system for size in sizes)
-        yield f"{system}: {count} sizes have no run: {problem}"
+        yield f"{system}: {counted(count, 'size')} without a run: {problem}"
     yield "each size has the fastest of all strategies that dse sweep tries there, of those that fit"
 
 

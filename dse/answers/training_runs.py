@@ -15,6 +15,7 @@ from dse.prediction.runs.run import Bounds, Run
 
 _UNITS = ((2 * 86400.0, 86400.0, "days"), (7200.0, 3600.0, "h"), (120.0, 60.0, "min"), (1.0, 1.0, "s"))
 _SHOWN_CAUSES = 4
+_LEAST_SHOWN = 1e-9  # of the run; less is rounding
 
 
 def run_text(run: Run, price_per_hour: float | None = None, energy: Energy | None = None) -> str:
@@ -28,7 +29,7 @@ def _lines(run: Run, price_per_hour: float | None, energy: Energy | None) -> Ite
     yield (
         "run",
         f"{q.model.name}, {q.plan.label()}: {format_count(q.steps)} steps on {npus} NPUs of "
-        + (f"{q.cluster.name}, {run.prediction.step_s:.4g} s each"),
+        + (f"{q.cluster.name}, {time_text(run.prediction.step_s)} each"),
     )
     sure = "nothing was measured of such steps, so there is no interval"
     if time_s.low is not None and time_s.high is not None:
@@ -51,7 +52,7 @@ def _lines(run: Run, price_per_hour: float | None, energy: Energy | None) -> Ite
         f"{_share(run.effective_ratio)} of the time computes steps, {_share(run.goodput)} of the peak",
     )
     for name, seconds in run.parts_s.items():
-        if seconds > 0:
+        if seconds > _LEAST_SHOWN * time_s.value:
             yield f"  {name}", f"{_share(seconds / time_s.value)}, {time_text(seconds)}"
     yield "failures", _failures(run)
     yield "checkpoint", _checkpoint(run)
@@ -78,6 +79,8 @@ def _failures(run: Run) -> str:
 
 def _checkpoint(run: Run) -> str:
     chosen = "as asked" if run.question.interval_s is not None else "the best interval"
+    if run.interval_s < run.checkpoints.writing_s + run.prediction.step_s and chosen != "as asked":
+        chosen = "the shortest in which it is written"
     closed = (
         f"Young {time_text(run.young_s)}, Daly {time_text(run.daly_s)}"
         if math.isfinite(run.young_s)
@@ -147,5 +150,6 @@ def time_text(seconds: float) -> str:
     """A time for people with three digits: `67.1 days`, `3.09 h`, `11 s`, `5.42 ms`."""
     for least, unit_s, name in _UNITS:
         if seconds >= least:
-            return f"{seconds / unit_s:.3g} {name}"
+            count = seconds / unit_s
+            return f"{count:,.0f} {name}" if count >= 1000 else f"{count:.3g} {name}"
     return f"{seconds * 1e3:.3g} ms" if seconds else "no time"

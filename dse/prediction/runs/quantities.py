@@ -10,7 +10,7 @@ from dse.base.errors import InputError
 from dse.base.texts import excerpt
 
 SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "day": 86400.0, "week": 604800.0}
-_TIME = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*(ms|s|min|h|d|days?|weeks?)", re.ASCII)
+_TIME = re.compile(r"(-?\d{1,15}(?:\.\d{1,15})?)\s*(ms|s|min|h|d|days?|weeks?)", re.ASCII)
 _RATE = re.compile(
     r"(\d{1,15}(?:\.\d{1,15})?) per (?:(\d{1,15}(?:\.\d{1,15})?) )?"
     r"(npu|nic|node|switch|job)-(hour|day|month|year)s?",
@@ -34,7 +34,7 @@ def parse_duration_s(text: str, key: str, *, least_s: float = 0.0) -> float:
         )
     seconds = float(found[1]) * SECONDS[found[2] if found[2] in SECONDS else found[2].removesuffix("s")]
     if seconds < least_s:
-        raise InputError(f"{key} is '{text}'; it must be at least {least_s:g} s")
+        raise InputError(f"{key} is '{excerpt(text)}'; it must be at least {least_s:g} s")
     return seconds
 
 

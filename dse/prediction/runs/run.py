@@ -24,6 +24,8 @@ from dse.prediction.runs.renewal import (
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import Prediction
 
+_MOST_TOTAL = 1000.0
+"""A run that takes more than so many times its steps makes no progress."""
 _COMPUTE = ("matrix_products", "attention", "memory_bound", "launches", "optimizer")
 
 
@@ -44,7 +46,8 @@ class PlannedStops:
 class Question:
     """A model, a machine, and `steps` steps of `plan`, whose checkpoints are `interval_s` of work apart.
 
-    `interval_s` None is the best one. `spares` None: every failed node is replaced at once.
+    `interval_s` None is the best one that is not shorter than a step or the time to write a checkpoint.
+    `spares` None: every failed node is replaced at once.
     """
 
     model: ModelSpec
@@ -121,16 +124,15 @@ def run_of(question: Question, prediction: Prediction) -> Run:
     checkpoints, load_s = checkpoint_times(size, q.cluster, q.store)
     spares = None if q.spares is None else Spares(q.spares, q.reliability.repair_s)
     classes = q.reliability.classes(q.cluster, load_s)
-    interval_s = q.interval_s or _whole_steps(
-        best_interval_s(
-            checkpoints, classes, spares, least_s=max(prediction.step_s, checkpoints.writing_s, 1e-3)
-        ),
-        prediction.step_s,
-    )
+    shortest_s = max(prediction.step_s, checkpoints.writing_s)
+    interval_s = _asked_interval_s(q.interval_s, shortest_s, checkpoints)
+    if interval_s is None:
+        best_s = best_interval_s(checkpoints, classes, spares, least_s=shortest_s)
+        interval_s = _whole_steps(best_s, shortest_s, prediction.step_s)
     found = expected(interval_s, checkpoints, classes, spares)
     work_s = q.steps * prediction.step_s
     total_s = _total_s(work_s, found, q.stops)
-    if math.isinf(total_s):
+    if found.total > _MOST_TOTAL:
         raise InputError(_no_progress(interval_s, checkpoints, classes))
     rate = sum(one.rate for one in classes)
     return Run(
@@ -151,9 +153,19 @@ def run_of(question: Question, prediction: Prediction) -> Run:
     )
 
 
-def _whole_steps(interval_s: float, step_s: float) -> float:
-    """Checkpoints are between steps."""
-    return max(1, round(interval_s / step_s)) * step_s
+def _asked_interval_s(asked_s: float | None, shortest_s: float, checkpoints: Checkpoints) -> float | None:
+    """Refuse an interval in which no step ends, or no checkpoint is written."""
+    if asked_s is not None and asked_s < shortest_s:
+        why = "a checkpoint is written for" if shortest_s == checkpoints.writing_s else "a step takes"
+        raise InputError(
+            f"interval is {asked_s:.4g} s; {why} {shortest_s:.4g} s, so it must be at least that"
+        )
+    return asked_s
+
+
+def _whole_steps(interval_s: float, shortest_s: float, step_s: float) -> float:
+    """Return the interval in whole steps, as checkpoints are between them, and not below the shortest."""
+    return max(round(interval_s / step_s), math.ceil(shortest_s / step_s)) * step_s
 
 
 def _total_s(work_s: float, found: Expected, stops: PlannedStops | None) -> float:

@@ -148,6 +148,28 @@ def test_checkpoints_are_between_steps() -> None:
     assert _llama(interval_s=1000.0).time_s.value >= run.time_s.value
 
 
+def test_no_checkpoint_begins_before_the_last_is_written() -> None:
+    """At 2 GB/s writing takes 47 min, far more than the interval of Young."""
+    slow = _llama(store=Store(total_gbps=2, node_gbps=50))
+    assert slow.checkpoints.writing_s <= slow.interval_s < slow.checkpoints.writing_s + slow.prediction.step_s
+    assert slow.young_s < 0.01 * slow.interval_s
+    with pytest.raises(
+        InputError, match=r"interval is 60 s; a checkpoint is written for 2841 s, so it must be"
+    ):
+        _llama(store=Store(total_gbps=2, node_gbps=50), interval_s=60.0)
+    with pytest.raises(InputError, match=r"interval is 3 s; a step takes 5\.972 s"):
+        _llama(interval_s=3.0)
+
+
+@pytest.mark.parametrize("factor", [1.1, 1.5, 3.0, 10.0])
+def test_no_longer_interval_is_better_than_the_chosen_one(factor: float) -> None:
+    for total_gbps in (2.0, 20.0, 2000.0):
+        store = Store(total_gbps, node_gbps=50)
+        chosen = _llama(store=store)
+        other = _llama(store=store, interval_s=factor * chosen.interval_s)
+        assert chosen.time_s.value <= other.time_s.value * (1 + 1e-3)  # whole steps
+
+
 def test_a_job_without_progress_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "never.yaml"
     file.write_text(

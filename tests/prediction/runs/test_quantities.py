@@ -23,11 +23,16 @@ def test_durations_have_a_unit(text: str, seconds: float) -> None:
     assert parse_duration_s(text, "interval") == seconds
 
 
-@pytest.mark.parametrize("text", ["", "90", "ten min", "-1 s", "1 parsec", "1e3 s", "9" * 5000 + " s"])
+@pytest.mark.parametrize("text", ["", "90", "ten min", "--1 s", "1 parsec", "1e3 s", "9" * 5000 + " s"])
 def test_other_durations_are_refused_in_one_line(text: str) -> None:
     with pytest.raises(InputError, match=r"^interval is '") as error:
         parse_duration_s(text, "interval")
     assert len(str(error.value)) < 300
+
+
+def test_negative_durations_are_too_short() -> None:
+    with pytest.raises(InputError, match=r"interval is '-5min'; it must be at least 0 s"):
+        parse_duration_s("-5min", "interval")
 
 
 @pytest.mark.parametrize(
