@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dse.base.command_lines import Arguments
@@ -11,8 +11,9 @@ from dse.base.files import check_output, write_output
 from dse.base.settings.values import file
 from dse.base.texts import printable
 from dse.commands.cli import beside, print_json, print_notes
-from dse.studies.recorded import RUNS, Case, RunRow, Traces
-from dse.studies.recorded.stored import case_of_row, is_study_of_runs
+from dse.studies.recorded import RUNS, RunRow
+from dse.studies.recorded.case import Case
+from dse.studies.recorded.stored import FilesOfRows, is_study_of_runs
 from dse.studies.recorded.table import rows_text
 from dse.studies.store import StudyStore
 from dse.studies.store.lookup import row_of_key
@@ -31,16 +32,32 @@ def answered(verb: str, arguments: Arguments) -> bool:
     if foreign:
         shown = f"; allowed are {', '.join(allowed)}" if allowed else ""
         raise InputError(f"{foreign[0]} has no effect on a study of runs of traces{shown}")
-    store = StudyStore(arguments.words[0], RUNS)
-    print_notes(_doubts(store))
-    answer(store, arguments)
+    study = _Study(arguments.words[0])
+    print_notes([*study.left_out, *_doubts(study.rows)])
+    answer(study, arguments)
     return True
 
 
-def _doubts(store: StudyStore[RunRow]) -> list[str]:
+class _Study:
+    """The rows of a study that count, the fastest first; those that did not end come last."""
+
+    def __init__(self, folder: str) -> None:
+        self.store = StudyStore(folder, RUNS)
+        self.files = FilesOfRows()
+        rows, self.left_out, self.changed = self.files.standing(self.store.reading(self.store.rows))
+        self.rows = sorted(rows, key=lambda row: (row.wall_time_ns is None, row.wall_time_ns or 0))
+
+    def chosen(self, arguments: Arguments) -> Case:
+        """Return the case of the row that `point` names, else of the fastest one."""
+        if "point" in arguments.values:
+            return self.files.case(row_of_key(self.store, arguments.values["point"]))
+        return self.files.case(self.rows[0])
+
+
+def _doubts(rows: Sequence[RunRow]) -> list[str]:
     """Why figures of a study's recorded steps cannot be trusted, a sentence for each step."""
     found = []
-    for row in store.reading(store.rows):
+    for row in rows:
         if row.trusted is False:
             error = row.replay_error_pct
             known = "has no measured time" if error is None else f"is off by {error:+.1f} %"
@@ -48,20 +65,20 @@ def _doubts(store: StudyStore[RunRow]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _best(store: StudyStore[RunRow], arguments: Arguments) -> None:
-    rows = _ranked(store)
+def _best(study: _Study, arguments: Arguments) -> None:
+    print_notes(study.changed)
     if "--json" in arguments.options:
         from dataclasses import asdict
 
-        print_json([[asdict(row) for row in rows]])
+        print_json([[asdict(row) for row in study.rows]])
     else:
-        print(rows_text(rows))
+        print(rows_text(study.rows))
 
 
-def _explain(store: StudyStore[RunRow], arguments: Arguments) -> None:
+def _explain(study: _Study, arguments: Arguments) -> None:
     from dse.answers.runs import parts_of
 
-    case = _chosen(store, arguments)
+    case = study.chosen(arguments)
     parts = parts_of(case)
     if "--json" in arguments.options:
         print_json([{"key": case.key, "system": case.place, "asked": dict(case.asked), **parts.to_json()}])
@@ -71,21 +88,19 @@ def _explain(store: StudyStore[RunRow], arguments: Arguments) -> None:
     print("\n".join(["", *map(printable, parts.lines())]))
 
 
-def _timeline(store: StudyStore[RunRow], arguments: Arguments) -> None:
+def _timeline(study: _Study, arguments: Arguments) -> None:
     from dse.answers.runs.timeline import timeline_bytes
 
     output = file(arguments.options, "--output") or beside(arguments.words[0], ".trace.json")
-    _write(output, timeline_bytes(_chosen(store, arguments), is_packed=output.suffix == ".gz"))
+    _write(output, timeline_bytes(study.chosen(arguments), is_packed=output.suffix == ".gz"))
 
 
-def _report(store: StudyStore[RunRow], arguments: Arguments) -> None:
+def _report(study: _Study, arguments: Arguments) -> None:
     from dse.answers.runs.page import render_page
 
     output = file(arguments.options, "--output") or beside(arguments.words[0], ".html")
-    rows = _ranked(store)
-    known: dict[str, Traces] = {}
-    wanted = [case_of_row(row, known) for row in rows]
-    _write(output, render_page(wanted[0].traces, wanted, rows).encode())
+    wanted = [study.files.case(row) for row in study.rows]
+    _write(output, render_page(wanted[0].traces, wanted, study.rows).encode())
 
 
 def _write(output: Path, data: bytes) -> None:
@@ -94,19 +109,7 @@ def _write(output: Path, data: bytes) -> None:
     print(f"{output}: written")
 
 
-def _ranked(store: StudyStore[RunRow]) -> list[RunRow]:
-    """The rows, the fastest first; those that did not end come last."""
-    rows = store.reading(store.rows)
-    return sorted(rows, key=lambda row: (row.wall_time_ns is None, row.wall_time_ns or 0))
-
-
-def _chosen(store: StudyStore[RunRow], arguments: Arguments) -> Case:
-    if "point" in arguments.values:
-        return case_of_row(row_of_key(store, arguments.values["point"]))
-    return case_of_row(_ranked(store)[0])
-
-
-_ANSWERS: Mapping[str, tuple[Callable[[StudyStore[RunRow], Arguments], None], tuple[str, ...]]] = {
+_ANSWERS: Mapping[str, tuple[Callable[[_Study, Arguments], None], tuple[str, ...]]] = {
     "best": (_best, ("--json",)),
     "explain": (_explain, ("point", "--json")),
     "timeline": (_timeline, ("point", "--output")),

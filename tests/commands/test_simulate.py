@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from command_lines import error_of, run_dse, run_ok
@@ -57,6 +58,29 @@ def test_a_study_of_runs_is_ranked_explained_drawn_and_written(tmp_path: Path) -
     assert "links.bandwidth_factor=1" in (tmp_path / "results" / "runs.html").read_text()
     message = error_of("best", "results/runs", "top=3", cwd=tmp_path)
     assert message == "top has no effect on a study of runs of traces; allowed are --json"
+
+
+def test_the_rows_of_changed_traces_give_way_to_new_ones(tmp_path: Path) -> None:
+    folder = recorded_folder(tmp_path / "step")
+    ask = ("simulate", "step", "kernels.matmul=1,2", "study=runs")
+    run_ok(*ask, cwd=tmp_path)
+    kineto = folder / "kineto.1.json"
+    kineto.write_text(kineto.read_text().replace('"dur": 150', '"dur": 140'))
+    stale = error_of("explain", "results/runs", cwd=tmp_path)
+    assert stale.endswith("run dse simulate again, with the same study: then the new rows count")
+    run_ok(*ask[:2], "kernels.matmul=2", ask[3], cwd=tmp_path)
+    done = run_ok("best", "results/runs", cwd=tmp_path)
+    assert "note: step: 2 rows left out, of files or systems as they were before a change" in done.err
+    assert len(done.out.splitlines()) == 2
+    run_ok(*ask, cwd=tmp_path)
+    rows = json.loads(run_ok("best", "results/runs", "--json", cwd=tmp_path).out)
+    assert sorted(row["asked"] for row in rows) == ['{"kernels.matmul": "1"}', '{"kernels.matmul": "2"}']
+    key = f"point={rows[1]['key']}"
+    assert "kernels.matmul=1" in run_ok("explain", "results/runs", key, cwd=tmp_path).out
+    run_ok("report", "results/runs", cwd=tmp_path)
+    shutil.rmtree(folder)  # now nothing tells which rows are new: their keys tell them apart
+    lines = run_ok("best", "results/runs", cwd=tmp_path).out.splitlines()
+    assert len({tuple(line.split()[:4]) for line in lines[1:]}) == 4
 
 
 def test_a_recorded_step_is_compared_with_what_was_measured_first(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.fields import CustomCollectives
 from dse.simulation.simulators import Simulator
 from dse.studies.recorded.traces import Traces
+from dse.studies.store.lookup import KEY_DIGITS
 
 VERSION = 1
 """Raised when the same case may give other figures."""
@@ -57,7 +58,7 @@ class Case:
             "asked": dict(self.asked),
             "simulator": {} if self.traces.is_recorded else dict(self.simulator.identity()),
         }
-        return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:KEY_DIGITS]
 
     @property
     def simulator_facts(self) -> dict[str, str]:

@@ -21,10 +21,15 @@ from dse.studies.space.grid import combinations
 _SIMULATOR_KEYS = ("engine", "reference", "binary", "timeout_s", "log_dir")
 
 
-def cases(traces: Traces, values: Mapping[str, str], overrides: Sequence[str]) -> Iterator[Case]:
+def cases(
+    traces: Traces,
+    values: Mapping[str, str],
+    overrides: Sequence[str],
+    known: dict[tuple[str, ...], SystemSpec] | None = None,
+) -> Iterator[Case]:
     """Yield the cases of all combinations of lists, the last key varying fastest.
 
-    `values` are keys of the what-if, `overrides` those of system and simulator.
+    `values` are keys of the what-if, `overrides` those of system and simulator; `known` keeps systems.
 
     Raises:
         InputError: a wrong list or value, no system for traces of Chakra, or as `compose_config`.
@@ -35,10 +40,10 @@ def cases(traces: Traces, values: Mapping[str, str], overrides: Sequence[str]) -
         key = next(iter(of_simulator))
         raise InputError(f"{key}={of_simulator[key]} has no effect on a recorded step, which is played again")
     axes = {**groups, **of_simulator, **asked}
-    base = _system(values["base_system"], (), {}) if "base_system" in values else None
+    known = {} if known is None else known
+    base = _system(values["base_system"], (), known) if "base_system" in values else None
     if base is not None and "system" not in groups:
         raise InputError("base_system is given without system; write the system to compare it with, too")
-    known: dict[str, SystemSpec] = {}
     for chosen in combinations(axes, whole=WHOLE):
         name = chosen.pop("system", "")
         fields = {key: chosen.pop(key) for key in of_simulator}
@@ -70,12 +75,13 @@ def _sorted(overrides: Sequence[str]) -> tuple[dict[str, str], list[str], dict[s
     return names, of_system, of_simulator
 
 
-def _system(name: str, overrides: Sequence[str], known: dict[str, SystemSpec]) -> SystemSpec:
-    if name not in known:
+def _system(name: str, overrides: Sequence[str], known: dict[tuple[str, ...], SystemSpec]) -> SystemSpec:
+    key = (name, *overrides)
+    if key not in known:
         from dse.studies.composed import system_of  # loads the configuration, for systems by name only
 
-        known[name] = system_of([f"system={name}", *overrides])
-    return known[name]
+        known[key] = system_of([f"system={name}", *overrides])
+    return known[key]
 
 
 def _own(traces: Traces, network_model: str | None) -> SystemSpec:

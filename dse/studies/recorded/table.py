@@ -23,6 +23,7 @@ _OWN = {SIMULATED: "its own", REPLAYED: "as recorded"}
 _MOST_CLASSES = 24
 _MOST_RANKS = 16
 _MOST_RANGES = 8
+_SHOWN_DIGITS = 8
 
 
 def classes_text(outcome: Outcome) -> str:
@@ -70,13 +71,15 @@ def rows_text(rows: Sequence[RunRow]) -> str:
 
 
 def labels_of(rows: Sequence[RunRow]) -> list[dict[str, str]]:
-    """Return what tells the cases apart: their system, and each key that differs among them."""
+    """Return what tells the cases apart: their system, each key that differs, else the key of their row."""
     found: list[dict[str, str]] = []
     for row in rows:
         simulator = {f"simulator.{name}": value for name, value in json.loads(row.simulator).items()}
         found.append(
             {"traces": row.traces, "system": row.system or _OWN[row.kind], **simulator, **asked_of(row)}
         )
+    if len({tuple(label.items()) for label in found}) < len({row.key for row in rows}):
+        found = [{**label, "key": row.key[:_SHOWN_DIGITS]} for label, row in zip(found, rows, strict=True)]
     kept = [
         name
         for name in dict.fromkeys(name for label in found for name in label)

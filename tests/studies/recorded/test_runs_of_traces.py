@@ -21,7 +21,7 @@ from dse.simulation.workloads import read_groups, read_workload
 from dse.studies.executors import ExecutorSettings
 from dse.studies.recorded import RUNS, Case, RunEvaluator, RunRow, found_traces
 from dse.studies.recorded.grid import cases
-from dse.studies.recorded.stored import case_of_row, is_study_of_runs
+from dse.studies.recorded.stored import FilesOfRows, is_study_of_runs
 from dse.studies.recorded.table import rows_text
 from dse.studies.recorded.text import headline, overview
 from dse.studies.store import StudyStore
@@ -73,7 +73,7 @@ def test_lists_are_axes_and_a_study_goes_on(tmp_path: Path) -> None:
     assert is_study_of_runs(study)
     assert not is_study_of_runs(tmp_path)
     (stored,) = [row for row in StudyStore(study, RUNS).rows() if json.loads(row.asked) == fast_keys()]
-    assert case_of_row(stored).key == stored.key
+    assert FilesOfRows().case(stored).key == stored.key
     assert "its own" in rows_text([slow, fast])
 
 
@@ -91,8 +91,10 @@ def test_keys_follow_contents_and_not_names(tmp_path: Path) -> None:
     assert cases_of(folder, {}, "simulator.reference=astra-sim-2026-03")[0].key != case.key
     (row,) = rows_of(folder)
     (folder / "job.0.et").write_bytes((folder / "job.1.et").read_bytes() + b"\0")
-    with pytest.raises(InputError, match="has changed since it was run"):
-        case_of_row(row)
+    with pytest.raises(
+        InputError, match=r"has changed since row [0-9a-f]{8} was run; run dse simulate again"
+    ):
+        FilesOfRows().case(row)
 
 
 def test_ranks_that_wait_for_ever_are_a_deadlock(tmp_path: Path) -> None:
