@@ -16,17 +16,26 @@ def with_speeds(step: RecordedStep, speeds: Speeds) -> RecordedStep:
     """Return the step with the durations of each class divided by its speed; gaps and communication stay.
 
     Raises:
-        InputError: a speed of `launch`, but no rank has a device.
+        InputError: a speed of a class that no node has.
     """
     if speeds == Speeds():
         return step
     if speeds.launch != 1 and not any(lane.is_device for lane in step.lanes):
         raise InputError(
-            f"speeds.launch is {speeds.launch}, but no rank of the step has a stream of a device: operators "
-            "of the host compute, and have the class of their name"
+            f"kernels.launch is {speeds.launch:g}, but no rank of the step has a stream of a device: "
+            "operators of the host compute, and have the class of their name"
         )
+    classes = classes_of(step)
+    numbers = np.unique(classes).tolist()
+    for number, name in enumerate(CLASSES):
+        speed = getattr(speeds, name)
+        if speed != 1 and number not in numbers:
+            present = ", ".join(CLASSES[each] for each in numbers if each < len(CLASSES)) or "no work"
+            raise InputError(
+                f"kernels.{name} is {speed:g}, but no node of the step has this class; it has {present}"
+            )
     factors = np.array([*(1 / getattr(speeds, name) for name in CLASSES), 1.0])
-    return replace(step, duration_ns=scaled(step.duration_ns, factors[classes_of(step)]))
+    return replace(step, duration_ns=scaled(step.duration_ns, factors[classes]))
 
 
 def with_work(step: RecordedStep, factor: float, ranks: tuple[int, ...] | str) -> RecordedStep:

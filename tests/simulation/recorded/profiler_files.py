@@ -30,7 +30,11 @@ class Recording:
 
     def step(self, number: int, begin: float, end: float) -> None:
         """Add a step of the profiler."""
-        self._event("user_annotation", f"ProfilerStep#{number}", begin, end, self.pid, {})
+        self.annotation(f"ProfilerStep#{number}", begin, end)
+
+    def annotation(self, name: str, begin: float, end: float) -> None:
+        """Add a range that a program names."""
+        self._event("user_annotation", name, begin, end, self.pid, {})
 
     def host(
         self,

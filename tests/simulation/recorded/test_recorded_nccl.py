@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from profiler_files import ALL_REDUCE, SEND, Recording, data_parallel, facts
 
+from dse.simulation.recorded.changes import Changes
+from dse.simulation.recorded.classes import CLASSES, Speeds, classes_of
 from dse.simulation.recorded.pytorch import read_recorded
 from dse.simulation.recorded.replay import replayed
 from dse.simulation.recorded.step import NodeKind, RecordedStep
@@ -225,3 +227,22 @@ def test_a_rank_that_begins_early_to_wait_begins_with_the_last_one(
     assert step.measured_ns.tolist() == measured_ns
     assert replayed(step).errors.tolist() == [0.0, 0.0]
     assert f"rank 0 began its step 0.050 ms after the first rank: {words}" in step.notes
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_work_in_an_optimizers_step_is_the_optimizers(tmp_path: Path, on_device: bool) -> None:
+    made = data_parallel(0) if on_device else Recording()
+    made.step(7, 0, 900)
+    made.host("aten::mul_", 620, 630)
+    made.annotation("Optimizer.step#AdamW.step", 650, 850)
+    made.host("aten::add_", 660, 690)
+    if on_device:
+        made.runtime("cudaLaunchKernel", 670, 680, 9)
+        made.kernel("vectorized", 700, 800, 9, "compute")
+    made.host("aten::sqrt", 860, 870)
+    step = read(tmp_path, made)
+    classes = classes_of(step)
+    chosen = {step.names[step.name[at]] for at in np.flatnonzero(classes == CLASSES.index("optimizer"))}
+    assert chosen == {"optimizer: vectorized" if on_device else "optimizer: aten::add_"}
+    saved_ns = replayed(step).step_ns - replayed(step, Changes(speeds=Speeds(optimizer=2))).step_ns
+    assert saved_ns == (0 if on_device else 15_000)  # nothing waits for the last kernel

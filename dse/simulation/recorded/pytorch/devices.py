@@ -7,7 +7,7 @@ from typing import Any
 
 from dse.simulation.recorded.pytorch.execution_trace import PARAMETERS, ExecutionTrace
 from dse.simulation.recorded.pytorch.kineto import DeviceEvent, HostEvents
-from dse.simulation.recorded.pytorch.nodes import RankNodes
+from dse.simulation.recorded.pytorch.nodes import UPDATE, RankNodes
 from dse.simulation.recorded.pytorch.works import Work, kind_of
 from dse.simulation.recorded.step import NodeKind
 
@@ -47,11 +47,13 @@ def add_devices(
         begin = kernel.begin_ns
         if kernel.stream in last:
             begin = max(begin, nodes.end[last[kernel.stream]])
-        row = nodes.add(kernel.name, NodeKind.KERNEL, lane, begin, kernel.end_ns)
+        communicates = "nccl" in kernel.name.lower()
+        name = kernel.name if communicates or not nodes.updates(call) else UPDATE + kernel.name
+        row = nodes.add(name, NodeKind.KERNEL, lane, begin, kernel.end_ns)
         launcher = nodes.launched_by(call, host.thread[call], begin)
         if launcher >= 0:
             nodes.add_before(row, launcher)
-        if "nccl" in kernel.name.lower():
+        if communicates:
             works.append(_work(kernel, row, call, nodes, host, trace))
         previous = last.get(kernel.stream, -1)
         _add_handover(

@@ -15,6 +15,7 @@ from dse.simulation.recorded.pytorch.sources import load_object
 
 _HOST = frozenset({"cpu_op", "cuda_runtime", "cuda_driver", "privateuse1_runtime"})
 _DEVICE = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
+_OPTIMIZER_STEP = "Optimizer.step#"
 _STEP = re.compile(r"ProfilerStep#([0-9]{1,18})", re.ASCII)
 _MOST_US = 2.0**62 / 1000
 
@@ -52,7 +53,10 @@ class HostEvents:
 
 @dataclass(eq=False)
 class KinetoTrace:
-    """The recording of one rank. `works` are rows like those of `host`, of gloo's asynchronous work."""
+    """The recording of one rank. `works` are rows like those of `host`, of gloo's asynchronous work.
+
+    `updates` are spans in which an optimizer updates parameters: thread, begin and end.
+    """
 
     path: Path
     rank: int
@@ -65,6 +69,7 @@ class KinetoTrace:
     device: list[DeviceEvent]
     steps: dict[int, Step]
     threads: dict[int, str]
+    updates: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 def read_kineto(path: Path) -> KinetoTrace:
@@ -109,6 +114,8 @@ def _add(trace: KinetoTrace, event: dict[str, Any], number: int) -> None:
     elif category == "user_annotation":
         if name.startswith("gloo:"):
             _add_host(trace, trace.works, event, args, number)
+        elif name.startswith(_OPTIMIZER_STEP):
+            trace.updates.append((_thread(event, trace.path, number), *_times(event, trace.path, number)))
         elif found := _STEP.fullmatch(name):
             begin, end = _times(event, trace.path, number)
             trace.steps[int(found[1])] = Step(_thread(event, trace.path, number), begin, end)

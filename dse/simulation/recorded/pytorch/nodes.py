@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dse.simulation.recorded.step import NodeKind
+
+UPDATE = "optimizer: "
+"""Before the names of operators and kernels of an optimizer's step, by which their class is known."""
 
 
 @dataclass(eq=False)
@@ -55,6 +58,16 @@ class RankNodes:
         self.end.append(max(begin, end))
         self.may_wait.append(may_wait)
         return len(self.name) - 1
+
+    def name_updates(self, events: Iterable[int]) -> None:
+        """Say in the names of the rows of some events that an optimizer updates parameters there."""
+        for row in {row for event in events for row in range(*self.event_rows[event])}:
+            self.name[row] = UPDATE + self.name[row]
+
+    def updates(self, event: int) -> bool:
+        """Return whether an event is a part of an optimizer's update (`name_updates`)."""
+        first, last = self.event_rows.get(event, (0, 0))
+        return first < last and self.name[first].startswith(UPDATE)
 
     def add_before(self, row: int, other: int) -> None:
         """Make a row wait for another one, if it really began after that had ended."""

@@ -11,6 +11,7 @@ from dse.simulation.recorded.pytorch.devices import add_devices
 from dse.simulation.recorded.pytorch.execution_trace import ExecutionTrace, Group
 from dse.simulation.recorded.pytorch.kineto import KinetoTrace, Step
 from dse.simulation.recorded.pytorch.nodes import RankNodes
+from dse.simulation.recorded.pytorch.spans import Spans
 from dse.simulation.recorded.pytorch.threads import add_threads, join_backward
 from dse.simulation.recorded.pytorch.waits import add_waits
 from dse.simulation.recorded.pytorch.works import Work, host_works
@@ -46,9 +47,10 @@ def recorded_rank(trace: ExecutionTrace, kineto: KinetoTrace, step: Step) -> Rec
     known = [work for work in works if not work.is_message or work.peer >= 0]
     _note_unknown(works, known, kineto.rank, notes)
     works = known
-    busy = _spans_of(works)
+    busy = Spans((work.runs_on, work.begin, work.end) for work in works if work.runs_on is not None)
+    updates = Spans(kineto.updates)
     nodes = RankNodes()
-    own = [event for event in events if not _is_inside(busy, host.thread[event], host.begin_ns[event])]
+    own = [event for event in events if not busy.hold(host.thread[event], host.begin_ns[event])]
     add_threads(nodes, host, own, _names(kineto, works, step), (step.thread, step.end_ns))
     join_backward(nodes, step.thread)
     for work in works:
@@ -58,6 +60,7 @@ def recorded_rank(trace: ExecutionTrace, kineto: KinetoTrace, step: Step) -> Rec
             f"{counted(unawaited, 'communication')} of rank {kineto.rank} for which nothing in the step "
             "is seen to wait"
         )
+    nodes.name_updates(event for event in own if updates.hold(host.thread[event], host.begin_ns[event]))
     if kineto.device:
         launches: dict[Hashable, int] = {}
         for event in own:
@@ -88,19 +91,6 @@ def _note_unknown(works: list[Work], known: list[Work], rank: int, notes: list[s
             f"{counted(len(works) - len(known), 'communication')} of rank {rank} ({names}) whose kind or "
             "peer the trace does not say: replayed as they were, without waiting for other ranks"
         )
-
-
-def _spans_of(works: list[Work]) -> dict[int, list[tuple[int, int]]]:
-    busy: dict[int, list[tuple[int, int]]] = {}
-    for work in works:
-        if work.runs_on is not None:
-            busy.setdefault(work.runs_on, []).append((work.begin, work.end))
-    return busy
-
-
-def _is_inside(busy: dict[int, list[tuple[int, int]]], thread: int, begin: int) -> bool:
-    spans = busy.get(thread)
-    return spans is not None and any(first <= begin < last for first, last in spans)
 
 
 def _names(kineto: KinetoTrace, works: list[Work], step: Step) -> dict[int, str]:
