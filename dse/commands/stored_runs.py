@@ -56,12 +56,16 @@ class _Study:
 
 def _doubts(rows: Sequence[RunRow]) -> list[str]:
     """Why figures of a study's recorded steps cannot be trusted, a sentence for each step."""
+    from dse.simulation.recorded.replay import Replay
+
     found = []
     for row in rows:
         if row.trusted is False:
             error = row.replay_error_pct
             known = "has no measured time" if error is None else f"is off by {error:+.1f} %"
-            found.append(f"{row.traces}: the unchanged replay {known}, so no what-if of it can be trusted")
+            is_near = error is not None and Replay.is_near(error / 100)
+            reason = "files of ranks are missing" if is_near else f"the unchanged replay {known}"
+            found.append(f"{row.traces}: {reason}, so no what-if of it can be trusted")
     return list(dict.fromkeys(found))
 
 

@@ -65,7 +65,7 @@ class Changes:
                 "system the one to compare it with (the same one, for more ranks)"
             )
         if self.grown_groups and self.rank_factor == 1:
-            raise InputError("grown_groups is given, but rank_factor is 1: no group grows")
+            raise InputError("ranks.groups is given, but ranks.factor is 1: no group grows")
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ def _last_node(replay: Replay, rank: int | None) -> int:
     if rank is None:
         return int(replay.end_ns.argmax()) if step.node_count else -1
     if rank not in step.ranks:
-        raise InputError(f"rank {rank} was not recorded; its path is that of the rank that stands for it")
+        raise InputError(f"rank {rank} was not recorded, so nothing is known of its path")
     first, end = step.rank_first[step.ranks.index(rank) :][:2].tolist()
     return first + int(replay.end_ns[first:end].argmax()) if end > first else -1
 

@@ -1,8 +1,7 @@
-"""More ranks of the same kind, and which recorded rank stands for one that is missing."""
+"""More ranks of the same kind."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,49 +11,11 @@ from dse.simulation.recorded.links import on_links
 from dse.simulation.recorded.step import Communication, RecordedStep
 from dse.simulation.recorded.times import scaled
 
-_MOST_SHOWN = 4
-
-
-def stand_in(step: RecordedStep, rank: int) -> int | None:
-    """Return the recorded rank that behaves as `rank`, which is itself if it was recorded.
-
-    A missing rank behaves as a recorded one of the smallest group of collectives that has both: the next
-    lower one there, or else the next higher one. None if no collective has both.
-    """
-    return _stand_in(step, rank, _groups(step))
-
-
-def note_of_missing_ranks(step: RecordedStep) -> str:
-    """Return which recorded ranks stand for the missing ones, in a sentence; empty if none is missing."""
-    missing, groups = step.missing_ranks, _groups(step)
-    if not missing:
-        return ""
-    pairs = [(rank, _stand_in(step, rank, groups)) for rank in missing[:_MOST_SHOWN]]
-    known = [f"{rank} behaves as rank {other}" for rank, other in pairs if other is not None]
-    unknown = [f"nothing is known of {rank}" for rank, other in pairs if other is None]
-    more = [f"and so on for {len(missing) - len(pairs)} more"] if len(missing) > len(pairs) else []
-    return f"missing ranks are taken by symmetry: rank {', '.join([*known, *unknown, *more])}"
-
-
-def _groups(step: RecordedStep) -> list[tuple[int, ...]]:
-    """The members of each group of collectives, the smallest first."""
-    groups = {each.members for each in step.communications if each.kind != "message"}
-    return sorted(groups, key=lambda group: (len(group), group))
-
-
-def _stand_in(step: RecordedStep, rank: int, groups: Sequence[tuple[int, ...]]) -> int | None:
-    if rank in step.ranks:
-        return rank
-    for members in groups:
-        if rank in members and (found := set(step.ranks).intersection(members)):
-            return max((each for each in found if each < rank), default=min(found))
-    return None
-
 
 def grown(step: RecordedStep, factor: int, groups: tuple[str, ...], *, by_bytes: bool) -> RecordedStep:
     """Return the step of `factor` times as many ranks: rank r of copy c is c * world_size + r.
 
-    Copies behave as the recorded ranks, so none is played twice (`stand_in`). In `groups` (empty: all, where
+    Copies behave as the recorded ranks, so none is played twice. In `groups` (empty: all, where
     every collective is among all ranks) the members of all copies take part, and other groups are copied.
     An all-gather of a group that reduce-scatters, too, collects the same bytes from more ranks, so each gives
     fewer; all other sizes stay. With `by_bytes`, measured times grow with the bytes that a ring sends.
@@ -65,7 +26,7 @@ def grown(step: RecordedStep, factor: int, groups: tuple[str, ...], *, by_bytes:
     chosen = set(groups) or _groups_of_all(step)
     known = {each.group for each in step.communications if each.kind != "message"}
     for name in sorted(chosen - known):
-        raise InputError(f"grown_groups has {name!r}; the groups of collectives are {_listed(step)}")
+        raise InputError(f"ranks.groups has {name!r}; the groups of collectives are {_listed(step)}")
     gathered = {each.group for each in step.communications if each.kind == "reduce_scatter"}
     communications = tuple(
         [
@@ -125,11 +86,11 @@ def _ratio(old: Communication, new: Communication) -> float:
 def _groups_of_all(step: RecordedStep) -> set[str]:
     collectives = [each for each in step.communications if each.kind != "message"]
     if not collectives:
-        raise InputError("rank_factor needs a collective among ranks of the same kind; the step has none")
+        raise InputError("ranks.factor needs a collective among ranks of the same kind; the step has none")
     if any(len(each.members) != step.world_size for each in collectives):
         raise InputError(
-            "rank_factor needs grown_groups, since some collectives are not among all ranks: name the groups "
-            f"of data parallelism among {_listed(step)}"
+            "ranks.factor needs ranks.groups, since some collectives are not among all ranks: name the "
+            f"groups of data parallelism among {_listed(step)}"
         )
     return {each.group for each in collectives}
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from dse.simulation.recorded.blocked import blocked_nodes
 from dse.simulation.recorded.changes import Changes, changed
-from dse.simulation.recorded.ranks import stand_in
 from dse.simulation.recorded.step import RecordedStep
 from dse.simulation.recorded.times import rank_index_of, rank_of_node, times_of
 from dse.simulation.simulators.base import BlockedNode
@@ -76,11 +75,6 @@ class Replay:
         np.maximum.at(ends, ranks, self.end_ns)
         ends[np.unique(ranks[self.end_ns < 0])] = -1
         return ends
-
-    def end_ns_of(self, rank: int) -> int | None:
-        """Return when a rank ended, a missing one by the rank that stands for it; None if none does."""
-        recorded = stand_in(self.step, rank)
-        return None if recorded is None else int(self.rank_end_ns[self.step.ranks.index(recorded)])
 
     @property
     def step_ns(self) -> int:

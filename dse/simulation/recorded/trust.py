@@ -1,4 +1,4 @@
-"""Why the replay of a recorded step is not that of the measured step, rank by rank."""
+"""Why the replay of a recorded step, or what would change it, cannot be trusted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import numpy as np
 
 from dse.simulation.recorded.critical import critical_path
 from dse.simulation.recorded.replay import Replay
+from dse.simulation.recorded.step import RecordedStep
+
+_MOST_SHOWN = 4
 
 
 def gap_shares(replay: Replay) -> dict[int, float]:
@@ -33,6 +36,23 @@ def reasons_for_distrust(replay: Replay) -> tuple[str, ...]:
     return (
         *[_why(replay, index, shares[replay.step.ranks[index]]) for index in off],
         *replay.step.notes,
+    )
+
+
+def doubt_of_missing_ranks(step: RecordedStep) -> str:
+    """Return why no what-if of a step can be trusted, as recorded ranks waited for missing ones; else empty.
+
+    The replay without changes is right all the same: it keeps such waits as time of communications.
+    """
+    recorded = set(step.ranks)
+    missing = sorted({rank for each in step.communications for rank in each.members} - recorded)
+    if not missing:
+        return ""
+    more = f" and {len(missing) - _MOST_SHOWN} more" if len(missing) > _MOST_SHOWN else ""
+    ranks = f"{', '.join(map(str, missing[:_MOST_SHOWN]))}{more}"
+    return (
+        f"{'rank' if len(missing) == 1 else 'ranks'} {ranks} without files: the others' time of waiting for "
+        "them counts as communication, which faster links shorten and faster work does not"
     )
 
 

@@ -60,11 +60,11 @@ def _chosen(step: RecordedStep, ranks: tuple[int, ...] | str) -> list[int]:
     if ranks == "half":
         if len(step.ranks) % 2:
             raise InputError(
-                f"work_ranks is half, but {len(step.ranks)} ranks were recorded; name the ranks themselves"
+                f"work.ranks is half, but {len(step.ranks)} ranks were recorded; name the ranks themselves"
             )
         return list(step.ranks[len(step.ranks) // 2 :])
     for rank in ranks:
         if rank not in step.ranks:
             known = ", ".join(map(str, step.ranks[:8])) + (", …" if len(step.ranks) > 8 else "")
-            raise InputError(f"work_ranks has {rank!r}; the recorded ranks are {known}")
+            raise InputError(f"work.ranks has {rank!r}; the recorded ranks are {known}")
     return [int(rank) for rank in ranks]

@@ -87,17 +87,18 @@ def _replayed(case: Case) -> RunRow:
     from dse.simulation.recorded.bounds import bounds_of
     from dse.simulation.recorded.critical import critical_path
     from dse.simulation.recorded.times import is_communication, rank_index_of
+    from dse.simulation.recorded.trust import doubt_of_missing_ranks
 
     baseline, replay = case.traces.baseline(), replay_of(case)
     step, recorded = replay.step, case.traces.step()
-    known = bool(recorded.measured_ns.all())
+    known, is_doubted = bool(recorded.measured_ns.all()), bool(doubt_of_missing_ranks(recorded))
     figures: dict[str, Any] = {
         "ranks": step.world_size,
         "nodes": step.node_count,
         "measured_ns": int(recorded.measured_ns.max()) if known else None,
         "replayed_ns": None if baseline.blocked else baseline.step_ns,
         "replay_error_pct": 100 * float(max(baseline.errors, key=abs)) if known else None,
-        "trusted": known and baseline.is_trusted,
+        "trusted": known and baseline.is_trusted and (replay is baseline or not is_doubted),
     }
     if replay.blocked:
         return _row(case, status=DEADLOCK, reason=replay.reason, **figures)

@@ -52,7 +52,9 @@ class RunRow:
     measured_ns: Annotated[int | None, time_ns("the recorded step as it was measured", least=0)]
     replayed_ns: Annotated[int | None, time_ns("the recorded step played again unchanged", least=0)]
     replay_error_pct: Annotated[float | None, percent("the largest error of that, of all ranks")]
-    trusted: Annotated[bool | None, flag("whether every rank was within 10 %; null: simulated")]
+    trusted: Annotated[
+        bool | None, flag("every rank within 10 %, none missing in a what-if; null: simulated")
+    ]
     work_bound_ns: Annotated[int | None, time_ns("with communication that takes no time", least=0)]
     comm_bound_ns: Annotated[int | None, time_ns("with work that takes no time", least=0)]
     path_bound_ns: Annotated[int | None, time_ns("the longest chain of both, without gaps", least=0)]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _CLASSES = ("ranks", "finish", "compute", "communication", "exposed", "memory")
 _SIMULATED = ("step", "compute", "communication", "exposed", "memory", "slowest rank")
 _REPLAYED = ("step", "against the replay", "work", "communication", "exposed", "gaps", "slowest rank")
+_TRUSTED = "trusted"
 _OWN = {SIMULATED: "its own", REPLAYED: "as recorded"}
 _MOST_CLASSES = 24
 _MOST_RANKS = 16
@@ -62,9 +63,14 @@ def rows_text(rows: Sequence[RunRow]) -> str:
     labels = labels_of(rows)
     names = list(dict.fromkeys(name for label in labels for name in label))
     is_replayed = any(row.kind == REPLAYED for row in rows)
-    header = (*names, *(_REPLAYED if is_replayed else _SIMULATED))
+    is_doubted = any(row.trusted is False for row in rows)
+    header = (*names, *(_REPLAYED if is_replayed else _SIMULATED), *([_TRUSTED] if is_doubted else []))
     lines = [
-        (*(printable(label.get(name, "")) for name in names), *_cells(row, is_replayed))
+        (
+            *(printable(label.get(name, "")) for name in names),
+            *_cells(row, is_replayed),
+            *([_trust(row)] if is_doubted else []),
+        )
         for label, row in zip(labels, rows, strict=True)
     ]
     return "\n".join(table(header, lines))
@@ -104,6 +110,10 @@ def _cells(row: RunRow, is_replayed: bool) -> tuple[str, ...]:
     if not is_replayed:
         return (wall, *parts, _memory(row.peak_memory_bytes), slowest)
     return (wall, _change(row), *parts, format_duration_ns(row.gap_time_ns or 0), slowest)
+
+
+def _trust(row: RunRow) -> str:
+    return "" if row.trusted is None else "yes" if row.trusted else "no"
 
 
 def _change(row: RunRow) -> str:

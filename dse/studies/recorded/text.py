@@ -40,18 +40,19 @@ def overview(traces: Traces) -> str:
     """
     if not traces.is_recorded:
         return ""
-    from dse.simulation.recorded.ranks import note_of_missing_ranks
-    from dse.simulation.recorded.trust import reasons_for_distrust
+    from dse.simulation.recorded.trust import doubt_of_missing_ranks, reasons_for_distrust
 
     baseline = traces.baseline()
     lines = ["", "the step played again, against what was measured:", replay_text(baseline)]
-    notes = [*traces.step().notes, *filter(None, [note_of_missing_ranks(traces.step())])]
+    notes = list(traces.step().notes)
     if not traces.step().measured_ns.any():
         lines += ["warning: no what-if below can be judged by a measured step"]
     elif not baseline.is_trusted:
         reasons = [reason for reason in reasons_for_distrust(baseline) if reason not in notes]
         lines += ["warning: the replay is off by more than 10 %, so no figure below can be trusted:"]
         lines += [f"  {printable(reason)}" for reason in reasons[:_MOST_REASONS]]
+    if doubt := doubt_of_missing_ranks(traces.step()):
+        lines += [f"warning: no what-if below can be trusted: {doubt}"]
     return "\n".join([*lines, *(f"note: {printable(note)}" for note in notes)])
 
 
@@ -74,6 +75,8 @@ def case_data(case: Case, row: RunRow) -> dict[str, Any]:
     """Return the same as plain data: the row, and the classes of ranks or the replay of each rank."""
     data: dict[str, Any] = dataclasses.asdict(row)
     if case.traces.is_recorded:
+        from dse.simulation.recorded.trust import doubt_of_missing_ranks
+
         baseline = case.traces.baseline()
         ranks = zip(baseline.step.ranks, baseline.step.measured_ns, baseline.rank_end_ns, strict=True)
         data["replay"] = [
@@ -82,6 +85,7 @@ def case_data(case: Case, row: RunRow) -> dict[str, Any]:
         ]
         data["notes"] = list(case.traces.step().notes)
         data["assumed"] = list(assumed(case)) if row.status == "ok" else []
+        data["doubt"] = "" if row.trusted else doubt_of_missing_ranks(case.traces.step())
     elif row.status in ("ok", "deadlock"):
         _, outcome = simulated(case)
         members: list[list[int]] = [[] for _ in outcome.classes]

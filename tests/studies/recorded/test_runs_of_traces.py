@@ -135,7 +135,13 @@ def test_a_rank_without_files_is_said_and_a_step_without_its_time_cannot_be_judg
     (case,) = cases(traces, {}, ())
     row = RunEvaluator().evaluate(case)
     assert headline(traces, [case], [row]).startswith(f"{folder}: a recorded step of PyTorch, 1 of 2 ranks, ")
-    assert "1 rank of 2 not recorded (1)" in overview(traces)
+    said = overview(traces)
+    assert "1 rank of 2 not recorded (1)" in said
+    assert "warning: no what-if below can be trusted: rank 1 without files: " in said
+    plain, faster = rows_of(folder, {"kernels.matmul": "1,2"})
+    assert (plain.trusted, faster.trusted) == (True, False)
+    lines = [line.split() for line in rows_text([plain, faster]).splitlines()]
+    assert [line[-1] for line in lines] == ["trusted", "yes", "no"]
     untimed = tmp_path / "converted"
     untimed.mkdir()
     for rank in (0, 1):
@@ -174,6 +180,10 @@ def test_a_replay_that_is_off_is_said_before_any_what_if(tmp_path: Path) -> None
         ({"base_system": "torus_4x4"}, (), "base_system is given without system"),
         ({"stragglers": "none"}, (), "stragglers is 'none'; allowed are recorded, median, fastest"),
         ({"work.ranks": "[0,x]", "work.factor": "2"}, (), "work.ranks is 'x'; it must be a whole number"),
+        ({"work.factor": "2", "work.ranks": "[7]"}, (), "work.ranks has 7; the recorded ranks are 0, 1"),
+        ({"ranks.groups": "[0]"}, (), "ranks.groups is given, but ranks.factor is 1"),
+        ({"ranks.factor": "2", "ranks.groups": "[9]"}, (), "ranks.groups has '9'; the groups of"),
+        ({"kernels.launch": "1000"}, (), "kernels.launch is 1000, but no rank of the step has a stream"),
         ({"kernels.copy": "0"}, (), "kernels.copy is '0'; it must be a number above 0"),
         ({}, ("system.name=x",), "system.name=x has no effect without a system"),
         ({}, ("simulator.engine=general",), "simulator.engine=general has no effect on a recorded step"),
