@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from profiler_files import Recording
+from profiler_files import Recording, data_parallel
 
 from dse.base.errors import InputError
 from dse.simulation.recorded.pytorch import is_recorded, read_recorded
@@ -102,6 +102,16 @@ def test_files_of_two_runs_are_refused(tmp_path: Path) -> None:
     made(0, 2).write(tmp_path)
     made(1, 4).write(tmp_path)
     with pytest.raises(InputError, match=r"is of 2 ranks and .* of 4; give one run's files"):
+        read_recorded([tmp_path])
+
+
+def test_ranks_that_reduce_other_bytes_are_not_of_one_step(tmp_path: Path) -> None:
+    data_parallel(0).write(tmp_path)
+    _, kineto = data_parallel(1).write(tmp_path)
+    assert read_recorded([tmp_path]).communications[0].size_bytes == 2000
+    kineto.write_text(kineto.read_text().replace('"In msg nelems": 1000', '"In msg nelems": 1500'))
+    message = "sizes differ in 1 of 1 reduction, such as all_reduce of group 0 with 2,000 bytes on rank 0 and"
+    with pytest.raises(InputError, match=f"{message} 3,000 bytes on rank 1: the files are not of one step"):
         read_recorded([tmp_path])
 
 

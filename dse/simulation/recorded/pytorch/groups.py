@@ -12,12 +12,15 @@ from dse.simulation.recorded.pytorch.matching import Match, match_collectives, m
 from dse.simulation.recorded.pytorch.ranks import RecordedRank
 from dse.simulation.recorded.pytorch.works import Work
 
+_ONE_SIZE = frozenset({"all_reduce", "reduce_scatter"})
+"""Collectives whose members all give the same number of bytes."""
+
 
 def matched(ranks: Sequence[RecordedRank], world_size: int, notes: list[str]) -> list[Match]:
     """Return all communications of the ranks; `notes` get what had to be assumed.
 
     Raises:
-        InputError: a communication names a group or a peer that no rank has.
+        InputError: a communication names a group or a peer that no rank has, or the ranks reduce other bytes.
     """
     groups = _known_groups(ranks, world_size)
     unnamed = [work for rank in ranks for work in rank.works if not work.group]
@@ -36,6 +39,7 @@ def matched(ranks: Sequence[RecordedRank], world_size: int, notes: list[str]) ->
     found = [match for name in used for match in match_collectives(ranks, name, groups[name].ranks)]
     found += match_messages(ranks)
     _note_unmatched(found, {rank.rank for rank in ranks}, notes)
+    _check_sizes(found, notes, is_certain=len(groups) == 1 or not unnamed)
     return found
 
 
@@ -129,3 +133,31 @@ def _note_unmatched(found: Sequence[Match], recorded: set[int], notes: list[str]
             f"{counted(len(alone), 'communication')} ({', '.join(kinds)}) found on some of their recorded "
             "ranks only: they wait for the ranks that have them"
         )
+
+
+def _check_sizes(found: Sequence[Match], notes: list[str], *, is_certain: bool) -> None:
+    """Refuse ranks most of whose reductions differ in bytes: they are of two steps; note a few of them.
+
+    Where it is not certain of which group a reduction is, the note is all.
+    """
+    sizes = {
+        id(match): {rank: work.size_bytes for rank, work in match.works.items() if work.size_bytes}
+        for match in found
+        if match.kind in _ONE_SIZE
+    }
+    several = [match for match in found if len(sizes.get(id(match), ())) > 1]
+    differ = [match for match in several if len(set(sizes[id(match)].values())) > 1]
+    if not differ:
+        return
+    first = differ[0]
+    shown = " and ".join(
+        f"{size:,} bytes on rank {rank}"
+        for rank, size in {size: (rank, size) for rank, size in sizes[id(first)].items()}.values()
+    )
+    count = f"{len(differ)} of {counted(len(several), 'reduction')}"
+    if is_certain and 2 * len(differ) > len(several):
+        raise InputError(
+            f"sizes differ in {count}, such as {first.kind} of group {excerpt(first.group)} with {shown}: "
+            "the files are not of one step; give the files of one run"
+        )
+    notes.append(f"sizes differ in {count}, such as {first.kind} with {shown}: ranks may do different things")
