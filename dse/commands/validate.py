@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from dse.base.command_lines import MANY, Arguments, CommandLine
+from dse.base.errors import InputError
 from dse.base.machine import usable_cores
 from dse.base.settings.values import file, whole
 from dse.base.signals import putting_away
@@ -41,13 +42,18 @@ COMMAND = CommandLine(
         }
     },
     choices={"network_model": NETWORK_MODELS, "reference": REFERENCES},
-    ending="Exit code: 0 no mismatch, 1 mismatches, or a case whose reference crashed, 2 wrong input.",
+    ending="Exit code: 0 no mismatch, 1 mismatches, or a case whose reference crashed, 2 wrong input, or "
+    "nothing to compare.",
 )
 
 
 @reading(COMMAND)
 def main(arguments: Arguments) -> int:
-    """Print mismatches and a summary; return 1 if there are any, or a case that cannot be compared."""
+    """Print mismatches and a summary; return 1 if there are any, or a case that cannot be compared.
+
+    Raises:
+        InputError: no case is of the network model that was asked for.
+    """
     values = arguments.values
     threads = whole(values, "threads", usable_cores(), least=1, most=4096)
     network_model, binary_folder = values.get("network_model"), file(values, "binary_folder")
@@ -57,6 +63,8 @@ def main(arguments: Arguments) -> int:
         with load_cases(path) as cases:
             chosen = [c for c in cases if network_model in (None, c.network_model)]
             verdicts = compare(chosen, references, threads, binary_folder)
+        if not chosen:
+            continue
         if len(verdicts) == 1:
             verdicts[0].require_read()
         mismatches = [mismatch for each in verdicts for mismatch in each.mismatches]
@@ -76,9 +84,12 @@ def main(arguments: Arguments) -> int:
         total.update(
             cases=len(chosen) - crashed, wrong=wrong, mismatches=len(mismatches) - crashed, crashed=crashed
         )
+    if not total["cases"] and not total["crashed"]:
+        raise InputError(f"nothing was compared: no case has network_model={network_model}")
+    found = counted(total["mismatches"], "mismatch", "mismatches")
     print(
         f"total: {counted(total['cases'], 'case')} compared with {' and '.join(references)}, "
-        f"{counted(total['mismatches'], 'mismatch', 'mismatches')} in {counted(total['wrong'], 'case')}"
+        + (f"{found} in {counted(total['wrong'], 'case')}" if total["wrong"] else "no mismatch")
         + (f"; {total['crashed']} not comparable" if total["crashed"] else "")
     )
     return 1 if total["mismatches"] or total["crashed"] else 0

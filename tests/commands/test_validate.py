@@ -15,6 +15,7 @@ from command_lines import (
     TINY_DGX16,
     astra_log,
     edit_json,
+    error_of,
     export_case,
     run_dse,
     run_ok,
@@ -45,7 +46,7 @@ def test_a_case_folder_without_notes_is_equal(exported: Path) -> None:
     done = run_ok("validate", exported, cwd=exported.parent)
     assert done.out == (
         f"{exported}: 1 case (0 deadlocks), 1 equal, 0 wrong\n"
-        f"total: 1 case compared with {BOTH}, 0 mismatches in 0 cases\n"
+        f"total: 1 case compared with {BOTH}, no mismatch\n"
     )
 
 
@@ -105,6 +106,19 @@ def test_the_log_and_the_groups_are_found_by_what_is_in_them(case: Path) -> None
     assert done.out.startswith("dp4_tp4: 1 case (0 deadlocks), 1 equal, 0 wrong\n")
     assert done.err == "note: dp4_tp4: took log.txt as log and trace.json as groups\n"
     assert run_ok("validate", ".", cwd=case).err == done.err
+
+
+def test_notes_under_another_name_count_and_are_named(case: Path) -> None:
+    (case / "mine.json").write_text('{"network_model": "congestion_aware"}')
+    done = run_dse("validate", "dp4_tp4", cwd=case.parent)
+    assert (done.code, done.err) == (1, "note: dp4_tp4: took mine.json as case.json\n")
+    (case / "mine.json").write_text('{"options": ["--queues=2"]}')
+    assert "mine.json: unknown option --queues" in run_dse("validate", "dp4_tp4", cwd=case.parent).err
+    (case / "mine.json").unlink()
+    for path in case.glob("*.et"):
+        path.rename(case / f"rank_{path.name.split('.')[1]}.et")
+    done = run_ok("validate", "dp4_tp4", cwd=case.parent)
+    assert done.err == "note: dp4_tp4: took 16 files such as rank_0.et as traces\n"
 
 
 def test_a_json_file_named_like_the_traces_need_not_be_groups(case: Path) -> None:
@@ -176,7 +190,7 @@ def test_folders_and_archives_of_cases(case: Path) -> None:
     assert out.splitlines() == [
         "runs: 2 cases (0 deadlocks), 2 equal, 0 wrong",
         "runs.tar.gz: 2 cases (0 deadlocks), 2 equal, 0 wrong",
-        f"total: 4 cases compared with {BOTH}, 0 mismatches in 0 cases",
+        f"total: 4 cases compared with {BOTH}, no mismatch",
     ]
 
 
@@ -186,7 +200,10 @@ def test_cases_of_one_network_model_can_be_chosen(case: Path) -> None:
         shutil.copytree(case, runs / name)
         (runs / name / "case.json").write_text(json.dumps({"network_model": name}))
     out = run_ok("validate", "runs", "network_model=congestion_unaware", cwd=case.parent).out
-    assert f"total: 1 case compared with {BOTH}, 0 mismatches" in out
+    assert f"total: 1 case compared with {BOTH}, no mismatch" in out
+    one = ("runs/congestion_aware", "network_model=congestion_unaware")
+    message = "nothing was compared: no case has network_model=congestion_unaware"
+    assert error_of("validate", *one, cwd=case.parent) == message
     everything = run_dse("validate", "runs", cwd=case.parent)
     assert everything.code == 1, "the log of a congestion-unaware run is not that of an aware one"
     assert "runs: 2 cases (0 deadlocks), 1 equal, 1 wrong" in everything.out
@@ -300,7 +317,7 @@ def test_a_crash_of_the_reference_is_no_deadlock(
     assert first.startswith(f"CRASHED crashed: the reference crashed: not comparable ({why}")
     assert others == [
         "crashed: 1 case (0 deadlocks), 0 equal, 0 wrong, 1 not comparable",
-        f"total: 0 cases compared with {BOTH}, 0 mismatches in 0 cases; 1 not comparable",
+        f"total: 0 cases compared with {BOTH}, no mismatch; 1 not comparable",
     ]
 
 

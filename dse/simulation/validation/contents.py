@@ -25,6 +25,7 @@ _SYSTEM_KEYS = {
     *("all-reduce-implementation", "collective-optimization", "local-mem-bw", "peak-perf"),
 }
 _NETWORK_KEYS = {"topology", "npus_count", "bandwidth", "latency"}
+_CASE_KEYS = {"network_model", "options", "status", "exit_code"}
 _LEAST_KEYS = 2  # of a system or a network: enough to tell what it is, even if one is misspelt
 
 
@@ -42,8 +43,13 @@ def _has_lists_of_ranks(content: Mapping[str, Any]) -> bool:
     return (
         bool(content)
         and all(isinstance(rank, int) for ranks in lists for rank in ranks)
-        and (len(lists) == len(content))
+        and len(lists) == len(content)
+        and not _is_of_a_case(content)
     )
+
+
+def _is_of_a_case(content: Mapping[str, Any]) -> bool:
+    return bool(content) and content.keys() <= _CASE_KEYS
 
 
 SYSTEM_PART = Part(
@@ -69,7 +75,9 @@ OWN_SYSTEM_PART = Part(
     lambda content: isinstance(content.get("network", content.get("tiers")), list),
 )
 """A system as dse writes it, in a file of its own."""
-PARTS = (SYSTEM_PART, NETWORK_PART, GROUPS_PART, REMOTE_MEMORY_PART)
+CASE_PART = Part("case.json", ("case.json",), (".json",), _is_of_a_case)
+"""What the other files do not say: the network model, options, and how the run ended."""
+PARTS = (SYSTEM_PART, NETWORK_PART, GROUPS_PART, REMOTE_MEMORY_PART, CASE_PART)
 
 
 def holds(path: Path, part: Part, content: Mapping[str, Any] | None = None) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from dse.base.errors import InputError
 from dse.base.texts import counted
 from dse.simulation.validation.contents import (
+    CASE_PART,
     GROUPS_PART,
     NETWORK_PART,
     PARTS,
@@ -39,6 +40,7 @@ class Parts(NamedTuple):
     log: Path
     groups: Path | None
     remote_memory: Path | None
+    case: Path | None
     taken: str
 
 
@@ -129,13 +131,21 @@ class Files:
         return [*names, some] if traces else names
 
     def taken(self, *parts: Part) -> list[str]:
-        """Return which files were taken for parts by their content, such as "my.json as system"."""
+        """Return which files of unusual names were taken, such as "my.json as system"."""
         chosen = [(self.one(part), part) for part in parts]
-        return [
+        found = [
             f"{path.name} as {part.title}"
             for path, part in chosen
             if path is not None and path.name not in part.names
         ]
+        traces = [
+            path.name
+            for name, by_rank in self.sets.items()
+            for rank, path in sorted(by_rank.items())
+            if path.name != f"{name}.{rank}.et"
+        ]
+        shown = f"{counted(len(traces), 'file')} such as {traces[0]} as traces" if traces else ""
+        return [shown, *found] if shown else found
 
 
 def missing_of_case(folder: Path) -> list[str]:
@@ -172,6 +182,7 @@ def parts_of(folder: Path) -> Parts:
         log=log,
         groups=files.one(GROUPS_PART),
         remote_memory=files.one(REMOTE_MEMORY_PART),
+        case=files.one(CASE_PART),
         taken=" and ".join([*taken, *files.taken(*PARTS)]),
     )
 

@@ -14,6 +14,7 @@ from dse.base.plain_data import load_json_object
 from dse.base.texts import counted
 from dse.inputs.systems import SystemSpec, read_system
 from dse.simulation.validation.contents import (
+    CASE_PART,
     GROUPS_PART,
     NETWORK_PART,
     OWN_SYSTEM_PART,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from dse.simulation.workloads import Reference, Workload
 
 _Value = TypeVar("_Value")
-_NOTES = "case.json"
 _MOST_HINTS = 3
 _BLOCK_BYTES = 1 << 20
 
@@ -40,8 +40,8 @@ _BLOCK_BYTES = 1 << 20
 class Traces:
     """Files of a job, as they were `named`: `paths` by rank, or all files of a recorded step.
 
-    `options` are the keys of case.json; `taken` says which files were found, for people. What is read stays
-    in memory as long as the object does; it does not go to other processes.
+    `options` are the keys of `case`, which is case.json; `taken` says which files were found, for people.
+    Everything that is read stays in memory as long as the object does; it does not go to other processes.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Traces:
     network: Path | None = None
     remote_memory: Path | None = None
     own_system: Path | None = None
+    case: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     taken: str = ""
     _read: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -126,7 +127,7 @@ class Traces:
             self.remote_memory,
             name=self.name,
             network_model=network_model or self.options.get("network_model", "congestion_unaware"),
-            **command_line_fields(self.options.get("options", []), self.system.parent),
+            **command_line_fields(self.options.get("options", []), self.case or self.system),
         )
 
     @property
@@ -174,7 +175,7 @@ def found_traces(words: Sequence[str]) -> Traces:
         raise InputError(f"{name}: {_nothing(words)}")
     taken = set(recorded)
     others = Files(name, [path for path in known.files if path not in taken])
-    notes = next((path for path in others.files if path.name == _NOTES), None)
+    case = others.one(CASE_PART)
     parts: dict[str, Any] = {
         "groups": others.one(GROUPS_PART),
         "system": others.one(SYSTEM_PART),
@@ -190,7 +191,8 @@ def found_traces(words: Sequence[str]) -> Traces:
         named=tuple(map(Path, words)),
         is_recorded=bool(recorded),
         paths=paths,
-        options={} if notes is None else load_json_object(notes),
+        case=case,
+        options={} if case is None else load_json_object(case),
         taken=" and ".join(found),
         **parts,
     )

@@ -11,6 +11,7 @@ from job_folders import PAIRS, chakra_folder, recorded_folder
 
 from dse.base.errors import InputError
 from dse.simulation.validation.contents import (
+    CASE_PART,
     GROUPS_PART,
     NETWORK_PART,
     OWN_SYSTEM_PART,
@@ -34,7 +35,7 @@ def test_parts_are_found_under_any_names(tmp_path: Path) -> None:
         (folder / old).rename(folder / new)
     files = Files.of_folder(folder)
     assert [path.name if (path := files.one(part)) else "" for part in PARTS] == [
-        *("dgx.json", "fabric.yaml", "pairs.json", "none.json")
+        *("dgx.json", "fabric.yaml", "pairs.json", "none.json", "")
     ]
     assert files.taken(*PARTS) == [
         "dgx.json as system",
@@ -61,6 +62,9 @@ def test_a_usual_name_goes_before_other_files_and_two_others_are_refused(tmp_pat
     [
         ("a.json", json.dumps(PAIRS), [GROUPS_PART]),
         ("a.json", "{}", []),
+        ("a.json", '{"network_model": "congestion_aware", "options": []}', [CASE_PART]),
+        ("a.json", '{"options": []}', [CASE_PART]),
+        ("a.json", '{"status": "ok", "cases": 3}', []),
         ("a.json", '{"1": [0, "x"]}', []),
         ("a.json", '{"peak-perf": 1, "local-mem-bw": 2}', [SYSTEM_PART]),
         ("a.json", '{"memory-type": "MEMORY_POOL"}', [REMOTE_MEMORY_PART]),
