@@ -20,6 +20,10 @@ from dse.inputs.networks.csv import link_graph_csv
 _COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 MOST_COPIES = 2**14
 """Equal machines that one graph or system joins."""
+_SIMULATED = (
+    "a system of a graph is simulated, its step as one micro-batch unless model.micro_batches=N; for steps "
+    "of large models take a system with tiers, such as dgx_h100, or dse plan and as=cluster"
+)
 _NAMES = {"nvlink": "NVLink", "xgmi": "InfinityFabric", "pcie": "PCIe"}
 
 
@@ -38,12 +42,13 @@ def system_files(machine: Machine, given: Given, path: Path, where: str) -> dict
     types = _types(whole, given)
     graph, found = machine_graph(whole, given, where)
     csv = path.with_suffix(".csv")
+    given.take(_SIMULATED)
     lines = [
         *_head(machine, given, path, where),
         "network_model: congestion_aware",
         "network:",
         f"  - {{topology: Graph, npus: {graph.npus}, bandwidth_gbps: 1, latency_ns: 0, "
-        f"file: {_quoted(csv)}}}",
+        f"file: {_quoted(csv.name)}}}",
         "collectives:",
         *(f"  {kind}: [ring]" for kind in _COLLECTIVES),
         "npu_types:",
@@ -156,8 +161,8 @@ def told_lines(document: str, form: str, notes: Sequence[str]) -> list[str]:
     return [f"# {printable(line)}." for line in lines]
 
 
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _text(value: Fraction) -> str:

@@ -10,6 +10,9 @@ from dse.inputs.accelerators import DEFAULT_ALGORITHMS, Accelerator, GroupAlgori
 DEFAULT_MEMORY_BYTES = 80 * 10**9
 """The memory of an NPU of a system that does not say it."""
 
+FILES_OF_DIMENSION = ("file", "routes")
+"""Fields of a dimension that name files."""
+
 
 @dataclass(frozen=True)
 class Dimension:

@@ -12,6 +12,7 @@ from dse.base.errors import InputError
 from dse.base.plain_data import yaml_data, yaml_problem
 from dse.base.texts import excerpt
 from dse.inputs.models.huggingface import ModelFile, read_model
+from dse.inputs.systems.fields import FILES_OF_DIMENSION
 
 GROUPS = ("system", "model", "space", "search", "executor", "simulator", "workload", "experiment")
 REFERENCE = "${"
@@ -30,10 +31,11 @@ def is_path(value: object) -> bool:
 def add_choice(group: str, text: str) -> tuple[str, Path]:
     """Make a file a choice of a group for Hydra; return the name of the choice, and the file.
 
-    A system, model or space without a `name` gets that of the file.
+    A system, model or space without a `name` gets that of the file. Files that dimensions of a system name
+    are looked for in its folder first.
 
     Raises:
-        InputError: no such file, or one that is no mapping in YAML.
+        InputError: no such file, one that is no mapping in YAML, or a cluster or machine as a system.
     """
     from hydra.core.config_store import ConfigStore
     from omegaconf import DictConfig, OmegaConf
@@ -66,10 +68,45 @@ def add_choice(group: str, text: str) -> tuple[str, Path]:
     if group in _NAMED_BY_FILE and "name" not in node:
         refuse_references({"name": path.stem}, where)
         node["name"] = path.stem
+    if group == "system":
+        _check_system(node, path, where)
     package = _PACKAGE.search(content)
     name = _name_of(path)
     ConfigStore.instance().store(name, node, group=group, package=package[1] if package else None)
     return name, path
+
+
+def _check_system(node: Any, path: Path, where: str) -> None:
+    """Give the files of dimensions that lie in the folder of their system the path to them.
+
+    Others are looked for in the working folder.
+
+    Raises:
+        InputError: the file is no system, but a cluster or a machine that another command takes.
+    """
+    from omegaconf import OmegaConf
+
+    plain: Any = OmegaConf.to_container(node, resolve=False)
+    network = plain.get("network")
+    if network is None:
+        from dse.inputs.machines.kinds import kind_of, refuse_other_kind
+
+        if kind_of(plain) != "system":
+            refuse_other_kind("system", path, where)
+    for at, dimension in enumerate(network if isinstance(network, list) else []):
+        for key in FILES_OF_DIMENSION if isinstance(dimension, dict) else ():
+            name = dimension.get(key)
+            if isinstance(name, str) and name and _is_file(near := path.parent / name):
+                refuse_references({key: str(near)}, where)
+                node["network"][at][key] = str(near)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a path is one of a file; false for a name that no file can have."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def add_model(text: str, where: str) -> tuple[str, Path, ModelFile]:

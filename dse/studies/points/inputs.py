@@ -14,9 +14,9 @@ from dse.base.files import read_bytes
 from dse.base.records import MisfitError, converted, has_default, plain
 from dse.inputs.models import ModelSpec, Repairs
 from dse.inputs.systems import CollectiveAlgorithms, Derating, Dimension, LinkFault, RemoteMemory, SystemSpec
+from dse.inputs.systems.fields import FILES_OF_DIMENSION
 from dse.native import _engine
 
-_FILE_KEYS = ("file", "routes")  # of a dimension: what is in the file counts, not only its name
 _UNUSED_KEYS = ("omitted_keys",)  # of a system: changes no result, only how files are written
 
 
@@ -73,7 +73,7 @@ def system_json(system: SystemSpec) -> str:
     for key in _UNUSED_KEYS:
         del values[key]
     for dimension in values["network"]:
-        for key in _FILE_KEYS:
+        for key in FILES_OF_DIMENSION:
             if dimension[key] is not None:
                 dimension[f"{key}_sha256"] = _file_digest(dimension[key])
     return canonical_json(values)
@@ -96,7 +96,7 @@ def system_of_json(text: str) -> SystemSpec:
     """
     values = _parsed(text, "system")
     for dimension in values.get("network", []):
-        for key in _FILE_KEYS:
+        for key in FILES_OF_DIMENSION:
             digest = dimension.pop(f"{key}_sha256", None)
             if digest is not None and digest != _file_digest(dimension[key]):
                 raise InputError(
@@ -113,7 +113,7 @@ def files_of_json(text: str) -> list[tuple[str, str, str | None]]:
     """
     found: list[tuple[str, str, str | None]] = []
     for dimension in _parsed(text, "system").get("network") or []:
-        for key in _FILE_KEYS:
+        for key in FILES_OF_DIMENSION:
             path, digest = dimension.get(key), dimension.get(f"{key}_sha256")
             if path is None or digest is None:
                 continue

@@ -134,3 +134,23 @@ def test_what_is_no_regular_file_is_refused_at_once(folder: Path) -> None:
 def test_a_key_that_the_command_line_sets_is_not_the_mistake_of_the_file() -> None:
     with pytest.raises(InputError, match=r"^system\.peak_tflops is -1\.0"):
         compose_config(["system=named.yaml", "system.peak_tflops=-1"])
+
+
+def test_files_of_dimensions_are_beside_their_system_or_in_the_working_folder(folder: Path) -> None:
+    (folder / "own").mkdir()
+    links = "2\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,5,1\n1,0,5,1\n"
+    for name in ("own/near.csv", "near.csv", "far.csv", "own/routes.csv"):
+        (folder / name).write_text(links)
+    for name in ("near", "far"):
+        dimension = f"topology: Graph, npus: 2, bandwidth_gbps: 1, latency_ns: 0, file: {name}.csv"
+        kinds = "".join(f"  {kind}: [ring]\n" for kind in ("all_reduce", "all_gather", "reduce_scatter"))
+        (folder / "own" / f"{name}.yaml").write_text(
+            f"network_model: congestion_aware\nnetwork: [{{{dimension}, routes: routes.csv}}]\n"
+            f"peak_tflops: 450\nmemory_bandwidth_gbps: 4500\n"
+            f"collectives:\n{kinds}  all_to_all: [ring]\n"
+        )
+    config = compose_config(["model=tiny", "space.axes={system:[own/near.yaml,own/far.yaml]}"])
+    found = [(system.network[0].file, system.network[0].routes) for system in config.systems]
+    assert found == [("own/near.csv", "own/routes.csv"), ("far.csv", "own/routes.csv")]
+    given = compose_config(["system=own/near.yaml", "system.network.0.file=near.csv"]).system.network[0]
+    assert given.file == "near.csv"
