@@ -205,8 +205,8 @@ def system_text(system: SystemSpec) -> str:
             (
                 f"{d.topology}{' ' + d.file if d.file else ''}",
                 str(d.npus),
-                f"{d.bandwidth_gbps:g}",
-                f"{d.latency_ns:g}",
+                "of its links" if d.file else f"{d.bandwidth_gbps:g}",
+                "" if d.file else f"{d.latency_ns:g}",
             )
             for d in system.network
         ]

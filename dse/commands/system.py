@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from dse.base.command_lines import Arguments, CommandLine, Option
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from dse.inputs.machines import Given
 
 _FORMS = ("system", "cluster", "graph", "infragraph")
-_YAML = (".yaml", ".yml")
 
 COMMAND = CommandLine(
     "system",
@@ -71,18 +72,17 @@ def _known_text(word: str, path: Path) -> str | None:
     from dse.answers.drawn_machines import cluster_text, graph_text, system_text
     from dse.base.files import conf_folder
     from dse.base.plain_data import read_yaml
+    from dse.inputs.machines.kinds import YAML, kind_of
     from dse.inputs.networks.csv import read_link_graph
 
     if path.suffix == ".csv":
         return graph_text(path.name, read_link_graph(path))
     is_cluster = (conf_folder() / "cluster" / f"{word}.yaml").is_file() and "/" not in word
-    if path.suffix in _YAML and path.is_file():
-        values = read_yaml(path)
-        keys = values.keys() if isinstance(values, dict) else set()
-        if isinstance(values, dict) and isinstance(values.get("nodes"), list):
-            is_cluster = True
-        elif not keys & {"network", "accelerator", "tiers"}:
+    if path.suffix in YAML and path.is_file():
+        kind = kind_of(read_yaml(path))
+        if not kind:
             return None
+        is_cluster = kind == "cluster"
     elif path.is_file():
         return None
     if is_cluster:
@@ -102,7 +102,7 @@ def _described(path: Path, given: Given, output: Path | None, values: Values) ->
     """Draw what a document describes, and write it.
 
     Raises:
-        InputError: as `read_machine` and `written_files`, or a key has no effect.
+        InputError: as `read_machine`, `written_files` and `_check_readable`, or a key has no effect.
     """
     from dse.answers.drawn_machines import document_text
     from dse.base.files import check_output, write_output
@@ -115,6 +115,7 @@ def _described(path: Path, given: Given, output: Path | None, values: Values) ->
     if output is not None:
         check_output(output, "-o")
         files = written_files(document, given, output, values.get("as"), path)
+        _check_readable(files, output)
         for target, text in files.items():
             write_output(target, text.encode(), "-o")
         print_notes([*given.taken, *(f"wrote {target}" for target in files)])
@@ -124,3 +125,24 @@ def _described(path: Path, given: Given, output: Path | None, values: Values) ->
     if output is None and unused is not None:
         raise InputError(f"machine.{unused} has no effect without -o; see dse system --help")
     print(text)
+
+
+def _check_readable(files: Mapping[Path, str], output: Path) -> None:
+    """Check texts by the reader of what they are before they are written.
+
+    Raises:
+        InputError: the reader refuses them.
+    """
+    from dse.base.files import write_output
+    from dse.inputs.machines import read_machine
+
+    with TemporaryDirectory() as folder:
+        for target, text in files.items():
+            write_output(Path(folder) / target.name, text.encode(), "-o")
+        copy = Path(folder) / output.name
+        try:
+            if _known_text(str(copy), copy) is None:
+                read_machine(copy)
+        except InputError as error:
+            text = str(error).replace(f"{folder}/", "").removeprefix(f"{output.name}: ")
+            raise InputError(f"-o {output} would hold what cannot be used: {text}") from None

@@ -70,6 +70,18 @@ def test_a_cube_mesh_is_a_system_with_a_graph_for_points_and_schedules(tmp_path:
     run_ok("schedule", "made", cwd=tmp_path)
 
 
+def test_a_system_and_its_graph_are_used_from_anywhere_and_moved(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    name = document(tmp_path, "dgx1")
+    done = run_ok("system", "show", name, NVLINK, "-o", "made/node.yaml", cwd=tmp_path)
+    assert "its step as one micro-batch unless model.micro_batches=N" in done.err
+    (tmp_path / "made").rename(tmp_path / "moved")
+    for folder, path in ((tmp_path, "moved/node.yaml"), (tmp_path / "moved", "node.yaml")):
+        out = run_ok("system", "show", path, cwd=folder).out
+        assert "node.csv: 8 nodes, 32 directed links" in out
+        assert f"Graph {Path(path).with_suffix('.csv')}     8  of its links" in out
+
+
 def test_islands_of_slurm_are_a_cluster_for_a_plan(tmp_path: Path) -> None:
     (tmp_path / "topology.conf").write_text(
         "SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=n2\nSwitchName=c Switches=a,b\n"
@@ -93,8 +105,47 @@ def test_a_node_and_a_tree_are_joined_in_a_cluster(tmp_path: Path) -> None:
     run_ok("system", "show", "topology.conf", "machine.system=node.yaml", "-o", "all.yaml", cwd=tmp_path)
     out = run_ok("system", "show", "all.yaml", cwd=tmp_path).out
     assert out.startswith("all: 32 a100_80 NPUs")
-    refused = error_of("system", "show", "topology.conf", "machine.system=dgx", "-o", "x.yaml", cwd=tmp_path)
-    assert refused.startswith("machine.system is 'dgx'; allowed are ")
+    for system, message in (
+        ("dgx", "machine.system is 'dgx'; allowed are "),
+        ("torus_4x4", "machine.system=torus_4x4: has no tiers; a node is one of a system with tiers"),
+    ):
+        refused = error_of(
+            "system", "show", "topology.conf", f"machine.system={system}", "-o", "x.yaml", cwd=tmp_path
+        )
+        assert refused.startswith(message)
+
+
+def test_nothing_is_written_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "topology.conf").write_text(
+        "SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=n[2-3]\nSwitchName=c Switches=a,b\n"
+    )
+    keys = ("machine.system=dgx_h100", "machine.level2_oversubscription=0.5", "machine.level2_latency_us=1")
+    assert error_of("system", "show", "topology.conf", *keys, "-o", "x.yaml", cwd=tmp_path) == (
+        "-o x.yaml would hold what cannot be used: tier level2: oversubscription is 0.5; "
+        "it must be at least 1"
+    )
+    assert not (tmp_path / "x.yaml").exists()
+
+
+def test_a_file_of_another_key_is_told(tmp_path: Path) -> None:
+    (tmp_path / "system.yaml").write_text("tiers: []\n")
+    (tmp_path / "cluster.yaml").write_text("nodes: []\n")
+    run_ok("system", "show", document(tmp_path, "mi300x"), "-o", "node.json", cwd=tmp_path)
+    collective = "collective=all_gather"
+    for arguments, message in (
+        (("plan", "cluster=system.yaml", "model=tiny"), "system.yaml: is a system, which system= of "),
+        (
+            ("point", "system=cluster.yaml", "model=tiny"),
+            "system=cluster.yaml: is a cluster, which cluster= ",
+        ),
+        (("point", "system=node.json", "model=tiny"), "system=node.json: is a document of a machine; dse "),
+        (("synthesize", "topology=system.yaml", collective), "topology=system.yaml: is a system, which "),
+        (
+            ("synthesize", "topology=node.json", collective),
+            "topology=node.json: is a document of a machine; dse system show node.json -o FILE.csv writes",
+        ),
+    ):
+        assert error_of(*arguments, cwd=tmp_path).startswith(message)
 
 
 def test_measured_links_are_a_system(tmp_path: Path) -> None:

@@ -84,7 +84,13 @@ def network_of(
             f"topology is '{topology}'; it must be a CSV file, or a name such as torus__dim=[4,4]"
         )
     npus = whole(values, "npus", None, least=2, most=1 << 20)
-    return Network(path.stem, read_link_graph(path, npus))
+    try:
+        return Network(path.stem, read_link_graph(path, npus))
+    except InputError:
+        from dse.inputs.machines.kinds import refuse_other_kind
+
+        refuse_other_kind("topology", path, f"topology={topology}")
+        raise
 
 
 def _system_network(system: SystemSpec, values: Values) -> Network:

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from dse.base.errors import InputError
 from dse.base.files import conf_folder
+from dse.base.record_files import yaml_values
 from dse.base.settings import check_choice
+from dse.base.texts import excerpt
 from dse.inputs.accelerators import TierSpec, accelerator
 from dse.inputs.accelerators.systems import cluster_file
 from dse.inputs.machines.given import PREFIX, Given
+from dse.inputs.machines.kinds import YAML
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,8 @@ def node_of(given: Given, *, with_latencies: bool = True) -> Node:
         given.used.add("system")
         file = cluster_file(_file(name))
         network = next((tier for tier in file.tiers[1:] if tier.nics_per_node is not None), None)
-        given.take(f"nodes, NICs and their latencies are those of the system {file.name}")
+        what = "nodes, NICs and their latencies" if with_latencies else "nodes and NICs"
+        given.take(f"{what} are those of the system {file.name}")
         nics = given.count("nics_per_node", "NICs of a node", network.nics_per_node if network else None)
         rate = given.number("nic_gbit_per_s", "10^9 bits/s of one NIC") if network is None else None
         stated = network.nic_gbit_per_s if network else None
@@ -74,12 +79,22 @@ def node_of(given: Given, *, with_latencies: bool = True) -> Node:
 
 
 def _file(name: str) -> Path:
-    """The file of a system by its name in conf/system, or by its path."""
-    if "/" in name or name.endswith((".yaml", ".yml")):
-        return Path(name).expanduser()
-    folder = conf_folder() / "system"
-    check_choice(f"{PREFIX}system", name, sorted(path.stem for path in folder.glob("*.yaml")))
-    return folder / f"{name}.yaml"
+    """The file of a system by its name in conf/system, or by its path.
+
+    Raises:
+        InputError: no such file, or its system has no tiers, whose first is the inside of a node.
+    """
+    path = Path(name).expanduser()
+    if "/" not in name and path.suffix not in YAML:
+        folder = conf_folder() / "system"
+        check_choice(f"{PREFIX}system", name, sorted(file.stem for file in folder.glob("*.yaml")))
+        path = folder / f"{name}.yaml"
+    if not yaml_values(path, "system").get("tiers"):
+        raise InputError(
+            f"{PREFIX}system={excerpt(name)}: has no tiers; a node is one of a system with tiers, such as "
+            "dgx_h100, whose GPUs all reach each other alike, not one of a graph"
+        )
+    return path
 
 
 def inside_of(given: Given, *, with_latencies: bool = True) -> TierSpec | None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from fractions import Fraction
 
+from dse.base.errors import InputError
 from dse.inputs.machines.facts import NVLINKS, XGMI_GBPS, architecture_of
 from dse.inputs.machines.given import PREFIX, Given
 from dse.inputs.machines.machine import Link, Machine
 
 _PUBLISHED = ("nvlink", "xgmi")
+_MOST_APART = Fraction(1, 5)
 
 
 def key_of(kind: str) -> str:
@@ -22,11 +25,19 @@ def gbps_of(link: Link, machine: Machine, given: Given) -> Fraction | None:
     if link.gbps is not None:
         return link.gbps
     key = f"{key_of(link.kind)}_gbps"
-    known = None if key in given.texts else _known(link, machine, given)
+    known, whose = _published(link, machine, given)
     why = f"10^9 bytes/s of one {link.kind} in one direction"
     if link.kind in _PUBLISHED and known is None and "accelerator" not in given.texts:
         why += f"; it is known of many types: {PREFIX}accelerator=…"
     one = given.number(key, why, known)
+    if one is not None and known is not None:
+        published = f"one {link.kind} has {float(known):g} GB/s in one direction: published of {whose}"
+        if key not in given.texts:
+            given.take(published)
+        elif abs(one / known - 1) > _MOST_APART:
+            given.take(
+                f"{PREFIX}{key} is {float(one):g}, the rate of one link and not of a GPU, but {published}"
+            )
     return None if one is None else one * link.count
 
 
@@ -48,10 +59,14 @@ def accelerator_of(machine: Machine, given: Given, *, is_needed: bool = True) ->
     return given.text("accelerator", "a type of conf/accelerator, or a file", own or None)
 
 
-def _known(link: Link, machine: Machine, given: Given) -> Fraction | None:
-    """The published rate of one link of the GPUs."""
+def _published(link: Link, machine: Machine, given: Given) -> tuple[Fraction | None, str]:
+    """The published rate of one link of the GPUs, and their type; None where it is not known.
+
+    Raises:
+        InputError: GPUs have more links than those of the type that the user gives.
+    """
     if link.kind not in _PUBLISHED:
-        return None
+        return None, ""
     accelerator = accelerator_of(machine, given, is_needed=False) or ""
     rate: Fraction | int | None = None
     if link.kind == "xgmi":
@@ -60,10 +75,25 @@ def _known(link: Link, machine: Machine, given: Given) -> Fraction | None:
     else:
         architectures = {machine.devices[number].architecture for number in machine.gpus}
         name = architecture_of(accelerator) or (architectures.pop() if len(architectures) == 1 else "")
-        rate = NVLINKS[name][0] if name in NVLINKS else None
-    if rate is None:
-        return None
-    given.take(
-        f"one {link.kind} has {float(rate):g} GB/s in one direction: published of {accelerator or name}"
-    )
-    return Fraction(rate)
+        if name in NVLINKS:
+            rate, most = NVLINKS[name]
+            _check_count(machine, given, most, accelerator or name)
+    return None if rate is None else Fraction(rate), accelerator or name
+
+
+def _check_count(machine: Machine, given: Given, most: int, name: str) -> None:
+    """Refuse a type of GPU that has fewer NVLinks than the document says, or note a type that it states.
+
+    Links in one direction are paths of NCCL, which may share wires.
+    """
+    counts: Counter[int] = Counter()
+    for link in machine.links:
+        if link.kind == "nvlink" and not link.is_one_way:
+            for end in link.ends:
+                counts[end] += link.count
+    gpu = max(machine.gpus, key=lambda number: counts[number])
+    if counts[gpu] > most:
+        own = f"{machine.devices[gpu].name} has {counts[gpu]} NVLinks"
+        if "accelerator" in given.texts:
+            raise InputError(f"{PREFIX}accelerator is {name}, which has at most {most} NVLinks, but {own}")
+        given.take(f"{own}, but a GPU of {name} has at most {most}")

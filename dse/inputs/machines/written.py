@@ -13,6 +13,7 @@ from dse.inputs.machines.graphs import copies, machine_graph
 from dse.inputs.machines.host_systems import hosts_text, measured_text
 from dse.inputs.machines.infragraph import infragraph_text
 from dse.inputs.machines.infragraph_written import infragraph_of
+from dse.inputs.machines.kinds import YAML
 from dse.inputs.machines.machine import Machine
 from dse.inputs.machines.rates import gbps_of, latency_of
 from dse.inputs.machines.read import Document, infragraph_document
@@ -21,9 +22,8 @@ from dse.inputs.machines.systems import MOST_COPIES, system_files
 from dse.inputs.networks.csv import link_graph_csv
 
 FORMS = ("system", "cluster", "graph", "infragraph")
-_YAML = (".yaml", ".yml")
 _FORM_OF = {".csv": "graph", ".json": "infragraph", ".yaml": "system", ".yml": "system"}
-_ENDINGS = {"graph": (".csv",), "infragraph": (".json", *_YAML), "system": _YAML, "cluster": _YAML}
+_ENDINGS = {"graph": (".csv",), "infragraph": (".json", *YAML), "system": YAML, "cluster": YAML}
 
 
 def written_files(

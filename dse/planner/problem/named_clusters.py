@@ -85,7 +85,12 @@ def named_cluster(name: str, overrides: Sequence[str] = ()) -> NamedCluster:
         InputError: no such cluster, or a file or override with an unknown, missing or impossible key.
     """
     path = _path(name)
-    values = _of_system(name) if path.parent.name == "system" else yaml_values(path, "cluster")
+    is_system = "/" not in name and path.parent.name == "system"
+    values = _of_system(name) if is_system else yaml_values(path, "cluster")
+    if not isinstance(values.get("nodes"), list):
+        from dse.inputs.machines.kinds import refuse_other_kind
+
+        refuse_other_kind("cluster", path, str(path))
     change(values, overrides, "the files of conf/cluster")
     file = yaml_record(path, _File, "cluster", values)
     try:

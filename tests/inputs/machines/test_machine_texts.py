@@ -12,6 +12,7 @@ from dse.base.errors import InputError
 from dse.base.plain_data import yaml_data
 from dse.inputs.machines import CollectiveTimes, Given, HostTree, Machine, read_machine
 from dse.inputs.machines.host_systems import hosts_text, measured_text
+from dse.inputs.machines.reduced import reduced
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 MATRIX = """\
@@ -74,6 +75,23 @@ def test_more_nvlinks_than_a_gpu_has_lead_to_switches(tmp_path: Path) -> None:
     assert named(found, "nvlink") == {(f"gpu{gpu}", "nvswitch", 18) for gpu in range(8)}
 
 
+def test_rates_and_counts_of_links_that_are_not_published_are_told(tmp_path: Path) -> None:
+    names = [f"GPU{gpu}" for gpu in range(4)]
+    rows = ["\t".join([one, *("X" if one == other else "NV18" for other in names)]) for one in names]
+    found = machine("\t" + "\t".join(names) + "\tCPU Affinity\n" + "\n".join(rows), tmp_path)
+    values = {"accelerator": "h100_sxm", "nvlink_gbps": "450", "nvlink_latency_ns": "0"}
+    for rate, is_told in (("450", True), ("30", False), ("20", False), ("19", True)):
+        given = Given({**values, "nvlink_gbps": rate})
+        reduced(found, given, "node.txt")
+        words = (
+            f"machine.nvlink_gbps is {rate}, the rate of one link and not of a GPU, but one nvlink has 25 "
+        )
+        told = [note for note in given.taken if note.startswith(words)]
+        assert len(told) == is_told
+    with pytest.raises(InputError, match="a100_80, which has at most 12 NVLinks, but gpu0 has 18 NVLinks"):
+        reduced(found, Given({**values, "accelerator": "a100_80"}), "node.txt")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -125,6 +143,7 @@ def test_unequal_leaves_are_islands_of_a_cluster(tmp_path: Path) -> None:
     found = tree(TREE.replace("gpu[04-06],gpu07", "gpu[04-05]"), tmp_path)
     text = hosts_text(found, Given({**NODE, "between_islands_gbps": "50"}), Path("x.yaml"), "topology.conf")
     written = yaml_data(text, "x.yaml")
+    assert "# nodes and NICs are those of the system dgx_h100.\n" in text
     assert written["between_islands_gbps"] == 50
     group = {"accelerator": "h100_sxm", "gpus": 8, "intra_gbps": 450, "inter_gbps": 400}
     assert written["nodes"] == [{**group, "count": 4, "island": 0}, {**group, "count": 2, "island": 1}]
