@@ -56,7 +56,8 @@ def studied(
         evaluator, folder, wanted, executor, command, configuration(arguments), progress
     )
     count = len({case.key for case in wanted})
-    notes = [f"{computed} of {count} were computed, the others were there", f"stored in {folder}"]
+    others = ", the others were there" if computed < count else ""
+    notes = [f"{computed} of {count} were computed{others}", f"stored in {folder}"]
     return wanted, rows, notes
 
 

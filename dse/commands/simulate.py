@@ -49,17 +49,18 @@ COMMAND = CommandLine(
         **JSON,
     },
     example="system=NAME",
-    ending="Exit code: 0 all ranks finish, 1 a deadlock, 2 wrong input.",
+    ending="Exit code: 0 all ranks finish, 1 a deadlock or a failed case of a list, 2 wrong input.",
 )
 
 
 def main(argv: Sequence[str]) -> int:
-    """Simulate or replay all cases; return 0, or 1 where ranks of one deadlock."""
+    """Simulate or replay all cases; return 0, or 1 where one of them deadlocks or fails."""
     arguments = read_arguments(COMMAND, argv)
     if arguments is None:
         return 0
     from dse.studies.recorded import found_traces
     from dse.studies.recorded.grid import cases
+    from dse.studies.recorded.table import title_of
 
     outputs = _outputs(arguments)
     traces = found_traces(arguments.words)
@@ -73,13 +74,13 @@ def main(argv: Sequence[str]) -> int:
     failed = [row for row in rows if row.status in ("failed", "timeout")]
     if len(failed) == len(rows):
         raise InputError(failed[0].reason)
-    print_notes(dict.fromkeys(f"{row.system or 'a case'} {row.status}: {row.reason}" for row in failed))
     if "--json" in arguments.options:
         _print_json(wanted, rows, with_parts="--explain" in arguments.options)
     else:
         _print(traces, wanted, rows, with_parts="--explain" in arguments.options)
     _write(outputs, traces, wanted, rows)
-    return 1 if any(row.status == "deadlock" for row in rows) else 0
+    print_notes([f"{title_of(row)} {row.status}: {row.reason}" for row in failed])
+    return 1 if any(row.status != "ok" for row in rows) else 0
 
 
 def _what_if(arguments: Arguments) -> dict[str, str]:
@@ -93,6 +94,8 @@ def _outputs(arguments: Arguments) -> dict[str, Path]:
         check_output(path, name)
     if "--output" in given and given["--output"].suffix != ".html":
         raise InputError(f"--output is '{given['--output']}'; it is a page, NAME.html")
+    if "timeline" in given and not given["timeline"].name.endswith((".json", ".json.gz")):
+        raise InputError(f"timeline is '{given['timeline']}'; it is NAME.json or NAME.json.gz")
     return given
 
 

@@ -56,6 +56,7 @@ def test_a_study_of_runs_is_ranked_explained_drawn_and_written(tmp_path: Path) -
     assert run_ok("timeline", "results/runs", cwd=tmp_path).out == "results/runs.trace.json: written\n"
     assert run_ok("report", "results/runs", cwd=tmp_path).out == "results/runs.html: written\n"
     assert "links.bandwidth_factor=1" in (tmp_path / "results" / "runs.html").read_text()
+    assert "rows of type run of traces, and this answers" in error_of("status", "results/runs", cwd=tmp_path)
     message = error_of("best", "results/runs", "top=3", cwd=tmp_path)
     assert message == "top has no effect on a study of runs of traces; allowed are --json"
 
@@ -91,6 +92,11 @@ def test_a_recorded_step_is_compared_with_what_was_measured_first(tmp_path: Path
     assert lines[4].split() == ["0", "600", "µs", "600", "µs", "+0.0", "%"]
     assert done.out.index("measured:") < done.out.index("overlap")
     assert "note: step: took 4 files as a recorded step" in done.err
+    assert "overlap" in run_ok("simulate", "step", "overlap=perfect", cwd=tmp_path).out.splitlines()[-2]
+    done = run_dse("simulate", "step", "work.factor=2", "work.ranks=[0]", "kernels.copy=1,2", cwd=tmp_path)
+    assert done.code == 1
+    failed = "note: as recorded kernels.copy=2 work.factor=2 work.ranks=[0] failed: kernels.copy is 2, but"
+    assert failed in done.err
     more = run_ok("simulate", "step", "ranks.factor=1,2", cwd=tmp_path)
     assert "ranks.factor=2:\nnote: 2 ranks were added by symmetry: each behaves as a recorded one" in more.out
     data = json.loads(run_ok("simulate", "step", "ranks.factor=2", "--json", cwd=tmp_path).out)
@@ -109,7 +115,8 @@ def test_a_system_that_does_not_fit_is_a_row_of_a_list_and_an_error_alone(tmp_pa
         "collectives: {all_reduce: [ring], all_gather: [ring], reduce_scatter: [ring], all_to_all: [ring]}\n"
         "peak_tflops: 900\nmemory_bandwidth_gbps: 3000\ntrack_local_memory: false\n"
     )
-    done = run_ok("simulate", "job", *four, cwd=tmp_path)
+    done = run_dse("simulate", "job", *four, cwd=tmp_path)
+    assert done.code == 1
     assert done.out.startswith("job: 4 ranks, 12 nodes, on job/mine.yaml")
     assert f"note: torus_4x4 failed: {message}" in done.err
     assert [line.split()[1] == "failed" for line in done.out.splitlines()[3:5]] == [True, False]
@@ -132,5 +139,6 @@ def test_keys_that_have_no_effect_are_refused(tmp_path: Path) -> None:
     lists = ("links.bandwidth_factor=1,2", "timeline=t.json")
     assert "timeline is of one case" in error_of("simulate", "job", *lists, cwd=tmp_path)
     assert "has no effect without a study" in error_of("simulate", "job", "threads=2", cwd=tmp_path)
+    assert "it is NAME.json or NAME.json.gz" in error_of("simulate", "job", "timeline=t.txt", cwd=tmp_path)
     assert "it is a page, NAME.html" in error_of("simulate", "job", "-o", "p.txt", cwd=tmp_path)
     assert "has no effect on recorded" not in error_of("simulate", "nowhere", cwd=tmp_path)

@@ -11,6 +11,7 @@ from dse.base.tables import table
 from dse.base.texts import printable
 from dse.base.units import format_bytes, format_duration_ns
 from dse.simulation.simulators import Outcome, RankMetrics
+from dse.studies.recorded.keys import WHAT_IF_KEYS
 from dse.studies.recorded.record import REPLAYED, SIMULATED, RunRow
 
 if TYPE_CHECKING:
@@ -77,7 +78,10 @@ def rows_text(rows: Sequence[RunRow]) -> str:
 
 
 def labels_of(rows: Sequence[RunRow]) -> list[dict[str, str]]:
-    """Return what tells the cases apart: their system, each key that differs, else the key of their row."""
+    """Return what tells the cases apart: their system, keys of what-ifs, and other keys that differ.
+
+    Where that is not enough, the keys of their rows do.
+    """
     found: list[dict[str, str]] = []
     for row in rows:
         simulator = {f"simulator.{name}": value for name, value in json.loads(row.simulator).items()}
@@ -89,9 +93,15 @@ def labels_of(rows: Sequence[RunRow]) -> list[dict[str, str]]:
     kept = [
         name
         for name in dict.fromkeys(name for label in found for name in label)
-        if name == "system" or len({label.get(name) for label in found}) > 1
+        if name in ("system", *WHAT_IF_KEYS) or len({label.get(name) for label in found}) > 1
     ]
     return [{name: label.get(name, "-") for name in kept} for label in found]
+
+
+def title_of(row: RunRow) -> str:
+    """Return the system and the what-if of a case in a line."""
+    asked = [f"{key}={value}" for key, value in asked_of(row).items()]
+    return " ".join([row.system or _OWN[row.kind], *asked])
 
 
 def asked_of(row: RunRow) -> Mapping[str, Any]:

@@ -109,7 +109,10 @@ def read_footer(path: Path, record: AnyRecord) -> PartFooter:
             f"{path} is not part of a study (no schema_version in its footer): move it elsewhere"
         )
     if found != record.name:
-        raise InputError(f"{path} has rows of type {found}, not {record.name}: name another study")
+        raise InputError(
+            f"{path} has rows of type {found}, and this answers about those of type {record.name} only: "
+            "name another study"
+        )
     if version > record.version:
         raise InputError(
             f"{path} has schema version {version}, this program reads up to {record.version}: use a newer one"

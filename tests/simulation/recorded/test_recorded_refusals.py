@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,16 @@ def test_files_of_one_rank_twice_are_refused(tmp_path: Path) -> None:
     again = made(0, 2)
     again.write(tmp_path, name="b")
     with pytest.raises(InputError, match=r"kineto\.a\.json and .*kineto\.b\.json are both of rank 0"):
+        read_recorded([tmp_path])
+
+
+def test_two_execution_traces_of_one_rank_are_both_named(tmp_path: Path) -> None:
+    trace, _ = made().write(tmp_path)
+    for name in ("a", "b"):
+        shutil.copy(trace, tmp_path / f"et.0{name}.json")
+    with pytest.raises(
+        InputError, match=r"et\.0\.json and .*et\.0a\.json are both execution traces of process"
+    ):
         read_recorded([tmp_path])
 
 

@@ -83,7 +83,10 @@ def test_a_type_that_gained_a_column_reads_and_continues_what_is_older(tmp_path:
 def test_rows_of_two_types_do_not_share_a_folder(tmp_path: Path) -> None:
     StudyStore.create(tmp_path, LOADS).append([load(2)])
     for refused in (StudyStore(tmp_path).keys, lambda: StudyStore.create(tmp_path)):
-        with pytest.raises(InputError, match="has rows of type link load, not point: name another study"):
+        with pytest.raises(
+            InputError,
+            match="has rows of type link load, and this answers about those of type point only: name",
+        ):
             refused()
 
 

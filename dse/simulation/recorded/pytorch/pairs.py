@@ -97,6 +97,12 @@ def _half_of(
             "say it"
         )
         return named[0]
+    alike = [trace.path for trace in same if trace in left]
+    if len(alike) > 1:
+        raise InputError(
+            f"{alike[0]} and {alike[1]} are both execution traces of process {kineto.pid}, rank "
+            f"{kineto.rank}; give one of each rank"
+        )
     raise InputError(
         f"{kineto.path}: is the Kineto trace of rank {kineto.rank}, process {kineto.pid}; its execution "
         "trace is missing"
