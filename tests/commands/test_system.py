@@ -83,14 +83,15 @@ def test_a_system_and_its_graph_are_used_from_anywhere_and_moved(tmp_path: Path)
 
 
 def test_islands_of_slurm_are_a_cluster_for_a_plan(tmp_path: Path) -> None:
+    (tmp_path / "system").mkdir()  # the name of the folder says nothing
     (tmp_path / "topology.conf").write_text(
         "SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=n2\nSwitchName=c Switches=a,b\n"
     )
     values = ("machine.system=dgx_a100", "machine.between_islands_gbps=100")
-    run_ok("system", "show", "topology.conf", *values, "-o", "mixed.yaml", cwd=tmp_path)
-    out = run_ok("system", "show", "mixed.yaml", cwd=tmp_path).out
+    run_ok("system", "show", "topology.conf", *values, "-o", "system/mixed.yaml", cwd=tmp_path)
+    out = run_ok("system", "show", "system/mixed.yaml", cwd=tmp_path).out
     assert out.startswith("mixed: 24 GPUs, a cluster for dse plan\n")
-    run_ok("plan", "cluster=mixed.yaml", "model=megatron_1.7b", "gbs=64", "time_limit=5", cwd=tmp_path)
+    run_ok("plan", "cluster=system/mixed.yaml", "model=megatron_1.7b", "gbs=64", "time_limit=5", cwd=tmp_path)
 
 
 def test_a_node_and_a_tree_are_joined_in_a_cluster(tmp_path: Path) -> None:
