@@ -58,12 +58,13 @@ def main(arguments: Arguments) -> int:
     threads = whole(values, "threads", usable_cores(), least=1, most=4096)
     network_model, binary_folder = values.get("network_model"), file(values, "binary_folder")
     references = [each for each in REFERENCES if values.get("reference") in (None, each)]
-    total: Counter[str] = Counter()
+    total, skipped = Counter[str](), list[str]()
     for path in map(Path, arguments.words):
         with load_cases(path) as cases:
             chosen = [c for c in cases if network_model in (None, c.network_model)]
             verdicts = compare(chosen, references, threads, binary_folder)
         if not chosen:
+            skipped.append(f"{path}: no case has network_model={network_model}")
             continue
         if len(verdicts) == 1:
             verdicts[0].require_read()
@@ -86,6 +87,7 @@ def main(arguments: Arguments) -> int:
         )
     if not total["cases"] and not total["crashed"]:
         raise InputError(f"nothing was compared: no case has network_model={network_model}")
+    print_notes(skipped)
     found = counted(total["mismatches"], "mismatch", "mismatches")
     print(
         f"total: {counted(total['cases'], 'case')} compared with {' and '.join(references)}, "

@@ -204,6 +204,8 @@ def test_cases_of_one_network_model_can_be_chosen(case: Path) -> None:
     one = ("runs/congestion_aware", "network_model=congestion_unaware")
     message = "nothing was compared: no case has network_model=congestion_unaware"
     assert error_of("validate", *one, cwd=case.parent) == message
+    done = run_ok("validate", "runs/congestion_unaware", *one, cwd=case.parent)
+    assert done.err == "note: runs/congestion_aware: no case has network_model=congestion_unaware\n"
     everything = run_dse("validate", "runs", cwd=case.parent)
     assert everything.code == 1, "the log of a congestion-unaware run is not that of an aware one"
     assert "runs: 2 cases (0 deadlocks), 1 equal, 1 wrong" in everything.out

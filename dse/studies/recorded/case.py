@@ -18,7 +18,7 @@ from dse.simulation.simulators import Simulator
 from dse.studies.recorded.traces import Traces
 from dse.studies.store.lookup import KEY_DIGITS
 
-VERSION = 1
+VERSION = 2
 """Raised when the same case may give other figures."""
 
 

@@ -1,4 +1,4 @@
-"""What a case does: its simulation, with or without a recording, or its replay."""
+"""The run of a case: its simulation, with or without a recording, or its replay."""
 
 from __future__ import annotations
 

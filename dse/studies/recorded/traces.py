@@ -132,7 +132,7 @@ class Traces:
 
     @property
     def lacks(self) -> str:
-        """What is missing for a simulation on the files' own system, for people."""
+        """The files that are missing for a simulation on the files' own system, for people."""
         parts = {"system.json": self.system, "network.yml": self.network}
         return " and no ".join(name for name, path in parts.items() if path is None)
 
