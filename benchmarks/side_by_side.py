@@ -82,7 +82,7 @@ def _compare(case: Case, log: Path) -> int:
     recorded = RecordedCase(
         name=case.strategy.label(),
         network_model=case.system.network_model,
-        load=lambda: (generate(case.model, case.strategy), case.system),
+        load=lambda _: (generate(case.model, case.strategy), case.system),
         expected=Expected("ok", theirs),
     )
     mismatches = check(recorded, NativeSimulator())

@@ -20,7 +20,6 @@ from dse.commands.cli import (
     reading,
     without_cap,
 )
-from dse.commands.stored_runs import answered
 from dse.studies.store import StudyStore
 from dse.studies.store.lookup import row_of_key
 
@@ -52,6 +51,8 @@ COMMAND = CommandLine(
 @reading(COMMAND)
 def main(arguments: Arguments) -> int:
     """Print the explanations; return the exit code."""
+    from dse.commands.stored_runs import answered  # loads the engine
+
     if answered("explain", arguments):
         return 0
     values = arguments.values

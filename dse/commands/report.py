@@ -19,7 +19,6 @@ from dse.commands.cli import (
     reading,
     without_cap,
 )
-from dse.commands.stored_runs import answered
 from dse.studies.store import StudyStore
 
 if TYPE_CHECKING:
@@ -59,6 +58,8 @@ COMMAND = CommandLine(
 @reading(COMMAND)
 def main(arguments: Arguments) -> int:
     """Write the page; return the exit code."""
+    from dse.commands.stored_runs import answered  # loads the engine
+
     if answered("report", arguments):
         return 0
     (study,), live = arguments.words, "--live" in arguments.options

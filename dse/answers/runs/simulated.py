@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 
 from dse.answers.explain.breakdown import breakdown
 from dse.answers.explain.predicted import MEANINGS
@@ -98,9 +99,12 @@ def _message(node: RecordedNode) -> str:
     return f"{node.kind} {'to' if node.kind == 'send' else 'from'} rank {node.peer}"
 
 
-def _summed(title: str, entry: RankRecording, is_meant: object, name: object) -> Section:
-    assert callable(is_meant)
-    assert callable(name)
+def _summed(
+    title: str,
+    entry: RankRecording,
+    is_meant: Callable[[RecordedNode], bool],
+    name: Callable[[RecordedNode], str],
+) -> Section:
     times: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     for node in entry.nodes:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+_AFTER_COLON = re.compile(r"(?<=[a-z0-9]): (?=[^\"'])")
 _SPACES = re.compile(r'("[^"]*")|\s*([{};])\s*')
 _SOURCE_MAP = re.compile(r"\n//# sourceMappingURL=.*")
 FOLDER = Path(__file__).parent
@@ -45,7 +46,8 @@ def inlined(path: Path) -> Markup:
     """Return a style as it stands in a page, without spaces and line ends between its parts."""
     from markupsafe import Markup
 
-    return Markup(_SPACES.sub(lambda found: found[1] or found[2], path.read_text(encoding="utf-8")))
+    style = _SPACES.sub(lambda found: found[1] or found[2], path.read_text(encoding="utf-8"))
+    return Markup(_AFTER_COLON.sub(":", style))
 
 
 def library(path: Path) -> Markup:

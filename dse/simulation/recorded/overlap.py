@@ -10,7 +10,7 @@ import numpy as np
 
 from dse.base.errors import InputError
 from dse.simulation.recorded.step import Lane, NodeKind, RecordedStep
-from dse.simulation.recorded.times import edges_of, is_communication, rank_index_of, times_of, with_edges
+from dse.simulation.recorded.times import edges_of, is_communication, times_of, with_edges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,13 +29,11 @@ def without_overlap(step: RecordedStep) -> RecordedStep:
     """
     place = _places(step)
     communicates = is_communication(step)
-    ranks = rank_index_of(step)
     computing = _lanes_of_work(step)[step.lane] & ~communicates
     begins, ended = edges_of(step)
     edges: _Edges = ([begins], [ended])
     for rank in range(len(step.ranks)):
         span = np.arange(step.rank_first[rank], step.rank_first[rank + 1])
-        assert bool((ranks[span] == rank).all())
         own = span[communicates[span]]
         own = own[np.argsort(place[own], kind="stable")]
         _add(edges, own[1:], own[:-1])

@@ -26,8 +26,8 @@ def is_study_of_runs(folder: str | Path) -> bool:
     import pyarrow.parquet as pq
 
     try:
-        names = part_names(Path(folder))
-        entries: dict[bytes, bytes] = pq.read_metadata(Path(folder) / names[0]).metadata if names else {}
+        parts = [path for name in part_names(Path(folder)) if (path := Path(folder) / name).is_file()]
+        entries: dict[bytes, bytes] = pq.read_metadata(parts[0]).metadata if parts else {}
     except (InputError, OSError, pa.ArrowException):
         return False
     return (entries or {}).get(b"record") == RUNS.name.encode()

@@ -81,7 +81,7 @@ def test_every_key_names_a_command_or_serves_all_and_the_reference_says_so() -> 
     assert groups == {"workload", "system", "model", "simulator"}
     page = reference()
     both = "`dse sweep` and `dse explore` only"
-    assert f"\n`memory_cap` | text | null | {both}: largest peak memory" in page
+    assert f"\n`memory_cap`|text|null|{both}: largest peak memory" in page
     assert "## Strategy\n\nFor `dse point` only.\n" in page
 
 
