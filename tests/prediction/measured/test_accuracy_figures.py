@@ -171,4 +171,4 @@ def test_the_page_is_one_file_with_a_dot_a_row_and_harmless_texts() -> None:
     assert "&lt;d&gt;" in page
     assert "<d>" not in page
     assert "http" not in page.replace("http-equiv", "")
-    assert "prefers-color-scheme: dark" in page
+    assert "prefers-color-scheme:dark" in page
