@@ -21,6 +21,7 @@ from dse.commands.cli import (
     without_cap,
     write_csv,
 )
+from dse.commands.stored_runs import answered
 
 if TYPE_CHECKING:
     from dse.answers import Cap
@@ -87,8 +88,6 @@ def checked(arguments: Arguments) -> Cap | None:
 @reading(COMMAND)
 def main(arguments: Arguments) -> int:
     """Print the answer; return the exit code."""
-    from dse.commands.stored_runs import answered  # loads pyarrow
-
     if answered("best", arguments):
         return 0
     values, options = arguments.values, arguments.options

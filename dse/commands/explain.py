@@ -20,6 +20,7 @@ from dse.commands.cli import (
     reading,
     without_cap,
 )
+from dse.commands.stored_runs import answered
 from dse.studies.store import StudyStore
 from dse.studies.store.lookup import row_of_key
 
@@ -51,8 +52,6 @@ COMMAND = CommandLine(
 @reading(COMMAND)
 def main(arguments: Arguments) -> int:
     """Print the explanations; return the exit code."""
-    from dse.commands.stored_runs import answered  # loads the engine
-
     if answered("explain", arguments):
         return 0
     values = arguments.values

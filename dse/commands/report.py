@@ -19,6 +19,7 @@ from dse.commands.cli import (
     reading,
     without_cap,
 )
+from dse.commands.stored_runs import answered
 from dse.studies.store import StudyStore
 
 if TYPE_CHECKING:
@@ -58,8 +59,6 @@ COMMAND = CommandLine(
 @reading(COMMAND)
 def main(arguments: Arguments) -> int:
     """Write the page; return the exit code."""
-    from dse.commands.stored_runs import answered  # loads the engine
-
     if answered("report", arguments):
         return 0
     (study,), live = arguments.words, "--live" in arguments.options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dse.base.command_lines import Arguments
 from dse.base.errors import InputError
@@ -11,12 +12,9 @@ from dse.base.files import check_output, write_output
 from dse.base.settings.values import file
 from dse.base.texts import printable
 from dse.commands.cli import beside, print_json, print_notes
-from dse.studies.recorded import RUNS, RunRow
-from dse.studies.recorded.case import Case
-from dse.studies.recorded.stored import FilesOfRows, is_study_of_runs
-from dse.studies.recorded.table import rows_text
-from dse.studies.store import StudyStore
-from dse.studies.store.lookup import row_of_key
+
+if TYPE_CHECKING:
+    from dse.studies.recorded import Case, RunRow
 
 
 def answered(verb: str, arguments: Arguments) -> bool:
@@ -25,7 +23,10 @@ def answered(verb: str, arguments: Arguments) -> bool:
     Raises:
         InputError: a key or an option that concerns design points only, or files that have changed.
     """
-    if not is_study_of_runs(arguments.words[0]):
+    from dse.studies.recorded import RUNS
+    from dse.studies.store.parts import record_name
+
+    if record_name(Path(arguments.words[0])) != RUNS.name:
         return False
     answer, allowed = _ANSWERS[verb]
     foreign = [name for name in (*arguments.values, *arguments.options) if name not in allowed]
@@ -42,6 +43,10 @@ class _Study:
     """The rows of a study that count, the fastest first; those that did not end come last."""
 
     def __init__(self, folder: str) -> None:
+        from dse.studies.recorded import RUNS
+        from dse.studies.recorded.stored import FilesOfRows
+        from dse.studies.store import StudyStore
+
         self.store = StudyStore(folder, RUNS)
         self.files = FilesOfRows()
         rows, self.left_out, self.changed = self.files.standing(self.store.reading(self.store.rows))
@@ -49,6 +54,8 @@ class _Study:
 
     def chosen(self, arguments: Arguments) -> Case:
         """Return the case of the row that `point` names, else of the fastest one."""
+        from dse.studies.store.lookup import row_of_key
+
         if "point" in arguments.values:
             return self.files.case(row_of_key(self.store, arguments.values["point"]))
         return self.files.case(self.rows[0])
@@ -70,6 +77,8 @@ def _doubts(rows: Sequence[RunRow]) -> list[str]:
 
 
 def _best(study: _Study, arguments: Arguments) -> None:
+    from dse.studies.recorded.table import rows_text
+
     print_notes(study.changed)
     if "--json" in arguments.options:
         from dataclasses import asdict

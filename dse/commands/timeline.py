@@ -26,6 +26,7 @@ from dse.commands.cli import (
     reading,
     without_cap,
 )
+from dse.commands.stored_runs import answered
 from dse.studies.points import point_of_row
 from dse.studies.store import StudyStore
 from dse.studies.store.lookup import row_of_key
@@ -100,8 +101,6 @@ def classes_of(text: str | None) -> list[int] | None:
 @reading(COMMAND)
 def main(arguments: Arguments) -> int:
     """Write the timeline; return the exit code."""
-    from dse.commands.stored_runs import answered  # loads the engine
-
     if answered("timeline", arguments):
         return 0
     values = arguments.values

@@ -1,8 +1,20 @@
 """Runs of traces as one study: traces × systems × what-ifs, simulated or replayed, resumed, on Ray too."""
 
-from dse.studies.recorded.case import Case
-from dse.studies.recorded.evaluate import RunEvaluator
-from dse.studies.recorded.record import RUNS, RunRow
-from dse.studies.recorded.traces import Traces, found_traces
+from __future__ import annotations
 
-__all__ = ["RUNS", "Case", "RunEvaluator", "RunRow", "Traces", "found_traces"]
+from typing import TYPE_CHECKING
+
+from dse.base.lazy import lazily
+
+if TYPE_CHECKING:
+    from dse.studies.recorded.case import Case as Case
+    from dse.studies.recorded.evaluate import RunEvaluator as RunEvaluator
+    from dse.studies.recorded.record import RUNS as RUNS
+    from dse.studies.recorded.record import RunRow as RunRow
+    from dse.studies.recorded.traces import Traces as Traces
+    from dse.studies.recorded.traces import found_traces as found_traces
+
+__getattr__ = lazily(
+    __name__,
+    {"case": "Case", "evaluate": "RunEvaluator", "record": "RUNS RunRow", "traces": "Traces found_traces"},
+)

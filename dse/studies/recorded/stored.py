@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 from dse.base.errors import InputError
@@ -13,24 +12,10 @@ from dse.base.texts import counted
 from dse.inputs.systems import SystemSpec
 from dse.studies.recorded.case import Case
 from dse.studies.recorded.grid import cases
-from dse.studies.recorded.record import RUNS, RunRow
+from dse.studies.recorded.record import RunRow
 from dse.studies.recorded.traces import Traces, found_traces
-from dse.studies.store.parts import part_names
 
 _ADVICE = "run dse simulate again, with the same study: then the new rows count"
-
-
-def is_study_of_runs(folder: str | Path) -> bool:
-    """Whether the rows of a study are runs of traces; False where it cannot be read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        parts = [path for name in part_names(Path(folder)) if (path := Path(folder) / name).is_file()]
-        entries: dict[bytes, bytes] = pq.read_metadata(parts[0]).metadata if parts else {}
-    except (InputError, OSError, pa.ArrowException):
-        return False
-    return (entries or {}).get(b"record") == RUNS.name.encode()
 
 
 class Standing(NamedTuple):

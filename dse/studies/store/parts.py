@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -88,6 +88,22 @@ def write_part(folder: Path, record: AnyRecord, table: pa.Table, replaces: Colle
     return path
 
 
+def record_name(folder: Path) -> str:
+    """Return the name of the type of records in a study; empty where none can be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        parts = [path for name in part_names(folder) if (path := folder / name).is_file()]
+        return _record_in(pq.read_metadata(parts[0]).metadata or {}) if parts else ""
+    except (InputError, OSError, pa.ArrowException):
+        return ""
+
+
+def _record_in(entries: Mapping[bytes, bytes]) -> str:
+    return entries.get(b"record", _UNNAMED).decode(errors="replace")
+
+
 def read_footer(path: Path, record: AnyRecord) -> PartFooter:
     """Read the footer of a part of records of one type.
 
@@ -102,7 +118,7 @@ def read_footer(path: Path, record: AnyRecord) -> PartFooter:
         metadata = pq.read_metadata(path)
         entries = metadata.metadata or {}
         version = int(entries.get(b"schema_version", _NO_SCHEMA_VERSION))
-        found = entries.get(b"record", _UNNAMED).decode()
+        found = _record_in(entries)
         replaces = replaced_parts(entries.get(b"replaces", b"[]"))
     if version < 1:
         raise InputError(

@@ -21,10 +21,11 @@ from dse.simulation.workloads import read_groups, read_workload
 from dse.studies.executors import ExecutorSettings
 from dse.studies.recorded import RUNS, Case, RunEvaluator, RunRow, found_traces
 from dse.studies.recorded.grid import cases
-from dse.studies.recorded.stored import FilesOfRows, is_study_of_runs
+from dse.studies.recorded.stored import FilesOfRows
 from dse.studies.recorded.table import rows_text
 from dse.studies.recorded.text import headline, overview
 from dse.studies.store import StudyStore
+from dse.studies.store.parts import record_name
 from dse.studies.sweeps.study_run import run_cases
 from dse.testing.builders import ALL_REDUCE, coll, comp, encode
 
@@ -70,8 +71,8 @@ def test_lists_are_axes_and_a_study_goes_on(tmp_path: Path) -> None:
         wanted = cases_of(folder, {"links.bandwidth_factor": keys})
         rows, missing = run_cases(RunEvaluator(), study, wanted, settings)
         assert (len(rows), missing) == (len(wanted), computed)
-    assert is_study_of_runs(study)
-    assert not is_study_of_runs(tmp_path)
+    assert record_name(study) == RUNS.name
+    assert record_name(tmp_path) == ""
     (stored,) = [row for row in StudyStore(study, RUNS).rows() if json.loads(row.asked) == fast_keys()]
     assert FilesOfRows().case(stored).key == stored.key
     assert "its own" in rows_text([slow, fast])
