@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dse.answers.sizes import OBJECTIVES, Size, front, winners
-from dse.answers.training_runs import run_data, time_text
+from dse.answers.training_runs import run_data
 from dse.base.tables import table
 from dse.base.texts import counted
-from dse.base.units import format_count
+from dse.base.units import format_count, format_time
 
 _NAMES = {"time": "fastest", "cost": "cheapest", "energy": "least energy"}
 _HEADER = (
@@ -46,7 +46,10 @@ def sizes_text(sizes: Sequence[Size], *, every: bool = False) -> str:
 def _winner_lines(best: dict[str, Size]) -> Iterator[str]:
     for objective, size in best.items():
         assert size.run is not None
-        figures = [time_text(size.run.time_s.value), f"{format_count(size.run.npu_hours)} NPU-hours"]
+        figures = [
+            format_time(size.run.time_s.value),
+            f"{format_count(size.run.npu_hours)} NPU-hours",
+        ]
         figures += [f"{format_count(size.cost)} in all"] if size.cost is not None else []
         figures += [f"{format_count(size.energy.energy_mwh.value)} MWh"] if size.energy is not None else []
         plan = size.run.question.plan.label()
@@ -64,7 +67,7 @@ def _none_lines(sizes: Sequence[Size]) -> Iterator[str]:
     high_s = near.run.time_s.high or near.run.time_s.value
     yield (
         f"no size keeps all limits; {near.npus} NPUs of {near.system} come nearest: over the "
-        f"{', '.join(near.broken)}, {time_text(near.run.time_s.value)} (up to {time_text(high_s)})"
+        f"{', '.join(near.broken)}, {format_time(near.run.time_s.value)} (up to {format_time(high_s)})"
     )
 
 
@@ -72,13 +75,13 @@ def _row(size: Size, best: dict[str, Size], gains: dict[tuple[str, int], float])
     run = size.run
     assert run is not None
     marks = [_NAMES[name] for name, winner in best.items() if winner is size]
-    low, high = (time_text(end) if end is not None else "-" for end in (run.time_s.low, run.time_s.high))
+    low, high = (format_time(end) if end is not None else "-" for end in (run.time_s.low, run.time_s.high))
     gain = gains.get((size.system, size.npus))
     return [
         ", ".join([*marks, *[f"over the {name}" for name in size.broken]]),
         size.system,
         str(size.npus),
-        time_text(run.time_s.value),
+        format_time(run.time_s.value),
         low,
         high,
         f"{100 * run.effective_ratio:.1f} %",
@@ -129,7 +132,7 @@ def _changed(objective: str, plain: Size, own: Size) -> str:
     cause = max(losses, key=lambda name: losses[name])
     return (
         f"without failures {plain.npus} NPUs of {plain.system} would be the {_NAMES[objective]}: it computes "
-        f"{100 * run.effective_ratio:.1f} % of its time ({cause} {time_text(losses[cause])}), "
+        f"{100 * run.effective_ratio:.1f} % of its time ({cause} {format_time(losses[cause])}), "
         f"{own.npus} of {own.system} {100 * own.run.effective_ratio:.1f} %"
     )
 

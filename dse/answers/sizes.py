@@ -96,7 +96,7 @@ def _sized(system: SystemSpec, nodes: int) -> SystemSpec:
     assert system.accelerator is not None
     assert system.npus_per_node is not None
     fields = derived_fields(system.name, system.accelerator, nodes, system.npus_per_node, system.tiers)
-    return replace(system, nodes=nodes, **{**fields, "collectives": fields["collectives"]})
+    return replace(system, nodes=nodes, **fields)
 
 
 def _size(q: SizeQuestion, system: SystemSpec, npus: int) -> Size:

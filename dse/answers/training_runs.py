@@ -9,11 +9,10 @@ from typing import Any
 
 from dse.base.tables import pairs
 from dse.base.texts import counted
-from dse.base.units import format_bytes, format_count
+from dse.base.units import format_bytes, format_count, format_time
 from dse.prediction.runs.power import Energy
 from dse.prediction.runs.run import Bounds, Run
 
-_UNITS = ((2 * 86400.0, 86400.0, "days"), (7200.0, 3600.0, "h"), (120.0, 60.0, "min"), (1.0, 1.0, "s"))
 _SHOWN_CAUSES = 4
 _LEAST_SHOWN = 1e-9  # of the run; less is rounding
 
@@ -29,14 +28,13 @@ def _lines(run: Run, price_per_hour: float | None, energy: Energy | None) -> Ite
     yield (
         "run",
         f"{q.model.name}, {q.plan.label()}: {format_count(q.steps)} steps on {npus} NPUs of "
-        + (f"{q.cluster.name}, {time_text(run.prediction.step_s)} each"),
+        + (f"{q.cluster.name}, {format_time(run.prediction.step_s)} each"),
     )
     sure = "nothing was measured of such steps, so there is no interval"
     if time_s.low is not None and time_s.high is not None:
-        sure = (
-            f"80 %: {time_text(time_s.low)} to {time_text(time_s.high)}, steps and failure rates at one end"
-        )
-    yield "time", f"{time_text(time_s.value)} ({sure})"
+        ends = f"{format_time(time_s.low)} to {format_time(time_s.high)}"
+        sure = f"80 %: {ends}, steps and failure rates at one end"
+    yield "time", f"{format_time(time_s.value)} ({sure})"
     hours = f"{format_count(run.npu_hours)} NPU-hours"
     if price_per_hour is not None:
         hours += f", {format_count(run.npu_hours * price_per_hour)} at {price_per_hour:g} an hour"
@@ -53,7 +51,7 @@ def _lines(run: Run, price_per_hour: float | None, energy: Energy | None) -> Ite
     )
     for name, seconds in run.parts_s.items():
         if seconds > _LEAST_SHOWN * time_s.value:
-            yield f"  {name}", f"{_share(seconds / time_s.value)}, {time_text(seconds)}"
+            yield f"  {name}", f"{_share(seconds / time_s.value)}, {format_time(seconds)}"
     yield "failures", _failures(run)
     yield "checkpoint", _checkpoint(run)
     if q.spares is not None:
@@ -71,10 +69,9 @@ def _failures(run: Run) -> str:
     causes = sorted(run.classes, key=lambda one: -one.rate)
     shown = [f"{one.name} {_share(one.rate / rate)}" for one in causes[:_SHOWN_CAUSES]]
     more = f" and {len(causes) - _SHOWN_CAUSES} more" if len(causes) > _SHOWN_CAUSES else ""
-    return (
-        f"{run.failures:.4g} expected, one in {time_text(run.mean_time_between_s)}: {', '.join(shown)}{more} "
-        f"(rates of {run.question.reliability.name})"
-    )
+    each = format_time(run.mean_time_between_s)
+    source = run.question.reliability.name
+    return f"{run.failures:.4g} expected, one in {each}: {', '.join(shown)}{more} (rates of {source})"
 
 
 def _checkpoint(run: Run) -> str:
@@ -82,17 +79,17 @@ def _checkpoint(run: Run) -> str:
     if run.interval_s < run.checkpoints.writing_s + run.prediction.step_s and chosen != "as asked":
         chosen = "the shortest in which it is written"
     closed = (
-        f"Young {time_text(run.young_s)}, Daly {time_text(run.daly_s)}"
+        f"Young {format_time(run.young_s)}, Daly {format_time(run.daly_s)}"
         if math.isfinite(run.young_s)
         else "no failures"
     )
-    blocks = time_text(run.checkpoints.blocking_s)
+    blocks = format_time(run.checkpoints.blocking_s)
     written = (
-        f", is durable {time_text(run.checkpoints.writing_s)} later" if run.checkpoints.writing_s else ""
+        f", is durable {format_time(run.checkpoints.writing_s)} later" if run.checkpoints.writing_s else ""
     )
     return (
-        f"{format_bytes(run.checkpoint_bytes)} every {time_text(run.interval_s)}, {chosen} ({closed}): "
-        f"blocks {blocks}{written}, is read in {time_text(run.load_s)}"
+        f"{format_bytes(run.checkpoint_bytes)} every {format_time(run.interval_s)}, {chosen} ({closed}): "
+        f"blocks {blocks}{written}, is read in {format_time(run.load_s)}"
     )
 
 
@@ -144,12 +141,3 @@ def _finite(value: float) -> float | None:
 
 def _share(value: float) -> str:
     return f"{100 * value:.3g} %"
-
-
-def time_text(seconds: float) -> str:
-    """A time for people with three digits: `67.1 days`, `3.09 h`, `11 s`, `5.42 ms`."""
-    for least, unit_s, name in _UNITS:
-        if seconds >= least:
-            count = seconds / unit_s
-            return f"{count:,.0f} {name}" if count >= 1000 else f"{count:.3g} {name}"
-    return f"{seconds * 1e3:.3g} ms" if seconds else "no time"

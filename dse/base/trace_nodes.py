@@ -8,6 +8,9 @@ from typing import Any
 COMPUTE, SEND, RECEIVE, COLLECTIVE = 4, 5, 6, 7
 """Types of nodes in the format."""
 
+COLLECTIVE_TYPES = {"all_reduce": 0, "all_gather": 2, "all_to_all": 6, "reduce_scatter": 7}
+"""Types of the collectives for which a system has algorithms, in the format."""
+
 INT32, INT64, UINT64, BOOL, STRING = 7, 9, 13, 27, 29
 """Kinds of values in the format."""
 

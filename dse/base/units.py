@@ -1,4 +1,4 @@
-"""Bytes and durations: parsing what users write, formatting what they read."""
+"""Bytes, durations and counts: parsing what users write, formatting what they read."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ _BYTES_PER_UNIT = {
 }
 _QUANTITY = re.compile(r"(?P<number>-?(\d{1,20}(\.\d{0,20})?|\.\d{1,20}))\s*(?P<unit>[A-Za-z]*)", re.ASCII)
 _MAX_BYTES = 2**63 - 1
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "day": 86400.0, "week": 604800.0}
+_TIME = re.compile(r"(-?\d{1,15}(?:\.\d{1,15})?)\s*(ms|s|min|h|d|days?|weeks?)", re.ASCII)
+_COUNT = re.compile(r"(\d{1,18}(?:\.\d{1,18})?(?:e\d{1,2})?)\s*([kKMGBT]?)", re.ASCII)
+_POWERS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12}
+_LONG = ((2 * 86400.0, 86400.0, "days"), (7200.0, 3600.0, "h"), (120.0, 60.0, "min"))
 _ALLOWED = "a positive number and one of the units B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, such as 80GB"
 
 
@@ -50,6 +55,38 @@ def parse_bytes(text: str, key: str = "size") -> int:
     return size_bytes
 
 
+def parse_duration_s(text: str, key: str, *, least_s: float = 0.0) -> float:
+    """Return the seconds of a duration such as `90 s`, `10 min`, `6 h` or `2 days`.
+
+    Raises:
+        InputError: no number with a unit of time, or below `least_s`; the message begins with `key`.
+    """
+    found = _TIME.fullmatch(str(text).strip())
+    if found is None:
+        raise InputError(
+            f"{key} is '{excerpt(str(text))}'; write a number and a unit of time: ms, s, min, h, d or week"
+        )
+    seconds = float(found[1]) * _SECONDS[found[2] if found[2] in _SECONDS else found[2].removesuffix("s")]
+    if seconds < least_s:
+        raise InputError(f"{key} is '{excerpt(text)}'; it must be at least {least_s:g} s")
+    return seconds
+
+
+def parse_count(text: str, key: str) -> int:
+    """Return the whole number that `15.6T`, `300B` or `1000000` stands for.
+
+    Raises:
+        InputError: no number, below 1, or above 10^18; the message begins with `key`.
+    """
+    found = _COUNT.fullmatch(text.strip())
+    value = round(float(found[1]) * _POWERS[found[2]]) if found is not None else 0
+    if not 1 <= value <= 10**18:
+        raise InputError(
+            f"{key} is '{excerpt(text)}'; write a number from 1 to 1e18, such as 15.6T, 300B or 1000000"
+        )
+    return value
+
+
 def format_bytes(size_bytes: float) -> str:
     """Return a size for people, in powers of 1000 with two decimals: 67022880768 gives "67.02 GB"."""
     if size_bytes < 1000:
@@ -70,6 +107,17 @@ def format_duration_ns(duration_ns: float) -> str:
             return f"{value:.4g} {unit}"
         value /= 1000
     return f"{value:.4g} s" if value < 9999.5 else f"{value:.0f} s"
+
+
+def format_time(seconds: float) -> str:
+    """Return a duration of any length with three digits: `67.1 days`, `3.09 h`, `11 s`, `5.42 ms`."""
+    for least, unit_s, name in _LONG:
+        if seconds >= least:
+            count = seconds / unit_s
+            return f"{count:,.0f} {name}" if count >= 1000 else f"{count:.3g} {name}"
+    if seconds >= 1:
+        return f"{seconds:.3g} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds else "no time"
 
 
 def duration_range(low_ns: float, high_ns: float) -> str:

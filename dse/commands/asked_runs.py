@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from dse.base.command_lines import Arguments
 from dse.base.errors import InputError
 from dse.base.settings.values import number, one_of
+from dse.base.units import parse_count, parse_duration_s
 
 if TYPE_CHECKING:
     from dse.inputs.models import ModelSpec
@@ -77,7 +78,6 @@ def asked_stops(arguments: Arguments) -> PlannedStops | None:
     Raises:
         InputError: one of the two keys is missing, or no time.
     """
-    from dse.prediction.runs.quantities import parse_duration_s
     from dse.prediction.runs.run import PlannedStops
 
     found = [key for key in _PAIR if key in arguments.values]
@@ -106,7 +106,6 @@ def require_length(arguments: Arguments) -> None:
 def asked_steps(arguments: Arguments, model: ModelSpec) -> int:
     """Return the number of steps: as given, or those that make the tokens."""
     from dse.inputs.models.counts import parameters
-    from dse.prediction.runs.quantities import parse_count
     from dse.prediction.runs.scaling import LAWS
 
     values, tokens_of_step = arguments.values, model.batch_size * model.seq_len

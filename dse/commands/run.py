@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.settings.values import number, whole
 from dse.base.texts import printable
+from dse.base.units import parse_duration_s
 from dse.commands.asked_jobs import ANSWER, GROUPS, INSTEAD, OF_STUDY, asked_job
 from dse.commands.asked_runs import (
     LENGTH,
@@ -85,7 +86,6 @@ def _energy(arguments: Arguments, run: Run, facility: Facility) -> Energy | None
 
 def _run(arguments: Arguments) -> Run:
     values = arguments.values
-    from dse.prediction.runs.quantities import parse_duration_s
     from dse.prediction.runs.run import Question, run_of
     from dse.prediction.steps.predict import predict
 

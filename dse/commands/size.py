@@ -9,6 +9,7 @@ from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.errors import InputError
 from dse.base.settings.values import assignments, listed, number, whole
 from dse.base.texts import printable
+from dse.base.units import parse_duration_s
 from dse.commands.asked_runs import (
     LENGTH,
     MACHINE,
@@ -94,7 +95,6 @@ def _sizes(arguments: Arguments) -> list[Size]:
 
 def _limits(arguments: Arguments) -> Limits:
     from dse.answers.sizes import Limits
-    from dse.prediction.runs.quantities import parse_duration_s
 
     values = arguments.values
     deadline = parse_duration_s(values["deadline"], "deadline", least_s=1.0) if "deadline" in values else None

@@ -1,11 +1,19 @@
-"""Bytes and durations: what users write and read."""
+"""Bytes, durations and counts: what users write and read."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
-from dse.base.units import format_bytes, format_count, format_duration_ns, parse_bytes
+from dse.base.units import (
+    format_bytes,
+    format_count,
+    format_duration_ns,
+    format_time,
+    parse_bytes,
+    parse_count,
+    parse_duration_s,
+)
 
 
 @pytest.mark.parametrize(
@@ -107,3 +115,55 @@ def test_durations_have_four_significant_digits(duration_ns: int, text: str) -> 
 def test_counts_have_four_digits() -> None:
     values = {0: "0", 7.25: "7.25", 999.96: "1k", 329_612.4: "329.6k", 12_345_678: "12.35M", 2e15: "2000T"}
     assert {value: format_count(value) for value in values} == values
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90 s", 90),
+        ("10min", 600),
+        ("6 h", 21600),
+        ("1 day", 86400),
+        ("2 days", 172800),
+        ("1.5 week", 907200),
+    ],
+)
+def test_durations_have_a_unit(text: str, seconds: float) -> None:
+    assert parse_duration_s(text, "interval") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "90", "ten min", "--1 s", "1 parsec", "1e3 s", "9" * 5000 + " s"])
+def test_other_durations_are_refused_in_one_line(text: str) -> None:
+    with pytest.raises(InputError, match=r"^interval is '") as error:
+        parse_duration_s(text, "interval")
+    assert len(str(error.value)) < 300
+
+
+def test_negative_durations_are_too_short() -> None:
+    with pytest.raises(InputError, match=r"interval is '-5min'; it must be at least 0 s"):
+        parse_duration_s("-5min", "interval")
+
+
+def test_counts_have_powers_of_1000() -> None:
+    assert [parse_count(text, "tokens") for text in ("15.6T", "300B", "300 G", "2e6", "7", "1.5k")] == [
+        15_600_000_000_000, 300_000_000_000, 300_000_000_000, 2_000_000, 7, 1500,
+    ]  # fmt: skip
+    for text in ("0", "-5", "many", "1e30", "5 X"):
+        with pytest.raises(InputError, match=r"^tokens is '"):
+            parse_count(text, "tokens")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "no time"),
+        (0.00542, "5.42 ms"),
+        (11, "11 s"),
+        (150, "2.5 min"),
+        (11124, "3.09 h"),
+        (67.1 * 86400, "67.1 days"),
+        (2109 * 86400, "2,109 days"),
+    ],
+)
+def test_times_of_any_length_have_a_unit(seconds: float, text: str) -> None:
+    assert format_time(seconds) == text

@@ -11,8 +11,9 @@ from dse.base.files import conf_folder
 from dse.base.record_files import yaml_record
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
+from dse.base.units import parse_duration_s
 from dse.inputs.accelerators import Cluster
-from dse.prediction.runs.quantities import Rate, parse_duration_s, parse_rate
+from dse.prediction.runs.rates import Rate, parse_rate
 from dse.prediction.runs.renewal import FailureClass
 
 GROUP = "reliability"

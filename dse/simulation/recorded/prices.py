@@ -9,30 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dse.base.errors import InputError, SimulationError
-from dse.base.trace_nodes import (
-    BOOL,
-    COLLECTIVE,
-    COMPUTE,
-    INT32,
-    INT64,
-    RECEIVE,
-    SEND,
-    STRING,
-    trace_node,
-    trace_of,
-)
+from dse.base.trace_nodes import BOOL, COLLECTIVE_TYPES, COMPUTE, trace_node, trace_of
 from dse.inputs.systems import SystemSpec
 from dse.simulation.recorded.links import on_links
 from dse.simulation.recorded.step import Communication, NodeKind, RecordedStep
 from dse.simulation.recorded.times import rank_of_node
 from dse.simulation.simulators.native import NativeSimulator
 from dse.simulation.workloads import workload_of
+from dse.simulation.workloads.nodes import collective_node, message_node
 
 if TYPE_CHECKING:
     from dse.base.trace_nodes import TraceNode
 
-# Numbers of the format, of the collectives for which a system has algorithms.
-_TYPES = {"all_reduce": 0, "all_gather": 2, "all_to_all": 6, "reduce_scatter": 7}
 _GROUP = "1"
 _Key = tuple[str, int, tuple[int, ...]]
 
@@ -84,15 +72,12 @@ def price_ns(communication: Communication, system: SystemSpec) -> int:
         InputError: the engine cannot simulate it there, and why.
     """
     members = communication.members
-    nodes = _nodes_of(communication)
     whole = members == tuple(range(system.npus)) or communication.kind == "message"
-    if not whole:
-        for own in nodes.values():
-            own[0]["attributes"]["pg_name"] = (STRING, _GROUP)
+    nodes = _nodes_of(communication, None if whole else _GROUP)
     idle = trace_of(
         [{**trace_node(1, COMPUTE, "idle", [], {"is_cpu_op": (BOOL, True)}), "duration_micros": 1}]
     )
-    traces = [trace_of(nodes[rank]) if rank in nodes else idle for rank in range(system.npus)]
+    traces = [trace_of([nodes[rank]]) if rank in nodes else idle for rank in range(system.npus)]
     groups = None if whole else {_GROUP: list(members)}
     least = communication.size_bytes // max(len(members), 1)  # a chunk has a byte for each member
     splits = min(system.preferred_dataset_splits, max(1, least))
@@ -122,7 +107,7 @@ class _Prices:
 
 
 def _has_price(communication: Communication) -> bool:
-    return communication.size_bytes > 0 and communication.kind in (*_TYPES, "message")
+    return communication.size_bytes > 0 and communication.kind in (*COLLECTIVE_TYPES, "message")
 
 
 def _directed(step: RecordedStep, communication: Communication) -> Communication:
@@ -145,28 +130,21 @@ def _with_others(communication: Communication) -> Communication:
     return communication
 
 
-def _nodes_of(communication: Communication) -> dict[int, list[TraceNode]]:
-    """The trace of each rank that takes part; a message goes from the first member to the second."""
-    size = (INT64, communication.size_bytes)
-    if communication.kind != "message":
-        kind = (INT64, _TYPES[communication.kind])
-        return {
-            member: [
-                trace_node(1, COLLECTIVE, communication.kind, [], {"comm_type": kind, "comm_size": size})
-            ]
-            for member in communication.members
-        }
+def _nodes_of(communication: Communication, group: str | None) -> dict[int, TraceNode]:
+    """The node of each rank that takes part; a message goes from the first member to the second."""
+    kind, size = communication.kind, communication.size_bytes
+    if kind != "message":
+        return {member: collective_node(1, kind, kind, size, group, []) for member in communication.members}
     source, destination = communication.members
-    common = {"comm_size": size, "comm_tag": (INT32, 0)}
     return {
-        source: [trace_node(1, SEND, "send", [], {**common, "comm_dst": (INT32, destination)})],
-        destination: [trace_node(1, RECEIVE, "receive", [], {**common, "comm_src": (INT32, source)})],
+        source: message_node(1, "send", "send", 0, destination, size, []),
+        destination: message_node(1, "receive", "receive", 0, source, size, []),
     }
 
 
 def _notes(step: RecordedStep, used: Sequence[int]) -> list[str]:
     kept = [step.communications[number].kind for number in used]
-    kept = [kind for kind in kept if kind not in _TYPES and kind != "message"]
+    kept = [kind for kind in kept if kind not in COLLECTIVE_TYPES and kind != "message"]
     if not kept:
         return []
     kinds = ", ".join(f"{kept.count(kind)} {kind}" for kind in sorted(set(kept)))

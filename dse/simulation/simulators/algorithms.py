@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dse.inputs.systems import OVER_ALL_NPUS, PER_DIMENSION, SystemSpec, algorithm_of, is_synthesized
-
-COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+from dse.inputs.systems.validation import COLLECTIVES
 
 
 def names_for_engine(names: Sequence[str], dimensions: int) -> list[str]:

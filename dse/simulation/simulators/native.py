@@ -11,8 +11,9 @@ from dse.base.errors import InputError
 from dse.base.records import alike
 from dse.inputs.strategies import TRACED, Strategy
 from dse.inputs.systems import Dimension, SystemSpec, read_graph, read_routes
+from dse.inputs.systems.validation import COLLECTIVES
 from dse.native import _engine
-from dse.simulation.simulators.algorithms import COLLECTIVES, names_for_engine, uses_synthesis
+from dse.simulation.simulators.algorithms import names_for_engine, uses_synthesis
 from dse.simulation.simulators.base import BlockedNode, Outcome, RankMetrics, Simulator
 from dse.simulation.simulators.recording import Recording, recording_of
 from dse.simulation.simulators.settings import EngineMethod, SimulatorSettings

@@ -12,7 +12,8 @@ from dse.collectives.problem.reachability import reached
 from dse.inputs.networks import LinkGraph, LinkKind
 from dse.inputs.systems import OVER_ALL_NPUS, PER_DIMENSION, SystemSpec
 from dse.inputs.systems.links import link_graph
-from dse.simulation.simulators.algorithms import COLLECTIVES, names_for_engine, synthesizer_of
+from dse.inputs.systems.validation import COLLECTIVES
+from dse.simulation.simulators.algorithms import names_for_engine, synthesizer_of
 from dse.simulation.simulators.made_schedules import schedules_for
 
 if TYPE_CHECKING:

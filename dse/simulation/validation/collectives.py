@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.base.trace_nodes import COLLECTIVE, COLLECTIVE_TYPES, INT64, STRING
 from dse.inputs.systems import SystemSpec
 from dse.native import _engine
 from dse.simulation.validation.cases import Case, Expected
 from dse.simulation.validation.points import per_rank, system_of
 from dse.simulation.workloads import DEFAULT_REFERENCE, Reference, Workload, workload_of
 
-COLLECTIVE_CODES = {"all_reduce": 0, "all_gather": 2, "all_to_all": 6, "reduce_scatter": 7}
 MEMORY_BANDWIDTH_GBPS = 1600.0  # of the recorded runs; their file does not say it, their reductions do
-_COLLECTIVE_NODE = 7
-_NONE, _INT64, _STRING = 0, 9, 29  # kinds of attribute values
+_NONE = 0  # the kind of an attribute without a value
 
 
 def collective_case(record: Mapping[str, Any], place: str) -> Case:
@@ -29,14 +28,14 @@ def collective_case(record: Mapping[str, Any], place: str) -> Case:
         network, expected = record["network"], record["expected"]
         collective, groups = record["collective"], record["groups"]
         npus = math.prod(dimension["npus"] for dimension in network)
-        if collective not in COLLECTIVE_CODES:
+        if collective not in COLLECTIVE_TYPES:
             raise InputError(
-                f"{place}: collective is '{collective}'; allowed are {', '.join(COLLECTIVE_CODES)}"
+                f"{place}: collective is '{collective}'; allowed are {', '.join(COLLECTIVE_TYPES)}"
             )
 
         settings = {
             **record,
-            "collectives": dict.fromkeys(COLLECTIVE_CODES, record["algorithm"]),
+            "collectives": dict.fromkeys(COLLECTIVE_TYPES, record["algorithm"]),
             "peak_tflops": 1.0,
             "memory_bandwidth_gbps": MEMORY_BANDWIDTH_GBPS,
         }
@@ -92,15 +91,15 @@ def _node(node_id: int, collective: str, size: int, group: str | None, deps: lis
     attributes: dict[str, tuple[int, Any]] = {
         "inputs": (_NONE, None),
         "outputs": (_NONE, None),
-        "comm_size": (_INT64, size),
-        "comm_type": (_INT64, COLLECTIVE_CODES[collective]),
+        "comm_size": (INT64, size),
+        "comm_type": (INT64, COLLECTIVE_TYPES[collective]),
     }
     if group is not None:
-        attributes["pg_name"] = (_STRING, group)
+        attributes["pg_name"] = (STRING, group)
     return {
         "id": node_id,
         "name": f"{collective}_{node_id}",
-        "type": _COLLECTIVE_NODE,
+        "type": COLLECTIVE,
         "duration_micros": 0,
         "ctrl_deps": [],
         "data_deps": deps,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from dse.base.trace_nodes import (
     BOOL,
     COLLECTIVE,
+    COLLECTIVE_TYPES,
     COMPUTE,
     INT32,
     INT64,
@@ -24,8 +25,6 @@ TRACE_TFLOPS = 1.0
 
 MessageEnd = Literal["send", "receive"]
 
-_KINDS = {"all_reduce": 0, "all_gather": 2, "all_to_all": 6, "reduce_scatter": 7}
-
 
 def compute_node(number: int, ns: int, after: Sequence[int], name: str | None = None) -> TraceNode:
     """Return a computation of at least 1 ns; `after` are the nodes that it waits for, as everywhere here."""
@@ -39,14 +38,12 @@ def compute_node(number: int, ns: int, after: Sequence[int], name: str | None = 
 
 
 def collective_node(
-    number: int, name: str, kind: str, size: int, group: str, after: Sequence[int]
+    number: int, name: str, kind: str, size: int, group: str | None, after: Sequence[int]
 ) -> TraceNode:
-    """Return a collective of `size` bytes of a communicator group."""
-    attributes = {
-        "comm_type": (INT64, _KINDS[kind]),
-        "comm_size": (INT64, size),
-        "pg_name": (STRING, group),
-    }
+    """Return a collective of `size` bytes of a communicator group; None is all ranks."""
+    attributes: dict[str, Any] = {"comm_type": (INT64, COLLECTIVE_TYPES[kind]), "comm_size": (INT64, size)}
+    if group is not None:
+        attributes["pg_name"] = (STRING, group)
     return _node(number, COLLECTIVE, name, after, attributes)
 
 

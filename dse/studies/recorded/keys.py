@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
 from dse.base.settings.values import entries, number, one_of, whole
 from dse.inputs.systems import CollectiveAlgorithms, SystemSpec
+from dse.inputs.systems.validation import COLLECTIVES
+from dse.simulation.recorded.classes import Speeds
 
 if TYPE_CHECKING:
     from dse.simulation.recorded.changes import Changes
 
-COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
-KERNELS = (
-    *("matmul", "attention", "convolution", "normalisation", "elementwise", "optimizer", "copy", "other"),
-    "launch",
-)
-"""Classes of work, as `dse.simulation.recorded.classes` has them."""
+KERNELS = tuple([each.name for each in fields(Speeds)])
 
 SYSTEM_KEYS = {
     "network_model": "congestion_unaware or congestion_aware (default: what case.json or the system says)",
@@ -101,7 +98,6 @@ def changes_of(
         InputError: a wrong value, or a key of systems without a system.
     """
     from dse.simulation.recorded.changes import Changes
-    from dse.simulation.recorded.classes import Speeds
 
     alone = [key for key in SYSTEM_KEYS if key in asked and not key.startswith("links.")]
     if alone and system is None:
