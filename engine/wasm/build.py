@@ -27,7 +27,7 @@ FILES = (
     *(f"src/inputs/files/{name}.cpp" for name in ("json", "text", "rules", "dimension_rules")),
     *("src/simulation/systems/algorithm_rules.cpp", "src/collectives/schedules/replay.cpp"),
 )
-LEFT_OUT = ("src/simulation/workloads/trace_import.cpp",)
+LEFT_OUT = tuple([f"src/simulation/workloads/{name}.cpp" for name in ("trace_import", "node_links")])
 
 # WebAssembly's exceptions, which all browsers have had since 2022; the compiler's driver forgets to ask for
 # the instructions. Its library has the parts that throw and catch as sources only.

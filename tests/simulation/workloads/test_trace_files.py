@@ -282,7 +282,7 @@ def test_a_trace_of_pytorch_is_named_as_such() -> None:
     for node in nodes:
         node["attributes"]["rf_id"] = (UINT64, node["id"])
     message = (
-        "rank 0 is a trace of PyTorch (its nodes have an rf_id), which is not read yet; "
+        "rank 0 is a trace of PyTorch (its nodes have an rf_id), which dse simulate plays again; "
         "the first node that cannot be run is node "
     )
     for left_out, named in ([], "2 (## process_group:init ##)"), ([2], "3 (node3)"):

@@ -1,9 +1,7 @@
-// Attribute look-up, type checks, dependency linking and communicator resolution of imported traces.
+// Attributes, their types and communicators of imported traces.
 #include "simulation/workloads/trace_import.hpp"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -12,6 +10,8 @@
 #include "base/time.hpp"
 #include "simulation/workloads/communicator_table.hpp"
 #include "simulation/workloads/distinct_traces.hpp"
+#include "simulation/workloads/imported_catalog.hpp"
+#include "simulation/workloads/node_links.hpp"
 #include "simulation/workloads/numbers.hpp"
 
 namespace dse::workload {
@@ -28,58 +28,6 @@ bool is_integer(ValueKind kind) {
            kind == ValueKind::kUint64;
 }
 
-/// Texts of a rank, one after the other in one allocation.
-class Texts {
-public:
-    void add(std::string_view text) {
-        bytes_ += text;
-        ends_.push_back(bytes_.size());
-    }
-    std::string at(std::uint32_t index) const {
-        const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
-        return bytes_.substr(begin, ends_[index] - begin);
-    }
-    std::size_t memory_bytes() const { return bytes_.capacity() + heap_bytes(ends_); }
-
-private:
-    std::string bytes_;
-    std::vector<std::size_t> ends_;
-};
-
-/// Places of nodes by their ids: a table where ids are dense, else a search in their order.
-class NodeIndex {
-public:
-    static constexpr std::uint32_t kNone = UINT32_MAX;
-
-    NodeIndex(const TraceFile& file, const std::vector<std::uint32_t>& order) : file_(file), order_(order) {
-        first_ = id_at(0);
-        const std::uint64_t span = id_at(order.size() - 1) - first_;
-        if (span / kMostIdsPerNode >= order.size()) return;
-        table_.assign(static_cast<std::size_t>(span) + 1, kNone);
-        for (std::uint32_t i = 0; i < order.size(); ++i) table_[id_at(i) - first_] = i;
-    }
-
-    std::uint32_t of(std::uint64_t id) const {
-        if (!table_.empty()) return id - first_ < table_.size() ? table_[id - first_] : kNone;
-        const auto is_below = [&](std::uint32_t place, std::uint64_t value) {
-            return file_.nodes[place].id < value;
-        };
-        const auto found = std::lower_bound(order_.begin(), order_.end(), id, is_below);
-        if (found == order_.end() || file_.nodes[*found].id != id) return kNone;
-        return static_cast<std::uint32_t>(found - order_.begin());
-    }
-
-private:
-    static constexpr std::uint64_t kMostIdsPerNode = 8;
-
-    std::uint64_t id_at(std::size_t i) const { return file_.nodes[order_[i]].id; }
-
-    const TraceFile& file_;
-    const std::vector<std::uint32_t>& order_;
-    std::uint64_t first_ = 0;
-    std::vector<std::uint32_t> table_;
-};
-
 class FileImporter {
 public:
     FileImporter(const TraceFile& file, const std::string& path, std::uint32_t rank, std::uint32_t rank_count,
@@ -94,14 +42,14 @@ public:
           checkpoint_(checkpoint) {}
 
     Trace build() {
-        sort_by_id();
+        order_ = order_by_id(file_);
         if (order_.empty()) throw InputError(path_ + ": the trace has no nodes");
         trace_.nodes.resize(order_.size());
         for (std::uint32_t i = 0; i < order_.size(); ++i) {
             checkpoint_();
             import_node(i);
         }
-        link();
+        link_nodes(file_, order_, path_, trace_, checkpoint_);
         trace_.tensor_count = static_cast<std::uint32_t>(tensors_.size());
         return std::move(trace_);
     }
@@ -128,36 +76,11 @@ public:
 
 private:
     [[noreturn]] void fail(const chakra::Node& node, const std::string& what) const {
-        const std::string name = "node " + std::to_string(node.id) + " (" + std::string(node.name) + ")";
-        if (find(node, "rf_id") != nullptr) {
-            throw InputError(path_ +
-                             " is a trace of PyTorch (its nodes have an rf_id), which is not read yet; " +
-                             "the first node that cannot be run is " + name);
-        }
-        throw InputError(path_ + ": " + name + ": " + what);
-    }
-
-    /// File positions in ascending id; of a repeated id the last one stays.
-    void sort_by_id() {
-        order_.resize(file_.nodes.size());
-        std::iota(order_.begin(), order_.end(), 0U);
-        const auto id = [&](std::uint32_t i) { return file_.nodes[i].id; };
-        const auto is_after = [](const chakra::Node& a, const chakra::Node& b) { return a.id >= b.id; };
-        if (std::adjacent_find(file_.nodes.begin(), file_.nodes.end(), is_after) == file_.nodes.end()) return;
-        std::stable_sort(order_.begin(), order_.end(), [&](auto a, auto b) { return id(a) < id(b); });
-        std::vector<std::uint32_t> unique;
-        for (std::size_t i = 0; i < order_.size(); ++i) {
-            const bool repeated = i + 1 < order_.size() && id(order_[i]) == id(order_[i + 1]);
-            if (!repeated) unique.push_back(order_[i]);
-        }
-        order_ = std::move(unique);
+        refuse_node(file_, path_, node, what);
     }
 
     const Attribute* find(const chakra::Node& node, std::string_view name) const {
-        for (const Attribute& attribute : file_.attributes_of(node)) {
-            if (attribute.name == name) return &attribute;
-        }
-        return nullptr;
+        return find_attribute(file_, node, name);
     }
 
     std::optional<std::int64_t> integer(const chakra::Node& node, std::string_view name) const {
@@ -367,51 +290,6 @@ private:
         }
     }
 
-    void link() {
-        const NodeIndex index(file_, order_);
-        std::vector<std::uint32_t> parents;  // of all nodes, one after the other
-        parents.reserve(file_.data_deps.size() + file_.control_deps.size());
-        std::vector<std::uint32_t> next(order_.size() + 1, 0);
-        bool any_free = false;
-        for (std::uint32_t i = 0; i < order_.size(); ++i) {
-            checkpoint_();
-            const chakra::Node& node = file_.nodes[order_[i]];
-            const auto begin = static_cast<std::ptrdiff_t>(parents.size());
-            for (const auto deps : {file_.data_deps_of(node), file_.control_deps_of(node)}) {
-                for (const std::uint64_t id : deps) {
-                    checkpoint_();
-                    const std::uint32_t found = index.of(id);
-                    if (found == NodeIndex::kNone) {
-                        fail(node, "waits for node " + std::to_string(id) + ", which is not in the file");
-                    }
-                    parents.push_back(found);
-                }
-            }
-            trace_.counts.data_deps += file_.data_deps_of(node).size();
-            trace_.counts.control_deps += file_.control_deps_of(node).size();
-            std::sort(parents.begin() + begin, parents.end());
-            parents.erase(std::unique(parents.begin() + begin, parents.end()), parents.end());
-            const std::size_t waits = parents.size() - static_cast<std::size_t>(begin);
-            trace_.nodes[i].wait_count = static_cast<std::uint32_t>(waits);
-            any_free = any_free || waits == 0;
-        }
-        if (!any_free) throw InputError(path_ + ": every node waits for another one; no node can start");
-        for (const std::uint32_t parent : parents) ++next[parent + 1];
-        std::partial_sum(next.begin(), next.end(), next.begin());
-        trace_.children.resize(next.back());
-        for (std::uint32_t i = 0; i < order_.size(); ++i) {
-            trace_.nodes[i].child_begin = next[i];
-            trace_.nodes[i].child_end = next[i + 1];
-        }
-        std::size_t at = 0;
-        for (std::uint32_t i = 0; i < order_.size(); ++i) {
-            checkpoint_();
-            for (std::uint32_t k = 0; k < trace_.nodes[i].wait_count; ++k) {
-                trace_.children[next[parents[at++]]++] = i;
-            }
-        }
-    }
-
     const TraceFile& file_;
     const std::string& path_;
     std::uint32_t rank_;
@@ -425,36 +303,6 @@ private:
     std::unordered_map<std::string_view, std::uint32_t> tensors_;
     std::vector<std::string_view> tensor_names_;
     std::vector<CommunicatorKey> slots_;
-};
-
-/// Ids and names kept after the files themselves are gone.
-class ImportedCatalog : public NodeCatalog {
-public:
-    std::uint64_t id(std::uint32_t rank, std::uint32_t node) const override { return ids_[rank][node]; }
-    std::string name(std::uint32_t rank, std::uint32_t node) const override { return names_[rank].at(node); }
-    std::string tensor_name(std::uint32_t rank, std::uint32_t tensor) const override {
-        return tensor_names_[rank].at(tensor);
-    }
-
-    std::size_t memory_bytes() const override {
-        std::size_t bytes = 0;
-        for (const auto& ids : ids_) bytes += heap_bytes(ids);
-        for (const auto* texts : {&names_, &tensor_names_}) {
-            for (const Texts& of_rank : *texts) bytes += of_rank.memory_bytes();
-        }
-        return bytes;
-    }
-
-    void add(const FileImporter& importer) {
-        ids_.push_back(importer.ids());
-        names_.push_back(importer.names());
-        tensor_names_.push_back(importer.tensor_names());
-    }
-
-private:
-    std::vector<std::vector<std::uint64_t>> ids_;
-    std::vector<Texts> names_;
-    std::vector<Texts> tensor_names_;
 };
 
 }  // namespace
@@ -485,7 +333,7 @@ Workload import_traces(const ReadTrace& read, const std::vector<std::string>& pa
             workload.communicator_of_slot.push_back(communicators.index(key));
         }
         workload.slot_begin.push_back(static_cast<std::uint32_t>(workload.communicator_of_slot.size()));
-        catalog->add(importer);
+        catalog->add(importer.ids(), importer.names(), importer.tensor_names());
     }
     traces.release_to(workload);
     workload.catalog = std::move(catalog);
