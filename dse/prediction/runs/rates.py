@@ -13,7 +13,7 @@ from dse.prediction.intervals.interval import SHARE
 
 _RATE = re.compile(
     r"(\d{1,15}(?:\.\d{1,15})?) per (?:(\d{1,15}(?:\.\d{1,15})?) )?"
-    r"(npu|nic|node|switch|job)-(hour|day|month|year)s?",
+    r"(npu|nic|node|job)-(hour|day|month|year)s?",
     re.ASCII,
 )
 _DAYS = {"hour": 1 / 24, "day": 1.0, "month": 365.25 / 12, "year": 365.25}
@@ -23,7 +23,7 @@ _Z = NormalDist().inv_cdf((1 + SHARE) / 2)
 
 @dataclass(frozen=True)
 class Rate:
-    """`events` failures in `exposure_days` days of one `unit` (npu, nic, node, switch or job)."""
+    """`events` failures in `exposure_days` days of one `unit` (npu, nic, node or job)."""
 
     events: float
     exposure_days: float
@@ -59,7 +59,7 @@ def parse_rate(text: str, key: str) -> Rate:
     if found is None:
         raise InputError(
             f"{key} is '{excerpt(str(text))}'; a rate has events per unit and time: {_RATE_EXAMPLES} "
-            "(units npu, nic, node, switch, job; hour, day, month, year)"
+            "(units npu, nic, node, job; hour, day, month, year)"
         )
     events, count = float(found[1]), found[2]
     exposure = float(count or 1) * _DAYS[found[4]]

@@ -94,13 +94,10 @@ class Reliability:
 
 
 def units_of(cluster: Cluster) -> dict[str, int]:
-    """Return how many of each unit a cluster has; a switch for each node that its first network tier joins.
-
-    Only rates per switch need that number, which a cluster does not say: one per 32 NICs is assumed.
-    """
+    """Return how many of each unit a cluster has; a job has one of itself."""
     npus, nodes = cluster.npus, -(-cluster.npus // cluster.npus_per_node)
     nics = npus // cluster.nics.npus_each if cluster.nics is not None else npus
-    return {"npu": npus, "node": nodes, "nic": nics, "switch": -(-nics // 32), "job": 1}
+    return {"npu": npus, "node": nodes, "nic": nics, "job": 1}
 
 
 def reliability_named(name: str) -> Reliability:

@@ -76,7 +76,7 @@ OWN_SYSTEM_PART = Part(
 )
 """A system as dse writes it, in a file of its own."""
 CASE_PART = Part("case.json", ("case.json",), (".json",), _is_of_a_case)
-"""What the other files do not say: the network model, options, and how the run ended."""
+"""Facts that the other files lack: the network model, options, and how the run ended."""
 PARTS = (SYSTEM_PART, NETWORK_PART, GROUPS_PART, REMOTE_MEMORY_PART, CASE_PART)
 
 

@@ -22,7 +22,16 @@ def test_rates_are_events_per_time_of_a_unit(text: str, per_second: float) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["0.1", "5 per day", "5 per gpu-day", "per npu-day", "1 per 0 npu-days", "-1 per npu-day"]
+    "text",
+    [
+        "0.1",
+        "5 per day",
+        "5 per gpu-day",
+        "5 per switch-day",
+        "per npu-day",
+        "1 per 0 npu-days",
+        "-1 per npu-day",
+    ],
 )
 def test_a_rate_without_a_unit_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(

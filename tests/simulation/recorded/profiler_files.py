@@ -14,7 +14,7 @@ STREAMS = {"compute": 7, "communication": 20}
 
 @dataclass
 class Recording:
-    """What one rank records: add events in any order, then write both files."""
+    """Both files of one rank: a test adds events in any order, then writes them."""
 
     rank: int = 0
     ranks: int = 1
