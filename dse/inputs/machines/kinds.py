@@ -11,11 +11,8 @@ from dse.inputs.machines.read import read_machine
 
 YAML = (".yaml", ".yml")
 _OF_A_SYSTEM = {"network", "accelerator", "tiers", "npu_types", "peak_tflops", "defaults"}
-_TAKES = {
-    "system": "system= of dse sweep, point and synthesize",
-    "cluster": "cluster= of dse plan",
-    "graph": "topology= of dse synthesize",
-}
+_KEYS = {"system": "system", "cluster": "cluster", "graph": "topology"}
+_VERBS = {"system": "dse sweep, point and synthesize", "cluster": "dse plan", "graph": "dse synthesize"}
 _WRITES = {"system": "-o FILE.yaml", "cluster": "as=cluster -o FILE.yaml", "topology": "-o FILE.csv"}
 
 
@@ -44,9 +41,9 @@ def refuse_other_kind(key: str, path: Path, where: str) -> None:
             read_machine(path)
     except InputError:
         return
-    if kind and kind != key:
+    if kind and _KEYS[kind] != key:
         raise InputError(
-            f"{where}: is a {kind}, which {_TAKES[kind]} takes; {key}= takes what "
+            f"{where}: is a {kind}, which {_KEYS[kind]}= of {_VERBS[kind]} takes; {key}= takes what "
             f"dse system show DOCUMENT {_WRITES[key]} writes"
         )
     if not kind:
