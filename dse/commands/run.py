@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING
 from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.settings.values import number, whole
 from dse.base.texts import printable
-from dse.base.units import parse_duration_s
 from dse.commands.asked_jobs import ANSWER, GROUPS, INSTEAD, OF_STUDY, asked_job
-from dse.commands.asked_runs import (
-    LENGTH,
-    MACHINE,
+from dse.commands.cli import CAP_OR_NONE, JSON, print_json, read_arguments
+from dse.prediction.runs.asked import (
     ONE_LENGTH,
     POWER,
+    RUN_KEYS,
     asked_facility,
+    asked_interval_s,
     asked_reliability,
     asked_steps,
     asked_stops,
     asked_store,
     require_length,
 )
-from dse.commands.cli import CAP_OR_NONE, JSON, print_json, read_arguments
 
 if TYPE_CHECKING:
     from dse.prediction.runs.power import Energy, Facility
@@ -36,12 +35,7 @@ COMMAND = CommandLine(
     least=0,
     keys={
         "keys": {
-            **LENGTH,
-            **MACHINE,
-            "spares": "nodes that stand by; default: a failed node is replaced at once",
-            "interval": "time between checkpoints, such as 30 min; default: the best",
-            "price": "price of an hour of one NPU",
-            **POWER,
+            **RUN_KEYS,
             **OF_STUDY,
         },
         "instead of ANSWER": INSTEAD,
@@ -62,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments is None:
         return 0
     price = number(arguments.values, "price", None)
-    facility = asked_facility(arguments)
+    facility = asked_facility(arguments.values)
     run = _run(arguments)
     from dse.answers.training_runs import run_data, run_text
 
@@ -89,19 +83,17 @@ def _run(arguments: Arguments) -> Run:
     from dse.prediction.runs.run import Question, run_of
     from dse.prediction.steps.predict import predict
 
-    require_length(arguments)
+    require_length(arguments.values)
     reliability, store, stops = (
-        asked_reliability(arguments),
-        asked_store(arguments),
-        asked_stops(arguments),
+        asked_reliability(arguments.values),
+        asked_store(arguments.values),
+        asked_stops(arguments.values),
     )
-    interval_s = None
-    if "interval" in values:
-        interval_s = parse_duration_s(values["interval"], "interval", least_s=1e-3)
+    interval_s = asked_interval_s(values)
     spares = whole(values, "spares", None)
     job, cluster, _ = asked_job(arguments, "run")
     question = Question(
-        *(job.model, job.plan, cluster, asked_steps(arguments, job.model), reliability, store),
+        *(job.model, job.plan, cluster, asked_steps(arguments.values, job.model), reliability, store),
         interval_s=interval_s,
         spares=spares,
         stops=stops,

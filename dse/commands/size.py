@@ -10,7 +10,8 @@ from dse.base.errors import InputError
 from dse.base.settings.values import assignments, listed, number, whole
 from dse.base.texts import printable
 from dse.base.units import parse_duration_s
-from dse.commands.asked_runs import (
+from dse.commands.cli import JSON, print_json, read_arguments
+from dse.prediction.runs.asked import (
     LENGTH,
     MACHINE,
     ONE_LENGTH,
@@ -22,7 +23,6 @@ from dse.commands.asked_runs import (
     asked_store,
     require_length,
 )
-from dse.commands.cli import JSON, print_json, read_arguments
 
 if TYPE_CHECKING:
     from dse.answers.sizes import Limits, Size
@@ -77,7 +77,7 @@ def _sizes(arguments: Arguments) -> list[Size]:
     values = arguments.values
     from dse.answers.sizes import SizeQuestion, sizes_of
 
-    require_length(arguments)
+    require_length(arguments.values)
     if "systems" not in values or "npus" not in values:
         missing = "systems" if "systems" not in values else "npus"
         raise InputError(f"{missing} is missing; write systems=dgx_h100,dgx_b200 npus=64-4096")
@@ -85,11 +85,14 @@ def _sizes(arguments: Arguments) -> list[Size]:
     prices = {name: number({name: text}, name, 0.0) for name, text in assignments(values, "prices").items()}
     if unknown := sorted(prices.keys() - set(names)):
         raise InputError(f"prices has {unknown[0]}, which is none of systems: {', '.join(names)}")
-    given = {"prices": prices, "limits": _limits(arguments), "stops": asked_stops(arguments)}
-    given |= {"spares_share": number(values, "spares", 2.0) / 100, "facility": asked_facility(arguments)}
-    given |= {"reliability": asked_reliability(arguments), "store": asked_store(arguments)}
+    given = {"prices": prices, "limits": _limits(arguments), "stops": asked_stops(arguments.values)}
+    given |= {
+        "spares_share": number(values, "spares", 2.0) / 100,
+        "facility": asked_facility(arguments.values),
+    }
+    given |= {"reliability": asked_reliability(arguments.values), "store": asked_store(arguments.values)}
     model, systems = _composed(names, arguments.overrides)
-    question = SizeQuestion(model, asked_steps(arguments, model), **given)  # type: ignore[arg-type]
+    question = SizeQuestion(model, asked_steps(arguments.values, model), **given)  # type: ignore[arg-type]
     return sizes_of(question, systems, npus)
 
 

@@ -1,12 +1,11 @@
-"""The keys that `dse run` and `dse size` share: how long, how reliable, which storage, which power."""
+"""The keys of a training run as texts: how long, how reliable, which storage, which power."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dse.base.command_lines import Arguments
 from dse.base.errors import InputError
-from dse.base.settings.values import number, one_of
+from dse.base.settings.values import Values, number, one_of
 from dse.base.units import parse_count, parse_duration_s
 
 if TYPE_CHECKING:
@@ -30,28 +29,34 @@ MACHINE = {
     "stop_every": "planned stops: the time between them, such as 90 d",
     "stop_for": "how long each planned stop takes, such as 8 h",
 }
+ONE_RUN = {
+    "spares": "nodes that stand by; default: a failed node is replaced at once",
+    "interval": "time between checkpoints, such as 30 min; default: the best",
+    "price": "price of an hour of one NPU",
+}
 POWER = {
     "power": "phases (default): by computing, communicating and idling; or limit: that of boards",
     "host_w": "watts of a host for each of its NPUs, besides boards (default 0)",
     "pue": "power of the facility over that of its machines (default 1)",
     "grid": "kg of CO2 for a kWh: emissions are printed as well",
 }
+RUN_KEYS = {**LENGTH, **MACHINE, **ONE_RUN, **POWER}
+"""All keys of one run and their meanings: those of `dse run`, and `run.KEY` of a sweep."""
 ONE_LENGTH = ("tokens", "steps", "loss")
 _PAIR = ("stop_every", "stop_for")
 
 
-def asked_reliability(arguments: Arguments) -> Reliability:
+def asked_reliability(values: Values) -> Reliability:
     """Return the failure rates that are asked for."""
     from dse.prediction.runs.reliability import reliability_named
 
-    return reliability_named(arguments.values.get("reliability", "llama3"))
+    return reliability_named(values.get("reliability", "llama3"))
 
 
-def asked_store(arguments: Arguments) -> Store:
+def asked_store(values: Values) -> Store:
     """Return where checkpoints go."""
     from dse.prediction.runs.checkpoints import KINDS, Kind, Store
 
-    values = arguments.values
     return Store(
         number(values, "storage_gbps", 100.0, above=0.0),
         number(values, "node_gbps", 10.0, above=0.0),
@@ -59,11 +64,10 @@ def asked_store(arguments: Arguments) -> Store:
     )
 
 
-def asked_facility(arguments: Arguments) -> Facility:
+def asked_facility(values: Values) -> Facility:
     """Return the hosts, the facility and the grid."""
     from dse.prediction.runs.power import Facility
 
-    values = arguments.values
     return Facility(
         number(values, "host_w", 0.0),
         number(values, "pue", 1.0, least=1.0),
@@ -72,7 +76,7 @@ def asked_facility(arguments: Arguments) -> Facility:
     )
 
 
-def asked_stops(arguments: Arguments) -> PlannedStops | None:
+def asked_stops(values: Values) -> PlannedStops | None:
     """Return the planned stops.
 
     Raises:
@@ -80,35 +84,34 @@ def asked_stops(arguments: Arguments) -> PlannedStops | None:
     """
     from dse.prediction.runs.run import PlannedStops
 
-    found = [key for key in _PAIR if key in arguments.values]
+    found = [key for key in _PAIR if key in values]
     if not found:
         return None
     if len(found) == 1:
         (missing,) = set(_PAIR) - set(found)
         raise InputError(f"{found[0]} has no effect without {missing}: give both")
-    every_s, for_s = (parse_duration_s(arguments.values[key], key, least_s=1.0) for key in _PAIR)
+    every_s, for_s = (parse_duration_s(values[key], key, least_s=1.0) for key in _PAIR)
     return PlannedStops(every_s, for_s)
 
 
-def require_length(arguments: Arguments) -> None:
+def require_length(values: Values) -> None:
     """Refuse a run without an end, before anything is composed.
 
     Raises:
         InputError: no key says the length, or `law` stands without `loss`.
     """
-    values = arguments.values
     if not set(ONE_LENGTH) & values.keys():
         raise InputError("tokens is missing; write tokens=15.6T, steps=N, or loss=2.0")
     if "law" in values and "loss" not in values:
         raise InputError("law has no effect without loss: leave it out, or write loss=2.0")
 
 
-def asked_steps(arguments: Arguments, model: ModelSpec) -> int:
+def asked_steps(values: Values, model: ModelSpec) -> int:
     """Return the number of steps: as given, or those that make the tokens."""
     from dse.inputs.models.counts import parameters
     from dse.prediction.runs.scaling import LAWS
 
-    values, tokens_of_step = arguments.values, model.batch_size * model.seq_len
+    tokens_of_step = model.batch_size * model.seq_len
     if "steps" in values:
         return parse_count(values["steps"], "steps")
     if "loss" in values:
@@ -117,3 +120,10 @@ def asked_steps(arguments: Arguments, model: ModelSpec) -> int:
         tokens = law.tokens(counts.active, number(values, "loss", 0.0, above=0.0))
         return max(1, round(tokens / tokens_of_step))
     return -(-parse_count(values["tokens"], "tokens") // tokens_of_step)
+
+
+def asked_interval_s(values: Values) -> float | None:
+    """Return the time between checkpoints; None is the best."""
+    if "interval" not in values:
+        return None
+    return parse_duration_s(values["interval"], "interval", least_s=1e-3)
