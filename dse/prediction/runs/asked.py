@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dse.base.errors import InputError
-from dse.base.settings.values import Values, number, one_of
+from dse.base.settings.values import Values, number, one_of, whole
 from dse.base.units import parse_count, parse_duration_s
 
 if TYPE_CHECKING:
+    from dse.inputs.accelerators import Cluster
     from dse.inputs.models import ModelSpec
     from dse.prediction.runs.checkpoints import Store
-    from dse.prediction.runs.power import Facility
+    from dse.prediction.runs.power import Energy, Facility
     from dse.prediction.runs.reliability import Reliability
-    from dse.prediction.runs.run import PlannedStops
+    from dse.prediction.runs.run import PlannedStops, Question, Run
+    from dse.prediction.steps.plan import Plan
 
 LENGTH = {
     "tokens": "tokens to train on, such as 15.6T",
@@ -122,8 +125,52 @@ def asked_steps(values: Values, model: ModelSpec) -> int:
     return -(-parse_count(values["tokens"], "tokens") // tokens_of_step)
 
 
-def asked_interval_s(values: Values) -> float | None:
-    """Return the time between checkpoints; None is the best."""
-    if "interval" not in values:
-        return None
-    return parse_duration_s(values["interval"], "interval", least_s=1e-3)
+@dataclass(frozen=True)
+class AskedRun:
+    """All of a run but its job: what `RUN_KEYS` say, checked; `values` are their texts."""
+
+    values: Values
+    reliability: Reliability
+    store: Store
+    stops: PlannedStops | None
+    interval_s: float | None
+    spares: int | None
+    facility: Facility
+    price: float | None
+
+    def question(self, model: ModelSpec, plan: Plan, cluster: Cluster) -> Question:
+        """Return the run of a job on a cluster."""
+        from dse.prediction.runs.run import Question
+
+        steps = asked_steps(self.values, model)
+        return Question(
+            *(model, plan, cluster, steps, self.reliability, self.store),
+            interval_s=self.interval_s,
+            spares=self.spares,
+            stops=self.stops,
+        )
+
+    def energy(self, run: Run) -> Energy | None:
+        """Return the energy of the run; None where no power is known and no key asks for it."""
+        from dse.prediction.runs.power import energy_of
+
+        is_known = run.question.cluster.accelerator.board_power_w is not None
+        return energy_of(run, self.facility) if is_known or POWER.keys() & self.values.keys() else None
+
+
+def asked_run(values: Values) -> AskedRun:
+    """Return the run that the keys describe.
+
+    Raises:
+        InputError: a key is wrong, or no key says the length.
+    """
+    require_length(values)
+    interval_s = None
+    if "interval" in values:
+        interval_s = parse_duration_s(values["interval"], "interval", least_s=1e-3)
+    return AskedRun(
+        *(values, asked_reliability(values), asked_store(values), asked_stops(values), interval_s),
+        spares=whole(values, "spares", None),
+        facility=asked_facility(values),
+        price=number(values, "price", None),
+    )
