@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dse.answers.conventions import convention_of, shown_mfu
-from dse.base.units import format_bytes, format_count, format_duration_ns
+from dse.base.units import format_bytes, format_count, format_duration_ns, format_time
 from dse.inputs.strategies import StrategyAxis, shown_axes, strategy_values
 from dse.studies.store.schema import StudyRow
 
@@ -36,6 +36,7 @@ def shown_columns(points: Sequence[StudyRow], *, exact: bool = False) -> list[Sh
         _EXPOSED,
         *utilisation,
         *_WORTH,
+        *[column for name, column in _RUN.items() if any(getattr(row, name) is not None for row in points)],
     ]
 
 
@@ -75,6 +76,14 @@ _EXACT = (
 )
 _EXPOSED = Shown(("exposed", "comm %"), lambda row: percentage(row.exposed_comm_ns, row.wall_time_ns))
 _UTILISATION = Shown(("compute", "util. %"), lambda row: _or_empty(row.compute_utilization_pct, _one_digit))
+_RUN = {
+    "run_time_s": Shown(("run", "time"), lambda row: _or_empty(row.run_time_s, format_time)),
+    "run_effective_pct": Shown(
+        ("effect-", "ive %"), lambda row: _or_empty(row.run_effective_pct, "{:.1f}".format)
+    ),
+    "run_cost": Shown(("run", "cost"), lambda row: _or_empty(row.run_cost, format_count)),
+    "run_energy_mwh": Shown(("energy", "MWh"), lambda row: _or_empty(row.run_energy_mwh, format_count)),
+}
 _WORTH = (
     Shown(("MFU", "%"), lambda row: _or_empty(shown_mfu(row), _one_digit)),
     Shown(("tokens", "per s"), lambda row: _or_empty(row.tokens_per_s, format_count)),

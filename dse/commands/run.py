@@ -45,9 +45,9 @@ def main(argv: Sequence[str]) -> int:
     from dse.prediction.steps.predict import predict
 
     run = run_of(asked.question(job.model, job.plan, cluster), predict(job.model, job.plan, cluster))
-    energy = asked.energy(run)
+    energy, price = asked.energy(run), asked.price(cluster.name)
     if "--json" in arguments.options:
-        print_json([run_data(run, asked.price, energy)])
+        print_json([run_data(run, price, energy)])
     else:
-        print("\n".join(map(printable, run_text(run, asked.price, energy).splitlines())))
+        print("\n".join(map(printable, run_text(run, price, energy).splitlines())))
     return 0

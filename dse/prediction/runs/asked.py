@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 from dse.base.errors import InputError
-from dse.base.settings.values import Values, number, one_of, whole
+from dse.base.settings.values import Values, assignments, number, one_of, whole
 from dse.base.units import parse_count, parse_duration_s
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ MACHINE = {
 ONE_RUN = {
     "spares": "nodes that stand by; default: a failed node is replaced at once",
     "interval": "time between checkpoints, such as 30 min; default: the best",
-    "price": "price of an hour of one NPU",
+    "price": "price of an hour of one NPU, or of each system: dgx_h100=2.5,dgx_b200=5",
 }
 POWER = {
     "power": "phases (default): by computing, communicating and idling; or limit: that of boards",
@@ -103,8 +104,11 @@ def require_length(values: Values) -> None:
     Raises:
         InputError: no key says the length, or `law` stands without `loss`.
     """
-    if not set(ONE_LENGTH) & values.keys():
+    lengths = [key for key in ONE_LENGTH if key in values]
+    if not lengths:
         raise InputError("tokens is missing; write tokens=15.6T, steps=N, or loss=2.0")
+    if len(lengths) > 1:
+        raise InputError(f"{' and '.join(lengths)} say one length each; leave one of them out")
     if "law" in values and "loss" not in values:
         raise InputError("law has no effect without loss: leave it out, or write loss=2.0")
 
@@ -136,7 +140,26 @@ class AskedRun:
     interval_s: float | None
     spares: int | None
     facility: Facility
-    price: float | None
+    prices: Mapping[str, float]
+
+    def price(self, system: str) -> float | None:
+        """Return the price of an hour of an NPU; None where it is unknown."""
+        return self.prices.get(system, self.prices.get(""))
+
+    def identity(self) -> dict[str, Any]:
+        """Return plain data on which its figures depend: the texts of its keys, and all failure rates."""
+        texts = {key: text for key, text in self.values.items() if key != "reliability"}
+        return {**texts, "reliability": asdict(self.reliability)}
+
+    @classmethod
+    def of_identity(cls, identity: Mapping[str, Any]) -> AskedRun:
+        """Return the run that `identity` was made of."""
+        from dse.base.records import converted
+        from dse.prediction.runs.reliability import Reliability
+
+        texts = {key: text for key, text in identity.items() if key != "reliability"}
+        rates = converted(identity["reliability"], Reliability, "reliability")
+        return replace(asked_run(texts), reliability=rates)
 
     def question(self, model: ModelSpec, plan: Plan, cluster: Cluster) -> Question:
         """Return the run of a job on a cluster."""
@@ -172,5 +195,14 @@ def asked_run(values: Values) -> AskedRun:
         *(values, asked_reliability(values), asked_store(values), asked_stops(values), interval_s),
         spares=whole(values, "spares", None),
         facility=asked_facility(values),
-        price=number(values, "price", None),
+        prices=_prices(values),
     )
+
+
+def _prices(values: Values) -> dict[str, float]:
+    """Return prices by system; without one, the price is of every system."""
+    if "=" not in values.get("price", ""):
+        price = number(values, "price", None)
+        return {} if price is None else {"": price}
+    found = assignments(values, "price")
+    return {name: number(found, name, 0.0) for name in found}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -113,44 +114,78 @@ class Run:
         return done / (self.time_s.value * peak_tflops * 1e12)
 
 
+class Machine:
+    """The failures and checkpoints of a question, which are the same for all steps of its job."""
+
+    def __init__(self, question: Question) -> None:
+        """Find the sizes and rates, once for all steps."""
+        q = self.question = question
+        self.checkpoint_bytes = checkpoint_bytes(q.model, q.plan)
+        self.checkpoints, self.load_s = checkpoint_times(self.checkpoint_bytes, q.cluster, q.store)
+        self.spares = None if q.spares is None else Spares(q.spares, q.reliability.repair_s)
+        factors = (1.0, *q.reliability.bounds(q.cluster))
+        self.classes, *self._ends = (
+            q.reliability.classes(q.cluster, self.load_s, factor) for factor in factors
+        )
+
+    @functools.cached_property
+    def best_interval_s(self) -> float:
+        """The interval of least expected time, of those in which a checkpoint is written."""
+        least_s = max(1.0, self.checkpoints.writing_s)
+        return best_interval_s(self.checkpoints, self.classes, self.spares, least_s=least_s)
+
+    def run(self, prediction: Prediction) -> Run:
+        """Return the expected run of a predicted step.
+
+        Raises:
+            InputError: the job makes no progress, as it hardly ever lives until a checkpoint.
+        """
+        q = self.question
+        shortest_s = max(prediction.step_s, self.checkpoints.writing_s)
+        interval_s = _asked_interval_s(q.interval_s, shortest_s, self.checkpoints)
+        if interval_s is None:
+            interval_s = _whole_steps(self.best_interval_s, shortest_s, prediction.step_s)
+        found = expected(interval_s, self.checkpoints, self.classes, self.spares)
+        work_s = q.steps * prediction.step_s
+        total_s = _total_s(work_s, found, q.stops)
+        if found.total > _MOST_TOTAL:
+            raise InputError(_no_progress(interval_s, self.checkpoints, self.classes))
+        rate = sum(one.rate for one in self.classes)
+        return Run(
+            question=q,
+            prediction=prediction,
+            checkpoint_bytes=self.checkpoint_bytes,
+            checkpoints=self.checkpoints,
+            load_s=self.load_s,
+            classes=self.classes,
+            interval_s=interval_s,
+            young_s=young_interval_s(self.checkpoints.blocking_s, rate) if rate > 0 else math.inf,
+            daly_s=daly_interval_s(self.checkpoints.blocking_s, rate) if rate > 0 else math.inf,
+            expected=found,
+            parts_s=_parts_s(prediction, q.steps, found, total_s),
+            time_s=self._bounds(prediction, interval_s, total_s),
+            effective_ratio=work_s / total_s,
+            failures=found.failures * work_s,
+        )
+
+    def _bounds(self, prediction: Prediction, interval_s: float, total_s: float) -> Bounds:
+        """Return the time with both step and failure rates at the low, and at the high end of their 80 %."""
+        if prediction.range_s is None:
+            return Bounds(total_s)
+        ends = []
+        for step_s, classes in zip(prediction.range_s, self._ends, strict=True):
+            found = expected(interval_s, self.checkpoints, classes, self.spares)
+            ends.append(_total_s(self.question.steps * step_s, found, self.question.stops))
+        return Bounds(total_s, *ends)
+
+
 def run_of(question: Question, prediction: Prediction) -> Run:
     """Return the expected run of a predicted step.
 
     Raises:
-        InputError: the job makes no progress, as it hardly ever lives until a checkpoint.
+        InputError: as `Machine.run`.
     """
-    q = question
-    size = checkpoint_bytes(q.model, q.plan)
-    checkpoints, load_s = checkpoint_times(size, q.cluster, q.store)
-    spares = None if q.spares is None else Spares(q.spares, q.reliability.repair_s)
-    classes = q.reliability.classes(q.cluster, load_s)
-    shortest_s = max(prediction.step_s, checkpoints.writing_s)
-    interval_s = _asked_interval_s(q.interval_s, shortest_s, checkpoints)
-    if interval_s is None:
-        best_s = best_interval_s(checkpoints, classes, spares, least_s=shortest_s)
-        interval_s = _whole_steps(best_s, shortest_s, prediction.step_s)
-    found = expected(interval_s, checkpoints, classes, spares)
-    work_s = q.steps * prediction.step_s
-    total_s = _total_s(work_s, found, q.stops)
-    if found.total > _MOST_TOTAL:
-        raise InputError(_no_progress(interval_s, checkpoints, classes))
-    rate = sum(one.rate for one in classes)
-    return Run(
-        question=q,
-        prediction=prediction,
-        checkpoint_bytes=size,
-        checkpoints=checkpoints,
-        load_s=load_s,
-        classes=classes,
-        interval_s=interval_s,
-        young_s=young_interval_s(checkpoints.blocking_s, rate) if rate > 0 else math.inf,
-        daly_s=daly_interval_s(checkpoints.blocking_s, rate) if rate > 0 else math.inf,
-        expected=found,
-        parts_s=_parts_s(prediction, q.steps, found, total_s),
-        time_s=_bounds(q, prediction, load_s, interval_s, checkpoints, spares, total_s),
-        effective_ratio=work_s / total_s,
-        failures=found.failures * work_s,
-    )
+    return Machine(question).run(prediction)
 
 
 def _asked_interval_s(asked_s: float | None, shortest_s: float, checkpoints: Checkpoints) -> float | None:
@@ -188,26 +223,6 @@ def _parts_s(prediction: Prediction, steps: int, found: Expected, total_s: float
     }
     parts["planned stops"] = max(0.0, total_s - work_s * found.total)
     return parts
-
-
-def _bounds(
-    q: Question,
-    prediction: Prediction,
-    load_s: float,
-    interval_s: float,
-    checkpoints: Checkpoints,
-    spares: Spares | None,
-    total_s: float,
-) -> Bounds:
-    """Return the time with both step and failure rates at the low, and at the high end of their 80 %."""
-    if prediction.range_s is None:
-        return Bounds(total_s)
-    ends = []
-    for step_s, factor in zip(prediction.range_s, q.reliability.bounds(q.cluster), strict=True):
-        classes = q.reliability.classes(q.cluster, load_s, factor)
-        found = expected(interval_s, checkpoints, classes, spares)
-        ends.append(_total_s(q.steps * step_s, found, q.stops))
-    return Bounds(total_s, *ends)
 
 
 def _no_progress(interval_s: float, checkpoints: Checkpoints, classes: Sequence[FailureClass]) -> str:

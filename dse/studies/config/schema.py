@@ -8,6 +8,7 @@ from dse.base.settings import group, key
 from dse.inputs.models.settings import ModelSchema
 from dse.inputs.strategies.settings import StrategySchema
 from dse.inputs.systems.settings import SystemSchema
+from dse.prediction.runs.settings import RunSchema
 from dse.simulation.simulators.settings import SimulatorSchema
 from dse.simulation.workloads.settings import WorkloadSchema
 from dse.studies.executors.settings import ExecutorSchema
@@ -52,6 +53,18 @@ class ConfigSchema:
         "table or json",
         only="point",
         instead="which has no other format; for JSON write python -m dse best results/STUDY --json",
+    )
+    objective: str = key(
+        "the figure by which the answer names the best: `step`, or of the run that `run` describes"
+        " `expected_time`, `cost` or `energy`, see [runs.md](runs.md)",
+        "step",
+        only="sweep",
+        instead="which ranks nothing; leave it out, or write python -m dse.sweep",
+    )
+    run: RunSchema = group(
+        RunSchema,
+        only="sweep",
+        instead="which evaluates one step; write dse run {name}={value}",
     )
     workload: WorkloadSchema = group(WorkloadSchema)
     strategy: StrategySchema = group(  # type: ignore[valid-type]

@@ -17,6 +17,8 @@ from dse.inputs.models.huggingface import name_of_file
 from dse.inputs.models.settings import model_spec
 from dse.inputs.strategies import Divisibility, Strategy, check_values
 from dse.inputs.systems import SystemSpec
+from dse.prediction.runs.asked import AskedRun
+from dse.prediction.runs.settings import check_objective, run_settings
 from dse.simulation.simulators.settings import SimulatorSettings, simulator_settings
 from dse.simulation.workloads.settings import WorkloadSettings, check_model, workload_settings
 from dse.studies.config.own_files import is_path
@@ -40,6 +42,7 @@ class Config:
     for a single point, `space` and `search` for a sweep, where `models` and `systems` are all of its models
     and systems, `model` and `system` the first of each; points whose status is in `recompute` are evaluated
     again; `output_format` (the key `format`) is table or json.
+    `run` is the training run that rows have figures of, and `objective` the figure that names the best.
     `resolved` is the configuration as YAML, with all defaults and overrides in place, `notes` what users
     should know of it.
     """
@@ -59,6 +62,8 @@ class Config:
     search: SearchSettings
     executor: ExecutorSettings
     simulator: SimulatorSettings
+    run: AskedRun | None
+    objective: str
     resolved: str
     notes: tuple[str, ...] = ()
 
@@ -153,6 +158,8 @@ def to_config(
         else parse_bytes(values.memory_cap, "memory_cap")
     )
     workload = workload_settings(values.workload)
+    run = run_settings(values.run)
+    check_objective(values.objective, run)
     return Config(
         study=str(values.study),
         results_dir=Path(values.results_dir),
@@ -169,6 +176,8 @@ def to_config(
         search=search_settings(values.search),
         executor=executor_settings(values.executor),
         simulator=simulator_settings(values.simulator),
+        run=run,
+        objective=values.objective,
         resolved=resolved,
     )
 

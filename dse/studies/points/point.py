@@ -19,6 +19,7 @@ from dse.inputs.strategies import (
     resolved_divisibility,
 )
 from dse.inputs.systems import SystemSpec
+from dse.prediction.runs.asked import AskedRun
 from dse.simulation.simulators import NativeSimulator, Simulator, SimulatorSettings, make_simulator
 from dse.simulation.workloads import NativeGenerator, WorkloadGenerator, WorkloadSettings, make_generator
 from dse.studies.points.inputs import canonical_json, model_json, result_version, system_json
@@ -44,7 +45,8 @@ def key_text(axis: StrategyAxis, value: AxisValue) -> str:
 class Scenario:
     """The shared part of many design points: study, model, system, and what generates and simulates.
 
-    `divisibility` None means what the model's fidelity says.
+    `divisibility` None means what the model's fidelity says. `run` is the training run whose figures rows
+    have, None where they have none.
     """
 
     study: str
@@ -53,6 +55,7 @@ class Scenario:
     divisibility: Divisibility | None = None
     simulator: Simulator = field(default_factory=NativeSimulator)
     generator: WorkloadGenerator = field(default_factory=NativeGenerator)
+    run: AskedRun | None = None
 
     @functools.cached_property
     def resolved_divisibility(self) -> Divisibility:
@@ -79,6 +82,7 @@ class Scenario:
                 "simulator": self.simulator.identity(),
                 "workload": self.generator.identity(),
                 **self.method.identity(),
+                **({} if self.run is None else {"run": self.run.identity()}),
             }
         )
 
@@ -156,6 +160,8 @@ class ScenarioInputs(Protocol):
     def workload(self) -> WorkloadSettings: ...  # noqa: D102
     @property
     def simulator(self) -> SimulatorSettings: ...  # noqa: D102
+    @property
+    def run(self) -> AskedRun | None: ...  # noqa: D102
 
 
 def scenario_of(
@@ -173,4 +179,5 @@ def scenario_of(
         divisibility=config.workload.divisibility,
         simulator=make_simulator(config.simulator),
         generator=make_generator(config.workload),
+        run=config.run,
     )

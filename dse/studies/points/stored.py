@@ -9,6 +9,7 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.base.settings import check_type
 from dse.inputs.strategies import STRATEGY_FIELDS, Strategy
+from dse.prediction.runs.asked import AskedRun
 from dse.prediction.steps.prediction import PREDICTION_VERSION
 from dse.simulation.simulators import NativeSimulator
 from dse.simulation.workloads import DEFAULT_REFERENCE
@@ -61,6 +62,7 @@ def point_of_row(row: StudyRow) -> DesignPoint:
         system=system_of_json(row.system_spec),
         divisibility=None if predicted else options["divisibility"],
         simulator=NativeSimulator(reference=options["simulator"].get("reference", DEFAULT_REFERENCE)),
+        run=AskedRun.of_identity(options["run"]) if "run" in options else None,
     )
     point = DesignPoint(scenario, strategy_of_row(row))
     if point.key != row.key:

@@ -18,6 +18,7 @@ from dse.studies.store.records import (
     percent,
     rate,
     repeated_text,
+    seconds,
     size_bytes,
     text,
     time_ns,
@@ -133,6 +134,31 @@ class StudyRow(StrategyFields, _Names):  # fields of the last base come first
     wall_time_high_ns: Annotated[
         int | None,
         time_ns("end of the interval that holds 80 % of such steps; null without unseen runs", since=7),
+    ] = None
+    run_time_s: Annotated[
+        float | None, seconds("expected time of the training run that `run` describes", since=8, least=0)
+    ] = None
+    run_time_low_s: Annotated[
+        float | None, seconds("its time with step and failure rates at the low end of 80 %", since=8, least=0)
+    ] = None
+    run_time_high_s: Annotated[
+        float | None, seconds("its time with both at the high end", since=8, least=0)
+    ] = None
+    run_effective_pct: Annotated[
+        float | None, percent("time of steps in the time of the run", since=8, least=0)
+    ] = None
+    run_goodput_pct: Annotated[
+        float | None, percent("model FLOPs of the run, of what all NPUs could do in it", since=8, least=0)
+    ] = None
+    run_failures: Annotated[
+        float | None, Column("double", "1", "expected failures in the run", since=8, least=0)
+    ] = None
+    run_cost: Annotated[
+        float | None,
+        Column("double", "currency", "NPU-hours of the run times `run.price`", since=8, least=0),
+    ] = None
+    run_energy_mwh: Annotated[
+        float | None, Column("double", "MWh", "energy of the run, facility included", since=8, least=0)
     ] = None
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import Divisibility, InfeasibleStrategy, Strategy, shown_axes, strategy_values
 from dse.inputs.systems import SystemSpec
+from dse.prediction.runs.asked import AskedRun
 from dse.simulation.simulators import Recording, Simulator
 from dse.simulation.workloads import WorkloadGenerator
 from dse.studies.store import Status
@@ -39,6 +40,8 @@ class Inputs(Protocol):
     def generator(self) -> WorkloadGenerator: ...  # noqa: D102
     @property
     def is_external(self) -> bool: ...  # noqa: D102
+    @property
+    def run(self) -> AskedRun | None: ...  # noqa: D102
     def check(self) -> None: ...  # noqa: D102
 
 

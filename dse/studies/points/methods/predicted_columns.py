@@ -16,6 +16,9 @@ from dse.studies.points.methods.method import Inputs
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from dse.inputs.strategies.columns import Strategies
+    from dse.prediction.runs.asked import AskedRun
+
 COMPUTE_PARTS = ("matrix_products", "attention", "memory_bound", "launches", "optimizer")
 """The parts of a prediction in which an NPU computes; the others are communication and waiting."""
 
@@ -61,8 +64,8 @@ def range_ns(prediction: Prediction) -> tuple[int, int] | None:
     return round(low_s * _NS), round(high_s * _NS)
 
 
-def columns_of(on: Inputs, found: Predictions, count: int) -> Mapping[str, pa.Array]:
-    """Return the columns of `count` rows, null where none is predicted, without what only an engine measures.
+def columns_of(on: Inputs, found: Predictions, strategies: Strategies) -> Mapping[str, pa.Array]:
+    """Return the columns of strategies, null where none is predicted, without what only an engine measures.
 
     The time that is exposed is all in which no NPU of the decisive stage computes, bubbles included.
     """
@@ -90,8 +93,35 @@ def columns_of(on: Inputs, found: Predictions, count: int) -> Mapping[str, pa.Ar
         "tokens_per_s_per_npu": pa.array(tokens / npus, mask=no_time),
         "prediction_notes": pa.DictionaryArray.from_arrays(pa.array(found.note_of.astype(np.int32)), notes),
     }
+    if on.run is not None and len(found.places):
+        columns |= _run_columns(on, on.run, strategies.take(found.places), columns)
+    count = len(strategies)
     if len(found.places) == count:
         return columns
     rows, missing = np.zeros(count, np.int32), np.ones(count, bool)
     rows[found.places], missing[found.places] = np.arange(len(found.places)), False
     return {name: column.take(pa.array(rows, mask=missing)) for name, column in columns.items()}
+
+
+def _run_columns(
+    on: Inputs, run: AskedRun, strategies: Strategies, columns: Mapping[str, pa.Array]
+) -> dict[str, pa.Array]:
+    """Return the figures of the training run that the scenario asks for."""
+    import pyarrow as pa
+
+    from dse.prediction.runs.columns import StoredStep, run_columns
+    from dse.prediction.steps.strategies import plan_of
+
+    cluster = on.system.cluster
+    assert cluster is not None
+    firsts, kinds = strategies.kinds(["framework"])  # checkpoints depend on nothing else of a strategy
+    plans = [plan_of(on.model, strategies[place]) for place in firsts.tolist()]
+    flops = flops_of_step(on.model)
+    names = ("wall_time_ns", "gpu_time_ns", "wall_time_low_ns", "wall_time_high_ns")
+    steps = []
+    for kind, *times in zip(kinds.tolist(), *(columns[name].to_pylist() for name in names), strict=True):
+        wall_ns, gpu_ns, low_ns, high_ns = times
+        ends_s = None if low_ns is None else (low_ns / _NS, high_ns / _NS)
+        steps.append((kind, StoredStep.of(wall_ns / _NS, gpu_ns / _NS, ends_s, flops)))
+    found = run_columns(run, on.model, cluster, plans, steps)
+    return {name: pa.array(values, pa.float64()) for name, values in found.items()}

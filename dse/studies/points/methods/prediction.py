@@ -159,7 +159,7 @@ def _answered(on: Inputs, strategies: Strategies) -> tuple[Refusals, Mapping[str
     from dse.studies.points.methods.predicted_columns import columns_of
 
     refused, found = _predicted(on, strategies)
-    return refused, columns_of(on, found, len(strategies))
+    return refused, columns_of(on, found, strategies)
 
 
 def _predicted(on: Inputs, strategies: Strategies) -> tuple[Refusals, Predictions]:

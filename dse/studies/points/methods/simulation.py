@@ -41,6 +41,12 @@ class TraceSimulation(Method):
                 "is simulated: leave it out, or write model.fidelity=realistic; the engine has "
                 "system.collectives"
             )
+        if on.run is not None:
+            raise InputError(
+                f"run and its keys are of predicted steps, and {on.model.name} on {on.system.name} is "
+                "simulated: leave them out, or sweep a cluster (system=dgx_h100) under "
+                "model.fidelity=realistic"
+            )
 
     def is_feasible(self, point: Point) -> bool:
         """See `Method.is_feasible`."""
