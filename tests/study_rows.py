@@ -93,6 +93,7 @@ def arbitrary_rows() -> st.SearchStrategy[StudyRow]:
         *(optional_double,) * 3,
         *(st.none() | text,) * 2,
         *(optional_count,) * 2,
+        *(optional_double,) * 8,
     ]
     names = [field.name for field in dataclasses.fields(StudyRow)]
     return st.builds(StudyRow, **dict(zip(names, values, strict=True)))

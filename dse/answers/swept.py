@@ -20,6 +20,7 @@ from dse.answers import (
 from dse.answers.changed_files import current_points
 from dse.answers.conventions import mfu_conventions
 from dse.answers.distinct import distinct_points
+from dse.answers.objectives import COLUMNS, OBJECTIVE_COLUMNS, objective_answers, objective_text
 from dse.answers.optima import optima_of
 from dse.answers.tables import best_of
 from dse.studies.store import Snapshot, StudyStore
@@ -28,8 +29,12 @@ from dse.studies.sweeps.notes import cuts
 _SHOWN_GROUPS = 12
 
 
-def sweep_answer(store: StudyStore, keys: Sequence[str], cap: Cap) -> tuple[list[str], list[str]]:
+def sweep_answer(
+    store: StudyStore, keys: Sequence[str], cap: Cap, objective: str = "step"
+) -> tuple[list[str], list[str]]:
     """Return the answer to each question of the points of a sweep as text, and lines next to the answers.
+
+    With an objective of runs, their winners over all systems and sizes come last.
 
     Raises:
         FileNotFoundError, InputError: as `StudyStore.snapshot`.
@@ -39,6 +44,7 @@ def sweep_answer(store: StudyStore, keys: Sequence[str], cap: Cap) -> tuple[list
 
     others = store.count() > len(keys)
     columns = [*ANSWER_COLUMNS, "fractional", "impossible_split"]
+    columns += OBJECTIVE_COLUMNS if objective in COLUMNS else ()
     snapshot = store.snapshot([*columns, "key"] if others else columns)
     table = snapshot.table
     if others:
@@ -70,6 +76,8 @@ def sweep_answer(store: StudyStore, keys: Sequence[str], cap: Cap) -> tuple[list
         texts.append("\n".join([f"{group.heading}\n\n{text}", *better]))
     if len(asked) > _SHOWN_GROUPS:
         texts.append(f"... and {len(asked) - _SHOWN_GROUPS} more groups: dse best")
+    if objective in COLUMNS:
+        texts += map(objective_text, objective_answers(table, objective, cap, snapshot.rows))
     conventions = "\n".join(mfu_conventions(shown))
     return [*texts, *([conventions] if conventions else [])], lines
 

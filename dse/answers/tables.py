@@ -13,6 +13,7 @@ from dse.answers.curves import cap_curve, pareto_front
 from dse.answers.distinct import distinct_points
 from dse.answers.fidelities import fidelity_of
 from dse.answers.groups import Group, describe_variants, groups, variant_fields, variant_of
+from dse.answers.objectives import COLUMNS, OBJECTIVE_COLUMNS, objective_answers, objective_text
 from dse.answers.optima import AxisStudy, axis_studies, optima_of
 from dse.answers.selection import finished_points, rank_order
 from dse.answers.subjects import numbered, subject_of
@@ -37,7 +38,8 @@ class Question:
     """The rows to list: the best point and its runner-up; or for every cap; or the front; or the first `top`.
 
     `by` are columns whose values make groups of their own, `cost` is a third objective of the front. If
-    points are `mixed`, those of all models, systems and numbers of NPUs compete.
+    points are `mixed`, those of all models, systems and numbers of NPUs compete. An `objective` of runs
+    adds its winners over all systems and sizes.
     """
 
     caps: bool = False
@@ -48,6 +50,12 @@ class Question:
     mixed: bool = False
     number: int | None = None
     exact: bool = False
+    objective: str = "step"
+
+    @property
+    def objective_columns(self) -> Sequence[str]:
+        """The columns that the objective needs."""
+        return OBJECTIVE_COLUMNS if self.objective in COLUMNS else ()
 
     @property
     def is_plain(self) -> bool:
@@ -124,6 +132,10 @@ def answers_of(snapshot: Snapshot, table: pa.Table, question: Question, cap: Cap
                 _add_curve(answers, some, heading, variants, limit, question, snapshot)
             else:
                 _add_best(answers, some, heading, limit, question, snapshot, is_listed=not studies)
+    if question.objective in COLUMNS:
+        for one in objective_answers(table, question.objective, cap, snapshot.rows):
+            answers.texts.append(objective_text(one, exact=question.exact))
+            answers.data.append(one.data())
     return answers
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.errors import InputError
 from dse.base.files import check_output
-from dse.base.settings.values import entries, file, whole
+from dse.base.settings.values import entries, file, one_of, whole
 from dse.commands.cli import (
     CAP,
     CAP_OR_NONE,
@@ -22,6 +23,7 @@ from dse.commands.cli import (
     write_csv,
 )
 from dse.commands.stored_runs import answered
+from dse.prediction.runs.settings import OBJECTIVES
 
 if TYPE_CHECKING:
     from dse.answers import Cap
@@ -36,6 +38,8 @@ COMMAND = CommandLine(
         "keys": {
             **CAP,
             "top": "as many of the fastest points of every group",
+            "objective": "step, expected_time, cost or energy: the last three name the best runs over all "
+            "systems and sizes (default: that of the latest sweep)",
             "cost": "a third column of --pareto, such as 'npus * wall_time_ns'",
             "by": "split every group by the values of columns, such as tp,system.faults",
             **GROUP,
@@ -92,8 +96,10 @@ def main(arguments: Arguments) -> int:
         return 0
     values, options = arguments.values, arguments.options
     asked = checked(arguments)
+    objective = one_of(values, "objective", OBJECTIVES) if "objective" in values else None
     top, number, csv = whole(values, "top", None, least=1), whole(values, "group", None), file(values, "csv")
     from dse.answers import ANSWER_COLUMNS, Cap, study_cap, unfinished_note
+    from dse.answers.objectives import study_objective
     from dse.answers.tables import Answers, Question, answers_of
     from dse.studies.store import RowExpression, StudyStore, stored_columns
 
@@ -112,8 +118,15 @@ def main(arguments: Arguments) -> int:
         exact="--exact" in options,
     )
     used = [name for text in (*where, *([cost] if cost else [])) for name in text.columns]
-    columns = stored_columns([*ANSWER_COLUMNS, *question.by, *used])
     store = StudyStore(arguments.words[0])
+    if question.is_plain:
+        question = replace(question, objective=study_objective(objective, store))
+    elif objective is not None:
+        raise InputError(
+            "objective names the best runs of the whole study; leave it out, or --caps, --pareto, --mixed, "
+            "top, by and group"
+        )
+    columns = stored_columns([*ANSWER_COLUMNS, *question.by, *used, *question.objective_columns])
     without_cap = question.caps or (question.pareto and asked is None)
     cap = Cap(None) if without_cap else study_cap(asked, store)
 

@@ -31,6 +31,8 @@ COMMAND = CommandLine(
             "axes: any field of model, system or strategy; model:[...] and system:[...]",
             "memory_cap=80GiB": "per NPU; 80GB is 80e9 bytes, 80GiB is 80 x 2^30",
             "study=NAME": "name of the study, default <model>-<system>",
+            "run.tokens=15T run.price=2.5 objective=cost": "figures of the whole training run, and "
+            "the best by expected_time, cost or energy (docs/runs.md)",
             "search=random search.samples=20 search.seed=0": "a sample instead of the whole space",
             "search=optuna search.samples=300": "let Optuna propose points (docs/search.md)",
             "executor=ray executor.address=ADDRESS": "a Ray cluster (docs/executors.md)",
@@ -67,7 +69,7 @@ def sweep(config: Config, arguments: Sequence[str]) -> None:
     store, keys = swept.store, swept.result.keys
     if len(keys) > swept.result.computed:
         print(f"{len(keys) - swept.result.computed} of {len(keys)} points were in the study already\n")
-    texts, lines = store.reading(lambda: sweep_answer(store, keys, _cap(config)))
+    texts, lines = store.reading(lambda: sweep_answer(store, keys, _cap(config), config.objective))
     for line in lines:
         _say(line)
     print("\n\n".join(texts))

@@ -54,14 +54,20 @@ def sweep_caps(*stores: StudyStore[Any]) -> list[int | None]:
     None is the memory of the accelerator of a system.
     """
     caps: list[int | None] = []
-    for path in _by_time(path for store in stores for path in store.sweeps()):
-        configuration = stored_configuration(path)
+    for configuration in sweep_configurations(*stores):
         if "memory_cap" in configuration and configuration["memory_cap"] is None:
             caps.append(None)
             continue
         with contextlib.suppress(InputError):
             caps.append(parse_bytes(str(configuration.get("memory_cap"))))
     return caps
+
+
+def sweep_configurations(*stores: StudyStore[Any]) -> list[Mapping[str, Any]]:
+    """Return the configurations of the sweeps of studies as plain data, the latest last."""
+    return [
+        stored_configuration(path) for path in _by_time(one for store in stores for one in store.sweeps())
+    ]
 
 
 def plan_sweep(store: StudyStore[Any], name: str, configuration: str, keys: bytes | None) -> Path:

@@ -10,7 +10,7 @@ from dse.studies.config import Config, resolved_yaml
 from dse.studies.executors import Executor, make_executor
 from dse.studies.search import Search, make_search
 from dse.studies.store import POINTS, StudyRow, StudyStore
-from dse.studies.store.history import sweep_caps
+from dse.studies.store.history import sweep_caps, sweep_configurations
 from dse.studies.sweeps.driver import SweepResult
 from dse.studies.sweeps.notes import missing_degrees
 from dse.studies.sweeps.plan import Enumeration, Survey, estimated_seconds, survey
@@ -78,11 +78,19 @@ class Session:
             counter = self.progress(config.search.samples if found is None else found.missing)
             result = run.evaluate(search, executor, known, counter)
         run.finish(known)
-        if not result.computed and sweep_caps(store)[-1:] != [config.chosen_cap_bytes]:
+        if not result.computed and self._asks_otherwise(store):
             replace(run, points=samples).record(sweep_name())  # later answers have the cap of this one
         if result.warning:
             self.say(f"note: {result.warning}")
         return Swept(store, result, search.notes())
+
+    def _asks_otherwise(self, store: StudyStore[StudyRow]) -> bool:
+        """Whether the latest sweep had another cap or objective."""
+        latest = sweep_configurations(store)[-1:]
+        objectives = [values.get("objective", self.config.objective) for values in latest]
+        return sweep_caps(store)[-1:] != [self.config.chosen_cap_bytes] or objectives != [
+            self.config.objective
+        ]
 
     def _executor(self, found: Survey | None) -> Executor:
         settings = self.config.executor

@@ -74,6 +74,14 @@ COLUMNS = {
     "prediction_notes": "dictionary<values=string, indices=int32, ordered=0>",
     "wall_time_low_ns": "int64",
     "wall_time_high_ns": "int64",
+    "run_time_s": "double",
+    "run_time_low_s": "double",
+    "run_time_high_s": "double",
+    "run_effective_pct": "double",
+    "run_goodput_pct": "double",
+    "run_failures": "double",
+    "run_cost": "double",
+    "run_energy_mwh": "double",
 }
 
 
@@ -107,7 +115,7 @@ def test_units_agree_with_the_names_of_the_columns() -> None:
 
 
 def test_the_schema_version_is_in_the_metadata() -> None:
-    assert study_schema().metadata == {b"schema_version": b"7"}
+    assert study_schema().metadata == {b"schema_version": b"8"}
 
 
 def test_a_row_has_the_columns_of_the_schema_in_order() -> None:

@@ -1,0 +1,158 @@
+"""The winner by a figure of the training run, over all machines, beside the winner without failures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dse.answers.caps import Cap, apply_cap, fitting_rows
+from dse.answers.groups import groups
+from dse.answers.selection import Whole, finished_points, rank_order
+from dse.answers.summary import render_rows, row_to_json
+from dse.base.errors import InputError
+from dse.base.texts import counted
+from dse.base.units import format_time
+from dse.studies.store import StudyRow, StudyStore
+from dse.studies.store.history import sweep_configurations
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COLUMNS = {"expected_time": "run_time_s", "cost": "run_cost", "energy": "run_energy_mwh"}
+OBJECTIVE_COLUMNS = (*COLUMNS.values(), "run_effective_pct")
+_NAMES = {"expected_time": "expected time", "cost": "cost", "energy": "energy"}
+_SHOWN_MACHINES = 12
+
+
+@dataclass(frozen=True)
+class ObjectiveAnswer:
+    """The best points of one model by a figure of its run.
+
+    `machines` has that of each system and size, best first. `plain` is the best if nothing failed, no
+    checkpoint were written and nothing stopped: by the share of the figure that steps take.
+    """
+
+    objective: str
+    model: str
+    machines: Sequence[StudyRow]
+    plain: StudyRow
+
+    @property
+    def best(self) -> StudyRow:
+        """The best of all."""
+        return self.machines[0]
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether failures change the winner."""
+        return self.best.key != self.plain.key
+
+    def data(self) -> dict[str, Any]:
+        """Return plain data: the best of each machine, best first, and the best without failures."""
+        return {
+            "title": f"{self.model}: {_NAMES[self.objective]}",
+            "objective": self.objective,
+            "machines": [row_to_json(row) for row in self.machines],
+            "best_without_failures": row_to_json(self.plain),
+        }
+
+
+def study_objective(asked: str | None, store: StudyStore) -> str:
+    """Return the objective that was asked for, or else that of the latest sweep of the study."""
+    if asked is not None:
+        return asked
+    known = [values["objective"] for values in sweep_configurations(store) if "objective" in values]
+    return str(known[-1]) if known else "step"
+
+
+def objective_answers(table: pa.Table, objective: str, cap: Cap, whole: Whole) -> list[ObjectiveAnswer]:
+    """Return for each model of a table its best points by an objective other than the step; caps hold.
+
+    Raises:
+        InputError: no point has the figure.
+    """
+    column = COLUMNS[objective]
+    found = groups(table)
+    caps, _ = apply_cap(found, cap)
+    candidates: dict[str, list[pa.Table]] = {}
+    plain: dict[str, list[pa.Table]] = {}
+    for group, limit in zip(found, caps, strict=True):
+        part = fitting_rows(group.table.take(finished_points(group.table)), limit)
+        part = part.filter(part[column].is_valid())
+        if part.num_rows:
+            model = part["model"][0].as_py()
+            candidates.setdefault(model, []).append(_first(part, part[column]))
+            plain.setdefault(model, []).append(_first(part, _without_failures(part, column)))
+    if not candidates:
+        extra = " run.price=2.5" if objective == "cost" else ""
+        raise InputError(
+            f"objective is {objective}, but no point that fits has {column}: sweep with run.tokens=15T{extra}"
+        )
+    return [_answer(objective, model, candidates[model], plain[model], whole) for model in candidates]
+
+
+def _answer(
+    objective: str, model: str, firsts: list[pa.Table], plain: list[pa.Table], whole: Whole
+) -> ObjectiveAnswer:
+    import pyarrow as pa
+
+    column = COLUMNS[objective]
+    rows = whole(pa.concat_tables([*firsts, *plain]))
+    machines = sorted(rows[: len(firsts)], key=lambda row: getattr(row, column))
+    best = min(rows[len(firsts) :], key=lambda row: getattr(row, column) * (row.run_effective_pct or 0.0))
+    return ObjectiveAnswer(objective, model, machines, best)
+
+
+def _without_failures(table: pa.Table, column: str) -> pa.ChunkedArray:
+    import pyarrow.compute as pc
+
+    return pc.multiply(table[column], table["run_effective_pct"])
+
+
+def _first(table: pa.Table, figures: pa.ChunkedArray) -> pa.Table:
+    """Return the row of the least figure; of several the first by rank."""
+    import pyarrow.compute as pc
+
+    least = table.filter(pc.equal(figures, pc.min(figures)))
+    return least.take(rank_order(least)[:1])
+
+
+def objective_text(answer: ObjectiveAnswer, *, exact: bool = False) -> str:
+    """Return the answer as a table of machines, and how failures change it."""
+    name, shown = _NAMES[answer.objective], answer.machines[:_SHOWN_MACHINES]
+    labels = [("  best " if row is answer.best else "  ") + _machine(row) for row in shown]
+    size = max(map(len, labels))
+    labelled = [(label.ljust(size), row) for label, row in zip(labels, shown, strict=True)]
+    if answer.is_changed:
+        labelled.append((f"  without failures {_machine(answer.plain)}", answer.plain))
+    lines = [
+        f"{answer.model}: least {name} of the run, by system and size",
+        "",
+        render_rows(labelled, exact=exact),
+    ]
+    left = len(answer.machines) - len(shown)
+    lines += [f"... and {left} more systems or sizes"] if left else []
+    return "\n".join([*lines, _effect(answer)])
+
+
+def _effect(answer: ObjectiveAnswer) -> str:
+    """Say whether failures change the winner, and by what."""
+    best, plain = answer.best, answer.plain
+    if not answer.is_changed:
+        return f"without failures and checkpoints, {_machine(best)} wins, too: {_failures(best)}"
+    each = [f"{_machine(row)} {_failures(row)}" for row in (plain, best)]
+    return f"failures change the winner: {'; '.join(each)}"
+
+
+def _failures(row: StudyRow) -> str:
+    failures, time_s = row.run_failures or 0.0, row.run_time_s or 0.0
+    if not failures:
+        return "has none"
+    many = f"fails {counted(round(failures), 'time')}" if failures >= 1 else f"fails {failures:.2g} times"
+    lost = 100 - (row.run_effective_pct or 0.0)
+    return f"{many}, once in {format_time(time_s / failures)}, and loses {lost:.2g} % of its time"
+
+
+def _machine(row: StudyRow) -> str:
+    return f"{row.system}, {row.npus:,} NPUs"
