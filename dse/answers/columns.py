@@ -36,7 +36,7 @@ def shown_columns(points: Sequence[StudyRow], *, exact: bool = False) -> list[Sh
         _EXPOSED,
         *utilisation,
         *_WORTH,
-        *[column for name, column in _RUN.items() if any(getattr(row, name) is not None for row in points)],
+        *[column for name, column in RUN.items() if any(getattr(row, name) is not None for row in points)],
     ]
 
 
@@ -76,7 +76,7 @@ _EXACT = (
 )
 _EXPOSED = Shown(("exposed", "comm %"), lambda row: percentage(row.exposed_comm_ns, row.wall_time_ns))
 _UTILISATION = Shown(("compute", "util. %"), lambda row: _or_empty(row.compute_utilization_pct, _one_digit))
-_RUN = {
+RUN = {
     "run_time_s": Shown(("run", "time"), lambda row: _or_empty(row.run_time_s, format_time)),
     "run_effective_pct": Shown(
         ("effect-", "ive %"), lambda row: _or_empty(row.run_effective_pct, "{:.1f}".format)

@@ -48,6 +48,21 @@ class ObjectiveAnswer:
         """Whether failures change the winner."""
         return self.best.key != self.plain.key
 
+    @property
+    def heading(self) -> str:
+        """The title of the answer."""
+        return f"{self.model}: least {_NAMES[self.objective]} of the run, by system and size"
+
+    @property
+    def effect(self) -> str:
+        """Whether failures change the winner, and by what, in a sentence."""
+        if not self.is_changed:
+            return (
+                f"without failures and checkpoints, {_machine(self.best)} wins, too: {_failures(self.best)}"
+            )
+        each = [f"{_machine(row)} {_failures(row)}" for row in (self.plain, self.best)]
+        return f"failures change the winner: {'; '.join(each)}"
+
     def data(self) -> dict[str, Any]:
         """Return plain data: the best of each machine, best first, and the best without failures."""
         return {
@@ -120,29 +135,16 @@ def _first(table: pa.Table, figures: pa.ChunkedArray) -> pa.Table:
 
 def objective_text(answer: ObjectiveAnswer, *, exact: bool = False) -> str:
     """Return the answer as a table of machines, and how failures change it."""
-    name, shown = _NAMES[answer.objective], answer.machines[:_SHOWN_MACHINES]
+    shown = answer.machines[:_SHOWN_MACHINES]
     labels = [("  best " if row is answer.best else "  ") + _machine(row) for row in shown]
     size = max(map(len, labels))
     labelled = [(label.ljust(size), row) for label, row in zip(labels, shown, strict=True)]
     if answer.is_changed:
         labelled.append((f"  without failures {_machine(answer.plain)}", answer.plain))
-    lines = [
-        f"{answer.model}: least {name} of the run, by system and size",
-        "",
-        render_rows(labelled, exact=exact),
-    ]
+    lines = [answer.heading, "", render_rows(labelled, exact=exact)]
     left = len(answer.machines) - len(shown)
     lines += [f"... and {left} more systems or sizes"] if left else []
-    return "\n".join([*lines, _effect(answer)])
-
-
-def _effect(answer: ObjectiveAnswer) -> str:
-    """Say whether failures change the winner, and by what."""
-    best, plain = answer.best, answer.plain
-    if not answer.is_changed:
-        return f"without failures and checkpoints, {_machine(best)} wins, too: {_failures(best)}"
-    each = [f"{_machine(row)} {_failures(row)}" for row in (plain, best)]
-    return f"failures change the winner: {'; '.join(each)}"
+    return "\n".join([*lines, answer.effect])
 
 
 def _failures(row: StudyRow) -> str:

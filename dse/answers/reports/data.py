@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,20 +20,21 @@ from dse.answers import (
 )
 from dse.answers.cautions import cautions
 from dse.answers.changed_files import current_points
-from dse.answers.conventions import certainty, mfu_conventions, shown_mfu
+from dse.answers.conventions import certainty, mfu_conventions
 from dse.answers.distinct import distinct_points
 from dse.answers.fidelities import hints_of_rows
-from dse.answers.groups import variant_of
+from dse.answers.objectives import OBJECTIVE_COLUMNS, study_objective
 from dse.answers.reports.axes import axes_against
 from dse.answers.reports.commands import Commands
 from dse.answers.reports.launches import runs
+from dse.answers.reports.points import POINT_FIELDS, points_of
 from dse.answers.reports.ranked import Ranked, heat_axes, heat_maps
 from dse.answers.reports.rebuilt import explanation, sensitivity
+from dse.answers.reports.runs_of_points import RUN_FIGURES, objective_tables, run_figures
 from dse.answers.reports.setup import setup
 from dse.answers.verdicts import may_fit_words, points_that_may_fit, verdict_of
 from dse.base.errors import DseError, InputError
 from dse.base.units import format_bytes
-from dse.inputs.strategies import STRATEGY_FIELDS
 from dse.studies.points import point_of_row
 from dse.studies.store import Snapshot, StudyRow, StudyStore
 from dse.studies.store.history import stored_sweep
@@ -43,17 +43,7 @@ from dse.studies.store.reasons import kind_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COLUMNS = (*ANSWER_COLUMNS, "reason", "fractional")
-POINT_FIELDS = (
-    *STRATEGY_FIELDS,
-    *("wall_time_ns", "peak_memory_bytes", "exposed_comm_ns", "gpu_time_ns", "comm_time_ns"),
-    *("wall_time_low_ns", "wall_time_high_ns"),
-    *("compute_utilization_pct", "memory_utilization_pct", "compute_bound_pct", "operation_intensity"),
-    *("mfu_pct", "tokens_per_s", "tokens_per_s_per_npu"),
-    *("fractional", "last_rank", "rank_classes", "key"),
-)
-"""What the page knows of each point, besides its rank and its origin."""
-
+COLUMNS = (*ANSWER_COLUMNS, "reason", "fractional", *OBJECTIVE_COLUMNS)
 MAX_GROUPS = 12
 """Questions that have plots; further ones have a line in the overview."""
 
@@ -81,24 +71,28 @@ def report_data(
     snapshot = store.snapshot(COLUMNS)
     table, changed = current_points(snapshot.table)
     found = groups(table)
-    caps, notes = apply_cap(found, Cap(memory_cap_bytes, is_cap_asked, by_system=is_cap_by_system))
+    cap = Cap(memory_cap_bytes, is_cap_asked, by_system=is_cap_by_system)
+    caps, notes = apply_cap(found, cap)
     if is_cap_by_system and len(set(caps)) == 1:
         memory_cap_bytes = caps[0]
     found = [Group(group.title, distinct_points(group.table)) for group in found]
     commands = Commands()
+    figures = run_figures(table)
     return {
         "title": title or _title(found, store.folder.resolve().name),
         "study": shlex.quote(f"results/{store.folder.resolve().name}"),
         "memory_cap_bytes": memory_cap_bytes,
         "notes": [*unfinished_note(store), *changed, *notes],
-        "point_fields": list(POINT_FIELDS),
+        "point_fields": [*POINT_FIELDS, *figures],
+        "run_figures": [[name, RUN_FIGURES[name]] for name in figures],
+        "objectives": objective_tables(snapshot, table, study_objective(None, store), cap),
         "overview": [
             _overview(snapshot, group, limit)
             for group, limit in zip(found, caps, strict=True)
             if len(found) > 1
         ],
         "groups": [
-            _group(number, snapshot, group, commands, caps[number], max_points)
+            _group(number, snapshot, group, commands, caps[number], max_points, figures)
             for number, group in enumerate(found[:MAX_GROUPS])
         ],
         "axis_studies": axes_against(snapshot, table, memory_cap_bytes, is_cap_by_system),
@@ -141,6 +135,7 @@ def _group(
     commands: Commands,
     memory_cap_bytes: int | None,
     max_points: int,
+    figures: Sequence[str],
 ) -> dict[str, Any]:
     ranked = Ranked.of(snapshot, group.table)
     has_memory = ranked.has_memory()
@@ -155,7 +150,7 @@ def _group(
     needed = {*answers.values(), *(rank for _, rank in steps), *in_maps} - {None}
     shown = ranked.sample(needed, max_points)
     rows = dict(zip(shown, ranked.rows(shown), strict=True))
-    points, origins = _points(rows, commands, describe_variants(group.table))
+    points, origins = points_of(rows, commands, describe_variants(group.table), figures)
     named = [rows.get(rank) for rank in answers.values() if rank is not None]
     return {
         "id": f"question-{number + 1}",
@@ -216,33 +211,6 @@ def _certainty(answers: Mapping[str, int | None], rows: Mapping[int, StudyRow]) 
     row = {name: None if rank is None else rows[rank] for name, rank in answers.items()}
     said = certainty(row["best"], [row["runner_up"]])
     return list(dict.fromkeys([*said, *certainty(row["best_under_cap"], [row["runner_up_under_cap"]])]))
-
-
-def _points(
-    rows: Mapping[int, StudyRow], commands: Commands, described: Mapping[str, str]
-) -> tuple[list[list[Any]], list[dict[str, str]]]:
-    """Each point as [rank, number of its origin, *POINT_FIELDS], and the origins."""
-    numbers: dict[tuple[str, str, str], int] = {}
-    points = []
-    for rank, row in rows.items():
-        origin = commands.origin(row)
-        entry = (origin.command, origin.note, variant_of(row, described))
-        number = numbers.setdefault(entry, len(numbers))
-        points.append([rank, number, *(_plain(_field(row, name)) for name in POINT_FIELDS)])
-    origins = [{"command": command, "note": note, "variant": variant} for command, note, variant in numbers]
-    return points, origins
-
-
-def _field(row: StudyRow, name: str) -> Any:
-    """A field of a row as the page shows it: MFU is that of the precision of products."""
-    return shown_mfu(row) if name == "mfu_pct" else getattr(row, name)
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON can hold it. Percentages have three decimals, as the simulator reports them."""
-    if isinstance(value, float):
-        return round(value, 3) if math.isfinite(value) else None
-    return value
 
 
 def _evaluated_again(answers: Mapping[str, int | None], rows: Mapping[int, StudyRow]) -> dict[str, Any]:

@@ -56,6 +56,7 @@ const FIGURES = [
   ["mfu_pct", "MFU", (point) => point.mfu_pct, (value) => percent(value ?? NaN)],
   ["tokens_per_s", "tokens per s", (point) => point.tokens_per_s, perSecond],
   ["compute_utilization_pct", "compute utilis.", (point) => point.compute_utilization_pct, (value) => percent(value ?? NaN)],
+  ...report.run_figures.map(([name, title]) => [name, title, (point) => point[name], perSecond]),
 ];
 
 const CAPS_SHOWN = 3; // an axis of memory ends at so many times the cap
@@ -196,6 +197,7 @@ class Question {
       ["MFU", percent(point.mfu_pct ?? NaN)],
       ["tokens per s", perSecond(point.tokens_per_s)],
       ["tokens per s and NPU", perSecond(point.tokens_per_s_per_npu)],
+      ...report.run_figures.map(([name, title]) => [title, perSecond(point[name])]),
       ["memory utilis.", percent(point.memory_utilization_pct)],
       ["compute-bound", percent(point.compute_bound_pct)],
       ["operations per byte", point.operation_intensity === null ? "–" : String(point.operation_intensity)],
