@@ -67,7 +67,8 @@ class Lack(NamedTuple):
 
     def __str__(self) -> str:
         """Say it in a sentence."""
-        return f"{self.field}={self.value}: {self.reason}; the nearest is {self.field}={self.nearest}"
+        said = f"{self.field}={self.value}: {self.reason}"
+        return said if self.nearest == self.value else f"{said}; the nearest is {self.field}={self.nearest}"
 
 
 class InexpressibleJobError(InputError):

@@ -168,7 +168,7 @@ def write_job(
     With `nearest`, what the framework lacks becomes the nearest that it has.
 
     Raises:
-        InexpressibleJobError: the framework lacks something, and `nearest` is not asked.
+        InexpressibleJobError: the framework lacks something, and `nearest` is not asked or changes nothing.
     """
     dialect = dialect_named(framework)
     lacks: list[Lack] = []
@@ -178,6 +178,8 @@ def write_job(
     if not nearest:
         raise InexpressibleJobError(framework, lacks)
     changed = nearest_job(job, lacks)
+    if changed == job:  # such as layers that no number of stages divides
+        raise InexpressibleJobError(framework, lacks)
     found = write_job(changed, framework, nearest=True, kept=kept)
     return replace(found, lacks=(*lacks, *found.lacks))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dse.base.errors import InputError
 from dse.base.settings.values import Values, assignments, number, one_of, whole
@@ -34,7 +35,7 @@ MACHINE = {
     "stop_for": "how long each planned stop takes, such as 8 h",
 }
 ONE_RUN = {
-    "spares": "nodes that stand by; default: a failed node is replaced at once",
+    "spares": "nodes that stand by, such as 16 or '2 %'; default: a failed node is replaced at once",
     "interval": "time between checkpoints, such as 30 min; default: the best",
     "price": "price of an hour of one NPU, or of each system: dgx_h100=2.5,dgx_b200=5",
 }
@@ -129,6 +130,17 @@ def asked_steps(values: Values, model: ModelSpec) -> int:
     return -(-parse_count(values["tokens"], "tokens") // tokens_of_step)
 
 
+class SpareNodes(NamedTuple):
+    """So many nodes stand by, or such a share of those that compute, rounded up."""
+
+    number: int = 0
+    share: float = 0.0
+
+    def nodes(self, cluster: Cluster) -> int:
+        """Return the spare nodes of a cluster."""
+        return self.number + math.ceil(self.share * cluster.npus / cluster.npus_per_node)
+
+
 @dataclass(frozen=True)
 class AskedRun:
     """All of a run but its job: what `RUN_KEYS` say, checked; `values` are their texts."""
@@ -138,7 +150,7 @@ class AskedRun:
     store: Store
     stops: PlannedStops | None
     interval_s: float | None
-    spares: int | None
+    spares: SpareNodes | None
     facility: Facility
     prices: Mapping[str, float]
 
@@ -169,7 +181,7 @@ class AskedRun:
         return Question(
             *(model, plan, cluster, steps, self.reliability, self.store),
             interval_s=self.interval_s,
-            spares=self.spares,
+            spares=None if self.spares is None else self.spares.nodes(cluster),
             stops=self.stops,
         )
 
@@ -193,10 +205,19 @@ def asked_run(values: Values) -> AskedRun:
         interval_s = parse_duration_s(values["interval"], "interval", least_s=1e-3)
     return AskedRun(
         *(values, asked_reliability(values), asked_store(values), asked_stops(values), interval_s),
-        spares=whole(values, "spares", None),
+        spares=_spares(values),
         facility=asked_facility(values),
         prices=_prices(values),
     )
+
+
+def _spares(values: Values) -> SpareNodes | None:
+    """Return the spare nodes: their number, or per cent of those that compute."""
+    text = values.get("spares", "").strip()
+    if text.endswith("%"):
+        return SpareNodes(share=number({"spares": text[:-1].strip()}, "spares", 0.0, most=100.0) / 100)
+    found = whole(values, "spares", None)
+    return None if found is None else SpareNodes(found)
 
 
 def _prices(values: Values) -> dict[str, float]:

@@ -7,7 +7,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies import (
@@ -30,6 +30,8 @@ from dse.studies.store.lookup import KEY_DIGITS
 # leave the keys of older points as they are.
 KEY_AXES = tuple(sorted(AXES, key=lambda axis: axis.since > 1))
 """The axes in the order in which keys have them."""
+
+POWER_KEY = "board_power_w"
 
 _key_values = attrgetter(*[axis.name for axis in KEY_AXES])
 
@@ -82,9 +84,17 @@ class Scenario:
                 "simulator": self.simulator.identity(),
                 "workload": self.generator.identity(),
                 **self.method.identity(),
-                **({} if self.run is None else {"run": self.run.identity()}),
+                **self._run_options,
             }
         )
+
+    @property
+    def _run_options(self) -> dict[str, Any]:
+        """The run, and the power of the board, which no other result depends on."""
+        if self.run is None:
+            return {}
+        chip = self.system.accelerator
+        return {"run": self.run.identity(), POWER_KEY: None if chip is None else chip.board_power_w}
 
     @functools.cached_property
     def digest(self) -> str:

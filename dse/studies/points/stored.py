@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.settings import check_type
+from dse.inputs.accelerators import accelerator, accelerator_names
 from dse.inputs.strategies import STRATEGY_FIELDS, Strategy
+from dse.inputs.systems import SystemSpec
 from dse.prediction.runs.asked import AskedRun
 from dse.prediction.steps.prediction import PREDICTION_VERSION
 from dse.simulation.simulators import NativeSimulator
 from dse.simulation.workloads import DEFAULT_REFERENCE
 from dse.studies.points.inputs import model_of_json, result_version, system_of_json
-from dse.studies.points.point import DesignPoint, Scenario
+from dse.studies.points.point import POWER_KEY, DesignPoint, Scenario
 from dse.studies.store import StudyRow
 
 
@@ -59,7 +62,7 @@ def point_of_row(row: StudyRow) -> DesignPoint:
     scenario = Scenario(
         study=row.study,
         model=model_of_json(row.model_spec),
-        system=system_of_json(row.system_spec),
+        system=_powered(system_of_json(row.system_spec), options),
         divisibility=None if predicted else options["divisibility"],
         simulator=NativeSimulator(reference=options["simulator"].get("reference", DEFAULT_REFERENCE)),
         run=AskedRun.of_identity(options["run"]) if "run" in options else None,
@@ -73,6 +76,18 @@ def point_of_row(row: StudyRow) -> DesignPoint:
 def strategy_of_row(row: StudyRow) -> Strategy:
     """Return the strategy of a row."""
     return Strategy(**{name: getattr(row, name) for name in STRATEGY_FIELDS})
+
+
+def _powered(system: SystemSpec, options: Mapping[str, Any]) -> SystemSpec:
+    """Return a system with the power of its boards, which its JSON lacks: stored, or of conf."""
+    chip = system.accelerator
+    if chip is None:
+        return system
+    if POWER_KEY in options:
+        power_w = options[POWER_KEY]
+    else:
+        power_w = accelerator(chip.name).board_power_w if chip.name in accelerator_names() else None
+    return replace(system, accelerator=replace(chip, board_power_w=power_w))
 
 
 def _options(row: StudyRow) -> Mapping[str, Any]:

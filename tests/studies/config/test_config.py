@@ -245,8 +245,8 @@ def test_the_resolved_yaml_is_the_whole_configuration_and_composes_again() -> No
         "routes": None,
     }
     assert set(values) == {
-        *("study", "results_dir", "memory_cap", "recompute", "export", "format", "workload", "strategy"),
-        *("system", "model", "space", "search", "executor", "simulator"),
+        *("study", "results_dir", "memory_cap", "recompute", "export", "format", "objective", "run"),
+        *("workload", "strategy", "system", "model", "space", "search", "executor", "simulator"),
     }
 
 
