@@ -17,6 +17,13 @@ from dse.planner.questions.failures import replan
 from dse.planner.questions.growth import growth
 from dse.planner.questions.pareto import front, kept_for
 from dse.planner.questions.prices import price_ranges
+from dse.planner.questions.runs import (
+    SubsetRun,
+    asked_of_values,
+    effect_of_failures,
+    run_entry,
+    run_of_subset,
+)
 from dse.planner.questions.subsets import Solve, Subset, kind_of, node_kinds, solve_subsets
 from dse.planner.questions.text import (
     growth_entries,
@@ -56,6 +63,7 @@ def ask(
     if question == "prices" and not asked.problem.cluster.price_per_hour:
         raise InputError("prices are unknown; write prices=[TYPE:NUMBER,...], a price for each type")
     counts = one_of(values, "counts", ("doubling", "all"))
+    asked_run, objective = asked_of_values(values, asked.problem)
     found = solve_subsets(asked.problem, solve, every=counts == "all", on_subset=on_case)
     if question == "prices":
         entries = [
@@ -67,9 +75,21 @@ def ask(
     if question == "front":
         chosen = front(found)
         entries = [{**subset_entry(one), "kept_for": kept_for(one, chosen)} for one in chosen]
-    else:
+        return Answer(entries, subsets_text(entries))
+    if asked_run is None:
         entries = [subset_entry(one) for one in _by_time(found)]
-    return Answer(entries, subsets_text(entries))
+        return Answer(entries, subsets_text(entries))
+    runs = [run_of_subset(asked_run, one) for one in found]
+    order = sorted(range(len(found)), key=lambda place: _rank(found[place], runs[place], objective))
+    entries = [{**subset_entry(found[place]), **run_entry(runs[place])} for place in order]
+    return Answer(entries, "\n".join([subsets_text(entries), *effect_of_failures(found, runs, objective)]))
+
+
+def _rank(subset: Subset, run: SubsetRun | None, objective: str) -> tuple[bool, float]:
+    """The best first by the objective; those without a plan or a run last."""
+    if objective == "step":
+        return subset.step_ms is None, subset.step_ms or 0.0
+    return run is None, 0.0 if run is None else run.figure(objective)
 
 
 def _by_time(found: list[Subset]) -> list[Subset]:

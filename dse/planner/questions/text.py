@@ -17,6 +17,7 @@ from dse.planner.questions.bottleneck import groups_text
 from dse.planner.questions.failures import Candidate, Replan
 from dse.planner.questions.growth import Growth
 from dse.planner.questions.prices import PriceRange
+from dse.planner.questions.runs import RUN_HEADER, run_cells
 from dse.planner.questions.subsets import Subset
 from dse.planner.search.automatic import useful_bound
 from dse.planner.throughput import Throughput
@@ -48,10 +49,10 @@ def subsets_text(entries: Sequence[Mapping[str, Any]]) -> str:
     """Return a line per subset, and for subsets of a front why each is on it."""
     if not entries:
         return "no subset of the nodes has a plan"
-    on_front = "kept_for" in entries[0]
+    on_front, has_runs = "kept_for" in entries[0], "run_time_s" in entries[0]
     has_tokens = any(entry["tokens_per_s"] is not None for entry in entries)
     header = ["nodes", "step", *["tokens/s"] * has_tokens, "% above bound", "price/hour", "price/1000 steps"]
-    header += ["memory %", *["kept for"] * on_front, "plan"]
+    header += ["memory %", *RUN_HEADER[: 3 * has_runs], *["kept for"] * on_front, "plan"]
     rows = []
     for entry in entries:
         rows.append(
@@ -63,6 +64,7 @@ def subsets_text(entries: Sequence[Mapping[str, Any]]) -> str:
                 _or_dash(entry["price_per_hour"], 1, 2),
                 _or_dash(entry["price_per_step"], 1000, 3),
                 _or_dash(entry["memory_share"], 100, 0),
+                *(run_cells(entry) if has_runs else []),
                 *([entry["kept_for"]] if on_front else []),
                 "" if entry["plan"] is None else _plan(entry["plan"]),
             )

@@ -47,6 +47,46 @@ def test_questions_are_answered(run: Run) -> None:
         assert run(question, *cluster).count("\n") >= 3
 
 
+FRAGILE = """
+detection: 2 min
+restart: 30 min
+repair: 2 days
+components:
+  node: {rate: 1 per 40 node-days, takes_node: true}
+"""
+
+
+def test_failures_change_the_best_subset_of_a_run(run: Run, tmp_path: Path) -> None:
+    """Four nodes of V100 more make steps 8 % faster, and wait for repairs twice as often."""
+    rates = tmp_path / "fragile.yaml"
+    rates.write_text(FRAGILE)
+    asked = ("cluster=a100_v100", "model=megatron_1.7b", "gbs=64", "max_batch=8", "tokens=2T", "spares=0")
+    asked = (*asked, f"reliability={rates}", "storage_gbps=1")
+    assert "failures change the best: 4 V100 + 4 A100 fails" in run(
+        "subsets", *asked, "objective=expected_time"
+    )
+    entries = json.loads(run("subsets", *asked, "objective=cost", "format=json"))["answers"]
+    costs = [entry["run_cost"] for entry in entries if entry["run_cost"] is not None]
+    assert costs == sorted(costs)
+    of_nodes = {sum(entry["nodes"].values()): entry for entry in entries if not entry["nodes"].get("V100")}
+    assert of_nodes[4]["run_effective"] < of_nodes[2]["run_effective"] < of_nodes[1]["run_effective"]
+    assert of_nodes[1]["run_time_s"] > of_nodes[1]["step_ms"] / 1000 * 2e12 / (64 * 2048)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("objective=cost",), "objective is cost, but no run is asked for: write tokens=15T as well"),
+        (("objective=energy", "tokens=1T"), "objective is 'energy'; allowed are step, expected_time, cost"),
+        (("spares=1",), "tokens is missing"),
+        (("tokens=1T", "cost=strict"), "tokens needs a model's steps"),
+        (("tokens=1T", "cluster.nodes.0.gpus=8"), "runs have nodes of one size"),
+    ],
+)
+def test_runs_of_subsets_refuse_wrong_keys(words: tuple[str, ...], message: str) -> None:
+    assert message in refused("subsets", "cluster=a100_v100", "model=megatron_1.7b", "gbs=64", *words)
+
+
 def test_costs_are_calibrated_by_profiles(run: Run, inputs: Path) -> None:
     asked = ("cluster=a100_v100", "model=megatron_1.7b", "gbs=64", "max_batch=8")
     predicted = json.loads(run(*asked, "format=json"))
