@@ -28,7 +28,7 @@ from dse.collectives.problem.settings import (
 )
 from dse.collectives.robust.answer import Robust, robust
 from dse.collectives.robust.failures import Failure
-from dse.collectives.robust.settings import Draws, draws_of, failure_of
+from dse.collectives.robust.settings import Draws, draws_of, failure_of, slack_of
 from dse.collectives.search.chunk_counts import Cutting, Split, best_split, cutting_of, finer_hint
 from dse.collectives.search.settings import effort_of, notes_of, synthesizer_of
 from dse.collectives.search.synthesis import synthesize
@@ -45,6 +45,7 @@ NOTHING = Exported({}, {}, ())
 class CollectiveQuestion:
     """A question in keys: a problem on a network, the effort, failures and varying links.
 
+    `slack` is by what share of its time a repair may be slower to keep more.
     `cutting` says how to cut the bytes where the number of chunks is not given; None means that it is.
     """
 
@@ -57,6 +58,7 @@ class CollectiveQuestion:
     effort: Effort
     failure: Failure | None
     draws: Draws | None
+    slack: float = 0.0
 
 
 def question_of(
@@ -77,10 +79,12 @@ def question_of(
         problem, size = problem_of(network, values, may_stay_base=True)
     require_ways(problem)
     _check_listed(problem, values)
-    failure, draws = failure_of(problem, values), draws_of(problem, values)
+    failure, slack, draws = failure_of(problem, values), slack_of(values), draws_of(problem, values)
     _check_time(network, deadline, effort)
     effort = replace(effort.until(deadline), cancellation=cancellation)
-    return CollectiveQuestion(values, network, problem, size, cutting, synthesizer, effort, failure, draws)
+    return CollectiveQuestion(
+        values, network, problem, size, cutting, synthesizer, effort, failure, draws, slack
+    )
 
 
 def synthesized(question: CollectiveQuestion, effort: Effort | None = None) -> SynthesizedCollective:
@@ -100,7 +104,9 @@ def synthesized(question: CollectiveQuestion, effort: Effort | None = None) -> S
     is_cut = effort.cancellation is not None and effort.cancellation.is_cancelled
     try:
         found = (
-            Robust(result) if is_cut else robust(result, question.failure, question.draws, question.effort)
+            Robust(result)
+            if is_cut
+            else robust(result, question.failure, question.draws, question.effort, question.slack)
         )
     except Cancelled:
         found = Robust(result)

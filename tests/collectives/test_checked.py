@@ -40,8 +40,8 @@ def test_a_repair_over_a_link_that_has_failed_is_refused(monkeypatch: pytest.Mon
     failure = Failure.of(PROBLEM.graph, [(0, 1), (1, 0)])
     assert robust(result, failure, None, Effort(trials=1)).repaired is not None
 
-    def careless(schedule: Schedule, failure: Failure, effort: Effort) -> Repair:
-        return replace(repair(schedule, failure, effort), repaired=schedule)
+    def careless(schedule: Schedule, failure: Failure, effort: Effort, slack: float) -> Repair:
+        return replace(repair(schedule, failure, effort, slack=slack), repaired=schedule)
 
     monkeypatch.setattr("dse.collectives.robust.answer.repair", careless)
     with pytest.raises(InvalidSchedule, match="a send is over a link that has failed"):

@@ -16,7 +16,8 @@ from dse.base.errors import InputError
 from dse.collectives import Collective, Problem, Schedule
 from dse.collectives.check.checker import check
 from dse.collectives.robust.failures import Failure, surviving
-from dse.collectives.robust.repair import repair
+from dse.collectives.robust.repair import SLACK, repair
+from dse.collectives.robust.settings import slack_of
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
 from dse.inputs.networks import LinkGraph
@@ -157,8 +158,10 @@ def test_repairs_are_valid_close_to_a_schedule_made_anew_and_avoid_what_failed(
 
     assert check(found.repaired).is_valid
     assert avoids(found.repaired, failure)
-    assert found.repaired.time_ps <= found.anew.time_ps * 1.05
-    assert found.repaired.time_ps >= found.bound_ps
+    assert found.bound_ps <= found.repaired.time_ps <= found.anew.time_ps
+    least = repair(schedule, failure, EFFORT, slack=SLACK)
+    assert least.repaired.time_ps <= found.anew.time_ps * (1 + SLACK)
+    assert least.kept >= found.kept
 
 
 FAST, SLOW = LinkKind(Fraction(500), Fraction(200)), LinkKind(Fraction(1000), Fraction(50, 7))
@@ -188,9 +191,19 @@ def test_after_one_link_a_repair_of_64_npus_keeps_four_fifths_and_costs_a_twenti
         pair = int(graph.sources[link]), int(graph.destinations[link])
         failure = Failure.of(graph, [pair])
 
-        found = repair(schedule, failure, EFFORT)
+        found = repair(schedule, failure, EFFORT, slack=SLACK)
 
         assert check(found.repaired).is_valid
         assert avoids(found.repaired, failure)
         assert found.kept >= 0.8
         assert found.repaired.time_ps <= found.anew.time_ps * 1.05
+        assert repair(schedule, failure, EFFORT).repaired.time_ps <= found.anew.time_ps
+
+
+def test_the_least_change_is_asked_for_and_refused_where_nothing_fails() -> None:
+    assert slack_of({"failed_links": "0-1"}) == 0.0
+    assert slack_of({"failed_links": "0-1", "repair": "least_change"}) == 0.05
+    with pytest.raises(InputError, match="repair=least_change has no effect without failed_links"):
+        slack_of({"repair": "least_change"})
+    with pytest.raises(InputError, match="repair is 'most'; allowed are fastest, least_change"):
+        slack_of({"failed_npus": "1", "repair": "most"})

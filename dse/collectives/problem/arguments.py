@@ -37,6 +37,7 @@ ROBUST_KEYS = {
     "failed_links": "links that fail, such as 3-7,8-9 (both directions) or 3>7 (one); repaired",
     "failed_npus": "NPUs that fail, with all their links, such as 2,5",
     "failed_at_us": "when they fail; sends that have arrived by then are facts (default 0)",
+    "repair": "fastest (default), or least_change: keep the most of the schedule, for up to 5 % more time",
     "variance": "how links vary, such as cv=0.1,straggler_share=0.01,straggler_slowdown=4: mean, percentiles "
     "and critical links over many draws; also draws (1000), correlation (none, node, dimension), jitter_cv, "
     "spike_share, spike_ns",

@@ -36,8 +36,12 @@ class Robust:
     repaired: Schedule | None = None
 
 
-def robust(result: Result, failure: Failure | None, draws: Draws | None, effort: Effort) -> Robust:
+def robust(
+    result: Result, failure: Failure | None, draws: Draws | None, effort: Effort, slack: float = 0.0
+) -> Robust:
     """Return the result, selected for its figure where that is asked, and what failure and draws do to it.
+
+    `slack` is that of `repair`.
 
     Raises:
         InputError: after a later failure nothing leads from a chunk to an NPU that wants it; names both.
@@ -52,7 +56,7 @@ def robust(result: Result, failure: Failure | None, draws: Draws | None, effort:
         rows += variance_rows(data["variance"])
     if failure is not None:
         schedule = result.schedule
-        found = repair(schedule, failure, effort)
+        found = repair(schedule, failure, effort, slack=slack)
         repaired = _checked(found, failure)
         data["failures"] = failures_summary(schedule, failure, found)
         rows += failure_rows(data["failures"])

@@ -35,8 +35,8 @@ _RELAYING: tuple[Variant, ...] = (("routes", "oldest"), ("arrival", "oldest"))
 # From which share of its time on a schedule is searched again: first for nodes that are late, then for all.
 _FREED_FROM = (0.75, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0, 0.0)
 _KEPT_UNTIL = (0.9, 0.8, 0.7, 0.6, 0.5, 0.25)
-# A repair may take this much longer than the fastest one found, if it keeps more.
 SLACK = 0.05
+"""The least change may take this much longer than the fastest repair that is found."""
 _DEFAULT = Effort()
 
 
@@ -60,12 +60,13 @@ class Repair:
     anew_cpu_s: float
 
 
-def repair(schedule: Schedule, failure: Failure, effort: Effort = _DEFAULT) -> Repair:
+def repair(schedule: Schedule, failure: Failure, effort: Effort = _DEFAULT, *, slack: float = 0.0) -> Repair:
     """Return a schedule after a failure, repaired and made from scratch.
 
-    The repair keeps all sends that do not depend on what failed, fills in what is missing by greedy searches
-    from there, and searches later parts again; of all tried within 5 % of the fastest it is the one that
-    keeps the most. An all-reduce is repaired in its halves, which follow each other then.
+    Repairs keep all sends that do not depend on what failed, fill in what is missing by greedy searches from
+    there, and search later parts again. The answer keeps the most of all that are tried, the one made from
+    scratch included, and take at most `slack` longer than the fastest: 0.05 is 5 %. An all-reduce is repaired
+    in its halves, which follow each other then.
 
     Raises:
         InputError: nothing leads from a chunk to an NPU that wants it, names both; of a collective with sums,
@@ -74,13 +75,13 @@ def repair(schedule: Schedule, failure: Failure, effort: Effort = _DEFAULT) -> R
     problem = schedule.problem
     check_repairable(problem, failure)
     if not problem.collective.is_reducing:
-        return _repair(schedule, failure, effort)
+        return _repair(schedule, failure, effort, slack)
     if problem.collective.name in MIRRORED:
         backwards = Schedule.of(problem.mirrored, schedule.link, schedule.chunk, schedule.backward_starts_ps)
-        found = _repair(backwards, failure, effort)
+        found = _repair(backwards, failure, effort, slack)
         repaired, anew = (made.mirrored(problem) for made in (found.repaired, found.anew))
         return replace(found, problem=problem, repaired=repaired, anew=anew)
-    return _repair_all_reduce(schedule, failure, effort)
+    return _repair_all_reduce(schedule, failure, effort, slack)
 
 
 def check_repairable(problem: Problem, failure: Failure) -> None:
@@ -99,16 +100,15 @@ def check_repairable(problem: Problem, failure: Failure) -> None:
         )
 
 
-def _repair_all_reduce(schedule: Schedule, failure: Failure, effort: Effort) -> Repair:
+def _repair_all_reduce(schedule: Schedule, failure: Failure, effort: Effort, slack: float) -> Repair:
     problem = schedule.problem
     first, second = (
         replace(only(schedule, part), problem=half)
         for part, half in zip((schedule.reduce, ~schedule.reduce), halves(problem), strict=True)
     )
     offset = int(second.start_ps.min()) if len(second) else 0
-    parts = [
-        repair(part, failure, effort) for part in (first, replace(second, start_ps=second.start_ps - offset))
-    ]
+    second = replace(second, start_ps=second.start_ps - offset)
+    parts = [repair(part, failure, effort, slack=slack) for part in (first, second)]
     repaired, anew = (
         tightened(in_sequence(problem, *schedules))
         for schedules in zip(*((part.repaired, part.anew) for part in parts), strict=True)
@@ -126,7 +126,7 @@ def _repair_all_reduce(schedule: Schedule, failure: Failure, effort: Effort) -> 
     )
 
 
-def _repair(schedule: Schedule, failure: Failure, effort: Effort) -> Repair:
+def _repair(schedule: Schedule, failure: Failure, effort: Effort, slack: float) -> Repair:
     """As `repair`, of a collective without sums."""
     started = time.process_time()
     lost = lost_chunks(schedule, failure) if failure.npus else ()
@@ -144,7 +144,7 @@ def _repair(schedule: Schedule, failure: Failure, effort: Effort) -> Repair:
     few = replace(aimed, trials=max(1, aimed.trials // 2))
     candidates = [anew, *_repairs(schedule, after, failure, few, anew.time_ps)]
     fastest = min(made.time_ps for made in candidates)
-    close = [made for made in candidates if made.time_ps <= fastest * (1 + SLACK)]
+    close = [made for made in candidates if made.time_ps <= fastest * (1 + slack)]
     best = max(close, key=lambda made: (_share_kept(schedule, made), -made.time_ps))
     return Repair(
         schedule.time_ps,

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 from dse.base.errors import InputError
 from dse.base.settings import check_choice
-from dse.base.settings.values import Values, number, whole
+from dse.base.settings.values import Values, number, one_of, whole
 from dse.base.suggestions import did_you_mean
 from dse.collectives.problem.cut_through import NO_VARIANCE
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.reachability import require_ways
 from dse.collectives.robust.failures import Failure, lost_at_start, problem_after, without_dead
-from dse.collectives.robust.repair import check_repairable
+from dse.collectives.robust.repair import SLACK, check_repairable
 from dse.collectives.robust.variance import SELECTIONS, Correlation, Variance
 
 DEFAULT_DRAWS = 1000
@@ -70,6 +70,20 @@ def failure_of(problem: Problem, values: Values) -> Failure | None:
         except InputError as error:
             raise InputError(f"after the failure the {error}, or let fewer fail") from None
     return failure
+
+
+def slack_of(values: Values) -> float:
+    """Return by what share of its time a repair may be slower to keep more.
+
+    Raises:
+        InputError: another word, or nothing fails.
+    """
+    chosen = one_of(values, "repair", ("fastest", "least_change"))
+    if "repair" in values and not {"failed_links", "failed_npus"} & values.keys():
+        raise InputError(
+            f"repair={chosen} has no effect without failed_links or failed_npus; leave it out, or write one"
+        )
+    return SLACK if chosen == "least_change" else 0.0
 
 
 def draws_of(problem: Problem, values: Values) -> Draws | None:
