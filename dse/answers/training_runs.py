@@ -14,6 +14,7 @@ from dse.prediction.runs.power import Energy
 from dse.prediction.runs.run import Bounds, Run
 
 _SHOWN_CAUSES = 4
+_PLACES = {"peer": "at a peer", "local": "in the node"}
 _LEAST_SHOWN = 1e-9  # of the run; less is rounding
 
 
@@ -55,10 +56,16 @@ def _lines(run: Run, price_per_hour: float | None, energy: Energy | None) -> Ite
     yield "failures", _failures(run)
     yield "checkpoint", _checkpoint(run)
     if q.spares is not None:
-        each = sum(one.rate for one in run.classes if one.takes_node) * q.reliability.repair_s
+        each = sum(one.rate * one.nodes for one in run.classes) * q.reliability.repair_s
         yield (
             "spares",
             f"{counted(q.spares, 'node')}; {each:.3g} are in repair on average ({q.reliability.repair})",
+        )
+    if q.elastic != "wait":
+        ways = {"wait": "waiting for nodes", "shrink": "fewer replicas meanwhile"}
+        yield (
+            "without spares",
+            ", ".join(f"{ways[name]} {format_time(seconds)}" for name, seconds in run.choices_s.items()),
         )
 
 
@@ -84,12 +91,29 @@ def _checkpoint(run: Run) -> str:
         else "no failures"
     )
     blocks = format_time(run.checkpoints.blocking_s)
+    if run.checkpoints.flush_s is not None:
+        return f"{_near_checkpoint(run, chosen, closed)}, blocks {blocks}"
     written = (
         f", is durable {format_time(run.checkpoints.writing_s)} later" if run.checkpoints.writing_s else ""
     )
     return (
         f"{format_bytes(run.checkpoint_bytes)} every {format_time(run.interval_s)}, {chosen} ({closed}): "
         f"blocks {blocks}{written}, is read in {format_time(run.load_s)}"
+    )
+
+
+def _near_checkpoint(run: Run, chosen: str, closed: str) -> str:
+    """Say how often a copy is near, how often in storage, and which failures need storage."""
+    place, points = run.question.store.place, run.checkpoints
+    stretch_s = run.interval_s + points.blocking_s
+    every = max(points.every, math.ceil((points.flush_s or 0.0) / stretch_s))
+    rate = sum(one.rate for one in run.classes)
+    lost = sum(one.rate for one in run.classes if one.near_recovery_s is None)
+    text = f"{format_bytes(run.checkpoint_bytes)} every {format_time(run.interval_s)} {_PLACES[place]}"
+    stored = "each" if every == 1 else f"one in {every}"
+    return (
+        f"{text}, {chosen} ({closed}), {stored} to storage in {format_time(points.flush_s or 0.0)}, which "
+        f"{_share(lost / rate if rate else 0.0)} of the failures need"
     )
 
 
@@ -123,6 +147,7 @@ def run_data(run: Run, price_per_hour: float | None = None, energy: Energy | Non
         "checkpoint_writing_s": run.checkpoints.writing_s,
         "checkpoint_reading_s": run.load_s,
         "spares": q.spares,
+        "time_by_choice_s": run.choices_s if q.elastic != "wait" else None,
         "energy_mwh": None if energy is None else asdict(energy.energy_mwh),
         "mean_power_mw": None if energy is None else energy.mean_power_mw,
         "emissions_t": None if energy is None or energy.emissions_t is None else asdict(energy.emissions_t),

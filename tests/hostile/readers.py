@@ -160,11 +160,11 @@ def _cluster(path: Path) -> object:
 def _reliability(path: Path) -> object:
     from dse.prediction.frameworks.checks.clusters import cluster_of_name
     from dse.prediction.runs.reliability import reliability_named
-    from dse.prediction.runs.renewal import Checkpoints, Spares, best_interval_s
+    from dse.prediction.runs.renewal import Checkpoints, best_interval_s
 
     found = reliability_named(str(path))
     classes = found.classes(cluster_of_name("dgx_h100", 64, []), load_s=10.0)
-    return best_interval_s(Checkpoints(1.0, 5.0), classes, Spares(2, found.repair_s))
+    return best_interval_s(Checkpoints(1.0, 5.0), classes)
 
 
 def _accelerator(path: Path) -> object:

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dse.base.errors import InputError
-from dse.base.settings.values import Values, assignments, number, one_of, whole
+from dse.base.settings.values import Values, assignments, entries, number, one_of, whole
+from dse.base.texts import excerpt
 from dse.base.units import parse_count, parse_duration_s
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from dse.prediction.runs.checkpoints import Store
     from dse.prediction.runs.power import Energy, Facility
     from dse.prediction.runs.reliability import Reliability
-    from dse.prediction.runs.run import PlannedStops, Question, Run
+    from dse.prediction.runs.run import Elastic, PlannedStops, Question, Run
     from dse.prediction.steps.plan import Plan
 
 LENGTH = {
@@ -31,6 +32,10 @@ MACHINE = {
     "checkpoint": "async (default): the host copies, and writes while steps run; or sync",
     "storage_gbps": "10^9 bytes per second that storage takes from the whole job (default 100)",
     "node_gbps": "10^9 bytes per second from one node to storage (default 10)",
+    "checkpoint_at": "storage (default), or nearer: peer (another node's memory), local (the node's own)",
+    "near_gbps": "10^9 bytes per second of a node to its peer (default: its network) or own disk (memory)",
+    "storage_every": "of checkpoints that are near: one of so many goes to storage (default: all that can)",
+    "domains": "NPUs of domains that fail as a whole, such as rack=64,rail=32",
     "stop_every": "planned stops: the time between them, such as 90 d",
     "stop_for": "how long each planned stop takes, such as 8 h",
 }
@@ -48,25 +53,73 @@ POWER = {
 RUN_KEYS = {**LENGTH, **MACHINE, **ONE_RUN, **POWER}
 """All keys of one run and their meanings: those of `dse run`, and `run.KEY` of a sweep."""
 ONE_LENGTH = ("tokens", "steps", "loss")
+ELASTIC = {
+    "elastic": "without a spare: wait (default), shrink to fewer replicas, or best, the shorter of both",
+    "reconfigure": "of elastic: the time to change the number of replicas (default: that of a restart)",
+}
+"""Keys of runs whose plan is known."""
+_NEAR = ("near_gbps", "storage_every")
 _PAIR = ("stop_every", "stop_for")
 
 
 def asked_reliability(values: Values) -> Reliability:
     """Return the failure rates that are asked for."""
+    from dse.prediction.runs.rates import DOMAINS, parse_rate
     from dse.prediction.runs.reliability import reliability_named
 
-    return reliability_named(values.get("reliability", "llama3"))
+    named = reliability_named(values.get("reliability", "llama3"))
+    if "domains" not in values:
+        return named
+    pairs = [entry.partition("=") for entry in entries("domains", values["domains"])]
+    given = {name: text for name, _, text in pairs}
+    sizes = {name: whole({"domains": text}, "domains", 0, least=1) for name, text in given.items()}
+    used = {parse_rate(one.rate, "rate").unit for one in named.components.values()}
+    if unused := sorted(sizes.keys() - used):
+        raise InputError(
+            f"domains has '{excerpt(unused[0])}', but {named.name} has no rate of it: write one in a file of "
+            f"your own, such as rate: 1 per 1000 rack-days (domains are {', '.join(DOMAINS)})"
+        )
+    return replace(named, domains={**named.domains, **sizes})
 
 
 def asked_store(values: Values) -> Store:
     """Return where checkpoints go."""
-    from dse.prediction.runs.checkpoints import KINDS, Kind, Store
+    from dse.prediction.runs.checkpoints import KINDS, PLACES, Kind, Place, Store
 
+    place = cast("Place", one_of(values, "checkpoint_at", PLACES))
+    for key in _NEAR:
+        if key in values and place == "storage":
+            raise InputError(
+                f"{key} has no effect on checkpoint_at=storage: write checkpoint_at=peer or local"
+            )
     return Store(
         number(values, "storage_gbps", 100.0, above=0.0),
         number(values, "node_gbps", 10.0, above=0.0),
         cast("Kind", one_of(values, "checkpoint", KINDS)),
+        place,
+        number(values, "near_gbps", None, above=0.0),
+        whole(values, "storage_every", 1, least=1),
     )
+
+
+def asked_elastic(values: Values) -> tuple[Elastic, float | None]:
+    """Return whether a run shrinks, and how long that takes; None is the time of a restart.
+
+    Raises:
+        InputError: a key is wrong, or has no effect.
+    """
+    from dse.prediction.runs.run import ELASTIC as CHOICES
+
+    elastic = cast("Elastic", one_of(values, "elastic", CHOICES))
+    if elastic != "wait" and "spares" not in values:
+        raise InputError(
+            f"elastic={elastic} has no effect where a failed node is replaced at once: write spares=0"
+        )
+    if "reconfigure" not in values:
+        return elastic, None
+    if elastic == "wait":
+        raise InputError("reconfigure has no effect on a run that waits: write elastic=best, or leave it out")
+    return elastic, parse_duration_s(values["reconfigure"], "reconfigure")
 
 
 def asked_facility(values: Values) -> Facility:
@@ -153,6 +206,8 @@ class AskedRun:
     spares: SpareNodes | None
     facility: Facility
     prices: Mapping[str, float]
+    elastic: Elastic = "wait"
+    reconfigure_s: float | None = None
 
     def price(self, system: str) -> float | None:
         """Return the price of an hour of an NPU; None where it is unknown."""
@@ -183,6 +238,8 @@ class AskedRun:
             interval_s=self.interval_s,
             spares=None if self.spares is None else self.spares.nodes(cluster),
             stops=self.stops,
+            elastic=self.elastic,
+            reconfigure_s=self.reconfigure_s,
         )
 
     def energy(self, run: Run) -> Energy | None:
@@ -203,11 +260,14 @@ def asked_run(values: Values) -> AskedRun:
     interval_s = None
     if "interval" in values:
         interval_s = parse_duration_s(values["interval"], "interval", least_s=1e-3)
+    elastic, reconfigure_s = asked_elastic(values)
     return AskedRun(
         *(values, asked_reliability(values), asked_store(values), asked_stops(values), interval_s),
         spares=_spares(values),
         facility=asked_facility(values),
         prices=_prices(values),
+        elastic=elastic,
+        reconfigure_s=reconfigure_s,
     )
 
 

@@ -13,9 +13,11 @@ from dse.prediction.intervals.interval import SHARE
 
 _RATE = re.compile(
     r"(\d{1,15}(?:\.\d{1,15})?) per (?:(\d{1,15}(?:\.\d{1,15})?) )?"
-    r"(npu|nic|node|job)-(hour|day|month|year)s?",
+    r"(npu|nic|node|job|nvlink-domain|rack|rail)-(hour|day|month|year)s?",
     re.ASCII,
 )
+DOMAINS = ("nvlink-domain", "rack", "rail")
+"""Units of several nodes, which fail as a whole."""
 _DAYS = {"hour": 1 / 24, "day": 1.0, "month": 365.25 / 12, "year": 365.25}
 _RATE_EXAMPLES = "write 148 per 884736 npu-days, or 6.5 per 1000 node-days"
 _Z = NormalDist().inv_cdf((1 + SHARE) / 2)
@@ -23,7 +25,7 @@ _Z = NormalDist().inv_cdf((1 + SHARE) / 2)
 
 @dataclass(frozen=True)
 class Rate:
-    """`events` failures in `exposure_days` days of one `unit` (npu, nic, node or job)."""
+    """`events` failures in `exposure_days` days of one `unit` (npu, nic, node, job, or of `DOMAINS`)."""
 
     events: float
     exposure_days: float
@@ -59,7 +61,7 @@ def parse_rate(text: str, key: str) -> Rate:
     if found is None:
         raise InputError(
             f"{key} is '{excerpt(str(text))}'; a rate has events per unit and time: {_RATE_EXAMPLES} "
-            "(units npu, nic, node, job; hour, day, month, year)"
+            "(units npu, nic, node, job, nvlink-domain, rack, rail; hour, day, month, year)"
         )
     events, count = float(found[1]), found[2]
     exposure = float(count or 1) * _DAYS[found[4]]

@@ -5,23 +5,24 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models import ModelSpec
 from dse.prediction.runs.checkpoints import Store, checkpoint_bytes, checkpoint_times
+from dse.prediction.runs.elastic import elastic_spares
 from dse.prediction.runs.reliability import Reliability
 from dse.prediction.runs.renewal import (
     Checkpoints,
     Expected,
-    FailureClass,
-    Spares,
     best_interval_s,
     daly_interval_s,
     expected,
     young_interval_s,
 )
+from dse.prediction.runs.repairs import FailureClass, Spares
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import Prediction
 
@@ -43,12 +44,17 @@ class PlannedStops:
         return self.for_s / self.every_s
 
 
+Elastic = Literal["wait", "shrink", "best"]
+ELASTIC: tuple[Elastic, ...] = ("wait", "shrink", "best")
+
+
 @dataclass(frozen=True)
 class Question:
     """A model, a machine, and `steps` steps of `plan`, whose checkpoints are `interval_s` of work apart.
 
     `interval_s` None is the best one that is not shorter than a step or the time to write a checkpoint.
-    `spares` None: every failed node is replaced at once.
+    `spares` None: every failed node is replaced at once. Where they are used up, the job waits, or shrinks by
+    replicas (`elastic`), in `reconfigure_s`; `speeds` are then those with 1, 2, … nodes fewer, if known.
     """
 
     model: ModelSpec
@@ -60,6 +66,9 @@ class Question:
     interval_s: float | None = None
     spares: int | None = None
     stops: PlannedStops | None = None
+    elastic: Elastic = "wait"
+    reconfigure_s: float | None = None
+    speeds: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,7 @@ class Run:
     """An expected run. `parts_s` are seconds of the whole run by their cause, and sum to its time.
 
     `effective_ratio` is the time of steps over all. `mean_time_between_s` is between failures of the whole
-    job while it is up.
+    job while it is up. `choices_s` are the times of waiting and of shrinking, where both are asked for.
     """
 
     question: Question
@@ -93,6 +102,7 @@ class Run:
     time_s: Bounds
     effective_ratio: float
     failures: float
+    choices_s: dict[str, float] = field(default_factory=dict)
 
     @property
     def npu_hours(self) -> float:
@@ -121,18 +131,56 @@ class Machine:
         """Find the sizes and rates, once for all steps."""
         q = self.question = question
         self.checkpoint_bytes = checkpoint_bytes(q.model, q.plan)
-        self.checkpoints, self.load_s = checkpoint_times(self.checkpoint_bytes, q.cluster, q.store)
-        self.spares = None if q.spares is None else Spares(q.spares, q.reliability.repair_s)
+        self.checkpoints, self.load_s, self._near = checkpoint_times(
+            self.checkpoint_bytes, q.cluster, q.store
+        )
+        self._choices = self._spares()
         factors = (1.0, *q.reliability.bounds(q.cluster))
         self.classes, *self._ends = (
-            q.reliability.classes(q.cluster, self.load_s, factor) for factor in factors
+            q.reliability.classes(q.cluster, self.load_s, factor, near=self._near) for factor in factors
         )
+
+    def _spares(self) -> dict[str, Spares | None]:
+        """Return what the job does without a spare, by name."""
+        q = self.question
+        waiting = None if q.spares is None else Spares(q.spares, q.reliability.repair_s)
+        if q.elastic == "wait":
+            return {"wait": waiting}
+        if waiting is None:
+            raise InputError(
+                f"elastic={q.elastic} has no effect where a failed node is replaced at once: write spares=0"
+            )
+        reconfigure_s = q.reliability.restart_s if q.reconfigure_s is None else q.reconfigure_s
+        shrinking = elastic_spares(waiting, q.cluster, q.plan, reconfigure_s, q.speeds)
+        return {"wait": waiting, "shrink": shrinking}
 
     @functools.cached_property
     def best_interval_s(self) -> float:
         """The interval of least expected time, of those in which a checkpoint is written."""
         least_s = max(1.0, self.checkpoints.writing_s)
-        return best_interval_s(self.checkpoints, self.classes, self.spares, least_s=least_s)
+        return best_interval_s(self.checkpoints, self.classes, least_s=least_s)
+
+    def _whole_steps(self, shortest_s: float, step_s: float) -> float:
+        """Return the best interval in whole steps, as checkpoints are between them, not below the shortest.
+
+        With copies in storage one step may save one of the stretches in which such a copy is written.
+        """
+        least = math.ceil(shortest_s / step_s)
+        near = self.best_interval_s / step_s
+        if self._near is None:
+            return max(round(near), least) * step_s
+        both = [max(count, least) * step_s for count in (math.floor(near), math.ceil(near))]
+        return min(both, key=lambda one: expected(one, self.checkpoints, self.classes).total)
+
+    def _chosen(self, interval_s: float) -> tuple[str, dict[str, Expected]]:
+        """Return what the job does without a spare, and the expectation of all that it may do."""
+        found = {
+            name: expected(interval_s, self.checkpoints, self.classes, spares)
+            for name, spares in self._choices.items()
+        }
+        if self.question.elastic == "best":
+            return min(found, key=lambda name: found[name].total), found
+        return self.question.elastic, found
 
     def run(self, prediction: Prediction) -> Run:
         """Return the expected run of a predicted step.
@@ -144,13 +192,14 @@ class Machine:
         shortest_s = max(prediction.step_s, self.checkpoints.writing_s)
         interval_s = _asked_interval_s(q.interval_s, shortest_s, self.checkpoints)
         if interval_s is None:
-            interval_s = _whole_steps(self.best_interval_s, shortest_s, prediction.step_s)
-        found = expected(interval_s, self.checkpoints, self.classes, self.spares)
+            interval_s = self._whole_steps(shortest_s, prediction.step_s)
+        name, choices = self._chosen(interval_s)
+        found = choices[name]
         work_s = q.steps * prediction.step_s
         total_s = _total_s(work_s, found, q.stops)
         if found.total > _MOST_TOTAL:
             raise InputError(_no_progress(interval_s, self.checkpoints, self.classes))
-        rate = sum(one.rate for one in self.classes)
+        rate = sum(one.rate for one in self.classes if self._near is None or one.near_recovery_s is not None)
         return Run(
             question=q,
             prediction=prediction,
@@ -163,18 +212,21 @@ class Machine:
             daly_s=daly_interval_s(self.checkpoints.blocking_s, rate) if rate > 0 else math.inf,
             expected=found,
             parts_s=_parts_s(prediction, q.steps, found, total_s),
-            time_s=self._bounds(prediction, interval_s, total_s),
+            time_s=self._bounds(prediction, interval_s, total_s, self._choices[name]),
             effective_ratio=work_s / total_s,
             failures=found.failures * work_s,
+            choices_s={each: _total_s(work_s, one, q.stops) for each, one in choices.items()},
         )
 
-    def _bounds(self, prediction: Prediction, interval_s: float, total_s: float) -> Bounds:
+    def _bounds(
+        self, prediction: Prediction, interval_s: float, total_s: float, spares: Spares | None
+    ) -> Bounds:
         """Return the time with both step and failure rates at the low, and at the high end of their 80 %."""
         if prediction.range_s is None:
             return Bounds(total_s)
         ends = []
         for step_s, classes in zip(prediction.range_s, self._ends, strict=True):
-            found = expected(interval_s, self.checkpoints, classes, self.spares)
+            found = expected(interval_s, self.checkpoints, classes, spares)
             ends.append(_total_s(self.question.steps * step_s, found, self.question.stops))
         return Bounds(total_s, *ends)
 
@@ -198,11 +250,6 @@ def _asked_interval_s(asked_s: float | None, shortest_s: float, checkpoints: Che
     return asked_s
 
 
-def _whole_steps(interval_s: float, shortest_s: float, step_s: float) -> float:
-    """Return the interval in whole steps, as checkpoints are between them, and not below the shortest."""
-    return max(round(interval_s / step_s), math.ceil(shortest_s / step_s)) * step_s
-
-
 def _total_s(work_s: float, found: Expected, stops: PlannedStops | None) -> float:
     return work_s * found.total * (1 + (stops.share if stops is not None else 0.0))
 
@@ -220,6 +267,7 @@ def _parts_s(prediction: Prediction, steps: int, found: Expected, total_s: float
         "lost work": work_s * found.lost,
         "detection and restart": work_s * found.recovery,
         "waiting for spares": work_s * found.waiting,
+        "fewer replicas": work_s * found.shrunk,
     }
     parts["planned stops"] = max(0.0, total_s - work_s * found.total)
     return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models.of_conf import models_of_conf
 from dse.prediction.frameworks.checks.clusters import cluster_of_name
+from dse.prediction.runs.asked import asked_run
 from dse.prediction.runs.checkpoints import Store, checkpoint_bytes, checkpoint_times
 from dse.prediction.runs.power import Facility, energy_of
-from dse.prediction.runs.reliability import reliability_named, reliability_names
+from dse.prediction.runs.reliability import NearCopy, reliability_named, reliability_names
+from dse.prediction.runs.renewal import Checkpoints, expected
 from dse.prediction.runs.run import PlannedStops, Question, Run, run_of
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
@@ -32,8 +35,6 @@ def _grand_teton(npus: int = SIZE) -> Cluster:
 
 
 def _llama(**changes: object) -> Run:
-    from dataclasses import replace
-
     model = replace(dict(models_of_conf())["llama3_405b"], batch_size=2048)
     steps = round(15.6e12 / (model.batch_size * model.seq_len))
     cluster = _grand_teton()
@@ -125,11 +126,161 @@ def test_a_checkpoint_has_weights_and_states_of_the_optimizer() -> None:
 
 def test_a_checkpoint_is_moved_at_the_rate_of_nodes_or_storage() -> None:
     cluster = _grand_teton(64)
-    moved, load_s = checkpoint_times(8 * 10**11, cluster, Store(1000, 10, "sync"))
+    moved, load_s, _ = checkpoint_times(8 * 10**11, cluster, Store(1000, 10, "sync"))
     assert (moved.blocking_s, moved.writing_s, load_s) == (10.0, 0.0, 10.0)  # 8 nodes of 10 GB/s
-    moved, load_s = checkpoint_times(8 * 10**11, cluster, Store(20, 10, "async"))
+    moved, load_s, near = checkpoint_times(8 * 10**11, cluster, Store(20, 10, "async"))
+    assert near is None
     assert moved.blocking_s == pytest.approx(8e11 / 64 / 64e9)  # PCIe Gen5 of an H100
     assert (moved.writing_s, load_s) == (40.0, 40.0)
+
+
+@pytest.mark.parametrize("npus", [1024, 4096, 8192])
+@pytest.mark.parametrize("rates", ["rsc1", "rsc2"])
+def test_effective_ratios_of_the_research_clusters_are_their_estimate(rates: str, npus: int) -> None:
+    """Kokolis et al. 2024 (arXiv 2410.21680): a failure costs a restart, and half of the time between
+    checkpoints, on average; they take 60 min and 5 min, and find estimates to be within 5 % of simulations.
+    """
+    cluster = cluster_of_name("dgx_a100", npus, [])
+    (one,) = reliability_named(rates).classes(cluster, load_s=0)
+    classes = [replace(one, recovery_s=300.0)]
+    estimate = 1 - one.rate * (300.0 + 1800.0)
+    assert 1 / expected(3600.0, Checkpoints(0.0), classes).total == pytest.approx(estimate, rel=0.05)
+    assert 1 / expected(3600.0, Checkpoints(0.0), classes).total > estimate
+
+
+def _racks(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "racks.yaml"
+    file.write_text(f"components: {{power: {{{text}}}}}\ndetection: 1 min\nrestart: 5 min\nrepair: 1 day\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("unit", "domains", "units", "nodes"),
+    [
+        ("rack", "{rack: 32}", 512, 4),
+        ("rail", "{rail: 64}", 256, 64),
+        ("nvlink-domain", "{}", 2048, 1),
+        ("nvlink-domain", "{nvlink-domain: 72}", 228, 9),
+    ],
+)
+def test_a_domain_fails_with_all_its_nodes(
+    tmp_path: Path, unit: str, domains: str, units: int, nodes: int
+) -> None:
+    """16,384 NPUs in nodes of 8; a rail has an NPU of each of its nodes."""
+    file = _racks(tmp_path, f"rate: 2 per 1000 {unit}-days, takes_node: true")
+    with file.open("a") as out:
+        out.write(f"domains: {domains}\n")
+    (found,) = reliability_named(str(file)).classes(_grand_teton(), load_s=0)
+    assert found.rate * DAY_S == pytest.approx(2e-3 * units, rel=1e-12)
+    assert found.nodes == nodes
+
+
+def test_keys_give_the_sizes_of_domains(tmp_path: Path) -> None:
+    file = _racks(tmp_path, "rate: 2 per 1000 rack-days, takes_node: true")
+    with pytest.raises(InputError, match=r"components\.power\.rate is of a rack, .*: write domains=rack=64"):
+        reliability_named(str(file)).classes(_grand_teton(), load_s=0)
+    asked = asked_run({"tokens": "1T", "reliability": str(file), "domains": "rack=64"})
+    assert asked.reliability.classes(_grand_teton(), load_s=0)[0].nodes == 8
+
+
+def test_a_near_copy_is_written_and_read_at_its_own_rate() -> None:
+    """800 GB of 8 nodes: 100 GB each; 50 GB/s of NICs of 400 Gbit/s, or a disk of 4 GB/s."""
+    cluster = _grand_teton(64)
+    copied_s = 8e11 / 64 / 64e9
+    peer = checkpoint_times(8 * 10**11, cluster, Store(20, 10, place="peer"))
+    node_gbps = 8 * cluster.tiers[-1].bandwidth_gbps
+    assert peer.checkpoints.blocking_s == pytest.approx(copied_s)
+    assert peer.checkpoints.writing_s == pytest.approx(100 / node_gbps)
+    assert (peer.checkpoints.flush_s, peer.load_s) == (40.0, 40.0)
+    assert peer.near == NearCopy(peer.checkpoints.writing_s, 1)
+    disk = checkpoint_times(8 * 10**11, cluster, Store(20, 10, "sync", "local", 4.0))
+    assert disk.checkpoints.blocking_s == pytest.approx(copied_s + 25)
+    assert (disk.checkpoints.writing_s, disk.near) == (0.0, NearCopy(25.0, 0))
+    memory = checkpoint_times(8 * 10**11, cluster, Store(20, 10, place="local"))
+    assert memory.near == NearCopy(copied_s, 0)
+    with pytest.raises(InputError, match="checkpoint_at is peer, but grand_teton has one node"):
+        checkpoint_times(8 * 10**11, _grand_teton(8), Store(20, 10, place="peer"))
+
+
+def test_near_copies_are_lost_with_nodes_but_not_those_of_peers() -> None:
+    """Software and switches leave the memory of hosts; only a rack takes a node and its peer."""
+    llama = reliability_named("llama3")
+    local = llama.classes(_grand_teton(), 30.0, near=NearCopy(1.0, 0))
+    assert {one.name for one in local if one.near_recovery_s is not None} == {"switch", "software"}
+    peer = llama.classes(_grand_teton(), 30.0, near=NearCopy(1.0, 1))
+    assert all(one.near_recovery_s == one.recovery_s - 29.0 for one in peer)
+
+
+def test_copies_at_peers_lose_less_than_those_in_slow_storage() -> None:
+    slow = [
+        _llama(store=Store(20, 50, place=place))
+        for place in ("storage", "local", "peer")  # type: ignore[arg-type]
+    ]
+    lost = [run.parts_s["lost work"] for run in slow]
+    assert lost[0] > lost[1] > 3 * lost[2]
+    assert slow[0].time_s.value > slow[1].time_s.value > slow[2].time_s.value
+
+
+@pytest.mark.parametrize("place", ["local", "peer"])
+@pytest.mark.parametrize("factor", [0.8, 1.25, 3.0])
+def test_no_other_interval_in_whole_steps_beats_that_of_two_places(place: str, factor: float) -> None:
+    store = Store(200, 50, place=place)  # type: ignore[arg-type]
+    chosen = _llama(store=store)
+    steps = max(1, round(factor * chosen.interval_s / chosen.prediction.step_s))
+    other = _llama(store=store, interval_s=steps * chosen.prediction.step_s)
+    assert chosen.time_s.value <= other.time_s.value * (1 + 1e-4)
+
+
+def test_a_run_that_chooses_is_the_shorter_of_waiting_and_shrinking() -> None:
+    """With 4 spares and 6 nodes in repair it waits for a third of its time, with 32 hardly ever."""
+    for spares in (4, 12, 32):
+        for reconfigure_s in (60.0, 7200.0):
+            settings = {"spares": spares, "reconfigure_s": reconfigure_s}
+            best = _llama(elastic="best", **settings)
+            assert best.time_s.value == min(best.choices_s.values())
+            shrinks = _llama(elastic="shrink", **settings)
+            assert best.choices_s == shrinks.choices_s
+            assert shrinks.time_s.value == shrinks.choices_s["shrink"]
+            assert best.choices_s["wait"] == _llama(spares=spares).time_s.value
+            assert sum(shrinks.parts_s.values()) == pytest.approx(shrinks.time_s.value, rel=1e-12)
+
+
+def test_a_job_of_one_replica_cannot_shrink() -> None:
+    with pytest.raises(InputError, match="elastic needs a replica to give up"):
+        _llama(spares=1, elastic="best", plan=replace(PLAN, dp=1, tp=8, pp=16))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"checkpoint_at": "moon"}, "checkpoint_at is 'moon'; allowed are storage, peer, local"),
+        ({"near_gbps": "5"}, "near_gbps has no effect on checkpoint_at=storage"),
+        ({"storage_every": "3"}, "storage_every has no effect on checkpoint_at=storage"),
+        ({"checkpoint_at": "peer", "near_gbps": "0"}, "near_gbps is '0'; it must be a number above 0"),
+        ({"checkpoint_at": "peer", "storage_every": "0"}, "storage_every is '0'; it must be a whole"),
+        ({"domains": "rack=64"}, "domains has 'rack', but llama3 has no rate of it"),
+        ({"domains": "rack"}, "domains is ''; it must be a whole number of at least 1"),
+        ({"elastic": "shrink"}, "elastic=shrink has no effect where a failed node is replaced at once"),
+        ({"elastic": "maybe"}, "elastic is 'maybe'; allowed are wait, shrink, best"),
+        ({"reconfigure": "1 min"}, "reconfigure has no effect on a run that waits"),
+        ({"elastic": "best", "spares": "1", "reconfigure": "soon"}, "reconfigure is 'soon'"),
+    ],
+)
+def test_wrong_keys_of_runs_are_one_line(words: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        asked_run({"tokens": "1T", **words})
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_wrong_domains_of_a_file_are_refused(tmp_path: Path) -> None:
+    file = _racks(tmp_path, "rate: 2 per 1000 rack-days, takes_node: true")
+    with file.open("a") as out:
+        out.write("domains: {row: 64}\n")
+    with pytest.raises(
+        InputError, match=r"reliability\.domains has row: 64; allowed are nvlink-domain, rack"
+    ):
+        reliability_named(str(file))
 
 
 def test_parts_of_a_run_sum_to_its_time() -> None:
