@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dse.partition.graphs.sources.source import Rates
     from dse.partition.problem.devices import Devices
     from dse.partition.problem.settings import Composed
-    from dse.studies.space.space import DesignSpace
+    from dse.studies.space.constraints import Constraints
 
 
 def model_of(overrides: Sequence[str]) -> ModelSpec:
@@ -52,20 +52,21 @@ def training_strategies(
     """
     assert system.accelerator is not None
     name = "training" if model.experts is None else "training_moe"
-    space = _space(name, "bf16" in system.accelerator.peak_tflops, launchable)
+    selection = _selection(name, "bf16" in system.accelerator.peak_tflops, launchable)
     try:
-        return space.strategies(model, system)
+        return selection.strategies(model, system)
     except InputError:  # no combination satisfies the constraints
         return ()
 
 
 @functools.cache
-def _space(name: str, has_bf16: bool, launchable: str | None) -> DesignSpace:
+def _selection(name: str, has_bf16: bool, launchable: str | None) -> Constraints:
+    """What selects the strategies of all calls: systems of one size share their lists."""
     from dse.studies.config import compose_config
 
     fp16 = [] if has_bf16 else ["space.precision=[fp16]"]
     only = [] if launchable is None else [f"space.launchable={launchable}"]
-    return compose_config([f"space={name}", *fp16, *only]).space
+    return compose_config([f"space={name}", *fp16, *only]).space.selection()
 
 
 def devices_of_cluster(name: str) -> tuple[Devices, Rates] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -35,14 +36,16 @@ def degree_combinations(axes: Axes, npus: int) -> Iterator[tuple[int, ...]]:
 
 def _filling(axes: Sequence[Sequence[int] | None], npus: int) -> Iterator[tuple[int, ...]]:
     """Iterate over degrees, one of each axis, whose product is `npus`."""
-    if not axes:
-        if npus == 1:
-            yield ()
-        return
-    first, *others = axes
-    if first is None:
-        first = divisors(npus) if others else [npus]
-    for degree in first:
-        if npus % degree == 0:
-            for rest in _filling(others, npus // degree):
-                yield (degree, *rest)
+
+    @functools.cache
+    def rest(axis: int, left: int) -> list[tuple[int, ...]]:
+        """Degrees of the axes from this one on; few products are left over, each in many ways."""
+        if axis == len(axes):
+            return [()] if left == 1 else []
+        degrees = axes[axis]
+        if degrees is None:
+            degrees = divisors(left) if axis + 1 < len(axes) else [left]
+        fitting = [degree for degree in degrees if left % degree == 0]
+        return [(degree, *others) for degree in fitting for others in rest(axis + 1, left // degree)]
+
+    return iter(rest(0, npus))

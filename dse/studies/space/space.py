@@ -76,7 +76,7 @@ class DesignSpace:
                 )
         object.__setattr__(self, "axes", tuple(of_specs))
         object.__setattr__(self, "choices", choices)
-        self._filter()
+        self.selection()
 
     def scenarios(
         self, models: Sequence[ModelSpec], systems: Sequence[SystemSpec]
@@ -90,7 +90,7 @@ class DesignSpace:
             InputError: no point is left (says which constraint removed the last), a combination is no valid
                 model or system, or a constraint cannot be evaluated, for example because it divides by zero.
         """
-        selection = self._filter()
+        selection = self.selection()
         for model in models:
             for system in systems:
                 for variant in variants(model, system, self.axes):
@@ -106,7 +106,7 @@ class DesignSpace:
         Raises:
             InputError: as `scenarios`.
         """
-        selection = self._filter()
+        selection = self.selection()
         strategies = selection.strategies(model, system)
         if not strategies:
             raise self._empty(selection, [model], [system])
@@ -121,7 +121,7 @@ class DesignSpace:
         Raises:
             InputError: as `scenarios`.
         """
-        selection = self._filter()
+        selection = self.selection()
         for model in models:
             for system in systems:
                 for variant in variants(model, system, self.axes):
@@ -141,7 +141,8 @@ class DesignSpace:
                 missing[axis] = left_out
         return missing
 
-    def _filter(self) -> Constraints:
+    def selection(self) -> Constraints:
+        """Return what selects the strategies of scenario after scenario, which share their lists."""
         return Constraints(self.choices, self.constraints, self.launchable)
 
     def _empty(
