@@ -12,7 +12,8 @@ from dse.base.displays import Displayed
 from dse.base.errors import Cancelled, InputError
 from dse.base.settings.values import Values
 from dse.collectives.check.symmetric import checked
-from dse.collectives.files.folder import Exported, write_folder
+from dse.collectives.files.exports import Exported
+from dse.collectives.files.folder import NOTHING, write_folder
 from dse.collectives.files.summary import summary, summary_text
 from dse.collectives.problem.arguments import ROBUST_KEYS
 from dse.collectives.problem.problem import Problem
@@ -37,8 +38,6 @@ from dse.inputs.systems import SystemSpec
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NOTHING = Exported({}, {}, ())
 
 
 @dataclass(frozen=True)
@@ -192,7 +191,7 @@ class SynthesizedCollective(Displayed):
             InputError: they cannot be written.
         """
         data, repaired = self.data(exported.data), self.found.repaired
-        return write_folder(Path(folder), self.schedule, self.network, data, exported.files, repaired)
+        return write_folder(Path(folder), self.schedule, self.network, data, exported, repaired)
 
 
 def _notes(question: CollectiveQuestion, found: Robust, split: Split | None, size: Size) -> list[str]:

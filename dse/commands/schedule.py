@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dse.base.command_lines import Arguments, CommandLine
+from dse.base.errors import InputError
 from dse.base.settings.values import number, whole
 from dse.base.tables import pairs
+from dse.base.texts import counted
 from dse.collectives.problem.arguments import NETWORK_KEYS, PROBLEM_KEYS
 from dse.commands.cli import reading
 from dse.studies.composed import system_of
@@ -22,7 +24,10 @@ COMMAND = CommandLine(
     "schedule",
     "Check a schedule against its topology: every link, every chunk, every contribution; print its time, "
     "lower bounds, the gap to the best of them, and the rules that are broken, first ones first.",
-    words={"FILE": ".csv, .jsonl or .parquet, or a folder of dse synthesize, which says all keys itself"},
+    words={
+        "FILE": ".csv, .jsonl or .parquet, or a folder of dse synthesize, which says all keys itself; or a "
+        "program of a runtime: MSCCL's .xml, MSCCL++'s .json"
+    },
     keys={
         "network": NETWORK_KEYS,
         "problem": PROBLEM_KEYS,
@@ -30,6 +35,7 @@ COMMAND = CommandLine(
             "time_limit_s": "seconds for making a named network and for the bounds; the check is always "
             "whole (default: none)",
             "slack_ps": "tolerated rounding of the times of a foreign file (default 0)",
+            "limits": "of an .xml: those of msccl-executor (default), rccl or msccl",
             "format": "table (default) or json",
         },
     },
@@ -49,12 +55,59 @@ def main(arguments: Arguments) -> int:
     form = values.get("format", "table")
     slack_ps = whole(values, "slack_ps", 0, most=10**12)
     limit_s = number(values, "time_limit_s", None, above=0)
+    path = Path(arguments.words[0])
+    if path.suffix in (".xml", ".json"):
+        data = _run(path, values, arguments.overrides)
+        print(json.dumps(data, indent=2) if form == "json" else _run_text(data))
+        return 0 if data["valid"] else 1
+    if "limits" in values:
+        raise InputError(f"limits={values['limits']} has no effect on {path}; it is for an .xml of MSCCL")
     for key in ("format", "slack_ps", "time_limit_s"):
         values.pop(key, None)
     deadline = Deadline.after(limit_s)
-    data = _judged(Path(arguments.words[0]), values, arguments.overrides, slack_ps, deadline)
+    data = _judged(path, values, arguments.overrides, slack_ps, deadline)
     print(json.dumps(data, indent=2) if form == "json" else _text(data))
     return 0 if data["valid"] else 1
+
+
+def _run(path: Path, values: dict[str, str], overrides: Sequence[str]) -> dict[str, Any]:
+    """Let an interpreter run the program of a runtime."""
+    from dse.base.files import read_text
+    from dse.base.settings.values import one_of
+    from dse.collectives.interpret.limits import MSCCL_LIMITS
+    from dse.collectives.interpret.msccl import interpret_msccl
+    from dse.collectives.interpret.mscclpp import interpret_plan
+
+    is_xml = path.suffix == ".xml"
+    allowed = ("format", "root", "limits") if is_xml else ("format", "root")
+    for key in (*(each for each in values if each not in allowed), *(each for each in overrides[:1])):
+        shown = f"{key}={values[key]}" if key in values else key
+        name = key.split("=")[0]
+        raise InputError(f"{shown} has no effect on the program of a runtime; leave {name} out")
+    limits = one_of(values, "limits", tuple(MSCCL_LIMITS))
+    root = whole(values, "root", None, most=1 << 20)
+    text = read_text(path)
+    if is_xml:
+        found = interpret_msccl(text, str(path), limits, root)
+    else:
+        found = interpret_plan(text, str(path), root or 0)
+    return {
+        "valid": not found.problems,
+        "collective": found.coll,
+        "npus": found.gpus,
+        "steps": found.steps,
+        "needs_a_slot": found.needs_a_slot,
+        "problems": list(found.problems),
+    }
+
+
+def _run_text(data: dict[str, Any]) -> str:
+    rows = [("program", f"{data['collective']} on {data['npus']} GPUs, {data['steps']} steps")]
+    if data["valid"]:
+        how = "one message in each queue" if data["needs_a_slot"] else "no message in any queue"
+        return pairs([*rows, ("verdict", f"valid: right in every order, no race, ends with {how}")])
+    rows.append(("verdict", f"invalid: {counted(len(data['problems']), 'problem')}; at most 20 are shown"))
+    return pairs([*rows, *(("", problem) for problem in data["problems"])])
 
 
 def _judged(

@@ -36,8 +36,8 @@ COMMAND = CommandLine(
     },
     options={
         "--output": Option(
-            "write schedule.csv, schedule.jsonl (above 10^5 sends schedule.parquet), summary.json, "
-            "topology.csv and the page index.html",
+            "write schedule.csv, schedule.jsonl, summary.json, topology.csv and the page index.html; above "
+            "10^5 sends schedule.parquet instead of both forms and the page",
             "DIR",
             "-o",
         ),
@@ -71,16 +71,16 @@ def _synthesize(arguments: Arguments) -> int:
     from dse.base.cancellation import Cancellation
     from dse.base.files import check_folder
     from dse.collectives.files.chakra import check_traceable
-    from dse.collectives.files.folder import export, exports_of
+    from dse.collectives.files.exports import export, exports_of
     from dse.collectives.question import question_of, synthesized
     from dse.collectives.search.interruptible import ProgressBar, stoppable
 
     values, overrides = arguments.values, arguments.overrides
-    exports = exports_of(values.get("export"))
+    exports = exports_of(values)
     cancellation = Cancellation()
     question = question_of(values, (lambda: system_of(overrides)) if overrides else None, cancellation)
     problem, network = question.problem, question.network
-    if "chakra" in exports:
+    if "chakra" in exports.names:
         check_traceable(problem)
     folder = _folder(arguments, f"synthesis-{problem.collective.name}-{network.name}")
     if folder is not None:

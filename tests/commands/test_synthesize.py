@@ -76,7 +76,13 @@ def test_a_ring_of_four_is_solved_to_its_bound(ring: Path, collective: str, time
 def test_the_folder_has_the_schedule_and_the_other_command_finds_it_valid(ring: Path) -> None:
     folder = ring.parent / "out"
     done = run_ok(
-        "synthesize", f"topology={ring}", *QUICK, "export=[msccl,chakra,trace]", "-o", folder, cwd=ring.parent
+        "synthesize",
+        f"topology={ring}",
+        *QUICK,
+        "export=[msccl,mscclpp,chakra,trace]",
+        "-o",
+        folder,
+        cwd=ring.parent,
     )
     assert "42.94 µs (42943040 ps)" in done.out
     assert "gap          0, optimal" in done.out
@@ -91,6 +97,7 @@ def test_the_folder_has_the_schedule_and_the_other_command_finds_it_valid(ring: 
     names = {path.name for path in folder.iterdir()}
     assert names == {
         *("index.html", "schedule.csv", "schedule.jsonl", "schedule.xml", "summary.json", "topology.csv"),
+        *("schedule.mscclpp.json", "schedule.mscclpp.inplace.json"),
         *("trace.json", "schedule.0.et", "schedule.1.et", "schedule.2.et", "schedule.3.et"),
     }
     for arguments in (
@@ -102,6 +109,9 @@ def test_the_folder_has_the_schedule_and_the_other_command_finds_it_valid(ring: 
         verdict = json.loads(run_ok("schedule", *arguments, "format=json", cwd=ring.parent).out)
         assert verdict["valid"]
         assert verdict["time_ps"] == verdict["bound_ps"] == 42943040
+    for name in ("schedule.xml", "schedule.mscclpp.json", "schedule.mscclpp.inplace.json"):
+        found = json.loads(run_ok("schedule", folder / name, "format=json", cwd=ring.parent).out)
+        assert (found["valid"], found["collective"], found["npus"]) == (True, "allgather", 4)
     shown = run_ok("schedule", folder, cwd=ring.parent).out
     assert shown.splitlines()[0] == "schedule  all_gather on 4 NPUs and 8 links, 12 sends"
     assert shown.splitlines()[-1] == "verdict   valid"
@@ -116,6 +126,24 @@ def test_an_invalid_schedule_is_exit_code_1_with_the_first_violation(ring: Path)
     assert "invalid: 13 violations" in done.out
     assert "rule 3: 0 -> 1, chunk 1, 0 to 21471520 ps: 0 never has the chunk" in done.out
     assert "rule 4: NPU 0 never gets chunk 1" in done.out
+
+
+def test_a_program_of_a_runtime_that_is_wrong_is_exit_code_1(ring: Path) -> None:
+    keys = (f"topology={ring}", *QUICK, "collective=all_reduce", "export=msccl")
+    run_ok("synthesize", *keys, "-o", "out", cwd=ring.parent)
+    file = ring.parent / "out" / "schedule.xml"
+    assert run_ok("schedule", file, cwd=ring.parent).out.splitlines()[-1].split()[:2] == ["verdict", "valid:"]
+    file.write_text(file.read_text().replace('hasdep="1"', 'hasdep="0"').replace('type="rrc"', 'type="r"'))
+    done = run_dse("schedule", file, "limits=rccl", cwd=ring.parent)
+    assert done.code == 1
+    assert "verdict  invalid: " in done.out
+    assert "GPU " in done.out
+    message = "topology=ring.csv has no effect on the program of a runtime; leave topology out"
+    assert message in run_dse("schedule", file, "topology=ring.csv", cwd=ring.parent).err
+    (ring.parent / "own.xml").write_text("<algo>\n")
+    done = run_dse("schedule", "own.xml", cwd=ring.parent)
+    assert done.code == 2
+    assert done.err == "error: own.xml, line 1: coll is ''; expected a name\n"
 
 
 def test_a_system_s_own_network_counts_2_to_the_30_bytes(tmp_path: Path) -> None:
@@ -267,8 +295,16 @@ def test_own_conditions_are_read_from_json(ring: Path) -> None:
             "export=[msccl] has no effect without a folder; write -o DIR",
         ),
         (
+            ("topology=ring.csv", "export=[mscclpp]", "limits=rccl", "-o", "out"),
+            "limits=rccl has no effect without export=msccl; add it, or leave limits out",
+        ),
+        (
+            ("topology=ring.csv", "export=msccl", "limits=nccl", "-o", "out"),
+            "limits is 'nccl'; allowed are msccl-executor, rccl, msccl",
+        ),
+        (
             ("topology=ring.csv", "export=xml", "-o", "out"),
-            "export is 'xml'; allowed are msccl, chakra, trace",
+            "export is 'xml'; allowed are msccl, mscclpp, chakra, trace, csv, page",
         ),
         (
             ("topology=star.csv", "npus=2", "export=[chakra]", "-o", "out"),

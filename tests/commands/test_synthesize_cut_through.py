@@ -91,7 +91,7 @@ def test_studies_have_both_as_an_axis_and_rows_of_stored_chunks_keep_their_keys(
             (*CUT, "failed_links=0-1", "failed_at_us=3"),
             "failed_at_us does not go with forwarding=cut_through",
         ),
-        ((*CUT, "export=msccl", "-o", "out"), "switch"),
+        ((*CUT, "export=chakra", "-o", "out"), "switch"),
     ],
 )
 def test_what_does_not_go_with_it_is_one_line(star: Path, keys: tuple[str, ...], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Schedules as files: CSV, JSON lines and Parquet in and out; MSCCL XML, Chakra traces, trace events out."""
+"""Schedules as files: CSV, JSON lines and Parquet in and out; programs of runtimes and traces out."""
 
 from dse.collectives.files.content import ScheduleFile
 from dse.collectives.files.read import read_schedule

@@ -1,28 +1,17 @@
-"""Steps of a schedule in MSCCL's thread blocks: a link's sends in order, in as many channels as they need."""
+"""Steps of MSCCL in thread blocks: a queue of messages in as many channels as its steps need."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dse.collectives.files.msccl_buffers import Slot, Slots, input_slot, output_slot
-from dse.collectives.files.steps import ordered_steps
-from dse.collectives.problem.schedule import Schedule
+from dse.collectives.files.msccl_buffers import Slot
+from dse.collectives.files.msccl_steps import Link, Step
+from dse.collectives.interpret.limits import Limits
 
-MOST_STEPS, MOST_BLOCKS = 256, 32
-
-
-@dataclass(eq=False)
-class BlockStep:
-    """A step, and the steps of other blocks of its GPU that it waits for."""
-
-    kind: str
-    source: Slot
-    target: Slot
-    block: Block
-    after: list[BlockStep] = field(default_factory=list)
-    number: int = -1
-    is_awaited: bool = False
+Role = tuple[int, Link | None, Link | None]
+"""The work of a block: its GPU, the queue that it takes from, and the one that it sends into."""
 
 
 @dataclass(eq=False)
@@ -33,142 +22,154 @@ class Block:
     send: int = -1
     receive: int = -1
     channel: int = 0
-    number: int = -1
-    steps: list[BlockStep] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
 
-    def add(self, kind: str, source: Slot, target: Slot) -> BlockStep:
-        """Append a step."""
-        step = BlockStep(kind, source, target, self)
-        self.steps.append(step)
-        return step
+    @property
+    def is_awaited(self) -> bool:
+        """Whether another block waits for this one."""
+        return any(step.is_awaited for step in self.steps)
 
 
-def blocks_of(schedule: Schedule) -> tuple[list[list[Block]], Slots]:
-    """The blocks of every GPU, numbered, with numbered steps; and where chunks are.
+def blocks_of(
+    steps: Sequence[Step], queues: Sequence[Link], npus: int, limits: Limits, room: int
+) -> list[list[Block]]:
+    """Return the blocks of every GPU: steps in order, at most `room` in a block besides waits.
 
-    Raises:
-        ValueError: the collective is not among all NPUs of the network.
+    Messages that are passed on stay in one channel on their whole way. Blocks that others wait for come
+    first, since few numbers fit the key that names them.
     """
-    collective, graph = schedule.problem.collective, schedule.problem.graph
-    if collective.npus != graph.npus:
-        raise ValueError(f"the collective has {collective.npus} NPUs, the network {graph.npus}")
-    slots = Slots(collective)
-    blocks: list[list[Block]] = [[] for _ in range(graph.npus)]
-    waits = {(step.send, step.arrives): step for step in ordered_steps(schedule)}
-    steps = _link_steps(schedule, blocks, slots)
-    last: dict[tuple[int, int], BlockStep] = {}  # per place the step that wrote it last
-    for key, wait in waits.items():
-        step = steps[key]
-        if wait.written_by is not None:
-            step.after.append(steps[wait.written_by, True])
-        step.after += [steps[other, False] for other in wait.read_by]
-        if wait.arrives:
-            last[step.block.gpu, int(schedule.chunk[wait.send])] = step
-    for npu in range(graph.npus):
-        _add_copies(schedule, npu, blocks[npu], last)
-    for own in blocks:
-        for number, block in enumerate(own):
-            block.number = number
-    for own in blocks:
-        for block in own:
-            _number_steps(block)
-    return blocks, slots
+    roles = _roles(steps, queues)
+    segment_of = _segments(steps, roles, room)
+    blocks: dict[tuple[Role, int], Block] = {}
+    for step in steps:
+        message = max(step.receives, step.sends)
+        role = roles[step.gpu, step.receives, step.sends]
+        key = (role, segment_of[message])
+        if key not in blocks:
+            _, taken, sent = role
+            blocks[key] = Block(step.gpu, sent[1] if sent else -1, taken[0] if taken else -1)
+        step.block = id(blocks[key])
+        blocks[key].steps.append(step)
+    _give_channels(blocks, limits)
+    own: list[list[Block]] = [[] for _ in range(npus)]
+    for block in blocks.values():
+        own[block.gpu].append(block)
+    keep_needed_waits(steps)
+    for each in blocks.values():
+        _add_waits(each)
+    return [sorted(row, key=lambda block: not block.is_awaited) for row in own]
 
 
-def _link_steps(
-    schedule: Schedule, blocks: list[list[Block]], slots: Slots
-) -> dict[tuple[int, bool], BlockStep]:
-    """The two steps of every send, in blocks of its link: at most a quarter of the steps that one may have.
-
-    The rest is for what steps wait for besides.
-    """
-    import numpy as np
-
-    graph = schedule.problem.graph
-    chunks, adds = schedule.chunk.tolist(), schedule.reduce.tolist()
-    order = np.lexsort((schedule.start_ps, schedule.link))
-    cuts = np.searchsorted(schedule.link[order], np.arange(len(graph) + 1)).tolist()
-    used: defaultdict[tuple[int, int], int] = defaultdict(int)
-    steps: dict[tuple[int, bool], BlockStep] = {}
-    ends = zip(graph.sources.tolist(), graph.destinations.tolist(), strict=True)
-    for link, (source, to) in enumerate(ends):
-        channel, before = -1, None
-        sends = order[cuts[link] : cuts[link + 1]].tolist()
-        for first in range(0, len(sends), MOST_STEPS // 4):
-            channel = _free_channel(used, source, to, channel + 1)
-            pair = Block(source, send=to, channel=channel), Block(to, receive=source, channel=channel)
-            for block in pair:
-                blocks[block.gpu].append(block)
-            for send in sends[first : first + MOST_STEPS // 4]:
-                here, there = slots.of(source, chunks[send]), slots.of(to, chunks[send])
-                steps[send, False] = pair[0].add("s", here, there)
-                kind, origin = ("rrc", there) if adds[send] else ("r", here)
-                steps[send, True] = pair[1].add(kind, origin, there)
-            if before is not None:  # the link stays one queue
-                for old, new in zip(before, pair, strict=True):
-                    new.steps[0].after.append(old.steps[-1])
-            before = pair
-    return steps
+def _roles(steps: Sequence[Step], queues: Sequence[Link]) -> dict[tuple[int, int, int], Role]:
+    """The role of every step: queues that pass on share a block with the one that they pass on to."""
+    onward: dict[Link, Link] = {}
+    for step in steps:
+        if step.receives >= 0 and step.sends >= 0:
+            onward[queues[step.receives]] = queues[step.sends]
+    back = {outgoing: incoming for incoming, outgoing in onward.items()}
+    roles: dict[tuple[int, int, int], Role] = {}
+    for step in steps:
+        taken = queues[step.receives] if step.receives >= 0 else None
+        sent = queues[step.sends] if step.sends >= 0 else None
+        taken = back.get(sent) if taken is None and sent is not None else taken
+        sent = onward.get(taken) if sent is None and taken is not None else sent
+        roles[step.gpu, step.receives, step.sends] = (step.gpu, taken, sent)
+    return roles
 
 
-def _free_channel(used: defaultdict[tuple[int, int], int], source: int, to: int, least: int) -> int:
-    channel = least
-    while max(used[source, channel], used[to, channel]) >= MOST_BLOCKS - 1:  # one is for copies
-        channel += 1
-    used[source, channel] += 1
-    used[to, channel] += 1
-    return channel
+def _segments(steps: Sequence[Step], roles: dict[tuple[int, int, int], Role], room: int) -> dict[int, int]:
+    """The segment of every message: the first one in which all blocks on its way have room."""
+    way_of: dict[int, int] = {}  # per message the first one of its way
+    ways: defaultdict[int, list[Step]] = defaultdict(list)
+    for step in steps:
+        if step.receives >= 0 and step.sends >= 0:
+            way_of[step.sends] = way_of.setdefault(step.receives, step.receives)
+        way = way_of.setdefault(max(step.receives, step.sends), max(step.receives, step.sends))
+        ways[way].append(step)
+    used: defaultdict[tuple[Role, int], int] = defaultdict(int)
+    full: defaultdict[Role, int] = defaultdict(int)  # all segments before have no room
+    segment_of: dict[int, int] = {}
+    for way, own in ways.items():
+        touched = [roles[step.gpu, step.receives, step.sends] for step in own]
+        segment = max(full[role] for role in touched)
+        while any(used[role, segment] >= room for role in touched):
+            segment += 1
+        for role in touched:
+            used[role, segment] += 1
+            while used[role, full[role]] >= room:
+                full[role] += 1
+        segment_of[way] = segment
+    return {message: segment_of[way] for message, way in way_of.items()}
 
 
-def _add_copies(
-    schedule: Schedule, npu: int, blocks: list[Block], last: dict[tuple[int, int], BlockStep]
-) -> None:
-    """Copy chunks that an NPU has at first and is to have at the end from its input to its output."""
-    collective = schedule.problem.collective
-    copies = []
-    for chunk in _kept(schedule, npu):
-        source, target = input_slot(collective, npu, chunk), output_slot(collective, npu, chunk)
-        if source is not None and target is not None and source != target:
-            copies.append((source, target, last.get((npu, chunk)) if collective.is_reducing else None))
-    for first in range(0, len(copies), MOST_STEPS // 2):
-        block = Block(npu, channel=first // (MOST_STEPS // 2))
-        blocks.append(block)
-        for source, target, writer in copies[first : first + MOST_STEPS // 2]:
-            step = block.add("cpy", source, target)
-            if writer is not None:
-                step.after.append(writer)
+def _give_channels(blocks: dict[tuple[Role, int], Block], limits: Limits) -> None:
+    """Give all blocks along a way one channel, in which no two blocks of a GPU have one peer."""
+    groups: dict[tuple[Link, int], list[Block]] = {}
+    for ((_, taken, sent), segment), block in blocks.items():
+        rows = [groups.setdefault((link, segment), []) for link in (taken, sent) if link is not None]
+        merged = rows[0] if len(rows) == 1 or rows[0] is rows[1] else rows[0] + rows[1]
+        merged.append(block)
+        if len(rows) == 2 and rows[0] is not rows[1]:
+            for key, row in list(groups.items()):
+                if row is rows[0] or row is rows[1]:
+                    groups[key] = merged
+    peers: set[tuple[int, str, int, int]] = set()
+    counts: defaultdict[tuple[int, str, int], int] = defaultdict(int)
+    done: set[int] = set()
+    for row in groups.values():
+        if id(row) in done:
+            continue
+        done.add(id(row))
+        ends = [
+            (block.gpu, way, peer)
+            for block in row
+            for way, peer in (("s", block.send), ("r", block.receive))
+            if peer >= 0
+        ]
+        channel = 0
+        while any(
+            (*end, channel) in peers or counts[end[0], end[1], channel] >= limits.blocks_of_channel
+            for end in ends
+        ):
+            channel += 1
+        for end in ends:
+            peers.add((*end, channel))
+            counts[end[0], end[1], channel] += 1
+        for block in row:
+            block.channel = channel
 
 
-def _kept(schedule: Schedule, npu: int) -> list[int]:
-    """Chunks of which an NPU has something at first, in its input, and that it is to have."""
-    collective = schedule.problem.collective
-    n, k = collective.npus, collective.chunks_per_npu
-    if collective.name in ("all_gather", "reduce_scatter"):
-        return [turn * n + npu for turn in range(k)]
-    if collective.name == "all_to_all":
-        return [turn * n * n + npu * n + npu for turn in range(k)]
-    if collective.name == "all_reduce":
-        return []
-    return list(range(k)) if npu == collective.root else []
-
-
-def _number_steps(block: Block) -> None:
-    """Number steps; one that waits for several others gets steps `nop` before it, which wait for the rest."""
-    numbered: list[BlockStep] = []
-    for step in block.steps:
-        latest: dict[int, BlockStep] = {}
+def keep_needed_waits(steps: Sequence[Step]) -> None:
+    """Drop waits that the order of a block, or another wait, implies; `steps` are in an order that runs."""
+    position: dict[int, int] = {}
+    known: dict[int, dict[int, int]] = {}  # per block how many steps of others are over
+    at: dict[int, tuple[int, dict[int, int]]] = {}  # the same when a step is over
+    for step in steps:
+        clock = known.setdefault(step.block, {})
+        wanted: list[Step] = []
+        for other in sorted(set(step.after), key=lambda each: -at[id(each)][0]):
+            if other.block == step.block or clock.get(other.block, 0) >= at[id(other)][0]:
+                continue
+            wanted.append(other)
+            for block, count in at[id(other)][1].items():
+                clock[block] = max(count, clock.get(block, 0))
+        position[step.block] = clock[step.block] = position.get(step.block, 0) + 1
+        at[id(step)] = (position[step.block], dict(clock))
+        step.after = wanted
+    for step in steps:
         for other in step.after:
-            if other.block is not block:
-                old = latest.get(other.block.number)
-                after = old is None or other.block.steps.index(other) > old.block.steps.index(old)
-                if after:
-                    latest[other.block.number] = other
-        *others, step.after = [[other] for other in latest.values()] or [[]]
-        for waited in others:
-            numbered.append(BlockStep("nop", Slot("i", -1), Slot("i", -1), block, waited))
+            other.waiters.append(step.block)
+
+
+def _add_waits(block: Block) -> None:
+    """Number steps; one that waits for several others gets steps `nop` before it, which wait for the rest."""
+    numbered: list[Step] = []
+    nowhere = Slot("i", -1)
+    for step in block.steps:
+        for waited in step.after[:-1]:
+            numbered.append(Step("nop", block.gpu, nowhere, nowhere, 0, block=step.block, after=[waited]))
+        step.after = step.after[-1:]
         numbered.append(step)
     for number, step in enumerate(numbered):
         step.number = number
-        for other in step.after:
-            other.is_awaited = True
     block.steps = numbered

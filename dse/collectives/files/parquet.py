@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
 from dse.collectives.files.content import (
@@ -21,6 +21,10 @@ from dse.collectives.problem.recorded_sends import SendTable
 from dse.collectives.problem.schedule import Schedule
 from dse.inputs.networks import LinkGraph, LinkKind
 from dse.inputs.networks.csv import link_graph_csv, read_link_graph
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
 
 _PROBLEM, _TOPOLOGY, _ABOUT, _KINDS = b"dse.problem", b"dse.topology", b"dse.about", b"dse.kinds"
 _INTEGERS = ("src", "dst", "chunk", "start_ps", "end_ps")
@@ -36,7 +40,7 @@ def schedule_parquet(schedule: Schedule, about: Mapping[str, Any]) -> bytes:
     import pyarrow.parquet as pq
 
     graph = schedule.problem.graph
-    table = pa.table(schedule.columns())
+    table = pa.table({name: _column(column) for name, column in schedule.columns().items()})
     _, first = np.unique(graph.kind_of, return_index=True)  # the order in which a reader meets them
     kinds = [[str(number) for number in graph.kinds[graph.kind_of[link]]] for link in sorted(first)]
     metadata = {
@@ -48,6 +52,16 @@ def schedule_parquet(schedule: Schedule, about: Mapping[str, Any]) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
     return bytes(sink.getvalue())
+
+
+def _column(values: NDArray[Any]) -> pa.Array:
+    """An array of Arrow on the same bytes; `pa.table` would import pandas to look at them."""
+    import numpy as np
+    import pyarrow as pa
+
+    kinds = {"int32": pa.int32(), "int64": pa.int64(), "bool": pa.bool_()}
+    data = np.packbits(values, bitorder="little") if values.dtype == bool else np.ascontiguousarray(values)
+    return pa.Array.from_buffers(kinds[str(values.dtype)], len(values), [None, pa.py_buffer(data)])
 
 
 def read_schedule_parquet(path: Path) -> ScheduleFile:

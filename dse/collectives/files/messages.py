@@ -1,0 +1,172 @@
+"""Messages between NPUs that do what a schedule does: without switches, neighbours in memory joined."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from dse.base.errors import InputError
+from dse.collectives.files.steps import ordered_steps
+from dse.collectives.problem.schedule import Schedule
+
+
+class Message(NamedTuple):
+    """Chunks that one NPU sends to another at once; `adds` to what is there."""
+
+    source: int
+    target: int
+    chunks: tuple[int, ...]
+    start_ps: int
+    end_ps: int
+    adds: bool
+
+
+class Event(NamedTuple):
+    """A message leaves its source or arrives (`arrives`): the order in which places are read and written."""
+
+    time_ps: int
+    arrives: bool
+    message: int
+
+
+def messages_of(schedule: Schedule) -> list[Message]:
+    """Return a message per send; what comes over switches comes from the NPUs that sent it.
+
+    Raises:
+        InputError: a switch adds to what its receiver has changed since.
+    """
+    graph = schedule.problem.graph
+    sends = zip(
+        graph.sources[schedule.link].tolist(),
+        graph.destinations[schedule.link].tolist(),
+        schedule.chunk.tolist(),
+        schedule.start_ps.tolist(),
+        _arrivals(schedule),
+        schedule.reduce.tolist(),
+        strict=True,
+    )
+    found = [Message(source, to, (chunk,), *rest) for source, to, chunk, *rest in sends]
+    if graph.nodes == graph.npus:
+        return found
+    return _without_switches(schedule, found)
+
+
+def _arrivals(schedule: Schedule) -> list[int]:
+    """When all of each send has arrived."""
+    ends: list[int] = (schedule.start_ps + schedule.problem.passed_ps[schedule.link]).tolist()
+    return ends
+
+
+def _without_switches(schedule: Schedule, sends: Sequence[Message]) -> list[Message]:
+    npus = schedule.problem.graph.npus
+    origins: dict[int, tuple[int, ...]] = {}  # per send the sends of NPUs that it carries
+    held: dict[tuple[int, int], tuple[int, ...]] = {}  # the same of a chunk at a switch
+    changes: defaultdict[tuple[int, int], int] = defaultdict(int)
+    seen: dict[int, int] = {}  # per send of an NPU how often its place had changed
+    found: list[Message] = []
+    for step in ordered_steps(schedule):
+        send = sends[step.send]
+        place = (send.target if step.arrives else send.source, send.chunks[0])
+        if not step.arrives:
+            origins[step.send] = (step.send,) if send.source < npus else held.get(place, ())
+            seen[step.send] = changes[place]
+        elif send.target >= npus:
+            before = held.get(place, ()) if send.adds else ()
+            held[place] = (*before, *origins[step.send])
+        else:
+            carried = origins[step.send]
+            own = [each for each in carried if sends[each].source == send.target]
+            if any(seen[each] != changes[place] for each in own):
+                raise InputError(
+                    f"a switch adds chunk {place[1]} for NPU {place[0]}, which has changed it since: "
+                    "synthesise with switches=unrolled, or leave this export out"
+                )
+            others = [each for each in carried if each not in own]
+            for number, each in enumerate(others):
+                adds = send.adds or bool(own) or number > 0
+                first = sends[each]
+                found.append(
+                    Message(first.source, send.target, send.chunks, first.start_ps, send.end_ps, adds)
+                )
+            changes[place] += 1
+    return sorted(found, key=lambda message: (message.start_ps, message.end_ps))
+
+
+def ordered_events(messages: Sequence[Message]) -> list[Event]:
+    """Return both events of every message by time; at one time what arrives comes first."""
+    events = [
+        event
+        for number, message in enumerate(messages)
+        for event in (Event(message.start_ps, False, number), Event(message.end_ps, True, number))
+    ]
+    return sorted(events, key=lambda event: (event.time_ps, not event.arrives, event.message))
+
+
+def joined(
+    messages: Sequence[Message], slot_of: Callable[[int, int], tuple[str, int]], most: int
+) -> list[Message]:
+    """Return messages with those joined that lie side by side at both ends and keep nothing waiting.
+
+    Chunks leave together if nothing has changed them before, and arrive together if nothing is done with the
+    first ones until the last one is there. Only chunks that are no sums are joined, at most `most`.
+    """
+    is_first, used = _lifetimes(messages)
+    by_link: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for number, message in enumerate(messages):
+        by_link[message.source, message.target].append(number)
+    found: list[Message] = []
+    for numbers in by_link.values():
+        numbers.sort(key=lambda number: (messages[number].start_ps, messages[number].end_ps))
+        group: list[int] = []
+        for number in numbers:
+            if group and not _fits(messages, group, number, is_first, used, slot_of, most):
+                found.append(_one(messages, group))
+                group = []
+            group.append(number)
+        found.append(_one(messages, group))
+    return sorted(found, key=lambda message: (message.start_ps, message.end_ps, message.source))
+
+
+def _lifetimes(messages: Sequence[Message]) -> tuple[list[bool], list[int]]:
+    """Whether a message carries what its NPU had at first, and when what it has brought is next touched."""
+    last: dict[tuple[int, int], int] = {}  # the message that has written a place
+    is_first, used = [False] * len(messages), [1 << 62] * len(messages)
+    for time, arrives, number in ordered_events(messages):
+        message = messages[number]
+        place = (message.target if arrives else message.source, message.chunks[0])
+        if place in last:
+            used[last[place]] = min(used[last[place]], time)
+        if arrives:
+            last[place] = number
+        else:
+            is_first[number] = place not in last
+    return is_first, used
+
+
+def _fits(
+    messages: Sequence[Message],
+    group: list[int],
+    number: int,
+    is_first: list[bool],
+    used: list[int],
+    slot_of: Callable[[int, int], tuple[str, int]],
+    most: int,
+) -> bool:
+    last, new = messages[group[-1]], messages[number]
+    if new.adds or last.adds or len(group) >= most or not is_first[number]:
+        return False
+    if new.end_ps < last.end_ps or any(used[each] <= new.end_ps for each in group):
+        return False
+    ends = ((new.source, last.chunks[0], new.chunks[0]), (new.target, last.chunks[0], new.chunks[0]))
+    for npu, one, other in ends:
+        (buffer, offset), (next_buffer, next_offset) = slot_of(npu, one), slot_of(npu, other)
+        if (buffer, offset + 1) != (next_buffer, next_offset):
+            return False
+    return True
+
+
+def _one(messages: Sequence[Message], group: list[int]) -> Message:
+    first, last = messages[group[0]], messages[group[-1]]
+    chunks = tuple(chunk for number in group for chunk in messages[number].chunks)
+    return first._replace(chunks=chunks, end_ps=last.end_ps)

@@ -1,0 +1,1 @@
+"""Interpreters of the files that runtimes load: they read a file alone, move numbers, and find races."""

@@ -1,0 +1,378 @@
+"""An interpreter of MSCCL++ plans: blocks run, signals and semaphores order them, numbers move."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from dse.collectives.interpret.clocks import Accesses, Clocks
+from dse.collectives.interpret.msccl import Findings
+from dse.collectives.interpret.plan_text import Operation, Plan, PlanBlock, Span, read_plan
+from dse.collectives.interpret.values import NOTHING, Value, aliased, own, spelled, wanted
+
+if TYPE_CHECKING:
+    from dse.collectives.interpret.clocks import Clock
+
+_MOST = 20
+_Place = tuple[int, str, int]
+_Channel = tuple[str, int, int, int]
+
+
+class _Signal(NamedTuple):
+    """A signal on its way: what is visible after its wait, and GPUs that are known to run."""
+
+    clock: Clock | None
+    running: frozenset[int]
+
+
+def interpret_plan(text: str, name: str = "MSCCL++", root: int = 0) -> Findings:
+    """Run a plan; within a block only `nop` orders accesses, between blocks only what synchronises does.
+
+    Raises:
+        InputError: the text is no plan, or has what the interpreter does not know.
+    """
+    plan = read_plan(text, name)
+    operations = sum(len(block.operations) for block in plan.blocks)
+    problems = list(plan.problems)
+    if not problems:
+        problems = _Run(plan, root).problems()
+    return Findings(plan.collective, len(plan.buffers), operations, tuple(problems[:_MOST]))
+
+
+class _Run:
+    """A run of all blocks. Threads of the clocks are the blocks, and the proxy of every port channel."""
+
+    def __init__(self, plan: Plan, root: int) -> None:
+        self._plan, self._root = plan, root
+        self._gpus = len(plan.buffers)
+        self._values: dict[_Place, Value] = {}
+        for gpu, buffers in enumerate(plan.buffers):
+            for offset in range(buffers["i"]):
+                self._values[self._place(gpu, "i", offset)] = own(gpu, offset)
+        channels = {each for block in plan.blocks for op in block.operations for each in op.channels}
+        ports = sorted(each for each in channels if each[0] == "port")
+        self._proxy = {port: len(plan.blocks) + i for i, port in enumerate(ports)}
+        self._clocks = Clocks(len(plan.blocks) + len(ports))
+        self._accesses = Accesses(self._clocks)
+        for thread in range(len(plan.blocks) + len(ports)):
+            self._clocks.tick(thread)
+        self._pending: list[list[Clock]] = [[] for _ in plan.blocks]  # is visible after the next nop
+        self._signals: dict[_Channel, deque[_Signal]] = {}
+        self._semaphores: list[list[deque[Clock | None]]] = [
+            [deque([None] * count) for count in counts] for counts in plan.semaphores
+        ]
+        self._at_barrier: dict[tuple[int, int], list[int]] = {}
+        self._passed: set[int] = set()
+        self._packets: dict[_Place, Value] = {}
+        self._waiters: dict[_Channel, int] = {}
+        self._running = [frozenset([block.gpu]) for block in plan.blocks]
+        self._known = list(self._running)  # the same after the next nop
+        self._done = [0] * len(plan.blocks)
+        self._remote: dict[tuple[int, int], int] = {}  # per GPU and thread the last time it wrote there
+        self._dirty = [False] * len(plan.blocks)
+        self._touched: list[dict[_Place, bool]] = [{} for _ in plan.blocks]  # since the last nop
+        self._found: list[str] = []
+
+    def _place(self, gpu: int, buffer: str, offset: int) -> _Place:
+        if not self._plan.in_place:
+            return gpu, buffer, offset
+        chunks = self._plan.chunks
+        return gpu, *aliased(self._plan.collective, gpu, chunks, self._root, (buffer, offset))
+
+    def problems(self) -> list[str]:
+        """Run, and return what is wrong."""
+        moved = True
+        while moved:
+            moved = False
+            for number, block in enumerate(self._plan.blocks):
+                while self._done[number] < len(block.operations) and self._go(number, block):
+                    moved = True
+        stuck = [
+            f"{block.name} at operation {done}"
+            for block, done in zip(self._plan.blocks, self._done, strict=True)
+            if done < len(block.operations)
+        ]
+        if self._found:
+            return self._found[:_MOST]
+        if stuck:
+            return [f"deadlock: {len(stuck)} blocks, such as {stuck[0]}"]
+        return [*self._races(), *self._left_over(), *self._differences()][:_MOST]
+
+    def _races(self) -> Iterator[str]:
+        for place, one, other in self._accesses.races[:_MOST]:
+            yield f"data race at {place}: {self._name(one)} and {self._name(other)}"
+
+    def _name(self, thread: int) -> str:
+        blocks = self._plan.blocks
+        if thread < len(blocks):
+            return blocks[thread].name
+        port = next(port for port, number in self._proxy.items() if number == thread)
+        return f"the port of GPU {port[1]} to {port[2]}"
+
+    def _left_over(self) -> Iterator[str]:
+        for (kind, gpu, peer, which), queue in self._signals.items():
+            if queue:
+                yield f"{len(queue)} signals of GPU {gpu} to {peer} ({kind} channel {which}) have no wait"
+        for gpu, semaphores in enumerate(self._semaphores):
+            for number, queue_of in enumerate(semaphores):
+                if len(queue_of) != self._plan.semaphores[gpu][number]:
+                    yield f"semaphore {number} of GPU {gpu} ends with {len(queue_of)}, not as it began"
+        if self._packets:
+            yield f"packets at {len(self._packets)} places are never read, such as {min(self._packets)}"
+        for (gpu, thread), time in self._remote.items():
+            own_threads = [i for i, block in enumerate(self._plan.blocks) if block.gpu == gpu]
+            for number in own_threads:
+                self._sync(number)
+            if not any(self._clocks.is_over(number, thread, time) for number in own_threads):
+                yield f"GPU {gpu} may end before {self._name(thread)} has written into it"
+
+    def _differences(self) -> Iterator[str]:
+        plan = self._plan
+        for gpu in range(self._gpus):
+            for offset, value in wanted(plan.collective, self._gpus, gpu, plan.chunks, self._root):
+                got = self._values.get(self._place(gpu, "o", offset), NOTHING)
+                if got != value:
+                    yield f"GPU {gpu} ends with {spelled(got)} at o{offset}; it must be {spelled(value)}"
+
+    # ---- one operation
+
+    def _go(self, number: int, block: PlanBlock) -> bool:
+        """Do the next operation of a block if it can go on."""
+        op = block.operations[self._done[number]]
+        if not self._is_free(number, block, op):
+            return False
+        getattr(self, f"_{op.name}")(number, op)
+        self._done[number] += 1
+        return True
+
+    def _is_free(self, number: int, block: PlanBlock, op: Operation) -> bool:
+        if op.name in ("wait", "rlxwait"):
+            return all(self._signals.get(_other_end(channel)) for channel in op.channels)
+        if op.name == "sem_acquire":
+            return all(self._semaphores[block.gpu][each] for each in op.semaphores)
+        if op.name in ("upkt", "repkt"):
+            spans = op.sources if op.name == "upkt" else op.sources[1:]
+            return all(place in self._packets for span in spans for place in self._places(span))
+        if op.name == "barrier":
+            there = self._at_barrier.setdefault((block.gpu, op.barrier[0]), [])
+            if number in self._passed:
+                self._passed.remove(number)
+                return True
+            if number not in there:
+                there.append(number)
+            if len(there) == op.barrier[1]:
+                self._meet(there)
+                self._passed.remove(number)
+                return True
+            return False
+        return True
+
+    def _meet(self, there: list[int]) -> None:
+        for each in there:
+            self._sync(each)
+        clocks = [self._over(each) for each in there]
+        for each in there:
+            for clock in clocks:
+                self._clocks.learn(each, clock)
+        self._passed.update(there)
+        there.clear()
+
+    def _sync(self, number: int) -> None:
+        """The threads of a block meet: all that they have seen and done is over for all of them."""
+        for clock in self._pending[number]:
+            self._clocks.learn(number, clock)
+        self._pending[number].clear()
+        self._running[number] |= self._known[number]
+        self._clocks.tick(number)
+        self._touched[number].clear()
+
+    def _over(self, number: int) -> Clock:
+        """Return the steps that are over for certain: of the block itself all before the last nop."""
+        clock = self._clocks.snapshot(number)
+        clock[number] -= 1
+        return clock
+
+    def _nop(self, number: int, _: Operation) -> None:
+        self._sync(number)
+
+    def _barrier(self, number: int, _: Operation) -> None:
+        self._touched[number].clear()
+
+    def _signal(self, number: int, op: Operation) -> None:
+        for channel in op.channels:
+            clock = self._over(number)
+            if channel in self._proxy:  # comes after what was put before
+                self._clocks.learn(self._proxy[channel], clock)
+                clock = self._clocks.snapshot(self._proxy[channel])
+            self._send_signal(channel, _Signal(clock, self._running[number]))
+
+    def _rlxsignal(self, number: int, op: Operation) -> None:
+        for channel in op.channels:
+            self._send_signal(channel, _Signal(None, self._running[number]))
+
+    def _send_signal(self, channel: _Channel, signal: _Signal) -> None:
+        self._signals.setdefault(channel, deque()).append(signal)
+
+    def _wait(self, number: int, op: Operation) -> None:
+        for channel in op.channels:
+            signal = self._taken(number, channel)
+            if signal.clock is not None and op.name == "wait":
+                self._pending[number].append(signal.clock)
+
+    _rlxwait = _wait
+
+    def _taken(self, number: int, channel: _Channel) -> _Signal:
+        if self._waiters.setdefault(channel, number) != number:
+            self._say(number, f"and another block wait on one channel to GPU {channel[2]}")
+        signal = self._signals[_other_end(channel)].popleft()
+        self._known[number] |= signal.running
+        return signal
+
+    def _sem_release(self, number: int, op: Operation) -> None:
+        gpu = self._plan.blocks[number].gpu
+        for each in op.semaphores:
+            self._semaphores[gpu][each].append(self._over(number))
+
+    def _sem_acquire(self, number: int, op: Operation) -> None:
+        gpu = self._plan.blocks[number].gpu
+        for each in op.semaphores:
+            clock = self._semaphores[gpu][each].popleft()
+            if clock is not None:
+                self._pending[number].append(clock)
+
+    def _flush(self, number: int, op: Operation) -> None:
+        for channel in op.channels:
+            self._pending[number].append(self._clocks.snapshot(self._proxy[channel]))
+
+    # ---- operations on chunks
+
+    def _put(self, number: int, op: Operation) -> None:
+        for channel, source, target in zip(op.channels, op.sources, op.targets, strict=False):
+            thread = self._proxy.get(channel, number)
+            if thread != number:
+                self._clocks.learn(thread, self._over(number))
+                self._clocks.tick(thread)
+            self._move(number, thread, [source], [target])
+
+    def _pws(self, number: int, op: Operation) -> None:
+        self._put(number, op)
+        for channel in op.channels:
+            clock = self._clocks.snapshot(self._proxy[channel])
+            self._send_signal(channel, _Signal(clock, self._running[number]))
+        if op.name == "pwsf":
+            self._flush(number, op)
+
+    _pwsf = _pws
+
+    def _copy(self, number: int, op: Operation) -> None:
+        self._move(number, number, op.sources[:1], op.targets[:1])
+
+    def _re(self, number: int, op: Operation) -> None:
+        self._move(number, number, op.sources, op.targets[:1])
+
+    def _glres(self, number: int, op: Operation) -> None:
+        (source,) = op.sources[:1]
+        self._move(number, number, [source._replace(gpus=(gpu,)) for gpu in source.gpus], op.targets[:1])
+
+    def _gstore(self, number: int, op: Operation) -> None:
+        self._move(number, number, op.sources[:1], op.targets[:1])
+
+    def _ppkt(self, number: int, op: Operation) -> None:
+        for source, target in zip(op.sources, op.targets, strict=False):
+            values = self._read(number, number, [source], writes=set())
+            for place, value in zip(self._places(target), values, strict=True):
+                if place in self._packets or not self._plan.doubles_scratch or place[1] != "s":
+                    self._say(
+                        number,
+                        f"writes a packet to {place[1]}{place[2]} of GPU {place[0]}, which is not free",
+                    )
+                self._packets[place] = value
+
+    def _upkt(self, number: int, op: Operation) -> None:
+        values = [self._packets.pop(place) for place in self._places(op.sources[0])]
+        self._store(number, number, op.targets[:1], values, reads=set())
+
+    def _repkt(self, number: int, op: Operation) -> None:
+        own_places = set(self._places(op.targets[0]))
+        values = self._read(number, number, op.sources[:1], writes=own_places)
+        for span in op.sources[1:]:
+            more = [self._packets.pop(place) for place in self._places(span)]
+            values = [self._sum(number, a, b) for a, b in zip(values, more, strict=True)]
+        self._store(number, number, op.targets[:1], values, reads=set(self._places(op.sources[0])))
+
+    def _places(self, span: Span) -> list[_Place]:
+        return [self._place(gpu, span.buffer, span.first + i) for gpu in span.gpus for i in range(span.size)]
+
+    def _move(self, number: int, thread: int, sources: list[Span], targets: list[Span]) -> None:
+        """Write the sum of the sources into every GPU of the targets."""
+        written = {place for span in targets for place in self._places(span)}
+        values = self._read(number, thread, sources[:1], writes=written)
+        for span in sources[1:]:
+            more = self._read(number, thread, [span], writes=written)
+            values = [self._sum(number, a, b) for a, b in zip(values, more, strict=True)]
+        read = {place for span in sources for place in self._places(span)}
+        self._store(number, thread, targets, values, reads=read)
+
+    def _read(self, number: int, thread: int, spans: list[Span], writes: set[_Place]) -> list[Value]:
+        places = [place for span in spans for place in self._places(span)]
+        self._touch(number, thread, places, [], writes)
+        values = []
+        for place in places:
+            value = self._values.get(place, NOTHING)
+            if not value:
+                self._say(
+                    number, f"reads {place[1]}{place[2]} of GPU {place[0]}, where nothing has been written"
+                )
+            values.append(value)
+        return values
+
+    def _store(
+        self, number: int, thread: int, targets: list[Span], values: list[Value], reads: set[_Place]
+    ) -> None:
+        gpu = self._plan.blocks[number].gpu
+        for span in targets:
+            for other in span.gpus:
+                places = self._places(span._replace(gpus=(other,)))
+                if len(places) != len(values):
+                    self._say(number, f"moves {len(values)} chunks into {len(places)}")
+                self._touch(number, thread, [], places, reads)
+                self._values.update(zip(places, values, strict=False))
+                if other != gpu:
+                    self._remote[other, thread] = self._clocks.time(thread)
+                if other not in self._running[number]:
+                    self._say(number, f"writes into GPU {other}, which may not have begun")
+                if span.buffer == "i" and not self._plan.in_place:
+                    self._say(number, "writes an input, which must stay as it is out of place")
+
+    def _touch(
+        self, number: int, thread: int, read: list[_Place], written: list[_Place], same: set[_Place]
+    ) -> None:
+        """Take accesses; `same` are places of the same operation, whose threads each keep to their bytes."""
+        if thread == number:
+            touched = self._touched[number]
+            for place in (*read, *written):
+                is_write = place in written
+                if place in touched and place not in same and (is_write or touched[place]):
+                    self._say(
+                        number, f"touches {place[1]}{place[2]} of GPU {place[0]} twice without a nop between"
+                    )
+                touched[place] = touched.get(place, False) or is_write
+        self._accesses.step(thread, map(_named, read), map(_named, written))
+
+    def _sum(self, number: int, one: Value, other: Value) -> Value:
+        if one & other:
+            self._say(number, f"adds {spelled(one & other)} twice")
+        return one | other
+
+    def _say(self, number: int, text: str) -> None:
+        self._found.append(f"{self._plan.blocks[number].name}, operation {self._done[number]} {text}")
+
+
+def _named(place: _Place) -> str:
+    return f"{place[1]}{place[2]} of GPU {place[0]}"
+
+
+def _other_end(channel: _Channel) -> _Channel:
+    kind, gpu, peer, which = channel
+    return kind, peer, gpu, which

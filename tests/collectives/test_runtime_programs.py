@@ -1,0 +1,163 @@
+"""Schedules become programs of MSCCL and MSCCL++ that are fused, joined, replicated, and right."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from link_graphs import star
+from ring_schedules import (
+    direct_all_to_all,
+    fully_connected,
+    problem,
+    ring_all_gather,
+    ring_all_reduce,
+    ring_broadcast,
+)
+from schedules import all_gather, all_reduce_of, greedy, random_graph, torus
+
+from dse.base.errors import InputError
+from dse.collectives import Collective, Problem, Schedule
+from dse.collectives.files.messages import messages_of
+from dse.collectives.files.msccl import MscclOptions, schedule_msccl
+from dse.collectives.files.mscclpp import PlanOptions, can_be_in_place, schedule_plan
+from dse.collectives.interpret.msccl import interpret_msccl
+from dse.collectives.interpret.mscclpp import interpret_plan
+from dse.collectives.question import question_of, synthesized
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "topologies"
+RUNTIMES = ("msccl-executor", "rccl", "msccl")
+CALLED = ("all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "reduce")
+
+
+def made(topology: str, collective: str, per_npu: int = 1) -> Schedule:
+    asked = {"topology": topology, "collective": collective, "chunks_per_npu": str(per_npu), "trials": "1"}
+    return synthesized(question_of(asked, None)).schedule
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("per_npu", [1, 3])
+@pytest.mark.parametrize("collective", [*CALLED, "gather", "scatter"])
+def test_every_collective_runs_on_every_runtime(collective: str, per_npu: int, runtime: str) -> None:
+    schedule = made("torus__dim=[2,3]__alpha=500__beta=50", collective, per_npu)
+    text = schedule_msccl(schedule, "torus", MscclOptions(runtime))
+    found = interpret_msccl(text, limits=runtime)
+    assert found.problems == ()
+    assert found.coll == collective.replace("_to_", "to").replace("_", "")
+
+
+@pytest.mark.parametrize("is_in_place", [False, True])
+@pytest.mark.parametrize("options", [PlanOptions(), PlanOptions(3), PlanOptions(protocol="LL")])
+@pytest.mark.parametrize("collective", CALLED)
+def test_every_collective_is_a_plan(collective: str, options: PlanOptions, is_in_place: bool) -> None:
+    schedule = made("torus__dim=[2,3]__alpha=500__beta=50", collective, 2)
+    if is_in_place and not can_be_in_place(schedule.problem.collective):
+        assert collective == "all_to_all"
+        return
+    text = schedule_plan(schedule, "torus", options, is_in_place=is_in_place)
+    assert interpret_plan(text).problems == ()
+    plan = json.loads(text)
+    kinds = {channel["channel_type"] for gpu in plan["gpus"] for channel in gpu["channels"]}
+    assert kinds == ({"memory", "port"} if options.npus_per_node else {"memory"})
+    names = set(re.findall(r'"name":"([a-z_]+)"', text))
+    assert {"ppkt"} <= names if options.protocol == "LL" else {"signal", "wait", "rlxsignal"} <= names
+
+
+def test_a_ring_is_one_block_a_gpu_that_passes_on_what_it_gets() -> None:
+    text = schedule_msccl(ring_all_reduce(4), "ring")
+    assert text.count("<tb ") == 4
+    kinds = re.findall(r'<tb id="0" send="3".*?</tb>', text, re.DOTALL)[0]
+    assert re.findall(r'type="(\w+)"', kinds) == ["s", "rrcs", "rrcs", "rrcs", "rcs", "rcs", "r"]
+
+
+def test_sums_that_are_only_passed_on_are_not_stored() -> None:
+    reduce = made("ring__dim=[5]__alpha=500__beta=50", "reduce")
+    assert 'type="rrs"' in schedule_msccl(reduce, "reduce")
+
+
+def test_chunks_side_by_side_are_one_message_where_nothing_waits() -> None:
+    text = schedule_msccl(direct_all_to_all(3, 4), "direct")
+    assert set(re.findall(r'type="s".*cnt="(\d+)"', text)) == {"4"}
+    passed_on = schedule_msccl(ring_broadcast(4, 3), "broadcast")
+    assert set(re.findall(r'type="(?:s|rcs|r)".*cnt="(\d+)"', passed_on)) == {"1"}
+
+
+def test_instances_work_on_parts_of_all_chunks_in_channels_of_their_own() -> None:
+    one = schedule_msccl(ring_all_gather(4), "ring")
+    four = schedule_msccl(ring_all_gather(4), "ring", MscclOptions(instances=4))
+    assert 'nchannels="1" nchunksperloop="4"' in one
+    assert 'nchannels="4" nchunksperloop="16"' in four
+    assert four.count("<tb ") == 4 * one.count("<tb ")
+
+
+def test_many_sends_of_a_link_are_several_channels() -> None:
+    schedule = ring_all_reduce(4, 30)
+    text = schedule_msccl(schedule, "long")
+    steps = [block.count("<step") for block in text.split("<tb ")[1:]]
+    assert max(steps) <= 64 < sum(steps) / 4
+    assert schedule_msccl(schedule, "long", MscclOptions("msccl")).count("<tb ") < text.count("<tb ")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_networks(seed: int) -> None:
+    base = greedy(all_gather(random_graph(6, 8, seed), 1 + seed % 3), seed)
+    for schedule in (base,):
+        assert interpret_msccl(schedule_msccl(schedule, "random")).problems == ()
+        assert interpret_plan(schedule_plan(schedule, "random", PlanOptions())).problems == ()
+    sums = all_reduce_of(greedy(all_gather(torus(3, 2 + seed % 3)), seed))
+    assert interpret_msccl(schedule_msccl(sums, "sums")).problems == ()
+    assert interpret_plan(schedule_plan(sums, "sums", PlanOptions())).problems == ()
+
+
+@pytest.mark.parametrize("collective", ["all_gather", "reduce_scatter", "all_to_all", "broadcast"])
+def test_messages_over_a_switch_come_from_the_npu_that_sent_them(collective: str) -> None:
+    graph = star(4)
+    asked = Problem(graph, Collective(collective, 4), Fraction(1 << 20))
+    from dse.collectives.search.settings import effort_of, synthesizer_of
+    from dse.collectives.search.synthesis import synthesize
+
+    schedule = synthesize(asked, synthesizer_of({}), effort_of({"trials": "1"})).schedule
+    messages = messages_of(schedule)
+    assert {message.source for message in messages} | {message.target for message in messages} <= set(
+        range(4)
+    )
+    assert interpret_msccl(schedule_msccl(schedule, "star")).problems == ()
+    assert interpret_plan(schedule_plan(schedule, "star", PlanOptions())).problems == ()
+
+
+def test_a_switch_that_adds_is_replaced_by_all_that_it_adds() -> None:
+    graph = star(3)
+    link, chunk, start, adds = [], [], [], []
+    into, out = ([graph.number_of[ends] for ends in row] for row in (
+        [(n, 3) for n in range(3)], [(3, n) for n in range(3)]))  # fmt: skip
+    hop = int(Problem(graph, Collective("all_reduce", 3), Fraction(1 << 20)).arrival_ps[0])
+    for turn in range(3):
+        for npu in range(3):
+            link += [into[npu], out[npu]]
+            chunk += [turn, turn]
+            start += [turn * hop, (turn + 1) * hop]
+            adds += [True, False]
+    asked = Problem(graph, Collective("all_reduce", 3), Fraction(1 << 20))
+    columns = (np.array(link, np.int32), np.array(chunk, np.int32), np.array(start, np.int64))
+    schedule = Schedule.of(asked, *columns, np.array(adds))
+    assert len(messages_of(schedule)) == 18
+    assert interpret_msccl(schedule_msccl(schedule, "star")).problems == ()
+    assert interpret_plan(schedule_plan(schedule, "star", PlanOptions())).problems == ()
+
+
+def test_refusals_say_why() -> None:
+    own = Collective("custom", 3, preconditions=((0, 0),), postconditions=((1, 0),))
+    empty = (np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64))
+    custom = Schedule.of(Problem(fully_connected(3), own, Fraction(8)), *empty)
+    with pytest.raises(InputError, match="MSCCL has no collective like custom"):
+        schedule_msccl(custom, "own")
+    with pytest.raises(InputError, match="nothing calls gather"):
+        schedule_plan(Schedule.of(problem(fully_connected(3), "gather"), *empty), "own", PlanOptions())
+    with pytest.raises(InputError, match="blocks; rccl takes 64"):
+        schedule_msccl(direct_all_to_all(12), "wide", MscclOptions("rccl", instances=4))
+    with pytest.raises(InputError, match="nchannels is"):
+        schedule_msccl(ring_all_gather(4), "wide", MscclOptions(instances=33))
