@@ -13,7 +13,13 @@ from dse.partition.problem.devices import Devices
 from dse.partition.run.plans import Plan, device_of
 from dse.partition.run.prediction import Predicted, predicted, shared_cores
 from dse.partition.run.processes import run_processes
-from dse.partition.run.training import Trained, train_alone, train_pipeline, train_sharded
+from dse.partition.run.training import (
+    Trained,
+    train_alone,
+    train_pipeline,
+    train_rehearsed,
+    train_sharded,
+)
 
 TOLERANCE = 1e-5
 """By how much losses may differ, relative: sums of 32-bit floats in another order."""
@@ -45,6 +51,7 @@ class Compared:
     losses_sharded: list[float] | None
     steps: Steps
     predicted: Predicted | None
+    steps_rehearsed: Steps | None
     steps_alone: Steps
     steps_sharded: Steps | None
     notes: tuple[str, ...] = ()
@@ -85,6 +92,10 @@ class Compared:
             "step_s": self.steps.median_s,
             "fastest_step_s": self.steps.fastest_s,
             "predicted_step_s": None if self.predicted is None else self.predicted.step_s,
+            "rehearsed_step_s": None if self.steps_rehearsed is None else self.steps_rehearsed.median_s,
+            "fastest_rehearsed_step_s": None
+            if self.steps_rehearsed is None
+            else self.steps_rehearsed.fastest_s,
             "predicted_work_s": None if self.predicted is None else self.predicted.work_s,
             "overhead_of_a_pass_s": None if self.predicted is None else self.predicted.overhead_s,
             "step_alone_s": self.steps_alone.median_s,
@@ -108,7 +119,11 @@ class Compared:
             _row("pipeline, measured", self.steps),
         ]
         if self.predicted is not None:
-            lines.append(f"{'pipeline, predicted':<24}{_ms(self.predicted.step_s):>12}  {self._errors()}")
+            only = Steps(self.predicted.step_s, self.predicted.step_s)
+            lines.append(f"{'pipeline, predicted':<24}{_ms(only.median_s):>12}{'':>12}  {self._errors(only)}")
+        if self.steps_rehearsed is not None:
+            row = _row("pipeline, rehearsed", self.steps_rehearsed)
+            lines.append(f"{row}  {self._errors(self.steps_rehearsed)}")
         if self.steps_sharded is not None:
             lines.append(_row("FSDP, measured", self.steps_sharded))
         lines.append(_row("one process, measured", self.steps_alone))
@@ -124,9 +139,9 @@ class Compared:
             f"{self.difference_of_all_steps:.2g}: sums in another order round differently, and that grows"
         ]
 
-    def _errors(self) -> str:
-        assert self.predicted is not None
-        of_median, of_fastest = (100 * (self.predicted.step_s / one - 1) for one in self.steps)
+    def _errors(self, steps: Steps) -> str:
+        pairs = zip(steps, self.steps, strict=True)
+        of_median, of_fastest = (100 * (one / measured - 1) for one, measured in pairs)
         return f"{of_median:+.1f} % of the median, {of_fastest:+.1f} % of the fastest"
 
 
@@ -141,7 +156,11 @@ def compare(plan: Plan, processes: int, links: Devices | None, *, predict: bool,
     if predict and device_of(0).type == "cpu":
         notes += shared_cores(processes)
     step = predicted(plan, processes, links) if predict else None
-    piped = run_processes(train_pipeline, processes, plan)
+    piped: list[Trained]
+    if step is not None and device_of(0).type == "cpu":
+        piped = run_processes(train_rehearsed, processes, plan, step.stages)
+    else:
+        piped = run_processes(train_pipeline, processes, plan)
     alone: Trained = run_processes(train_alone, 1, plan, group=False)[0]
     sharded = None
     if baseline and plan.batch % processes:
@@ -161,6 +180,7 @@ def compare(plan: Plan, processes: int, links: Devices | None, *, predict: bool,
         None if sharded is None else sharded[0].losses,
         steps,
         step,
+        _steps_of([one.rehearsed for one in piped]) if piped[0].rehearsed else None,
         steps_alone,
         None if sharded is None else _steps(sharded),
         tuple(notes),
@@ -180,7 +200,11 @@ def _why_slower(plan: Plan, step: Predicted | None) -> str:
 
 def _steps(trained: Sequence[Trained]) -> Steps:
     """The median and the fastest step of the slowest process, after warm-up."""
-    kept = [one.seconds[_WARM_UP_STEPS:] or one.seconds for one in trained]
+    return _steps_of([one.seconds for one in trained])
+
+
+def _steps_of(seconds: Sequence[Sequence[float]]) -> Steps:
+    kept = [one[_WARM_UP_STEPS:] or one for one in seconds]
     return Steps(max(map(statistics.median, kept)), max(map(min, kept)))
 
 

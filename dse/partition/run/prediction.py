@@ -22,11 +22,15 @@ _REPETITIONS = 20
 
 @dataclass(frozen=True)
 class Predicted:
-    """Seconds of a step, of all the work in it, and of the framework for a pass of a stage, on average."""
+    """Seconds of a step, of all the work in it, and of the framework for a pass of a stage, on average.
+
+    `stages` have the times that a rehearsal takes in place of the work.
+    """
 
     step_s: float
     work_s: float
     overhead_s: float
+    stages: StageGraph
 
 
 def measured_links(processes: int, message_bytes: int, repetitions: int) -> list[Link]:
@@ -52,8 +56,8 @@ def shared_cores(processes: int) -> list[str]:
     if processes <= cores:
         return []
     return [
-        f"{processes} processes share {counted(cores, 'core')}; the prediction has all work on all cores, "
-        "but no waiting for a turn"
+        f"{processes} processes share {counted(cores, 'core')}; the predicted step has work on all cores, "
+        "but no waiting for a turn, which the rehearsed one has"
     ]
 
 
@@ -81,6 +85,7 @@ def predicted(plan: Plan, processes: int, links: Devices | None) -> Predicted | 
         predicted_step_ns(ends, stages, plan.micro_batches, at_a_time) / 1e9,
         work / 1e9,
         sum(overheads) / len(overheads) / 1e9,
+        stages,
     )
 
 

@@ -1,11 +1,11 @@
-"""The stages of a rank in torch.distributed.pipelining, and what that takes for a pass without work."""
+"""The stages of a rank in torch.distributed.pipelining, with their work or with times in place of it."""
 
 # mypy: disable-error-code="misc,no-any-return"
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ from dse.partition.run.processes import Progress
 from dse.partition.run.stages import split, stages_of
 
 _WARM_UP = 3
+PassTimes = Mapping[int, tuple[int, int]]
+"""CPU nanoseconds of a forward and of a backward pass by stage; the others take none."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,9 @@ class Pipeline:
 
 
 def pipeline_of(
-    plan: Plan, task: TrainingTask, rank: int, processes: int, *, without_work: bool = False
+    plan: Plan, task: TrainingTask, rank: int, processes: int, *, times: PassTimes | None = None
 ) -> Pipeline:
-    """Build the stages of a rank; `without_work` they only hand on tensors of the same sizes.
+    """Build the stages of a rank; with `times` they take these and hand on tensors of the same sizes.
 
     Raises:
         InputError: the partition does not fit the model or the number of processes.
@@ -64,10 +66,10 @@ def pipeline_of(
     count = max(stage.values()) + 1
     own = [pipe.build_stage(number, device) for number in range(rank, count, processes)]
     loss: Callable[..., Any] = task.loss
-    if without_work:
+    if times is not None:
         loss = _first_value
         for one in own:
-            one.submod = _HandsOn(one.submod).to(device)
+            one.submod = _HandsOn(one.submod, times.get(one.stage_index, (0, 0))).to(device)
     made = own if plan.schedule == "interleaved" else own[0]
     kind = getattr(pipelining, SCHEDULES[plan.schedule])
     schedule = kind(made, n_microbatches=plan.micro_batches, loss_fn=loss)
@@ -83,7 +85,7 @@ def measure_overhead(plan: Plan, repetitions: int, rank: int, processes: int, pr
     """
     task = task_of(plan, rank)
     device = device_of(rank)
-    pipeline = pipeline_of(plan, task, rank, processes, without_work=True)
+    pipeline = pipeline_of(plan, task, rank, processes, times={})
     clock = time.process_time_ns if device.type == "cpu" else time.perf_counter_ns
     inputs, target = next(batches(plan, task, device))
     taken = []
@@ -97,11 +99,19 @@ def measure_overhead(plan: Plan, repetitions: int, rank: int, processes: int, pr
     return min(taken[_WARM_UP:]) / passes
 
 
+def work_for(cpu_ns: int) -> None:
+    """Keep this thread busy until it has had so many nanoseconds of CPU time."""
+    end = time.thread_time_ns() + cpu_ns
+    while time.thread_time_ns() < end:
+        pass
+
+
 class _HandsOn(nn.Module):
     """Takes the place of a stage: copies of tensors that were made before are its outputs and gradients."""
 
-    def __init__(self, stage: Any) -> None:
+    def __init__(self, stage: Any, times: tuple[int, int]) -> None:
         super().__init__()
+        self.times = times
         self.graph = stage.graph  # from which the runtime knows what goes where
         output = next(node for node in stage.graph.nodes if node.op == "output")
         made = output.args[0]
@@ -112,16 +122,18 @@ class _HandsOn(nn.Module):
 
     def forward(self, *inputs: Any) -> Any:
         """Return the outputs."""
-        outputs = _Copies.apply(self.made, self.trained, *inputs)
+        outputs = _Copies.apply(self.times, self.made, self.trained, *inputs)
         return outputs[0] if self.is_one else outputs
 
 
 class _Copies(torch.autograd.Function):
-    """Copies of tensors that depend on all inputs, with gradients of 0."""
+    """Copies of tensors that depend on all inputs, with gradients of 0; each pass takes its time."""
 
     @staticmethod
-    def forward(ctx: Any, made: list[Tensor], trained: Tensor, *inputs: Any) -> Any:
+    def forward(ctx: Any, times: tuple[int, int], made: list[Tensor], trained: Tensor, *inputs: Any) -> Any:
         """Return the copies."""
+        work_for(times[0])
+        ctx.backward_ns = times[1]
         ctx.shapes = [value if isinstance(value, Tensor) else None for value in (trained, *inputs)]
         outputs = tuple(tensor.clone() for tensor in made)
         ctx.mark_non_differentiable(*(one for one in outputs if not one.is_floating_point()))
@@ -131,9 +143,14 @@ class _Copies(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Any) -> Any:
         """Return gradients of the sizes of the inputs."""
         del gradients
-        return None, *(
-            torch.zeros_like(value) if needed and value is not None else None
-            for value, needed in zip(ctx.shapes, ctx.needs_input_grad[1:], strict=True)
+        work_for(ctx.backward_ns)
+        return (
+            None,
+            None,
+            *(
+                torch.zeros_like(value) if needed and value is not None else None
+                for value, needed in zip(ctx.shapes, ctx.needs_input_grad[2:], strict=True)
+            ),
         )
 
 

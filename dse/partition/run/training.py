@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from dse.base.errors import InputError
 from dse.partition.graphs.sources.torch_graph import exported
 from dse.partition.graphs.sources.training_task import TrainingTask
+from dse.partition.graphs.steps import StageGraph
 from dse.partition.run.plans import Plan, batches, device_of, task_of
 from dse.partition.run.processes import Progress
 
 
 @dataclass(frozen=True)
 class Trained:
-    """The loss of every step (None if this process does not see it) and its seconds."""
+    """The loss of every step (None if this process does not see it), its seconds, and of its rehearsals."""
 
     losses: list[float] | None
     seconds: list[float]
+    rehearsed: list[float] = field(default_factory=list)
 
 
 def train_pipeline(plan: Plan, rank: int, processes: int, progress: Progress) -> Trained:
@@ -27,6 +30,19 @@ def train_pipeline(plan: Plan, rank: int, processes: int, progress: Progress) ->
     Raises:
         InputError: the partition does not fit the model or the number of processes.
     """
+    return _train(plan, None, rank, processes, progress)
+
+
+def train_rehearsed(plan: Plan, stages: StageGraph, rank: int, processes: int, progress: Progress) -> Trained:
+    """Train as `train_pipeline`, and before each step rehearse it with the predicted times of `stages`.
+
+    A rehearsal runs the same schedule with stages that are busy for the CPU time predicted for them. So it
+    waits for its turns beside the programs that run during the training, and knows nothing of its steps.
+    """
+    return _train(plan, stages, rank, processes, progress)
+
+
+def _train(plan: Plan, times: StageGraph | None, rank: int, processes: int, progress: Progress) -> Trained:
     import torch
     import torch.distributed as dist
 
@@ -35,10 +51,13 @@ def train_pipeline(plan: Plan, rank: int, processes: int, progress: Progress) ->
     task, device = task_of(plan, rank), device_of(rank)
     pipeline = pipeline_of(plan, task, rank, processes)
     optimizer = _optimizer(plan, [value for one in pipeline.stages for value in one.submod.parameters()])
+    rehearse = None if times is None else _rehearsal(plan, times, rank, processes)
     losses: list[float] = []
-    seconds = []
+    seconds, rehearsed = [], []
     for step, (inputs, target) in enumerate(batches(plan, task, device)):
         progress(step)
+        if rehearse is not None:
+            rehearsed.append(rehearse(inputs, target))
         dist.barrier()
         start = time.perf_counter()
         optimizer.zero_grad()
@@ -48,7 +67,33 @@ def train_pipeline(plan: Plan, rank: int, processes: int, progress: Progress) ->
             losses.append(float(torch.stack([loss.detach() for loss in found]).mean()))
         dist.barrier()
         seconds.append(time.perf_counter() - start)
-    return Trained(losses or None, seconds)
+    return Trained(losses or None, seconds, rehearsed)
+
+
+def _rehearsal(
+    plan: Plan, times: StageGraph, rank: int, processes: int
+) -> Callable[[tuple[Any, ...], Any], float]:
+    """Return a function that runs a step without the work of operators, and returns its seconds."""
+    import torch.distributed as dist
+
+    from dse.partition.run.runtime import pipeline_of, work_for
+
+    own = range(rank, times.count, processes)
+    passes = {
+        stage: (round(times.forward_ns[stage]), round(times.backward * times.forward_ns[stage]))
+        for stage in own
+    }
+    pipeline = pipeline_of(plan, task_of(plan, rank), rank, processes, times=passes)
+
+    def rehearse(inputs: tuple[Any, ...], target: Any) -> float:
+        dist.barrier()
+        start = time.perf_counter()
+        pipeline.step(inputs, target)
+        work_for(round(sum(times.after_ns[stage] for stage in own)))
+        dist.barrier()
+        return time.perf_counter() - start
+
+    return rehearse
 
 
 def train_alone(plan: Plan, rank: int, processes: int, progress: Progress) -> Trained:  # noqa: ARG001

@@ -20,12 +20,13 @@ pytest.importorskip("torch", reason="needs the extra torch: pip install 'dse[tor
 from dse.commands.pipeline import main
 from dse.partition.graphs.sources.torch_graph import exported, read_torch
 from dse.partition.graphs.sources.torch_models import task_named
+from dse.partition.graphs.steps import StageGraph
 from dse.partition.run.plans import Plan
 from dse.partition.run.prediction import measured_overhead
 from dse.partition.run.processes import ProcessDied, Progress, run_processes
 from dse.partition.run.profile import measure
 from dse.partition.run.stages import stages_of
-from dse.partition.run.training import train_alone, train_pipeline
+from dse.partition.run.training import train_alone, train_pipeline, train_rehearsed
 
 
 def placement(name: str, devices: int) -> dict[str, int]:
@@ -113,6 +114,17 @@ def test_framework_takes_time_for_passes_without_work(name: str, devices: int, s
     assert all(overhead_ns > 1000 for overhead_ns in found)
 
 
+def test_rehearsal_takes_the_time_of_its_stages_and_changes_no_loss() -> None:
+    """The first stage takes 10 + 20 ms for each of two micro-batches, the second 1 + 2 ms and 30 ms after."""
+    plan = Plan("two_branches", placement("two_branches", 2), micro_batches=2, steps=2)
+    stages = StageGraph((1e7, 1e6), {}, 2.0, (0.0, 3e7))
+    rehearsed = run_processes(train_rehearsed, 2, plan, stages)
+    trained = run_processes(train_pipeline, 2, plan)
+    assert rehearsed[1].losses == trained[1].losses
+    assert all(seconds >= 0.06 for one in rehearsed for seconds in one.rehearsed)
+    assert [one.rehearsed for one in trained] == [[], []]
+
+
 def test_profile_counts_cpu_time_of_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that moves on by 10 ns each time that it is read, and no other clock."""
     clock = SimpleNamespace(thread_time_ns=itertools.count(0, 10).__next__)
@@ -154,7 +166,14 @@ def test_run_compares_with_one_process_fsdp_and_the_prediction(
     assert found["equal"]
     assert found["difference"] <= 1e-5
     assert found["losses_sharded"] == pytest.approx(found["losses_alone"], rel=1e-4)
-    times = ("step_s", "predicted_step_s", "predicted_work_s", "overhead_of_a_pass_s", "step_alone_s")
+    times = (
+        "step_s",
+        "predicted_step_s",
+        "rehearsed_step_s",
+        "predicted_work_s",
+        "overhead_of_a_pass_s",
+        "step_alone_s",
+    )
     assert all(found[key] > 0 for key in (*times, "step_sharded_s"))
     assert found["fastest_step_s"] <= found["step_s"]
 
