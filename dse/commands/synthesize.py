@@ -76,6 +76,8 @@ def _synthesize(arguments: Arguments) -> int:
     from dse.collectives.search.interruptible import ProgressBar, stoppable
 
     values, overrides = arguments.values, arguments.overrides
+    if values.get("operation_bytes", "").startswith("["):
+        return _library(arguments)
     exports = exports_of(values)
     cancellation = Cancellation()
     question = question_of(values, (lambda: system_of(overrides)) if overrides else None, cancellation)
@@ -105,6 +107,38 @@ def _synthesize(arguments: Arguments) -> int:
         answer.write(folder, exported)
         notes.append(f"stored in {folder}")
     print_notes(notes)
+    return 0
+
+
+def _library(arguments: Arguments) -> int:
+    """Search a schedule for each of several sizes, and write them as a library of programs."""
+    from dse.base.files import check_folder, write_files
+    from dse.base.settings.values import listed
+    from dse.collectives.files.exports import exports_of
+    from dse.collectives.files.library import TABLE, Tuned, library_files
+    from dse.collectives.question import question_of, synthesized
+
+    values, overrides = dict(arguments.values), arguments.overrides
+    exports = exports_of(values)
+    sizes = listed("operation_bytes", values["operation_bytes"])
+    values.setdefault("chunks_per_npu", "auto")
+    values.pop("export", None)
+    system = (lambda: system_of(overrides)) if overrides else None
+    questions = [question_of({**values, "operation_bytes": size}, system) for size in sizes]
+    problem, network = questions[0].problem, questions[0].network
+    folder = _folder(arguments, f"library-{problem.collective.name}-{network.name}")
+    if folder is None:
+        raise InputError(f"operation_bytes={values['operation_bytes']} is a library of files; write -o DIR")
+    check_folder(folder, "-o")
+    tuned = []
+    for question in questions:
+        answer = synthesized(question)
+        size = answer.size.operation_bytes or 0
+        tuned.append(Tuned(size, answer.schedule, answer.found.result.fixed))
+    files = library_files(tuned, network.name, exports)
+    write_files(folder, files.items(), ())
+    print(files[TABLE].decode(), end="")
+    print_notes([f"stored in {folder}"])
     return 0
 
 

@@ -22,7 +22,8 @@ from schedules import all_gather, all_reduce_of, greedy, torus
 
 from dse.base.errors import InputError
 from dse.collectives.files.msccl import MscclOptions, schedule_msccl
-from dse.collectives.files.mscclpp import PlanOptions, schedule_plan
+from dse.collectives.files.mscclpp import schedule_plan
+from dse.collectives.files.mscclpp_blocks import PlanOptions
 from dse.collectives.interpret.limits import MSCCL_LIMITS, PLAN_LIMITS
 from dse.collectives.interpret.msccl import interpret_msccl
 from dse.collectives.interpret.mscclpp import interpret_plan

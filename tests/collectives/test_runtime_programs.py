@@ -24,7 +24,8 @@ from dse.base.errors import InputError
 from dse.collectives import Collective, Problem, Schedule
 from dse.collectives.files.messages import messages_of
 from dse.collectives.files.msccl import MscclOptions, schedule_msccl
-from dse.collectives.files.mscclpp import PlanOptions, can_be_in_place, schedule_plan
+from dse.collectives.files.mscclpp import can_be_in_place, schedule_plan
+from dse.collectives.files.mscclpp_blocks import PlanOptions
 from dse.collectives.interpret.msccl import interpret_msccl
 from dse.collectives.interpret.mscclpp import interpret_plan
 from dse.collectives.question import question_of, synthesized

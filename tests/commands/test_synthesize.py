@@ -146,6 +146,38 @@ def test_a_program_of_a_runtime_that_is_wrong_is_exit_code_1(ring: Path) -> None
     assert done.err == "error: own.xml, line 1: coll is ''; expected a name\n"
 
 
+def test_several_sizes_are_a_library_whose_ranges_meet(tmp_path: Path) -> None:
+    keys = ("topology=ring__dim=[4]__alpha=500__beta=50", "trials=1", "collective=all_gather")
+    sizes = ("operation_bytes=[1KiB,64KiB,4MiB]", "export=[msccl,mscclpp,nccl]")
+    done = run_ok("synthesize", *keys, *sizes, "-o", "library", cwd=tmp_path)
+    rows = [line.split(",") for line in done.out.splitlines()[1:]]
+    assert (tmp_path / "library" / "library.csv").read_text() == done.out
+    programs = [row for row in rows if row[5].endswith(".xml")]
+    assert [row[3] for row in programs] == sorted((row[3] for row in programs), key=int)
+    assert programs[0][1] == "0"
+    assert programs[-1][2] == "0"
+    assert [int(row[2]) + 1 for row in programs[:-1]] == [int(row[1]) for row in programs[1:]]
+    for size, least, most, *_, file in rows:
+        text = (tmp_path / "library" / file).read_text()
+        assert (f'minBytes="{least}" maxBytes="{most}"' in text) == file.endswith(".xml")
+        assert int(least) <= 4 * int(size) <= (int(most) or 1 << 62)  # NCCL counts what all NPUs have
+        run_ok("schedule", f"library/{file}", cwd=tmp_path)
+    table = (tmp_path / "library" / "nccl_tuner.csv").read_text().splitlines()
+    assert [line.split(",")[:4] for line in table[1:]] == [
+        ["allgather", row[1], row[2] if row[2] != "0" else str((1 << 63) - 1), "ring"] for row in programs
+    ]
+    for line, message in (
+        (("operation_bytes=[1KiB,1MiB]", "export=msccl"), "has no effect without a folder; write -o DIR"),
+        (("operation_bytes=[1KiB,1MiB]", "-o", "a"), "several sizes are a library; add export=msccl"),
+        (("operation_bytes=1MiB", "export=nccl", "-o", "a"), "export=nccl is a table over sizes"),
+        (("operation_bytes=[1KiB]", "export=nccl", "collective=gather", "-o", "a"), "nccl: no algorithm"),
+    ):
+        others = [key for key in keys if not any("collective" in each for each in line) or key != keys[2]]
+        done = run_dse("synthesize", *others, *line, cwd=tmp_path)
+        assert done.code == 2
+        assert message in done.err
+
+
 def test_a_system_s_own_network_counts_2_to_the_30_bytes(tmp_path: Path) -> None:
     done = run_ok("synthesize", "system=torus_4x4", *QUICK, "format=json", cwd=tmp_path)
     found = json.loads(done.out)
@@ -304,7 +336,7 @@ def test_own_conditions_are_read_from_json(ring: Path) -> None:
         ),
         (
             ("topology=ring.csv", "export=xml", "-o", "out"),
-            "export is 'xml'; allowed are msccl, mscclpp, chakra, trace, csv, page",
+            "export is 'xml'; allowed are msccl, mscclpp, nccl, chakra, trace, csv, page",
         ),
         (
             ("topology=star.csv", "npus=2", "export=[chakra]", "-o", "out"),

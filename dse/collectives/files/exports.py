@@ -14,11 +14,11 @@ from dse.collectives.problem.schedule import Schedule
 
 PROGRAMS = ("msccl", "mscclpp")
 LARGE_FORMS = ("csv", "page")  # small schedules have both without being asked
-EXPORTS = (*PROGRAMS, "chakra", "trace", *LARGE_FORMS)
+EXPORTS = (*PROGRAMS, "nccl", "chakra", "trace", *LARGE_FORMS)
 _OPTIONS = {
     "limits": ("msccl",),
     "instances": ("msccl",),
-    "protocol": PROGRAMS,
+    "protocol": (*PROGRAMS, "nccl"),
     "npus_per_node": ("mscclpp",),
 }
 
@@ -72,6 +72,8 @@ def export(schedule: Schedule, name: str, exports: Exports) -> Exported:
     Raises:
         InputError: a form cannot hold the schedule.
     """
+    if "nccl" in exports.names:
+        raise InputError("export=nccl is a table over sizes; write several, operation_bytes=[64KiB,1MiB]")
     files: dict[str, bytes] = {}
     data: dict[str, Any] = {}
     rows: list[tuple[str, str]] = []
@@ -114,7 +116,8 @@ def program_files(
         text = schedule_msccl(schedule, name, options)
         found["schedule.xml"] = text, ("as MSCCL", _about(text, "<gpu ", "<tb ", "<step "))
     if "mscclpp" in exports.names:
-        from dse.collectives.files.mscclpp import PlanOptions, can_be_in_place, schedule_plan
+        from dse.collectives.files.mscclpp import can_be_in_place, schedule_plan
+        from dse.collectives.files.mscclpp_blocks import PlanOptions
 
         plan_options = PlanOptions(exports.npus_per_node, exports.protocol, least_bytes, most_bytes)
         for is_in_place in (False, True) if can_be_in_place(schedule.problem.collective) else (False,):

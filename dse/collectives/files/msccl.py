@@ -66,7 +66,7 @@ def schedule_msccl(schedule: Schedule, name: str, options: MscclOptions = MscclO
     if options.instances == 1:
         messages = joined(messages, slots.first, limits.chunks_of_step)
     findings: list[str] = []
-    for passes in (True, False):
+    for passes in ("late", "at once", ""):
         for spare in _SPARE:
             text = _text(messages, slots.unwritten(), name, options, limits, passes=passes, spare=spare)
             found: Findings = interpret_msccl(text, name, options.limits)
@@ -85,12 +85,12 @@ def _text(
     options: MscclOptions,
     limits: Limits,
     *,
-    passes: bool,
+    passes: str,
     spare: float,
 ) -> str:
     collective = slots.collective
     queues = queues_of(messages)
-    onward = fused(messages, queues) if passes else {}
+    onward = fused(messages, queues, may_wait=passes == "late") if passes else {}
     steps = steps_of(messages, onward, collective, slots)
     room = max(1, int(limits.steps * (1 - spare)))
     blocks = blocks_of(steps, queues, collective.npus, limits, room)

@@ -50,11 +50,12 @@ def queues_of(messages: Sequence[Message]) -> list[Link]:
     return found
 
 
-def fused(messages: Sequence[Message], queues: Sequence[Link]) -> dict[int, int]:
+def fused(messages: Sequence[Message], queues: Sequence[Link], *, may_wait: bool) -> dict[int, int]:
     """Return per message the one that passes its chunks on as it arrives.
 
     A queue passes on into one other queue, the one that most of its chunks go to. Nothing may come or leave
-    between: then all steps keep the order of the schedule, and the program cannot wait in a circle.
+    between: then all steps keep the order of the schedule. `may_wait`: chunks may lie in their queue until
+    they leave, which can be a deadlock where queues are short.
     """
     candidates = _candidates(messages)
     arrivals: defaultdict[Link, list[int]] = defaultdict(list)
@@ -65,7 +66,8 @@ def fused(messages: Sequence[Message], queues: Sequence[Link]) -> dict[int, int]
     for one, others in candidates.items():
         until = messages[others[0]].start_ps
         after = behind.get(one)
-        if until == messages[one].end_ps or after is None or messages[after].end_ps > until:
+        is_alone = after is None or messages[after].end_ps > until
+        if until == messages[one].end_ps or (may_wait and is_alone):
             pairs += [(one, other) for other in others]
     counts = Counter((queues[one], queues[other]) for one, other in pairs)
     partner: dict[Link, Link] = {}

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
 
-from dse.collectives.interpret.clocks import Accesses, Clocks
 from dse.collectives.interpret.msccl import Findings
+from dse.collectives.interpret.plan_order import Order, Signal
 from dse.collectives.interpret.plan_text import Operation, Plan, PlanBlock, Span, read_plan
 from dse.collectives.interpret.values import NOTHING, Value, aliased, own, spelled, wanted
 
-if TYPE_CHECKING:
-    from dse.collectives.interpret.clocks import Clock
-
 _MOST = 20
 _Place = tuple[int, str, int]
-_Channel = tuple[str, int, int, int]
-
-
-class _Signal(NamedTuple):
-    """A signal on its way: what is visible after its wait, and GPUs that are known to run."""
-
-    clock: Clock | None
-    running: frozenset[int]
 
 
 def interpret_plan(text: str, name: str = "MSCCL++", root: int = 0) -> Findings:
@@ -40,39 +27,20 @@ def interpret_plan(text: str, name: str = "MSCCL++", root: int = 0) -> Findings:
     return Findings(plan.collective, len(plan.buffers), operations, tuple(problems[:_MOST]))
 
 
-class _Run:
+class _Run(Order):
     """A run of all blocks. Threads of the clocks are the blocks, and the proxy of every port channel."""
 
     def __init__(self, plan: Plan, root: int) -> None:
-        self._plan, self._root = plan, root
+        super().__init__(plan)
+        self._root = root
         self._gpus = len(plan.buffers)
         self._values: dict[_Place, Value] = {}
         for gpu, buffers in enumerate(plan.buffers):
             for offset in range(buffers["i"]):
                 self._values[self._place(gpu, "i", offset)] = own(gpu, offset)
-        channels = {each for block in plan.blocks for op in block.operations for each in op.channels}
-        ports = sorted(each for each in channels if each[0] == "port")
-        self._proxy = {port: len(plan.blocks) + i for i, port in enumerate(ports)}
-        self._clocks = Clocks(len(plan.blocks) + len(ports))
-        self._accesses = Accesses(self._clocks)
-        for thread in range(len(plan.blocks) + len(ports)):
-            self._clocks.tick(thread)
-        self._pending: list[list[Clock]] = [[] for _ in plan.blocks]  # is visible after the next nop
-        self._signals: dict[_Channel, deque[_Signal]] = {}
-        self._semaphores: list[list[deque[Clock | None]]] = [
-            [deque([None] * count) for count in counts] for counts in plan.semaphores
-        ]
-        self._at_barrier: dict[tuple[int, int], list[int]] = {}
-        self._passed: set[int] = set()
         self._packets: dict[_Place, Value] = {}
-        self._waiters: dict[_Channel, int] = {}
-        self._running = [frozenset([block.gpu]) for block in plan.blocks]
-        self._known = list(self._running)  # the same after the next nop
-        self._done = [0] * len(plan.blocks)
         self._remote: dict[tuple[int, int], int] = {}  # per GPU and thread the last time it wrote there
-        self._dirty = [False] * len(plan.blocks)
         self._touched: list[dict[_Place, bool]] = [{} for _ in plan.blocks]  # since the last nop
-        self._found: list[str] = []
 
     def _place(self, gpu: int, buffer: str, offset: int) -> _Place:
         if not self._plan.in_place:
@@ -147,105 +115,10 @@ class _Run:
         return True
 
     def _is_free(self, number: int, block: PlanBlock, op: Operation) -> bool:
-        if op.name in ("wait", "rlxwait"):
-            return all(self._signals.get(_other_end(channel)) for channel in op.channels)
-        if op.name == "sem_acquire":
-            return all(self._semaphores[block.gpu][each] for each in op.semaphores)
         if op.name in ("upkt", "repkt"):
             spans = op.sources if op.name == "upkt" else op.sources[1:]
             return all(place in self._packets for span in spans for place in self._places(span))
-        if op.name == "barrier":
-            there = self._at_barrier.setdefault((block.gpu, op.barrier[0]), [])
-            if number in self._passed:
-                self._passed.remove(number)
-                return True
-            if number not in there:
-                there.append(number)
-            if len(there) == op.barrier[1]:
-                self._meet(there)
-                self._passed.remove(number)
-                return True
-            return False
-        return True
-
-    def _meet(self, there: list[int]) -> None:
-        for each in there:
-            self._sync(each)
-        clocks = [self._over(each) for each in there]
-        for each in there:
-            for clock in clocks:
-                self._clocks.learn(each, clock)
-        self._passed.update(there)
-        there.clear()
-
-    def _sync(self, number: int) -> None:
-        """The threads of a block meet: all that they have seen and done is over for all of them."""
-        for clock in self._pending[number]:
-            self._clocks.learn(number, clock)
-        self._pending[number].clear()
-        self._running[number] |= self._known[number]
-        self._clocks.tick(number)
-        self._touched[number].clear()
-
-    def _over(self, number: int) -> Clock:
-        """Return the steps that are over for certain: of the block itself all before the last nop."""
-        clock = self._clocks.snapshot(number)
-        clock[number] -= 1
-        return clock
-
-    def _nop(self, number: int, _: Operation) -> None:
-        self._sync(number)
-
-    def _barrier(self, number: int, _: Operation) -> None:
-        self._touched[number].clear()
-
-    def _signal(self, number: int, op: Operation) -> None:
-        for channel in op.channels:
-            clock = self._over(number)
-            if channel in self._proxy:  # comes after what was put before
-                self._clocks.learn(self._proxy[channel], clock)
-                clock = self._clocks.snapshot(self._proxy[channel])
-            self._send_signal(channel, _Signal(clock, self._running[number]))
-
-    def _rlxsignal(self, number: int, op: Operation) -> None:
-        for channel in op.channels:
-            self._send_signal(channel, _Signal(None, self._running[number]))
-
-    def _send_signal(self, channel: _Channel, signal: _Signal) -> None:
-        self._signals.setdefault(channel, deque()).append(signal)
-
-    def _wait(self, number: int, op: Operation) -> None:
-        for channel in op.channels:
-            signal = self._taken(number, channel)
-            if signal.clock is not None and op.name == "wait":
-                self._pending[number].append(signal.clock)
-
-    _rlxwait = _wait
-
-    def _taken(self, number: int, channel: _Channel) -> _Signal:
-        if self._waiters.setdefault(channel, number) != number:
-            self._say(number, f"and another block wait on one channel to GPU {channel[2]}")
-        signal = self._signals[_other_end(channel)].popleft()
-        self._known[number] |= signal.running
-        return signal
-
-    def _sem_release(self, number: int, op: Operation) -> None:
-        gpu = self._plan.blocks[number].gpu
-        for each in op.semaphores:
-            self._semaphores[gpu][each].append(self._over(number))
-
-    def _sem_acquire(self, number: int, op: Operation) -> None:
-        gpu = self._plan.blocks[number].gpu
-        for each in op.semaphores:
-            clock = self._semaphores[gpu][each].popleft()
-            if clock is not None:
-                self._pending[number].append(clock)
-
-    def _flush(self, number: int, op: Operation) -> None:
-        for channel in op.channels:
-            self._pending[number].append(self._clocks.snapshot(self._proxy[channel]))
-
-    # ---- operations on chunks
+        return self._is_reached(number, block, op)
 
     def _put(self, number: int, op: Operation) -> None:
         for channel, source, target in zip(op.channels, op.sources, op.targets, strict=False):
@@ -259,7 +132,7 @@ class _Run:
         self._put(number, op)
         for channel in op.channels:
             clock = self._clocks.snapshot(self._proxy[channel])
-            self._send_signal(channel, _Signal(clock, self._running[number]))
+            self._send_signal(channel, Signal(clock, self._running[number]))
         if op.name == "pwsf":
             self._flush(number, op)
 
@@ -300,6 +173,10 @@ class _Run:
             more = [self._packets.pop(place) for place in self._places(span)]
             values = [self._sum(number, a, b) for a, b in zip(values, more, strict=True)]
         self._store(number, number, op.targets[:1], values, reads=set(self._places(op.sources[0])))
+
+    def _sync(self, number: int) -> None:
+        super()._sync(number)
+        self._touched[number].clear()
 
     def _places(self, span: Span) -> list[_Place]:
         return [self._place(gpu, span.buffer, span.first + i) for gpu in span.gpus for i in range(span.size)]
@@ -365,14 +242,6 @@ class _Run:
             self._say(number, f"adds {spelled(one & other)} twice")
         return one | other
 
-    def _say(self, number: int, text: str) -> None:
-        self._found.append(f"{self._plan.blocks[number].name}, operation {self._done[number]} {text}")
-
 
 def _named(place: _Place) -> str:
     return f"{place[1]}{place[2]} of GPU {place[0]}"
-
-
-def _other_end(channel: _Channel) -> _Channel:
-    kind, gpu, peer, which = channel
-    return kind, peer, gpu, which

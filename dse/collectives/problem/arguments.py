@@ -46,7 +46,7 @@ ROBUST_KEYS = {
 }
 OUTPUT_KEYS = {
     "export": "more files in DIR, such as [msccl,mscclpp,chakra,trace]; csv and page above 10^5 sends; with "
-    "msccl or mscclpp and several sizes, operation_bytes=[64KiB,1MiB], a tuned library",
+    "msccl, mscclpp or nccl and several sizes, operation_bytes=[64KiB,1MiB], a tuned library",
     "limits": "the runtime of export=msccl: msccl-executor (default, 64 steps a block), rccl or msccl",
     "instances": "copies of the program side by side, each on a part of all chunks (default 1; export=msccl)",
     "protocol": "Simple (default), or LL for small messages (export=msccl or mscclpp)",
