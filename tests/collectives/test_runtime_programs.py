@@ -162,3 +162,10 @@ def test_refusals_say_why() -> None:
         schedule_msccl(direct_all_to_all(12), "wide", MscclOptions("rccl", instances=4))
     with pytest.raises(InputError, match="nchannels is"):
         schedule_msccl(ring_all_gather(4), "wide", MscclOptions(instances=33))
+
+
+def test_queues_of_several_blocks_pass_on_too() -> None:
+    sums = all_reduce_of(greedy(all_gather(torus(2, 3), 20)))
+    text = schedule_msccl(sums, "sums")
+    assert max(int(channel) for channel in re.findall(r'chan="(\d+)"', text)) > 0
+    assert 'type="rcs"' in text

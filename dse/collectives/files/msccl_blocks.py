@@ -46,10 +46,14 @@ def blocks_of(
         role = roles[step.gpu, step.receives, step.sends]
         key = (role, segment_of[message])
         if key not in blocks:
-            _, taken, sent = role
-            blocks[key] = Block(step.gpu, sent[1] if sent else -1, taken[0] if taken else -1)
-        step.block = id(blocks[key])
-        blocks[key].steps.append(step)
+            blocks[key] = Block(step.gpu)
+        block = blocks[key]
+        if step.sends >= 0:
+            block.send = queues[step.sends][1]
+        if step.receives >= 0:
+            block.receive = queues[step.receives][0]
+        step.block = id(block)
+        block.steps.append(step)
     _give_channels(blocks, limits)
     own: list[list[Block]] = [[] for _ in range(npus)]
     for block in blocks.values():
