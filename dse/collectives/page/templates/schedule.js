@@ -158,7 +158,8 @@ function drawNode(pen, x, y, node, size, has, time) {
   } else {
     pen.fillStyle = color("muted");
     pen.textAlign = "left";
-    pen.fillText(String(node), x + size + 1, y - size - 3);
+    const wide = pen.measureText(String(node)).width;
+    pen.fillText(String(node), Math.min(x + size + 1, frame[0] - wide - 1), Math.max(y - size - 3, 6));
   }
 }
 
@@ -183,13 +184,15 @@ function describe(node) {
   return `${kind} ${node} has received or holds ${has.length} chunks${has.length ? `: ${shown}` : ""}${wants}`;
 }
 
+const nodeName = (node) => `${node < data.npus ? "NPU" : "switch"} ${node}`;
+
 // ---- links over time: a row per link, or per node where there are too many
 const lanes = byId("lanes");
 const perLink = sends && data.sources.length <= 800;
 let lanesPicture = null;
 
 function rows() {
-  if (perLink || (data.use && data.use.length <= 800)) return data.use.map((use, link) => [`${data.sources[link]} to ${data.destinations[link]}`, use, link]);
+  if (perLink || (data.use && data.use.length <= 800)) return data.use.map((use, link) => [`${nodeName(data.sources[link])} to ${nodeName(data.destinations[link])}`, use, link]);
   if (!data.use) return [];
   const sums = data.places.map(() => [0, new Array(200).fill(0)]);
   data.use.forEach((use, link) => {
@@ -197,14 +200,14 @@ function rows() {
     sum[0] += 1;
     use.forEach((value, bin) => { sum[1][bin] += value; });
   });
-  const merged = sums.map(([count, use], node) => [`links out of ${node}`, use.map((value) => value / Math.max(count, 1)), -1]);
+  const merged = sums.map(([count, use], node) => [`links out of ${nodeName(node)}`, use.map((value) => value / Math.max(count, 1)), -1]);
   const most = 800;
   const step = Math.ceil(merged.length / most);
   return merged.filter((_, index) => index % step === 0);
 }
 const allRows = data.use ? rows() : [];
 const rowHeight = Math.max(3, Math.min(14, Math.floor(1600 / Math.max(1, allRows.length))));
-const GUTTER = 62; // to the left of the rows, for their labels
+const GUTTER = 118; // to the left of the rows, for their labels
 const AXIS = 20; // above the rows, for the times
 const RIGHT = 8;
 
@@ -244,16 +247,20 @@ function ticks(width) {
 }
 
 function paintAxes(pen, width, height) {
-  pen.font = "10px system-ui, sans-serif";
-  pen.textBaseline = "middle";
-  pen.fillStyle = color("muted");
-  pen.strokeStyle = color("grid");
-  pen.lineWidth = 1;
+  paintTimes(pen, width, height);
   pen.textAlign = "right";
   const every = Math.ceil(11 / rowHeight);
   allRows.forEach(([name], row) => {
     if (row % every === 0) pen.fillText(name.replace("links ", ""), GUTTER - 6, AXIS + (row + 0.5) * rowHeight + 1, GUTTER - 8);
   });
+}
+
+function paintTimes(pen, width, height) {
+  pen.font = "10px system-ui, sans-serif";
+  pen.textBaseline = "middle";
+  pen.fillStyle = color("muted");
+  pen.strokeStyle = color("grid");
+  pen.lineWidth = 1;
   const across = width - GUTTER - RIGHT;
   for (const time of ticks(across)) {
     const x = GUTTER + (time / total) * across;
@@ -308,17 +315,22 @@ lanes.addEventListener("pointermove", (event) => {
 
 // ---- what is missing
 function drawMissing() {
-  const { pen, width, height } = sized(byId("missing"), 120);
+  const { pen, width, height } = sized(byId("missing"), 130);
+  paintTimes(pen, width, height);
   const most = Math.max(1, ...data.missing);
+  const across = width - GUTTER - RIGHT;
+  pen.textAlign = "right";
+  pen.fillText(String(most), GUTTER - 6, AXIS + 5, GUTTER - 8);
+  pen.fillText("0 chunks", GUTTER - 6, height - 6, GUTTER - 8);
   pen.fillStyle = color("accent");
   data.missing.forEach((count, bin) => {
-    const high = (count / most) * (height - 14);
-    pen.fillRect((bin / 200) * width, height - high, width / 200 - 0.3, high);
+    const high = (count / most) * (height - AXIS);
+    pen.fillRect(GUTTER + (bin / 200) * across, height - high, across / 200 - 0.3, high);
   });
   pen.strokeStyle = color("ink");
-  const x = (now() / total) * width;
+  const x = GUTTER + (now() / total) * across;
   pen.beginPath();
-  pen.moveTo(x, 0);
+  pen.moveTo(x, AXIS);
   pen.lineTo(x, height);
   pen.stroke();
 }
