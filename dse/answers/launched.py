@@ -25,7 +25,9 @@ from dse.prediction.frameworks.job import Job
 from dse.prediction.frameworks.models import model_from, model_values
 from dse.prediction.steps.details import listed_stages
 from dse.prediction.steps.plan import Plan, text_of_layers
+from dse.prediction.steps.predict import predict
 from dse.prediction.steps.predicted_strategies import predict_strategies
+from dse.prediction.steps.prediction import Prediction
 from dse.prediction.steps.strategies import Refusals, plan_of
 from dse.studies.composed import training_strategies
 from dse.studies.points import PREDICTION, DesignPoint
@@ -43,6 +45,15 @@ class LaunchedJob(NamedTuple):
     job: Job
     cluster: Cluster
     step_s: float | None = None
+
+    def prediction(self) -> Prediction:
+        """Return the step of the job, with the parts of one on `cluster` where several types share it."""
+        found = predict(self.job.model, self.job.plan, self.cluster)
+        if self.step_s is None:
+            return found
+        longer = self.step_s / found.step_s
+        parts_s = {name: seconds * longer for name, seconds in found.parts_s.items()}
+        return replace(found, step_s=self.step_s, parts_s=parts_s)
 
 
 def job_of_point(point: DesignPoint) -> LaunchedJob:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dse.answers.sizes import OBJECTIVES, Size, front, winners
+from dse.answers.sizes import OBJECTIVES, NextSize, Size, front, next_sizes, winners
 from dse.answers.training_runs import run_data
 from dse.base.tables import table
 from dse.base.texts import counted
@@ -24,22 +24,21 @@ _HEADER = (
     "NPU-hours",
     "cost",
     "MWh",
-    "twice as many",
+    "one more node",
+    "a day less costs",
 )
-_PAYS = 1.25
-"""Twice the NPUs that make a run faster by less than this cost more than half as much again."""
 
 
 def sizes_text(sizes: Sequence[Size], *, every: bool = False) -> str:
     """Return the sizes that no other beats, or all, and what the answer is."""
-    best, gains = winners(sizes), _gains(sizes)
+    best, steps = winners(sizes), next_sizes(sizes)
     shown = [size for size in sizes if size.run is not None] if every else front(sizes)
     lines = list(_winner_lines(best)) or list(_none_lines(sizes))
     if shown:
-        rows = [_row(size, best, gains) for size in shown]
+        rows = [_row(size, best, steps) for size in shown]
         lines += ["", "all sizes:" if every else "no other size is better in time, cost and energy at once:"]
         lines += table(_HEADER, rows)
-    lines += ["", *_notes(sizes, best, gains)]
+    lines += ["", *_notes(sizes, best, steps)]
     return "\n".join(lines)
 
 
@@ -71,12 +70,12 @@ def _none_lines(sizes: Sequence[Size]) -> Iterator[str]:
     )
 
 
-def _row(size: Size, best: dict[str, Size], gains: dict[tuple[str, int], float]) -> list[str]:
+def _row(size: Size, best: dict[str, Size], steps: Mapping[tuple[str, int], NextSize]) -> list[str]:
     run = size.run
     assert run is not None
     marks = [_NAMES[name] for name, winner in best.items() if winner is size]
     low, high = (format_time(end) if end is not None else "-" for end in (run.time_s.low, run.time_s.high))
-    gain = gains.get((size.system, size.npus))
+    step = steps.get((size.system, size.npus))
     return [
         ", ".join([*marks, *[f"over the {name}" for name in size.broken]]),
         size.system,
@@ -88,38 +87,51 @@ def _row(size: Size, best: dict[str, Size], gains: dict[tuple[str, int], float])
         format_count(run.npu_hours),
         "-" if size.cost is None else format_count(size.cost),
         "-" if size.energy is None else format_count(size.energy.energy_mwh.value),
-        "-" if gain is None else f"{gain:.2f} x as fast",
+        *_cells(step),
     ]
 
 
-def _gains(sizes: Sequence[Size]) -> dict[tuple[str, int], float]:
-    """For each size how much faster twice as many NPUs of the system are."""
-    times = {(size.system, size.npus): size.figure("time") for size in sizes if size.run is not None}
-    return {
-        (system, npus): time / times[system, 2 * npus]
-        for (system, npus), time in times.items()
-        if (system, 2 * npus) in times
-    }
-
-
 def _notes(
-    sizes: Sequence[Size], best: dict[str, Size], gains: dict[tuple[str, int], float]
+    sizes: Sequence[Size], best: dict[str, Size], steps: Mapping[tuple[str, int], NextSize]
 ) -> Iterator[str]:
     for objective, size in winners(sizes, plain=True).items():
         own = best.get(objective)
         if own is not None and own is not size:
             yield _changed(objective, size, own)
     for system in dict.fromkeys(size.system for size in sizes):
-        short = [npus for (name, npus), gain in gains.items() if name == system and gain < _PAYS]
-        if short:
-            npus = min(short)
-            gain = gains[system, npus]
-            yield f"{system} stops paying beyond {npus} NPUs: twice as many are {gain:.2f} times as fast"
+        yield from _where_it_stops(system, sizes, steps)
     problems = {size.system: size.problem for size in sizes if size.run is None}
     for system, problem in problems.items():
         count = sum(size.run is None and size.system == system for size in sizes)
         yield f"{system}: {counted(count, 'size')} without a run: {problem}"
     yield "each size has the fastest of all strategies that dse sweep tries there, of those that fit"
+
+
+def _cells(step: NextSize | None) -> tuple[str, str]:
+    """Say what one more node brings on the way to the next size, and what a day less costs there."""
+    if step is None:
+        return "-", "-"
+    if step.day_costs is None:
+        return "slower", "-"
+    return f"-{format_time(step.saved_s)}", format_count(step.day_costs)
+
+
+def _where_it_stops(
+    system: str, sizes: Sequence[Size], steps: Mapping[tuple[str, int], NextSize]
+) -> Iterator[str]:
+    """Say from which size on a larger one does not pay, and what the deadline takes."""
+    own = sorted((npus, step) for (name, npus), step in steps.items() if name == system)
+    for npus, step in own:
+        if not step.pays:
+            more = step.npus / npus
+            gain = f"{more:.3g} times as many are {step.faster:.2f} times as fast"
+            yield f"{system} stops paying beyond {npus} NPUs: {gain}"
+            break
+    known = [size for size in sizes if size.system == system and size.run is not None]
+    late = [size.npus for size in known if "deadline" in size.broken]
+    kept = [size.npus for size in known if "deadline" not in size.broken]
+    if late and kept:
+        yield f"{system} keeps the deadline from {min(kept)} NPUs on: larger sizes buy days not asked for"
 
 
 def _changed(objective: str, plain: Size, own: Size) -> str:
@@ -140,8 +152,9 @@ def _changed(objective: str, plain: Size, own: Size) -> str:
 def sizes_data(sizes: Sequence[Size]) -> dict[str, Any]:
     """Return all sizes as plain data: with the winners by objective and the front as numbers of entries."""
     numbers = {id(size): number for number, size in enumerate(sizes)}
+    steps = next_sizes(sizes)
     return {
-        "sizes": [_size_data(size) for size in sizes],
+        "sizes": [_size_data(size, steps.get((size.system, size.npus))) for size in sizes],
         "winners": {name: numbers[id(size)] for name, size in winners(sizes).items()},
         "winners_without_failures": {
             name: numbers[id(size)] for name, size in winners(sizes, plain=True).items()
@@ -150,11 +163,12 @@ def sizes_data(sizes: Sequence[Size]) -> dict[str, Any]:
     }
 
 
-def _size_data(size: Size) -> dict[str, Any]:
+def _size_data(size: Size, step: NextSize | None) -> dict[str, Any]:
     figures = {name: size.figure(name) for name in OBJECTIVES}
     return {
         "system": size.system,
         "npus": size.npus,
+        "next": None if step is None else step._asdict(),
         "problem": size.problem,
         "broken": list(size.broken),
         **{f"{name}_figure": value if math.isfinite(value) else None for name, value in figures.items()},

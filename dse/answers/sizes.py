@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 from dse.answers.launched import best_job
 from dse.base.errors import InputError
@@ -14,10 +16,11 @@ from dse.inputs.systems.clusters import derived_fields
 from dse.prediction.runs.checkpoints import Store
 from dse.prediction.runs.power import Energy, Facility, energy_of
 from dse.prediction.runs.reliability import Reliability
-from dse.prediction.runs.run import PlannedStops, Question, Run, run_of
+from dse.prediction.runs.run import Elastic, PlannedStops, Question, Run, run_of
 from dse.prediction.steps.predict import predict
 
 OBJECTIVES = ("time", "cost", "energy")
+_DAY_S = 86400.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class SizeQuestion:
     prices: dict[str, float]
     limits: Limits = Limits()
     stops: PlannedStops | None = None
+    elastic: Elastic = "wait"
+    reconfigure_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,8 @@ def _size(q: SizeQuestion, system: SystemSpec, npus: int) -> Size:
             *(job.model, job.plan, cluster, q.steps, q.reliability, q.store),
             spares=math.ceil(q.spares_share * nodes),
             stops=q.stops,
+            elastic=q.elastic,
+            reconfigure_s=q.reconfigure_s,
         )
         run = run_of(asked, predict(job.model, job.plan, cluster))
     except InputError as error:
@@ -129,6 +136,49 @@ def _broken(size: Size, limits: Limits) -> Iterator[str]:
         yield "power"
     if limits.npus is not None and size.npus > limits.npus:
         yield "npus"
+
+
+PAYS = math.log2(1.25)
+"""Twice the NPUs that make a run faster by less than 1.25 cost more than half as much again; others alike."""
+
+
+class NextSize(NamedTuple):
+    """The next larger size of a system: how many times as fast it is, and what one more node brings.
+
+    `saved_s` is what each further node saves of the run, `day_costs` the price of a day less (in NPU-hours
+    where prices are unknown), None where nothing is saved.
+    """
+
+    npus: int
+    faster: float
+    saved_s: float
+    day_costs: float | None
+    pays: bool
+
+
+def next_sizes(sizes: Sequence[Size]) -> dict[tuple[str, int], NextSize]:
+    """Return for each system and size what the next larger size brings; the largest has none."""
+    found = {}
+    known = sorted((size for size in sizes if size.run is not None), key=lambda one: one.npus)
+    for system in dict.fromkeys(size.system for size in sizes):
+        for size, larger in pairwise([one for one in known if one.system == system]):
+            if larger.npus > size.npus:
+                found[system, size.npus] = _next_size(size, larger)
+    return found
+
+
+def _next_size(size: Size, larger: Size) -> NextSize:
+    assert size.run is not None
+    assert larger.run is not None
+    saved_s = size.figure("time") - larger.figure("time")
+    faster = size.figure("time") / larger.figure("time")
+    nodes = (larger.npus - size.npus) / size.run.question.cluster.npus_per_node
+    more = larger.run.npu_hours - size.run.npu_hours
+    if size.cost is not None and larger.cost is not None:
+        more = larger.cost - size.cost
+    day_costs = more / saved_s * _DAY_S if saved_s > 0 else None
+    pays = math.log(faster) >= PAYS * math.log(larger.npus / size.npus)
+    return NextSize(larger.npus, faster, saved_s / nodes, day_costs, pays)
 
 
 def winners(sizes: Sequence[Size], *, plain: bool = False) -> dict[str, Size]:

@@ -39,10 +39,15 @@ def asked_job(arguments: Arguments, verb: str, framework: str | None = None) -> 
     path = Path(arguments.words[0])
     from dse.answers.launched import job_of_plan, job_of_study
 
-    if path.suffix or (path / "plan.json").is_file():
+    if is_plan(path):
         return job_of_plan(path)
     number = whole(arguments.values, "group", None)
     return job_of_study(path, asked_cap(arguments), arguments.values.get("point"), number)
+
+
+def is_plan(path: Path) -> bool:
+    """Whether an answer is a plan, not the folder of a study."""
+    return bool(path.suffix) or (path / "plan.json").is_file()
 
 
 def _of_keys(overrides: Sequence[str], framework: str | None) -> LaunchedJob:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from dse.base.command_lines import CommandLine, Option
 from dse.base.texts import printable
-from dse.commands.asked_jobs import ANSWER, GROUPS, INSTEAD, OF_STUDY, asked_job
+from dse.commands.asked_jobs import ANSWER, GROUPS, INSTEAD, OF_STUDY, asked_job, is_plan
 from dse.commands.cli import CAP_OR_NONE, JSON, print_json, read_arguments
 from dse.prediction.runs.asked import ELASTIC, ONE_LENGTH, RUN_KEYS, asked_run
 
@@ -40,12 +42,20 @@ def main(argv: Sequence[str]) -> int:
     if arguments is None:
         return 0
     asked = asked_run(arguments.values)
-    job, cluster, _ = asked_job(arguments, "run")
+    launched = asked_job(arguments, "run")
+    job, cluster, _ = launched
     from dse.answers.training_runs import run_data, run_text
     from dse.prediction.runs.run import run_of
-    from dse.prediction.steps.predict import predict
 
-    run = run_of(asked.question(job.model, job.plan, cluster), predict(job.model, job.plan, cluster))
+    question = asked.question(job.model, job.plan, cluster)
+    if asked.elastic != "wait" and arguments.words and is_plan(Path(arguments.words[0])):
+        from dse.answers.shrunk_runs import replanned_speeds
+        from dse.commands.plan.__main__ import COMMAND as PLAN
+        from dse.commands.plan.shared import asked_for
+
+        speeds = replanned_speeds(Path(arguments.words[0]), lambda words: asked_for(PLAN.parse(words)))
+        question = replace(question, speeds=speeds)
+    run = run_of(question, launched.prediction())
     energy, price = asked.energy(run), asked.price(cluster.name)
     if "--json" in arguments.options:
         print_json([run_data(run, price, energy)])

@@ -12,10 +12,12 @@ from dse.base.texts import printable
 from dse.base.units import parse_duration_s
 from dse.commands.cli import JSON, print_json, read_arguments
 from dse.prediction.runs.asked import (
+    ELASTIC,
     LENGTH,
     MACHINE,
     ONE_LENGTH,
     POWER,
+    asked_elastic,
     asked_facility,
     asked_reliability,
     asked_steps,
@@ -45,6 +47,7 @@ COMMAND = CommandLine(
             "prices": "price of an hour of one NPU by system: dgx_h100=2.5,dgx_b200=5",
             "spares": "nodes that stand by, in per cent of the machine's, rounded up (default 2)",
             **MACHINE,
+            **ELASTIC,
             **POWER,
         },
         "model": {"model": "a name of conf/model with fields, such as model.batch_size=1024"},
@@ -91,6 +94,7 @@ def _sizes(arguments: Arguments) -> list[Size]:
         "facility": asked_facility(arguments.values),
     }
     given |= {"reliability": asked_reliability(arguments.values), "store": asked_store(arguments.values)}
+    given["elastic"], given["reconfigure_s"] = asked_elastic(values, has_spares=True)
     model, systems = _composed(names, arguments.overrides)
     question = SizeQuestion(model, asked_steps(arguments.values, model), **given)  # type: ignore[arg-type]
     return sizes_of(question, systems, npus)

@@ -9,7 +9,7 @@ import pytest
 
 from dse.answers.launched import best_job
 from dse.answers.size_texts import sizes_data, sizes_text
-from dse.answers.sizes import Limits, Size, SizeQuestion, front, sizes_of, winners
+from dse.answers.sizes import Limits, Size, SizeQuestion, front, next_sizes, sizes_of, winners
 from dse.base.errors import InputError
 from dse.inputs.systems import SystemSpec
 from dse.prediction.runs.checkpoints import Store
@@ -111,6 +111,46 @@ def test_what_does_not_fit_says_so(question: SizeQuestion) -> None:
     assert sizes_data([size])["sizes"][0]["run"] is None
     with pytest.raises(InputError, match="no system has whole nodes of any size in 9: change npus"):
         sizes_of(question, [_system("dgx_h100")], [9])
+
+
+def test_what_one_more_node_brings_is_the_step_to_the_next_size(sizes: list[Size]) -> None:
+    """By hand from the two sizes: days saved a node, the price of a day, and whether the step pays."""
+    steps = next_sizes(sizes)
+    assert {size for size in steps if size[1] > 72} == {
+        ("dgx_b200", 1024), ("dgx_b200", 2304), ("gb200_nvl72", 2304),
+    }  # fmt: skip
+    small, large = (size for size in sizes if size.system == "dgx_b200" and size.npus in (1024, 2304))
+    step = steps["dgx_b200", 1024]
+    saved_s = small.figure("time") - large.figure("time")
+    assert step.saved_s == pytest.approx(saved_s / ((2304 - 1024) / 8))
+    assert step.day_costs == pytest.approx((large.figure("cost") - small.figure("cost")) / saved_s * 86400)
+    assert step.faster == pytest.approx(small.figure("time") / large.figure("time"))
+    assert step.pays
+    assert sizes_data(sizes)["sizes"][sizes.index(small)]["next"]["npus"] == 2304
+
+
+def test_a_size_beyond_which_nothing_pays_is_named(question: SizeQuestion) -> None:
+    """Twice the machine for less than 1.25 times the speed; and the smallest size that keeps a deadline."""
+    system = _system("gb200_nvl72")
+    asked = replace(question, spares_share=0.005, limits=Limits(time_s=60 * 86400.0))
+    found = sizes_of(asked, [system], [1152, 4608, 9216])
+    steps = next_sizes(found)
+    assert [step.pays for step in steps.values()] == [True, False]
+    text = sizes_text(found, every=True)
+    assert "gb200_nvl72 stops paying beyond 4608 NPUs: 2 times as many are 1.10 times as fast" in text
+    late = [size.npus for size in found if size.broken]
+    assert late == [1152]
+    assert "gb200_nvl72 keeps the deadline from 4608 NPUs on" in text
+
+
+def test_a_machine_that_shrinks_needs_fewer_spares(question: SizeQuestion) -> None:
+    """Best of waiting and shrinking: never longer, and much shorter where domains of 72 wait for repairs."""
+    systems = [_system("dgx_b200"), _system("gb200_nvl72")]
+    waits = sizes_of(replace(question, spares_share=0.005), systems, [4608])
+    best = sizes_of(replace(question, spares_share=0.005, elastic="best"), systems, [4608])
+    for one, other in zip(waits, best, strict=True):
+        assert other.figure("time") <= one.figure("time")
+    assert best[1].figure("time") < 0.9 * waits[1].figure("time")
 
 
 def test_data_names_winners_and_front_by_entry(sizes: list[Size]) -> None:

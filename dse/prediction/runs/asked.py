@@ -102,8 +102,10 @@ def asked_store(values: Values) -> Store:
     )
 
 
-def asked_elastic(values: Values) -> tuple[Elastic, float | None]:
+def asked_elastic(values: Values, *, has_spares: bool) -> tuple[Elastic, float | None]:
     """Return whether a run shrinks, and how long that takes; None is the time of a restart.
+
+    With `has_spares` the number of spare nodes is known without a key.
 
     Raises:
         InputError: a key is wrong, or has no effect.
@@ -111,7 +113,7 @@ def asked_elastic(values: Values) -> tuple[Elastic, float | None]:
     from dse.prediction.runs.run import ELASTIC as CHOICES
 
     elastic = cast("Elastic", one_of(values, "elastic", CHOICES))
-    if elastic != "wait" and "spares" not in values:
+    if elastic != "wait" and not has_spares:
         raise InputError(
             f"elastic={elastic} has no effect where a failed node is replaced at once: write spares=0"
         )
@@ -260,7 +262,7 @@ def asked_run(values: Values) -> AskedRun:
     interval_s = None
     if "interval" in values:
         interval_s = parse_duration_s(values["interval"], "interval", least_s=1e-3)
-    elastic, reconfigure_s = asked_elastic(values)
+    elastic, reconfigure_s = asked_elastic(values, has_spares="spares" in values)
     return AskedRun(
         *(values, asked_reliability(values), asked_store(values), asked_stops(values), interval_s),
         spares=_spares(values),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import takewhile
 
-from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster
 from dse.prediction.runs.repairs import Spares
 from dse.prediction.steps.plan import Plan
@@ -23,16 +22,10 @@ def elastic_spares(
     Without `speeds` it keeps what each replica does, so that its speed is the share of replicas left; the
     nodes left form as many as they can.
 
-    Raises:
-        InputError: the job has one replica, or a single node.
+    It has no speeds where the loss of a node leaves no replica.
     """
     if speeds is None:
         speeds = replica_speeds(plan.dp, cluster)
-    if not speeds:
-        raise InputError(
-            f"elastic needs a replica to give up: {plan.label()} has none left once a node of "
-            f"{cluster.name} is lost; write elastic=wait, or a strategy of more replicas"
-        )
     return replace(waiting, speeds=speeds, reconfigure_s=reconfigure_s)
 
 

@@ -152,7 +152,14 @@ class Machine:
             )
         reconfigure_s = q.reliability.restart_s if q.reconfigure_s is None else q.reconfigure_s
         shrinking = elastic_spares(waiting, q.cluster, q.plan, reconfigure_s, q.speeds)
-        return {"wait": waiting, "shrink": shrinking}
+        if shrinking.speeds:
+            return {"wait": waiting, "shrink": shrinking}
+        if q.elastic == "best":
+            return {"wait": waiting}
+        raise InputError(
+            f"elastic=shrink needs a replica to give up: the loss of a node of {q.cluster.name} leaves none "
+            f"of {q.plan.label()}; write elastic=best, or a strategy of more replicas"
+        )
 
     @functools.cached_property
     def best_interval_s(self) -> float:

@@ -246,8 +246,10 @@ def test_a_run_that_chooses_is_the_shorter_of_waiting_and_shrinking() -> None:
 
 
 def test_a_job_of_one_replica_cannot_shrink() -> None:
-    with pytest.raises(InputError, match="elastic needs a replica to give up"):
-        _llama(spares=1, elastic="best", plan=replace(PLAN, dp=1, tp=8, pp=16))
+    alone = replace(PLAN, dp=1)
+    with pytest.raises(InputError, match="elastic=shrink needs a replica to give up"):
+        _llama(spares=1, elastic="shrink", plan=alone)
+    assert list(_llama(spares=1, elastic="best", plan=alone).choices_s) == ["wait"]
 
 
 @pytest.mark.parametrize(
