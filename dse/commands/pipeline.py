@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,7 +26,8 @@ ACTIONS = {
             "keys": {
                 "partition": "partition.json of dse partition -o",
                 "schedule": "1f1b (default), gpipe, interleaved or another of torch.distributed.pipelining",
-                "processes": "default: one a device; interleaved: fewer",
+                "processes": "default: one a device and replica; interleaved: fewer",
+                "replicas": "of the pipeline, which share the micro-batches (default 1)",
                 "microbatches": "of a step (default 8)",
                 "micro_batch": "samples of a micro-batch (default 8)",
                 "steps": "default 10",
@@ -88,16 +88,18 @@ def main(argv: Sequence[str]) -> int:
     if arguments is None:
         return 0
     from dse.partition.graphs.sources.torch_models import require_torch
+    from dse.partition.run.launched import launched_rank
 
     require_torch(f"dse pipeline {action}")
-    if "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise InputError("RANK is set: dse pipeline starts its own processes; call it without torchrun")
+    if action == "profile" and launched_rank() is not None:
+        raise InputError("dse pipeline profile measures in one process; call it without torchrun")
     return {"run": _run, "probe": _probe, "profile": _profile}[action](arguments)
 
 
 def _run(arguments: Arguments) -> int:
     from dse.partition.problem.settings import csv_devices
     from dse.partition.run.comparison import compare
+    from dse.partition.run.launched import launched_rank
     from dse.partition.run.plans import SCHEDULES, Plan
     from dse.partition.run.prediction import threads_of
     from dse.partition.run.stages import read_placement
@@ -113,7 +115,15 @@ def _run(arguments: Arguments) -> int:
         raise InputError("partition is missing; write partition=FILE, partition.json of dse partition -o")
     placement = read_placement(Path(values["partition"]))
     stages = len(set(placement.values()))
-    processes = whole(values, "processes", stages, least=1, most=_MOST_PROCESSES)
+    replicas = whole(values, "replicas", 1, least=1, most=_MOST_PROCESSES)
+    if micro_batches % replicas:
+        raise InputError(
+            f"replicas is {replicas}, which cannot share {micro_batches} micro-batches evenly; "
+            f"microbatches must be a multiple of it, such as {replicas * -(-micro_batches // replicas)}"
+        )
+    processes = whole(values, "processes", stages * replicas, least=1, most=_MOST_PROCESSES)
+    if replicas > 1 and (schedule == "interleaved" or stages < 2):
+        raise InputError(f"replicas is {replicas}; 1f1b and gpipe with 2 or more stages have replicas")
     if schedule == "interleaved":
         if stages % processes or stages == processes:
             raise InputError(
@@ -121,9 +131,11 @@ def _run(arguments: Arguments) -> int:
                 "of the partition must be 2 or more times as many, such as processes="
                 f"{max(1, stages // 2)}"
             )
-    elif processes != stages:
+    elif processes != stages * replicas:
+        per_replica = f" and {replicas} replicas" if replicas > 1 else ""
         raise InputError(
-            f"processes is {processes}, but the partition has {stages} devices; interleaved takes fewer"
+            f"processes is {processes}, but the partition has {stages} devices{per_replica}; "
+            "interleaved takes fewer"
         )
     plan = Plan(
         arguments.words[0],
@@ -134,6 +146,7 @@ def _run(arguments: Arguments) -> int:
         steps,
         whole(values, "seed", 0, most=2**63 - 1),
         threads=threads_of(processes),
+        replicas=replicas,
     )
     links = csv_devices(Path(values["topology"]), None) if "topology" in values else None
     found = compare(
@@ -143,6 +156,8 @@ def _run(arguments: Arguments) -> int:
         predict="--no-prediction" not in options,
         baseline="--no-baseline" not in options,
     )
+    if launched_rank():
+        return 0 if found.is_equal else 1  # the first process tells
     if "--json" in options:
         print_json([found.to_json()])
     else:
@@ -153,6 +168,7 @@ def _run(arguments: Arguments) -> int:
 
 def _probe(arguments: Arguments) -> int:
     from dse.base.files import check_output, write_output
+    from dse.partition.run.launched import launched_rank
     from dse.partition.run.prediction import measured_links
     from dse.partition.run.probe import topology_csv
 
@@ -163,6 +179,8 @@ def _probe(arguments: Arguments) -> int:
     if output is not None:
         check_output(output, "--output")
     links = measured_links(processes, size, repetitions)
+    if launched_rank():
+        return 0  # the first process tells
     text = topology_csv(links, processes)
     if output is None:
         print(text, end="")

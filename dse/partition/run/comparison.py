@@ -51,10 +51,10 @@ class Compared:
     losses_sharded: list[float] | None
     steps: Steps
     predicted: Predicted | None
-    steps_rehearsed: Steps | None
     steps_alone: Steps
     steps_sharded: Steps | None
     notes: tuple[str, ...] = ()
+    steps_rehearsed: Steps | None = None
 
     @property
     def difference(self) -> float:
@@ -78,6 +78,7 @@ class Compared:
             "model": self.plan.model,
             "schedule": self.plan.schedule,
             "processes": self.processes,
+            "replicas": self.plan.replicas,
             "microbatches": self.plan.micro_batches,
             "micro_batch": self.plan.micro_batch,
             "steps": self.plan.steps,
@@ -180,10 +181,10 @@ def compare(plan: Plan, processes: int, links: Devices | None, *, predict: bool,
         None if sharded is None else sharded[0].losses,
         steps,
         step,
-        _steps_of([one.rehearsed for one in piped]) if piped[0].rehearsed else None,
         steps_alone,
         None if sharded is None else _steps(sharded),
         tuple(notes),
+        _steps_of([one.rehearsed for one in piped]) if piped[0].rehearsed else None,
     )
 
 

@@ -18,14 +18,15 @@ def has_draws(traced: Any) -> bool:
     return any(_draws(node) for node in traced.graph.nodes)
 
 
-def seed_draws(traced: Any, seed: int) -> None:
+def seed_draws(traced: Any, seed: int, passes: Callable[[int], int] = int) -> None:
     """Let every operator that draws begin with a seed of its own in each pass, whatever ran before it.
 
     Passes are counted from the first call on, so that micro-batches must go through in the same order.
+    `passes` tells the number in the whole training of each counted one, where some go through elsewhere.
     """
     drawing = [node for node in traced.graph.nodes if _draws(node)]
     for number, node in enumerate(drawing):
-        node.target = _seeded(node.target, (seed * len(drawing) + number) * _PASSES)
+        node.target = _seeded(node.target, (seed * len(drawing) + number) * _PASSES, passes)
     traced.recompile()
 
 
@@ -34,11 +35,11 @@ def _draws(node: Any) -> bool:
     return torch.Tag.nondeterministic_seeded in tags
 
 
-def _seeded(operator: Any, first: int) -> Callable[..., Any]:
-    seeds = itertools.count(first)
+def _seeded(operator: Any, first: int, passes: Callable[[int], int]) -> Callable[..., Any]:
+    counted = itertools.count()
 
     def draw(*arguments: Any, **options: Any) -> Any:
-        torch.manual_seed(next(seeds))
+        torch.manual_seed(first + passes(next(counted)))
         return operator(*arguments, **options)
 
     return draw

@@ -15,7 +15,10 @@ SCHEDULES = {"1f1b": "Schedule1F1B", "gpipe": "ScheduleGPipe", "interleaved": "S
 
 @dataclass(frozen=True)
 class Plan:
-    """The training: `steps` of `micro_batches` of `micro_batch` samples, the same data everywhere."""
+    """The training: `steps` of `micro_batches` of `micro_batch` samples, the same data everywhere.
+
+    Each of the `replicas` of the pipeline has its share of the micro-batches, and of the processes.
+    """
 
     model: str
     placement: Mapping[str, int]
@@ -26,6 +29,7 @@ class Plan:
     seed: int = 0
     learning_rate: float = 1e-3
     threads: int = 1
+    replicas: int = 1
 
     @property
     def relay(self) -> bool:
@@ -35,6 +39,15 @@ class Plan:
         wait for each other: one to send activations, the other to send gradients. Under gpipe none can.
         """
         return self.schedule != "gpipe"
+
+    @property
+    def own_micro_batches(self) -> int:
+        """Micro-batches of a step in each replica."""
+        return self.micro_batches // self.replicas
+
+    def replica_and_place(self, rank: int, processes: int) -> tuple[int, int]:
+        """Return the replica of a process, and its place in the pipeline of that."""
+        return divmod(rank, processes // self.replicas)
 
     @property
     def batch(self) -> int:

@@ -11,6 +11,7 @@ from dse.base.texts import counted
 from dse.partition.graphs.sources.torch_graph import read_torch
 from dse.partition.graphs.steps import StageGraph, simulate_step, stage_graph
 from dse.partition.problem.devices import Devices
+from dse.partition.run.launched import processes_per_host
 from dse.partition.run.plans import Plan, device_of
 from dse.partition.run.probe import Link, probe
 from dse.partition.run.processes import Progress, run_processes
@@ -47,12 +48,12 @@ def measured_profile(model: str, micro_batch: int, repetitions: int, threads: in
 
 def threads_of(processes: int) -> int:
     """Return the threads of a process: its share of the cores."""
-    return max(1, usable_cores() // processes)
+    return max(1, usable_cores() // processes_per_host(processes))
 
 
 def shared_cores(processes: int) -> list[str]:
     """Return what a prediction leaves out where processes have no core each; empty where they have one."""
-    cores = usable_cores()
+    cores, processes = usable_cores(), processes_per_host(processes)
     if processes <= cores:
         return []
     return [
@@ -71,37 +72,47 @@ def predicted(plan: Plan, processes: int, links: Devices | None) -> Predicted | 
         return None
     profile = measured_profile(plan.model, plan.micro_batch, _REPETITIONS, plan.threads)
     stages = _stages(plan, profile)
-    overheads = run_processes(measured_overhead, processes, plan, _REPETITIONS)
-    stages = replace(stages, overhead_ns=tuple(overheads[stage % processes] for stage in range(stages.count)))
+    measured = run_processes(measured_overhead, processes, plan, _REPETITIONS)
+    overheads = [overhead for overhead, _ in measured]
+    width = processes // plan.replicas
+    stages = replace(stages, overhead_ns=tuple(overheads[stage % width] for stage in range(stages.count)))
     if links is None:
         links = devices_of(measured_links(processes, _PROBE_BYTES, _REPETITIONS), processes)
     elif links.count < processes:
         raise InputError(f"the topology has {links.count} nodes, but there are {processes} processes")
-    recording = simulate_step(stages, plan.schedule, plan.micro_batches, links, processes)
+    averaging = [ns if stage < width else 0.0 for stage, (_, ns) in enumerate(measured[: stages.count])]
+    whole = replace(stages, after_ns=tuple(map(sum, zip(stages.after_ns, averaging, strict=True))))
+    recording = simulate_step(whole, plan.schedule, plan.own_micro_batches, links, width)
     ends = [metrics.finish_ns for metrics in recording.outcome.classes if metrics is not None]
-    at_a_time = max(1, usable_cores() // plan.threads) if device_of(0).type == "cpu" else processes
-    work = least_step_ns(replace(stages, overhead_ns=()), plan.micro_batches, 1)
+    hosts = processes / processes_per_host(processes)
+    at_a_time = hosts * max(1, usable_cores() // plan.threads) if device_of(0).type == "cpu" else processes
+    bare = replace(stages, overhead_ns=())
+    work = least_step_ns(bare, plan.own_micro_batches, 1) * plan.replicas
     return Predicted(
-        predicted_step_ns(ends, stages, plan.micro_batches, at_a_time) / 1e9,
+        predicted_step_ns(ends, whole, plan.own_micro_batches, at_a_time / plan.replicas) / 1e9,
         work / 1e9,
         sum(overheads) / len(overheads) / 1e9,
         stages,
     )
 
 
-def measured_overhead(plan: Plan, repetitions: int, rank: int, processes: int, progress: Progress) -> float:
-    """Return the ns of the framework for a pass of a stage of a rank (`dse.partition.run.runtime`)."""
+def measured_overhead(
+    plan: Plan, repetitions: int, rank: int, processes: int, progress: Progress
+) -> tuple[float, float]:
+    """Return the ns of the framework for a pass, and to average gradients (`dse.partition.run.runtime`)."""
     from dse.partition.run.runtime import measure_overhead
 
     return measure_overhead(plan, repetitions, rank, processes, progress)
 
 
-def predicted_step_ns(ends: Sequence[float], stages: StageGraph, micro_batches: int, at_a_time: int) -> float:
+def predicted_step_ns(
+    ends: Sequence[float], stages: StageGraph, micro_batches: int, at_a_time: float
+) -> float:
     """Return the last of the simulated `ends`, or the time of all work where that takes longer."""
     return max(*ends, least_step_ns(stages, micro_batches, at_a_time))
 
 
-def least_step_ns(stages: StageGraph, micro_batches: int, at_a_time: int) -> float:
+def least_step_ns(stages: StageGraph, micro_batches: int, at_a_time: float) -> float:
     """Return the time of all the work of a step by so many `at_a_time`, whichever process has its turn."""
     passes = sum(stages.forward_ns) * (1 + stages.backward) + 2 * sum(stages.overhead_ns)
     return (micro_batches * passes + sum(stages.after_ns)) / at_a_time

@@ -19,6 +19,7 @@ from typing import Any
 
 from dse.base import orphans
 from dse.base.errors import DseError, InputError
+from dse.partition.run.launched import launched_rank, run_launched
 
 _GROUP_TIMEOUT_S = 120
 _END_TIMEOUT_S = 5
@@ -48,12 +49,14 @@ def run_processes(work: Work, count: int, *arguments: Any, group: bool = True) -
     """Call `work(*arguments, rank, count, progress)` in `count` processes; return what each returns.
 
     They form a process group (gloo on CPUs, NCCL where every process has a GPU) unless `group` is false.
-    `progress(step)` says how far a process is.
+    `progress(step)` says how far a process is. Under torchrun its processes do the work, on all its hosts.
 
     Raises:
         ProcessDied: a process ended early; the others have been stopped.
         InputError: what a process found wrong.
     """
+    if launched_rank() is not None:
+        return run_launched(work, count, arguments, group=group)
     # Processes end without tidying up what libraries made; that is no news to anyone.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
     context = multiprocessing.get_context("forkserver")

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,15 +28,24 @@ PassTimes = Mapping[int, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Pipeline:
-    """The part that a rank runs: its stages, their schedule, and whether it takes inputs and makes losses."""
+    """The part that a rank runs: its stages, their schedule, and whether it takes inputs and makes losses.
+
+    `samples` are those of a step that go through it. Where the pipeline has `replicas`, `peers` are the
+    processes with the same stages, which average the gradients of their `parameters`.
+    """
 
     stages: list[Any]
     schedule: Any
     is_first: bool
     is_last: bool
+    samples: slice
+    parameters: list[Any]
+    replicas: int = 1
+    peers: Any = None
 
     def step(self, inputs: tuple[Any, ...], target: Any) -> list[Any]:
         """Run the passes of all micro-batches; return their losses, none where another rank has them."""
+        inputs, target = tuple(value[self.samples] for value in inputs), target[self.samples]
         arguments = tuple(_with_gradient(value) for value in inputs) if self.is_first else ()
         if not self.is_last:
             self.schedule.step(*arguments)
@@ -44,6 +53,24 @@ class Pipeline:
         losses: list[Any] = []
         self.schedule.step(*arguments, target=target, losses=losses)
         return losses
+
+    def average(self, tensors: Sequence[Any]) -> None:
+        """Replace tensors by their means over all replicas."""
+        if self.peers is None or not tensors:
+            return
+        flat = torch.cat([tensor.flatten() for tensor in tensors]) / self.replicas
+        dist.all_reduce(flat, group=self.peers)
+        for tensor, mean in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
+            tensor.copy_(mean.view_as(tensor))
+
+    def average_gradients(self) -> None:
+        """Replace gradients by their means over all replicas; one that a parameter lacks counts as 0."""
+        if self.peers is None:
+            return
+        for parameter in self.parameters:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        self.average([parameter.grad for parameter in self.parameters])
 
 
 def pipeline_of(
@@ -58,13 +85,23 @@ def pipeline_of(
     stage = stages_of(exported(task, plan.micro_batch), plan.placement)
     inputs, _ = task.sample(torch.Generator().manual_seed(0), plan.micro_batch)
 
+    width = processes // plan.replicas
+    replica, place = plan.replica_and_place(rank, processes)
+    group, peers = _groups(plan, rank, processes)
+    share = plan.own_micro_batches
+
+    def pass_of(counted: int) -> int:
+        step, number = divmod(counted, share)
+        return step * plan.micro_batches + replica * share + number
+
     def policy(traced: Any) -> Any:
-        seed_draws(traced, plan.seed)
+        seed_draws(traced, plan.seed, pass_of)
         return split(traced, stage, relay=plan.relay)
 
     pipe = pipelining.pipeline(task.module, inputs, split_policy=policy)
     count = max(stage.values()) + 1
-    own = [pipe.build_stage(number, device) for number in range(rank, count, processes)]
+    own = [pipe.build_stage(number, device, group) for number in range(place, count, width)]
+    parameters = [value for one in own for value in one.submod.parameters() if value.requires_grad]
     loss: Callable[..., Any] = task.loss
     if times is not None:
         loss = _first_value
@@ -72,12 +109,28 @@ def pipeline_of(
             one.submod = _HandsOn(one.submod, times.get(one.stage_index, (0, 0))).to(device)
     made = own if plan.schedule == "interleaved" else own[0]
     kind = getattr(pipelining, SCHEDULES[plan.schedule])
-    schedule = kind(made, n_microbatches=plan.micro_batches, loss_fn=loss)
-    return Pipeline(own, schedule, rank == 0, (count - 1) % processes == rank)
+    schedule = kind(made, n_microbatches=share, loss_fn=loss)
+    samples = slice(replica * share * plan.micro_batch, (replica + 1) * share * plan.micro_batch)
+    ends = (place == 0, (count - 1) % width == place)
+    return Pipeline(own, schedule, *ends, samples, parameters, plan.replicas, peers)
 
 
-def measure_overhead(plan: Plan, repetitions: int, rank: int, processes: int, progress: Progress) -> float:
-    """Return the ns that the framework takes for a pass of a stage of this rank; the group is ready.
+def _groups(plan: Plan, rank: int, processes: int) -> tuple[Any, Any]:
+    """The processes of the pipeline of a rank, and those of its stages; (None, None) without replicas."""
+    if plan.replicas == 1:
+        return None, None
+    width = processes // plan.replicas
+    replica, place = plan.replica_and_place(rank, processes)
+    # All processes make all groups, in the same order.
+    pipelines = [dist.new_group(range(first, first + width)) for first in range(0, processes, width)]
+    alike = [dist.new_group(range(first, processes, width)) for first in range(width)]
+    return pipelines[replica], alike[place]
+
+
+def measure_overhead(
+    plan: Plan, repetitions: int, rank: int, processes: int, progress: Progress
+) -> tuple[float, float]:
+    """Return the ns that the framework takes for a pass of a stage of this rank, and to average gradients.
 
     The schedule runs with stages that hand on tensors of the same sizes and compute nothing. On CPUs it is
     the CPU time of all threads of the process, those of gloo too, on GPUs the time of the step. The least of
@@ -88,15 +141,20 @@ def measure_overhead(plan: Plan, repetitions: int, rank: int, processes: int, pr
     pipeline = pipeline_of(plan, task, rank, processes, times={})
     clock = time.process_time_ns if device.type == "cpu" else time.perf_counter_ns
     inputs, target = next(batches(plan, task, device))
-    taken = []
+    taken, averaged = [], []
     for repetition in range(_WARM_UP + repetitions):
         progress(repetition)
         dist.barrier()
         start = clock()
         pipeline.step(inputs, target)
         taken.append(clock() - start)
-    passes = 2 * plan.micro_batches * len(pipeline.stages)
-    return min(taken[_WARM_UP:]) / passes
+        dist.barrier()
+        start = time.perf_counter_ns()
+        pipeline.average_gradients()
+        averaged.append(time.perf_counter_ns() - start)
+    passes = 2 * plan.own_micro_batches * len(pipeline.stages)
+    after = 0 if pipeline.peers is None else min(averaged[_WARM_UP:])
+    return min(taken[_WARM_UP:]) / passes, float(after)
 
 
 def work_for(cpu_ns: int) -> None:

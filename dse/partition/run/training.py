@@ -50,7 +50,7 @@ def _train(plan: Plan, times: StageGraph | None, rank: int, processes: int, prog
 
     task, device = task_of(plan, rank), device_of(rank)
     pipeline = pipeline_of(plan, task, rank, processes)
-    optimizer = _optimizer(plan, [value for one in pipeline.stages for value in one.submod.parameters()])
+    optimizer = _optimizer(plan, pipeline.parameters)
     rehearse = None if times is None else _rehearsal(plan, times, rank, processes)
     losses: list[float] = []
     seconds, rehearsed = [], []
@@ -62,9 +62,12 @@ def _train(plan: Plan, times: StageGraph | None, rank: int, processes: int, prog
         start = time.perf_counter()
         optimizer.zero_grad()
         found = pipeline.step(inputs, target)
+        pipeline.average_gradients()
         optimizer.step()
         if found:
-            losses.append(float(torch.stack([loss.detach() for loss in found]).mean()))
+            mean = torch.stack([loss.detach() for loss in found]).mean()
+            pipeline.average([mean])
+            losses.append(float(mean))
         dist.barrier()
         seconds.append(time.perf_counter() - start)
     return Trained(losses or None, seconds, rehearsed)
@@ -78,7 +81,8 @@ def _rehearsal(
 
     from dse.partition.run.runtime import pipeline_of, work_for
 
-    own = range(rank, times.count, processes)
+    _, place = plan.replica_and_place(rank, processes)
+    own = range(place, times.count, processes // plan.replicas)
     passes = {
         stage: (round(times.forward_ns[stage]), round(times.backward * times.forward_ns[stage]))
         for stage in own
@@ -89,6 +93,7 @@ def _rehearsal(
         dist.barrier()
         start = time.perf_counter()
         pipeline.step(inputs, target)
+        pipeline.average_gradients()
         work_for(round(sum(times.after_ns[stage] for stage in own)))
         dist.barrier()
         return time.perf_counter() - start

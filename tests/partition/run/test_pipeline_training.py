@@ -7,6 +7,9 @@ import itertools
 import json
 import os
 import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -101,6 +104,8 @@ def test_dropout_draws_the_same_in_a_pipeline_as_in_one_process(tmp_path: Path) 
     piped = run_processes(train_pipeline, 2, plan)
     alone = run_processes(train_alone, 1, plan, group=False)[0]
     assert piped[1].losses == pytest.approx(alone.losses, rel=1e-6)
+    replicated = run_processes(train_pipeline, 4, dataclasses.replace(plan, replicas=2))
+    assert [one.losses for one in replicated[1::2]] == [pytest.approx(alone.losses, rel=1e-6)] * 2
     other = run_processes(train_alone, 1, dataclasses.replace(plan, seed=1), group=False)[0]
     assert other.losses != pytest.approx(alone.losses, rel=1e-3)
 
@@ -111,7 +116,7 @@ def test_dropout_draws_the_same_in_a_pipeline_as_in_one_process(tmp_path: Path) 
 def test_framework_takes_time_for_passes_without_work(name: str, devices: int, schedule: str) -> None:
     plan = Plan(name, placement(name, devices), schedule, micro_batches=4)
     found = run_processes(measured_overhead, 2 if schedule == "interleaved" else devices, plan, 2)
-    assert all(overhead_ns > 1000 for overhead_ns in found)
+    assert all(overhead_ns > 1000 and averaging_ns == 0 for overhead_ns, averaging_ns in found)
 
 
 def test_rehearsal_takes_the_time_of_its_stages_and_changes_no_loss() -> None:
@@ -178,6 +183,37 @@ def test_run_compares_with_one_process_fsdp_and_the_prediction(
     assert found["fastest_step_s"] <= found["step_s"]
 
 
+def test_torchrun_starts_the_processes_instead(tmp_path: Path) -> None:
+    """Two hosts of one process each, both this machine; only the first tells."""
+    file = tmp_path / "partition.json"
+    file.write_text(json.dumps({"operators": placement("two_branches", 2)}))
+    run = ["-m", "dse", "pipeline", "run", "two_branches", f"partition={file}", "microbatches=2", "steps=2"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    environment = os.environ | {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+        "GLOO_SOCKET_IFNAME": "lo",
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "1",
+        "LOCAL_RANK": "0",
+    }
+    begun = [
+        subprocess.Popen(
+            [sys.executable, *run, "--no-prediction", "--json"],
+            env=environment | {"RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    first, second = (process.communicate(timeout=300)[0] for process in begun)
+    assert [process.returncode for process in begun] == [0, 0]
+    assert json.loads(first)["equal"]
+    assert second == ""
+
+
 def test_partition_of_another_model_is_refused() -> None:
     traced = exported(task_named("mixture"), 2)
     with pytest.raises(InputError, match="no device for the operator linear; it is of another model"):
@@ -191,6 +227,8 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     for options, message in (
         (["processes=3"], "processes is 3, but the partition has 2 devices"),
         (["schedule=interleaved"], "must be 2 or more times as many, such as processes=1"),
+        (["replicas=3"], "replicas is 3, which cannot share 8 micro-batches evenly; .* such as 9"),
+        (["replicas=2", "processes=2"], "processes is 2, but the partition has 2 devices and 2 replicas"),
         (["steps=0"], "steps is '0'; it must be a whole number, 1 to 1000000"),
         (["--no-prediction", "topology=x"], "topology has no effect with --no-prediction"),
     ):

@@ -13,6 +13,7 @@ from dse.commands.pipeline import main
 from dse.partition.graphs.steps import StageGraph
 from dse.partition.problem.devices import Devices
 from dse.partition.run import comparison, prediction
+from dse.partition.run.launched import launched_processes, launched_rank
 from dse.partition.run.plans import Plan
 from dse.partition.run.prediction import Predicted, least_step_ns, predicted_step_ns, shared_cores, threads_of
 from dse.partition.run.probe import link_of
@@ -53,7 +54,21 @@ def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_only_cores_that_may_be_used_count() -> None:
     assert threads_of(2) == 1
     assert shared_cores(1) == []
-    assert shared_cores(2)[0].startswith("2 processes share 1 core; the prediction has all work on all cores")
+    assert shared_cores(2)[0].startswith("2 processes share 1 core; the predicted step has work on all cores")
+
+
+@pytest.mark.usefixtures("one_core")
+def test_processes_that_torchrun_started_share_the_cores_of_their_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One on this host and three on others; it must have started as many as the job has."""
+    for name, value in (("RANK", "1"), ("WORLD_SIZE", "4"), ("LOCAL_WORLD_SIZE", "1")):
+        monkeypatch.setenv(name, value)
+    assert shared_cores(4) == []
+    assert (launched_rank(), launched_processes()) == (1, 4)
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert launched_rank() is None
+    assert shared_cores(4) != []
 
 
 @pytest.fixture
@@ -63,12 +78,12 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     ends = [SimpleNamespace(finish_ns=400.0), None, SimpleNamespace(finish_ns=720.0)]
     outcome = SimpleNamespace(outcome=SimpleNamespace(classes=ends))
     cpu = SimpleNamespace(type="cpu")
-    trained = [SimpleNamespace(losses=[1.0], seconds=[9.0, 9.0, 2.0, 3.0, 2.5])]
+    trained = [SimpleNamespace(losses=[1.0], seconds=[9.0, 9.0, 2.0, 3.0, 2.5], rehearsed=[])]
     for module, name, value in (
         (prediction, "measured_profile", None),
         (prediction, "_stages", stages),
         (prediction, "simulate_step", outcome),
-        (prediction, "run_processes", [2.0, 2.0]),
+        (prediction, "run_processes", [(2.0, 0.0), (2.0, 0.0)]),
         (prediction, "device_of", cpu),
         (comparison, "device_of", cpu),
         (comparison, "run_processes", trained),
@@ -113,9 +128,17 @@ def test_answer_has_the_median_and_the_fastest_step_after_warm_up() -> None:
 
 
 def test_prediction_is_compared_with_the_median_and_the_fastest_step() -> None:
-    steps, step = comparison.Steps(0.2, 0.1), Predicted(0.11, 0.1, 0.001)
-    text = comparison.Compared(PLAN, 2, [1.0], [1.0], None, steps, step, steps, None).text()
-    assert "predicted         110.0 ms  -45.0 % of the median, +10.0 % of the fastest" in text
+    steps, step = comparison.Steps(0.2, 0.1), Predicted(0.11, 0.1, 0.001, StageGraph((1.0,), {}))
+    rehearsed = comparison.Steps(0.19, 0.105)
+    found = comparison.Compared(
+        PLAN, 2, [1.0], [1.0], None, steps, step, steps, None, steps_rehearsed=rehearsed
+    )
+    blank = " " * 14
+    assert f"predicted         110.0 ms{blank}-45.0 % of the median, +10.0 % of the fastest" in found.text()
+    assert (
+        "rehearsed         190.0 ms    105.0 ms  -5.0 % of the median, +5.0 % of the fastest" in found.text()
+    )
+    assert (found.to_json()["rehearsed_step_s"], found.to_json()["fastest_rehearsed_step_s"]) == rehearsed
 
 
 @pytest.mark.parametrize(
@@ -146,10 +169,11 @@ def test_pipeline_slower_than_one_process_says_why(monkeypatch: pytest.MonkeyPat
     times = iter([[3e-3] * 4, [2e-3] * 4] * 2)
 
     def run(*_: Any, **__: Any) -> Any:
-        return [SimpleNamespace(losses=[1.0], seconds=next(times))]
+        return [SimpleNamespace(losses=[1.0], seconds=next(times), rehearsed=[])]
 
     monkeypatch.setattr(comparison, "run_processes", run)
-    monkeypatch.setattr(comparison, "predicted", lambda *_: Predicted(2e-3, 3.2e-3, 5e-4))
+    one = StageGraph((1.0,), {})
+    monkeypatch.setattr(comparison, "predicted", lambda *_: Predicted(2e-3, 3.2e-3, 5e-4, one))
     monkeypatch.setattr(comparison, "shared_cores", lambda _: [])
     found = comparison.compare(PLAN, 2, LINKS, predict=True, baseline=False)
     assert found.notes == (
