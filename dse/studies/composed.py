@@ -61,7 +61,7 @@ def training_strategies(
 
 @functools.cache
 def _selection(name: str, has_bf16: bool, launchable: str | None) -> Constraints:
-    """What selects the strategies of all calls: systems of one size share their lists."""
+    """The selection of all calls: systems of one size share their lists of strategies."""
     from dse.studies.config import compose_config
 
     fp16 = [] if has_bf16 else ["space.precision=[fp16]"]

@@ -117,7 +117,7 @@ class Reliability:
         size = self.domains.get(rate.unit, cluster.npus_per_node if rate.unit == DOMAINS[0] else None)
         if size is None:
             raise InputError(
-                f"{GROUP}.components.{name}.rate is of a {rate.unit}, but no one says how many NPUs it has: "
+                f"{GROUP}.components.{name}.rate is of a {rate.unit}, and its number of NPUs is unknown: "
                 f"write domains={rate.unit}=64, or domains: {{{rate.unit}: 64}} in the file"
             )
         nodes = size if rate.unit == "rail" else -(-size // cluster.npus_per_node)

@@ -142,7 +142,7 @@ class DesignSpace:
         return missing
 
     def selection(self) -> Constraints:
-        """Return what selects the strategies of scenario after scenario, which share their lists."""
+        """Return the selection of strategies of scenario after scenario, which share their lists."""
         return Constraints(self.choices, self.constraints, self.launchable)
 
     def _empty(
