@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +16,7 @@ from dse.base.settings.values import Values, one_of, whole
 from dse.base.units import parse_bytes
 from dse.collectives.problem.collective import COLLECTIVES, MOST_CHUNKS, Collective
 from dse.collectives.problem.custom import read_custom
+from dse.collectives.problem.demands import among, demanded, group_of, padding_bytes, read_demand
 from dse.collectives.problem.problem import LinkModel, Problem
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.csv import read_link_graph
@@ -26,6 +27,7 @@ from dse.inputs.systems.spec import SystemSpec
 ROOTED = ("broadcast", "scatter", "gather", "reduce")
 DEFAULT_CHUNK_BYTES = 1 << 20
 MOST_DELIVERIES = 1 << 28
+_OF_NAMED = ("root", "chunks_per_npu", "operation_bytes")  # keys of collectives that a name says
 _MOST_PS = 1 << 62
 _CHOICES = {
     "gb": ("1e9", "gib"),
@@ -129,20 +131,23 @@ def problem_of(network: Network, values: Values, *, may_stay_base: bool = False)
         InputError: a wrong value, keys without effect, too many chunks, or times that are too long.
     """
     name, root = _collective_name(values)
-    model = _model(values, network.gb)
+    model, npus = _model(values, network.gb), network.graph.npus
+    group = group_of(values, npus)
     if name.endswith(".json"):
-        _refuse(
-            values,
-            ("root", "chunks_per_npu", "operation_bytes"),
-            "a collective of your own",
-            "the file says all",
-        )
-        collective, own_bytes = read_custom(Path(name), network.graph.npus)
+        _refuse(values, (*_OF_NAMED, "group", "demand"), "a collective of your own", "the file says all")
+        collective, own_bytes = read_custom(Path(name), npus)
         if own_bytes is not None:
             _refuse(values, ("chunk_bytes",), "a collective of your own", "the file has a chunk_size")
         size = Size(own_bytes or _chunk_bytes(values))
+    elif "demand" in values:
+        collective, size = _demanded(name, npus, values)
+    elif group:
+        small = _collective(len(group), name, _place_of_root(root, values, group), values)
+        collective, size = among(small, group, npus), _size(small, values)
     else:
-        collective = _collective(network.graph, name, root, values, may_stay_base=may_stay_base)
+        root = _root(root, values, npus)
+        is_symmetric = bool(network.graph.translations)
+        collective = _collective(npus, name, root, values, may_stay_base=may_stay_base and is_symmetric)
         size = _size(collective, values)
     problem = Problem(network.graph, collective, size.chunk_bytes, model)
     _check_times(problem)
@@ -167,24 +172,46 @@ def _model(values: Values, gb: str) -> LinkModel:
     return LinkModel(**cast(dict[str, Any], found))
 
 
+def _demanded(name: str, npus: int, values: Values) -> tuple[Collective, Size]:
+    """The all-to-all of a file of sizes."""
+    if name != "all_to_all":
+        raise InputError(f"demand has no effect on {name}; write collective=all_to_all too")
+    _refuse(values, (*_OF_NAMED, "group"), "demand", "the file has all sizes")
+    pairs = read_demand(Path(values["demand"]), npus)
+    asked = _bytes(values, "chunk_bytes") if "chunk_bytes" in values else None
+    collective, chunk_bytes = demanded(pairs, npus, asked)
+    total = sum(pair.size_bytes for pair in pairs)
+    return collective, Size(chunk_bytes, total, padding_bytes(pairs, chunk_bytes))
+
+
+def _root(root: int | None, values: Values, npus: int) -> int | None:
+    """The root that a key or the name of the collective says."""
+    if "root" in values:
+        return whole(values, "root", None, most=npus - 1, why=f"the network has {npus} NPUs")
+    if root is not None and root >= npus:
+        raise InputError(f"root is {root}; it must be 0 to {npus - 1}, as the network has {npus} NPUs")
+    return root
+
+
+def _place_of_root(root: int | None, values: Values, group: Sequence[int]) -> int | None:
+    """The place of the root in a group; the default is the first."""
+    asked = _root(root, values, 1 + max(group))
+    if asked is not None and asked not in group:
+        raise InputError(f"root is {asked}, which is not of the group; it must be one of {sorted(group)}")
+    return None if asked is None else group.index(asked)
+
+
 def _collective(
-    graph: LinkGraph, name: str, root: int | None, values: Values, *, may_stay_base: bool
+    npus: int, name: str, root: int | None, values: Values, *, may_stay_base: bool = False
 ) -> Collective:
     if name not in ROOTED and "root" in values:
         raise InputError(f"root={values['root']} has no effect on {name}; only {', '.join(ROOTED)} have one")
-    if "root" in values:
-        why = f"the network has {graph.npus} NPUs"
-        root = whole(values, "root", None, most=graph.npus - 1, why=why)
-    elif root is not None and root >= graph.npus:
-        raise InputError(
-            f"root is {root}; it must be 0 to {graph.npus - 1}, as the network has {graph.npus} NPUs"
-        )
     per_npu = whole(values, "chunks_per_npu", 1, least=1, most=10**12)
-    collective = Collective(name, graph.npus, per_npu, root or 0)
+    collective = Collective(name, npus, per_npu, root or 0)
     deliveries = deliveries_of(collective)
     is_base = may_stay_base and name == "all_gather" and deliveries > MOST_DELIVERIES
     most = MOST_DELIVERIES
-    if is_base and values.get("synthesizer", "auto") in ("auto", "fast", "symmetric") and graph.translations:
+    if is_base and values.get("synthesizer", "auto") in ("auto", "fast", "symmetric"):
         most = deliveries
     if collective.chunks >= MOST_CHUNKS or deliveries > most:
         raise InputError(

@@ -1,0 +1,125 @@
+"""All-to-alls whose pairs of NPUs send unequal sizes, and collectives among some NPUs only."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from dse.base.errors import InputError
+from dse.base.files import read_text
+from dse.base.settings.values import Values, listed, whole
+from dse.base.texts import excerpt
+from dse.base.units import parse_bytes
+from dse.collectives.problem.collective import CUSTOM, MOST_CHUNKS, Collective
+
+_PIECES = 8
+"""Into so many chunks the largest size of a demand is cut where chunk_bytes is not given."""
+
+
+class Pair(NamedTuple):
+    """One sender and one receiver, and how much goes between them."""
+
+    source: int
+    destination: int
+    size_bytes: int
+
+
+def read_demand(path: Path, npus: int) -> list[Pair]:
+    """Read a CSV file: a row for each sender, a column for each receiver, sizes in bytes or with a unit.
+
+    What an NPU sends to itself stays there and does not count.
+
+    Raises:
+        InputError: names the file, the row and the column of what is wrong.
+    """
+    rows = [row for row in csv.reader(read_text(path).splitlines()) if row]
+    if len(rows) != npus:
+        raise InputError(f"{path}: has {len(rows)} rows; it must have one for each of the {npus} NPUs")
+    pairs = []
+    for source, row in enumerate(rows):
+        if len(row) != npus:
+            raise InputError(f"{path}, row {source + 1}: has {len(row)} sizes; it must have {npus}")
+        for destination, text in enumerate(row):
+            size = _size_bytes(text.strip(), f"{path}, row {source + 1}, column {destination + 1}")
+            if size and source != destination:
+                pairs.append(Pair(source, destination, size))
+    if not pairs:
+        raise InputError(f"{path}: every size is 0; at least one NPU must send something to another")
+    return pairs
+
+
+def _size_bytes(text: str, where: str) -> int:
+    if re.fullmatch(r"\d{1,18}", text, re.ASCII):
+        return int(text)
+    if re.search(r"[A-Za-z]$", text):
+        return parse_bytes(text, where)
+    raise InputError(f"{where}: is '{excerpt(text)}'; it must be a number of bytes, such as 1048576 or 1MiB")
+
+
+def demanded(pairs: Sequence[Pair], npus: int, chunk_bytes: Fraction | None) -> tuple[Collective, Fraction]:
+    """Return the collective of a demand and the bytes of a chunk; each size is rounded up to whole chunks.
+
+    Raises:
+        InputError: there are too many chunks.
+    """
+    size = chunk_bytes or Fraction(-(-max(pair.size_bytes for pair in pairs) // _PIECES))
+    counts = [-(-pair.size_bytes // size) for pair in pairs]
+    firsts = [0, *accumulate(counts)]
+    if firsts[-1] >= MOST_CHUNKS >> 4:
+        raise InputError(
+            f"chunk_bytes is {float(size):g}, which makes {firsts[-1]} chunks of the demand; take larger ones"
+        )
+    spans = [range(first, last) for first, last in pairwise(firsts)]
+    holders, wanters = (
+        tuple([(pair[end], chunk) for pair, span in zip(pairs, spans, strict=True) for chunk in span])
+        for end in (0, 1)
+    )
+    return Collective(CUSTOM, npus, preconditions=holders, postconditions=wanters), size
+
+
+def padding_bytes(pairs: Sequence[Pair], chunk_bytes: Fraction) -> int:
+    """Return how many bytes are sent in excess, because sizes are rounded up to whole chunks."""
+    sent = sum(-(-pair.size_bytes // chunk_bytes) for pair in pairs) * chunk_bytes
+    return int(sent) - sum(pair.size_bytes for pair in pairs)
+
+
+def group_of(values: Values, npus: int) -> tuple[int, ...]:
+    """Return the NPUs among which a collective is; the others relay. Empty without the key.
+
+    Raises:
+        InputError: an entry is no NPU, or there are fewer than two.
+    """
+    if "group" not in values:
+        return ()
+    why = f"the network has {npus} NPUs"
+    texts = listed("group", values["group"])
+    found = [whole({"group": text}, "group", 0, most=npus - 1, why=why) for text in texts]
+    if len(set(found)) != len(found):
+        raise InputError(f"group lists an NPU twice: {values['group']}; write each once")
+    if len(found) < 2:
+        raise InputError(f"group has {len(found)} NPU; a collective is among at least 2")
+    return tuple(found)
+
+
+def among(collective: Collective, group: Sequence[int], npus: int) -> Collective:
+    """Return a collective without sums among the NPUs of a group of a network of `npus`.
+
+    Raises:
+        InputError: the collective has sums.
+    """
+    if collective.is_reducing:
+        raise InputError(
+            f"group has no effect on {collective.name}, whose sums take every NPU; groups are for "
+            "all_gather, broadcast, scatter, gather and all_to_all"
+        )
+    conditions = [
+        tuple(zip([group[npu] for npu in owners.tolist()], chunks.tolist(), strict=True))
+        for owners, chunks in (collective.holdings(), collective.wants())
+    ]
+    held, wanted = conditions
+    return Collective(CUSTOM, npus, collective.chunks_per_npu, preconditions=held, postconditions=wanted)
