@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,10 @@ from dse.partition.files.output import read_labels
 from dse.partition.files.results import DeviceRow, comparison_text, device_rows, gap, text_of, to_json
 from dse.partition.objectives import evaluate
 from dse.partition.problem.arguments import MOST, measure
-from dse.partition.problem.problem import Partition
+from dse.partition.problem.problem import Partition, PartitionProblem
 from dse.partition.problem.settings import Asked
 from dse.partition.problem.validation import validate
-from dse.partition.search.partitioner import Limits, Partitioner
+from dse.partition.search.partitioner import Limits, Partitioner, search_s
 from dse.partition.search.partitioners import PARTITIONERS, partitioner_named
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def partitioned(asked: Asked, values: Values) -> GraphPartition:
     if "restarts" in values and not any(partitioner.starts_again for partitioner in partitioners):
         raise InputError(f"restarts={values['restarts']} has no effect on partitioner={','.join(names)}")
     validate(asked.problem)
-    found = [partitioner.partition(asked.problem, _own(limits, partitioner)) for partitioner in partitioners]
+    problem = asked.problem
+    found = [one.partition(problem, _own(limits, one, problem)) for one in partitioners]
     for name in entries("compare", values["compare"]) if "compare" in values else ():
         start = time.perf_counter()
         labels = read_labels(Path(name), asked.problem.graph.nodes)
@@ -127,7 +128,7 @@ class GraphPartition(Displayed):
         return rows
 
 
-def _own(limits: Limits, partitioner: Partitioner) -> Limits:
-    if limits.time_limit_s is not None or partitioner.default_time_limit_s is None:
+def _own(limits: Limits, partitioner: Partitioner, problem: PartitionProblem) -> Limits:
+    if partitioner.default_time_limit_s is None:
         return limits
-    return replace(limits, time_limit_s=partitioner.default_time_limit_s)
+    return limits.within(search_s(problem.graph))

@@ -179,14 +179,14 @@ void bind(nb::module_& m) {
         .def(
             "multilevel",
             [](const Problem& problem, std::uint64_t seed, int starts, int cycles,
-               const Column<std::int32_t>& known, double seconds) {
+               const Column<std::int32_t>& known, double seconds, bool by_flows) {
                 if (known.size() != 0) require_size("known", known, problem.nodes);
                 require_below("known", known, problem.devices);
-                const Effort effort{seed, starts, cycles, vector_of(known)};
+                const Effort effort{seed, starts, cycles, vector_of(known), by_flows};
                 return answer_of(until(
                     seconds, [&](const auto& expired) { return multilevel(problem, effort, expired); }));
             },
-            "seed"_a, "starts"_a, "cycles"_a, "known"_a, "seconds"_a)
+            "seed"_a, "starts"_a, "cycles"_a, "known"_a, "seconds"_a, "by_flows"_a)
         .def(
             "chain_bottleneck",
             [](const Problem& problem, double upper, double seconds) {

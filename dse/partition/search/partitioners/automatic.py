@@ -7,7 +7,7 @@ import math
 
 from dse.partition.files.answers import Task
 from dse.partition.problem.problem import OBJECTIVES, Partition, PartitionProblem
-from dse.partition.search.partitioner import SEARCH_S, Limits, Partitioner
+from dse.partition.search.partitioner import Limits, Partitioner, search_s
 from dse.partition.search.partitioners.chains import chain_order, row_order
 from dse.partition.search.partitioners.exact import Exact, over_ideals, without_limits
 from dse.partition.search.partitioners.multilevel import Multilevel
@@ -32,11 +32,11 @@ class Auto(Partitioner):
         chosen, reason = self._choose(task)
         asked = limits.time_limit_s
         if isinstance(chosen, Multilevel):
-            answer = chosen.solve(task, _within(limits, SEARCH_S))
+            answer = chosen.solve(task, limits.within(search_s(task.merged.problem.graph)))
             if not answer.optimal:
                 answer = _by_ideals(task, answer, (_SECONDS if asked is None else asked) - task.seconds)
         else:
-            limits = _within(limits, _SECONDS)
+            limits = limits.within(_SECONDS)
             task.time_limit_s = limits.time_limit_s
             answer = chosen.solve(task, limits)
         return _named(chosen.name, reason, answer)
@@ -53,17 +53,15 @@ class Auto(Partitioner):
             return Exact(), "the graph is a path"
         if nodes <= _SMALL:
             return Exact(), f"{nodes} nodes are few enough for branch and bound"
-        return Multilevel(), f"{nodes} nodes are many: a search for a good partition first"
+        seconds = search_s(problem.graph)
+        return Multilevel(), (
+            f"{nodes} nodes are many: a search for a good partition first, by default in {seconds:g} s"
+        )
 
 
 def _named(partitioner: str, reason: str, answer: Partition) -> Partition:
     notes = (f"{partitioner}: {reason}", *answer.notes)
     return dataclasses.replace(answer, partitioner=partitioner, notes=notes)
-
-
-def _within(limits: Limits, seconds: float) -> Limits:
-    """Return `limits`, with `seconds` for the search where they name no time."""
-    return limits if limits.time_limit_s is not None else dataclasses.replace(limits, time_limit_s=seconds)
 
 
 def _by_ideals(task: Task, known: Partition, seconds: float) -> Partition:

@@ -118,7 +118,7 @@ class Exact(Partitioner):
         if not labels:
             if complete:
                 raise infeasible(task.merged, proven=True)
-            labels = multilevel(task.merged, Limits(time_limit_s=0.1))
+            labels = multilevel(task.merged, Limits(time_limit_s=0.1, is_default=True))
             if not labels:
                 raise infeasible(task.merged, proven=False)
         return task.answer(labels, bound, ("chain: bisection over reachable prefixes",))

@@ -14,8 +14,8 @@ constexpr std::size_t kFewNodes = 60;  ///< that are split without coarsening
 class Halving {
 public:
     Halving(const Problem& problem, const std::vector<std::uint32_t>& devices, Random& random,
-            const std::function<bool()>& expired)
-        : problem_(problem), devices_(devices), random_(random), expired_(expired) {}
+            const std::function<bool()>& expired, bool clusters)
+        : problem_(problem), devices_(devices), random_(random), expired_(expired), clusters_(clusters) {}
 
     Labels run(const CutGraph& graph) {
         labels_.assign(graph.nodes, 0);
@@ -67,8 +67,10 @@ private:
             if (has_sides) keep.push_back(&kept);
             const double total = std::accumulate(graph.weight.begin(), graph.weight.end(), 0.0);
             std::vector<std::uint32_t> map;
-            const CutGraph coarse =
-                coarsened(graph, keep, 3 * total / static_cast<double>(kFewNodes), random_, map);
+            const double heaviest = 3 * total / static_cast<double>(kFewNodes);
+            const std::size_t fewest = std::max(kFewNodes, graph.nodes * 2 / 5);
+            const CutGraph coarse = clusters_ ? clustered(graph, keep, heaviest, fewest, random_, map)
+                                              : coarsened(graph, keep, heaviest, random_, map);
             if (static_cast<double>(coarse.nodes) <= 0.97 * static_cast<double>(graph.nodes)) {
                 Sides above(has_sides ? coarse.nodes : 0);
                 if (has_sides)
@@ -108,14 +110,15 @@ private:
     const std::vector<std::uint32_t>& devices_;
     Random& random_;
     const std::function<bool()>& expired_;
+    bool clusters_;
     Labels labels_;
 };
 
 }  // namespace
 
 Labels halved(const CutGraph& graph, const Problem& problem, const std::vector<std::uint32_t>& devices,
-              Random& random, const std::function<bool()>& expired) {
-    return Halving(problem, devices, random, expired).run(graph);
+              Random& random, const std::function<bool()>& expired, bool by_clusters) {
+    return Halving(problem, devices, random, expired, by_clusters).run(graph);
 }
 
 Labels bisected(const CutGraph& graph, const Problem& problem, const std::vector<std::uint32_t>& devices,

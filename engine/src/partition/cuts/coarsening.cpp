@@ -92,6 +92,86 @@ private:
     std::vector<std::uint32_t> mate_;
 };
 
+/// Label propagation with a limit of size (Meyerhenke, Sanders and Schulz 2014).
+class Clustering {
+public:
+    Clustering(const CutGraph& graph, const std::vector<const Labels*>& kept, double heaviest,
+               std::size_t fewest)
+        : graph_(graph),
+          kept_(kept),
+          heaviest_(heaviest),
+          fewest_(fewest),
+          cluster_(graph.nodes),
+          size_(graph.nodes, 1),
+          weight_(graph.weight),
+          tie_(graph.nodes, 0.0) {
+        std::iota(cluster_.begin(), cluster_.end(), 0U);
+    }
+
+    std::vector<std::uint32_t> run(Random& random) {
+        std::vector<std::uint32_t> order(graph_.nodes);
+        std::iota(order.begin(), order.end(), 0U);
+        std::shuffle(order.begin(), order.end(), random);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return degree(a) < degree(b); });
+        clusters_ = graph_.nodes;
+        for (int round = 0; round < kRounds; ++round) {
+            std::size_t moved = 0;
+            for (const std::uint32_t v : order) moved += move(v, random) ? 1 : 0;
+            if (moved * 50 < graph_.nodes) break;
+        }
+        return std::move(cluster_);
+    }
+
+private:
+    static constexpr int kRounds = 5;
+
+    std::uint32_t degree(std::uint32_t v) const { return graph_.start[v + 1] - graph_.start[v]; }
+
+    bool may_join(std::uint32_t v, std::uint32_t cluster) const {
+        if (weight_[cluster] + graph_.weight[v] > heaviest_ || graph_.pinned[cluster] != graph_.pinned[v])
+            return false;
+        return std::all_of(kept_.begin(), kept_.end(),
+                           [&](const Labels* labels) { return (*labels)[cluster] == (*labels)[v]; });
+    }
+
+    bool move(std::uint32_t v, Random& random) {
+        const std::uint32_t own = cluster_[v];
+        if (size_[own] == 1 && clusters_ <= fewest_) return false;
+        touched_.clear();
+        for (std::uint32_t k = graph_.start[v]; k < graph_.start[v + 1]; ++k) {
+            const std::uint32_t cluster = cluster_[graph_.neighbour[k]];
+            if (tie_[cluster] == 0) touched_.push_back(cluster);
+            tie_[cluster] += graph_.out[k] + graph_.in[k];
+        }
+        std::uint32_t best = own;
+        double most = tie_[own];
+        int equal = 1;
+        for (const std::uint32_t cluster : touched_) {
+            const double tie = tie_[cluster];
+            if (cluster == own || tie < most || !may_join(v, cluster)) continue;
+            equal = tie > most ? 1 : equal + 1;
+            if (tie > most || random() % static_cast<unsigned>(equal) == 0) best = cluster;
+            most = tie;
+        }
+        for (const std::uint32_t cluster : touched_) tie_[cluster] = 0;
+        if (best == own) return false;
+        weight_[own] -= graph_.weight[v];
+        weight_[best] += graph_.weight[v];
+        if (--size_[own] == 0) --clusters_;
+        ++size_[best];
+        cluster_[v] = best;
+        return true;
+    }
+
+    const CutGraph& graph_;
+    const std::vector<const Labels*>& kept_;
+    double heaviest_;
+    std::size_t fewest_, clusters_ = 0;
+    std::vector<std::uint32_t> cluster_, size_, touched_;
+    std::vector<double> weight_, tie_;
+};
+
 }  // namespace
 
 CutGraph cut_graph(const Problem& problem) {
@@ -140,6 +220,19 @@ CutGraph coarsened(const CutGraph& graph, const std::vector<const Labels*>& kept
         if (coarse_of[v] != kUnmatched) continue;
         coarse_of[v] = nodes++;
         if (mate[v] != kUnmatched) coarse_of[mate[v]] = coarse_of[v];
+    }
+    return contracted(graph, coarse_of, nodes);
+}
+
+CutGraph clustered(const CutGraph& graph, const std::vector<const Labels*>& kept, double heaviest,
+                   std::size_t fewest, Random& random, std::vector<std::uint32_t>& coarse_of) {
+    const std::vector<std::uint32_t> cluster = Clustering(graph, kept, heaviest, fewest).run(random);
+    std::vector<std::uint32_t> number(graph.nodes, kUnmatched);
+    coarse_of.resize(graph.nodes);
+    std::uint32_t nodes = 0;
+    for (std::uint32_t v = 0; v < graph.nodes; ++v) {
+        if (number[cluster[v]] == kUnmatched) number[cluster[v]] = nodes++;
+        coarse_of[v] = number[cluster[v]];
     }
     return contracted(graph, coarse_of, nodes);
 }

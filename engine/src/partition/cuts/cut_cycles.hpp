@@ -15,7 +15,15 @@ struct Member {
     }
 };
 
+constexpr std::size_t kCoarseNodes = 120;  ///< of the coarsest graph, at least
+constexpr std::size_t kMostLevels = 40;
 constexpr std::size_t kLarge = 20'000;  ///< nodes from which a start or a cycle has to be cheap
+
+/// Exchanges the devices of whole pieces as long as that is cheaper (process mapping).
+void exchange_devices(const CutGraph& graph, const Problem& problem, Labels& labels);
+
+/// Labels of the `nodes` that `map` makes of the labelled ones.
+Labels at_coarse(const Labels& labels, const std::vector<std::uint32_t>& map, std::size_t nodes);
 
 class CutCycles {
 public:
@@ -25,6 +33,9 @@ public:
     /// From nothing, or from the better one of two partitions: coarsening then keeps both, so that what they
     /// agree on stays and refinement decides the rest.
     Member cycle(const Member* first, const Member* second);
+
+    /// The same through clusters or matchings, by chance, and with flows at every level.
+    Member deep_cycle(const Member* first, const Member* second);
 
     /// From the graph in two, each half in two and so on, every time coarsened again.
     Member halves();
@@ -46,6 +57,8 @@ public:
 
 private:
     void split_anew(Member& member);
+    Member deep_start(const CutGraph& graph);
+    Member deep_refined(const CutGraph& graph, Labels labels, bool loose);
     bool is_hopeless(const Labels& labels, double most) const;
     std::vector<std::uint32_t> some_neighbours(const Labels& labels);
 

@@ -26,6 +26,11 @@ CutGraph cut_graph(const Problem& problem);
 CutGraph coarsened(const CutGraph& graph, const std::vector<const Labels*>& kept, double heaviest,
                    Random& random, std::vector<std::uint32_t>& coarse_of);
 
+/// One level coarser by clusters: labels spread to where most of a node's edges lead, while a cluster weighs
+/// at most `heaviest` and a coarse graph has at least `fewest` nodes. The same is kept as by `coarsened`.
+CutGraph clustered(const CutGraph& graph, const std::vector<const Labels*>& kept, double heaviest,
+                   std::size_t fewest, Random& random, std::vector<std::uint32_t>& coarse_of);
+
 /// The graph whose `nodes` are sets of nodes of this one; a set is pinned where one of its nodes is.
 CutGraph contracted(const CutGraph& graph, const std::vector<std::uint32_t>& coarse_of, std::size_t nodes);
 
@@ -37,9 +42,10 @@ std::vector<std::uint32_t> row_segments(const CutGraph& graph, std::size_t count
 Labels bisected(const CutGraph& graph, const Problem& problem, const std::vector<std::uint32_t>& devices,
                 Random& random);
 
-/// The same, every split with levels of coarsening of its own; in less tries once `expired`.
+/// The same, every split with levels of coarsening of its own, by matchings or by clusters; in less tries
+/// once `expired`.
 Labels halved(const CutGraph& graph, const Problem& problem, const std::vector<std::uint32_t>& devices,
-              Random& random, const std::function<bool()>& expired);
+              Random& random, const std::function<bool()>& expired, bool by_clusters = false);
 
 /// A partition into contiguous pieces of a row of nodes: by index (kind 0), depth first (1), breadth first
 /// (2), breadth first from a far end (3). Labels are empty if no pieces keep the limit of weight.
@@ -51,6 +57,11 @@ Labels split_in_a_row(const CutGraph& graph, const Problem& problem,
 /// are too coarse to be balanced. Once `expired` it only sees to the limits. Returns whether all are kept.
 bool refine(const CutGraph& graph, const Problem& problem, Labels& labels, bool loose, Random& random,
             const std::function<bool()>& expired);
+
+/// Makes the boundary between any two devices a least cut, as long as that saves something, under
+/// `process_mapping`; keeps the limits as `refine` does. Returns the sum of what cuts save.
+double refine_by_flows(const CutGraph& graph, const Problem& problem, Labels& labels, bool loose,
+                       Random& random, const std::function<bool()>& expired);
 
 /// Without the squares of `sharding_cost`.
 double edge_cost(const CutGraph& graph, const Problem& problem, const Labels& labels);

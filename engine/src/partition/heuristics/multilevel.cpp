@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "partition/cuts/cut_cycles.hpp"
+#include "partition/heuristics/population.hpp"
 
 namespace dse::partition {
 
@@ -12,19 +13,6 @@ constexpr std::size_t kPopulation = 8;
 constexpr int kStartsPerPopulation = 10;
 constexpr int kSplitsPerCycle = 6, kMostLastSplits = 40;
 constexpr double kHopeless = 2;  ///< times the best cost, of a start in a large graph that is not refined
-
-bool keeps_sharding(const Problem& problem, const Labels& labels) {
-    if (problem.objective != Objective::kShardingCost) return true;
-    std::vector<bool> used(problem.devices, false);
-    for (const std::int32_t label : labels) used[static_cast<std::size_t>(label)] = true;
-    return std::find(used.begin(), used.end(), false) == used.end();
-}
-
-bool keeps_pins(const Problem& problem, const Labels& labels) {
-    for (std::size_t v = 0; v < problem.nodes; ++v)
-        if (problem.pinned[v] >= 0 && labels[v] != problem.pinned[v]) return false;
-    return true;
-}
 
 /// Keeps the best few; a child takes the place of the worst.
 void add(std::vector<Member>& population, Member member) {
@@ -69,12 +57,7 @@ void evolve(const Problem& problem, CutCycles& levels, const Effort& effort,
     }
     Member& best = best_of(population);
     levels.split_anew(best, std::min(kMostLastSplits, effort.cycles));
-    for (Member& member : population) {
-        if (!member.feasible || member.cost >= result.cost || !keeps_pins(problem, member.labels)) continue;
-        if (!keeps_sharding(problem, member.labels)) continue;
-        result.cost = member.cost;
-        result.labels = std::move(member.labels);
-    }
+    keep_best(problem, population, result);
 }
 
 }  // namespace
@@ -104,6 +87,8 @@ SearchResult multilevel(const Problem& problem, const Effort& effort, const std:
         case Objective::kLatency:
             return list_scheduling(problem, effort, expired);
         default:
+            if (effort.by_flows && problem.objective == Objective::kProcessMapping)
+                return deep_cut(problem, effort, expired);
             return multilevel_cut(problem, effort, expired);
     }
 }
