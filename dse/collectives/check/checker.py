@@ -1,4 +1,4 @@
-"""Checks of a schedule by rules 1 to 5 (docs/synthesis.md), which share no code with synthesizers."""
+"""Checks of a schedule by rules 1 to 6 (docs/synthesis.md), which share no code with synthesizers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dse.collectives.check.contributions import check_sums
+from dse.collectives.check.passages import passages_of
 from dse.collectives.check.verdict import Verdict, Violations
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.recorded_sends import SendTable, positions
@@ -26,15 +27,17 @@ def check_sends(problem: Problem, sends: SendTable, *, most: int = 20, slack_ps:
     """Return whether sends, as read from a file, solve a problem.
 
     Rule 1: links, chunks and times; 2: one chunk at a time on a link; 3: nothing is sent before it is there;
-    4: everyone ends with what it wants; 5: each contribution once, and only whole sums are copied. Sends that
-    break rule 1 are left out of what follows. `slack_ps` is tolerated where a foreign file rounds.
+    4: everyone ends with what it wants; 5: each contribution once, and only whole sums are copied; 6: what
+    cannot copy or add passes each message on as it came (`passages`). Sends that break rule 1 are left out of
+    what follows. `slack_ps` is tolerated where a foreign file rounds.
     """
     found = Violations(sends, most)
     timed = _Timed.of(problem, sends)
     kept = timed.only(_on_links(problem, timed, found, slack_ps))
     _check_links(kept, found, slack_ps)
+    passages = passages_of(problem, sends, kept.rows, found, slack_ps)
     if problem.collective.is_reducing:
-        check_sums(problem, sends, kept.rows, found, slack_ps)
+        check_sums(problem, sends, kept.rows, found, slack_ps, passages)
     else:
         _check_moves(problem, kept, found, slack_ps)
     return Verdict(len(sends), sends.time_ps, found.count, found.first())

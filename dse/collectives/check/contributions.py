@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dse.collectives.check.passages import Passages
 from dse.collectives.check.verdict import Violations
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.recorded_sends import SendTable
@@ -19,9 +20,14 @@ _COMES, _GOES = 0, 1
 
 
 def check_sums(
-    problem: Problem, sends: SendTable, rows: NDArray[np.int64], found: Violations, slack_ps: int
+    problem: Problem,
+    sends: SendTable,
+    rows: NDArray[np.int64],
+    found: Violations,
+    slack_ps: int,
+    passages: Passages,
 ) -> None:
-    """Rules 3, 4 and 5 with sums, for the sends of `rows`.
+    """Rules 3, 4 and 5 with sums, for the sends of `rows`; `passages` carry what came, as it came.
 
     Chunks do not touch each other. So the n-th event of every chunk is done at once, with sets of
     contributions as bits, in blocks of chunks that fit into memory.
@@ -39,9 +45,8 @@ def check_sums(
     npus, wanted = npus[order], wanted[order]
     wants = np.searchsorted(wanted, starts)
     for number, first in enumerate(starts.tolist()):
-        block = _Block.of(
-            problem, sends, _part(by_chunk, cuts, number), first, min(per_block, chunks - first)
-        )
+        mine = _part(by_chunk, cuts, number)
+        block = _Block.of(problem, sends, mine, first, min(per_block, chunks - first), passages)
         block.follow(found, slack_ps)
         block.check_end(_part(npus, wants, number), _part(wanted, wants, number), found)
 
@@ -55,6 +60,8 @@ class _Block:
     """Some chunks: which contributions (bits) each node has of each, and which each send carries.
 
     `has` has shape (nodes, chunks of the block, words of 64 bits), `carries` (sends of the block, words).
+    `passes` is per send the number of that whose message it carries on, or -1; what `is_kept_apart` is not
+    merged with what its receiver has.
     """
 
     sends: SendTable
@@ -63,10 +70,18 @@ class _Block:
     has: NDArray[np.uint64]
     carries: NDArray[np.uint64]
     all_npus: NDArray[np.uint64]
+    passes: NDArray[np.int64]
+    is_kept_apart: NDArray[np.bool_]
 
     @classmethod
     def of(
-        cls, problem: Problem, sends: SendTable, rows: NDArray[np.int64], first: int, chunks: int
+        cls,
+        problem: Problem,
+        sends: SendTable,
+        rows: NDArray[np.int64],
+        first: int,
+        chunks: int,
+        passages: Passages,
     ) -> _Block:
         import numpy as np
 
@@ -78,7 +93,9 @@ class _Block:
         has[numbers, :, numbers // 64] = own[:, None]
         all_npus = np.zeros(words, dtype=np.uint64)
         np.bitwise_or.at(all_npus, numbers // 64, own)
-        return cls(sends, rows, first, has, np.zeros((len(rows), words), dtype=np.uint64), all_npus)
+        carries = np.zeros((len(rows), words), dtype=np.uint64)
+        passes, is_kept_apart = passages.among(rows, len(sends))
+        return cls(sends, rows, first, has, carries, all_npus, passes, is_kept_apart)
 
     def follow(self, found: Violations, slack_ps: int) -> None:
         """Run all sends in order of time."""
@@ -110,13 +127,18 @@ class _Block:
             yield kinds[events], slots[events]
 
     def _go(self, slots: NDArray[np.int64], found: Violations) -> None:
+        import numpy as np
+
         rows = self.rows[slots]
         sets = self.has[self.sends.source[rows], self.sends.chunk[rows] - self.first]
+        passed = self.passes[slots]
+        sets = np.where(passed[:, None] >= 0, self.carries[passed], sets)
         self.carries[slots] = sets
         nothing = rows[~sets.any(axis=1)]
         found.add(3, nothing, lambda i: f"{self.sends.source[nothing[i]]} has nothing of the chunk then")
 
     def _come(self, slots: NDArray[np.int64], found: Violations) -> None:
+        slots = slots[~self.is_kept_apart[slots]]
         rows = self.rows[slots]
         places = self.sends.destination[rows], self.sends.chunk[rows] - self.first
         mine, theirs = self.has[places], self.carries[slots]

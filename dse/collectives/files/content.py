@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,9 @@ from dse.collectives.problem.collective import Collective
 from dse.collectives.problem.problem import LinkModel, Problem
 from dse.collectives.problem.recorded_sends import SendTable
 from dse.inputs.networks import LinkGraph
+
+ABILITIES = ("cannot_copy", "cannot_add")
+"""Lists of switches in files, left out where all can."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
         **{name: pairs for name, pairs in conditions.items() if pairs},
         "chunk_bytes": str(problem.chunk_bytes),
         **problem.model._asdict(),
+        **{name: sorted(getattr(problem.graph, name)) for name in ABILITIES if getattr(problem.graph, name)},
         "topology_sha256": problem.graph.digest,
     }
 
@@ -60,6 +64,8 @@ def problem_of_json(data: dict[str, Any], graph: LinkGraph) -> Problem:
     }
     collective = Collective(data["collective"], data["npus"], data["chunks_per_npu"], data["root"], **pairs)
     model = LinkModel(data["gb"], data["occupancy"], data["clock"], data.get("forwarding", "stored"))
+    lacks = [frozenset(int(node) for node in data.get(name, ())) for name in ABILITIES]
+    graph = replace(graph, cannot_copy=lacks[0], cannot_add=lacks[1])
     return Problem(graph, collective, fraction_of(data["chunk_bytes"], "chunk_bytes"), model)
 
 

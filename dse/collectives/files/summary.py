@@ -10,6 +10,7 @@ from dse.base.tables import pairs
 from dse.base.texts import counted
 from dse.base.units import format_bytes, format_duration_ns
 from dse.collectives.bounds import Bound
+from dse.collectives.files.content import ABILITIES
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.problem.settings import ROOTED, Network, Size
 from dse.collectives.search.synthesis import Result
@@ -28,6 +29,7 @@ def summary(result: Result, network: Network, size: Size) -> dict[str, Any]:
         "topology": network.name,
         "npus": graph.npus,
         "switches": graph.nodes - graph.npus,
+        **{name: sorted(getattr(graph, name)) for name in ABILITIES if getattr(graph, name)},
         "links": len(graph),
         "chunks": collective.chunks,
         "chunks_per_npu": collective.chunks_per_npu,
@@ -142,7 +144,10 @@ def _collective(data: dict[str, Any]) -> str:
 
 def _network(data: dict[str, Any]) -> str:
     how = " that cut through" if data["forwarding"] == "cut_through" else ""
-    switches = f", {data['switches']} switches{how}" if data["switches"] else ""
+    switches = f", {counted(data['switches'], 'switch', 'switches')}{how}" if data["switches"] else ""
+    for name, verb in zip(ABILITIES, ("copy", "add"), strict=True):
+        if name in data:
+            switches += f" ({len(data[name])} cannot {verb})"
     return f"{data['topology']}: {data['npus']} NPUs{switches}, {data['links']} links"
 
 

@@ -117,7 +117,7 @@ def _synthesized(problem: Problem, recipe: Recipe) -> Solved:
         solved = halves(problem)[1]
     results = []
     for maker in map(make_synthesizer, recipe.synthesizers):
-        obstacle = maker.obstacle(solved)
+        obstacle = maker.refusal(solved)
         if obstacle is None:
             results.append(synthesize(problem, maker, _EFFORT, compare=False))
             if results[-1].is_optimal:

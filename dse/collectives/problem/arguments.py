@@ -5,6 +5,9 @@ from __future__ import annotations
 NETWORK_KEYS = {
     "topology": "a CSV file, or a name such as torus__dim=[4,4]__alpha=500__beta=50",
     "npus": "nodes of a CSV file from here on are switches (default: none)",
+    "switch_copies": "switches that copy a chunk onto several links: all (default), none, or nodes such as "
+    "[16,17]; the others pass each message on",
+    "switch_adds": "switches that add what comes over several links: all (default), none, or nodes",
     "system": "a system instead, such as torus_4x4 or mine.yaml; system.KEY=VALUE changes it",
     "dimensions": "of the system's network, such as [0] or [0,1] (default: all)",
     "switches": "unrolled: links between all ports of a switch (default); nodes: it stores and forwards",

@@ -85,7 +85,7 @@ def _beside(path: Path) -> Problem | None:
 def _own_network(
     path: Path, file: ScheduleFile, stored: Problem | None, values: Mapping[str, str]
 ) -> Network:
-    for key in ("npus", "dimensions", "switches"):
+    for key in ("npus", "dimensions", "switches", "switch_copies", "switch_adds"):
         if key in values:
             raise InputError(f"{key}={values[key]} has no effect without topology or system; write that too")
     graph = stored.graph if stored is not None else file.graph

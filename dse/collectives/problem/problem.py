@@ -166,4 +166,5 @@ class Problem:
             collective.chunks,
             collective.holdings(),
             wants,
+            (graph.copies, graph.adds),
         )

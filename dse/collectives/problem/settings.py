@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -35,6 +35,8 @@ _CHOICES = {
     "clock": ("ps", "ns"),
     "forwarding": ("stored", "cut_through"),
 }
+
+_ABILITIES = ("switch_copies", "switch_adds")
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,11 @@ def network_of(
         )
     topology = values["topology"]
     if is_named(topology):
-        if "npus" in values:
-            raise InputError(
-                f"npus={values['npus']} has no effect on topology={topology}, which has no switches"
-            )
+        for key in ("npus", *_ABILITIES):
+            if key in values:
+                raise InputError(
+                    f"{key}={values[key]} has no effect on topology={topology}, which has no switches"
+                )
         named = named_network(topology, deadline)
         return Network(topology, named.graph, named.sizes)
     path = Path(topology)
@@ -87,7 +90,7 @@ def network_of(
         )
     npus = whole(values, "npus", None, least=2, most=1 << 20)
     try:
-        return Network(path.stem, read_link_graph(path, npus))
+        return Network(path.stem, _with_abilities(read_link_graph(path, npus), values))
     except InputError:
         from dse.inputs.machines.kinds import refuse_other_kind
 
@@ -103,10 +106,33 @@ def _system_network(system: SystemSpec, values: Values) -> Network:
         if not re.fullmatch(r"\d{1,3}(,\s*\d{1,3})*", text, re.ASCII):
             raise InputError(f"dimensions is '{values['dimensions']}'; it must be numbers such as [0,1]")
         numbers = sorted(int(part) for part in text.split(","))
-    graph = link_graph(system, numbers, cast(Switches, switches))
+    graph = _with_abilities(link_graph(system, numbers, cast(Switches, switches)), values)
     parts = [system.network[number] for number in numbers or range(len(system.network))]
     sizes = tuple(size for dimension in parts for size in _grid(dimension.shape, dimension.npus))
     return Network(system.name, graph, sizes, "gib")
+
+
+def _with_abilities(graph: LinkGraph, values: Values) -> LinkGraph:
+    """Return the graph with the switches that copy and add as `switch_copies` and `switch_adds` say."""
+    switches = range(graph.npus, graph.nodes)
+    lacks = [graph.cannot_copy, graph.cannot_add]
+    for number, key in enumerate(_ABILITIES):
+        if key not in values:
+            continue
+        text = values[key]
+        named = frozenset(int(part) for part in re.findall(r"\d{1,9}", text, re.ASCII))
+        able = {"all": frozenset(switches), "none": frozenset()}.get(text, named)
+        if text not in ("all", "none") and not re.fullmatch(r"\[\d{1,9}(,\s*\d{1,9})*\]", text, re.ASCII):
+            raise InputError(f"{key} is '{text}'; it must be all, none, or nodes such as [{graph.npus}]")
+        if not switches:
+            raise InputError(f"{key}={text} has no effect without switches; name them by npus=NUMBER")
+        if not able <= frozenset(switches):
+            raise InputError(
+                f"{key} is '{text}', but node {min(able - frozenset(switches))} is no switch; "
+                f"switches are {switches[0]} to {switches[-1]}"
+            )
+        lacks[number] = frozenset(switches) - able
+    return replace(graph, cannot_copy=lacks[0], cannot_add=lacks[1])
 
 
 def _grid(shape: tuple[int, ...], npus: int) -> tuple[int, ...]:

@@ -93,6 +93,11 @@ def check_repairable(problem: Problem, failure: Failure) -> None:
     """
     if problem.cuts_through and failure.at_ps:
         raise InputError(NO_LATER_FAILURE)
+    if failure.at_ps and problem.graph.cannot_copy | problem.graph.cannot_add:
+        raise InputError(
+            "failed_at_us does not go with switches that cannot copy or add: messages in them would be lost; "
+            "let it fail at 0"
+        )
     if problem.collective.is_reducing and (failure.npus or failure.at_ps):
         raise InputError(
             f"{problem.collective.name} has sums to which every NPU contributes; it can be repaired after "
@@ -142,7 +147,9 @@ def _repair(schedule: Schedule, failure: Failure, effort: Effort, slack: float) 
 
     started = time.process_time()
     few = replace(aimed, trials=max(1, aimed.trials // 2))
-    candidates = [anew, *_repairs(schedule, after, failure, few, anew.time_ps)]
+    # What passes a switch that cannot copy is a message, not a chunk that is there to be sent on.
+    kept = () if after.graph.cannot_copy else _repairs(schedule, after, failure, few, anew.time_ps)
+    candidates = [anew, *kept]
     fastest = min(made.time_ps for made in candidates)
     close = [made for made in candidates if made.time_ps <= fastest * (1 + slack)]
     best = max(close, key=lambda made: (_share_kept(schedule, made), -made.time_ps))

@@ -27,10 +27,15 @@ def halves(problem: Problem) -> tuple[Problem, Problem]:
 
 
 def turned_links(problem: Problem) -> NDArray[np.int32] | None:
-    """Per link the one of the same kind in the other direction; None if some link has none."""
+    """Per link the one of the same kind in the other direction; None if some link has none.
+
+    None too if some switch copies and does not add, or adds and does not copy.
+    """
     import numpy as np
 
     graph = problem.graph
+    if graph.cannot_copy != graph.cannot_add:
+        return None
     key = graph.sources.astype(np.int64) * graph.nodes + graph.destinations
     turned = graph.destinations.astype(np.int64) * graph.nodes + graph.sources
     order = np.argsort(key)
@@ -65,10 +70,13 @@ def in_sequence(problem: Problem, first: Schedule, second: Schedule) -> Schedule
 
 
 def without_waste(schedule: Schedule) -> Schedule:
-    """Return the sends that bring a chunk first to where it is wanted or sent on; only without sums."""
+    """Return the sends that bring a chunk first to where it is wanted or sent on; only without sums.
+
+    Where a switch cannot copy, every message that passes it stays: searches make none in vain.
+    """
     from dse.base import solvers
 
-    if isinstance(schedule, SymmetricSchedule):
+    if isinstance(schedule, SymmetricSchedule) or schedule.problem.graph.cannot_copy:
         return schedule  # a tree from each NPU, not to be listed here
 
     needed = solvers.deliveries_needed(

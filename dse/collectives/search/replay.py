@@ -36,8 +36,8 @@ class Replay:
     """A schedule as a recursion over max and plus.
 
     A send starts when the one before on its link lets it free and its chunk is there: what brought it first
-    in the schedule, or, of sums, all that had arrived. Durations are int64 arrays of shape (links, draws)
-    or, with `per_send`, (sends, draws) in the order of the schedule.
+    in the schedule, or, of sums and where switches cannot copy, all that had arrived. Durations are int64
+    arrays of shape (links, draws) or, with `per_send`, (sends, draws) in the order of the schedule.
 
     Raises:
         InputError: a send of the schedule leaves before its chunk is there.
@@ -62,7 +62,7 @@ class Replay:
             (schedule.link, schedule.chunk),
             (schedule.start_ps, schedule.end_ps),
             np.sort(npus.astype(np.int64) * collective.chunks + chunks),
-            collective.is_reducing,
+            collective.is_reducing or bool(graph.cannot_copy),
         )
 
     def times_ps(

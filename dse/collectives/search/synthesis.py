@@ -135,7 +135,7 @@ def made_by(problem: Problem, maker: Synthesizer, effort: Effort) -> tuple[Synth
 def _one_way(problem: Problem, maker: Synthesizer, effort: Effort) -> Synthesis:
     """Return the synthesis of a problem that is no all-reduce, backwards where it must be."""
     turned = problem.mirrored if problem.collective.name in MIRRORED else problem
-    obstacle = maker.obstacle(turned)
+    obstacle = maker.refusal(turned)
     if obstacle:
         raise InputError(
             f"synthesizer is {maker.name}, but {obstacle}; allowed here: synthesizer=auto, which takes all"

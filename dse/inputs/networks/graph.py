@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,7 +28,8 @@ class LinkGraph:
     """Nodes 0 … nodes-1, of which the first `npus` are NPUs and the others switches, and directed links.
 
     Link i leads from `sources[i]` to `destinations[i]` (int32 arrays of one length) and is of kind
-    `kinds[kind_of[i]]`. There is at most one link from a node to another.
+    `kinds[kind_of[i]]`. There is at most one link from a node to another. Switches copy a chunk onto several
+    links, and add what comes of it over several, but for those of `cannot_copy` and `cannot_add`.
     """
 
     npus: int
@@ -37,6 +38,8 @@ class LinkGraph:
     destinations: NDArray[np.int32]
     kind_of: NDArray[np.int32]
     kinds: tuple[LinkKind, ...]
+    cannot_copy: frozenset[int] = frozenset()
+    cannot_add: frozenset[int] = frozenset()
 
     @classmethod
     def of(
@@ -60,8 +63,31 @@ class LinkGraph:
 
     @cached_property
     def transposed(self) -> LinkGraph:
-        """The graph with every link turned round; link i stays link i."""
-        return LinkGraph(self.npus, self.nodes, self.destinations, self.sources, self.kind_of, self.kinds)
+        """The graph with every link turned round; link i stays link i, and copies become sums."""
+        return replace(
+            self,
+            sources=self.destinations,
+            destinations=self.sources,
+            cannot_copy=self.cannot_add,
+            cannot_add=self.cannot_copy,
+        )
+
+    @cached_property
+    def copies(self) -> NDArray[np.bool_]:
+        """Per node whether it copies: what came once may leave over several links."""
+        return self._all_but(self.cannot_copy)
+
+    @cached_property
+    def adds(self) -> NDArray[np.bool_]:
+        """Per node whether it adds: what came over several links may leave as one sum."""
+        return self._all_but(self.cannot_add)
+
+    def _all_but(self, switches: frozenset[int]) -> NDArray[np.bool_]:
+        import numpy as np
+
+        able = np.ones(self.nodes, dtype=np.bool_)
+        able[sorted(switches)] = False
+        return able
 
     @cached_property
     def number_of(self) -> dict[tuple[int, int], int]:
@@ -79,15 +105,23 @@ class LinkGraph:
     def without(self, links: NDArray[np.bool_]) -> LinkGraph:
         """Return the graph without the links of a mask; the others keep their order, all nodes stay."""
         kept = ~links
-        return LinkGraph(
-            self.npus, self.nodes, self.sources[kept], self.destinations[kept], self.kind_of[kept], self.kinds
+        return replace(
+            self,
+            sources=self.sources[kept],
+            destinations=self.destinations[kept],
+            kind_of=self.kind_of[kept],
         )
 
     @cached_property
     def digest(self) -> str:
-        """A hash of nodes and links, in their order."""
+        """A hash of nodes, what switches cannot do, and links, in their order."""
         kinds = " ".join(f"{kind.latency_ns}:{kind.bandwidth_gbps}" for kind in self.kinds)
-        text = hashlib.sha256(f"{self.npus} {self.nodes} {kinds}".encode())
+        lacks = "".join(
+            f" {name}{sorted(switches)}"
+            for name, switches in (("copies", self.cannot_copy), ("adds", self.cannot_add))
+            if switches
+        )
+        text = hashlib.sha256(f"{self.npus} {self.nodes} {kinds}{lacks}".encode())
         for column in (self.sources, self.destinations, self.kind_of):
             text.update(column.tobytes())
         return text.hexdigest()

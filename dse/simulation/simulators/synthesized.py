@@ -172,6 +172,10 @@ def _induced(network: LinkGraph, devices: Sequence[int], members: int) -> LinkGr
     sources, destinations = number[network.sources], number[network.destinations]
     links = np.flatnonzero((sources >= 0) & (destinations >= 0))
     links = links[np.lexsort((destinations[links], sources[links]))]
+    cannot_copy, cannot_add = (
+        frozenset(number[sorted(switches)].tolist()) - {-1}
+        for switches in (network.cannot_copy, network.cannot_add)
+    )
     return LinkGraph(
         members,
         len(devices),
@@ -179,6 +183,8 @@ def _induced(network: LinkGraph, devices: Sequence[int], members: int) -> LinkGr
         np.ascontiguousarray(destinations[links]),
         np.ascontiguousarray(network.kind_of[links]),
         network.kinds,
+        cannot_copy,
+        cannot_add,
     )
 
 

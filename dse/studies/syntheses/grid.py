@@ -12,7 +12,8 @@ from dse.inputs.systems import SystemSpec
 from dse.studies.space.grid import combinations
 from dse.studies.syntheses.case import Case
 
-_NETWORK = ("topology", "npus", "dimensions", "switches")
+_ABILITIES = ("switch_copies", "switch_adds")
+_NETWORK = ("topology", "npus", "dimensions", "switches", *_ABILITIES)
 
 
 def cases(
@@ -24,7 +25,7 @@ def cases(
         InputError: as `network_of`, `problem_of`, `effort_of` and `require_ways`.
     """
     networks: dict[tuple[str, ...], Network] = {}
-    for chosen in combinations(values, whole=("dimensions",)):
+    for chosen in combinations(values, whole=("dimensions", *_ABILITIES)):
         for name, system in systems or (("", None),):
             place = (name, *(chosen.get(key, "") for key in _NETWORK))
             effort = effort_of(chosen)

@@ -16,10 +16,12 @@ namespace {
 
 using Columns32 = std::pair<Column<std::int32_t>, Column<std::int32_t>>;
 using Columns64 = std::pair<Column<std::int64_t>, Column<std::int64_t>>;
+using Abilities = std::pair<Column<bool>, Column<bool>>;
 
 /// All numbers have been checked in Python: nodes, chunks and lengths fit together.
 Problem problem_of(std::uint32_t npus, std::uint32_t nodes, const Columns32& ends, const Columns64& times,
-                   std::uint32_t chunks, const Columns32& holdings, const std::optional<Columns32>& wants) {
+                   std::uint32_t chunks, const Columns32& holdings, const std::optional<Columns32>& wants,
+                   const Abilities& able) {
     Problem problem;
     problem.npus = npus;
     problem.nodes = nodes;
@@ -37,6 +39,8 @@ Problem problem_of(std::uint32_t npus, std::uint32_t nodes, const Columns32& end
         for (std::size_t i = 0; i < wants->first.size(); ++i)
             problem.wants.push_back(
                 {static_cast<std::uint32_t>(wants->first(i)), static_cast<std::uint32_t>(wants->second(i))});
+    problem.copies.assign(able.first.data(), able.first.data() + able.first.size());
+    problem.adds.assign(able.second.data(), able.second.data() + able.second.size());
     problem.index_links();
     return problem;
 }
@@ -82,10 +86,11 @@ void bind_synthesis(nb::module_& m) {
             "__init__",
             [](Problem* self, std::uint32_t npus, std::uint32_t nodes, const Columns32& ends,
                const Columns64& times, std::uint32_t chunks, const Columns32& holdings,
-               const std::optional<Columns32>& wants) {
-                new (self) Problem(problem_of(npus, nodes, ends, times, chunks, holdings, wants));
+               const std::optional<Columns32>& wants, const Abilities& able) {
+                new (self) Problem(problem_of(npus, nodes, ends, times, chunks, holdings, wants, able));
             },
-            "npus"_a, "nodes"_a, "ends"_a, "times_ps"_a, "chunks"_a, "holdings"_a, "wants"_a.none())
+            "npus"_a, "nodes"_a, "ends"_a, "times_ps"_a, "chunks"_a, "holdings"_a, "wants"_a.none(),
+            "copies_adds"_a)
         .def("resumed", &resumed, "holdings"_a, "at_ps"_a, "free_from_ps"_a, "wants"_a.none() = nb::none())
         .def_ro("npus", &Problem::npus)
         .def_ro("nodes", &Problem::nodes)

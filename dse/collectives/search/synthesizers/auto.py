@@ -72,7 +72,7 @@ class _Best:
     def run(self, name: str, problem: Problem, words: str, trials: int | None = None) -> None:
         """Run a synthesizer where it applies, if nothing is good enough yet."""
         maker = make_synthesizer(name)
-        if self.is_enough or maker.obstacle(problem):
+        if self.is_enough or maker.refusal(problem):
             return
         effort = replace(self.effort, time_limit_s=self.time_left(), trials=trials or self.effort.trials)
         try:
@@ -94,7 +94,7 @@ class _Best:
         if problem.collective.name == "all_reduce":
             made = maker.whole_all_reduce(problem, effort, self.schedule)
         else:
-            made = None if maker.obstacle(problem) else maker.synthesize(problem, effort)
+            made = None if maker.refusal(problem) else maker.synthesize(problem, effort)
         if made is not None:
             self.learn(made)
             self.take(made.schedule, "exact", "exact search, as the problem is small")
@@ -124,6 +124,7 @@ class Auto(Synthesizer):
     """
 
     name = "auto"
+    keeps_to_abilities = True
 
     def synthesize(self, problem: Problem, effort: Effort) -> Synthesis:
         """Return the best schedule found; see Synthesizer.synthesize."""
@@ -136,7 +137,8 @@ class Auto(Synthesizer):
         if not best.is_enough:
             self._try_fixed(problem, best, None)
         places = problem.graph.npus * problem.collective.chunks
-        if places <= _MOST_PLACES_IMPROVED and best.schedule is not None and not best.is_enough:
+        is_free = not problem.graph.cannot_copy
+        if is_free and places <= _MOST_PLACES_IMPROVED and best.schedule is not None and not best.is_enough:
             _improve(problem, best, best.schedule)
         if _pack_trees(problem, best) and places <= _MOST_PLACES_IMPROVED and best.schedule is not None:
             _improve(problem, best, best.schedule)

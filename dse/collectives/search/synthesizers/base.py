@@ -74,10 +74,19 @@ class Synthesizer(ABC):
     """Makes schedules for problems; deterministic per seed, whatever the number of threads."""
 
     name: ClassVar[str]
+    keeps_to_abilities: ClassVar[bool] = False
+    """Whether its schedules hold where a switch cannot copy; others let every switch copy."""
 
     def obstacle(self, problem: Problem) -> str | None:  # noqa: ARG002 (for those that override it)
         """Why it cannot take a problem, None if it can; problems with sums are brought to it mirrored."""
         return None
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Why it is not to be run on a problem: its obstacle, or a switch that cannot do what it needs."""
+        switches = sorted(problem.graph.cannot_copy)
+        if switches and not self.keeps_to_abilities:
+            return f"it lets every switch copy, or add, and switch {switches[0]} cannot"
+        return self.obstacle(problem)
 
     @abstractmethod
     def synthesize(self, problem: Problem, effort: Effort) -> Synthesis:

@@ -15,6 +15,7 @@ class Fast(Synthesizer):
     """
 
     name = "fast"
+    keeps_to_abilities = True
 
     def synthesize(self, problem: Problem, effort: Effort) -> Synthesis:
         """Return the best schedule found; see Synthesizer.synthesize."""

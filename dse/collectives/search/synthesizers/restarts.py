@@ -50,6 +50,7 @@ class Restarts(Synthesizer):
     """The best of `trials` runs that differ by seed, rule and direction."""
 
     name = "restarts"
+    keeps_to_abilities = True
 
     def synthesize(self, problem: Problem, effort: Effort) -> Synthesis:
         """Return the best schedule found; see Synthesizer.synthesize."""

@@ -1,6 +1,7 @@
 // The problem of a search for schedules: links, chunks, who has them and who wants them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -50,8 +51,21 @@ struct Problem {
     bool everyone_wants_all = false;  ///< then `wants` is empty: every NPU wants every chunk
     std::vector<Want> wants;
     std::vector<Picoseconds> free_from;  ///< per link; empty: all are free from 0 on
+    std::vector<std::uint8_t> copies;    ///< per node, as `can_copy`; empty: all can
+    std::vector<std::uint8_t> adds;      ///< per node, as `can_add`; empty: all can
     LinksPerNode into;                   ///< by destination
     LinksPerNode out_of;                 ///< by source
+
+    /// Whether what comes to a node once may leave it over several links.
+    bool can_copy(std::uint32_t node) const { return copies.empty() || copies[node] != 0; }
+
+    /// Whether all nodes can.
+    bool can_copy_everywhere() const {
+        return std::all_of(copies.begin(), copies.end(), [](std::uint8_t can) { return can != 0; });
+    }
+
+    /// Whether what comes to a node over several links may leave it as one sum.
+    bool can_add(std::uint32_t node) const { return adds.empty() || adds[node] != 0; }
 
     /// Fills `into` and `out_of` from `links`.
     void index_links();

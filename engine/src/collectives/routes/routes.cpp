@@ -186,7 +186,8 @@ private:
             const std::size_t before = trees_[chunk].size();
             join(node, chunk);
             for (std::size_t i = before; missing > 0 && i < trees_[chunk].size(); ++i)
-                offer_again(problem_.links[trees_[chunk][i].link].to);
+                if (const std::uint32_t to = problem_.links[trees_[chunk][i].link].to; problem_.can_copy(to))
+                    offer_again(to);
         }
         if (missing == 0) return;
         for (std::size_t i = want_begin_[chunk]; i < want_begin_[chunk + 1]; ++i)
@@ -203,7 +204,7 @@ private:
         }
     }
 
-    /// Adds the way to a node to the tree of a chunk.
+    /// Adds the way to a node to the tree of a chunk; a switch that cannot copy is passed by each way alone.
     void join(std::uint32_t node, std::uint32_t chunk) {
         way_.clear();
         for (; in_tree_[node] != tree_; node = problem_.links[by_[node]].from) way_.push_back(by_[node]);
@@ -211,7 +212,7 @@ private:
             const Link& link = problem_.links[way_[i]];
             const std::uint32_t before = place_[link.from];
             place_[link.to] = static_cast<std::uint32_t>(trees_[chunk].size());
-            in_tree_[link.to] = tree_;
+            if (problem_.can_copy(link.to)) in_tree_[link.to] = tree_;
             trees_[chunk].push_back({way_[i], chunk, before, before == kHeld ? from_[link.from] : 0});
         }
     }

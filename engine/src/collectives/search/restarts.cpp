@@ -30,7 +30,9 @@ Runner::Runner(const Problem& problem, std::vector<Variant> variants, std::uint6
 }
 
 std::optional<Columns> Runner::run(std::uint32_t r, Picoseconds limit, const Checkpoint& checkpoint) {
-    const Variant variant = variants_[r % variants_.size()];
+    Variant variant = variants_[r % variants_.size()];
+    // Greedy searches let every node copy.
+    if (!problem_.can_copy_everywhere()) variant.approach = Approach::kRoutes;
     Random random(seed_, r);
     // Switches that get every chunk make good schedules where most NPUs want most chunks.
     const bool floods = task_ && (needs_no_relays(problem_) || r / variants_.size() % 2 == 0);

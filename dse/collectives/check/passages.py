@@ -1,0 +1,133 @@
+"""Messages through switches that cannot copy or add: each leaves as it came, and in the order they came.
+
+Of a chunk the k-th message that leaves such a switch is the k-th that came. Sums on their way (`reduce`) and
+full sums or plain chunks are counted apart: the first need a switch that adds, the others one that copies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dse.collectives.check.verdict import Violations
+from dse.collectives.problem.problem import Problem
+from dse.collectives.problem.recorded_sends import SendTable, positions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+RULE = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Passages:
+    """`leaves` are the rows of sends out of such switches, `came` the row of the message that each carries.
+
+    `ends` marks the rows that end at such a switch: what they bring is not merged with what is there.
+    """
+
+    leaves: NDArray[np.int64]
+    came: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    def among(self, rows: NDArray[np.int64], sends: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return per row, of so many sends, the place in `rows` of whose message it carries, and its mark.
+
+        The place is -1 where a row carries what its sender has.
+        """
+        import numpy as np
+
+        passes = np.full(len(rows), -1, dtype=np.int64)
+        if not len(self.ends):
+            return passes, np.zeros(len(rows), dtype=np.bool_)
+        place_of = np.full(sends, -1, dtype=np.int64)
+        place_of[rows] = np.arange(len(rows))
+        here = place_of[self.leaves] >= 0
+        passes[place_of[self.leaves[here]]] = place_of[self.came[here]]
+        return passes, np.isin(rows, self.ends)
+
+
+def passages_of(
+    problem: Problem, sends: SendTable, rows: NDArray[np.int64], found: Violations, slack_ps: int
+) -> Passages:
+    """Return who carries whose message, for the sends of `rows`; note messages that leave and never came."""
+    import numpy as np
+
+    graph = problem.graph
+    parts = []
+    for able, reduce, name in ((graph.copies, False, "copy"), (graph.adds, True, "add")):
+        kind = rows[sends.reduce[rows] == reduce]
+        out = kind[~able[sends.source[kind]]]
+        into = kind[~able[sends.destination[kind]]]
+        parts.append(_paired(problem, sends, out, into, name, found, slack_ps))
+    columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Passages(*columns)
+
+
+def _paired(
+    problem: Problem,
+    sends: SendTable,
+    out: NDArray[np.int64],
+    into: NDArray[np.int64],
+    lacks: str,
+    found: Violations,
+    slack_ps: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    import numpy as np
+
+    chunks = problem.collective.chunks
+    leaves_at = sends.source[out] * chunks + sends.chunk[out]
+    comes_at = sends.destination[into] * chunks + sends.chunk[into]
+    out, leaves_at = _in_order(out, leaves_at, sends.start_ps[out])
+    into, comes_at = _in_order(into, comes_at, sends.end_ps[into])
+    turn = np.arange(len(out)) - np.searchsorted(leaves_at, leaves_at)
+    at = np.searchsorted(comes_at, leaves_at) + turn
+    came = at < np.searchsorted(comes_at, leaves_at, side="right")
+    # A switch that adds makes a full sum of its own, and sends it once.
+    own = ~came & _adds_up(problem, sends, out, turn, lacks)
+    never = out[~came & ~own]
+    found.add(
+        RULE,
+        never,
+        lambda i: (
+            f"switch {sends.source[never[i]]} cannot {lacks}, and the chunk leaves it more often than it came"
+        ),
+    )
+    leaves, by = out[came], into[at[came]]
+    early = sends.end_ps[by] > sends.start_ps[leaves] + slack_ps
+    found.add(
+        RULE,
+        leaves[early],
+        lambda i: (
+            f"switch {sends.source[leaves[early][i]]} cannot {lacks}, and the message for it comes at "
+            f"{sends.end_ps[by[early][i]]} ps"
+        ),
+        others=by[early],
+    )
+    return leaves, by, into
+
+
+def _in_order(
+    rows: NDArray[np.int64], places: NDArray[np.int64], times: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    import numpy as np
+
+    order = np.lexsort((rows, times, places))
+    return rows[order], places[order]
+
+
+def _adds_up(
+    problem: Problem, sends: SendTable, out: NDArray[np.int64], turn: NDArray[np.int64], lacks: str
+) -> NDArray[np.bool_]:
+    """Which sends may carry the full sum that their switch has made: one of each chunk."""
+    import numpy as np
+
+    if lacks == "add" or not problem.collective.is_reducing:
+        return np.zeros(len(out), dtype=np.bool_)
+    chunks = problem.collective.chunks
+    sums = np.flatnonzero(sends.reduce & problem.graph.adds[sends.destination])
+    made = np.unique(sends.destination[sums] * chunks + sends.chunk[sums])
+    _, is_made = positions(made, sends.source[out] * chunks + sends.chunk[out])
+    allowed: NDArray[np.bool_] = is_made & (turn == 0) & problem.graph.adds[sends.source[out]]
+    return allowed
