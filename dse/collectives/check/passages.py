@@ -81,11 +81,13 @@ def _paired(
     comes_at = sends.destination[into] * chunks + sends.chunk[into]
     out, leaves_at = _in_order(out, leaves_at, sends.start_ps[out])
     into, comes_at = _in_order(into, comes_at, sends.end_ps[into])
-    turn = np.arange(len(out)) - np.searchsorted(leaves_at, leaves_at)
-    at = np.searchsorted(comes_at, leaves_at) + turn
-    came = at < np.searchsorted(comes_at, leaves_at, side="right")
-    # A switch that adds makes a full sum of its own, and sends it once.
-    own = ~came & _adds_up(problem, sends, out, turn, lacks)
+    first, last = (np.searchsorted(comes_at, leaves_at, side=side) for side in ("left", "right"))
+    at = first + np.arange(len(out)) - np.searchsorted(leaves_at, leaves_at)
+    is_there = at < last
+    is_there[is_there] = sends.end_ps[into[at[is_there]]] <= sends.start_ps[out[is_there]] + slack_ps
+    own = _own_sums(problem, sends, out, leaves_at, is_there, lacks)
+    at -= _since(own, leaves_at)
+    came = (at < last) & ~own
     never = out[~came & ~own]
     found.add(
         RULE,
@@ -117,17 +119,33 @@ def _in_order(
     return rows[order], places[order]
 
 
-def _adds_up(
-    problem: Problem, sends: SendTable, out: NDArray[np.int64], turn: NDArray[np.int64], lacks: str
+def _own_sums(
+    problem: Problem,
+    sends: SendTable,
+    out: NDArray[np.int64],
+    leaves_at: NDArray[np.int64],
+    is_there: NDArray[np.bool_],
+    lacks: str,
 ) -> NDArray[np.bool_]:
-    """Which sends may carry the full sum that their switch has made: one of each chunk."""
+    """Mark the sends of full sums that their switch has made: of each the first for which nothing waits."""
     import numpy as np
 
+    own = np.zeros(len(out), dtype=np.bool_)
     if lacks == "add" or not problem.collective.is_reducing:
-        return np.zeros(len(out), dtype=np.bool_)
+        return own
     chunks = problem.collective.chunks
     sums = np.flatnonzero(sends.reduce & problem.graph.adds[sends.destination])
     made = np.unique(sends.destination[sums] * chunks + sends.chunk[sums])
-    _, is_made = positions(made, sends.source[out] * chunks + sends.chunk[out])
-    allowed: NDArray[np.bool_] = is_made & (turn == 0) & problem.graph.adds[sends.source[out]]
-    return allowed
+    candidates = np.flatnonzero(~is_there & positions(made, leaves_at)[1])
+    _, first = np.unique(leaves_at[candidates], return_index=True)
+    own[candidates[first]] = True
+    return own
+
+
+def _since(own: NDArray[np.bool_], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many of the sends before each one, of its place, are marked."""
+    import numpy as np
+
+    before: NDArray[np.int64] = np.cumsum(own) - own
+    counts: NDArray[np.int64] = before - before[np.searchsorted(places, places)]
+    return counts
