@@ -76,6 +76,8 @@ def _all_bounds(problem: Problem, deadline: Deadline) -> Iterator[Bound]:
     yield from _bounds_of_sets(view, centers[:1], flows)
     if problem.collective.name in BACKWARDS and not deadline.is_over:
         back = View(_backwards(problem), deadline)
+        if problem.graph.cannot_copy != problem.graph.cannot_add:
+            yield from map(_turned, (*all_sends_bound(back), *crossings_bound(back)))
         flows = list(flow_bound(back, known_ps))
         yield from map(_turned, flows)
         yield from map(_turned, _bounds_of_sets(back, centers[1:], flows))

@@ -93,9 +93,9 @@ def all_sends_bound(view: View) -> Iterator[Bound]:
 
     Every NPU gets what it lacks by a delivery of its own. An all-reduce needs 2N-2 messages a chunk: N-1
     until a first node has all contributions, as these messages join all NPUs, and one for each that is left
-    (Harary and Schwenk 1974). Through a switch that neither copies nor adds a message passes as it is, so it
-    counts where it enters another node. Where chunks have a way each, the ways hold links for as long as
-    they are.
+    (Harary and Schwenk 1974). A switch that cannot add passes on what one node has sent, so these messages
+    enter NPUs and switches that add. Where chunks have a way each, the ways hold links for as long as they
+    are.
     """
     collective = view.problem.collective
     npus, k = collective.npus, collective.chunks_per_npu
@@ -105,11 +105,13 @@ def all_sends_bound(view: View) -> Iterator[Bound]:
         need = int(view.needs.into_nodes().sum())
     if need:
         if collective.name == "all_reduce":
-            time = view.deliveries_ps(view.enters_able_node, need, view.first_ps)
+            enters = view.problem.graph.adds[view.problem.graph.destinations]
+            links, time = int(enters.sum()), view.deliveries_ps(enters, need)
         else:
+            links = len(view.problem.graph)
             time = view.links.all_deliveries(need, view.first_ps, npus_only=True)
         by_ways, held = (0, 0) if collective.everyone_wants_all else _time_of_ways(view)
-        text = f"{need} sends are needed on {int(view.enters_able_node.sum())} links"
+        text = f"{need} sends are needed on {links} links"
         if by_ways > time:
             text = f"the shortest ways of all chunks hold links for {held} ps in all"
         if max(time, by_ways) < NEVER:

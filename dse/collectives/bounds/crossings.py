@@ -4,8 +4,8 @@ Let the nodes be parted, and G parts have NPUs. Count each part as one node that
 knows: what is sent inside costs nothing, so no schedule gets worse. A chunk then needs 2G - 2 messages from
 part to part: G - 1 until a first part has all contributions, as each other part with an NPU has sent one out,
 and one into each of those parts, later than these (Harary and Schwenk 1974, with parts as nodes). The links
-between parts deliver them all. What enters a part of switches alone that neither copy nor add leaves it
-as it came, and is not counted.
+between parts deliver them all, none before it can have come to their start. What enters a part of switches
+that cannot add was sent by one other part, and is not counted.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ def crossings_bound(view: View) -> Iterator[Bound]:
     """The strongest over parts that links of up to a time join; nothing for other collectives."""
     import numpy as np
 
-    collective = view.problem.collective
-    if collective.name != "all_reduce" or not len(view.problem.graph):
+    collective, graph = view.problem.collective, view.problem.graph
+    if collective.name != "all_reduce" or not len(graph):
         return
     strongest, found = Strongest("crossings"), None
     for part in joined_parts(view):
         if view.deadline.is_over:
             break
         parts = len(set(part[: collective.npus].tolist()))
-        crosses = part[view.problem.graph.sources] != part[view.problem.graph.destinations]
+        crosses = part[graph.sources] != part[graph.destinations]
         need = 2 * (parts - 1) * collective.chunks
-        crosses &= (np.bincount(part, view.able) > 0)[part[view.problem.graph.destinations]]
+        crosses &= (np.bincount(part, graph.adds) > 0)[part[graph.destinations]]
         time = view.deliveries_ps(crosses, need)
         if parts > 1 and strongest.raised_to(time):
             text = (

@@ -58,24 +58,8 @@ class View:
         collective = self.problem.collective
         return collective.chunks_per_npu if collective.name in ("all_gather", "gather") else 0
 
-    @cached_property
-    def able(self) -> NDArray[np.bool_]:
-        """Per node whether it is more than a passage: an NPU, or a switch that copies or adds."""
-        able: NDArray[np.bool_] = self.problem.graph.copies | self.problem.graph.adds
-        return able
-
-    @cached_property
-    def enters_able_node(self) -> NDArray[np.bool_]:
-        """Per link whether it leads to such a node."""
-        mask: NDArray[np.bool_] = self.able[self.problem.graph.destinations]
-        return mask
-
-    def deliveries_ps(
-        self, chosen: NDArray[np.bool_], need: int, wait_ps: NDArray[np.int64] | None = None
-    ) -> int:
-        """When chosen links can have delivered so many chunks; `wait_ps`: from when on each node sends."""
-        import numpy as np
-
+    def deliveries_ps(self, chosen: NDArray[np.bool_], need: int) -> int:
+        """When chosen links can have delivered so many messages, none before it can be at their start."""
         from dse.base import solvers
 
         problem, graph = self.problem, self.problem.graph
@@ -84,8 +68,7 @@ class View:
         ends = (graph.sources[chosen], graph.destinations[chosen])
         times = (problem.arrival_ps[chosen], problem.held_ps[chosen])
         links = solvers.TimedLinks(graph.npus, graph.nodes, ends, times, self.own)
-        wait_ps = np.zeros(graph.nodes, dtype=np.int64) if wait_ps is None else wait_ps
-        return int(links.all_deliveries(need, wait_ps, npus_only=False))
+        return int(links.all_deliveries(need, self.first_ps, npus_only=False))
 
     def ways_ps(self, npu: int, *, towards: bool = False, by_held: bool = False) -> NDArray[np.int64]:
         """Per NPU how far it is from one (towards it, if said), 0 where there is no way."""
