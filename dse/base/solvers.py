@@ -30,6 +30,7 @@ try:
     from dse.native._solvers import search_plans_exactly as search_plans_exactly
     from dse.native._solvers import search_plans_in_time as search_plans_in_time
     from dse.native._solvers import search_restarts as search_restarts
+    from dse.native._solvers import search_sum_trees as search_sum_trees
     from dse.native._solvers import search_sums as search_sums
     from dse.native._solvers import search_trees as search_trees
     from dse.native._solvers import short_set as short_set

@@ -1,4 +1,4 @@
-"""All-reduces whose halves share the links: a half is made again around the other, or chunks of both."""
+"""All-reduces whose halves share the links: trees of their own, halves around each other, chunks of both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.reductions import halves, tightened
 from dse.collectives.search.symmetric_reductions import families, search_sums
 from dse.collectives.search.synthesizers.base import Effort
-from dse.collectives.search.synthesizers.searches import Variant, numbered
+from dse.collectives.search.synthesizers.searches import Variant, limited, numbered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,13 +22,18 @@ _Search = Callable[[Problem, Schedule | None, Effort], Schedule | None]
 _VARIANTS: tuple[Variant, ...] = (("arrival", "oldest"), ("arrival", "needed"), ("arrival", "random"))
 
 
-# Sends placed while halves are fitted together, about a second, and limits on rounds within that.
+# Of trees that sums go up and full sums go down, per trial: sends scheduled, and steps at most.
+_SENDS_OF_A_TRIAL = 1_000_000
+_STEPS_OF_A_TRIAL = 500
+_SENDS_FOR_A_DRAW = 4  # times those of a schedule
+# Sends placed while halves are fitted together, about a second for most, and limits on rounds within that.
 _SENDS = 1_000_000
-_MOST_ROUNDS = 60
+_FEWEST_ROUNDS, _MOST_ROUNDS = 2, 60
 _PATIENCE = 20  # rounds without gain
 _FRESH_STARTS = 4
-# Gaps of links looked at while chunks are freed, a second or two.
+# Gaps of links, and sends, looked at while chunks are freed, a second or two.
 _GAPS = 10_000_000
+_SENDS_WEIGHED = 20_000_000  # a step weighs all
 _GAPS_PER_LINK = 16  # of a step: of some chunks, for sums more than once
 _FEWEST_STEPS, _MOST_STEPS = 50, 2000
 _GAPS_OF_ORBITS, _MOST_STEPS_OF_ORBITS = 4_000_000, 1000
@@ -58,11 +63,12 @@ class Overlaps:
         def is_over() -> bool:
             return best.time_ps <= effort.enough_ps or is_late()
 
-        best = _faster(best, _improved(best, effort, is_over))
-        if len(start) * _FRESH_STARTS <= _SENDS // 2:
-            for number in range(_FRESH_STARTS):
-                if not is_over():
-                    best = _faster(best, self._from_nothing(start.problem, number, effort, is_over, is_late))
+        if not is_late():
+            best = _faster(best, self._once(_trees_drawn, best.problem, None, effort, is_late))
+        best = _faster(best, _improved(tightened(start), effort, is_over))
+        for number in range(max(1, min(_FRESH_STARTS, _SENDS // 2 // max(1, len(start))))):
+            if not is_over():
+                best = _faster(best, self._from_nothing(start.problem, number, effort, is_over, is_late))
         searches: list[tuple[_Search, Callable[[], Schedule | None]]] = [
             (_translations_kept, lambda: start),
             (_translations_kept, lambda: None),
@@ -114,18 +120,43 @@ def _faster(best: Schedule, other: Schedule | None) -> Schedule:
 
 
 def _improved(start: Schedule, effort: Effort, is_over: Callable[[], bool]) -> Schedule:
-    """Return `start` with its halves made again around each other for about a second."""
-    rounds = min(_MOST_ROUNDS, _SENDS // max(1, len(start)))
-    return overlapped(start, rounds, effort.seed, is_over, effort.enough_ps) if rounds >= 2 else start
+    """Return `start` with its halves made again around each other."""
+    rounds = max(_FEWEST_ROUNDS, min(_MOST_ROUNDS, _SENDS // max(1, len(start))))
+    return overlapped(start, rounds, effort.seed, is_over, effort.enough_ps)
+
+
+def _trees_drawn(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:  # noqa: ARG001
+    """Return an all-reduce of a tree per chunk with a root of its own, also through switches that add.
+
+    None means that some switch does not, that there are too many sends, or no time.
+    """
+    import numpy as np
+
+    from dse.base import solvers
+
+    graph, collective = problem.graph, problem.collective
+    work = effort.trials * _SENDS_OF_A_TRIAL
+    sends = 2 * (graph.npus - 1) * collective.chunks
+    if graph.cannot_copy or graph.cannot_add or sends * _SENDS_FOR_A_DRAW > work:
+        return None
+    steps = effort.trials * _STEPS_OF_A_TRIAL
+    with limited(effort) as cancellation:
+        (link, chunk, start_ps), sums, _ = solvers.search_sum_trees(
+            halves(problem)[1].native, work, effort.seed, steps, effort.enough_ps, cancellation
+        )
+    if not len(link):
+        return None
+    return Schedule.of(problem, link, chunk, start_ps, np.arange(len(link)) < sums)
 
 
 def _chunks_made_again(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
     """Return an all-reduce of which chunks were freed, sums and copies, and put into the gaps again.
 
     From `start`, whose sums go up trees, or from nothing. None means that switches relay, or there are too
-    many links.
+    many links or sends.
     """
-    steps = _steps(problem, _GAPS, _MOST_STEPS)
+    sends = 2 * (problem.graph.npus - 1) * problem.collective.chunks
+    steps = min(_steps(problem, _GAPS, _MOST_STEPS), _SENDS_WEIGHED // max(1, sends))
     made = problem.collective.chunks if start is None else 0
     if problem.graph.nodes > problem.graph.npus or steps - made < _FEWEST_STEPS:
         return None

@@ -15,6 +15,7 @@
 #include "collectives/search/improve.hpp"
 #include "collectives/search/restarts.hpp"
 #include "collectives/search/sums.hpp"
+#include "collectives/trees/sum_trees_search.hpp"
 #include "collectives/trees/trees.hpp"
 
 namespace nb = nanobind;
@@ -187,6 +188,20 @@ void bind_synthesis_search(nb::module_& m) {
         },
         "problem"_a, "link"_a, "chunk"_a, "start_ps"_a, "reduce"_a, "lanes"_a, "made"_a, "seed"_a, "trials"_a,
         "enough_ps"_a, "cancellation"_a.none());
+    m.def(
+        "search_sum_trees",
+        [](const Problem& problem, std::uint64_t work, std::uint64_t seed, std::uint32_t trials,
+           Picoseconds enough_ps, const dse::Cancellation* cancellation) {
+            const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
+            FoundSums found;
+            {
+                const nb::gil_scoped_release release;
+                found = search_sum_trees(problem, work, {seed, trials, enough_ps, {}}, checkpoint);
+            }
+            return std::tuple(to_python({to_columns(found.sends), found.trials}).first, found.sums,
+                              found.trials);
+        },
+        "problem"_a, "work"_a, "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none());
     m.def(
         "search_trees",
         [](const Problem& problem, std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,

@@ -1,0 +1,123 @@
+// Steiner trees of sums and copies that grow from a root along the links with least to carry.
+#include "collectives/trees/sum_trees.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace dse::synthesis {
+
+namespace {
+
+constexpr std::uint32_t kNoGate = ~std::uint32_t{0};
+constexpr double kUnseen = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+TreeGrower::TreeGrower(const Problem& problem)
+    : problem_(problem),
+      loads_(problem.links.size(), 0),
+      cost_(problem.nodes),
+      depth_(problem.nodes),
+      by_(problem.nodes),
+      gate_(problem.nodes) {}
+
+Picoseconds TreeGrower::most_load() const {
+    return loads_.empty() ? 0 : *std::max_element(loads_.begin(), loads_.end());
+}
+
+AddingTree TreeGrower::grow(std::uint32_t root, const Growth& growth, Random& random) {
+    AddingTree tree;
+    tree.root = root;
+    tree.hops.reserve(2 * std::size_t{problem_.npus});
+    base_ = loads_.empty() ? 0 : *std::min_element(loads_.begin(), loads_.end());
+    grow_half<true>(tree, growth, random);
+    tree.sums = static_cast<std::uint32_t>(tree.hops.size());
+    grow_half<false>(tree, growth, random);
+    return tree;
+}
+
+void TreeGrower::add(const AddingTree& tree, int sign) {
+    for (const TreeHop& hop : tree.hops) loads_[hop.link] += sign * problem_.links[hop.link].held;
+}
+
+template <bool kSums>
+void TreeGrower::grow_half(AddingTree& tree, const Growth& growth, Random& random) {
+    std::fill(cost_.begin(), cost_.end(), kUnseen);
+    std::fill(gate_.begin(), gate_.end(), kNoGate);
+    heap_.clear();
+    missing_ = problem_.npus - (tree.root < problem_.npus ? 1 : 0);
+    gate_[tree.root] = 0;
+    depth_[tree.root] = 0.0;
+    cost_[tree.root] = 0.0;
+    offer_from<kSums>(tree.root, 0.0, growth, random);
+    while (missing_ > 0) {
+        if (heap_.empty())
+            throw InputError(std::string("an NPU has no way ") + (kSums ? "to" : "from") + " node " +
+                             std::to_string(tree.root));
+        std::pop_heap(heap_.begin(), heap_.end());
+        const Candidate next = heap_.back();
+        heap_.pop_back();
+        const std::uint32_t node = next.node;
+        if (gate_[node] != kNoGate || next.cost > cost_[node]) continue;
+        if (node >= problem_.npus) {
+            offer_from<kSums>(node, next.cost, growth, random);
+            continue;
+        }
+        join<kSums>(node, tree);
+        for (const std::uint32_t joined : way_)
+            offer_from<kSums>(joined, growth.depth * depth_[joined], growth, random);
+    }
+}
+
+/// Adds the way from the tree to an NPU.
+template <bool kSums>
+void TreeGrower::join(std::uint32_t node, AddingTree& tree) {
+    const auto inner = [&](std::uint32_t outer) {
+        const Link& link = problem_.links[by_[outer]];
+        return kSums ? link.to : link.from;
+    };
+    way_.clear();
+    std::uint32_t at = node;
+    while (gate_[at] == kNoGate) {
+        way_.push_back(at);
+        at = inner(at);
+    }
+    std::uint32_t gate = gate_[at];
+    std::reverse(way_.begin(), way_.end());
+    std::size_t kept = 0;
+    for (const std::uint32_t outer : way_) {
+        depth_[outer] = depth_[inner(outer)] + static_cast<double>(problem_.links[by_[outer]].arrival);
+        tree.hops.push_back({by_[outer], gate});
+        gate = static_cast<std::uint32_t>(tree.hops.size());
+        if (outer >= problem_.npus && !branches(problem_, outer, kSums)) continue;  // only passes
+        gate_[outer] = gate;
+        cost_[outer] = 0.0;
+        if (outer < problem_.npus) --missing_;
+        way_[kept++] = outer;
+    }
+    way_.resize(kept);
+}
+
+template <bool kSums>
+void TreeGrower::offer_from(std::uint32_t node, double cost, const Growth& growth, Random& random) {
+    const LinksPerNode& near = kSums ? problem_.into : problem_.out_of;
+    for (std::uint32_t i = near.begin[node]; i < near.begin[node + 1]; ++i) {
+        const std::uint32_t l = near.links[i];
+        const Link& link = problem_.links[l];
+        const std::uint32_t outer = kSums ? link.from : link.to;
+        if (gate_[outer] != kNoGate) continue;
+        const auto held = static_cast<double>(link.held);
+        double now = cost + static_cast<double>(loads_[l] - base_) + held;
+        if (growth.noise > 0.0) now += growth.noise * held * random.unit();
+        if (now >= cost_[outer]) continue;
+        cost_[outer] = now;
+        by_[outer] = l;
+        heap_.push_back({now, outer});
+        std::push_heap(heap_.begin(), heap_.end());
+    }
+}
+
+}  // namespace dse::synthesis

@@ -1,0 +1,86 @@
+// Trees of all-reduces: the sum of a chunk goes up a tree to its root, and full sums go down another one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "collectives/problem/problem.hpp"
+#include "collectives/problem/random.hpp"
+
+namespace dse::synthesis {
+
+/// Whether several hops further out may meet at a node: in a tree of sums it adds, in one of copies it
+/// copies.
+inline bool branches(const Problem& problem, std::uint32_t node, bool sums) {
+    return sums ? problem.can_add(node) : problem.can_copy(node);
+}
+
+inline bool can_be_root(const Problem& problem, std::uint32_t node) {
+    return problem.can_add(node) && problem.can_copy(node);
+}
+
+/// A send of a chunk. Hop i of a tree has gate i + 1 at its outer end, and one of the gates before at the
+/// inner one; gate 0 is the root. A gate opens when all has arrived that it waits for.
+struct TreeHop {
+    std::uint32_t link = 0;
+    std::uint32_t gate = 0;
+};
+
+/// The hops of one chunk: `sums` of them add on the way to the root, the others copy from there. A switch
+/// that neither adds nor copies may have several gates, one for each of its passages.
+struct AddingTree {
+    std::uint32_t root = 0;
+    std::uint32_t sums = 0;
+    std::vector<TreeHop> hops;
+};
+
+/// How a tree grows: whichever node costs least joins first. A link costs what it has to carry already, in
+/// ps; `depth` is the share of the way to the root that is added, `noise` that of the held time at random.
+struct Growth {
+    double depth = 0.0;
+    double noise = 0.0;
+};
+
+/// Grows trees, and keeps what all links have to carry. Keeps a reference to the problem.
+class TreeGrower {
+public:
+    explicit TreeGrower(const Problem& problem);
+
+    /// For how long the trees that are added hold the link with most to carry.
+    Picoseconds most_load() const;
+
+    /// Throws InputError if an NPU has no way to the root, or none from it.
+    AddingTree grow(std::uint32_t root, const Growth& growth, Random& random);
+
+    void add(const AddingTree& tree, int sign = 1);
+
+    void clear() { loads_.assign(loads_.size(), 0); }
+
+private:
+    struct Candidate {
+        double cost;
+        std::uint32_t node;
+        bool operator<(const Candidate& other) const {
+            return cost != other.cost ? cost > other.cost : node > other.node;
+        }
+    };
+
+    template <bool kSums>
+    void grow_half(AddingTree& tree, const Growth& growth, Random& random);
+    template <bool kSums>
+    void join(std::uint32_t node, AddingTree& tree);
+    template <bool kSums>
+    void offer_from(std::uint32_t node, double cost, const Growth& growth, Random& random);
+
+    const Problem& problem_;
+    std::vector<Picoseconds> loads_;
+    Picoseconds base_ = 0;  ///< what every link carries: it says nothing about which is better
+    std::uint32_t missing_ = 0;
+
+    // Of the half that grows, per node.
+    std::vector<Candidate> heap_;
+    std::vector<double> cost_, depth_;
+    std::vector<std::uint32_t> by_, gate_, way_;
+};
+
+}  // namespace dse::synthesis

@@ -1,0 +1,152 @@
+// Event list scheduling of sums and copies.
+#include "collectives/trees/sum_trees_schedule.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace dse::synthesis {
+
+TreeTimes::TreeTimes(const Problem& problem, const std::vector<AddingTree>& trees)
+    : problem_(problem), trees_(trees), queues_(problem.links.size()), free_at_(problem.links.size()) {
+    refresh();
+}
+
+void TreeTimes::refresh() {
+    std::size_t hops = 0;
+    first_.clear();
+    for (const AddingTree& tree : trees_) {
+        first_.push_back(hops);
+        hops += tree.hops.size();
+    }
+    const std::size_t gates = hops + trees_.size();
+    link_.resize(hops);
+    inner_.resize(hops);
+    outer_.resize(hops);
+    is_sum_.resize(hops);
+    inside_.resize(hops);
+    sums_begin_.assign(gates + 1, 0);
+    copies_begin_.assign(gates + 1, 0);
+    hop_of_.assign(gates, kNoHop);
+    // Hops by their inner gate, those of sums first.
+    std::vector<std::uint32_t>& count = sums_begin_;
+    std::size_t gate = 0, hop = 0;
+    for (const AddingTree& tree : trees_) {
+        for (std::size_t i = 0; i < tree.hops.size(); ++i, ++hop) {
+            link_[hop] = tree.hops[i].link;
+            inner_[hop] = static_cast<std::uint32_t>(gate + tree.hops[i].gate);
+            outer_[hop] = static_cast<std::uint32_t>(gate + i + 1);
+            hop_of_[outer_[hop]] = static_cast<std::uint32_t>(hop);
+            is_sum_[hop] = i < tree.sums ? 1 : 0;
+            ++count[inner_[hop] + 1];
+            if (i < tree.sums) ++copies_begin_[inner_[hop]];
+        }
+        gate += tree.hops.size() + 1;
+    }
+    for (std::size_t g = 0; g < gates; ++g) count[g + 1] += count[g];
+    std::vector<std::uint32_t> next(count.begin(), count.end() - 1);
+    for (std::size_t h = 0; h < hops; ++h) inside_[next[inner_[h]]++] = static_cast<std::uint32_t>(h);
+    for (std::size_t g = 0; g < gates; ++g) copies_begin_[g] += sums_begin_[g];
+}
+
+TreeStarts TreeTimes::forwards(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint) {
+    TreeStarts made;
+    made.time = run<false>(keys, checkpoint, made.starts);
+    return made;
+}
+
+TreeStarts TreeTimes::backwards(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint) {
+    TreeStarts made;
+    std::vector<Picoseconds> turned(keys.size());
+    for (std::size_t h = 0; h < keys.size(); ++h) turned[h] = -keys[h] - problem_.links[link_[h]].arrival;
+    made.time = run<true>(turned, checkpoint, made.starts);
+    for (std::size_t h = 0; h < keys.size(); ++h)
+        made.starts[h] = made.time - made.starts[h] - problem_.links[link_[h]].arrival;
+    return made;
+}
+
+void TreeTimes::wait(std::uint32_t hop, Picoseconds key) {
+    std::vector<Waiting>& queue = queues_[link_[hop]];
+    queue.emplace_back(key, hop);
+    std::push_heap(queue.begin(), queue.end(), std::greater<>());
+    touched_.push_back(link_[hop]);
+}
+
+/// Lets the hops wait for their links that start at a gate.
+template <bool kBackwards>
+void TreeTimes::open(std::uint32_t gate, const std::vector<Picoseconds>& keys) {
+    const std::uint32_t first = kBackwards ? sums_begin_[gate] : copies_begin_[gate];
+    const std::uint32_t last = kBackwards ? copies_begin_[gate] : sums_begin_[gate + 1];
+    for (std::uint32_t i = first; i < last; ++i) wait(inside_[i], keys[inside_[i]]);
+}
+
+template <bool kBackwards>
+Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint,
+                           std::vector<Picoseconds>& starts) {
+    const auto hops = static_cast<std::uint32_t>(link_.size());
+    starts.resize(hops);
+    closed_.assign(sums_begin_.size() - 1, 0);
+    std::fill(free_at_.begin(), free_at_.end(), Picoseconds{0});
+    for (std::vector<Waiting>& queue : queues_) queue.clear();
+    if constexpr (!kBackwards) {
+        cause_.resize(hops);
+        on_link_.assign(problem_.links.size(), kNoHop);
+        opened_at_.assign(closed_.size(), 0);
+        opened_by_.assign(closed_.size(), kNoHop);
+        last_ = kNoHop;
+    }
+    calendar_ = Calendar();
+    touched_.clear();
+    // Going in, a gate waits for the hops further out, and then its own hop starts; going out, for its own.
+    const auto goes_in = [&](std::uint32_t hop) { return (is_sum_[hop] != 0) != kBackwards; };
+    for (std::uint32_t h = 0; h < hops; ++h) ++closed_[goes_in(h) ? inner_[h] : outer_[h]];
+    for (std::uint32_t h = 0; h < hops; ++h)
+        if (goes_in(h) && closed_[outer_[h]] == 0) wait(h, keys[h]);
+    Picoseconds now = 0, time = 0;
+    while (true) {
+        for (const std::uint32_t l : touched_) {
+            std::vector<Waiting>& queue = queues_[l];
+            if (queue.empty() || free_at_[l] > now) continue;
+            std::pop_heap(queue.begin(), queue.end(), std::greater<>());
+            const std::uint32_t h = queue.back().second;
+            queue.pop_back();
+            const Link& link = problem_.links[l];
+            starts[h] = now;
+            if constexpr (!kBackwards) {
+                const std::uint32_t gate = is_sum_[h] != 0 ? outer_[h] : inner_[h];
+                cause_[h] = opened_at_[gate] == now ? opened_by_[gate] : on_link_[l];
+                on_link_[l] = h;
+                if (now + link.arrival > time) last_ = h;
+            }
+            free_at_[l] = now + link.held;
+            time = std::max(time, now + link.arrival);
+            calendar_.add(now + link.arrival, h);
+            if (link.held != link.arrival) calendar_.add(free_at_[l], hops + l);
+        }
+        touched_.clear();
+        if (calendar_.empty()) break;
+        now = calendar_.take(items_);
+        for (const std::uint32_t item : items_) {
+            if (item >= hops) {
+                touched_.push_back(item - hops);
+                continue;
+            }
+            touched_.push_back(link_[item]);
+            const bool in = goes_in(item);
+            const std::uint32_t gate = in ? inner_[item] : outer_[item];
+            if (--closed_[gate] > 0) continue;
+            if constexpr (!kBackwards) {
+                opened_at_[gate] = now;
+                opened_by_[gate] = item;
+            }
+            const std::uint32_t own = hop_of_[gate];
+            if (in && own != kNoHop)
+                wait(own, keys[own]);
+            else
+                open<kBackwards>(gate, keys);
+        }
+        checkpoint();
+    }
+    return time;
+}
+
+}  // namespace dse::synthesis

@@ -1,0 +1,85 @@
+// When the sends of adding trees start: event by event, forwards or backwards in time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/cancellation.hpp"
+#include "collectives/problem/calendar.hpp"
+#include "collectives/trees/sum_trees.hpp"
+
+namespace dse::synthesis {
+
+inline constexpr std::uint32_t kNoHop = ~std::uint32_t{0};
+
+/// Starts of the hops of all trees, tree by tree, and when the last has arrived.
+struct TreeStarts {
+    std::vector<Picoseconds> starts;
+    Picoseconds time = kNever;
+};
+
+/// Schedules trees whose hops stand in lists of their links. Keeps references to the problem and the trees;
+/// after a tree has changed, `refresh` it.
+class TreeTimes {
+public:
+    TreeTimes(const Problem& problem, const std::vector<AddingTree>& trees);
+
+    /// Reads trees again, of which any may have changed.
+    void refresh();
+
+    /// Whenever a link is free, and hops wait for it, the one with the least key starts. The copies of a
+    /// chunk follow its sums at once.
+    TreeStarts forwards(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint);
+
+    /// The same from the end of time: every hop as late as possible, those with the greatest key last. Starts
+    /// count from the first of them.
+    TreeStarts backwards(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint);
+
+    /// Of a hop in the last schedule forwards, the one whose end let it start; kNoHop: it starts at 0.
+    std::uint32_t cause_of(std::uint32_t hop) const { return cause_[hop]; }
+
+    /// The hop that arrived last in the last schedule forwards; kNoHop without hops.
+    std::uint32_t last() const { return last_; }
+
+    std::uint32_t chunk_of(std::uint32_t hop) const {
+        return static_cast<std::uint32_t>(std::upper_bound(first_.begin(), first_.end(), hop) -
+                                          first_.begin() - 1);
+    }
+
+    std::size_t hops() const { return link_.size(); }
+    std::size_t first_hop(std::uint32_t chunk) const { return first_[chunk]; }
+
+private:
+    using Waiting = std::pair<Picoseconds, std::uint32_t>;  // key, hop
+
+    template <bool kBackwards>
+    Picoseconds run(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint,
+                    std::vector<Picoseconds>& starts);
+    template <bool kBackwards>
+    void open(std::uint32_t gate, const std::vector<Picoseconds>& keys);
+    void wait(std::uint32_t hop, Picoseconds key);
+
+    const Problem& problem_;
+    const std::vector<AddingTree>& trees_;
+    std::vector<std::size_t> first_;            ///< per chunk; its gates are those from first + chunk on
+    std::vector<std::uint32_t> link_;           ///< per hop
+    std::vector<std::uint32_t> inner_, outer_;  ///< per hop its gates
+    std::vector<std::uint8_t> is_sum_;          ///< per hop
+    std::vector<std::uint32_t> hop_of_;         ///< per gate the hop of which it is the outer one
+    std::vector<std::uint32_t> sums_begin_, copies_begin_, inside_;  ///< per gate the hops further out
+
+    std::vector<std::vector<Waiting>> queues_;  ///< per link
+    std::vector<Picoseconds> free_at_;          ///< per link
+    std::vector<std::uint32_t> on_link_;        ///< per link the hop that started last
+    std::vector<Picoseconds> opened_at_;        ///< per gate
+    std::vector<std::uint32_t> opened_by_;      ///< per gate the hop that arrived last
+    std::vector<std::uint32_t> cause_;          ///< per hop
+    std::uint32_t last_ = kNoHop;
+    std::vector<std::uint32_t> closed_;  ///< per gate how many hops it waits for
+    std::vector<std::uint32_t> items_, touched_;
+    Calendar calendar_;
+};
+
+}  // namespace dse::synthesis
