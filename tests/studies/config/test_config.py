@@ -256,8 +256,8 @@ ERRORS = [
     ("model=", "model '' is unknown; available are deepseek_v2, deepseek_v3, deepseek_v3_2, "),
     ("executor=slurm", "executor 'slurm' is unknown; available are auto, local, ray"),
     ("sytem=dgx16", "unknown key sytem; did you mean 'system'? Known keys are study, results_dir, "
-     "memory_cap, recompute, export, format, objective, run, workload, strategy, system, model, space, search, executor, "
-     "simulator"),
+     "memory_cap, recompute, export, format, objective, run, workload, strategy, system, model, space, "
+     "search, executor, simulator"),
     ("model.dff=1", "unknown key model.dff; did you mean 'd_ff'? Keys of model are name, input_dim, "
      "output_dim, d_model, d_ff, num_heads, seq_len, batch_size, num_layers, num_kv_heads, gated_mlp, "
      "micro_batches, fidelity, repairs, head_dim, experts, latent_attention, tied_embeddings, biases, "
