@@ -1,4 +1,4 @@
-"""The winner by a figure of the training run, over all machines, beside the winner without failures."""
+"""The winner by a figure of the training run, over all machines, and that without failures."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def train_rehearsed(plan: Plan, stages: StageGraph, rank: int, processes: int, p
     """Train as `train_pipeline`, and before each step rehearse it with the predicted times of `stages`.
 
     A rehearsal runs the same schedule with stages that are busy for the CPU time predicted for them. So it
-    waits for its turns beside the programs that run during the training, and knows nothing of its steps.
+    waits for its turns among the programs that run during the training, and knows nothing of its steps.
     """
     return _train(plan, stages, rank, processes, progress)
 

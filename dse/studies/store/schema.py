@@ -139,10 +139,10 @@ class StudyRow(StrategyFields, _Names):  # fields of the last base come first
         float | None, seconds("expected time of the training run that `run` describes", since=8, least=0)
     ] = None
     run_time_low_s: Annotated[
-        float | None, seconds("its time with step and failure rates at the low end of 80 %", since=8, least=0)
+        float | None, seconds("low end of its 80 %: fast steps, few failures", since=8, least=0)
     ] = None
     run_time_high_s: Annotated[
-        float | None, seconds("its time with both at the high end", since=8, least=0)
+        float | None, seconds("high end of its 80 %", since=8, least=0)
     ] = None
     run_effective_pct: Annotated[
         float | None, percent("time of steps in the time of the run", since=8, least=0)

@@ -63,7 +63,7 @@ void move_hop(const Problem& problem, AddingTree& tree, std::uint32_t hop, Rando
     const HalfTree half(problem, tree, hop);
     const std::uint32_t node = half.outer(hop), left = half.inner(tree.hops[hop].link);
     if (!half.can_meet(node)) return;
-    // A switch that is left alone would have nothing to send, or nobody to send to.
+    // A switch that is left alone would have nothing to send, or no one to send to.
     if (left >= problem.npus && half.hops_at(tree.hops[hop].gate) < 2) return;
     const LinksPerNode& near = half.sums() ? problem.out_of : problem.into;
     for (int tried = 0; tried < kTries; ++tried) {
