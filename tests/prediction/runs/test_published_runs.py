@@ -136,11 +136,9 @@ def test_a_checkpoint_is_moved_at_the_rate_of_nodes_or_storage() -> None:
 
 @pytest.mark.parametrize("npus", [1024, 4096, 8192])
 @pytest.mark.parametrize("rates", ["rsc1", "rsc2"])
-def test_effective_ratios_at_the_rates_of_the_research_clusters_are_the_first_order_estimate(
-    rates: str, npus: int
-) -> None:
-    """Rates of Kokolis et al. 2024 (arXiv 2410.21680): a failure costs 5 min of recovery and, on average, half
-    of the hour between checkpoints.
+def test_ratios_at_rates_of_research_clusters_are_the_first_order_estimate(rates: str, npus: int) -> None:
+    """Rates of Kokolis et al. 2024 (arXiv 2410.21680): a failure costs 5 min of recovery and half of the hour
+    between checkpoints.
     """
     cluster = cluster_of_name("dgx_a100", npus, [])
     (one,) = reliability_named(rates).classes(cluster, load_s=0)
