@@ -22,6 +22,7 @@ from dse.collectives.search.fixed_algorithms import fixed_algorithms
 from dse.collectives.search.replay import Replay
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
+from dse.commands.synthesize import main as synthesize_command
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.csv import link_graph_csv
 from tests.collectives.link_graphs import MIB, random_graph, star
@@ -200,3 +201,13 @@ def test_keys_say_which_switches_copy_and_add(tmp_path: Path) -> None:
         assert message in str(error.value)
     with pytest.raises(InputError, match="has no effect without switches"):
         network_of({"topology": str(path), "switch_copies": "none"}, None)
+
+
+@pytest.mark.parametrize("keys", [(), ("switch_copies=none", "switch_adds=none")])
+def test_a_folder_has_a_page_whichever_switches_copy(tmp_path: Path, keys: tuple[str, ...]) -> None:
+    file = tmp_path / "star.csv"
+    file.write_text(link_graph_csv(star(4)))
+    words = [f"topology={file}", "npus=4", "collective=all_reduce", *keys, "-o", str(tmp_path / "out")]
+    assert synthesize_command(words) == 0
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert ("cannot copy" in page) == bool(keys)

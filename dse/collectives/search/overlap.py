@@ -126,9 +126,9 @@ def _improved(start: Schedule, effort: Effort, is_over: Callable[[], bool]) -> S
 
 
 def _trees_drawn(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:  # noqa: ARG001
-    """Return an all-reduce of a tree per chunk with a root of its own, also through switches that add.
+    """Return an all-reduce of a tree per chunk with a root of its own, also through switches.
 
-    None means that some switch does not, that there are too many sends, or no time.
+    None means that there are too many sends, or no time.
     """
     import numpy as np
 
@@ -137,7 +137,7 @@ def _trees_drawn(problem: Problem, start: Schedule | None, effort: Effort) -> Sc
     graph, collective = problem.graph, problem.collective
     work = effort.trials * _SENDS_OF_A_TRIAL
     sends = 2 * (graph.npus - 1) * collective.chunks
-    if graph.cannot_copy or graph.cannot_add or sends * _SENDS_FOR_A_DRAW > work:
+    if sends * _SENDS_FOR_A_DRAW > work:
         return None
     steps = effort.trials * _STEPS_OF_A_TRIAL
     with limited(effort) as cancellation:
