@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
     question = asked.question(job.model, job.plan, cluster)
     if asked.elastic != "wait" and arguments.words and is_plan(Path(arguments.words[0])):
         from dse.answers.shrunk_runs import replanned_speeds
-        from dse.commands.plan.__main__ import COMMAND as PLAN
+        from dse.commands.plan.lines import COMMAND as PLAN
         from dse.commands.plan.shared import asked_for
 
         speeds = replanned_speeds(Path(arguments.words[0]), lambda words: asked_for(PLAN.parse(words)))

@@ -16,7 +16,7 @@ def test_the_answer_names_winners_the_front_and_the_gain(tmp_path: Path) -> None
     assert done.out.startswith("fastest: 256 NPUs of dgx_h200, ")
     assert "\ncheapest: " in done.out
     assert "\nleast energy: " in done.out
-    assert " x as fast" in done.out
+    assert "one more node" in done.out
     everything = run_ok("size", *ASKED, "--all", cwd=tmp_path)
     assert everything.out.count("dgx_h100  ") == 3
     (data,) = [json.loads(run_ok("size", *ASKED, "--json", cwd=tmp_path).out)]

@@ -26,12 +26,12 @@ def test_a_schedule_is_written_read_again_and_found_valid(star: Path) -> None:
     folder = star.parent / "out"
     asked = (f"topology={star}", *CUT, "collective=all_to_all", "trials=2")
     done = run_ok("synthesize", *asked, "export=trace", "-o", folder, cwd=star.parent)
-    assert "star: 4 NPUs, 1 switches that cut through, 8 links" in done.out
+    assert "star: 4 NPUs, 1 switch that cut through, 8 links" in done.out
     summary = json.loads((folder / "summary.json").read_text())
     # The port of an NPU carries three chunks one behind the other, the last has two latencies to go.
     assert summary["time_ps"] == summary["bound_ps"] == 3 * SERIAL + 1_000_000
     assert (summary["forwarding"], summary["sends"]) == ("cut_through", 24)
-    assert "1 switches that cut through" not in (folder / "topology.csv").read_text()
+    assert "1 switch that cut through" not in (folder / "topology.csv").read_text()
 
     again = json.loads(run_ok("schedule", folder, "format=json", cwd=star.parent).out)
     assert (again["valid"], again["time_ps"]) == (True, summary["time_ps"])

@@ -92,6 +92,6 @@ def test_auto_proves_what_multilevel_finds() -> None:
     answer = partitioner_named("auto").partition(problem, Limits(time_limit_s=120))
     assert (answer.cost, answer.bound, answer.optimal) == (211.0, 211.0, True)
     assert answer.notes == (
-        "multilevel: 121 nodes are many: a search for a good partition first",
+        "multilevel: 121 nodes are many: a search for a good partition first, by default in 30 s",
         "then branch and bound over ideals",
     )

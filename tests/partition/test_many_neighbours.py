@@ -61,9 +61,9 @@ def test_arrays_of_a_wrong_length_are_refused() -> None:
     with pytest.raises(ValueError, match="known has 3 numbers, must have 4"):
         arrays.multilevel(0, 1, 1, np.zeros(3, np.int32), 1.0, False)
     with pytest.raises(ValueError, match=r"known\[1\] is 2, must be below 2"):
-        arrays.multilevel(0, 1, 1, np.array([0, 2, 0, 0], np.int32), 1.0)
+        arrays.multilevel(0, 1, 1, np.array([0, 2, 0, 0], np.int32), 1.0, False)
     with pytest.raises(ValueError, match=r"known\[0\] is -1, must be below 2"):
-        arrays.multilevel(0, 1, 1, np.array([-1, 1, 0, 0], np.int32), 1.0)
+        arrays.multilevel(0, 1, 1, np.array([-1, 1, 0, 0], np.int32), 1.0, False)
     with pytest.raises(ValueError, match="devices has 1 numbers, must have 2"):
         arrays.contiguous_sharding(np.zeros(1, np.uint32), 9.0)
     with pytest.raises(ValueError, match=r"devices\[1\] is 2, must be below 2"):

@@ -93,6 +93,7 @@ def _for_program(data: dict[str, Any], points: list[dict[int, dict[str, Any]]]) 
         groups.append(kept)
     return {
         "point_fields": [*shown, "label"],
+        "run_figures": data["run_figures"],
         "strategy_fields": axes,
         "flags": [[axis.name, axis.word] for axis in AXES if axis.kind == "flag" and axis.since == 1],
         "groups": groups,

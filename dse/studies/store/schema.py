@@ -141,9 +141,7 @@ class StudyRow(StrategyFields, _Names):  # fields of the last base come first
     run_time_low_s: Annotated[
         float | None, seconds("low end of its 80 %: fast steps, few failures", since=8, least=0)
     ] = None
-    run_time_high_s: Annotated[
-        float | None, seconds("high end of its 80 %", since=8, least=0)
-    ] = None
+    run_time_high_s: Annotated[float | None, seconds("high end of its 80 %", since=8, least=0)] = None
     run_effective_pct: Annotated[
         float | None, percent("time of steps in the time of the run", since=8, least=0)
     ] = None

@@ -35,6 +35,7 @@ from dse.answers.explorer.data import row_data, scenario_data
 from dse.answers.whatif import Candidates, parameters_of, switch_among
 from dse.base.units import format_count
 from dse.inputs.strategies import AXES, Strategy
+from dse.prediction.runs.columns import RUN_COLUMNS
 from dse.studies.config import compose_config
 from dse.studies.points import DesignPoint, evaluate, point_of
 from dse.studies.store import StudyRow
@@ -218,6 +219,7 @@ NOT_DOWNLOADED = {
     ),  # of a store
     *(
         "schedules",
+        *RUN_COLUMNS,
         "prediction_notes",
         "wall_time_low_ns",
         "wall_time_high_ns",
