@@ -72,7 +72,7 @@ public:
     }
 
 private:
-    /// What a step has changed, to put it back.
+    /// The changes of a step, to put them back.
     struct Change {
         std::vector<std::uint32_t> chunks;  ///< in order
         std::vector<AddingTree> before;
