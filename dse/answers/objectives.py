@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dse.answers.caps import Cap, apply_cap, fitting_rows
-from dse.answers.groups import groups
+from dse.answers.caps import fitting_rows
+from dse.answers.groups import Group
 from dse.answers.selection import Whole, finished_points, rank_order
 from dse.answers.summary import render_rows, row_to_json
 from dse.base.errors import InputError
 from dse.base.texts import counted
 from dse.base.units import format_time
-from dse.studies.store import StudyRow, StudyStore
-from dse.studies.store.history import sweep_configurations
+from dse.studies.store import StudyRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,23 +72,15 @@ class ObjectiveAnswer:
         }
 
 
-def study_objective(asked: str | None, store: StudyStore) -> str:
-    """Return the objective that was asked for, or else that of the latest sweep of the study."""
-    if asked is not None:
-        return asked
-    known = [values["objective"] for values in sweep_configurations(store) if "objective" in values]
-    return str(known[-1]) if known else "step"
-
-
-def objective_answers(table: pa.Table, objective: str, cap: Cap, whole: Whole) -> list[ObjectiveAnswer]:
-    """Return for each model of a table its best points by an objective other than the step; caps hold.
+def objective_answers(
+    found: Sequence[Group], caps: Sequence[int | None], objective: str, whole: Whole
+) -> list[ObjectiveAnswer]:
+    """Return for each model its best points by an objective other than the step, of groups under their caps.
 
     Raises:
         InputError: no point has the figure.
     """
     column = COLUMNS[objective]
-    found = groups(table)
-    caps, _ = apply_cap(found, cap)
     candidates: dict[str, list[pa.Table]] = {}
     plain: dict[str, list[pa.Table]] = {}
     for group, limit in zip(found, caps, strict=True):

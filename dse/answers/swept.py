@@ -77,7 +77,7 @@ def sweep_answer(
     if len(asked) > _SHOWN_GROUPS:
         texts.append(f"... and {len(asked) - _SHOWN_GROUPS} more groups: dse best")
     if objective in COLUMNS:
-        texts += map(objective_text, objective_answers(table, objective, cap, snapshot.rows))
+        texts += map(objective_text, objective_answers(questions, caps, objective, snapshot.rows))
     conventions = "\n".join(mfu_conventions(shown))
     return [*texts, *([conventions] if conventions else [])], lines
 

@@ -133,7 +133,7 @@ def answers_of(snapshot: Snapshot, table: pa.Table, question: Question, cap: Cap
             else:
                 _add_best(answers, some, heading, limit, question, snapshot, is_listed=not studies)
     if question.objective in COLUMNS:
-        for one in objective_answers(table, question.objective, cap, snapshot.rows):
+        for one in objective_answers(found, caps, question.objective, snapshot.rows):
             answers.texts.append(objective_text(one, exact=question.exact))
             answers.data.append(one.data())
     return answers

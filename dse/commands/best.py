@@ -99,9 +99,9 @@ def main(arguments: Arguments) -> int:
     objective = one_of(values, "objective", OBJECTIVES) if "objective" in values else None
     top, number, csv = whole(values, "top", None, least=1), whole(values, "group", None), file(values, "csv")
     from dse.answers import ANSWER_COLUMNS, Cap, study_cap, unfinished_note
-    from dse.answers.objectives import study_objective
     from dse.answers.tables import Answers, Question, answers_of
     from dse.studies.store import RowExpression, StudyStore, stored_columns
+    from dse.studies.store.history import latest_objective
 
     if csv is not None:
         check_output(csv, "csv")
@@ -120,7 +120,7 @@ def main(arguments: Arguments) -> int:
     used = [name for text in (*where, *([cost] if cost else [])) for name in text.columns]
     store = StudyStore(arguments.words[0])
     if question.is_plain:
-        question = replace(question, objective=study_objective(objective, store))
+        question = replace(question, objective=objective or latest_objective(store))
     elif objective is not None:
         raise InputError(
             "objective names the best runs of the whole study; leave it out, or --caps, --pareto, --mixed, "

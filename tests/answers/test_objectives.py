@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from dse.answers import ANSWER_COLUMNS, BY_SYSTEM
+from dse.answers import ANSWER_COLUMNS, BY_SYSTEM, apply_cap, groups
 from dse.answers.objectives import (
     OBJECTIVE_COLUMNS,
     ObjectiveAnswer,
     objective_answers,
     objective_text,
-    study_objective,
 )
 from dse.answers.reports import report_data
 from dse.base.errors import InputError
@@ -25,6 +24,7 @@ from dse.prediction.runs.run import run_of
 from dse.studies.points.methods.prediction import prediction_inputs, prediction_of
 from dse.studies.points.stored import point_of_row
 from dse.studies.store import StudyStore
+from dse.studies.store.history import latest_objective
 
 RUN = ("tokens=15T", "spares=0.5 %", "storage_gbps=200", "node_gbps=20", "price=dgx_b200=5,gb200_nvl72=6")
 FEW = ("space.tp=[8]", "space.pp=[1,9]", "space.cp=[1,2]", "space.micro_batch=[1]")
@@ -49,8 +49,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _answer(study: Path, objective: str) -> ObjectiveAnswer:
     snapshot = StudyStore(study).snapshot([*ANSWER_COLUMNS, *OBJECTIVE_COLUMNS])
-    (found,) = objective_answers(snapshot.table, objective, BY_SYSTEM, snapshot.rows)
-    return found
+    found = groups(snapshot.table)
+    (answer,) = objective_answers(found, apply_cap(found, BY_SYSTEM)[0], objective, snapshot.rows)
+    return answer
 
 
 def test_columns_of_a_row_are_the_run_of_its_point(study: Path) -> None:
@@ -98,7 +99,7 @@ def test_no_point_that_fits_beats_the_winner(study: Path, objective: str, column
 
 
 def test_the_study_keeps_the_objective_of_its_sweep(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert study_objective(None, StudyStore(study)) == "expected_time"
+    assert latest_objective(StudyStore(study)) == "expected_time"
     assert best([str(study)]) == 0
     assert "least expected time of the run" in capsys.readouterr().out
     assert best([str(study), "objective=cost"]) == 0
@@ -154,3 +155,21 @@ def test_a_study_without_runs_has_no_objective_of_runs(tmp_path: Path) -> None:
     assert sweep([*words, "study=plain", f"results_dir={tmp_path}"]) == 0
     with pytest.raises(InputError, match=r"no point that fits has run_cost: sweep with run\.tokens=15T"):
         best([str(tmp_path / "plain"), "objective=cost"])
+
+
+def test_a_point_of_failing_racks_is_made_again_from_its_row(tmp_path: Path) -> None:
+    """The rates and the sizes of domains are those of the row, whatever the file says now."""
+    rates = tmp_path / "racks.yaml"
+    rates.write_text(
+        "detection: 1 min\nrestart: 5 min\nrepair: 1 day\n"
+        "components: {power: {rate: 1 per 1000 rack-days, takes_node: true}}\n"
+    )
+    words = ["system=dgx_h100", "model=llama3_8b", "space.tp=[2]", "space.pp=[1]", "space.cp=[1]"]
+    run = ["run.tokens=1T", f"run.reliability={rates}", "run.domains='rack=16'", "run.spares=4"]
+    assert sweep([*words, *run, "study=racks", f"results_dir={tmp_path}"]) == 0
+    rates.unlink()
+    row = next(row for row in StudyStore(tmp_path / "racks").rows() if row.status == "ok")
+    asked = point_of_row(row).scenario.run
+    assert asked is not None
+    assert asked.reliability.domains == {"rack": 16}
+    assert row.run_failures == pytest.approx(4 * (row.run_time_s or 0) / 86400 / 1000, rel=0.05)

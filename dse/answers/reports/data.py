@@ -23,7 +23,7 @@ from dse.answers.changed_files import current_points
 from dse.answers.conventions import certainty, mfu_conventions
 from dse.answers.distinct import distinct_points
 from dse.answers.fidelities import hints_of_rows
-from dse.answers.objectives import OBJECTIVE_COLUMNS, study_objective
+from dse.answers.objectives import OBJECTIVE_COLUMNS
 from dse.answers.reports.axes import axes_against
 from dse.answers.reports.commands import Commands
 from dse.answers.reports.launches import runs
@@ -37,7 +37,7 @@ from dse.base.errors import DseError, InputError
 from dse.base.units import format_bytes
 from dse.studies.points import point_of_row
 from dse.studies.store import Snapshot, StudyRow, StudyStore
-from dse.studies.store.history import stored_sweep
+from dse.studies.store.history import latest_objective, stored_sweep
 from dse.studies.store.reasons import kind_of
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ def report_data(
     snapshot = store.snapshot(COLUMNS)
     table, changed = current_points(snapshot.table)
     found = groups(table)
-    cap = Cap(memory_cap_bytes, is_cap_asked, by_system=is_cap_by_system)
-    caps, notes = apply_cap(found, cap)
+    caps, notes = apply_cap(found, Cap(memory_cap_bytes, is_cap_asked, by_system=is_cap_by_system))
     if is_cap_by_system and len(set(caps)) == 1:
         memory_cap_bytes = caps[0]
     found = [Group(group.title, distinct_points(group.table)) for group in found]
@@ -85,7 +84,7 @@ def report_data(
         "notes": [*unfinished_note(store), *changed, *notes],
         "point_fields": [*POINT_FIELDS, *figures],
         "run_figures": [[name, RUN_FIGURES[name]] for name in figures],
-        "objectives": objective_tables(snapshot, table, study_objective(None, store), cap),
+        "objectives": objective_tables(found, caps, latest_objective(store), snapshot.rows),
         "overview": [
             _overview(snapshot, group, limit)
             for group, limit in zip(found, caps, strict=True)

@@ -21,7 +21,7 @@ POINT_FIELDS = (
     *("mfu_pct", "tokens_per_s", "tokens_per_s_per_npu"),
     *("fractional", "last_rank", "rank_classes", "key"),
 )
-"""What the page knows of each point, besides its rank, its origin, and figures of runs, if it has any."""
+"""The fields of each point on the page; its rank, its origin and figures of runs come in addition."""
 
 
 def points_of(

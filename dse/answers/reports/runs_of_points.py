@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dse.answers.caps import Cap
 from dse.answers.columns import RUN
+from dse.answers.groups import Group
 from dse.answers.objectives import COLUMNS, ObjectiveAnswer, objective_answers
-from dse.studies.store import Snapshot, StudyRow
+from dse.answers.selection import Whole
+from dse.studies.store import StudyRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,11 +43,13 @@ def run_figure(row: StudyRow, name: str) -> float | None:
     return value
 
 
-def objective_tables(snapshot: Snapshot, table: pa.Table, objective: str, cap: Cap) -> list[dict[str, Any]]:
+def objective_tables(
+    found: Sequence[Group], caps: Sequence[int | None], objective: str, whole: Whole
+) -> list[dict[str, Any]]:
     """Return the winners by an objective of runs for the page; none where the step decides."""
     if objective not in COLUMNS:
         return []
-    return [_table(answer) for answer in objective_answers(table, objective, cap, snapshot.rows)]
+    return [_table(answer) for answer in objective_answers(found, caps, objective, whole)]
 
 
 def _table(answer: ObjectiveAnswer) -> dict[str, Any]:

@@ -42,8 +42,8 @@ class MscclOptions:
 def schedule_msccl(schedule: Schedule, name: str, options: MscclOptions = MscclOptions()) -> str:
     """Return the XML, which its interpreter has run: it ends, has no race, and does what it says.
 
-    What arrives and leaves at once is one step; chunks side by side are one message. If that cannot end with
-    one message in a queue, both are done one after the other.
+    A message that leaves as it arrives is one step, and chunks side by side are one message. If that cannot
+    end with one message in a queue, both are done one after the other.
 
     Raises:
         InputError: MSCCL has no such collective, or the runtime cannot take the program; says why.

@@ -32,7 +32,7 @@ class Pair(NamedTuple):
 def read_demand(path: Path, npus: int) -> list[Pair]:
     """Read a CSV file: a row for each sender, a column for each receiver, sizes in bytes or with a unit.
 
-    What an NPU sends to itself stays there and does not count.
+    Sizes from an NPU to itself do not count.
 
     Raises:
         InputError: names the file, the row and the column of what is wrong.

@@ -148,8 +148,9 @@ def _repair(schedule: Schedule, failure: Failure, effort: Effort, slack: float) 
     started = time.process_time()
     few = replace(aimed, trials=max(1, aimed.trials // 2))
     # What passes a switch that cannot copy is a message, not a chunk that is there to be sent on.
-    kept = () if after.graph.cannot_copy else _repairs(schedule, after, failure, few, anew.time_ps)
-    candidates = [anew, *kept]
+    candidates = [anew]
+    if not after.graph.cannot_copy:
+        candidates += _repairs(schedule, after, failure, few, anew.time_ps)
     fastest = min(made.time_ps for made in candidates)
     close = [made for made in candidates if made.time_ps <= fastest * (1 + slack)]
     best = max(close, key=lambda made: (_share_kept(schedule, made), -made.time_ps))

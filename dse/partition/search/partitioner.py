@@ -9,7 +9,7 @@ from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.problem import Partition, PartitionProblem
 
 SEARCH_S = 30.0
-"""What `dse partition` gives a search that proves nothing, in seconds, and more for large graphs."""
+"""The default time limit of a search that proves nothing, in seconds; large graphs have more."""
 
 _NODES_AND_EDGES_PER_S = 10_000
 

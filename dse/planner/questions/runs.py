@@ -15,10 +15,11 @@ from dse.planner.questions.keys import RUN_OF_SUBSETS
 from dse.planner.questions.subsets import Subset
 from dse.prediction.runs.asked import AskedRun, asked_run
 from dse.prediction.runs.columns import StoredStep
-from dse.prediction.runs.run import Machine
+from dse.prediction.runs.run import FailingJob
+from dse.prediction.runs.settings import OBJECTIVES as RUN_OBJECTIVES
 from dse.prediction.steps.plan import Plan
 
-OBJECTIVES = ("step", "expected_time", "cost")
+OBJECTIVES = tuple(name for name in RUN_OBJECTIVES if name != "energy")  # no phases of a plan are known
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,10 @@ def run_of_subset(asked: AskedRun, subset: Subset) -> SubsetRun | None:
     assert problem.step_space is not None  # as `asked_of_values` saw to
     if step_ms is None:
         return None
-    machine = Machine(asked.question(problem.step_space.model, Plan(), _cluster(problem)))
+    job = FailingJob(asked.question(problem.step_space.model, Plan(), _cluster(problem)))
     step_s = step_ms / 1000
     try:
-        run = machine.run(StoredStep.of(step_s, step_s, None, 0.0))
+        run = job.run(StoredStep.of(step_s, step_s, None, 0.0))
     except InputError:  # no progress
         return None
     hourly = problem.cluster.hourly_price

@@ -58,6 +58,7 @@ ELASTIC = {
     "reconfigure": "of elastic: the time to change the number of replicas (default: that of a restart)",
 }
 """Keys of runs whose plan is known."""
+_OF_RATES = ("reliability", "domains")  # which one record of rates holds
 _NEAR = ("near_gbps", "storage_every")
 _PAIR = ("stop_every", "stop_for")
 
@@ -217,7 +218,7 @@ class AskedRun:
 
     def identity(self) -> dict[str, Any]:
         """Return plain data on which its figures depend: the texts of its keys, and all failure rates."""
-        texts = {key: text for key, text in self.values.items() if key != "reliability"}
+        texts = {key: text for key, text in self.values.items() if key not in _OF_RATES}
         return {**texts, "reliability": asdict(self.reliability)}
 
     @classmethod

@@ -10,7 +10,7 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models import ModelSpec
 from dse.prediction.runs.asked import AskedRun
-from dse.prediction.runs.run import Machine
+from dse.prediction.runs.run import FailingJob
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import PARTS, Prediction
 
@@ -58,18 +58,18 @@ def run_columns(
 
     `steps` have the number of their plan, whose checkpoints count, and nothing else of it.
     """
-    machines = [Machine(asked.question(model, plan, cluster)) for plan in plans]
-    found = [_row(asked, machines[number], step) for number, step in steps]
+    jobs = [FailingJob(asked.question(model, plan, cluster)) for plan in plans]
+    found = [_row(asked, jobs[number], step) for number, step in steps]
     columns = list(map(list, zip(*found, strict=True))) or [[] for _ in RUN_COLUMNS]
     return dict(zip(RUN_COLUMNS, columns, strict=True))
 
 
-def _row(asked: AskedRun, machine: Machine, step: StoredStep) -> tuple[float | None, ...]:
+def _row(asked: AskedRun, job: FailingJob, step: StoredStep) -> tuple[float | None, ...]:
     try:
-        run = machine.run(step)
+        run = job.run(step)
     except InputError:  # the job makes no progress
         return (None,) * len(RUN_COLUMNS)
-    price, energy = asked.price(machine.question.cluster.name), asked.energy(run)
+    price, energy = asked.price(job.question.cluster.name), asked.energy(run)
     time_s = run.time_s
     return (
         *(time_s.value, time_s.low, time_s.high, 100 * run.effective_ratio, 100 * run.goodput, run.failures),

@@ -124,7 +124,7 @@ class Run:
         return done / (self.time_s.value * peak_tflops * 1e12)
 
 
-class Machine:
+class FailingJob:
     """The failures and checkpoints of a question, which are the same for all steps of its job."""
 
     def __init__(self, question: Question) -> None:
@@ -242,9 +242,9 @@ def run_of(question: Question, prediction: Prediction) -> Run:
     """Return the expected run of a predicted step.
 
     Raises:
-        InputError: as `Machine.run`.
+        InputError: as `FailingJob.run`.
     """
-    return Machine(question).run(prediction)
+    return FailingJob(question).run(prediction)
 
 
 def _asked_interval_s(asked_s: float | None, shortest_s: float, checkpoints: Checkpoints) -> float | None:

@@ -54,7 +54,8 @@ def sweep_caps(*stores: StudyStore[Any]) -> list[int | None]:
     None is the memory of the accelerator of a system.
     """
     caps: list[int | None] = []
-    for configuration in sweep_configurations(*stores):
+    for path in _by_time(path for store in stores for path in store.sweeps()):
+        configuration = stored_configuration(path)
         if "memory_cap" in configuration and configuration["memory_cap"] is None:
             caps.append(None)
             continue
@@ -63,11 +64,13 @@ def sweep_caps(*stores: StudyStore[Any]) -> list[int | None]:
     return caps
 
 
-def sweep_configurations(*stores: StudyStore[Any]) -> list[Mapping[str, Any]]:
-    """Return the configurations of the sweeps of studies as plain data, the latest last."""
-    return [
-        stored_configuration(path) for path in _by_time(one for store in stores for one in store.sweeps())
-    ]
+def latest_objective(store: StudyStore[Any]) -> str:
+    """The objective of the latest sweep of a study; the step where none says another."""
+    for path in reversed(_by_time(store.sweeps())):
+        configuration = stored_configuration(path)
+        if "objective" in configuration:
+            return str(configuration["objective"])
+    return "step"
 
 
 def plan_sweep(store: StudyStore[Any], name: str, configuration: str, keys: bytes | None) -> Path:

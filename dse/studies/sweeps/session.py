@@ -10,7 +10,7 @@ from dse.studies.config import Config, resolved_yaml
 from dse.studies.executors import Executor, make_executor
 from dse.studies.search import Search, make_search
 from dse.studies.store import POINTS, StudyRow, StudyStore
-from dse.studies.store.history import sweep_caps, sweep_configurations
+from dse.studies.store.history import latest_objective, sweep_caps
 from dse.studies.sweeps.driver import SweepResult
 from dse.studies.sweeps.notes import missing_degrees
 from dse.studies.sweeps.plan import Enumeration, Survey, estimated_seconds, survey
@@ -86,11 +86,10 @@ class Session:
 
     def _asks_otherwise(self, store: StudyStore[StudyRow]) -> bool:
         """Whether the latest sweep had another cap or objective."""
-        latest = sweep_configurations(store)[-1:]
-        objectives = [values.get("objective", self.config.objective) for values in latest]
-        return sweep_caps(store)[-1:] != [self.config.chosen_cap_bytes] or objectives != [
-            self.config.objective
-        ]
+        config = self.config
+        return (
+            sweep_caps(store)[-1:] != [config.chosen_cap_bytes] or latest_objective(store) != config.objective
+        )
 
     def _executor(self, found: Survey | None) -> Executor:
         settings = self.config.executor
