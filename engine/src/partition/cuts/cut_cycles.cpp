@@ -96,36 +96,23 @@ CutCycles::CutCycles(const Problem& problem, CutGraph graph, std::uint64_t seed,
 }
 
 Member CutCycles::cycle(const Member* first, const Member* second) {
-    std::vector<CutGraph> graphs;
-    std::vector<std::vector<std::uint32_t>> maps;
-    std::vector<Labels> kept;
-    if (first) kept.push_back(first->labels);
-    if (second) kept.push_back(second->labels);
     const std::size_t enough = std::max(kCoarseNodes, kCoarseNodesPerDevice * problem_.devices);
-    const CutGraph* graph = &finest_;
-    graphs.reserve(kMostLevels);
-    while (graphs.size() < kMostLevels && graph->nodes > enough) {
-        std::vector<const Labels*> both;
-        for (const Labels& labels : kept) both.push_back(&labels);
-        std::vector<std::uint32_t> map;
-        CutGraph coarse = coarsened(*graph, both, heaviest_, random_, map);
-        if (static_cast<double>(coarse.nodes) > 0.97 * static_cast<double>(graph->nodes)) break;
-        for (Labels& labels : kept) labels = at_coarse(labels, map, coarse.nodes);
-        graphs.push_back(std::move(coarse));
-        maps.push_back(std::move(map));
-        graph = &graphs.back();
-    }
+    const Levels levels =
+        coarsen(first, second, enough, [&](const CutGraph& graph, const auto& both, auto& map) {
+            return coarsened(graph, both, heaviest_, random_, map);
+        });
     const bool sharding = problem_.objective == Objective::kShardingCost;
     const bool loose = random_() % (sharding ? 4 : 2) != 1 || (sharding && finest_.nodes >= kLarge);
+    const CutGraph& coarsest = levels.coarsest();
     Member member;
-    member.labels = kept.empty() ? bisected(*graph, problem_, devices_, random_) : kept.front();
-    if (kept.empty()) exchange_devices(*graph, problem_, member.labels);
-    member.feasible = refine(*graph, problem_, member.labels, loose && !maps.empty(), random_, expired_);
-    for (std::size_t level = maps.size(); level-- > 0;) {
-        Labels fine(maps[level].size());
-        for (std::size_t v = 0; v < fine.size(); ++v) fine[v] = member.labels[maps[level][v]];
-        member.labels = std::move(fine);
-        const CutGraph& finer = level > 0 ? graphs[level - 1] : finest_;
+    member.labels =
+        levels.kept.empty() ? bisected(coarsest, problem_, devices_, random_) : levels.kept.front();
+    if (levels.kept.empty()) exchange_devices(coarsest, problem_, member.labels);
+    member.feasible =
+        refine(coarsest, problem_, member.labels, loose && !levels.maps.empty(), random_, expired_);
+    for (std::size_t level = levels.maps.size(); level-- > 0;) {
+        member.labels = levels.finer(level, member.labels);
+        const CutGraph& finer = levels.at(level);
         if (loose && level == 0 && sharding) refine(finer, problem_, member.labels, true, random_, expired_);
         member.feasible = refine(finer, problem_, member.labels, loose && level > 0, random_, expired_);
     }

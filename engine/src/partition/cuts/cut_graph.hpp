@@ -1,6 +1,7 @@
 // The graph of the cut objectives at one level of coarsening, and partitions of it.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <random>
 
@@ -62,6 +63,12 @@ bool refine(const CutGraph& graph, const Problem& problem, Labels& labels, bool 
 /// `process_mapping`; keeps the limits as `refine` does. Returns the sum of what cuts save.
 double refine_by_flows(const CutGraph& graph, const Problem& problem, Labels& labels, bool loose,
                        Random& random, const std::function<bool()>& expired);
+
+/// The most that a device may weigh; `loose` allows half of the heaviest node more, as on coarse levels.
+inline double weight_limit(const CutGraph& graph, const Problem& problem, bool loose) {
+    if (!loose) return problem.weight_limit;
+    return problem.weight_limit + *std::max_element(graph.weight.begin(), graph.weight.end()) / 2;
+}
 
 /// Without the squares of `sharding_cost`.
 double edge_cost(const CutGraph& graph, const Problem& problem, const Labels& labels);

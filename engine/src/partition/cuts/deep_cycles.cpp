@@ -38,41 +38,24 @@ Member CutCycles::deep_start(const CutGraph& graph) {
 }
 
 Member CutCycles::deep_cycle(const Member* first, const Member* second) {
-    std::vector<CutGraph> graphs;
-    std::vector<std::vector<std::uint32_t>> maps;
-    std::vector<Labels> kept;
-    if (first) kept.push_back(first->labels);
-    if (second) kept.push_back(second->labels);
     const std::size_t per_device = kDeepNodesPerDevice[random_() % std::size(kDeepNodesPerDevice)];
     const std::size_t enough =
         std::max(kCoarseNodes, std::min(per_device * problem_.devices, finest_.nodes / 4));
     const double heaviest = 1.5 * problem_.total_weight() / static_cast<double>(enough);
     const bool by_clusters = random_() % 3 != 0;
-    const CutGraph* graph = &finest_;
-    graphs.reserve(kMostLevels);
-    while (graphs.size() < kMostLevels && graph->nodes > enough) {
-        std::vector<const Labels*> both;
-        for (const Labels& labels : kept) both.push_back(&labels);
-        std::vector<std::uint32_t> map;
-        const auto fewest =
-            std::max(enough, static_cast<std::size_t>(static_cast<double>(graph->nodes) / kShrinking));
-        CutGraph coarse = by_clusters ? clustered(*graph, both, heaviest, fewest, random_, map)
-                                      : coarsened(*graph, both, heaviest, random_, map);
-        if (static_cast<double>(coarse.nodes) > 0.97 * static_cast<double>(graph->nodes)) break;
-        for (Labels& labels : kept) labels = at_coarse(labels, map, coarse.nodes);
-        graphs.push_back(std::move(coarse));
-        maps.push_back(std::move(map));
-        graph = &graphs.back();
-    }
+    const Levels levels =
+        coarsen(first, second, enough, [&](const CutGraph& graph, const auto& both, auto& map) {
+            if (!by_clusters) return coarsened(graph, both, heaviest, random_, map);
+            const auto fewest =
+                std::max(enough, static_cast<std::size_t>(static_cast<double>(graph.nodes) / kShrinking));
+            return clustered(graph, both, heaviest, fewest, random_, map);
+        });
     const bool loose = !first && random_() % 2 == 0;
-    Member member =
-        kept.empty() ? deep_start(*graph) : deep_refined(*graph, kept.front(), loose && !maps.empty());
-    for (std::size_t level = maps.size(); level-- > 0;) {
-        Labels fine(maps[level].size());
-        for (std::size_t v = 0; v < fine.size(); ++v) fine[v] = member.labels[maps[level][v]];
-        const CutGraph& finer = level > 0 ? graphs[level - 1] : finest_;
-        member = deep_refined(finer, std::move(fine), loose && level > 0);
-    }
+    Member member = levels.kept.empty()
+                        ? deep_start(levels.coarsest())
+                        : deep_refined(levels.coarsest(), levels.kept.front(), loose && !levels.maps.empty());
+    for (std::size_t level = levels.maps.size(); level-- > 0;)
+        member = deep_refined(levels.at(level), levels.finer(level, member.labels), loose && level > 0);
     exchange_devices(finest_, problem_, member.labels);
     member.cost = cut_cost(finest_, problem_, member.labels);
     return member;

@@ -25,8 +25,7 @@ public:
           index_(graph.nodes, kOutside),
           load_(problem.devices, 0.0),
           memory_(problem.devices, 0.0),
-          limit_(problem.weight_limit) {
-        if (loose) limit_ += *std::max_element(graph.weight.begin(), graph.weight.end()) / 2;
+          limit_(weight_limit(graph, problem, loose)) {
         for (std::size_t v = 0; v < graph.nodes; ++v) {
             load_[device(v)] += graph.weight[v];
             memory_[device(v)] += graph.memory[v];

@@ -39,8 +39,7 @@ public:
           size_(problem.devices, 0),
           ties_(graph, problem.devices),
           sharding_(problem.objective == Objective::kShardingCost),
-          limit_(problem.weight_limit) {
-        if (loose) limit_ += *std::max_element(graph.weight.begin(), graph.weight.end()) / 2;
+          limit_(weight_limit(graph, problem, loose)) {
         count();
         if (problem.devices > 1) {
             alike_ = problem.distance(0, 1);
