@@ -90,3 +90,15 @@ def ring_broadcast(npus: int, k: int = 1) -> Schedule:
 
 def ring_reduce(npus: int, k: int = 1) -> Schedule:
     return ring_broadcast(npus, k).mirrored(problem(ring(npus).transposed, "reduce", k))
+
+
+RINGS = {
+    "all_gather": ring_all_gather(5, 2),
+    "reduce_scatter": ring_reduce_scatter(4, 2),
+    "all_reduce": ring_all_reduce(4),
+    "all_to_all": direct_all_to_all(3, 2),
+    "relayed": ring_all_to_all(4),
+    "broadcast": ring_broadcast(4, 3),
+    "reduce": ring_reduce(4, 2),
+}
+"""A schedule of each kind, by name."""

@@ -9,15 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ring_schedules import (
-    direct_all_to_all,
-    ring_all_gather,
-    ring_all_reduce,
-    ring_all_to_all,
-    ring_broadcast,
-    ring_reduce,
-    ring_reduce_scatter,
-)
+from ring_schedules import RINGS, ring_all_gather
 from schedules import all_gather, all_reduce_of, greedy, torus
 
 from dse.base.errors import InputError
@@ -29,17 +21,7 @@ from dse.collectives.interpret.msccl import interpret_msccl
 from dse.collectives.interpret.mscclpp import interpret_plan
 
 TORUS = greedy(all_gather(torus(3, 3), 2))
-SCHEDULES = {
-    "all_gather": ring_all_gather(5, 2),
-    "reduce_scatter": ring_reduce_scatter(4, 2),
-    "all_reduce": ring_all_reduce(4),
-    "all_to_all": direct_all_to_all(3, 2),
-    "relayed": ring_all_to_all(4),
-    "broadcast": ring_broadcast(4, 3),
-    "reduce": ring_reduce(4, 2),
-    "torus": TORUS,
-    "sums": all_reduce_of(TORUS),
-}
+SCHEDULES = {**RINGS, "torus": TORUS, "sums": all_reduce_of(TORUS)}
 XML = {name: schedule_msccl(schedule, name) for name, schedule in SCHEDULES.items()}
 PLANS = {name: schedule_plan(schedule, name, PlanOptions()) for name, schedule in SCHEDULES.items()}
 PACKETS = schedule_plan(SCHEDULES["sums"], "packets", PlanOptions(protocol="LL"))
@@ -342,3 +324,19 @@ def test_an_input_that_is_written_out_of_place_is_found() -> None:
 def test_an_alltoall_in_place_overwrites_what_is_still_to_be_sent() -> None:
     text = XML["all_to_all"].replace('inplace="0"', 'inplace="1"')
     assert any("race" in each or "ends with" in each for each in interpret_msccl(text).problems)
+
+
+def test_sizes_beyond_all_files_are_refused_before_anything_runs() -> None:
+    huge = re.sub(r'cnt="\d+"', 'cnt="123456789012345"', XML["all_gather"], count=1)
+    assert any("cnt 123456789012345; it must be 1 to 71" in problem for problem in problems_of(huge))
+    per_loop = re.sub(r'nchunksperloop="\d+"', 'nchunksperloop="1000000000000"', XML["all_reduce"])
+    assert any("nchunksperloop is 1000000000000" in problem for problem in problems_of(per_loop))
+
+
+def test_a_semaphore_that_one_operation_takes_twice_needs_two_releases() -> None:
+    plan = json.loads(PLANS["all_reduce"])
+    gpu = plan["gpus"][0]
+    gpu["semaphores"] = [*gpu.get("semaphores", []), {"init_value": 1}]
+    last = len(gpu["semaphores"]) - 1
+    gpu["threadblocks"][0]["ops"].append({"name": "sem_acquire", "semaphore_ids": [last, last]})
+    assert any(problem.startswith("deadlock") for problem in problems_of(json.dumps(plan)))

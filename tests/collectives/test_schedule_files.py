@@ -8,16 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from ring_schedules import (
-    direct_all_to_all,
-    problem,
-    ring_all_gather,
-    ring_all_reduce,
-    ring_all_to_all,
-    ring_broadcast,
-    ring_reduce,
-    ring_reduce_scatter,
-)
+from ring_schedules import RINGS, problem, ring_all_gather
 
 from dse.base.errors import InputError
 from dse.collectives import LinkModel, Schedule
@@ -30,15 +21,6 @@ from dse.collectives.files.trace_events import trace_events
 from dse.collectives.problem.recorded_sends import SendTable
 from dse.inputs.networks import LinkGraph
 
-SCHEDULES = {
-    "all_gather": ring_all_gather(5, 2),
-    "reduce_scatter": ring_reduce_scatter(4, 2),
-    "all_reduce": ring_all_reduce(4),
-    "all_to_all": direct_all_to_all(3, 2),
-    "relayed": ring_all_to_all(4),
-    "broadcast": ring_broadcast(4, 3),
-    "reduce": ring_reduce(4, 2),
-}
 README = """NPUs Count,5
 Links Count,10
 Chunks Count,5
@@ -51,7 +33,7 @@ SrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks (ID:ps)
 """
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+@pytest.mark.parametrize("schedule", RINGS.values(), ids=RINGS)
 def test_the_schedules_of_these_tests_are_valid(schedule: Schedule) -> None:
     assert check(schedule).violations == ()
 
@@ -76,7 +58,7 @@ def to_parquet(schedule: Schedule) -> bytes:
     return schedule_parquet(schedule, {"seed": 7})
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES.values(), ids=SCHEDULES)
+@pytest.mark.parametrize("schedule", RINGS.values(), ids=RINGS)
 @pytest.mark.parametrize(
     ("name", "text"), [("a.csv", to_csv), ("a.jsonl", to_lines), ("a.parquet", to_parquet)]
 )

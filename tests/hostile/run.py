@@ -19,10 +19,10 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from mutations import mutated
-from readers import READERS
+from hostile.mutations import mutated
+from hostile.readers import READERS
 
 MOST_CPU_S = 20
 MOST_BYTES = 6 * 2**30

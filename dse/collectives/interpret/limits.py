@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+MOST_CHUNKS = 1 << 20
+"""Of a buffer, and the most that a semaphore begins with: interpreters hold each by itself."""
+
 
 class Limits(NamedTuple):
     """The most that a runtime takes: steps of a block, blocks of a GPU, and what all parsers share."""

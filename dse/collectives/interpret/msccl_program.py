@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dse.base.errors import InputError
-from dse.collectives.interpret.limits import Limits
+from dse.collectives.interpret.limits import MOST_CHUNKS, Limits
 from dse.collectives.interpret.msccl_text import Node
 from dse.collectives.interpret.values import COLLECTIVES, Place, chunks_of
 
@@ -185,6 +185,8 @@ def _file_rules(algo: Node, program: Program, limits: Limits) -> Iterator[str]:
         for block in gpu.inside:
             if [step.numbers["s"] for step in block.inside] != list(range(len(block.inside))):
                 yield f"GPU {gpu.numbers['id']}, block {block.numbers['id']}: steps must count from 0"
+    if program.per_loop > MOST_CHUNKS:
+        yield f"nchunksperloop is {program.per_loop}; at most {MOST_CHUNKS} are interpreted"
     for number, own in enumerate(program.buffers):
         wants = chunks_of(program.coll, program.gpus, number, program.chunks, program.root)
         if program.coll == "allreduce":
@@ -207,6 +209,7 @@ def _step_rules(
         least = 0 if step.kind == "nop" else 1
         if not least <= step.chunks <= limits.chunks_of_step:
             yield f"{name} has cnt {step.chunks}; it must be {least} to {limits.chunks_of_step}"
+            continue
         for buffer, offset in (*step.read(), *step.written()):
             if not 0 <= offset < program.buffers[block.gpu][buffer]:
                 yield f"{name} takes {buffer}{offset}, which GPU {block.gpu} does not have"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from dse.collectives.interpret.clocks import Accesses, Clocks
@@ -49,9 +49,11 @@ class Order:
     def _is_reached(self, number: int, block: PlanBlock, op: Operation) -> bool:
         """Whether a block can go on through an operation that waits for others."""
         if op.name in ("wait", "rlxwait"):
-            return all(self._signals.get(other_end(channel)) for channel in op.channels)
+            awaited = Counter(map(other_end, op.channels))
+            return all(len(self._signals.get(channel, ())) >= count for channel, count in awaited.items())
         if op.name == "sem_acquire":
-            return all(self._semaphores[block.gpu][each] for each in op.semaphores)
+            taken = Counter(op.semaphores)
+            return all(len(self._semaphores[block.gpu][each]) >= count for each, count in taken.items())
         if op.name == "barrier":
             there = self._at_barrier.setdefault((block.gpu, op.barrier[0]), [])
             if number in self._passed:

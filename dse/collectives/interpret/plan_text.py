@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from dse.base.errors import InputError
 from dse.base.plain_data import json_data
 from dse.base.texts import excerpt
-from dse.collectives.interpret.limits import PLAN_LIMITS
+from dse.collectives.interpret.limits import MOST_CHUNKS, PLAN_LIMITS
 from dse.collectives.interpret.values import COLLECTIVES, chunks_of
 
 Json = dict[str, Any]
@@ -126,6 +126,10 @@ def _limits(data: Json, buffers: list[dict[str, int]]) -> Iterator[str]:
     if data.get("num_threads_per_block", 1024) > limits.threads:
         yield f"num_threads_per_block is {data['num_threads_per_block']}; at most {limits.threads} run"
     coll = data["collective"]
+    counts = [own[key] for own in buffers for key in "io"]
+    counts += [each["init_value"] for gpu in gpus for each in gpu.get("semaphores", [])]
+    if max(counts, default=0) > MOST_CHUNKS:
+        yield f"chunks or an init_value of a semaphore are {max(counts)}; at most {MOST_CHUNKS} are run"
     for gpu, own in enumerate(buffers):
         of_one = (
             own["i"]
