@@ -12,6 +12,7 @@ from dse.answers.caps import Cap
 from dse.answers.subjects import subjects
 from dse.base.errors import InputError
 from dse.base.files import conf_folder
+from dse.base.machine import usable_cores
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies.columns import Strategies
@@ -93,7 +94,7 @@ def best_job(model: ModelSpec, system: SystemSpec, framework: str | None = None)
         found = [replace(one, framework=own[0]) for one in found]
     strategies = found if isinstance(found, Strategies) else Strategies.of(list(found))
     refused = Refusals(len(strategies))
-    figures = predict_strategies(model, strategies, cluster, refused)
+    figures = predict_strategies(model, strategies, cluster, refused, threads=usable_cores())
     peaks = figures.memory_bytes.sum(axis=1)
     steps_s = np.where(peaks <= cluster.accelerator.memory_bytes, figures.step_s, np.inf)
     that = f" that {framework} can run" if framework is not None else ""

@@ -63,14 +63,14 @@ def summed(parts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def predict_strategies(
-    model: ModelSpec, strategies: Strategies, cluster: Cluster, refused: Refusals
+    model: ModelSpec, strategies: Strategies, cluster: Cluster, refused: Refusals, *, threads: int = 1
 ) -> Predictions:
-    """Predict the steps of strategies that nothing has refused so far.
+    """Predict the steps of strategies that nothing has refused so far, by some threads.
 
     Raises:
         InputError: a framework or schedule is unknown.
     """
-    plans, found = _found(model, strategies, cluster, refused, only_feasible=False)
+    plans, found = _found(model, strategies, cluster, refused, threads=threads)
     runs = found.reason_of < 0
     ran = plans.take(runs)
     return Predictions(
@@ -88,11 +88,17 @@ def refuse_infeasible(model: ModelSpec, strategies: Strategies, cluster: Cluster
 
 
 def _found(
-    model: ModelSpec, strategies: Strategies, cluster: Cluster, refused: Refusals, *, only_feasible: bool
+    model: ModelSpec,
+    strategies: Strategies,
+    cluster: Cluster,
+    refused: Refusals,
+    *,
+    threads: int = 1,
+    only_feasible: bool = False,
 ) -> tuple[Plans, Columns]:
     """Return the plans that nothing but the engine refuses, and what it finds of them."""
     plans = plans_of(model, strategies, refused)
-    found = _batch(model, plans, cluster).predict(only_feasible=only_feasible)
+    found = _batch(model, plans, cluster).predict(threads=threads, only_feasible=only_feasible)
     refused.refuse_rest(found.reason_of, found.reasons)
     return plans, found
 
