@@ -73,6 +73,16 @@ def test_what_is_drawn_is_valid_and_above_its_bound(
     assert found.time_ps >= best_bound(problem).time_ps
 
 
+def test_switches_at_the_end_of_a_one_way_street_are_no_roots() -> None:
+    """Node 2 has no way out, node 3 no way in."""
+    links = [(0, 1, 500, 50), (1, 0, 500, 50), (0, 2, 500, 50), (3, 1, 500, 50)]
+    graph = LinkGraph.of(2, 4, links)
+    problem = Problem(graph, Collective("all_reduce", 2, 2), MIB, LinkModel())
+    found = drawn(problem, 0, 20)
+    assert check(found).is_valid
+    assert set(graph.destinations[found.link].tolist()) == {0, 1}
+
+
 def test_a_seed_draws_the_same_trees_again() -> None:
     problem = Problem(random_graph(8, 6, seed=3), Collective("all_reduce", 8), MIB)
     one, again = drawn(problem, 5, 300), drawn(problem, 5, 300)

@@ -55,6 +55,7 @@ class Expected:
 ENDLESS = Expected(1.0, 0.0, math.inf, math.inf, math.inf, math.inf)
 """The job makes no progress: hardly any stretch between failures is long enough."""
 
+_ROUNDED_UP = 1 + 1e-12  # so that a copy needs no stretch more by rounding
 _LONGEST = 700.0  # exp of more is infinite
 
 
@@ -131,10 +132,11 @@ def _failures(first: float, again: float, back: float, every: float, lag: float)
     is tried t times; one that begins well fails (1 - exp(-first)) t times, and leads back with q of those.
     """
     fails, fails_again = -math.expm1(-first), -math.expm1(-again)
-    tries = 1 / (1 - fails_again + fails_again * back)
+    ends = math.exp(-again)  # of a try; 1 - fails_again would lose it
+    tries = 1 / (ends + fails_again * back)
     bad, bad_again = fails * tries, fails_again * tries
     leads_back = bad * back
-    ends_again = (1 - fails_again) * tries
+    ends_again = ends * tries
     stays = math.log1p(-leads_back) if leads_back < 1 else -math.inf
     if back <= 0:
         return bad * every
@@ -220,7 +222,7 @@ def best_interval_s(
     near_s = _least(lambda one: total(one, flush_s / (one + blocking_s)), least_s, most_s)
     found, middle = [], math.ceil(flush_s / (near_s + blocking_s))
     for lag in range(max(1, middle - 2), middle + 3):
-        low_s = max(least_s, flush_s / lag - blocking_s)
+        low_s = max(least_s, (flush_s / lag) * _ROUNDED_UP - blocking_s)
         high_s = min(most_s, flush_s / (lag - 1) - blocking_s) if lag > 1 else most_s
         if low_s <= high_s:
             found.append(_least(functools.partial(total, lag=lag), low_s, high_s))
@@ -228,7 +230,7 @@ def best_interval_s(
 
 
 def _least(cost: Callable[[float], float], least_s: float, most_s: float) -> float:
-    """Return where the cost is least: golden sections are cut off in the logarithm."""
+    """Return where the cost is least: golden sections are cut off in the logarithm, and both ends count."""
     low, high = math.log(least_s), math.log(most_s)
     golden = (math.sqrt(5) - 1) / 2
     left, right = high - golden * (high - low), low + golden * (high - low)
@@ -242,4 +244,4 @@ def _least(cost: Callable[[float], float], least_s: float, most_s: float) -> flo
             low, left, at_left = left, right, at_right
             right = low + golden * (high - low)
             at_right = cost(math.exp(right))
-    return math.exp((low + high) / 2)
+    return min((math.exp((low + high) / 2), least_s, most_s), key=cost)

@@ -114,7 +114,9 @@ def _computing_speed(
             mean += here * speeds[broken]
         recovering += part
         in_recovery += part * mean
-    return (all_time - in_recovery) / (1 - recovering) if recovering < 1 else all_time
+    if recovering >= 1:
+        return all_time
+    return min(1.0, (all_time - in_recovery) / (1 - recovering))  # the first order may exceed it
 
 
 def _stationary(arrivals: Sequence[tuple[int, float]], spares: Spares) -> list[float]:

@@ -135,19 +135,13 @@ class StudyRow(StrategyFields, _Names):  # fields of the last base come first
         int | None,
         time_ns("end of the interval that holds 80 % of such steps; null without unseen runs", since=7),
     ] = None
-    run_time_s: Annotated[
-        float | None, seconds("expected time of the training run that `run` describes", since=8, least=0)
-    ] = None
-    run_time_low_s: Annotated[
-        float | None, seconds("low end of its 80 %: fast steps, few failures", since=8, least=0)
-    ] = None
+    run_time_s: Annotated[float | None, seconds("expected time of the training run", since=8, least=0)] = None
+    run_time_low_s: Annotated[float | None, seconds("low end of its 80 %", since=8, least=0)] = None
     run_time_high_s: Annotated[float | None, seconds("high end of its 80 %", since=8, least=0)] = None
     run_effective_pct: Annotated[
         float | None, percent("time of steps in the time of the run", since=8, least=0)
     ] = None
-    run_goodput_pct: Annotated[
-        float | None, percent("model FLOPs of the run, of what all NPUs could do in it", since=8, least=0)
-    ] = None
+    run_goodput_pct: Annotated[float | None, percent("MFU of the whole run", since=8, least=0)] = None
     run_failures: Annotated[
         float | None, Column("double", "1", "expected failures in the run", since=8, least=0)
     ] = None

@@ -37,11 +37,13 @@ Picoseconds way_to_farthest(const Problem& problem, std::uint32_t from, std::vec
 }  // namespace
 
 NearRoots::NearRoots(const Problem& problem) {
-    std::vector<Picoseconds> farthest(problem.nodes, 0), at;
+    std::vector<Picoseconds> farthest(problem.nodes, 0), at, from_first;
+    way_to_farthest(problem, 0, from_first);
     for (std::uint32_t node = 0; node < problem.nodes; ++node) {
         if (!can_be_root(problem, node)) continue;
-        nodes_.push_back(node);
         farthest[node] = way_to_farthest(problem, node, at);
+        // All NPUs reach each other, so one of them tells of a switch at the end of a one-way street.
+        if (from_first[node] != kNever && at[0] != kNever) nodes_.push_back(node);
     }
     std::stable_sort(nodes_.begin(), nodes_.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return farthest[a] < farthest[b]; });
