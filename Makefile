@@ -15,6 +15,9 @@ GOLDEN ?= tests/golden
 FUZZ_SECONDS ?= 160
 FUZZ_COMPILER ?= $(or $(shell command -v clang++),$(shell command -v c++))
 
+# Where Python may not keep modules that it compiled, it compiles them at each of the thousands of starts of tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help install sweep bench test lint types unit nightly engine-test sanitize wheels coverage format stubs lock clean
 .PHONY: torch arbiters npm wasm build-astrasim validate-cli fuzz chaos docs news release-notes reference calibrate
