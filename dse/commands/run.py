@@ -10,7 +10,7 @@ from dse.base.command_lines import CommandLine, Option
 from dse.base.texts import printable
 from dse.commands.asked_jobs import ANSWER, GROUPS, INSTEAD, OF_STUDY, asked_job, is_plan
 from dse.commands.cli import CAP_OR_NONE, JSON, print_json, read_arguments
-from dse.prediction.runs.asked import ELASTIC, ONE_LENGTH, RUN_KEYS, asked_run
+from dse.prediction.runs.asked import ONE_LENGTH, RUN_KEYS, asked_run
 
 COMMAND = CommandLine(
     "run",
@@ -21,7 +21,6 @@ COMMAND = CommandLine(
     keys={
         "keys": {
             **RUN_KEYS,
-            **ELASTIC,
             **OF_STUDY,
         },
         "instead of ANSWER": INSTEAD,

@@ -124,9 +124,35 @@ def test_a_report_has_days_cost_and_the_winners(study: Path) -> None:
     ]  # fmt: skip
 
 
+def test_points_shrink_by_their_own_replicas(tmp_path: Path) -> None:
+    """Strategies of one framework differ in replicas; one without another to give up cannot shrink."""
+    few = ["system.nodes=4", "space.tp=[8]", "space.pp=[1,4]", "space.cp=[1]", "space.micro_batch=[1]"]
+    words = ["system=dgx_h100", "model=llama3_8b", *few, "run.tokens=15T", "run.spares=0"]
+    times: dict[str, dict[str, float | None]] = {}
+    for elastic in ("wait", "shrink", "best"):
+        asked = [f"run.elastic={elastic}", f"study={elastic}", f"results_dir={tmp_path}"]
+        assert sweep([*words, *asked]) == 0
+        rows = [row for row in StudyStore(tmp_path / elastic).rows() if row.status == "ok"]
+        times[elastic] = {row.label(): row.run_time_s for row in rows}
+        for row in rows:
+            run = point_of_row(row).scenario.run
+            assert run is not None
+            model, plan, cluster = prediction_inputs(point_of_row(row))
+            if row.run_time_s is None:
+                assert (elastic, plan.dp) == ("shrink", 1)
+                continue
+            found = run_of(run.question(model, plan, cluster), prediction_of(point_of_row(row)))
+            assert row.run_time_s == pytest.approx(found.time_s.value, rel=1e-6)
+    assert {times["shrink"][label] is None for label in times["wait"]} == {True, False}
+    for label, best_s in times["best"].items():
+        choices = [times[elastic][label] for elastic in ("wait", "shrink")]
+        assert best_s == pytest.approx(min(one for one in choices if one is not None), rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["run.tokens=1T", "run.elastic=best"], "run.elastic=best has no effect where a failed node"),
         (["objective=speed"], "objective is 'speed'; allowed are step, expected_time, cost, energy"),
         (["objective=cost"], "objective is cost, but no run is asked for: write run.tokens=15T as well"),
         (["objective=cost", "run.tokens=1T"], "objective is cost, but no price is known: write run.price"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dse.prediction.runs.asked import RUN_KEYS
+from dse.prediction.runs.asked import ELASTIC, RUN_KEYS
 
-_NOT_OF_PLANS = ("price", "power", "host_w", "pue", "grid")  # types have prices; phases are not known
+# Types have prices; phases are not known, nor what a subset does with fewer nodes.
+_NOT_OF_PLANS = ("price", "power", "host_w", "pue", "grid", *ELASTIC)
 RUN_OF_SUBSETS = {
     "objective": "the order of subsets: step (default), expected_time or cost of a training run",
     **{key: meaning for key, meaning in RUN_KEYS.items() if key not in _NOT_OF_PLANS},

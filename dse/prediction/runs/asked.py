@@ -44,20 +44,19 @@ ONE_RUN = {
     "interval": "time between checkpoints, such as 30 min; default: the best",
     "price": "price of an hour of one NPU, or of each system: dgx_h100=2.5,dgx_b200=5",
 }
+ELASTIC = {
+    "elastic": "without a spare: wait (default), shrink to fewer replicas, or best, the shorter of both",
+    "reconfigure": "of elastic: the time to change the number of replicas (default: that of a restart)",
+}
 POWER = {
     "power": "phases (default): by computing, communicating and idling; or limit: that of boards",
     "host_w": "watts of a host for each of its NPUs, besides boards (default 0)",
     "pue": "power of the facility over that of its machines (default 1)",
     "grid": "kg of CO2 for a kWh: emissions are printed as well",
 }
-RUN_KEYS = {**LENGTH, **MACHINE, **ONE_RUN, **POWER}
+RUN_KEYS = {**LENGTH, **MACHINE, **ONE_RUN, **ELASTIC, **POWER}
 """All keys of one run and their meanings: those of `dse run`, and `run.KEY` of a sweep."""
 ONE_LENGTH = ("tokens", "steps", "loss")
-ELASTIC = {
-    "elastic": "without a spare: wait (default), shrink to fewer replicas, or best, the shorter of both",
-    "reconfigure": "of elastic: the time to change the number of replicas (default: that of a restart)",
-}
-"""Keys of runs whose plan is known."""
 _OF_RATES = ("reliability", "domains")  # which one record of rates holds
 _NEAR = ("near_gbps", "storage_every")
 _PAIR = ("stop_every", "stop_for")

@@ -54,17 +54,29 @@ def run_columns(
     plans: Sequence[Plan],
     steps: Iterable[tuple[int, StoredStep]],
 ) -> dict[str, list[float | None]]:
-    """Return the columns of steps, `RUN_COLUMNS` by name; None where the job makes no progress.
+    """Return the columns of steps, `RUN_COLUMNS` by name; None where the job makes no progress, or
+    shall shrink and has no replica to give up.
 
     `steps` have the number of their plan, whose checkpoints count, and nothing else of it.
     """
-    jobs = [FailingJob(asked.question(model, plan, cluster)) for plan in plans]
+    jobs = [_job(asked, model, cluster, plan) for plan in plans]
     found = [_row(asked, jobs[number], step) for number, step in steps]
     columns = list(map(list, zip(*found, strict=True))) or [[] for _ in RUN_COLUMNS]
     return dict(zip(RUN_COLUMNS, columns, strict=True))
 
 
-def _row(asked: AskedRun, job: FailingJob, step: StoredStep) -> tuple[float | None, ...]:
+def _job(asked: AskedRun, model: ModelSpec, cluster: Cluster, plan: Plan) -> FailingJob | None:
+    try:
+        return FailingJob(asked.question(model, plan, cluster))
+    except InputError:
+        if asked.elastic != "shrink":
+            raise
+        return None  # no replica to give up
+
+
+def _row(asked: AskedRun, job: FailingJob | None, step: StoredStep) -> tuple[float | None, ...]:
+    if job is None:
+        return (None,) * len(RUN_COLUMNS)
     try:
         run = job.run(step)
     except InputError:  # the job makes no progress

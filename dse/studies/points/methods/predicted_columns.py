@@ -114,7 +114,8 @@ def _run_columns(
 
     cluster = on.system.cluster
     assert cluster is not None
-    firsts, kinds = strategies.kinds(["framework"])  # checkpoints depend on nothing else of a strategy
+    # Checkpoints depend on the framework alone, and the replicas that are left on their number.
+    firsts, kinds = strategies.kinds(["framework"] if run.elastic == "wait" else ["framework", "dp"])
     plans = [plan_of(on.model, strategies[place]) for place in firsts.tolist()]
     flops = flops_of_step(on.model)
     names = ("wall_time_ns", "gpu_time_ns", "wall_time_low_ns", "wall_time_high_ns")
