@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import signal
 import socket
@@ -35,15 +36,8 @@ _PRELOADED = (
     "pyarrow.parquet",
     "tqdm",
     "yaml",
-    "dse.studies.config",
-    "dse.answers.explain",
-    "dse.answers.library",
-    "dse.answers.reports",
-    "dse.studies.sweeps",
-    "dse.answers.timelines",
-    "dse.simulation.validation",
-    "dse.answers.whatif",
 )
+_NOT_PRELOADED = ("dse.testing", "dse.partition.run", "dse.partition.graphs.sources")  # pytest and torch
 _LENGTH = struct.Struct("<I")
 OPTIMISED = "DSE_TEST_OPTIMISED"  # set: commands run under `python -O`, without asserts; tests keep theirs
 
@@ -134,10 +128,23 @@ def _serve(connection: socket.socket) -> Mapping[str, Any]:
         connection.sendall(_LENGTH.pack(code + 256))
 
 
-def main() -> None:
-    """Import, wait for requests, and, in a child, run the command as `python -m` does."""
+def _preload() -> None:
+    """Import all that commands do, but for heavy packages, and fill the caches of Hydra."""
+    import dse
+    from dse.studies.config import compose_config
+
     for name in _PRELOADED:
         importlib.import_module(name)
+    modules = [found.name for found in pkgutil.walk_packages(dse.__path__, "dse.")]
+    for name in modules:
+        if not name.startswith(_NOT_PRELOADED) and not name.endswith("__main__"):
+            importlib.import_module(name)
+    compose_config(["system=torus_4x4", "model=tiny"])
+
+
+def main() -> None:
+    """Import, wait for requests, and, in a child, run the command as `python -m` does."""
+    _preload()
     gc.freeze()
     request = _serve(socket.socket(fileno=int(sys.argv[1])))
     os.environ.clear()

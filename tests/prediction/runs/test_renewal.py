@@ -81,16 +81,19 @@ def _elastic_setting(chooser: random.Random) -> Setting:
 @pytest.mark.slow
 @pytest.mark.parametrize("made", [_setting, _near_setting, _elastic_setting])
 def test_expected_times_are_those_of_simulated_jobs(made: Callable[[random.Random], Setting]) -> None:
-    """Within 0.5 %; where the first sample is further off than 0.25 %, one of eight times as many decides."""
+    """Within 0.5 %; where a sample is further off than 0.25 %, one of ten times as many decides.
+
+    Jobs that seldom reach storage need the largest: 10^6 of their failures scatter by 0.3 %.
+    """
     chooser, failures = random.Random(7), 0
     for number in range(SETTINGS):
         setting = made(chooser)
         total = expected(*setting).total
-        found, seen = simulated_total(*setting, jobs=300, events=1000, seed=number)
-        failures += seen
-        if abs(found / total - 1) > 0.0025:
-            found, seen = simulated_total(*setting, jobs=1200, events=2000, seed=SETTINGS + number)
+        for jobs, events in ((300, 1000), (1200, 2000), (6000, 4000)):
+            found, seen = simulated_total(*setting, jobs=jobs, events=events, seed=number + jobs)
             failures += seen
+            if abs(found / total - 1) <= 0.0025:
+                break
         assert found == pytest.approx(total, rel=0.005), setting
     assert failures > 10**6
 
