@@ -118,6 +118,7 @@ def test_custom_conditions_are_counted_by_chunk() -> None:
         "distance": 30.0,
         "all_sends": 20.0,
         "cut": 30.0,
+        "ways": 30.0,
     }
 
 

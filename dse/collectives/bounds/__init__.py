@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,13 @@ from dse.base.cancellation import Deadline
 from dse.collectives.bounds.basic import all_sends_bound, distance_bound, node_bounds
 from dse.collectives.bounds.bound import NEVER, NONE, Bound
 from dse.collectives.bounds.crossings import crossings_bound
+from dse.collectives.bounds.demand_cuts import demand_cut
 from dse.collectives.bounds.flows import flow_bound
 from dse.collectives.bounds.needs import BACKWARDS
 from dse.collectives.bounds.sets import MOST_NODES_OF_ALL_SETS, sets_of
 from dse.collectives.bounds.symmetric import symmetric_bounds
 from dse.collectives.bounds.view import View
+from dse.collectives.bounds.weights import ways_bound
 from dse.collectives.bounds.windows import set_bounds
 from dse.collectives.problem.problem import MIRRORED, Problem
 
@@ -30,7 +33,7 @@ __all__ = ["Bound", "best_bound", "lower_bounds"]
 def lower_bounds(problem: Problem, deadline: Deadline = NEVER_LATE) -> tuple[Bound, ...]:
     """Return the strongest bound of each name that is found by a deadline; ingress and egress always are.
 
-    Names are ingress, egress, distance, all_sends, crossings, max_flow, cut and entry_window.
+    Names are ingress, egress, distance, all_sends, crossings, max_flow, cut, entry_window and ways.
     A name is missing where it says nothing. Reduce-scatter and reduce are judged as the all-gather and the
     broadcast that they are backwards: what a full sum is made of is a tree of messages, each contribution
     once, which run backwards brings a chunk from the sum's place to every contributor.
@@ -42,7 +45,8 @@ def lower_bounds(problem: Problem, deadline: Deadline = NEVER_LATE) -> tuple[Bou
         return tuple(map(_turned, lower_bounds(problem.mirrored, deadline)))
     unit = max(1, gcd(*problem.distinct_times.ravel().tolist())) if len(problem.graph) else 1
     strongest: dict[str, Bound] = {}
-    for bound in _all_bounds(problem, deadline):
+    view = View(problem, deadline)
+    for bound in chain(_all_bounds(view), ways_bound(view)):
         rounded = replace(bound, time_ps=-(-bound.time_ps // unit) * unit)
         if 0 < rounded.time_ps < NEVER and rounded.time_ps > strongest.get(bound.name, NONE).time_ps:
             strongest[bound.name] = rounded
@@ -54,8 +58,8 @@ def best_bound(problem: Problem, deadline: Deadline = NEVER_LATE) -> Bound:
     return max(lower_bounds(problem, deadline), key=lambda bound: bound.time_ps, default=NONE)
 
 
-def _all_bounds(problem: Problem, deadline: Deadline) -> Iterator[Bound]:
-    view = View(problem, deadline)
+def _all_bounds(view: View) -> Iterator[Bound]:
+    problem, deadline = view.problem, view.deadline
     nodes = list(node_bounds(view))
     simple = [*nodes]
     for more in (distance_bound, all_sends_bound, crossings_bound):
@@ -87,7 +91,9 @@ def _bounds_of_sets(view: View, centers: Iterable[int], flows: Iterable[Bound]) 
     """Bounds of sets round centers; those that flows found are looked at with all others."""
     found = list(_masks(view, flows))
     for center in centers:
-        yield from set_bounds(view, (*found, *sets_of(view, center)))
+        sets = [*found, *sets_of(view, center)]
+        yield from demand_cut(view, sets)
+        yield from set_bounds(view, sets)
 
 
 def _masks(view: View, flows: Iterable[Bound]) -> Iterator[NDArray[np.bool_]]:

@@ -48,7 +48,7 @@ def distance_bound(view: View) -> Iterator[Bound]:
         time, source, destination = _longest_custom_way(view)
     elif collective.name in ("broadcast", "scatter", "gather"):
         backwards = collective.name == "gather"
-        ways = view.ways_ps(collective.root, towards=backwards)
+        ways = view.ways_from(view.links, collective.root, towards=backwards)
         source, destination = collective.root, int(ways.argmax())
         time = int(ways[destination])
         if backwards:
@@ -94,8 +94,7 @@ def all_sends_bound(view: View) -> Iterator[Bound]:
     Every NPU gets what it lacks by a delivery of its own. An all-reduce needs 2N-2 messages a chunk: N-1
     until a first node has all contributions, as these messages join all NPUs, and one for each that is left
     (Harary and Schwenk 1974). A switch that cannot add passes on what one node has sent, so these messages
-    enter NPUs and switches that add. Where chunks have a way each, the ways hold links for as long as they
-    are.
+    enter NPUs and switches that add.
     """
     collective = view.problem.collective
     npus, k = collective.npus, collective.chunks_per_npu
@@ -110,57 +109,5 @@ def all_sends_bound(view: View) -> Iterator[Bound]:
         else:
             links = len(view.problem.graph)
             time = view.links.all_deliveries(need, view.first_ps, npus_only=True)
-        by_ways, held = (0, 0) if collective.everyone_wants_all else _time_of_ways(view)
-        text = f"{need} sends are needed on {links} links"
-        if by_ways > time:
-            text = f"the shortest ways of all chunks hold links for {held} ps in all"
-        if max(time, by_ways) < NEVER:
-            yield Bound("all_sends", max(time, by_ways), (), text)
-
-
-def _time_of_ways(view: View) -> tuple[int, int]:
-    """When links can have been held for as long as the ways of all chunks are, and how long that is.
-
-    A link that has delivered n chunks by T was held for at most T - arrival + held; with more links than are
-    of use by T the sum of these only falls.
-    """
-    import numpy as np
-
-    held = _held_by_ways(view)
-    slack = np.sort(view.problem.arrival_ps - view.problem.held_ps)
-    if not held or not len(slack):
-        return 0, held
-    totals = np.cumsum(slack)
-    counts = np.arange(1, len(slack) + 1)
-    return int((-(-(held + totals) // counts)).min()), held
-
-
-def _held_by_ways(view: View) -> int:
-    import numpy as np
-
-    graph, collective = view.problem.graph, view.problem.collective
-    npus, k, root = collective.npus, collective.chunks_per_npu, collective.root
-    if collective.name in ("scatter", "gather"):
-        return k * int(view.ways_ps(root, towards=collective.name == "gather", by_held=True).sum())
-    if collective.name == CUSTOM:
-        at, has, by, wants = view.needs.pairs
-        chunks = np.unique(wants)
-        if len(chunks) * len(graph) > MOST_STEPS:
-            return 0
-        total = 0
-        for chunk in chunks:
-            if view.deadline.is_over:
-                return 0
-            ways = view.links.distances(at[has == chunk].astype(np.uint32), by_held=True)[by[wants == chunk]]
-            total += int(ways[ways < NEVER].max(initial=0))
-        return total
-    if view.group is not None:
-        return k * npus * int(view.ways_ps(0, by_held=True).sum())
-    if npus * len(graph) > MOST_STEPS:
-        return 0
-    total = 0
-    for npu in range(npus):
-        if view.deadline.is_over:
-            return 0
-        total += int(view.ways_ps(npu, by_held=True).sum())
-    return k * total
+        if time < NEVER:
+            yield Bound("all_sends", time, (), f"{need} sends are needed on {links} links")

@@ -14,6 +14,7 @@ class Bound:
 
     `text` is the argument, with the numbers that a reader needs to check it by hand. It is about `nodes`
     (empty: all), and, where chunks enter one set of nodes and then another inside of it, about `inner`.
+    `weights` are those of the links, one each, where the argument weighs deliveries.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Bound:
     nodes: tuple[int, ...]
     text: str
     inner: tuple[int, ...] = ()
+    weights: tuple[int, ...] = ()
 
 
 @dataclass

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Schedules of these, run backwards on turned links, are schedules of such a collective too.
 BACKWARDS = ("all_to_all", "scatter", "gather", "all_reduce")
+# A matrix of chunks between all nodes is kept for so many nodes.
+MOST_NODES_OF_DEMANDS = 1024
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,30 @@ class Needs:
             wanting[:] = False
             wanting[self.collective.root] = root
         return wanting
+
+    @cached_property
+    def demand(self) -> NDArray[np.int64] | None:
+        """The chunks that go from each node to each, of an all-to-all or custom conditions.
+
+        None if a chunk has several holders or several NPUs want it, and of too many nodes.
+        """
+        import numpy as np
+
+        name = self.collective.name
+        if name not in (CUSTOM, "all_to_all") or self.nodes > MOST_NODES_OF_DEMANDS:
+            return None
+        matrix = np.zeros((self.nodes, self.nodes), dtype=np.int64)
+        if name == CUSTOM:
+            at, has, by, wants = self.pairs
+            holders = np.full(self.collective.chunks, -1, dtype=np.int64)
+            holders[has] = at
+            if len(np.unique(has)) < len(has) or len(np.unique(wants)) < len(wants):
+                return None
+            np.add.at(matrix, (holders[wants], by), 1)
+            return matrix
+        matrix[: self.collective.npus, : self.collective.npus] = self.collective.chunks_per_npu
+        np.fill_diagonal(matrix, 0)
+        return matrix
 
     @cached_property
     def holders(self) -> NDArray[np.uint32]:

@@ -70,13 +70,20 @@ class View:
         links = solvers.TimedLinks(graph.npus, graph.nodes, ends, times, self.own)
         return int(links.all_deliveries(need, self.first_ps, npus_only=False))
 
-    def ways_ps(self, npu: int, *, towards: bool = False, by_held: bool = False) -> NDArray[np.int64]:
-        """Per NPU how far it is from one (towards it, if said), 0 where there is no way."""
+    def weighed(self, weights: NDArray[np.int64]) -> solvers.TimedLinks:
+        """The links with weights in place of times."""
+        from dse.base import solvers
+
+        graph = self.problem.graph
+        ends = (graph.sources, graph.destinations)
+        return solvers.TimedLinks(graph.npus, graph.nodes, ends, (weights, weights), 0)
+
+    def ways_from(self, links: solvers.TimedLinks, npu: int, *, towards: bool = False) -> NDArray[np.int64]:
+        """Per node how far it is from an NPU (towards it, if said), 0 where there is no way."""
         import numpy as np
 
-        nodes = np.array([npu], dtype=np.uint32)
-        ways = self.links.distances(nodes, reversed=towards, by_held=by_held)[: self.problem.graph.npus]
-        ways[ways == NEVER] = 0
+        ways = links.distances(np.array([npu], dtype=np.uint32), reversed=towards)
+        ways[(ways == NEVER) | (np.arange(len(ways)) >= self.problem.graph.npus)] = 0
         return ways
 
     def _away_ps(self, nodes: NDArray[np.uint32], towards: bool) -> NDArray[np.int64]:

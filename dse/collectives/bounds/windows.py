@@ -70,7 +70,8 @@ def set_bounds(view: View, sets: Iterable[NDArray[np.bool_]]) -> Iterator[Bound]
             continue
         start = view.links.entry_times(view.first_ps, inside.view("uint8"))
         entry = _Entry(inside, start, view.needs.into_each(inside), view.needs.wanting(inside))
-        yield from _cuts(view, entry, need, cut)
+        if view.needs.demand is None:
+            yield from _cuts(view, entry, need, cut)
         if entry.each:
             yield from _into_one(view, entry, window)
         if entry.each and view.needs.everyone_gets_the_same:

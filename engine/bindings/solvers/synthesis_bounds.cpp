@@ -5,10 +5,13 @@
 #include <span>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "bindings/bindings.hpp"
+#include "bindings/checkpoints.hpp"
 #include "bindings/solvers/synthesis.hpp"
 #include "collectives/bounds/bounds.hpp"
+#include "collectives/bounds/demand_cuts.hpp"
 #include "collectives/symmetric/symmetric.hpp"
 #include "collectives/symmetric/symmetric_routes.hpp"
 
@@ -58,6 +61,31 @@ EntryLinks entry_links_of(const Column<std::int64_t>& role, const Column<std::in
                         : links.inside)
             .push_back({start(i), 0, arrival(i), held(i), count(i), limit(i)});
     return links;
+}
+
+/// The time of the longest cut, and its nodes: none if no set takes longer than `from`. `demand` is the
+/// matrix row by row, and so are the masks `starts`.
+std::pair<Picoseconds, nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>> longest_cut(
+    const TimedLinks& graph, const Column<std::int64_t>& first, const Column<std::int64_t>& last,
+    const Column<std::int64_t>& demand, const Column<std::uint8_t>& starts, Picoseconds from) {
+    DemandLinks links;
+    links.nodes = graph.nodes;
+    for (const Link& link : graph.links) {
+        links.from.push_back(link.from);
+        links.to.push_back(link.to);
+        links.times.push_back({first(link.from), last(link.to), link.arrival, link.held});
+    }
+    const std::vector<Amount> chunks(demand.data(), demand.data() + demand.size());
+    std::vector<std::vector<std::uint8_t>> sets;
+    for (std::size_t i = 0; i + graph.nodes <= starts.size(); i += graph.nodes)
+        sets.emplace_back(starts.data() + i, starts.data() + i + graph.nodes);
+    const dse::Checkpoint checkpoint = dse::checkpoint_of(nullptr);
+    DemandCut found;
+    {
+        const nb::gil_scoped_release release;
+        found = longest_demand_cut(links, chunks, sets, from, checkpoint);
+    }
+    return {found.time, to_numpy(std::move(found.inside))};
 }
 
 /// `next`: u + g for every node u and generator g, row by row.
@@ -120,10 +148,10 @@ void bind_synthesis_bounds(nb::module_& m) {
             "npus"_a, "nodes"_a, "ends"_a, "times_ps"_a, "own"_a)
         .def(
             "distances",
-            [](const TimedLinks& graph, const Column<std::uint32_t>& sources, bool reversed, bool by_held) {
-                return to_numpy(distances(graph, span_of(sources), reversed, by_held));
+            [](const TimedLinks& graph, const Column<std::uint32_t>& sources, bool reversed) {
+                return to_numpy(distances(graph, span_of(sources), reversed));
             },
-            "sources"_a, "reversed"_a = false, "by_held"_a = false)
+            "sources"_a, "reversed"_a = false)
         .def(
             "longest_way",
             [](const TimedLinks& graph, std::uint32_t sources) {
@@ -172,7 +200,9 @@ void bind_synthesis_bounds(nb::module_& m) {
                     deepest_node(graph, {span_of(start), span_of(inner), span_of(wanting)}, need);
                 return std::pair(bound.time, bound.node);
             },
-            "start_ps"_a, "inner"_a, "wanting"_a, "need"_a);
+            "start_ps"_a, "inner"_a, "wanting"_a, "need"_a)
+        .def("longest_demand_cut", &longest_cut, "first_ps"_a, "last_ps"_a, "demand"_a, "starts"_a,
+             "from_ps"_a);
     m.def(
         "entry_bounds",
         [](const Column<std::int64_t>& role, const Column<std::int64_t>& start,

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import gcd
 
+from dse.base.linear_programs import load_highspy
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.reductions import tightened, without_waste
 from dse.collectives.search.synthesizers.base import Effort, Overlap, Progress, Synthesis, Synthesizer
-from dse.collectives.search.synthesizers.milp import load_highspy
 from dse.collectives.search.synthesizers.time_indexed import Grid, Places, Timed, timed, windows
 from dse.collectives.search.synthesizers.tree_sums import timed_all_reduce
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from dse.base.linear_programs import Program
 from dse.collectives.problem.problem import Problem
-from dse.collectives.search.synthesizers.milp import Program
 
 NEVER = 1 << 60
 MOST_POINTS = 2000

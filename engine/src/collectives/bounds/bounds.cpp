@@ -115,11 +115,11 @@ Picoseconds time_after(const EntryLinks& links, std::int64_t need, Picoseconds m
     return earliest(joined(not_before(links.inside, moment), links.to_wanting), all - early, from);
 }
 
-/// Dijkstra's algorithm from what is in `next`, into nodes that `may_enter` allows: `cost` is that of a link,
+/// Dijkstra's algorithm from what is in `next`, into nodes that `may_enter` allows:
 /// `found` the least to each node, with kNever or a bound at first.
 template <typename MayEnter>
-void spread(const TimedLinks& graph, bool reversed, Picoseconds Link::* cost, MayEnter may_enter,
-            std::vector<Picoseconds>& found, Fronts& next) {
+void spread(const TimedLinks& graph, bool reversed, MayEnter may_enter, std::vector<Picoseconds>& found,
+            Fronts& next) {
     while (!next.empty()) {
         const auto [time, node] = next.top();
         next.pop();
@@ -127,7 +127,7 @@ void spread(const TimedLinks& graph, bool reversed, Picoseconds Link::* cost, Ma
         for (const std::uint32_t i : links_at(reversed ? graph.into : graph.out_of, node)) {
             const Link& link = graph.links[i];
             const std::uint32_t other = reversed ? link.from : link.to;
-            const Picoseconds there = time + link.*cost;
+            const Picoseconds there = time + link.arrival;
             if (!may_enter(other) || there >= found[other]) continue;
             found[other] = there;
             next.emplace(there, other);
@@ -142,7 +142,7 @@ std::vector<Picoseconds> depths(const TimedLinks& graph, std::span<const std::ui
     Fronts next;
     found[target] = 0;
     next.emplace(0, target);
-    spread(graph, true, &Link::arrival, [&](std::uint32_t node) { return inside[node]; }, found, next);
+    spread(graph, true, [&](std::uint32_t node) { return inside[node]; }, found, next);
     return found;
 }
 
@@ -160,7 +160,7 @@ void TimedLinks::limit_own(std::int64_t chunks) {
 }
 
 std::vector<Picoseconds> distances(const TimedLinks& graph, std::span<const std::uint32_t> sources,
-                                   bool reversed, bool by_held) {
+                                   bool reversed) {
     std::vector<Picoseconds> found(graph.nodes, kNever);
     Fronts next;
     for (const std::uint32_t source : sources) {
@@ -168,7 +168,7 @@ std::vector<Picoseconds> distances(const TimedLinks& graph, std::span<const std:
         next.emplace(0, source);
     }
     const auto anywhere = [](std::uint32_t) { return true; };
-    spread(graph, reversed, by_held ? &Link::held : &Link::arrival, anywhere, found, next);
+    spread(graph, reversed, anywhere, found, next);
     return found;
 }
 
@@ -186,7 +186,7 @@ std::vector<Picoseconds> entry_times(const TimedLinks& graph, std::span<const Pi
         }
         if (found[node] < kNever) next.emplace(found[node], node);
     }
-    spread(graph, false, &Link::arrival, [&](std::uint32_t node) { return inside[node]; }, found, next);
+    spread(graph, false, [&](std::uint32_t node) { return inside[node]; }, found, next);
     return found;
 }
 
@@ -216,7 +216,7 @@ WayBound longest_way(const TimedLinks& graph, std::uint32_t sources) {
         if (all) source = i;
         seen[source] = 1;
         const std::uint32_t from[] = {source};
-        const auto found = distances(graph, from, false, false);
+        const auto found = distances(graph, from, false);
         std::uint32_t farthest = source;  // from there the next ways are looked for, if not from everywhere
         for (std::uint32_t npu = 0; npu < graph.npus; ++npu) {
             if (found[npu] == kNever) continue;

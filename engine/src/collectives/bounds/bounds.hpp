@@ -51,9 +51,8 @@ struct TimedLinks {
 };
 
 /// Per node how long the shortest way from `sources` is (towards them if `reversed`); kNever without a way.
-/// `by_held`: a link counts for as long as a chunk holds it, not until a chunk has arrived.
 std::vector<Picoseconds> distances(const TimedLinks& graph, std::span<const std::uint32_t> sources,
-                                   bool reversed, bool by_held);
+                                   bool reversed);
 
 /// The longest of the shortest ways between two NPUs, among those from up to `sources` NPUs.
 WayBound longest_way(const TimedLinks& graph, std::uint32_t sources);

@@ -1,11 +1,12 @@
-"""Programs of 0/1 variables, asked only whether they have a solution; solved by HiGHS (highspy)."""
+"""Linear programs, also of 0/1 variables: a solution, or the least cost and its proof; by HiGHS (highspy)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from dse.base.cancellation import Cancellation
+from dse.base.cancellation import Cancellation, Deadline
 from dse.base.lazy import extra
 
 if TYPE_CHECKING:
@@ -16,13 +17,21 @@ Answer = Literal["feasible", "infeasible", "unknown"]
 _INFINITY = float("inf")
 
 
+class Optimum(NamedTuple):
+    """The values of a cheapest solution, and per row by how much the cost rises with its bound."""
+
+    values: NDArray[np.float64]
+    duals: NDArray[np.float64]
+
+
 class Program:
-    """Variables from 0 to 1 and rows of bounds on their weighted sums."""
+    """Variables, by default from 0 to 1 and whole, and rows of bounds on their weighted sums."""
 
     def __init__(self) -> None:
         self.lower: list[float] = []
         self.upper: list[float] = []
         self.whole: list[bool] = []
+        self._costs: list[float] = []
         self._starts = [0]
         self._columns: list[int] = []
         self._weights: list[float] = []
@@ -33,28 +42,64 @@ class Program:
         """How many variables there are."""
         return len(self.lower)
 
-    def add(self, whole: bool = True, lower: float = 0, upper: float = 1) -> int:
+    def add(self, whole: bool = True, lower: float = 0, upper: float = 1, cost: float = 0) -> int:
         """Return the number of a new variable; not `whole`: the rows leave it 0 or 1 where the others are."""
         self.lower.append(lower)
         self.upper.append(upper)
         self.whole.append(whole)
+        self._costs.append(cost)
         return len(self.lower) - 1
+
+    def amount(self, cost: float = 0) -> int:
+        """Return the number of a new variable that is any number from 0 on."""
+        return self.add(whole=False, upper=_INFINITY, cost=cost)
 
     def row(
         self, terms: Iterable[tuple[int, float]], least: float = -_INFINITY, most: float = _INFINITY
-    ) -> None:
-        """Bound the sum of `terms`, which are (variable, weight)."""
+    ) -> int:
+        """Bound the sum of `terms`, which are (variable, weight); return the number of the row."""
         for column, weight in terms:
             self._columns.append(column)
             self._weights.append(weight)
         self._starts.append(len(self._columns))
         self._least.append(least)
         self._most.append(most)
+        return len(self._least) - 1
 
     def solve(
         self, seconds: float, seed: int, cancellation: Cancellation | None = None
     ) -> tuple[Answer, NDArray[np.float64] | None]:
         """Return whether there is a solution, and one; `unknown` at the time limit or when cancelled."""
+        import numpy as np
+
+        highspy, solver = self._solved(seconds, seed, cancellation)
+        status = solver.getModelStatus()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return "infeasible", None
+        if status == highspy.HighsModelStatus.kOptimal:
+            return "feasible", np.array(solver.getSolution().col_value)
+        return "unknown", None
+
+    def minimised(self, deadline: Deadline, most_s: float) -> Optimum | None:
+        """Return a cheapest solution of a program without whole variables; None if the time is too short."""
+        import numpy as np
+
+        seconds = most_s if deadline.left_s is None else min(most_s, deadline.left_s)
+        # Inner points without a corner of the polytope: corners take many times as long where many tie.
+        highspy, solver = self._solved(seconds, 0, None, {"solver": "ipm", "run_crossover": "off"})
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        solution = solver.getSolution()
+        return Optimum(np.array(solution.col_value), np.array(solution.row_dual))
+
+    def _solved(
+        self,
+        seconds: float,
+        seed: int,
+        cancellation: Cancellation | None,
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> tuple[Any, Any]:
+        """The package, and its solver after a run."""
         import numpy as np
 
         highspy = load_highspy()
@@ -64,6 +109,7 @@ class Program:
             "threads": 1,
             "time_limit": max(seconds, 0.01),
             "random_seed": seed % (1 << 31),
+            **options,
         }.items():
             solver.setOptionValue(option, value)
         if cancellation is not None:
@@ -76,11 +122,12 @@ class Program:
             solver.cbSimplexInterrupt.subscribe(stop)
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = len(self.lower), len(self._least)
-        model.col_cost_ = np.zeros(len(self.lower))
+        model.col_cost_ = np.array(self._costs)
         model.col_lower_, model.col_upper_ = np.array(self.lower), np.array(self.upper)
         model.row_lower_, model.row_upper_ = np.array(self._least), np.array(self._most)
         kinds = highspy.HighsVarType
-        model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in self.whole]
+        if any(self.whole):
+            model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in self.whole]
         matrix = model.a_matrix_
         matrix.format_ = highspy.MatrixFormat.kRowwise
         matrix.start_ = np.array(self._starts, dtype=np.int32)
@@ -88,12 +135,7 @@ class Program:
         matrix.value_ = np.array(self._weights, dtype=np.float64)
         solver.passModel(model)
         solver.run()
-        status = solver.getModelStatus()
-        if status == highspy.HighsModelStatus.kInfeasible:
-            return "infeasible", None
-        if status == highspy.HighsModelStatus.kOptimal:
-            return "feasible", np.array(solver.getSolution().col_value)
-        return "unknown", None
+        return highspy, solver
 
 
 def load_highspy() -> Any:
