@@ -194,5 +194,22 @@ def test_a_torus_of_more_than_2_to_the_28_deliveries_is_solved_by_symmetry_and_s
     assert "failed_links=0-1 needs every send, and 285610000 deliveries are more" in refused(
         large, "failed_links=0-1"
     )
-    for other in ("synthesizer=restarts", "collective=all_reduce"):
-        assert "at most 268435456 can be scheduled" in refused(large, other)
+    assert "at most 268435456 can be scheduled" in refused(large, "synthesizer=restarts")
+
+
+@pytest.mark.parametrize(
+    ("collective", "halves", "bound"), [("reduce_scatter", 1, "egress"), ("all_reduce", 2, "all_sends")]
+)
+def test_sums_on_a_large_torus_stay_a_base_at_the_bound(
+    tmp_path: Path, collective: str, halves: int, bound: str
+) -> None:
+    large = "topology=torus__dim=[130,130]__alpha=500__beta=50"
+    done = run_ok("synthesize", large, f"collective={collective}", "format=json", "-o", "out", cwd=tmp_path)
+    data = json.loads(done.out)
+    assert (data["time_ps"], data["bound"], data["optimal"]) == (halves * 4225 * HOP_PS, bound, True)
+    assert (data["sends"], data["checked"]) == (halves * 16_900 * 16_899, "base")
+    with (tmp_path / "out" / "schedule.base.jsonl").open() as lines:
+        assert sum(1 for line in lines if '"reduce":true' in line) == 16_899
+    assert "export=csv needs every send" in refused(
+        large, f"collective={collective}", "export=csv", "-o", tmp_path / "other"
+    )

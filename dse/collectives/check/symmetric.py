@@ -1,11 +1,20 @@
-"""Whether the base of a symmetric all-gather is right; by translation all other sends then are."""
+"""Whether the base of a symmetric schedule is right; by translation all other sends then are."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dse.collectives.check.checker import check
 from dse.collectives.check.verdict import InvalidSchedule, require_valid
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.symmetric import SymmetricSchedule
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_NEVER = (1 << 63) - 1
 
 
 def checked(schedule: Schedule, synthesizer: str) -> str:
@@ -24,11 +33,12 @@ def checked(schedule: Schedule, synthesizer: str) -> str:
 
 
 def base_violations(schedule: SymmetricSchedule) -> list[str]:
-    """Return what is wrong with the sends of what NPU 0 owns, one text per rule that is broken.
+    """Return what is wrong with the sends of NPU 0's chunks, one text per rule that is broken.
 
-    A generator carries one chunk at a time; nothing leaves before it is there; every NPU gets every chunk of
-    NPU 0. A translation by s maps these sends to those of NPU s, and the link of a generator at u to that at
-    u + s: over one link go sends of different s at the times of one generator (see `SymmetricSchedule`).
+    A generator carries one chunk at a time; nothing leaves before it is there; every NPU adds to each sum
+    once; every NPU that wants a chunk of NPU 0 gets it. A translation by s maps these sends to those of NPU
+    s, and the link of a generator at u to that at u + s: over one link go sends of different s at the times
+    of one generator (see `SymmetricSchedule`).
     """
     import numpy as np
 
@@ -47,12 +57,56 @@ def base_violations(schedule: SymmetricSchedule) -> list[str]:
     if (there != linked).any() or (base.chunk % npus).any() or (number >= per_npu).any():
         found.append("rule 1: a send is of no chunk of NPU 0, or over no link of its node")
         return found
-    never = np.iinfo(np.int64).max
-    at_ps = np.full(npus * per_npu, never)
-    at_ps[:per_npu] = 0
-    np.minimum.at(at_ps, there * per_npu + number, base.start_ps + arrival_ps[base.generator])
-    if (base.start_ps < at_ps[base.node.astype(np.int64) * per_npu + number]).any() or (start < 0).any():
+    sends = _Placed(
+        base.node.astype(np.int64) * per_npu + number,
+        there * per_npu + number,
+        base.start_ps,
+        base.start_ps + arrival_ps[base.generator],
+    )
+    complete_ps = np.zeros(npus * per_npu, dtype=np.int64)
+    if problem.collective.is_reducing:
+        complete_ps, broken = _sums(sends.only(base.reduce), npus * per_npu, per_npu)
+        found += broken
+    elif base.reduce.any():
+        found.append("rule 5: `reduce` where nothing is added")
+    copies = sends.only(~base.reduce)
+    at_ps = np.full(npus * per_npu, _NEVER)
+    at_ps[:per_npu] = complete_ps[:per_npu]
+    np.minimum.at(at_ps, copies.to, copies.end_ps)
+    if (copies.start_ps < at_ps[copies.place]).any() or (start < 0).any():
         found.append("rule 3: a chunk leaves before it is there")
-    if (at_ps == never).any():
+    if problem.collective.everyone_wants_all and (at_ps == _NEVER).any():
         found.append("rule 4: an NPU never gets a chunk of NPU 0")
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """Sends from a place to another: a place is an NPU's share of one chunk."""
+
+    place: NDArray[np.int64]
+    to: NDArray[np.int64]
+    start_ps: NDArray[np.int64]
+    end_ps: NDArray[np.int64]
+
+    def only(self, mask: NDArray[np.bool_]) -> _Placed:
+        return _Placed(self.place[mask], self.to[mask], self.start_ps[mask], self.end_ps[mask])
+
+
+def _sums(sends: _Placed, places: int, roots: int) -> tuple[NDArray[np.int64], list[str]]:
+    """Return per place when all that is sent to it is added, and what is wrong.
+
+    Every place but the first `roots` sends on once, after all that comes to it. As a send takes some time, no
+    way leads back to where it began, so all ways end at a root, and each NPU's share is in its sum once.
+    """
+    import numpy as np
+
+    complete_ps = np.zeros(places, dtype=np.int64)
+    np.maximum.at(complete_ps, sends.to, sends.end_ps)
+    found = []
+    if (sends.start_ps < complete_ps[sends.place]).any() or (sends.end_ps <= sends.start_ps).any():
+        found.append("rule 5: a sum leaves before all is added to it")
+    counts = np.bincount(sends.place, minlength=places)
+    if (counts[:roots] != 0).any() or (counts[roots:] != 1).any():
+        found.append("rule 5: an NPU does not add to a sum of NPU 0 exactly once")
+    return complete_ps, found

@@ -1,4 +1,4 @@
-"""A symmetric schedule as JSON lines of its base: the sends of what NPU 0 owns, translated for all others."""
+"""A symmetric schedule as JSON lines of its base: the sends of NPU 0's chunks, translated for all others."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ def base_lines(schedule: SymmetricSchedule) -> Iterator[str]:
 
     `sizes` are the dimensions of the group: a node is its digits, the first counts ones. What NPU s owns
     crosses src + s to dst + s, digit by digit without carry, at the same times; its chunk is chunk + s.
+    Sends that add to what is there are marked with `reduce`, as in `schedule.jsonl`.
     """
     import numpy as np
 
@@ -24,6 +25,7 @@ def base_lines(schedule: SymmetricSchedule) -> Iterator[str]:
     goal = group.add(node.astype(np.int64), group.generators[generator])
     start = base.start_ps[order]
     end = start + problem.times_of_kinds[group.kind_of, 0][generator]
-    columns = (node, goal, base.chunk[order], start, end)
-    for source, destination, chunk, first, last in zip(*(c.tolist() for c in columns), strict=True):
-        yield f'{{"src":{source},"dst":{destination},"chunk":{chunk},"start_ps":{first},"end_ps":{last}}}'
+    columns = (node, goal, base.chunk[order], start, end, base.reduce[order])
+    for source, destination, chunk, first, last, adds in zip(*(c.tolist() for c in columns), strict=True):
+        tail = f'"end_ps":{last}' + (',"reduce":true}' if adds else "}")
+        yield f'{{"src":{source},"dst":{destination},"chunk":{chunk},"start_ps":{first},{tail}'

@@ -28,6 +28,7 @@ ROOTED = ("broadcast", "scatter", "gather", "reduce")
 DEFAULT_CHUNK_BYTES = 1 << 20
 MOST_DELIVERIES = 1 << 28
 _OF_NAMED = ("root", "chunks_per_npu", "operation_bytes")  # keys of collectives that a name says
+_KEPT_AS_BASE = ("all_gather", "reduce_scatter", "all_reduce")
 _MOST_PS = 1 << 62
 _CHOICES = {
     "gb": ("1e9", "gib"),
@@ -151,7 +152,8 @@ def problem_of(network: Network, values: Values, *, may_stay_base: bool = False)
     """Return the problem that keys describe on a network, and the sizes behind it.
 
     `may_stay_base`: a schedule that looks the same from every NPU need not be listed send by send, so that
-    an all-gather on a network with translations may have more than `MOST_DELIVERIES`.
+    an all-gather, and what is made of some, may have more than `MOST_DELIVERIES` on a network with
+    translations.
 
     Raises:
         InputError: a wrong value, keys without effect, too many chunks, or times that are too long.
@@ -235,7 +237,7 @@ def _collective(
     per_npu = whole(values, "chunks_per_npu", 1, least=1, most=10**12)
     collective = Collective(name, npus, per_npu, root or 0)
     deliveries = deliveries_of(collective)
-    is_base = may_stay_base and name == "all_gather" and deliveries > MOST_DELIVERIES
+    is_base = may_stay_base and name in _KEPT_AS_BASE and deliveries > MOST_DELIVERIES
     most = MOST_DELIVERIES
     if is_base and values.get("synthesizer", "auto") in ("auto", "fast", "symmetric"):
         most = deliveries
@@ -248,8 +250,9 @@ def _collective(
 
 
 def deliveries_of(collective: Collective) -> int:
-    """Return how many chunks have to come somewhere at most, all NPUs together."""
-    return collective.chunks * (collective.npus if collective.everyone_wants_all else 1)
+    """Return how many chunks, or parts of sums, have to come somewhere at most, all NPUs together."""
+    is_to_all = collective.everyone_wants_all or collective.is_reducing
+    return collective.chunks * (collective.npus if is_to_all else 1)
 
 
 def _size(collective: Collective, values: Values) -> Size:

@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING
 from dse.base.errors import InputError
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
-from dse.collectives.search.symmetric import SymmetricSchedule
+from dse.collectives.search.symmetric import MOST_FITTED_SENDS, SymmetricSchedule
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-# Of an all-reduce, whose sends are listed one by one: 2^26 take 2 GB.
-MOST_SENDS = 1 << 26
 
 
 def halves(problem: Problem) -> tuple[Problem, Problem]:
@@ -50,13 +46,15 @@ def in_sequence(problem: Problem, first: Schedule, second: Schedule) -> Schedule
     """Return the all-reduce that does a reduce-scatter and then, behind a barrier, an all-gather.
 
     Raises:
-        InputError: it has too many sends to list.
+        InputError: it has too many sends to list, and is not kept as a base.
     """
     import numpy as np
 
-    if len(first) + len(second) > MOST_SENDS:
+    if isinstance(first, SymmetricSchedule) and isinstance(second, SymmetricSchedule):
+        return first.then(problem, second)
+    if len(first) + len(second) > MOST_FITTED_SENDS:
         raise InputError(
-            f"the all-reduce has {len(first) + len(second)} sends, at most {MOST_SENDS} are listed;"
+            f"the all-reduce has {len(first) + len(second)} sends, at most {MOST_FITTED_SENDS} are listed;"
             " synthesise reduce_scatter and all_gather by themselves, or with fewer chunks"
         )
 
@@ -67,6 +65,17 @@ def in_sequence(problem: Problem, first: Schedule, second: Schedule) -> Schedule
         np.concatenate([first.start_ps, second.start_ps + first.time_ps]),
         np.concatenate([first.reduce, second.reduce]),
     )
+
+
+def backwards(problem: Problem, schedule: Schedule, turned: NDArray[np.int32]) -> Schedule:
+    """Return a schedule run backwards on the same links, of which `turned` are those of the other direction.
+
+    `problem` is the reduce-scatter of the all-gather that the schedule solves; no delivery may be redundant.
+    """
+    if isinstance(schedule, SymmetricSchedule):
+        return schedule.mirrored(problem)
+    on_turned = Schedule.of(problem.mirrored, turned[schedule.link], schedule.chunk, schedule.start_ps)
+    return on_turned.mirrored(problem)
 
 
 def without_waste(schedule: Schedule) -> Schedule:

@@ -1,8 +1,8 @@
-"""Schedules that look the same from every NPU: the sends of source 0, and all others by translation."""
+"""Schedules that look the same from every NPU: the sends of NPU 0's chunks, and all others by translation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,18 +15,23 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# More are not listed one by one: 2^28 take 5 GB.
+# More are not listed one by one: 2^28 take 5 GB. Those of an all-reduce are fitted together: 2^26 take 2 GB.
 MOST_LISTED_SENDS = 1 << 28
+MOST_FITTED_SENDS = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
 class BaseSends:
-    """The sends of what NPU 0 owns, arrays of one length: over a generator, from a node, of a chunk, when."""
+    """The sends of NPU 0's chunks, arrays of one length: over a generator, from a node, of a chunk, when.
+
+    `reduce` says whether a send adds to what is there, as in `Schedule`.
+    """
 
     generator: NDArray[np.int32]
     node: NDArray[np.int32]
     chunk: NDArray[np.int32]
     start_ps: NDArray[np.int64]
+    reduce: NDArray[np.bool_]
 
 
 class SymmetricSchedule(Schedule):
@@ -34,16 +39,15 @@ class SymmetricSchedule(Schedule):
 
     What NPU s owns crosses link u + s → u + s + g when what NPU 0 owns crosses u → u + g. A generator
     carries one chunk at a time in the base, and different s use different links then, so no link is used
-    twice at a time (docs/synthesis.md). `group` has the translations of the links,
-    `reduce` says whether the sends add to what is there.
+    twice at a time (docs/synthesis.md). `group` has the translations of the links. Of a reducing collective
+    NPU 0 owns the chunks whose sums are complete there first.
     """
 
     group: Translations
     base: BaseSends
-    reduces: bool
 
-    def __init__(self, problem: Problem, group: Translations, base: BaseSends, reduces: bool = False) -> None:
-        for name, value in (("problem", problem), ("group", group), ("base", base), ("reduces", reduces)):
+    def __init__(self, problem: Problem, group: Translations, base: BaseSends) -> None:
+        for name, value in (("problem", problem), ("group", group), ("base", base)):
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
@@ -66,7 +70,11 @@ class SymmetricSchedule(Schedule):
     @property
     def can_be_listed(self) -> bool:
         """Whether there is memory for all sends one by one."""
-        return len(self) <= MOST_LISTED_SENDS
+        return len(self) <= self._most_sends
+
+    @property
+    def _most_sends(self) -> int:
+        return MOST_FITTED_SENDS if self.problem.collective.name == "all_reduce" else MOST_LISTED_SENDS
 
     def expand(self) -> Schedule:
         """Return the plain schedule, with every send, sorted by start, link and chunk.
@@ -79,7 +87,7 @@ class SymmetricSchedule(Schedule):
         graph, collective = self.problem.graph, self.problem.collective
         if not self.can_be_listed:
             raise InputError(
-                f"the schedule has {len(self)} sends, more than the {MOST_LISTED_SENDS} that can be listed;"
+                f"the schedule has {len(self)} sends, more than the {self._most_sends} that can be listed;"
                 f" its base of {len(self.base.node)} sends says all"
             )
         sources = np.arange(graph.npus, dtype=np.int64)
@@ -100,11 +108,14 @@ class SymmetricSchedule(Schedule):
             link.ravel()[order],
             chunk.astype(np.int32).ravel()[order],
             np.repeat(self.base.start_ps, graph.npus)[order],
-            np.full(len(self), self.reduces),
+            np.repeat(self.base.reduce, graph.npus)[order],
         )
 
     def mirrored(self, problem: Problem) -> Schedule:
-        """Return it run backwards on turned links, also by its base: see Schedule.mirrored."""
+        """Return it run backwards on turned links, also by its base: see Schedule.mirrored.
+
+        `problem` may have the same links, if each has one of its kind in the other direction.
+        """
         import numpy as np
 
         group = problem.graph.translations
@@ -119,8 +130,18 @@ class SymmetricSchedule(Schedule):
             there.astype(np.int32),
             self.base.chunk,
             self.time_ps - self.base.start_ps - arrival,
+            np.full(len(arrival), problem.collective.is_reducing),
         )
-        return SymmetricSchedule(problem, group, base, problem.collective.is_reducing)
+        return SymmetricSchedule(problem, group, base)
+
+    def then(self, problem: Problem, second: SymmetricSchedule) -> SymmetricSchedule:
+        """Return the schedule that does this one and then, behind a barrier, another on the same links."""
+        import numpy as np
+
+        later = replace(second.base, start_ps=second.base.start_ps + self.time_ps)
+        names = [column.name for column in fields(BaseSends)]
+        columns = [np.concatenate([getattr(self.base, name), getattr(later, name)]) for name in names]
+        return SymmetricSchedule(problem, self.group, BaseSends(*columns))
 
     @cached_property
     def _expanded(self) -> Schedule:

@@ -13,7 +13,7 @@ from dse.collectives.problem.problem import MIRRORED, Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.fixed_algorithms import fixed_algorithms
 from dse.collectives.search.overlap import Overlaps
-from dse.collectives.search.reductions import halves, in_sequence, turned_links, without_waste
+from dse.collectives.search.reductions import backwards, halves, in_sequence, turned_links, without_waste
 from dse.collectives.search.synthesizers.base import DEFAULT_EFFORT, Effort, Progress, Synthesis, Synthesizer
 from dse.collectives.search.synthesizers.registry import make_synthesizer
 
@@ -156,9 +156,11 @@ def _all_reduce(problem: Problem, maker: Synthesizer, effort: Effort) -> tuple[S
     if turned is None:
         scattered = _half(first, maker, effort, share)
     else:
-        on_turned = Schedule.of(first.mirrored, turned[tidy.link], tidy.chunk, tidy.start_ps)
-        scattered = replace(gathered, schedule=on_turned.mirrored(first))
+        scattered = replace(gathered, schedule=backwards(first, tidy, turned))
     barrier = in_sequence(problem, scattered.schedule, tidy)
+    if not barrier.can_be_listed:
+        why = f"one half after the other; {gathered.why}"
+        return replace(gathered, schedule=barrier, why=why), barrier.time_ps
     overlaps = Overlaps()
     best = overlaps.best(barrier, replace(effort, time_limit_s=share))
     trials = gathered.trials + (scattered.trials if turned is None else 0)

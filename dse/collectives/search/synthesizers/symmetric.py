@@ -78,11 +78,15 @@ def _search_of(problem: Problem, group: Translations, seed: int) -> solvers.Tree
 
 def _base_of(search: solvers.TreeSearch | solvers.RouteSearch, problem: Problem) -> BaseSends:
     """The best sends with the numbers of the chunks of NPU 0."""
+    import numpy as np
+
     generator, node, number, start_ps = search.sends()
     npus, k = problem.graph.npus, problem.collective.chunks_per_npu
     if problem.collective.name == "all_gather":
-        return BaseSends(generator, node, number * npus, start_ps)
-    return BaseSends(generator, node, number % k * (npus * npus) + number // k + 1, start_ps)
+        chunk = number * npus
+    else:
+        chunk = number % k * (npus * npus) + number // k + 1
+    return BaseSends(generator, node, chunk, start_ps, np.zeros(len(chunk), dtype=np.bool_))
 
 
 def _run(search: solvers.TreeSearch | solvers.RouteSearch, problem: Problem, effort: Effort) -> int:
