@@ -136,7 +136,7 @@ def _judged(
         found.append({"rule": 0, "sends": [], "text": text})
     return {
         "valid": count == 0,
-        "collective": problem.collective.name,
+        "collective": problem.collective.kind,
         "npus": problem.graph.npus,
         "links": len(problem.graph),
         "sends": verdict.sends,

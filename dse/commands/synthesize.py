@@ -84,7 +84,7 @@ def _synthesize(arguments: Arguments) -> int:
     problem, network = question.problem, question.network
     if "chakra" in exports.names:
         check_traceable(problem)
-    folder = _folder(arguments, f"synthesis-{problem.collective.name}-{network.name}")
+    folder = _folder(arguments, f"synthesis-{problem.collective.kind}-{network.name}")
     if folder is not None:
         check_folder(folder, "-o")
     bar = ProgressBar(question.effort)

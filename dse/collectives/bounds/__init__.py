@@ -41,7 +41,7 @@ def lower_bounds(problem: Problem, deadline: Deadline = NEVER_LATE) -> tuple[Bou
     If every link takes a multiple of some time, so does a schedule whose sends start as early as their order
     allows, which is as short as any: bounds are rounded up to it.
     """
-    if problem.collective.name in ("reduce", "reduce_scatter"):
+    if problem.collective.kind in ("reduce", "reduce_scatter"):
         return tuple(map(_turned, lower_bounds(problem.mirrored, deadline)))
     unit = max(1, gcd(*problem.distinct_times.ravel().tolist())) if len(problem.graph) else 1
     strongest: dict[str, Bound] = {}
@@ -78,7 +78,7 @@ def _all_bounds(view: View) -> Iterator[Bound]:
         return
     centers = [bound.nodes[0] for bound in nodes]
     yield from _bounds_of_sets(view, centers[:1], flows)
-    if problem.collective.name in BACKWARDS and not deadline.is_over:
+    if problem.collective.kind in BACKWARDS and not deadline.is_over:
         back = View(_backwards(problem), deadline)
         if problem.graph.cannot_copy != problem.graph.cannot_add:
             yield from map(_turned, (*all_sends_bound(back), *crossings_bound(back)))
@@ -113,5 +113,5 @@ def _turned(bound: Bound) -> Bound:
 def _backwards(problem: Problem) -> Problem:
     """The problem whose schedules, run backwards, solve this one, where every chunk has one way."""
     collective = problem.collective
-    other = {**MIRRORED, "scatter": "gather"}.get(collective.name, collective.name)
-    return replace(problem, graph=problem.graph.transposed, collective=replace(collective, name=other))
+    other = {**MIRRORED, "scatter": "gather"}.get(collective.kind, collective.kind)
+    return replace(problem, graph=problem.graph.transposed, collective=collective.renamed(other))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from dse.base.texts import counted
 from dse.collectives.bounds.bound import NEVER, Bound
@@ -72,19 +73,15 @@ def _longest_way(view: View, sources: int) -> tuple[int, int, int]:
 
 
 def _longest_custom_way(view: View) -> tuple[int, int, int]:
-    import numpy as np
-
-    at, has, by, wants = view.needs.pairs
     best = (0, 0, 0)
-    chunks = np.unique(wants)
-    for chunk in chunks[: max(FEWEST_SOURCES, MOST_STEPS // max(1, len(view.problem.graph)))]:
-        holders, wanting = at[has == chunk].astype(np.uint32), by[wants == chunk]
-        ways = view.links.distances(holders)[wanting]
+    most = max(FEWEST_SOURCES, MOST_STEPS // max(1, len(view.problem.graph)))
+    for sources, wanting, _ in islice(view.needs.ways, most):
+        ways = view.links.distances(sources)[wanting]
         if view.deadline.is_over:
             return best
         ways[ways == NEVER] = 0
         farthest = int(ways.argmax())
-        best = max(best, (int(ways[farthest]), int(holders[0]), int(wanting[farthest])))
+        best = max(best, (int(ways[farthest]), int(sources[0]), int(wanting[farthest])))
     return best
 
 
@@ -93,17 +90,13 @@ def all_sends_bound(view: View) -> Iterator[Bound]:
 
     Every NPU gets what it lacks by a delivery of its own. An all-reduce needs 2N-2 messages a chunk: N-1
     until a first node has all contributions, as these messages join all NPUs, and one for each that is left
-    (Harary and Schwenk 1974). A switch that cannot add passes on what one node has sent, so these messages
-    enter NPUs and switches that add.
+    (Harary and Schwenk 1974). Another sum needs one from each NPU that contributes but one. A switch that
+    cannot add passes on what one node has sent, so these messages enter NPUs and switches that add.
     """
     collective = view.problem.collective
-    npus, k = collective.npus, collective.chunks_per_npu
-    if collective.name == "all_reduce":
-        need = 2 * (npus - 1) * k * npus
-    else:
-        need = int(view.needs.into_nodes().sum())
+    need = collective.tree_sends if collective.is_reducing else int(view.needs.into_nodes().sum())
     if need:
-        if collective.name == "all_reduce":
+        if collective.is_reducing:
             enters = view.problem.graph.adds[view.problem.graph.destinations]
             links, time = int(enters.sum()), view.deliveries_ps(enters, need)
         else:

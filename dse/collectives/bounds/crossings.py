@@ -22,13 +22,13 @@ def crossings_bound(view: View) -> Iterator[Bound]:
     import numpy as np
 
     collective, graph = view.problem.collective, view.problem.graph
-    if collective.name != "all_reduce" or not len(graph):
+    if collective.kind != "all_reduce" or not len(graph):
         return
     strongest, found = Strongest("crossings"), None
     for part in joined_parts(view):
         if view.deadline.is_over:
             break
-        parts = len(set(part[: collective.npus].tolist()))
+        parts = len(set(part[list(collective.members)].tolist()))
         crosses = part[graph.sources] != part[graph.destinations]
         need = 2 * (parts - 1) * collective.chunks
         crosses &= (np.bincount(part, graph.adds) > 0)[part[graph.destinations]]

@@ -49,23 +49,21 @@ def flow_bound(view: View, at_least_ps: int) -> Iterator[Bound]:
 def _supply(view: View) -> tuple[NDArray[np.int64], list[int]]:
     """Chunks per node that have to flow to each of the sinks; no sinks: no flow says what is needed.
 
-    Of an all-reduce a message of every chunk has to enter each set: as if NPU 0 had them all, and for sets
-    with NPU 0 the same backwards. NPUs that are all alike need one flow.
+    Of an all-reduce a message of every chunk has to enter each set: as if one NPU had them all, and for sets
+    with that NPU the same backwards. NPUs that are all alike need one flow.
     """
     import numpy as np
 
     collective, graph = view.problem.collective, view.problem.graph
     supply = np.zeros(graph.nodes, dtype=np.int64)
-    others = [npu for npu in range(graph.npus) if npu != collective.root]
-    if collective.name == "broadcast":
-        supply[collective.root] = collective.chunks
-        return supply, others
-    if collective.name == "all_reduce":
-        supply[0] = collective.chunks
-        return supply, others
-    if collective.name in ("all_gather", "gather"):
-        supply[: graph.npus] = collective.chunks_per_npu
-        if collective.name == "gather":
-            return supply, [collective.root]
-        return supply, [0] if view.group is not None else list(range(graph.npus))
+    members, name = list(collective.members), collective.kind
+    root = collective.root_npu
+    if name in ("broadcast", "all_reduce"):
+        supply[root] = collective.chunks
+        return supply, [npu for npu in members if npu != root]
+    if name in ("all_gather", "gather"):
+        supply[members] = collective.chunks_per_npu
+        if name == "gather":
+            return supply, [root]
+        return supply, [0] if view.group is not None else members
     return supply, []

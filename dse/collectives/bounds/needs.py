@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dse.collectives.problem.collective import CUSTOM, Collective
 
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 BACKWARDS = ("all_to_all", "scatter", "gather", "all_reduce")
 # A matrix of chunks between all nodes is kept for so many nodes.
 MOST_NODES_OF_DEMANDS = 1024
+
+
+class Ways(NamedTuple):
+    """Some chunks go from one of `sources` to each of `wanting`; of a sum, what one NPU contributes."""
+
+    sources: NDArray[np.uint32]
+    wanting: NDArray[np.int64]
+    chunks: int
 
 
 @dataclass(frozen=True)
@@ -171,18 +180,48 @@ class Needs:
 
     @cached_property
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """NPUs and chunks that are there at first, and those wanted by NPUs that do not have them."""
+        """NPUs and chunks that are there at first, and those wanted by NPUs that do not have them.
+
+        A contribution to a sum is there at first, and everyone who wants a sum lacks it.
+        """
         import numpy as np
 
         (at, has), (by, wants) = self.collective.holdings(), self.collective.wants()
         chunks = max(self.collective.chunks, 1)
         lacks = ~np.isin(by.astype(np.int64) * chunks + wants, at.astype(np.int64) * chunks + has)
+        npus, sums = self.collective.contributions()
+        at, has = np.concatenate([at, npus]), np.concatenate([has, sums])
         return (
             at.astype(np.int64),
             has.astype(np.int64),
             by[lacks].astype(np.int64),
             wants[lacks].astype(np.int64),
         )
+
+    @cached_property
+    def _is_sum(self) -> NDArray[np.bool_]:
+        """Whether each chunk is a sum; asked once."""
+        return self.collective.is_sum
+
+    @cached_property
+    def ways(self) -> list[Ways]:
+        """The ways of chunks that a custom collective needs, those between the same NPUs together."""
+        import numpy as np
+
+        at, has, by, wants = (column.tolist() for column in self.pairs)
+        ends: defaultdict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+        for place, pairs in enumerate((zip(at, has, strict=True), zip(by, wants, strict=True))):
+            for npu, chunk in pairs:
+                ends[chunk][place].append(npu)
+        counts: defaultdict[tuple[tuple[int, ...], tuple[int, ...]], int] = defaultdict(int)
+        for chunk, (holders, wanting) in ends.items():
+            sources = [(npu,) for npu in holders] if self._is_sum[chunk] else [tuple(holders)]
+            for each in sources if wanting else []:
+                counts[each, tuple(wanting)] += 1
+        return [
+            Ways(np.array(sources, dtype=np.uint32), np.array(wanting, dtype=np.int64), chunks)
+            for (sources, wanting), chunks in counts.items()
+        ]
 
     @cached_property
     def _holds(self) -> NDArray[np.int64]:
@@ -201,16 +240,20 @@ class Needs:
     def _custom_out_of_nodes(self) -> NDArray[np.int64]:
         import numpy as np
 
-        at, has, _, wants = self.pairs
-        holders = np.bincount(has, minlength=self.collective.chunks)
-        needed = (holders[has] == 1) & np.isin(has, wants)
+        at, has, by, wants = self.pairs
+        holders, wanting = (np.bincount(chunk, minlength=len(self._is_sum)) for chunk in (has, wants))
+        wants_itself = np.isin(at * len(wanting) + has, by * len(wanting) + wants)
+        needed = (wanting[has] > wants_itself) & ((holders[has] == 1) | self._is_sum[has])
         return np.bincount(at[needed], minlength=self.nodes).astype(np.int64)
 
     def _custom_into_set(self, inside: NDArray[np.bool_]) -> int:
         import numpy as np
 
         at, has, by, wants = self.pairs
-        return len(np.setdiff1d(wants[inside[by]], has[inside[at]]))
+        wanted = np.unique(wants[inside[by]])
+        is_sum, is_inside = self._is_sum[wanted], np.isin(wanted, has[inside[at]])
+        is_outside = np.isin(wanted, has[~inside[at]])
+        return int(np.where(is_sum, is_outside, ~is_inside).sum())
 
     def _custom_into_beginnings(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
         import numpy as np
@@ -220,6 +263,9 @@ class Needs:
         place[order] = np.arange(len(order))
         held_from = np.full(self.collective.chunks, len(order), dtype=np.int64)
         np.minimum.at(held_from, has, place[at])
+        sums = self._is_sum[has]
+        held_from[self._is_sum] = 0
+        np.maximum.at(held_from, has[sums], place[at[sums]])
         wanted_from = np.full(self.collective.chunks, len(order), dtype=np.int64)
         np.minimum.at(wanted_from, wants, place[by])
         enters = wanted_from < held_from

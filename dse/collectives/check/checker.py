@@ -140,7 +140,7 @@ def _check_moves(problem: Problem, kept: _Timed, found: Violations, slack_ps: in
 
     sends, rows, chunks = kept.sends, kept.rows, max(problem.collective.chunks, 1)
     marked = rows[sends.reduce[rows]]
-    found.add(5, marked, lambda _: f"`reduce` in {problem.collective.name}, which adds nothing")
+    found.add(5, marked, lambda _: f"`reduce` in {problem.collective.kind}, which adds nothing")
     nodes, holdings = problem.collective.holdings()
     at_first = nodes.astype(np.int64) * chunks + holdings
     places = np.concatenate([at_first, sends.destination[rows] * chunks + sends.chunk[rows]])

@@ -59,7 +59,8 @@ def _part(column: NDArray[Any], cuts: NDArray[np.intp], number: int) -> NDArray[
 class _Block:
     """Some chunks: which contributions (bits) each node has of each, and which each send carries.
 
-    `has` has shape (nodes, chunks of the block, words of 64 bits), `carries` (sends of the block, words).
+    `has` has shape (nodes, chunks of the block, words of 64 bits), `full` (chunks, words), `carries` (sends
+    of the block, words). What is no sum is full from the start, and nothing is added to it.
     `passes` is per send the number of that whose message it carries on, or -1; what `is_kept_apart` is not
     merged with what its receiver has.
     """
@@ -69,7 +70,8 @@ class _Block:
     first: int
     has: NDArray[np.uint64]
     carries: NDArray[np.uint64]
-    all_npus: NDArray[np.uint64]
+    full: NDArray[np.uint64]
+    is_sum: NDArray[np.bool_]
     passes: NDArray[np.int64]
     is_kept_apart: NDArray[np.bool_]
 
@@ -85,17 +87,19 @@ class _Block:
     ) -> _Block:
         import numpy as np
 
-        npus = problem.graph.npus
-        words = -(-npus // 64)
+        words = -(-problem.graph.npus // 64)
         has = np.zeros((problem.graph.nodes, chunks, words), dtype=np.uint64)
-        numbers = np.arange(npus)
-        own = np.uint64(1) << (numbers % 64).astype(np.uint64)
-        has[numbers, :, numbers // 64] = own[:, None]
-        all_npus = np.zeros(words, dtype=np.uint64)
-        np.bitwise_or.at(all_npus, numbers // 64, own)
+        full = np.zeros((chunks, words), dtype=np.uint64)
+        for npus, own in (problem.collective.contributions(), problem.collective.holdings()):
+            here = (own >= first) & (own < first + chunks)
+            numbers, place = npus[here].astype(np.int64), own[here] - first
+            bits = np.uint64(1) << (numbers % 64).astype(np.uint64)
+            has[numbers, place, numbers // 64] = bits
+            np.bitwise_or.at(full, (place, numbers // 64), bits)
+        is_sum = problem.collective.is_sum[first : first + chunks]
         carries = np.zeros((len(rows), words), dtype=np.uint64)
         passes, is_kept_apart = passages.among(rows, len(sends))
-        return cls(sends, rows, first, has, carries, all_npus, passes, is_kept_apart)
+        return cls(sends, rows, first, has, carries, full, is_sum, passes, is_kept_apart)
 
     def follow(self, found: Violations, slack_ps: int) -> None:
         """Run all sends in order of time."""
@@ -142,15 +146,17 @@ class _Block:
         rows = self.rows[slots]
         places = self.sends.destination[rows], self.sends.chunk[rows] - self.first
         mine, theirs = self.has[places], self.carries[slots]
-        adds = self.sends.reduce[rows]
+        adds, full = self.sends.reduce[rows], self.full[places[1]]
+        needless = rows[adds & ~self.is_sum[places[1]]]
+        found.add(5, needless, lambda _: "`reduce` of a chunk to which nothing is added")
         twice = adds & (mine & theirs).any(axis=1)
-        partial = ~adds & (theirs != self.all_npus).any(axis=1) & theirs.any(axis=1)
-        both, parts = (mine & theirs)[twice], theirs[partial]
+        partial = ~adds & (theirs != full).any(axis=1) & theirs.any(axis=1)
+        both, lacks = (mine & theirs)[twice], (full & ~theirs)[partial]
         found.add(5, rows[twice], lambda i: f"the contribution of NPU {_first(both[i])} is added twice")
         found.add(
             5,
             rows[partial],
-            lambda i: f"it copies a sum without the contribution of NPU {_first(self.all_npus & ~parts[i])}",
+            lambda i: f"it copies a sum without the contribution of NPU {_first(lacks[i])}",
         )
         mine[~adds] = theirs[~adds]
         mine[adds & ~twice] |= theirs[adds & ~twice]
@@ -161,13 +167,14 @@ class _Block:
         import numpy as np
 
         sets = self.has[npus, wanted - self.first]
-        lacking = np.flatnonzero((sets != self.all_npus).any(axis=1))
+        full = self.full[wanted - self.first]
+        lacking = np.flatnonzero((sets != full).any(axis=1))
         found.add_missing(
             4,
             len(lacking),
             lambda i: (
                 f"NPU {npus[lacking[i]]} ends with chunk {wanted[lacking[i]]} without the contribution of "
-                f"NPU {_first(self.all_npus & ~sets[lacking[i]])}"
+                f"NPU {_first(full[lacking[i]] & ~sets[lacking[i]])}"
             ),
         )
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.numbers import exact_decimal
-from dse.collectives.problem.collective import Collective
+from dse.collectives.problem.collective import Collective, Part
 from dse.collectives.problem.problem import LinkModel, Problem
 from dse.collectives.problem.recorded_sends import SendTable
 from dse.inputs.networks import LinkGraph
 
 ABILITIES = ("cannot_copy", "cannot_add")
 """Lists of switches in files, left out where all can."""
+_OF_PARTS = ("chunks_per_npu", "root", "priority")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
         "chunks_per_npu": collective.chunks_per_npu,
         "root": collective.root,
         **{name: pairs for name, pairs in conditions.items() if pairs},
+        **({"parts": [part._asdict() for part in collective.parts]} if collective.parts else {}),
         "chunk_bytes": str(problem.chunk_bytes),
         **problem.model._asdict(),
         **{name: sorted(getattr(problem.graph, name)) for name in ABILITIES if getattr(problem.graph, name)},
@@ -58,11 +60,16 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
 
 def problem_of_json(data: dict[str, Any], graph: LinkGraph) -> Problem:
     """Return the problem of plain data on a graph; the reverse of `problem_to_json`."""
-    pairs = {
-        name: tuple((int(npu), int(chunk)) for npu, chunk in data.get(name, ()))
+    before, after = (
+        tuple((int(npu), int(chunk)) for npu, chunk in data.get(name, ()))
         for name in ("preconditions", "postconditions")
-    }
-    collective = Collective(data["collective"], data["npus"], data["chunks_per_npu"], data["root"], **pairs)
+    )
+    parts = tuple(
+        Part(str(part["name"]), tuple(map(int, part["group"])), *(int(part[name]) for name in _OF_PARTS))
+        for part in data.get("parts", ())
+    )
+    of_all = (data["collective"], data["npus"], data["chunks_per_npu"], data["root"])
+    collective = Collective(*of_all, before, after, parts)
     model = LinkModel(data["gb"], data["occupancy"], data["clock"], data.get("forwarding", "stored"))
     lacks = [frozenset(int(node) for node in data.get(name, ())) for name in ABILITIES]
     graph = replace(graph, cannot_copy=lacks[0], cannot_add=lacks[1])

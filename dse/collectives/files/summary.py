@@ -25,7 +25,8 @@ def summary(result: Result, network: Network, size: Size) -> dict[str, Any]:
     best = result.best_fixed
     operation = {"operation_bytes": size.operation_bytes, "padding_bytes": size.padding_bytes}
     return {
-        "collective": collective.name,
+        "collective": collective.kind,
+        **({"group": list(collective.members)} if len(collective.parts) == 1 else {}),
         "topology": network.name,
         "npus": graph.npus,
         "switches": graph.nodes - graph.npus,
@@ -33,7 +34,7 @@ def summary(result: Result, network: Network, size: Size) -> dict[str, Any]:
         "links": len(graph),
         "chunks": collective.chunks,
         "chunks_per_npu": collective.chunks_per_npu,
-        **({"root": collective.root} if collective.name in ROOTED else {}),
+        **({"root": collective.root_npu} if collective.kind in ROOTED else {}),
         "chunk_bytes": plain(problem.chunk_bytes),
         **(operation if size.operation_bytes is not None else {}),
         **problem.model._asdict(),
@@ -117,8 +118,7 @@ def summary_text(data: dict[str, Any], more: Sequence[tuple[str, str]] = ()) -> 
 def bound_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the strongest bound, its argument, and the gap."""
     nodes = data["bound_nodes"]
-    shown = ", ".join(map(str, nodes[:_MOST_NODES_SHOWN])) + (" …" if len(nodes) > _MOST_NODES_SHOWN else "")
-    about = f" of {shown}" if nodes else ""
+    about = f" of {_numbers(nodes)}" if nodes else ""
     is_cut = data.get("bounds_are_cut", False)
     return [
         ("bound", f"{duration(data['bound_ps'])}, {data['bound']}{about}"),
@@ -126,6 +126,10 @@ def bound_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
         *([("", "the time limit ended the search for bounds; a stronger one may exist")] if is_cut else []),
         ("gap", "0, optimal" if data["optimal"] else f"{100 * data['gap']:.2f} %"),
     ]
+
+
+def _numbers(nodes: Sequence[int]) -> str:
+    return ", ".join(map(str, nodes[:_MOST_NODES_SHOWN])) + (" …" if len(nodes) > _MOST_NODES_SHOWN else "")
 
 
 def times_as_long(ratio: float) -> str:
@@ -136,6 +140,8 @@ def times_as_long(ratio: float) -> str:
 
 def _collective(data: dict[str, Any]) -> str:
     root = f", root {data['root']}" if "root" in data else ""
+    if "group" in data:
+        root = f" among {_numbers(data['group'])}{root}"
     text = f"{data['collective']}{root}, {counted(data['chunks'], 'chunk')} of {data['chunk_bytes']} bytes"
     if "operation_bytes" in data:
         text += f" ({data['operation_bytes']} bytes and {data['padding_bytes']} of padding)"

@@ -16,7 +16,7 @@ PROBLEM_KEYS = {
     "collective": "all_gather (default), broadcast, scatter, gather, all_to_all, reduce, reduce_scatter, "
     "all_reduce, or a JSON file of pre- and postconditions",
     "root": "of broadcast, scatter, gather, reduce (default 0); scatter_3 says it too",
-    "group": "NPUs among which a collective without sums is, such as [0,1,4,5]; the others relay",
+    "group": "NPUs among which a collective is, such as [0,1,4,5]; the others relay",
     "demand": "of all_to_all: a CSV file of sizes in bytes, a row for each sender",
     "chunks_per_npu": "chunks that an NPU has at first; of broadcast and reduce: in all (default 1); "
     "auto cuts operation_bytes into as many as take least time",

@@ -1,4 +1,4 @@
-"""All-to-alls whose pairs of NPUs send unequal sizes, and collectives among some NPUs only."""
+"""All-to-alls whose pairs of NPUs send unequal sizes, and groups of NPUs."""
 
 from __future__ import annotations
 
@@ -98,28 +98,17 @@ def group_of(values: Values, npus: int) -> tuple[int, ...]:
         return ()
     why = f"the network has {npus} NPUs"
     texts = listed("group", values["group"])
-    found = [whole({"group": text}, "group", 0, most=npus - 1, why=why) for text in texts]
-    if len(set(found)) != len(found):
-        raise InputError(f"group lists an NPU twice: {values['group']}; write each once")
-    if len(found) < 2:
-        raise InputError(f"group has {len(found)} NPU; a collective is among at least 2")
-    return tuple(found)
+    return checked_group([whole({"group": text}, "group", 0, most=npus - 1, why=why) for text in texts])
 
 
-def among(collective: Collective, group: Sequence[int], npus: int) -> Collective:
-    """Return a collective without sums among the NPUs of a group of a network of `npus`.
+def checked_group(npus: Sequence[int], where: str = "") -> tuple[int, ...]:
+    """Return the NPUs of a group.
 
     Raises:
-        InputError: the collective has sums.
+        InputError: one occurs twice, or there are fewer than two; the message begins with `where`.
     """
-    if collective.is_reducing:
-        raise InputError(
-            f"group has no effect on {collective.name}, whose sums take every NPU; groups are for "
-            "all_gather, broadcast, scatter, gather and all_to_all"
-        )
-    conditions = [
-        tuple(zip([group[npu] for npu in owners.tolist()], chunks.tolist(), strict=True))
-        for owners, chunks in (collective.holdings(), collective.wants())
-    ]
-    held, wanted = conditions
-    return Collective(CUSTOM, npus, collective.chunks_per_npu, preconditions=held, postconditions=wanted)
+    if len(set(npus)) != len(npus):
+        raise InputError(f"{where}group lists an NPU twice: {list(npus)}; write each once")
+    if len(npus) < 2:
+        raise InputError(f"{where}group has {len(npus)} NPU; a collective is among at least 2")
+    return tuple(npus)

@@ -148,7 +148,7 @@ class Problem:
         Raises:
             KeyError: the collective is none of reduce-scatter, reduce and gather.
         """
-        collective = replace(self.collective, name=MIRRORED[self.collective.name])
+        collective = self.collective.renamed(MIRRORED[self.collective.kind])
         return replace(self, graph=self.graph.transposed, collective=collective)
 
     @cached_property

@@ -39,16 +39,24 @@ def require_ways(problem: Problem) -> None:
 
 
 def _require_custom(problem: Problem) -> None:
-    holders: defaultdict[int, list[int]] = defaultdict(list)
-    for npu, chunk in problem.collective.preconditions:
-        holders[chunk].append(npu)
+    """A chunk needs a way from one of its holders, a sum one from each NPU that contributes."""
+    collective = problem.collective
+    holders, contributors = (_by_chunk(collective.holdings()), _by_chunk(collective.contributions()))
     known: dict[tuple[int, ...], NDArray[np.bool_]] = {}
-    for npu, chunk in problem.collective.postconditions:
-        sources = tuple(holders[chunk])
-        if sources not in known:
-            known[sources] = reached(problem.graph, sources)
-        if not known[sources][npu]:
-            raise _no_way(problem, sources[0], npu)
+    for npu, chunk in zip(*(column.tolist() for column in collective.wants()), strict=True):
+        held = holders.get(chunk)
+        for sources in [tuple(held)] if held else [(source,) for source in contributors[chunk]]:
+            if sources not in known:
+                known[sources] = reached(problem.graph, sources)
+            if not known[sources][npu]:
+                raise _no_way(problem, sources[0], npu)
+
+
+def _by_chunk(pairs: tuple[NDArray[np.int32], NDArray[np.int32]]) -> dict[int, list[int]]:
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for npu, chunk in zip(*(column.tolist() for column in pairs), strict=True):
+        found[chunk].append(npu)
+    return found
 
 
 def reached(graph: LinkGraph, sources: Iterable[int]) -> NDArray[np.bool_]:
@@ -66,6 +74,6 @@ def reached(graph: LinkGraph, sources: Iterable[int]) -> NDArray[np.bool_]:
 
 def _no_way(problem: Problem, source: int, destination: int) -> InputError:
     return InputError(
-        f"topology has no way from NPU {source} to NPU {destination}, which {problem.collective.name} needs; "
+        f"topology has no way from NPU {source} to NPU {destination}, which {problem.collective.kind} needs; "
         "add links"
     )

@@ -14,9 +14,9 @@ from dse.base.errors import InputError
 from dse.base.settings import check_choice
 from dse.base.settings.values import Values, one_of, whole
 from dse.base.units import parse_bytes
-from dse.collectives.problem.collective import COLLECTIVES, MOST_CHUNKS, Collective
+from dse.collectives.problem.collective import COLLECTIVES, MOST_CHUNKS, Collective, Part
 from dse.collectives.problem.custom import read_custom
-from dse.collectives.problem.demands import among, demanded, group_of, padding_bytes, read_demand
+from dse.collectives.problem.demands import demanded, group_of, padding_bytes, read_demand
 from dse.collectives.problem.problem import LinkModel, Problem
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.csv import read_link_graph
@@ -171,7 +171,8 @@ def problem_of(network: Network, values: Values, *, may_stay_base: bool = False)
         collective, size = _demanded(name, npus, values)
     elif group:
         small = _collective(len(group), name, _place_of_root(root, values, group), values)
-        collective, size = among(small, group, npus), _size(small, values)
+        part = Part(name, group, small.chunks_per_npu, small.root)
+        collective, size = Collective.of_part(part, npus), _size(small, values)
     else:
         root = _root(root, values, npus)
         is_symmetric = bool(network.graph.translations)
@@ -251,6 +252,8 @@ def _collective(
 
 def deliveries_of(collective: Collective) -> int:
     """Return how many chunks, or parts of sums, have to come somewhere at most, all NPUs together."""
+    if collective.parts:
+        return sum(deliveries_of(part.collective) for part in collective.parts)
     is_to_all = collective.everyone_wants_all or collective.is_reducing
     return collective.chunks * (collective.npus if is_to_all else 1)
 

@@ -76,7 +76,7 @@ def repair(schedule: Schedule, failure: Failure, effort: Effort = _DEFAULT, *, s
     check_repairable(problem, failure)
     if not problem.collective.is_reducing:
         return _repair(schedule, failure, effort, slack)
-    if problem.collective.name in MIRRORED:
+    if problem.collective.kind in MIRRORED:
         backwards = Schedule.of(problem.mirrored, schedule.link, schedule.chunk, schedule.backward_starts_ps)
         found = _repair(backwards, failure, effort, slack)
         repaired, anew = (made.mirrored(problem) for made in (found.repaired, found.anew))
@@ -100,7 +100,7 @@ def check_repairable(problem: Problem, failure: Failure) -> None:
         )
     if problem.collective.is_reducing and (failure.npus or failure.at_ps):
         raise InputError(
-            f"{problem.collective.name} has sums to which every NPU contributes; it can be repaired after "
+            f"{problem.collective.kind} has sums to which every NPU contributes; it can be repaired after "
             "failures of links at time 0 only"
         )
 

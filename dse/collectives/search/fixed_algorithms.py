@@ -246,9 +246,9 @@ def fixed_algorithms(
     and those that would end after the deadline.
     """
     sizes = dimensions or dimensions_of(problem.graph)
-    if problem.collective.name == "all_reduce":
+    if problem.collective.kind == "all_reduce":
         return _all_reduces(problem, sizes, deadline)
-    if problem.collective.name in MIRRORED:
+    if problem.collective.kind in MIRRORED:
         found = fixed_algorithms(problem.mirrored, sizes, deadline)
         turned = {name: without_waste(s).mirrored(problem) for name, s in found.schedules.items()}
         return FixedAlgorithms(turned, found.left_out)
@@ -277,7 +277,7 @@ def _all_reduces(problem: Problem, dimensions: tuple[int, ...], deadline: Deadli
     left_out = {**first.left_out, **second.left_out}
     if _is_too_late(problem, deadline):
         left_out["double_tree"] = TOO_LATE
-    elif problem.graph.npus > 1 and not _is_too_large(problem):
+    elif problem.graph.npus > 1 and not problem.collective.parts and not _is_too_large(problem):
         both = _double_trees(problem)
         if both is None:
             left_out["double_tree"] = TOO_MANY

@@ -134,15 +134,21 @@ def _trees_drawn(problem: Problem, start: Schedule | None, effort: Effort) -> Sc
 
     from dse.base import solvers
 
-    graph, collective = problem.graph, problem.collective
+    collective = problem.collective
     work = effort.trials * _SENDS_OF_A_TRIAL
-    sends = 2 * (graph.npus - 1) * collective.chunks
+    sends = collective.tree_sends
     if sends * _SENDS_FOR_A_DRAW > work:
         return None
     steps = effort.trials * _STEPS_OF_A_TRIAL
     with limited(effort) as cancellation:
         (link, chunk, start_ps), sums, _ = solvers.search_sum_trees(
-            halves(problem)[1].native, work, effort.seed, steps, effort.enough_ps, cancellation
+            halves(problem)[1].native,
+            work,
+            effort.seed,
+            steps,
+            effort.enough_ps,
+            cancellation,
+            (collective.contributions(), collective.wants()) if collective.parts else None,
         )
     if not len(link):
         return None
@@ -152,13 +158,13 @@ def _trees_drawn(problem: Problem, start: Schedule | None, effort: Effort) -> Sc
 def _chunks_made_again(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:
     """Return an all-reduce of which chunks were freed, sums and copies, and put into the gaps again.
 
-    From `start`, whose sums go up trees, or from nothing. None means that switches relay, or there are too
-    many links or sends.
+    From `start`, whose sums go up trees, or from nothing. None means that switches or NPUs relay, or there
+    are too many links or sends.
     """
-    sends = 2 * (problem.graph.npus - 1) * problem.collective.chunks
+    sends = problem.collective.tree_sends
     steps = min(_steps(problem, _GAPS, _MOST_STEPS), _SENDS_WEIGHED // max(1, sends))
     made = problem.collective.chunks if start is None else 0
-    if problem.graph.nodes > problem.graph.npus or steps - made < _FEWEST_STEPS:
+    if problem.graph.nodes > problem.graph.npus or problem.collective.parts or steps - made < _FEWEST_STEPS:
         return None
     return tightened(search_sums(problem, start, effort, steps))
 
@@ -169,7 +175,7 @@ def _translations_kept(problem: Problem, start: Schedule | None, effort: Effort)
     None means that they do not keep `start`, there are no translations, or too many links.
     """
     steps = _steps(problem, _GAPS_OF_ORBITS, _MOST_STEPS_OF_ORBITS)
-    if steps < _FEWEST_STEPS:
+    if problem.collective.parts or steps < _FEWEST_STEPS:
         return None
     best, begins = None, time.monotonic()
     for orbits in families(problem):
@@ -223,8 +229,7 @@ def _fresh(problem: Problem, seed: int) -> Schedule:
     import numpy as np
 
     other = replace(problem, graph=problem.graph.transposed)
-    chunks = np.arange(problem.collective.chunks, dtype=np.int32)
-    roots = (chunks % problem.graph.npus).astype(np.int32)
+    roots, chunks = halves(problem)[1].collective.holdings()
     now = np.zeros(len(chunks), dtype=np.int64)
     columns = _copies(other, roots, now, np.zeros(len(problem.graph), dtype=np.int64), seed, 0)
     return _copies_made_again(turned(Schedule.of(other, *columns)), seed, 0)
@@ -274,13 +279,14 @@ def _copies(
 def _full_sums(
     problem: Problem, link: NDArray[np.int32], chunk: NDArray[np.int32], end_ps: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Per chunk its root, the node that gets sums and sends none, and when it has them all."""
+    """Per chunk its root, the NPU that contributes and sends no sum, and when it has them all."""
     import numpy as np
 
     graph, chunks = problem.graph, problem.collective.chunks
-    has_sent = np.zeros((chunks, graph.nodes), dtype=bool)
+    has_sent = np.ones((chunks, graph.nodes), dtype=bool)
+    npus, contributed = problem.collective.contributions()
+    has_sent[contributed, npus] = False
     has_sent[chunk, graph.sources[link]] = True
-    has_sent[:, graph.npus :] = True
     roots = np.argmin(has_sent, axis=1).astype(np.int32)
     ready_ps = np.zeros(chunks, dtype=np.int64)
     np.maximum.at(ready_ps, chunk, np.where(graph.destinations[link] == roots[chunk], end_ps, 0))

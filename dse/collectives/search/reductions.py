@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def halves(problem: Problem) -> tuple[Problem, Problem]:
     """Return the reduce-scatter and the all-gather of which an all-reduce is made."""
     collective = problem.collective
-    scatter, gather = (replace(collective, name=name) for name in ("reduce_scatter", "all_gather"))
+    scatter, gather = (collective.renamed(name) for name in ("reduce_scatter", "all_gather"))
     return replace(problem, collective=scatter), replace(problem, collective=gather)
 
 

@@ -104,7 +104,7 @@ def synthesize(
     aimed = replace(effort.until(deadline), enough_ps=max(effort.enough_ps, strongest))
     made, barrier_ps = made_by(problem, maker, aimed)
     # What a search proves of an all-reduce holds for trees only: two NPUs that exchange sums may be faster.
-    if made.proven_ps > strongest and problem.collective.name != "all_reduce":
+    if made.proven_ps > strongest and problem.collective.kind != "all_reduce":
         bounds = (*bounds, Bound("search", made.proven_ps, (), made.proof))
     cpu_s = time.process_time() - started
     found = (made.schedule, made.synthesizer, made.why, made.trials, effort.seed, cpu_s, bounds, barrier_ps)
@@ -127,14 +127,14 @@ def made_by(problem: Problem, maker: Synthesizer, effort: Effort) -> tuple[Synth
     Raises:
         InputError: it cannot take the problem, or there is no way for a chunk.
     """
-    if problem.collective.name == "all_reduce":
+    if problem.collective.kind == "all_reduce":
         return _all_reduce(problem, maker, effort)
     return _one_way(problem, maker, effort), None
 
 
 def _one_way(problem: Problem, maker: Synthesizer, effort: Effort) -> Synthesis:
     """Return the synthesis of a problem that is no all-reduce, backwards where it must be."""
-    turned = problem.mirrored if problem.collective.name in MIRRORED else problem
+    turned = problem.mirrored if problem.collective.kind in MIRRORED else problem
     obstacle = maker.refusal(turned)
     if obstacle:
         raise InputError(

@@ -1,9 +1,11 @@
 // The searches for schedules, for Python.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -47,6 +49,34 @@ std::vector<Variant> variants_of(const std::vector<std::pair<std::uint32_t, std:
     for (const auto& [approach, rule] : numbers)
         variants.push_back({static_cast<Approach>(approach), static_cast<Rule>(rule)});
     return variants;
+}
+
+using Places = std::pair<Column<std::int32_t>, Column<std::int32_t>>;  // nodes and chunks
+
+std::vector<Want> wants_of(const Places& places) {
+    std::vector<Want> wants;
+    wants.reserve(places.first.size());
+    for (std::size_t i = 0; i < places.first.size(); ++i)
+        wants.push_back(
+            {static_cast<std::uint32_t>(places.first(i)), static_cast<std::uint32_t>(places.second(i))});
+    return wants;
+}
+
+/// Link, chunk and `reduce` of sends, orders of them as keys, and link and start of the sends of others.
+using Given = std::tuple<Column<std::int32_t>, Column<std::int32_t>, Column<std::uint8_t>,
+                         std::vector<Column<std::int64_t>>, Column<std::int32_t>, Column<std::int64_t>>;
+
+GivenTrees given_trees(const Given& given) {
+    const auto& [link, chunk, reduce, keys, links_of_others, starts_of_others] = given;
+    GivenTrees trees;
+    for (std::size_t i = 0; i < link.size(); ++i)
+        trees.sends.push_back({static_cast<std::uint32_t>(link(i)), static_cast<std::uint32_t>(chunk(i)), 0});
+    trees.reduce.assign(reduce.data(), reduce.data() + reduce.size());
+    for (const Column<std::int64_t>& of_sends : keys)
+        trees.keys.emplace_back(of_sends.data(), of_sends.data() + of_sends.size());
+    for (std::size_t i = 0; i < links_of_others.size(); ++i)
+        trees.reserved.push_back({static_cast<std::uint32_t>(links_of_others(i)), 0, starts_of_others(i)});
+    return trees;
 }
 
 template <typename T>
@@ -191,17 +221,24 @@ void bind_synthesis_search(nb::module_& m) {
     m.def(
         "search_sum_trees",
         [](const Problem& problem, std::uint64_t work, std::uint64_t seed, std::uint32_t trials,
-           Picoseconds enough_ps, const dse::Cancellation* cancellation) {
+           Picoseconds enough_ps, const dse::Cancellation* cancellation,
+           const std::optional<std::pair<Places, Places>>& ends, const std::optional<Given>& given) {
             const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
+            const GivenTrees trees = given ? given_trees(*given) : GivenTrees{};
             FoundSums found;
             {
                 const nb::gil_scoped_release release;
-                found = search_sum_trees(problem, work, {seed, trials, enough_ps, {}}, checkpoint);
+                const EndsOfChunks known =
+                    ends ? ends_of(problem, wants_of(ends->first), wants_of(ends->second))
+                         : ends_of_all(problem);
+                found =
+                    search_sum_trees(problem, known, trees, work, {seed, trials, enough_ps, {}}, checkpoint);
             }
             return std::tuple(to_python({to_columns(found.sends), found.trials}).first, found.sums,
                               found.trials);
         },
-        "problem"_a, "work"_a, "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none());
+        "problem"_a, "work"_a, "seed"_a, "trials"_a, "enough_ps"_a, "cancellation"_a.none(),
+        "ends"_a.none() = nb::none(), "given"_a.none() = nb::none());
     m.def(
         "search_trees",
         [](const Problem& problem, std::uint64_t seed, std::uint32_t trials, Picoseconds enough_ps,

@@ -91,7 +91,7 @@ class _Best:
         maker = Exact(self.schedule)
         left = self.time_left()
         effort = replace(self.effort, time_limit_s=_SECONDS_EXACT if left is None else left)
-        if problem.collective.name == "all_reduce":
+        if problem.collective.kind == "all_reduce":
             made = maker.whole_all_reduce(problem, effort, self.schedule)
         else:
             made = None if maker.refusal(problem) else maker.synthesize(problem, effort)
@@ -157,7 +157,8 @@ class Auto(Synthesizer):
         found.take(best, "auto", "two halves overlapped")
         if not found.is_enough:
             self._try_fixed(problem, found, overlap)
-        if problem.graph.npus * problem.collective.chunks <= _MOST_SUMS_EXACT:
+        is_small = problem.graph.npus * problem.collective.chunks <= _MOST_SUMS_EXACT
+        if is_small and not problem.collective.parts:
             found.run_exact(problem)
         return found.synthesis(found.schedule or best)
 

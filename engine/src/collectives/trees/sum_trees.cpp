@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -16,26 +19,53 @@ constexpr double kUnseen = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-TreeGrower::TreeGrower(const Problem& problem)
+EndsOfChunks ends_of_all(const Problem& problem) {
+    EndsOfChunks ends{{SumEnds{}}, std::vector<std::uint32_t>(problem.chunks, 0)};
+    ends.kinds[0].from.resize(problem.npus);
+    std::iota(ends.kinds[0].from.begin(), ends.kinds[0].from.end(), 0U);
+    ends.kinds[0].to = ends.kinds[0].from;
+    return ends;
+}
+
+EndsOfChunks ends_of(const Problem& problem, const std::vector<Want>& from, const std::vector<Want>& to) {
+    using Key = std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>;
+    std::vector<Key> by_chunk(problem.chunks);
+    for (const Want& end : from) by_chunk[end.chunk].first.push_back(end.node);
+    for (const Want& end : to) by_chunk[end.chunk].second.push_back(end.node);
+    EndsOfChunks ends;
+    std::map<Key, std::uint32_t> numbers;
+    for (Key& own : by_chunk) {
+        std::sort(own.first.begin(), own.first.end());
+        std::sort(own.second.begin(), own.second.end());
+        const auto [at, is_new] = numbers.emplace(own, static_cast<std::uint32_t>(ends.kinds.size()));
+        if (is_new) ends.kinds.push_back({std::move(own.first), std::move(own.second)});
+        ends.kind_of.push_back(at->second);
+    }
+    return ends;
+}
+
+TreeGrower::TreeGrower(const Problem& problem, const EndsOfChunks& ends)
     : problem_(problem),
+      ends_(ends),
       loads_(problem.links.size(), 0),
       cost_(problem.nodes),
       depth_(problem.nodes),
       by_(problem.nodes),
-      gate_(problem.nodes) {}
+      gate_(problem.nodes),
+      is_end_(problem.nodes) {}
 
 Picoseconds TreeGrower::most_load() const {
     return loads_.empty() ? 0 : *std::max_element(loads_.begin(), loads_.end());
 }
 
-AddingTree TreeGrower::grow(std::uint32_t root, const Growth& growth, Random& random) {
+AddingTree TreeGrower::grow(std::uint32_t chunk, std::uint32_t root, const Growth& growth, Random& random) {
     AddingTree tree;
     tree.root = root;
     tree.hops.reserve(2 * std::size_t{problem_.npus});
     base_ = loads_.empty() ? 0 : *std::min_element(loads_.begin(), loads_.end());
-    grow_half<true>(tree, growth, random);
+    grow_half<true>(ends_.of(chunk), tree, growth, random);
     tree.sums = static_cast<std::uint32_t>(tree.hops.size());
-    grow_half<false>(tree, growth, random);
+    grow_half<false>(ends_.of(chunk), tree, growth, random);
     return tree;
 }
 
@@ -44,11 +74,13 @@ void TreeGrower::add(const AddingTree& tree, int sign) {
 }
 
 template <bool kSums>
-void TreeGrower::grow_half(AddingTree& tree, const Growth& growth, Random& random) {
+void TreeGrower::grow_half(const SumEnds& ends, AddingTree& tree, const Growth& growth, Random& random) {
     std::fill(cost_.begin(), cost_.end(), kUnseen);
     std::fill(gate_.begin(), gate_.end(), kNoGate);
     heap_.clear();
-    missing_ = problem_.npus - (tree.root < problem_.npus ? 1 : 0);
+    std::fill(is_end_.begin(), is_end_.end(), std::uint8_t{0});
+    for (const std::uint32_t node : ends.of(kSums)) is_end_[node] = 1;
+    missing_ = static_cast<std::uint32_t>(ends.of(kSums).size()) - is_end_[tree.root];
     gate_[tree.root] = 0;
     depth_[tree.root] = 0.0;
     cost_[tree.root] = 0.0;
@@ -62,7 +94,7 @@ void TreeGrower::grow_half(AddingTree& tree, const Growth& growth, Random& rando
         heap_.pop_back();
         const std::uint32_t node = next.node;
         if (gate_[node] != kNoGate || next.cost > cost_[node]) continue;
-        if (node >= problem_.npus) {
+        if (is_end_[node] == 0) {
             offer_from<kSums>(node, next.cost, growth, random);
             continue;
         }
@@ -72,7 +104,7 @@ void TreeGrower::grow_half(AddingTree& tree, const Growth& growth, Random& rando
     }
 }
 
-/// Adds the way from the tree to an NPU.
+/// Adds the way from the tree to an end.
 template <bool kSums>
 void TreeGrower::join(std::uint32_t node, AddingTree& tree) {
     const auto inner = [&](std::uint32_t outer) {
@@ -95,7 +127,7 @@ void TreeGrower::join(std::uint32_t node, AddingTree& tree) {
         if (outer >= problem_.npus && !branches(problem_, outer, kSums)) continue;  // only passes
         gate_[outer] = gate;
         cost_[outer] = 0.0;
-        if (outer < problem_.npus) --missing_;
+        missing_ -= is_end_[outer];
         way_[kept++] = outer;
     }
     way_.resize(kept);

@@ -1,6 +1,7 @@
 // Trees of all-reduces: the sum of a chunk goes up a tree to its root, and full sums go down another one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -18,6 +19,32 @@ inline bool branches(const Problem& problem, std::uint32_t node, bool sums) {
 inline bool can_be_root(const Problem& problem, std::uint32_t node) {
     return problem.can_add(node) && problem.can_copy(node);
 }
+
+/// The NPUs that contribute to the sum of a chunk, and those that get it, ascending. One contributor: the
+/// chunk is no sum, and its tree has its root there. One that gets it: likewise.
+struct SumEnds {
+    std::vector<std::uint32_t> from, to;
+
+    const std::vector<std::uint32_t>& of(bool sums) const { return sums ? from : to; }
+
+    bool has(std::uint32_t node, bool sums) const {
+        return std::binary_search(of(sums).begin(), of(sums).end(), node);
+    }
+};
+
+/// The ends of every chunk; chunks with the same ones share a kind.
+struct EndsOfChunks {
+    std::vector<SumEnds> kinds;
+    std::vector<std::uint32_t> kind_of;  ///< per chunk
+
+    const SumEnds& of(std::uint32_t chunk) const { return kinds[kind_of[chunk]]; }
+};
+
+/// Every NPU contributes to every chunk, and gets it.
+EndsOfChunks ends_of_all(const Problem& problem);
+
+/// Those of given NPUs and chunks.
+EndsOfChunks ends_of(const Problem& problem, const std::vector<Want>& from, const std::vector<Want>& to);
 
 /// A send of a chunk. Hop i of a tree has gate i + 1 at its outer end, and one of the gates before at the
 /// inner one; gate 0 is the root. A gate opens when all has arrived that it waits for.
@@ -41,16 +68,17 @@ struct Growth {
     double noise = 0.0;
 };
 
-/// Grows trees, and keeps what all links have to carry. Keeps a reference to the problem.
+/// Grows trees, and keeps what all links have to carry. Keeps references to the problem and the ends; NPUs
+/// that are no ends of a chunk relay it, as switches do.
 class TreeGrower {
 public:
-    explicit TreeGrower(const Problem& problem);
+    TreeGrower(const Problem& problem, const EndsOfChunks& ends);
 
     /// For how long the trees that are added hold the link with most to carry.
     Picoseconds most_load() const;
 
-    /// Throws InputError if an NPU has no way to the root, or none from it.
-    AddingTree grow(std::uint32_t root, const Growth& growth, Random& random);
+    /// Throws InputError if an end has no way to the root, or none from it.
+    AddingTree grow(std::uint32_t chunk, std::uint32_t root, const Growth& growth, Random& random);
 
     void add(const AddingTree& tree, int sign = 1);
 
@@ -66,13 +94,14 @@ private:
     };
 
     template <bool kSums>
-    void grow_half(AddingTree& tree, const Growth& growth, Random& random);
+    void grow_half(const SumEnds& ends, AddingTree& tree, const Growth& growth, Random& random);
     template <bool kSums>
     void join(std::uint32_t node, AddingTree& tree);
     template <bool kSums>
     void offer_from(std::uint32_t node, double cost, const Growth& growth, Random& random);
 
     const Problem& problem_;
+    const EndsOfChunks& ends_;
     std::vector<Picoseconds> loads_;
     Picoseconds base_ = 0;  ///< what every link carries: it says nothing about which is better
     std::uint32_t missing_ = 0;
@@ -81,6 +110,7 @@ private:
     std::vector<Candidate> heap_;
     std::vector<double> cost_, depth_;
     std::vector<std::uint32_t> by_, gate_, way_;
+    std::vector<std::uint8_t> is_end_;
 };
 
 }  // namespace dse::synthesis

@@ -59,12 +59,13 @@ private:
 
 }  // namespace
 
-void move_hop(const Problem& problem, AddingTree& tree, std::uint32_t hop, Random& random) {
+void move_hop(const Problem& problem, const SumEnds& ends, AddingTree& tree, std::uint32_t hop,
+              Random& random) {
     const HalfTree half(problem, tree, hop);
     const std::uint32_t node = half.outer(hop), left = half.inner(tree.hops[hop].link);
     if (!half.can_meet(node)) return;
-    // A switch that is left alone would have nothing to send, or no one to send to.
-    if (left >= problem.npus && half.hops_at(tree.hops[hop].gate) < 2) return;
+    // A relay that is left alone would have nothing to send, or no one to send to.
+    if (!ends.has(left, half.sums()) && half.hops_at(tree.hops[hop].gate) < 2) return;
     const LinksPerNode& near = half.sums() ? problem.out_of : problem.into;
     for (int tried = 0; tried < kTries; ++tried) {
         const std::uint32_t count = near.begin[node + 1] - near.begin[node];

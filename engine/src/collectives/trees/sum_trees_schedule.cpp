@@ -6,8 +6,11 @@
 
 namespace dse::synthesis {
 
-TreeTimes::TreeTimes(const Problem& problem, const std::vector<AddingTree>& trees)
+TreeTimes::TreeTimes(const Problem& problem, const std::vector<AddingTree>& trees,
+                     const std::vector<Send>& reserved)
     : problem_(problem), trees_(trees), queues_(problem.links.size()), free_at_(problem.links.size()) {
+    if (!reserved.empty()) reserved_.resize(problem.links.size());
+    for (const Send& send : reserved) reserved_[send.link].push_back(send.start);
     refresh();
 }
 
@@ -71,6 +74,18 @@ void TreeTimes::wait(std::uint32_t hop, Picoseconds key) {
     touched_.push_back(link_[hop]);
 }
 
+/// Whether a hop that starts now would meet a send of others; then the link is taken until that is over.
+bool TreeTimes::is_reserved(std::uint32_t l, Picoseconds now) {
+    if (reserved_.empty()) return false;
+    const std::vector<Picoseconds>& starts = reserved_[l];
+    const Picoseconds held = problem_.links[l].held;
+    std::size_t& next = next_reserved_[l];
+    while (next < starts.size() && starts[next] + held <= now) ++next;
+    if (next == starts.size() || starts[next] >= now + held) return false;
+    free_at_[l] = starts[next] + held;
+    return true;
+}
+
 /// Lets the hops wait for their links that start at a gate.
 template <bool kBackwards>
 void TreeTimes::open(std::uint32_t gate, const std::vector<Picoseconds>& keys) {
@@ -93,6 +108,7 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
         opened_at_.assign(closed_.size(), 0);
         opened_by_.assign(closed_.size(), kNoHop);
         last_ = kNoHop;
+        next_reserved_.assign(reserved_.size(), 0);
     }
     calendar_ = Calendar();
     touched_.clear();
@@ -106,6 +122,12 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
         for (const std::uint32_t l : touched_) {
             std::vector<Waiting>& queue = queues_[l];
             if (queue.empty() || free_at_[l] > now) continue;
+            if constexpr (!kBackwards) {
+                if (is_reserved(l, now)) {
+                    calendar_.add(free_at_[l], hops + l);
+                    continue;
+                }
+            }
             std::pop_heap(queue.begin(), queue.end(), std::greater<>());
             const std::uint32_t h = queue.back().second;
             queue.pop_back();

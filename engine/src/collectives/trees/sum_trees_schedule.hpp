@@ -24,7 +24,9 @@ struct TreeStarts {
 /// after a tree has changed, `refresh` it.
 class TreeTimes {
 public:
-    TreeTimes(const Problem& problem, const std::vector<AddingTree>& trees);
+    /// `reserved` are sends of others, which forwards no hop may meet on a link; they are in order of start.
+    TreeTimes(const Problem& problem, const std::vector<AddingTree>& trees,
+              const std::vector<Send>& reserved = {});
 
     /// Reads trees again, of which any may have changed.
     void refresh();
@@ -34,7 +36,7 @@ public:
     TreeStarts forwards(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint);
 
     /// The same from the end of time: every hop as late as possible, those with the greatest key last. Starts
-    /// count from the first of them.
+    /// count from the first of them, and sends of others are not looked at.
     TreeStarts backwards(const std::vector<Picoseconds>& keys, const Checkpoint& checkpoint);
 
     /// Of a hop in the last schedule forwards, the one whose end let it start; kNoHop: it starts at 0.
@@ -60,6 +62,7 @@ private:
     template <bool kBackwards>
     void open(std::uint32_t gate, const std::vector<Picoseconds>& keys);
     void wait(std::uint32_t hop, Picoseconds key);
+    bool is_reserved(std::uint32_t l, Picoseconds now);
 
     const Problem& problem_;
     const std::vector<AddingTree>& trees_;
@@ -70,12 +73,14 @@ private:
     std::vector<std::uint32_t> hop_of_;         ///< per gate the hop of which it is the outer one
     std::vector<std::uint32_t> sums_begin_, copies_begin_, inside_;  ///< per gate the hops further out
 
-    std::vector<std::vector<Waiting>> queues_;  ///< per link
-    std::vector<Picoseconds> free_at_;          ///< per link
-    std::vector<std::uint32_t> on_link_;        ///< per link the hop that started last
-    std::vector<Picoseconds> opened_at_;        ///< per gate
-    std::vector<std::uint32_t> opened_by_;      ///< per gate the hop that arrived last
-    std::vector<std::uint32_t> cause_;          ///< per hop
+    std::vector<std::vector<Waiting>> queues_;        ///< per link
+    std::vector<Picoseconds> free_at_;                ///< per link
+    std::vector<std::vector<Picoseconds>> reserved_;  ///< per link; empty without sends of others
+    std::vector<std::size_t> next_reserved_;
+    std::vector<std::uint32_t> on_link_;    ///< per link the hop that started last
+    std::vector<Picoseconds> opened_at_;    ///< per gate
+    std::vector<std::uint32_t> opened_by_;  ///< per gate the hop that arrived last
+    std::vector<std::uint32_t> cause_;      ///< per hop
     std::uint32_t last_ = kNoHop;
     std::vector<std::uint32_t> closed_;  ///< per gate how many hops it waits for
     std::vector<std::uint32_t> items_, touched_;

@@ -36,16 +36,20 @@ struct TreesInTime {
 
 class SumTreeSearch {
 public:
-    SumTreeSearch(const Problem& problem, std::uint64_t work, const Effort& effort,
-                  const Checkpoint& checkpoint)
+    SumTreeSearch(const Problem& problem, const EndsOfChunks& ends, const GivenTrees& given,
+                  std::uint64_t work, const Effort& effort, const Checkpoint& checkpoint)
         : problem_(problem),
+          ends_(ends),
+          given_(given),
           work_(work),
           effort_(effort),
           checkpoint_(checkpoint),
-          roots_(problem),
-          grower_(problem) {}
+          grower_(problem, ends) {
+        for (const SumEnds& own : ends.kinds) roots_.emplace_back(problem, own);
+    }
 
     void run() {
+        take_given();
         for (std::uint32_t draw = 0; draw < kFirstDraws && goes_on(); ++draw) take(first(draw));
         adopt_best();
         while (trials_ < effort_.trials && goes_on()) {
@@ -84,6 +88,24 @@ private:
         if (other.time < best_.time) best_ = other;
     }
 
+    /// The trees that are given, in each of their orders.
+    void take_given() {
+        if (given_.keys.empty()) return;
+        const std::optional<TreesOfSends> read = trees_of(problem_, ends_, given_.sends, given_.reduce);
+        if (!read) return;
+        for (const std::vector<Picoseconds>& of_send : given_.keys) {
+            if (!goes_on()) return;
+            TreesInTime made;
+            made.trees = read->trees;
+            std::vector<Picoseconds> keys;
+            keys.reserve(read->send_of.size());
+            for (const std::size_t send : read->send_of) keys.push_back(of_send[send]);
+            TreeTimes times(problem_, made.trees, given_.reserved);
+            settle(times, keys, made);
+            take(made);
+        }
+    }
+
     /// All trees at once; roots have their sums one after the other.
     TreesInTime first(std::uint32_t draw) {
         Random random(effort_.seed, draw);
@@ -94,14 +116,18 @@ private:
         std::iota(order.begin(), order.end(), 0U);
         random.shuffle(order);
         const Growth growth{kDepthShares[(draw + 3) % std::size(kDepthShares)], kNoiseShares[0]};
-        std::vector<std::uint32_t> roots = roots_.nearest(1U << (draw % 3));
-        for (std::size_t i = 0; i < order.size(); ++i) {
-            if (i % roots.size() == 0) random.shuffle(roots);
-            AddingTree& tree = made.trees[order[i]];
-            tree = grower_.grow(roots[i % roots.size()], growth, random);
+        std::vector<std::vector<std::uint32_t>> roots;
+        for (const NearRoots& near : roots_) roots.push_back(near.nearest(1U << (draw % 3)));
+        std::vector<std::size_t> drawn(roots.size(), 0);
+        for (const std::uint32_t chunk : order) {
+            const std::uint32_t kind = ends_.kind_of[chunk];
+            const std::size_t turn = drawn[kind]++ % roots[kind].size();
+            if (turn == 0) random.shuffle(roots[kind]);
+            AddingTree& tree = made.trees[chunk];
+            tree = grower_.grow(chunk, roots[kind][turn], growth, random);
             grower_.add(tree);
         }
-        TreeTimes times(problem_, made.trees);
+        TreeTimes times(problem_, made.trees, given_.reserved);
         std::vector<Picoseconds> keys(times.hops());
         const double spread = kSpreadsOfRoots[draw % std::size(kSpreadsOfRoots)];
         for (std::size_t i = 0; i < order.size(); ++i) {
@@ -122,9 +148,11 @@ private:
         made.starts = now.starts;
         std::uint32_t failed = 0;
         for (std::uint32_t turn = 0; turn < kMostTurns && failed < 2 && made.time > effort_.enough; ++turn) {
-            now = turn % 2 == 0 ? times.backwards(now.starts, checkpoint_)
-                                : times.forwards(now.starts, checkpoint_);
+            const bool is_backwards = turn % 2 == 0;
+            now = is_backwards ? times.backwards(now.starts, checkpoint_)
+                               : times.forwards(now.starts, checkpoint_);
             done_ += keys.size();
+            if (is_backwards && !given_.reserved.empty()) continue;  // only an order
             ++failed;
             if (now.time >= made.time) continue;
             failed = 0;
@@ -138,7 +166,7 @@ private:
         now_ = best_;
         grower_.clear();
         for (const AddingTree& tree : now_.trees) grower_.add(tree);
-        times_.emplace(problem_, now_.trees);
+        times_.emplace(problem_, now_.trees, given_.reserved);
         TreeStarts again = times_->forwards(now_.starts, checkpoint_);
         done_ += again.starts.size();
         if (again.time <= now_.time) {
@@ -240,10 +268,14 @@ private:
             ++next;
             change.before.push_back(tree);
             if (moves) {
-                move_hop(problem_, tree, late_hop(tree, hop - tree.hops.size(), random), random);
+                if (tree.hops.empty()) continue;
+                move_hop(problem_, ends_.of(chunk), tree, late_hop(tree, hop - tree.hops.size(), random),
+                         random);
             } else {
-                const Picoseconds at = complete_at(tree, &*first) + shift(random);
-                if (!only_shifts) tree = grower_.grow(drawn_root(tree.root, random), growth, random);
+                const Picoseconds* starts = now_.starts.data() + (hop - tree.hops.size());
+                const Picoseconds at = complete_at(tree, starts) + shift(random);
+                if (!only_shifts)
+                    tree = grower_.grow(chunk, drawn_root(chunk, tree.root, random), growth, random);
                 const auto own = keys_around(problem_, tree, at);
                 keys.insert(keys.end(), own.begin(), own.end());
             }
@@ -252,8 +284,9 @@ private:
         return keys;
     }
 
-    std::uint32_t drawn_root(std::uint32_t now, Random& random) const {
-        return random.below(2) == 0 ? now : roots_.draw(1 + random.below(4), random);
+    std::uint32_t drawn_root(std::uint32_t chunk, std::uint32_t now, Random& random) const {
+        const NearRoots& near = roots_[ends_.kind_of[chunk]];
+        return random.below(2) == 0 ? now : near.draw(1 + random.below(4), random);
     }
 
     Picoseconds shift(Random& random) const {
@@ -292,10 +325,12 @@ private:
     }
 
     const Problem& problem_;
+    const EndsOfChunks& ends_;
+    const GivenTrees& given_;
     const std::uint64_t work_;
     const Effort& effort_;
     const Checkpoint& checkpoint_;
-    NearRoots roots_;
+    std::vector<NearRoots> roots_;  ///< per kind of ends
     TreeGrower grower_;
     TreesInTime best_, now_;
     std::optional<TreeTimes> times_;
@@ -306,9 +341,9 @@ private:
 
 }  // namespace
 
-FoundSums search_sum_trees(const Problem& problem, std::uint64_t work, const Effort& effort,
-                           const Checkpoint& checkpoint) {
-    SumTreeSearch search(problem, work, effort, checkpoint);
+FoundSums search_sum_trees(const Problem& problem, const EndsOfChunks& ends, const GivenTrees& given,
+                           std::uint64_t work, const Effort& effort, const Checkpoint& checkpoint) {
+    SumTreeSearch search(problem, ends, given, work, effort, checkpoint);
     try {
         search.run();
     } catch (const Cancelled&) {
