@@ -218,9 +218,11 @@ def _topology_name(path: Path) -> object:
 
 
 def _custom(path: Path) -> object:
-    from dse.collectives.problem.custom import read_custom
+    from dse.collectives.problem.settings import Network, problem_of
+    from dse.inputs.networks import LinkGraph
 
-    return read_custom(path, 4)
+    links = [(npu, (npu + step) % 4, 500, 50) for npu in range(4) for step in (1, 3)]
+    return problem_of(Network("ring", LinkGraph.of(4, 4, links)), {"collective": str(path)})
 
 
 def _override(path: Path) -> object:
@@ -330,7 +332,9 @@ READERS: dict[str, Reader] = {
         ".json",
         lines(
             '{"chunk_size": 8, "chunks": 2, "preconditions": {"0": [0], "1": [1]},'
-            ' "postconditions": {"2": [0, 1]}}'
+            ' "postconditions": {"2": [0, 1]}}',
+            '{"collectives": [{"collective": "reduce", "group": [3, 1], "root": 1, "chunks_per_npu": 2},'
+            ' {"collective": "all_reduce", "operation_bytes": "1MiB", "priority": 1}], "chunk_size": 4096}',
         ),
         _custom,
     ),

@@ -21,6 +21,7 @@ from dse.collectives.bounds.symmetric import symmetric_bounds
 from dse.collectives.bounds.view import View
 from dse.collectives.bounds.weights import ways_bound
 from dse.collectives.bounds.windows import set_bounds
+from dse.collectives.problem.collective import SEVERAL, Collective
 from dse.collectives.problem.problem import MIRRORED, Problem
 
 if TYPE_CHECKING:
@@ -43,6 +44,25 @@ def lower_bounds(problem: Problem, deadline: Deadline = NEVER_LATE) -> tuple[Bou
     """
     if problem.collective.kind in ("reduce", "reduce_scatter"):
         return tuple(map(_turned, lower_bounds(problem.mirrored, deadline)))
+    if problem.collective.kind == SEVERAL:
+        return _of_several(problem, deadline)
+    return tuple(_strongest(problem, deadline).values())
+
+
+def _of_several(problem: Problem, deadline: Deadline) -> tuple[Bound, ...]:
+    """Bounds on what all of them need together, and on each alone."""
+    found = _strongest(problem, deadline)
+    for number, part in enumerate(problem.collective.parts, 1):
+        if deadline.is_over:
+            break
+        own = replace(problem, collective=Collective.of_part(part, problem.graph.npus))
+        for bound in lower_bounds(own, deadline):
+            if bound.time_ps > found.get(bound.name, NONE).time_ps:
+                found[bound.name] = replace(bound, text=f"collective {number}, {part.name}: {bound.text}")
+    return tuple(found.values())
+
+
+def _strongest(problem: Problem, deadline: Deadline) -> dict[str, Bound]:
     unit = max(1, gcd(*problem.distinct_times.ravel().tolist())) if len(problem.graph) else 1
     strongest: dict[str, Bound] = {}
     view = View(problem, deadline)
@@ -50,7 +70,7 @@ def lower_bounds(problem: Problem, deadline: Deadline = NEVER_LATE) -> tuple[Bou
         rounded = replace(bound, time_ps=-(-bound.time_ps // unit) * unit)
         if 0 < rounded.time_ps < NEVER and rounded.time_ps > strongest.get(bound.name, NONE).time_ps:
             strongest[bound.name] = rounded
-    return tuple(strongest.values())
+    return strongest
 
 
 def best_bound(problem: Problem, deadline: Deadline = NEVER_LATE) -> Bound:

@@ -189,8 +189,7 @@ class Needs:
         (at, has), (by, wants) = self.collective.holdings(), self.collective.wants()
         chunks = max(self.collective.chunks, 1)
         lacks = ~np.isin(by.astype(np.int64) * chunks + wants, at.astype(np.int64) * chunks + has)
-        npus, sums = self.collective.contributions()
-        at, has = np.concatenate([at, npus]), np.concatenate([has, sums])
+        at, has = self.collective.sources()
         return (
             at.astype(np.int64),
             has.astype(np.int64),

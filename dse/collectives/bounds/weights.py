@@ -42,7 +42,10 @@ def ways_bound(view: View) -> Iterator[Bound]:
     """The strongest bound of weights of links where every chunk has a way of its own; nothing elsewhere."""
     import numpy as np
 
-    if view.problem.collective.everyone_wants_all or not len(view.problem.graph) or view.deadline.is_over:
+    collective = view.problem.collective
+    if collective.everyone_wants_all or collective.is_reducing:
+        return
+    if not len(view.problem.graph) or view.deadline.is_over:
         return
     held = np.maximum(view.problem.held_ps, 1)
     strongest, best = Strongest("ways"), None

@@ -90,12 +90,12 @@ class _Block:
         words = -(-problem.graph.npus // 64)
         has = np.zeros((problem.graph.nodes, chunks, words), dtype=np.uint64)
         full = np.zeros((chunks, words), dtype=np.uint64)
-        for npus, own in (problem.collective.contributions(), problem.collective.holdings()):
-            here = (own >= first) & (own < first + chunks)
-            numbers, place = npus[here].astype(np.int64), own[here] - first
-            bits = np.uint64(1) << (numbers % 64).astype(np.uint64)
-            has[numbers, place, numbers // 64] = bits
-            np.bitwise_or.at(full, (place, numbers // 64), bits)
+        npus, own = problem.collective.sources()
+        here = (own >= first) & (own < first + chunks)
+        numbers, place = npus[here].astype(np.int64), own[here] - first
+        bits = np.uint64(1) << (numbers % 64).astype(np.uint64)
+        has[numbers, place, numbers // 64] = bits
+        np.bitwise_or.at(full, (place, numbers // 64), bits)
         is_sum = problem.collective.is_sum[first : first + chunks]
         carries = np.zeros((len(rows), words), dtype=np.uint64)
         passes, is_kept_apart = passages.among(rows, len(sends))

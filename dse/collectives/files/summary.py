@@ -13,6 +13,7 @@ from dse.collectives.bounds import Bound
 from dse.collectives.files.content import ABILITIES
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.problem.settings import ROOTED, Network, Size
+from dse.collectives.search.several import part_times_ps
 from dse.collectives.search.synthesis import Result
 
 _MOST_NODES_SHOWN = 12
@@ -47,12 +48,35 @@ def summary(result: Result, network: Network, size: Size) -> dict[str, Any]:
         "trials": result.trials,
         "cpu_s": round(result.cpu_s, 6),
         **({"barrier_ps": result.barrier_ps} if result.barrier_ps is not None else {}),
+        **_several(result),
         "fixed_algorithms": dict(result.fixed),
         "fixed_left_out": dict(result.left_out),
         "best_fixed": best,
         "times_faster": result.fixed[best] / result.time_ps if best and result.time_ps else None,
         **traffic(result.schedule),
     }
+
+
+def _several(result: Result) -> dict[str, Any]:
+    """Return the time of each of several collectives, at once and alone, and that of one after the other."""
+    collective = result.schedule.problem.collective
+    if not result.alone_ps:
+        return {}
+    columns = (collective.parts, collective.firsts, part_times_ps(result.schedule), result.alone_ps)
+    listed = [
+        {
+            "collective": part.name,
+            "group": list(part.group),
+            **({"root": part.group[part.root]} if part.name in ROOTED else {}),
+            "priority": part.priority,
+            "chunks_per_npu": part.chunks_per_npu,
+            "chunks": [first, first + part.collective.chunks],
+            "time_ps": time_ps,
+            "alone_ps": alone_ps,
+        }
+        for part, first, time_ps, alone_ps in zip(*columns, strict=True)
+    ]
+    return {"collectives": listed, "one_after_the_other_ps": sum(result.alone_ps)}
 
 
 def bound_entries(bounds: tuple[Bound, ...], time_ps: int) -> dict[str, Any]:
@@ -103,6 +127,7 @@ def summary_text(data: dict[str, Any], more: Sequence[tuple[str, str]] = ()) -> 
     ]
     if "barrier_ps" in data:
         rows.append(("with a barrier", duration(data["barrier_ps"])))
+    rows += _at_once(data)
     rows += _fixed(data)
     rows += [
         ("sent", f"{data['sends']} sends, {format_bytes(data['bytes_sent'])}"),
@@ -148,6 +173,22 @@ def _collective(data: dict[str, Any]) -> str:
     return text
 
 
+def _at_once(data: dict[str, Any]) -> list[tuple[str, str]]:
+    if "collectives" not in data:
+        return []
+    rows = [("one after the other", duration(data["one_after_the_other_ps"]))]
+    for number, own in enumerate(data["collectives"], 1):
+        first = f", priority {own['priority']}" if own["priority"] else ""
+        root = f", root {own['root']}" if "root" in own else ""
+        times = (
+            f"{format_duration_ns(own['time_ps'] / 1000)}, alone {format_duration_ns(own['alone_ps'] / 1000)}"
+        )
+        rows.append(
+            (f"{number}", f"{own['collective']} among {_numbers(own['group'])}{root}{first}: {times}")
+        )
+    return rows
+
+
 def _network(data: dict[str, Any]) -> str:
     how = " that cut through" if data["forwarding"] == "cut_through" else ""
     switches = f", {counted(data['switches'], 'switch', 'switches')}{how}" if data["switches"] else ""
@@ -164,6 +205,6 @@ def _fixed(data: dict[str, Any]) -> list[tuple[str, str]]:
         ratio = time_ps / data["time_ps"] if data["time_ps"] else 1.0
         text = f"{name} {format_duration_ns(time_ps / 1000)}, {times_as_long(ratio)}"
         rows.append(("fixed" if position == 0 else "", text + (", the best" if position == 0 else "")))
-    if not rows and data["fixed_left_out"]:
+    if not rows and data["fixed_left_out"] and "collectives" not in data:
         rows.append(("fixed", f"left out: {next(iter(data['fixed_left_out'].values()))}"))
     return rows

@@ -14,7 +14,7 @@ NETWORK_KEYS = {
 }
 PROBLEM_KEYS = {
     "collective": "all_gather (default), broadcast, scatter, gather, all_to_all, reduce, reduce_scatter, "
-    "all_reduce, or a JSON file of pre- and postconditions",
+    "all_reduce, or a JSON file of pre- and postconditions, or of several collectives at once",
     "root": "of broadcast, scatter, gather, reduce (default 0); scatter_3 says it too",
     "group": "NPUs among which a collective is, such as [0,1,4,5]; the others relay",
     "demand": "of all_to_all: a CSV file of sizes in bytes, a row for each sender",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 REDUCING = ("reduce", "reduce_scatter", "all_reduce")
 COLLECTIVES = ("all_gather", "broadcast", "scatter", "gather", "all_to_all", *REDUCING)
 CUSTOM = "custom"
+SEVERAL = "several"
 # Chunks are counted in 32 bits, and so are the pairs of NPUs of an all-to-all.
 MOST_CHUNKS = 1 << 31
 
@@ -79,8 +80,10 @@ class Collective:
 
     @property
     def kind(self) -> str:
-        """The name of the only part; of a collective without parts, or with several, its own."""
-        return self.parts[0].name if len(self.parts) == 1 else self.name
+        """The name of the only part, or its own without parts; of several parts no collective's."""
+        if len(self.parts) > 1:
+            return SEVERAL
+        return self.parts[0].name if self.parts else self.name
 
     def renamed(self, name: str) -> Collective:
         """Return a collective of another kind on the same chunks."""
@@ -155,6 +158,14 @@ class Collective:
         chunks = np.arange(self.chunks if self.is_reducing else 0, dtype=np.int32)
         npus = np.repeat(np.arange(self.npus, dtype=np.int32), len(chunks))
         return npus, np.tile(chunks, self.npus)
+
+    def sources(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The pairs (NPU, chunk) of what is there at first and of what sums are made of, as two arrays."""
+        import numpy as np
+
+        pairs = (self.holdings(), self.contributions())
+        npus, chunks = (np.concatenate(column) for column in zip(*pairs, strict=True))
+        return npus, chunks
 
     @property
     def is_sum(self) -> NDArray[np.bool_]:

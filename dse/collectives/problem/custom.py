@@ -8,18 +8,16 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.numbers import exact_decimal, whole_number
-from dse.base.plain_data import load_json_object
 from dse.base.texts import excerpt
 from dse.collectives.problem.collective import CUSTOM, MOST_CHUNKS, Collective
 
 
-def read_custom(path: Path, npus: int) -> tuple[Collective, Fraction | None]:
-    """Read pre- and postconditions: `{"chunk_size", "chunks", "preconditions": {npu: [chunk]}, …}`.
+def custom_of(path: Path, data: dict[str, Any], npus: int) -> tuple[Collective, Fraction | None]:
+    """Return pre- and postconditions of `{"chunk_size", "chunks", "preconditions": {npu: [chunk]}, …}`.
 
     Raises:
         InputError: names the file and what is wrong with it.
     """
-    data = load_json_object(path)
     allowed = ("chunk_size", "chunks", "preconditions", "postconditions")
     for key in data:
         if key not in allowed:
@@ -27,9 +25,7 @@ def read_custom(path: Path, npus: int) -> tuple[Collective, Fraction | None]:
     chunks = data.get("chunks")
     if not isinstance(chunks, int) or isinstance(chunks, bool) or not 1 <= chunks < MOST_CHUNKS:
         raise InputError(f"{path}: chunks is {excerpt(chunks)}; it must be a whole number above 0")
-    size = data.get("chunk_size")
-    if size is not None and (isinstance(size, bool) or not isinstance(size, int | float) or size <= 0):
-        raise InputError(f"{path}: chunk_size is {excerpt(size)}; it must be a number of bytes above 0")
+    size = chunk_size_of(path, data)
     pairs = {name: _conditions(path, name, data.get(name), npus, chunks) for name in allowed[2:]}
     held = {chunk for _, chunk in pairs["preconditions"]}
     for npu, chunk in pairs["postconditions"]:
@@ -41,7 +37,21 @@ def read_custom(path: Path, npus: int) -> tuple[Collective, Fraction | None]:
         preconditions=pairs["preconditions"],
         postconditions=pairs["postconditions"],
     )
-    return collective, None if size is None else exact_decimal(str(size), where=f"{path}: chunk_size")
+    return collective, size
+
+
+def chunk_size_of(path: Path, data: dict[str, Any]) -> Fraction | None:
+    """Return the bytes of a chunk that a file says, None if it does not.
+
+    Raises:
+        InputError: names the file, and what was got.
+    """
+    size = data.get("chunk_size")
+    if size is None:
+        return None
+    if isinstance(size, bool) or not isinstance(size, int | float) or size <= 0:
+        raise InputError(f"{path}: chunk_size is {excerpt(size)}; it must be a number of bytes above 0")
+    return exact_decimal(str(size), where=f"{path}: chunk_size")
 
 
 def _conditions(path: Path, name: str, value: Any, npus: int, chunks: int) -> tuple[tuple[int, int], ...]:

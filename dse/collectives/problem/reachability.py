@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
-from dse.collectives.problem.collective import CUSTOM
+from dse.collectives.problem.collective import CUSTOM, SEVERAL, Collective
 from dse.collectives.problem.problem import Problem
 from dse.inputs.networks import LinkGraph
 
@@ -25,6 +26,10 @@ def require_ways(problem: Problem) -> None:
     import numpy as np
 
     graph, collective = problem.graph, problem.collective
+    if collective.kind == SEVERAL:
+        for part in collective.parts:
+            require_ways(replace(problem, collective=Collective.of_part(part, graph.npus)))
+        return
     if collective.name == CUSTOM:
         _require_custom(problem)
         return

@@ -11,13 +11,16 @@ from typing import Any, NamedTuple, cast
 
 from dse.base.cancellation import NEVER, Deadline
 from dse.base.errors import InputError
+from dse.base.plain_data import load_json_object
 from dse.base.settings import check_choice
 from dse.base.settings.values import Values, one_of, whole
+from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
 from dse.collectives.problem.collective import COLLECTIVES, MOST_CHUNKS, Collective, Part
-from dse.collectives.problem.custom import read_custom
+from dse.collectives.problem.custom import chunk_size_of, custom_of
 from dse.collectives.problem.demands import demanded, group_of, padding_bytes, read_demand
 from dse.collectives.problem.problem import LinkModel, Problem
+from dse.collectives.problem.several import LIST, several_of
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.csv import read_link_graph
 from dse.inputs.networks.named import is_named, named_network
@@ -163,10 +166,7 @@ def problem_of(network: Network, values: Values, *, may_stay_base: bool = False)
     group = group_of(values, npus)
     if name.endswith(".json"):
         _refuse(values, (*_OF_NAMED, "group", "demand"), "a collective of your own", "the file says all")
-        collective, own_bytes = read_custom(Path(name), npus)
-        if own_bytes is not None:
-            _refuse(values, ("chunk_bytes",), "a collective of your own", "the file has a chunk_size")
-        size = Size(own_bytes or _chunk_bytes(values))
+        collective, size = _read(Path(name), npus, values)
     elif "demand" in values:
         collective, size = _demanded(name, npus, values)
     elif group:
@@ -181,6 +181,27 @@ def problem_of(network: Network, values: Values, *, may_stay_base: bool = False)
     problem = Problem(network.graph, collective, size.chunk_bytes, model)
     _check_times(problem)
     return problem, size
+
+
+def _read(path: Path, npus: int, values: Values) -> tuple[Collective, Size]:
+    """The collective of a user's own file, or several of them."""
+    data = load_json_object(path)
+    if data.get("chunk_size") is not None:
+        _refuse(values, ("chunk_bytes",), "a collective of your own", "the file has a chunk_size")
+    if LIST not in data:
+        collective, own_bytes = custom_of(path, data, npus)
+        return collective, Size(own_bytes or _chunk_bytes(values))
+    for key in data:
+        if key not in (LIST, "chunk_size"):
+            raise InputError(f"{path}: unknown key {excerpt(key)}; allowed are {LIST}, chunk_size")
+    asked = _bytes(values, "chunk_bytes") if "chunk_bytes" in values else chunk_size_of(path, data)
+    collective, chunk_bytes, total, padding = several_of(path, data[LIST], npus, asked, DEFAULT_CHUNK_BYTES)
+    if deliveries_of(collective) > MOST_DELIVERIES:
+        raise InputError(
+            f"{path}: has {deliveries_of(collective)} deliveries in chunks of {float(chunk_bytes):g} bytes; "
+            f"at most {MOST_DELIVERIES} can be scheduled: write a larger chunk_bytes"
+        )
+    return collective, Size(chunk_bytes, total or None, padding)
 
 
 def _collective_name(values: Values) -> tuple[str, int | None]:

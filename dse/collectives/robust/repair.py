@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
 from dse.collectives.bounds import best_bound
+from dse.collectives.problem.collective import SEVERAL
 from dse.collectives.problem.cut_through import NO_LATER_FAILURE
 from dse.collectives.problem.problem import MIRRORED, Problem
 from dse.collectives.problem.schedule import Schedule
@@ -88,9 +89,11 @@ def check_repairable(problem: Problem, failure: Failure) -> None:
     """Refuse a failure after which sums would lack what an NPU contributes, or that tears chunks in switches.
 
     Raises:
-        InputError: of a collective with sums, an NPU that fails, or a failure after the start; any such
-            failure where switches cut through.
+        InputError: several collectives; of one with sums, an NPU that fails, or a failure after the start;
+            any such failure where switches cut through.
     """
+    if problem.collective.kind == SEVERAL:
+        raise InputError("several collectives at once are not repaired; let links fail for one of them alone")
     if problem.cuts_through and failure.at_ps:
         raise InputError(NO_LATER_FAILURE)
     if failure.at_ps and problem.graph.cannot_copy | problem.graph.cannot_add:

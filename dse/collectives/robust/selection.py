@@ -58,7 +58,7 @@ def selected(result: Result, draws: Draws, effort: Effort) -> Selection:
         # The next seeds, as the first runs of the result's own search have had `seed`.
         seed, silent = effort.seed + number + 1, DEFAULT_EFFORT.report
         once = replace(effort, seed=seed, trials=1, time_limit_s=None, report=silent)
-        schedules.append(made_by(problem, OneRun(number), once)[0].schedule)
+        schedules.append(made_by(problem, OneRun(number), once).synthesis.schedule)
     best, _ = select(schedules, draws.select, draws.variance, max(draws.count, _LEAST_DRAWS), effort.seed + 1)
     why = f"the least {draws.select} of {len(schedules)} schedules; {result.why}"
     if best:

@@ -8,7 +8,7 @@ from math import isqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from dse.base.cancellation import NEVER, Deadline
-from dse.collectives.problem.collective import CUSTOM, Collective
+from dse.collectives.problem.collective import CUSTOM, SEVERAL, Collective
 from dse.collectives.problem.problem import MIRRORED, Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.reductions import halves, in_sequence, tightened, without_waste
@@ -245,6 +245,8 @@ def fixed_algorithms(
     halves, each send as early as its chunk allows. Algorithms of more than `MOST_SENDS` sends are left out,
     and those that would end after the deadline.
     """
+    if problem.collective.kind == SEVERAL:
+        return FixedAlgorithms({}, dict.fromkeys(NAMES, "they are for one collective"))
     sizes = dimensions or dimensions_of(problem.graph)
     if problem.collective.kind == "all_reduce":
         return _all_reduces(problem, sizes, deadline)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
@@ -39,6 +39,14 @@ _FEWEST_STEPS, _MOST_STEPS = 50, 2000
 _GAPS_OF_ORBITS, _MOST_STEPS_OF_ORBITS = 4_000_000, 1000
 
 
+class Given(NamedTuple):
+    """A schedule whose trees a search starts from, in orders by keys, and the sends of others that stay."""
+
+    schedule: Schedule
+    keys: tuple[NDArray[np.int64], ...]
+    others: Schedule
+
+
 class Overlaps:
     """Searches for one all-reduce with overlapped halves, with one seed: from several starts and nothing.
 
@@ -64,7 +72,7 @@ class Overlaps:
             return best.time_ps <= effort.enough_ps or is_late()
 
         if not is_late():
-            best = _faster(best, self._once(_trees_drawn, best.problem, None, effort, is_late))
+            best = _faster(best, self._once(_trees_of_all, best.problem, None, effort, is_late))
         best = _faster(best, _improved(tightened(start), effort, is_over))
         for number in range(max(1, min(_FRESH_STARTS, _SENDS // 2 // max(1, len(start))))):
             if not is_over():
@@ -125,10 +133,15 @@ def _improved(start: Schedule, effort: Effort, is_over: Callable[[], bool]) -> S
     return overlapped(start, rounds, effort.seed, is_over, effort.enough_ps)
 
 
-def _trees_drawn(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:  # noqa: ARG001
-    """Return an all-reduce of a tree per chunk with a root of its own, also through switches.
+def _trees_of_all(problem: Problem, start: Schedule | None, effort: Effort) -> Schedule | None:  # noqa: ARG001
+    return trees_drawn(problem, effort)
 
-    None means that there are too many sends, or no time.
+
+def trees_drawn(problem: Problem, effort: Effort, given: Given | None = None) -> Schedule | None:
+    """Return an all-reduce, or parts, of a tree per chunk with a root of its own, also through switches.
+
+    Trees that are given are the first ones, and the sends of others stay. None means that there are too many
+    sends, or no time.
     """
     import numpy as np
 
@@ -137,18 +150,24 @@ def _trees_drawn(problem: Problem, start: Schedule | None, effort: Effort) -> Sc
     collective = problem.collective
     work = effort.trials * _SENDS_OF_A_TRIAL
     sends = collective.tree_sends
+    trees = None
+    if given is not None:
+        made, others = given.schedule, given.others
+        marks = made.reduce.astype(np.uint8)
+        trees = (made.link, made.chunk, marks, list(given.keys), others.link, others.start_ps)
     if sends * _SENDS_FOR_A_DRAW > work:
         return None
     steps = effort.trials * _STEPS_OF_A_TRIAL
     with limited(effort) as cancellation:
         (link, chunk, start_ps), sums, _ = solvers.search_sum_trees(
-            halves(problem)[1].native,
+            (problem if collective.parts else halves(problem)[1]).native,
             work,
             effort.seed,
             steps,
             effort.enough_ps,
             cancellation,
-            (collective.contributions(), collective.wants()) if collective.parts else None,
+            (collective.sources(), collective.wants()) if collective.parts else None,
+            trees,
         )
     if not len(link):
         return None

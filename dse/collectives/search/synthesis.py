@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from dse.base.cancellation import NEVER, Deadline
 from dse.base.errors import InputError
 from dse.collectives.bounds import Bound, best_bound, lower_bounds
+from dse.collectives.problem.collective import SEVERAL
 from dse.collectives.problem.problem import MIRRORED, Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.fixed_algorithms import fixed_algorithms
 from dse.collectives.search.overlap import Overlaps
 from dse.collectives.search.reductions import backwards, halves, in_sequence, turned_links, without_waste
+from dse.collectives.search.several import several
 from dse.collectives.search.synthesizers.base import DEFAULT_EFFORT, Effort, Progress, Synthesis, Synthesizer
 from dse.collectives.search.synthesizers.registry import make_synthesizer
 
@@ -28,8 +31,8 @@ class Result:
     `bounds` has one that the search proved as `search`, but not of an all-reduce, where it proves less.
     `bounds_are_cut` says that the time limit ended the search for them, so that stronger ones may exist.
     `barrier_ps` is the time of an all-reduce whose all-gather starts when its reduce-scatter is done; None
-    for other collectives. `left_out` says why a fixed algorithm has no time. `cpu_s` is that of the search
-    and its bounds.
+    for other collectives. `alone_ps` has the times of several collectives, each without the others.
+    `left_out` says why a fixed algorithm has no time. `cpu_s` is that of the search and its bounds.
     """
 
     schedule: Schedule
@@ -43,6 +46,7 @@ class Result:
     fixed: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     bounds_are_cut: bool = False
+    alone_ps: tuple[int, ...] = ()
 
     @property
     def time_ps(self) -> int:
@@ -102,13 +106,13 @@ def synthesize(
     strongest = max((bound.time_ps for bound in bounds), default=0)
     effort.report(Progress(None, 0, strongest))
     aimed = replace(effort.until(deadline), enough_ps=max(effort.enough_ps, strongest))
-    made, barrier_ps = made_by(problem, maker, aimed)
+    made, barrier_ps, alone_ps = made_by(problem, maker, aimed)
     # What a search proves of an all-reduce holds for trees only: two NPUs that exchange sums may be faster.
     if made.proven_ps > strongest and problem.collective.kind != "all_reduce":
         bounds = (*bounds, Bound("search", made.proven_ps, (), made.proof))
     cpu_s = time.process_time() - started
     found = (made.schedule, made.synthesizer, made.why, made.trials, effort.seed, cpu_s, bounds, barrier_ps)
-    result = Result(*found, bounds_are_cut=are_cut)
+    result = Result(*found, bounds_are_cut=are_cut, alone_ps=alone_ps)
     return with_fixed(result, dimensions, deadline) if compare else result
 
 
@@ -121,15 +125,26 @@ def with_fixed(
     return replace(result, fixed=times_ps, left_out=played.left_out)
 
 
-def made_by(problem: Problem, maker: Synthesizer, effort: Effort) -> tuple[Synthesis, int | None]:
-    """Return what a synthesizer makes of a problem, and of an all-reduce the time with a barrier.
+class Made(NamedTuple):
+    """A schedule, the time of an all-reduce with a barrier, and the times of several collectives alone."""
+
+    synthesis: Synthesis
+    barrier_ps: int | None = None
+    alone_ps: tuple[int, ...] = ()
+
+
+def made_by(problem: Problem, maker: Synthesizer, effort: Effort) -> Made:
+    """Return what a synthesizer makes of a problem.
 
     Raises:
         InputError: it cannot take the problem, or there is no way for a chunk.
     """
+    if problem.collective.kind == SEVERAL:
+        synthesis, alone_ps = several(problem, effort, lambda one, own: made_by(one, maker, own).synthesis)
+        return Made(synthesis, alone_ps=alone_ps)
     if problem.collective.kind == "all_reduce":
-        return _all_reduce(problem, maker, effort)
-    return _one_way(problem, maker, effort), None
+        return Made(*_all_reduce(problem, maker, effort))
+    return Made(_one_way(problem, maker, effort))
 
 
 def _one_way(problem: Problem, maker: Synthesizer, effort: Effort) -> Synthesis:

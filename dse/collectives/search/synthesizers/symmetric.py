@@ -36,7 +36,7 @@ class Symmetric(Synthesizer):
         """Why it cannot take a problem, None if it can."""
         collective = problem.collective
         if collective.name not in ("all_gather", "all_to_all"):
-            return f"{collective.name} does not look the same from every NPU"
+            return f"{collective.kind} does not look the same from every NPU"
         if problem.graph.translations is None:
             return "the links do not look the same from every NPU, in any numbering by digits"
         if collective.name == "all_to_all" and collective.npus * collective.chunks_per_npu > MOST_ROUTES:

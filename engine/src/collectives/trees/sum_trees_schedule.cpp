@@ -117,6 +117,10 @@ Picoseconds TreeTimes::run(const std::vector<Picoseconds>& keys, const Checkpoin
     for (std::uint32_t h = 0; h < hops; ++h) ++closed_[goes_in(h) ? inner_[h] : outer_[h]];
     for (std::uint32_t h = 0; h < hops; ++h)
         if (goes_in(h) && closed_[outer_[h]] == 0) wait(h, keys[h]);
+    for (std::size_t t = 0; t < trees_.size(); ++t) {
+        const auto root = static_cast<std::uint32_t>(first_[t] + t);
+        if (closed_[root] == 0) open<kBackwards>(root, keys);  // it has all of the chunk at first
+    }
     Picoseconds now = 0, time = 0;
     while (true) {
         for (const std::uint32_t l : touched_) {
