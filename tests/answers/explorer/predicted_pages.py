@@ -10,10 +10,14 @@ from typing import Any
 from chromium import Chromium
 
 from dse.inputs.strategies import STRATEGY_FIELDS, Strategy
+from dse.inputs.strategies.columns import Strategies
 from dse.prediction.steps.prediction import CATEGORIES, PARTS
 from dse.studies.config import compose_config
-from dse.studies.points import DesignPoint, evaluate, scenario_of
+from dse.studies.points import DesignPoint, scenario_of
+from dse.studies.points.blocks import PointBlock
+from dse.studies.points.evaluate import evaluate_block
 from dse.studies.points.methods.prediction import prediction_of
+from dse.studies.store import POINTS, StudyRow
 
 SETTLED = "explorer.predicted_app.page.isIdle && explorer.predicted_app.page.frame"
 FIGURES = {
@@ -68,14 +72,20 @@ def strategies_of(words: Sequence[str]) -> tuple[DesignPoint, ...]:
     )
 
 
+def rows_of(points: Sequence[DesignPoint]) -> list[StudyRow]:
+    """The rows of points of one scenario."""
+    strategies = Strategies.of([point.strategy for point in points])
+    return POINTS.rows(evaluate_block(PointBlock(points[0].scenario, strategies)))
+
+
 def require_equal(read: Mapping[str, Any], points: Sequence[DesignPoint]) -> int:
     """Compare all plans of a page with the package, to the bit; return how many can run."""
     assert read["labels"] == [point.strategy.label() for point in points]
-    ran = 0
+    ran, rows = 0, rows_of(points)
     for place, point in enumerate(points):
         plan = read["plans"][place]
         assert Strategy(**{name: plan[name] for name in STRATEGY_FIELDS}) == point.strategy
-        row = evaluate(point)
+        row = rows[place]
         assert (read["reasons"][place] is None) == (row.status == "ok"), (row, read["reasons"][place])
         if row.status != "ok":
             assert read["reasons"][place] == row.reason
