@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dse.base.command_lines import Arguments, CommandLine, Option
 from dse.base.errors import InputError
-from dse.base.settings.values import assignments, listed, number, whole
+from dse.base.settings.values import listed, number, whole
 from dse.base.texts import printable
 from dse.base.units import parse_duration_s
 from dse.commands.cli import JSON, print_json, read_arguments
@@ -19,6 +19,7 @@ from dse.prediction.runs.asked import (
     POWER,
     asked_elastic,
     asked_facility,
+    asked_prices,
     asked_reliability,
     asked_steps,
     asked_stops,
@@ -44,7 +45,7 @@ COMMAND = CommandLine(
             "budget": "it may cost so much",
             "power_mw": "the facility may take so many MW on average",
             "most_npus": "no more NPUs than these",
-            "prices": "price of an hour of one NPU by system: dgx_h100=2.5,dgx_b200=5",
+            "prices": "price of an hour of one NPU, or of each system: dgx_h100=2.5,dgx_b200=5",
             "spares": "nodes that stand by, in per cent of the machine's, rounded up (default 2)",
             **MACHINE,
             **ELASTIC,
@@ -85,7 +86,9 @@ def _sizes(arguments: Arguments) -> list[Size]:
         missing = "systems" if "systems" not in values else "npus"
         raise InputError(f"{missing} is missing; write systems=dgx_h100,dgx_b200 npus=64-4096")
     names, npus = listed("systems", values["systems"]), _npus(values["npus"])
-    prices = {name: number({name: text}, name, 0.0) for name, text in assignments(values, "prices").items()}
+    prices = asked_prices(values, "prices")
+    if "" in prices:
+        prices = dict.fromkeys(names, prices[""])
     if unknown := sorted(prices.keys() - set(names)):
         raise InputError(f"prices has {unknown[0]}, which is none of systems: {', '.join(names)}")
     given = {"prices": prices, "limits": _limits(arguments), "stops": asked_stops(arguments.values)}

@@ -51,7 +51,7 @@ def test_without_a_size_in_the_limits_the_exit_code_is_1(tmp_path: Path) -> None
             "npus is 256-64; the first number must not be above the last",
         ),
         ((*ASKED, "prices=dgx_b200=1"), "prices has dgx_b200, which is none of systems"),
-        ((*ASKED, "prices=dgx_h100=-1"), "dgx_h100 is"),
+        ((*ASKED, "prices=dgx_h100=-1"), "prices.dgx_h100 is '-1'"),
         ((*ASKED, "budget=5"), "budget has no effect without prices"),
         ((*ASKED, "law=hoffmann"), "law has no effect without loss"),
         ((*ASKED, "deadline=soon"), "deadline is 'soon'; write a number and a unit of time"),

@@ -267,7 +267,7 @@ def asked_run(values: Values) -> AskedRun:
         *(values, asked_reliability(values), asked_store(values), asked_stops(values), interval_s),
         spares=_spares(values),
         facility=asked_facility(values),
-        prices=_prices(values),
+        prices=asked_prices(values, "price"),
         elastic=elastic,
         reconfigure_s=reconfigure_s,
     )
@@ -282,10 +282,10 @@ def _spares(values: Values) -> SpareNodes | None:
     return None if found is None else SpareNodes(found)
 
 
-def _prices(values: Values) -> dict[str, float]:
-    """Return prices by system; without one, the price is of every system."""
-    if "=" not in values.get("price", ""):
-        price = number(values, "price", None)
+def asked_prices(values: Values, key: str) -> dict[str, float]:
+    """Return prices by system; a single one, of no name, is of every system."""
+    if "=" not in values.get(key, ""):
+        price = number(values, key, None)
         return {} if price is None else {"": price}
-    found = assignments(values, "price")
-    return {name: number(found, name, 0.0) for name in found}
+    found = {f"{key}.{name}": (name, text) for name, text in assignments(values, key).items()}
+    return {name: number({path: text}, path, 0.0) for path, (name, text) in found.items()}

@@ -51,7 +51,7 @@ class Rate:
         return low / self.events, high / self.events
 
 
-def parse_rate(text: str, key: str) -> Rate:
+def parse_rate(text: object, key: str) -> Rate:
     """Return the rate that `text` stands for: events per time of one unit.
 
     Raises:

@@ -34,7 +34,7 @@ class Component:
     With `takes_node` a failure takes a node, or all nodes of the domain that its rate is of.
     """
 
-    rate: str
+    rate: object  # a text; `parse_rate` says which units any other value lacks
     takes_node: bool
     detection: str | None = None
     restart: str | None = None

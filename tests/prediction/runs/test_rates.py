@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from dse.base.errors import InputError
 from dse.prediction.runs.rates import Rate, parse_rate
+from dse.prediction.runs.reliability import reliability_named
 
 
 @pytest.mark.parametrize(
@@ -54,3 +57,14 @@ def test_only_counted_rates_have_an_interval() -> None:
     assert parse_rate("148 per 884736 npu-days", "rate").bounds != (1.0, 1.0)
     assert parse_rate("148 per npu-day", "rate").bounds == (1.0, 1.0)
     assert parse_rate("6.5 per 1000 node-days", "rate").bounds == (1.0, 1.0)
+
+
+def test_a_bare_number_in_a_file_is_refused_with_the_units_that_it_lacks(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "detection: 1 min\nrestart: 5 min\nrepair: 1 day\ncomponents: {gpu: {rate: 148, takes_node: true}}\n"
+    )
+    with pytest.raises(
+        InputError, match=r"components\.gpu\.rate is '148'; a rate has events per unit and time"
+    ):
+        reliability_named(str(file))
