@@ -10,6 +10,9 @@ from dse.inputs.accelerators import DEFAULT_ALGORITHMS, Accelerator, GroupAlgori
 DEFAULT_MEMORY_BYTES = 80 * 10**9
 """The memory of an NPU of a system that does not say it."""
 
+ABILITIES = ("switch_copies", "switch_adds")
+"""Fields that say what switches do in synthesised collectives."""
+
 FILES_OF_DIMENSION = ("file", "routes")
 """Fields of a dimension that name files."""
 
@@ -159,6 +162,8 @@ class SystemFields:
     tiers: tuple[TierSpec, ...] = ()
     group_algorithms: GroupAlgorithms = DEFAULT_ALGORITHMS
     custom_collectives: CustomCollectives | None = None
+    switch_copies: bool = True
+    switch_adds: bool = True
 
     @property
     def npus(self) -> int:

@@ -32,7 +32,8 @@ def link_graph(
     `dimensions` are the numbers of those to take, all by default: their product, with the NPUs renumbered.
     Nodes are numbered as devices of the congestion-aware simulation. A `Switch` is a node, or unrolled: with
     n ports of bandwidth W it becomes n(n-1) links of W/(n-1), their latency that of both ways. The switches
-    of fat trees, dragonflies and graphs always are nodes. Faults of the system are not applied.
+    of fat trees, dragonflies and graphs always are nodes, and copy and add as the system says. Faults of the
+    system are not applied.
 
     Raises:
         InputError: no such dimension, an unreadable CSV file, or an NPU without links.
@@ -66,6 +67,7 @@ def link_graph(
         stride *= line.npus
     sources, destinations, kind_of = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.lexsort((destinations, sources))
+    able, unable = frozenset[int](), frozenset(range(npus, nodes))
     return LinkGraph(
         npus,
         nodes,
@@ -73,6 +75,8 @@ def link_graph(
         destinations[order].astype(np.int32),
         kind_of[order],
         tuple(kinds),
+        cannot_copy=able if system.switch_copies else unable,
+        cannot_add=able if system.switch_adds else unable,
     )
 
 

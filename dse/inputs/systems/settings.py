@@ -194,6 +194,8 @@ class SystemSchema:
     npus_per_node: int | None = key("accelerators of a node of a cluster", None)
     tiers: list[TierSchema] = field(default_factory=list)
     group_algorithms: GroupAlgorithmsSchema = field(default_factory=GroupAlgorithmsSchema)
+    switch_copies: bool = key("false: no switch copies in [synthesised](synthesis.md) collectives", True)
+    switch_adds: bool = key("false: no switch adds", True)
 
 
 def complete_types(values: dict[str, Any]) -> None:

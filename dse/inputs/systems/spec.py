@@ -28,7 +28,8 @@ class SystemSpec(SystemFields):
     ignores, and `omitted_keys` the keys that the files left to their defaults, so that files survive a round
     trip; neither changes a result.
 
-    `custom_collectives` are those of system.json; only files have them.
+    `custom_collectives` are those of system.json; only files have them. `switch_copies` and `switch_adds` say
+    whether switches do either in synthesised collectives.
 
     With `npu_types`, `peak_tflops` is the mean over all NPUs, and `memory_bandwidth_gbps` the least, at which
     collectives add up (`dse.inputs.systems.types`); compute runs at what its own NPU has, times its derating.

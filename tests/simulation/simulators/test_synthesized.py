@@ -110,6 +110,16 @@ def test_so_they_do_over_switches_and_over_all_dimensions_at_once(name: str, net
     assert max(finish(work, spec)) == replayed_ns(spec, work, name)
 
 
+def test_switches_that_neither_copy_nor_add_take_longer() -> None:
+    """Each link carries 8 shares where switches add and copy, and 14 where they do not."""
+    active = synthesized("Switch 8 @100/50", aware=True)
+    passive = replace(active, switch_copies=False, switch_adds=False)
+    work = one_collective(8, "all_reduce")
+
+    assert max(finish(work, active)) == 80_653
+    assert max(finish(work, passive)) == replayed_ns(passive, work, "all_reduce") == 144_119
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_unaware_of_congestion_it_is_one_delay_and_never_shorter(name: str, tmp_path: Path) -> None:
     work = one_collective(5, name)

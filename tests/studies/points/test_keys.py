@@ -71,6 +71,8 @@ def changed_points() -> Iterator[tuple[str, DesignPoint]]:
         "remote_memory": RemoteMemory("PER_NPU_MEMORY_EXPANSION", 1, 1),
         "deratings": (Derating(3, 0.5),),
         "issue_order": "safe",
+        "switch_copies": False,
+        "switch_adds": False,
         "custom_collectives": CustomCollectives("runs", (("all_reduce", "ring"),)),
     }
     for name, value in systems.items():

@@ -151,6 +151,7 @@ def test_a_cluster_without_realistic_fidelity_is_simulated() -> None:
         ("workload.divisibility=strict", "workload.divisibility"),
         ("system.deratings=[{npu:0,compute_factor:0.5}]", "system.deratings"),
         ("system.network_model=congestion_aware", "system.network_model"),
+        ("system.switch_adds=false", "system.switch_adds"),
         ("system.collectives.all_gather=[synthesized]", "system.collectives"),
         ("system.collectives.all_reduce=[direct,ring]", "system.collectives"),
     ],
@@ -165,6 +166,14 @@ def test_settings_of_traces_and_engine_are_refused(override: str, key: str) -> N
 def test_algorithms_of_predictions_are_refused_where_an_engine_simulates() -> None:
     chosen = ("model.fidelity=stage", "model.num_layers=2", "system.group_algorithms.tp=in_switch")
     with pytest.raises(InputError, match=r"system\.group_algorithms changes predictions only, and llama70b"):
+        evaluate(predicted_point(Strategy(dp=4, tp=4), *chosen))
+
+
+def test_abilities_of_switches_need_a_synthesised_collective() -> None:
+    chosen = ("model.fidelity=stage", "model.num_layers=2", "system.switch_copies=false")
+    with pytest.raises(
+        InputError, match=r"system\.switch_copies=false is of synthesised collectives, and dgx"
+    ):
         evaluate(predicted_point(Strategy(dp=4, tp=4), *chosen))
 
 

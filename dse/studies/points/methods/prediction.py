@@ -11,6 +11,7 @@ from dse.inputs.models import REPAIRS, ModelSpec
 from dse.inputs.strategies import DEGREES, STRATEGY_FIELDS, InfeasibleStrategy
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.clusters import fields_of_cluster
+from dse.inputs.systems.fields import ABILITIES
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import PREDICTION_VERSION, Prediction
 from dse.simulation.simulators import Recording
@@ -62,6 +63,7 @@ class StepPrediction(BlockMethod):
         ]
         idle += ["workload.divisibility"] if on.divisibility is not None else []
         idle += [f"system.{key}" for key in ("faults", "deratings", "npu_types") if getattr(system, key)]
+        idle += [f"system.{key}" for key in ABILITIES if not getattr(system, key)]
         idle += ["simulator.reference"] if "reference" in on.simulator.identity() else []
         idle += ["system.network_model"] if system.network_model != "congestion_unaware" else []
         idle += (

@@ -9,6 +9,7 @@ from dse.base.units import format_bytes
 from dse.inputs.accelerators.algorithms import DEFAULT_ALGORITHMS
 from dse.inputs.strategies import InfeasibleStrategy, broken_units, is_feasible
 from dse.inputs.systems import SystemSpec
+from dse.inputs.systems.fields import ABILITIES
 from dse.simulation.simulators import NativeSimulator, Outcome, RankMetrics, Recording
 from dse.simulation.simulators.algorithms import uses_synthesis
 from dse.simulation.simulators.understated import understated_communication
@@ -41,6 +42,12 @@ class TraceSimulation(Method):
                 "is simulated: leave it out, or write model.fidelity=realistic; the engine has "
                 "system.collectives"
             )
+        for key in ABILITIES:
+            if not getattr(on.system, key) and not uses_synthesis(on.system):
+                raise InputError(
+                    f"system.{key}=false is of synthesised collectives, and {on.system.name} has none: "
+                    "leave it out, or write system.collectives.all_reduce=[synthesized]"
+                )
         if on.run is not None:
             raise InputError(
                 f"run and its keys are of predicted steps, and {on.model.name} on {on.system.name} is "
