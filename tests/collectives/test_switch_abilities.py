@@ -163,6 +163,28 @@ def test_schedules_through_a_passive_switch_are_optimal(name: str) -> None:
         assert result.is_optimal
 
 
+def rails(servers: int, each: int) -> LinkGraph:
+    """Servers of NPUs on a fast switch each; the n-th NPUs of all servers share a slow switch."""
+    npus = servers * each
+    links: list[tuple[int, int, int, int]] = []
+    for npu in range(npus):
+        inside, rail = npus + npu // each, npus + servers + npu % each
+        links += [
+            (npu, inside, 350, 150),
+            (inside, npu, 350, 150),
+            (npu, rail, 1500, 25),
+            (rail, npu, 1500, 25),
+        ]
+    return able(LinkGraph.of(npus, npus + servers + each, links))
+
+
+@pytest.mark.parametrize("name", ["all_gather", "reduce_scatter"])
+def test_chunks_cross_slow_switches_once_a_server_and_then_spread_inside(name: str) -> None:
+    result = synthesize(problem_on(rails(4, 4), name), "restarts", Effort(trials=20), compare=False)
+    assert check(result.schedule).is_valid
+    assert result.gap <= 0.05
+
+
 @pytest.mark.parametrize("name", ["greedy", "arrival", "beam", "trees", "improve", "exact"])
 def test_searches_that_let_every_switch_copy_refuse_those_that_cannot(name: str) -> None:
     with pytest.raises(InputError, match=r"it lets every switch copy, or add, and switch 4 cannot"):

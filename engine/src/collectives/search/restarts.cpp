@@ -2,8 +2,10 @@
 #include "collectives/search/restarts.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.hpp"
+#include "collectives/greedy/passing.hpp"
 #include "collectives/routes/routes.hpp"
 #include "collectives/schedules/prune.hpp"
 
@@ -14,6 +16,8 @@ namespace {
 constexpr double kDecay = 0.9;  // of lateness, per run
 constexpr double kRouteNoise = 0.2;
 constexpr double kOrderNoise = 0.1;
+constexpr double kPrices[] = {0.0, 1.0, 0.3, 3.0};  // of ways past switches
+constexpr double kWayNoise = 0.1;
 
 /// Whether a search that only gives chunks to nodes that want them is complete.
 bool needs_no_relays(const Problem& problem) {
@@ -31,9 +35,12 @@ Runner::Runner(const Problem& problem, std::vector<Variant> variants, std::uint6
 
 std::optional<Columns> Runner::run(std::uint32_t r, Picoseconds limit, const Checkpoint& checkpoint) {
     Variant variant = variants_[r % variants_.size()];
-    // Greedy searches let every node copy.
-    if (!problem_.can_copy_everywhere()) variant.approach = Approach::kRoutes;
     Random random(seed_, r);
+    if (!problem_.can_copy_everywhere()) {
+        // Greedy searches let every node copy, but for this one.
+        if (r % 2 == 0 && can_pass(problem_)) return passed(r / 2, random, limit, checkpoint);
+        variant.approach = Approach::kRoutes;
+    }
     // Switches that get every chunk make good schedules where most NPUs want most chunks.
     const bool floods = task_ && (needs_no_relays(problem_) || r / variants_.size() % 2 == 0);
     if (variant.approach != Approach::kRoutes && floods)
@@ -45,6 +52,15 @@ std::optional<Columns> Runner::run(std::uint32_t r, Picoseconds limit, const Che
         return run_greedy_on(task, variant, random, limit, checkpoint);
     }
     Sends sends = schedule_routes(problem_, routes, is_first ? 0 : kOrderNoise, random, limit, checkpoint);
+    if (sends.time >= limit) return std::nullopt;
+    return to_columns(sends);
+}
+
+std::optional<Columns> Runner::passed(std::uint32_t r, Random& random, Picoseconds limit,
+                                      const Checkpoint& checkpoint) const {
+    const Passing passing{kPrices[r / 2 % std::size(kPrices)], r < 2 * std::size(kPrices) ? 0.0 : kWayNoise,
+                          r % 2 == 0};
+    const Sends sends = pass_greedily(problem_, passing, random, limit, checkpoint);
     if (sends.time >= limit) return std::nullopt;
     return to_columns(sends);
 }

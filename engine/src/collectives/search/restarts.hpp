@@ -48,6 +48,8 @@ public:
     std::optional<Columns> run(std::uint32_t r, Picoseconds limit, const Checkpoint& checkpoint);
 
 private:
+    std::optional<Columns> passed(std::uint32_t r, Random& random, Picoseconds limit,
+                                  const Checkpoint& checkpoint) const;
     std::optional<Columns> run_greedy_on(const Task& task, Variant variant, Random& random, Picoseconds limit,
                                          const Checkpoint& checkpoint);
     void learn(const std::vector<Picoseconds>& last_arrival);
