@@ -44,9 +44,8 @@ public:
         }
         free_at_ = busy;
         for (const Picoseconds time : takes_) {
-            const double share = passing.price + passing.noise * random.unit();
-            price_.push_back(time == kNever ? 0
-                                            : static_cast<Picoseconds>(share * static_cast<double>(time)));
+            const double price = passing.price * static_cast<double>(time);
+            price_.push_back(time == kNever ? 0 : static_cast<Picoseconds>(price));
         }
         for (const Holding& held : problem.holdings)
             if (held.node < problem.npus && ready(held.node, held.chunk) == kNever)

@@ -10,8 +10,8 @@ namespace dse::synthesis {
 
 /// How a message is chosen, by when it can arrive.
 struct Passing {
-    double price = 0.0;    ///< the share of the time that its way takes on free links that is added
-    double noise = 0.0;    ///< of these times, at random
+    double price =
+        0.0;  ///< the share of the time that its way takes on free links that is added; -1: by starts
     bool is_even = false;  ///< of equal ones NPUs that have sent and got little go first
 };
 

@@ -16,8 +16,7 @@ namespace {
 constexpr double kDecay = 0.9;  // of lateness, per run
 constexpr double kRouteNoise = 0.2;
 constexpr double kOrderNoise = 0.1;
-constexpr double kPrices[] = {0.0, 1.0, 0.3, 3.0};  // of ways past switches
-constexpr double kWayNoise = 0.1;
+constexpr double kPrices[] = {0.0, 0.3, 1.0, -1.0};  // of ways past switches
 
 /// Whether a search that only gives chunks to nodes that want them is complete.
 bool needs_no_relays(const Problem& problem) {
@@ -58,8 +57,7 @@ std::optional<Columns> Runner::run(std::uint32_t r, Picoseconds limit, const Che
 
 std::optional<Columns> Runner::passed(std::uint32_t r, Random& random, Picoseconds limit,
                                       const Checkpoint& checkpoint) const {
-    const Passing passing{kPrices[r / 2 % std::size(kPrices)], r < 2 * std::size(kPrices) ? 0.0 : kWayNoise,
-                          r % 2 == 0};
+    const Passing passing{kPrices[r / 2 % std::size(kPrices)], r % 2 == 0};
     const Sends sends = pass_greedily(problem_, passing, random, limit, checkpoint);
     if (sends.time >= limit) return std::nullopt;
     return to_columns(sends);
