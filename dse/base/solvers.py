@@ -12,6 +12,7 @@ try:
     from dse.native._solvers import PARTITION_SLACK as PARTITION_SLACK
     from dse.native._solvers import CollectiveProblem as CollectiveProblem
     from dse.native._solvers import FoundSends as FoundSends
+    from dse.native._solvers import MeshGather as MeshGather
     from dse.native._solvers import PartitionArrays as PartitionArrays
     from dse.native._solvers import PlanningProblem as PlanningProblem
     from dse.native._solvers import RouteSearch as RouteSearch

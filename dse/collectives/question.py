@@ -31,6 +31,7 @@ from dse.collectives.robust.answer import Robust, robust
 from dse.collectives.robust.failures import Failure
 from dse.collectives.robust.settings import Draws, draws_of, failure_of, slack_of
 from dse.collectives.search.chunk_counts import Cutting, Split, best_split, cutting_of, finer_hint
+from dse.collectives.search.mesh import MOST_LISTED_SENDS
 from dse.collectives.search.settings import effort_of, notes_of, synthesizer_of
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort, Synthesizer
@@ -214,10 +215,13 @@ def _check_time(network: Network, deadline: Deadline, effort: Effort) -> None:
 
 def _check_listed(problem: Problem, values: Values) -> None:
     """Refuse what needs all sends one by one where only a base can be listed."""
-    deliveries = deliveries_of(problem.collective)
+    deliveries, most = deliveries_of(problem.collective), MOST_DELIVERIES
+    is_mesh = problem.graph.mesh is not None and problem.graph.translations is None
+    if is_mesh and values.get("synthesizer", "auto") in ("auto", "fast", "mesh"):
+        most = MOST_LISTED_SENDS
     for key in (*ROBUST_KEYS, "export"):
-        if deliveries > MOST_DELIVERIES and key in values:
+        if deliveries > most and key in values:
             raise InputError(
                 f"{key}={values[key]} needs every send, and {deliveries} deliveries are more than the "
-                f"{MOST_DELIVERIES} that can be listed; leave {key} out, or take a smaller network"
+                f"{most} that can be listed; leave {key} out, or take a smaller network"
             )

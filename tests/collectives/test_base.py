@@ -44,7 +44,7 @@ def test_the_base_of_a_synthesis_is_right() -> None:
 
 
 def test_an_invalid_base_is_refused_with_its_rule_and_synthesizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dse.collectives.search.symmetric.MOST_LISTED_SENDS", 10)
+    monkeypatch.setattr("dse.collectives.search.kept.MOST_LISTED_SENDS", 10)
     made = schedule()
     assert checked(made, "symmetric") == "base"
     with pytest.raises(InvalidSchedule, match="the base of the schedule of symmetric is invalid: rule 1"):
@@ -112,8 +112,8 @@ def with_sums(problem: Problem, name: str = "all_reduce") -> SymmetricSchedule:
     """A reduce-scatter or an all-reduce, kept as its base whatever its size."""
     other = replace(problem, collective=replace(problem.collective, name=name))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dse.collectives.search.symmetric.MOST_LISTED_SENDS", 0)
-        patch.setattr("dse.collectives.search.symmetric.MOST_FITTED_SENDS", 0)
+        patch.setattr("dse.collectives.search.kept.MOST_LISTED_SENDS", 0)
+        patch.setattr("dse.collectives.search.kept.MOST_FITTED_SENDS", 0)
         made = synthesize(other, "fast", Effort(trials=2), compare=False).schedule
     assert isinstance(made, SymmetricSchedule)
     return made

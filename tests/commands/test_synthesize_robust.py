@@ -197,6 +197,30 @@ def test_a_torus_of_more_than_2_to_the_28_deliveries_is_solved_by_symmetry_and_s
     assert "at most 268435456 can be scheduled" in refused(large, "synthesizer=restarts")
 
 
+def test_a_large_mesh_is_kept_as_its_rule(tmp_path: Path) -> None:
+    large = "topology=grid__dim=[80,80]__alpha=500__beta=50"
+    done = run_ok("synthesize", large, "format=json", "-o", "out", cwd=tmp_path)
+    data = json.loads(done.out)
+    assert (data["sends"], data["synthesizer"], data["checked"]) == (6400 * 6399, "mesh", "rule")
+    assert data["time_ps"] == 3200 * HOP_PS == data["bound_ps"]  # 6,399 chunks over 2 links
+    done = run_ok("synthesize", large, "collective=all_reduce", "format=json", "-o", "out", cwd=tmp_path)
+    data = json.loads(done.out)
+    assert (data["sends"], data["checked"]) == (2 * 6400 * 6399, "rule")
+    assert data["time_ps"] < 0.7 * data["barrier_ps"] == 0.7 * 6400 * HOP_PS
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"schedule.rule.jsonl", "summary.json", "topology.csv"}
+    with (tmp_path / "out" / "schedule.rule.jsonl").open() as lines:
+        about, *waves = map(json.loads, lines)
+    assert about["mesh"] == {"sizes": [80, 80], "sums": True, "gathers": True}
+    marks = [
+        "".join(sorted(set(column) - {"."})) for column in zip(*(w["first"] for w in waves), strict=True)
+    ]
+    assert marks == [str((u + u // 80) % 2) for u in range(6400)]
+    assert "failed_links=0-1 needs every send, and 40960000 deliveries are more than the 33554432" in refused(
+        large, "failed_links=0-1"
+    )
+
+
 @pytest.mark.parametrize(
     ("collective", "halves", "bound"), [("reduce_scatter", 1, "egress"), ("all_reduce", 2, "all_sends")]
 )

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from dse.collectives.check.checker import check
 from dse.collectives.check.verdict import InvalidSchedule, require_valid
+from dse.collectives.check.waves import wave_violations
 from dse.collectives.problem.schedule import Schedule
+from dse.collectives.search.mesh import MeshSchedule
 from dse.collectives.search.symmetric import SymmetricSchedule
 
 if TYPE_CHECKING:
@@ -18,16 +20,20 @@ _NEVER = (1 << 63) - 1
 
 
 def checked(schedule: Schedule, synthesizer: str) -> str:
-    """Check a schedule that a synthesizer made; return what of it was checked: all sends, or its base.
+    """Check a schedule that a synthesizer made; return what of it was checked: all sends, its base or rule.
 
     Raises:
         InvalidSchedule: it breaks a rule; names the synthesizer.
     """
-    if isinstance(schedule, SymmetricSchedule) and not schedule.can_be_listed:
-        violations = base_violations(schedule)
+    if not schedule.can_be_listed:
+        if isinstance(schedule, MeshSchedule):
+            kept, violations = "rule", wave_violations(schedule)
+        else:
+            assert isinstance(schedule, SymmetricSchedule)
+            kept, violations = "base", base_violations(schedule)
         if violations:
-            raise InvalidSchedule(f"the base of the schedule of {synthesizer} is invalid: {violations[0]}")
-        return "base"
+            raise InvalidSchedule(f"the {kept} of the schedule of {synthesizer} is invalid: {violations[0]}")
+        return kept
     require_valid(check(schedule), synthesizer)
     return "all sends"
 

@@ -1,11 +1,22 @@
-"""A symmetric schedule as JSON lines of its base: the sends of NPU 0's chunks, translated for all others."""
+"""Schedules of too many sends as JSON lines: the sends of NPU 0's chunks, or the rule of a mesh."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from dse.collectives.files.content import problem_to_json, to_json_text
+from dse.collectives.search.mesh import NOT_SENT, MeshSchedule
 from dse.collectives.search.symmetric import SymmetricSchedule
+
+_RULE = (
+    "A chunk has a leg for each dimension: the first is that of its character, then the next, and so on"
+    " round. In a leg it goes from every node that has it by legs before, at first its owner, along the line"
+    " of the dimension both ways to the ends. Leg after leg is planned. A link takes chunks in the order in"
+    " which they come to it, at equal times those along the line first, then the node's own, then those of"
+    " earlier legs, upwards before downwards. A chunk waits until the link is free of others of this leg, and"
+    " of all sends of legs before. A wave is gathered so from at_ps on. Sums are the same sends backwards in"
+    " time on links of the other direction, and end at at_ps."
+)
 
 
 def base_lines(schedule: SymmetricSchedule) -> Iterator[str]:
@@ -29,3 +40,16 @@ def base_lines(schedule: SymmetricSchedule) -> Iterator[str]:
     for source, destination, chunk, first, last, adds in zip(*(c.tolist() for c in columns), strict=True):
         tail = f'"end_ps":{last}' + (',"reduce":true}' if adds else "}")
         yield f'{{"src":{source},"dst":{destination},"chunk":{chunk},"start_ps":{first},{tail}'
+
+
+def rule_lines(schedule: MeshSchedule) -> Iterator[str]:
+    """Yield a line about the mesh, the rule and the problem, then one per wave of chunks.
+
+    `first` has a character per chunk: the dimension that it takes first, as a hexadecimal digit, or `.` where
+    it is of another wave.
+    """
+    about = {"sizes": list(schedule.mesh.sizes), "sums": schedule.sums, "gathers": schedule.gathers}
+    yield to_json_text({"mesh": about, "rule": _RULE, "problem": problem_to_json(schedule.problem)})
+    for wave in schedule.waves:
+        marks = "".join("." if first == NOT_SENT else f"{first:x}" for first in wave.first.tolist())
+        yield to_json_text({"at_ps": wave.at_ps, "time_ps": wave.gather.time_ps, "first": marks})

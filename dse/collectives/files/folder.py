@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.files import write_files
-from dse.collectives.files.base_lines import base_lines
+from dse.collectives.files.base_lines import base_lines, rule_lines
 from dse.collectives.files.content import problem_to_json
 from dse.collectives.files.exports import Exported, joined_lines
 from dse.collectives.files.json_lines import schedule_lines
@@ -15,13 +15,14 @@ from dse.collectives.files.result_csv import schedule_csv
 from dse.collectives.page import render_page
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.problem.settings import Network
+from dse.collectives.search.mesh import MeshSchedule
 from dse.collectives.search.symmetric import SymmetricSchedule
 from dse.inputs.networks.csv import link_graph_csv
 
 PARQUET_FROM = 100_000
 SUMMARY, TOPOLOGY, PAGE = "summary.json", "topology.csv", "index.html"
 REPAIRED = "repaired"  # a folder
-BASE = "schedule.base.jsonl"
+BASE, RULE = "schedule.base.jsonl", "schedule.rule.jsonl"
 NOTHING = Exported({}, {}, ())
 _FORMS = ("schedule.csv", "schedule.jsonl", "schedule.parquet")
 
@@ -45,7 +46,7 @@ def write_folder(
     if repaired is not None:
         own = _repaired_files(repaired, data["failures"])
         files |= {f"{REPAIRED}/{name}": content for name, content in own.items()}
-    forms = (*_FORMS, PAGE, BASE)
+    forms = (*_FORMS, PAGE, BASE, RULE)
     obsolete = (*forms, *(f"{REPAIRED}/{name}" for name in (SUMMARY, TOPOLOGY, *_FORMS)))
     return write_files(folder, files.items(), obsolete)
 
@@ -60,6 +61,8 @@ def _files(
     }
     if isinstance(schedule, SymmetricSchedule) and not schedule.can_be_listed:
         return {**files, BASE: joined_lines(base_lines(schedule))}
+    if isinstance(schedule, MeshSchedule) and not schedule.can_be_listed:
+        return {**files, RULE: joined_lines(rule_lines(schedule))}
     files |= {**_sends(schedule, data), **exported.files}
     is_small = len(schedule) < PARQUET_FROM
     if is_small or "csv" in exported.forms:

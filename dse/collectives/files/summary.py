@@ -17,6 +17,10 @@ from dse.collectives.search.several import part_times_ps
 from dse.collectives.search.synthesis import Result
 
 _MOST_NODES_SHOWN = 12
+_CHECKED = {
+    "base": "its base; all other sends are translations of it",
+    "rule": "all sends of its rule, which are not listed",
+}
 
 
 def summary(result: Result, network: Network, size: Size) -> dict[str, Any]:
@@ -118,7 +122,6 @@ def duration(time_ps: int) -> str:
 
 def summary_text(data: dict[str, Any], more: Sequence[tuple[str, str]] = ()) -> str:
     """Return a summary as lines of a name and a value, with further rows at the end."""
-    is_base = data.get("checked") == "base"
     rows = [
         ("collective", _collective(data)),
         ("network", _network(data)),
@@ -134,7 +137,7 @@ def summary_text(data: dict[str, Any], more: Sequence[tuple[str, str]] = ()) -> 
         ("link use", f"{100 * data['link_use']:.1f} % on average"),
         ("synthesizer", f"{data['synthesizer']}, seed {data['seed']}, {data['trials']} runs"),
         ("CPU time", f"{data['cpu_s']:.3g} s"),
-        *([("checked", "its base; all other sends are translations of it")] if is_base else []),
+        *([("checked", _CHECKED[data["checked"]])] if data.get("checked") in _CHECKED else []),
         *more,
     ]
     return pairs(rows)

@@ -156,7 +156,7 @@ def problem_of(network: Network, values: Values, *, may_stay_base: bool = False)
 
     `may_stay_base`: a schedule that looks the same from every NPU need not be listed send by send, so that
     an all-gather, and what is made of some, may have more than `MOST_DELIVERIES` on a network with
-    translations.
+    translations, or on a mesh.
 
     Raises:
         InputError: a wrong value, keys without effect, too many chunks, or times that are too long.
@@ -175,7 +175,7 @@ def problem_of(network: Network, values: Values, *, may_stay_base: bool = False)
         collective, size = Collective.of_part(part, npus), _size(small, values)
     else:
         root = _root(root, values, npus)
-        is_symmetric = bool(network.graph.translations)
+        is_symmetric = bool(network.graph.translations or network.graph.mesh)
         collective = _collective(npus, name, root, values, may_stay_base=may_stay_base and is_symmetric)
         size = _size(collective, values)
     problem = Problem(network.graph, collective, size.chunk_bytes, model)
@@ -261,7 +261,7 @@ def _collective(
     deliveries = deliveries_of(collective)
     is_base = may_stay_base and name in _KEPT_AS_BASE and deliveries > MOST_DELIVERIES
     most = MOST_DELIVERIES
-    if is_base and values.get("synthesizer", "auto") in ("auto", "fast", "symmetric"):
+    if is_base and values.get("synthesizer", "auto") in ("auto", "fast", "symmetric", "mesh"):
         most = deliveries
     if collective.chunks >= MOST_CHUNKS or deliveries > most:
         raise InputError(

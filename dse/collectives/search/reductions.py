@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dse.base.errors import InputError
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
-from dse.collectives.search.symmetric import MOST_FITTED_SENDS, SymmetricSchedule
+from dse.collectives.search.kept import MOST_FITTED_SENDS, KeptSchedule
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,8 +50,8 @@ def in_sequence(problem: Problem, first: Schedule, second: Schedule) -> Schedule
     """
     import numpy as np
 
-    if isinstance(first, SymmetricSchedule) and isinstance(second, SymmetricSchedule):
-        return first.then(problem, second)
+    if isinstance(first, KeptSchedule) and type(first) is type(second):
+        return first.then_gathered(problem, second)
     if len(first) + len(second) > MOST_FITTED_SENDS:
         raise InputError(
             f"the all-reduce has {len(first) + len(second)} sends, at most {MOST_FITTED_SENDS} are listed;"
@@ -72,7 +72,7 @@ def backwards(problem: Problem, schedule: Schedule, turned: NDArray[np.int32]) -
 
     `problem` is the reduce-scatter of the all-gather that the schedule solves; no delivery may be redundant.
     """
-    if isinstance(schedule, SymmetricSchedule):
+    if isinstance(schedule, KeptSchedule):
         return schedule.mirrored(problem)
     on_turned = Schedule.of(problem.mirrored, turned[schedule.link], schedule.chunk, schedule.start_ps)
     return on_turned.mirrored(problem)
@@ -85,7 +85,7 @@ def without_waste(schedule: Schedule) -> Schedule:
     """
     from dse.base import solvers
 
-    if isinstance(schedule, SymmetricSchedule) or schedule.problem.graph.cannot_copy:
+    if isinstance(schedule, KeptSchedule) or schedule.problem.graph.cannot_copy:
         return schedule  # a tree from each NPU, not to be listed here
 
     needed = solvers.deliveries_needed(

@@ -6,18 +6,14 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dse.base.errors import InputError
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
+from dse.collectives.search.kept import KeptSchedule
 from dse.inputs.networks.translations import Translations
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-# More are not listed one by one: 2^28 take 5 GB. Those of an all-reduce are fitted together: 2^26 take 2 GB.
-MOST_LISTED_SENDS = 1 << 28
-MOST_FITTED_SENDS = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +30,8 @@ class BaseSends:
     reduce: NDArray[np.bool_]
 
 
-class SymmetricSchedule(Schedule):
-    """A schedule kept as its base; the columns of `Schedule` are made when one is first asked for.
+class SymmetricSchedule(KeptSchedule):
+    """A schedule kept as its base.
 
     What NPU s owns crosses link u + s → u + s + g when what NPU 0 owns crosses u → u + g. A generator
     carries one chunk at a time in the base, and different s use different links then, so no link is used
@@ -68,28 +64,14 @@ class SymmetricSchedule(Schedule):
         return int(held[self.base.generator].sum()) * self.problem.graph.npus
 
     @property
-    def can_be_listed(self) -> bool:
-        """Whether there is memory for all sends one by one."""
-        return len(self) <= self._most_sends
+    def says_all(self) -> str:
+        """What is kept instead of all sends, for people."""
+        return f"its base of {len(self.base.node)} sends says all"
 
-    @property
-    def _most_sends(self) -> int:
-        return MOST_FITTED_SENDS if self.problem.collective.name == "all_reduce" else MOST_LISTED_SENDS
-
-    def expand(self) -> Schedule:
-        """Return the plain schedule, with every send, sorted by start, link and chunk.
-
-        Raises:
-            InputError: it has too many sends to list.
-        """
+    def _listed(self) -> Schedule:
         import numpy as np
 
         graph, collective = self.problem.graph, self.problem.collective
-        if not self.can_be_listed:
-            raise InputError(
-                f"the schedule has {len(self)} sends, more than the {self._most_sends} that can be listed;"
-                f" its base of {len(self.base.node)} sends says all"
-            )
         sources = np.arange(graph.npus, dtype=np.int64)
         rank = np.unique(self.base.start_ps, return_inverse=True)[1].astype(np.int64)
         nodes = self.group.add(self.base.node.astype(np.int64)[:, None], sources[None, :])
@@ -134,35 +116,12 @@ class SymmetricSchedule(Schedule):
         )
         return SymmetricSchedule(problem, group, base)
 
-    def then(self, problem: Problem, second: SymmetricSchedule) -> SymmetricSchedule:
-        """Return the schedule that does this one and then, behind a barrier, another on the same links."""
+    def then_gathered(self, problem: Problem, gathered: Schedule) -> SymmetricSchedule:
+        """Return this and then, behind a barrier, an all-gather: see KeptSchedule.then_gathered."""
         import numpy as np
 
-        later = replace(second.base, start_ps=second.base.start_ps + self.time_ps)
+        assert isinstance(gathered, SymmetricSchedule)
+        later = replace(gathered.base, start_ps=gathered.base.start_ps + self.time_ps)
         names = [column.name for column in fields(BaseSends)]
         columns = [np.concatenate([getattr(self.base, name), getattr(later, name)]) for name in names]
         return SymmetricSchedule(problem, self.group, BaseSends(*columns))
-
-    @cached_property
-    def _expanded(self) -> Schedule:
-        return self.expand()
-
-    @cached_property
-    def link(self) -> NDArray[np.int32]:
-        """The link of each send."""
-        return self._expanded.link
-
-    @cached_property
-    def chunk(self) -> NDArray[np.int32]:
-        """The chunk of each send."""
-        return self._expanded.chunk
-
-    @cached_property
-    def start_ps(self) -> NDArray[np.int64]:
-        """When each send starts."""
-        return self._expanded.start_ps
-
-    @cached_property
-    def reduce(self) -> NDArray[np.bool_]:
-        """Whether each send adds to what the receiver has."""
-        return self._expanded.reduce

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,11 +15,13 @@ from dse.collectives.problem.collective import SEVERAL
 from dse.collectives.problem.problem import MIRRORED, Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.fixed_algorithms import fixed_algorithms
+from dse.collectives.search.kept import KeptSchedule
 from dse.collectives.search.overlap import Overlaps
 from dse.collectives.search.reductions import backwards, halves, in_sequence, turned_links, without_waste
 from dse.collectives.search.several import several
 from dse.collectives.search.synthesizers.base import DEFAULT_EFFORT, Effort, Progress, Synthesis, Synthesizer
 from dse.collectives.search.synthesizers.registry import make_synthesizer
+from dse.collectives.search.synthesizers.searches import limited
 
 _SHARE_OF_BOUNDS = 1 / 3
 _SECONDS_OF_FIXED = 1.0  # for the comparison, whatever the search has left; small problems take less
@@ -174,8 +177,7 @@ def _all_reduce(problem: Problem, maker: Synthesizer, effort: Effort) -> tuple[S
         scattered = replace(gathered, schedule=backwards(first, tidy, turned))
     barrier = in_sequence(problem, scattered.schedule, tidy)
     if not barrier.can_be_listed:
-        why = f"one half after the other; {gathered.why}"
-        return replace(gathered, schedule=barrier, why=why), barrier.time_ps
+        return _kept(barrier, gathered, replace(effort, time_limit_s=share)), barrier.time_ps
     overlaps = Overlaps()
     best = overlaps.best(barrier, replace(effort, time_limit_s=share))
     trials = gathered.trials + (scattered.trials if turned is None else 0)
@@ -186,6 +188,16 @@ def _all_reduce(problem: Problem, maker: Synthesizer, effort: Effort) -> tuple[S
         limited = replace(effort, time_limit_s=share)
         whole = maker.whole_all_reduce(problem, limited, best, overlaps.best)
     return (replace(whole, trials=trials + whole.trials) if whole else made), barrier.time_ps
+
+
+def _kept(barrier: Schedule, gathered: Synthesis, effort: Effort) -> Synthesis:
+    """Return the synthesis of an all-reduce whose sends cannot be listed, from that with a barrier."""
+    best = barrier
+    if isinstance(barrier, KeptSchedule) and barrier.time_ps > effort.enough_ps:
+        with contextlib.suppress(InputError), limited(effort) as cancellation:
+            best = barrier.overlapped(cancellation)
+    story = "halves overlapped in waves" if best is not barrier else "one half after the other"
+    return replace(gathered, schedule=best, why=f"{story}; {gathered.why}")
 
 
 def _half(half: Problem, maker: Synthesizer, effort: Effort, time_limit_s: float | None) -> Synthesis:

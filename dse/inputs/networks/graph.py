@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from dse.inputs.networks.meshes import Mesh, find_mesh
 from dse.inputs.networks.translations import Translations, find_translations
 
 if TYPE_CHECKING:
@@ -101,6 +102,13 @@ class LinkGraph:
         if self.nodes != self.npus:  # switches as nodes have no translations
             return None
         return find_translations(self.nodes, self.sources, self.destinations, self.kind_of)
+
+    @cached_property
+    def mesh(self) -> Mesh | None:
+        """The grid of lines that it is, or None if its numbering does not show one."""
+        if self.nodes != self.npus:
+            return None
+        return find_mesh(self.nodes, self.sources, self.destinations, self.kind_of)
 
     def without(self, links: NDArray[np.bool_]) -> LinkGraph:
         """Return the graph without the links of a mask; the others keep their order, all nodes stay."""

@@ -1,5 +1,6 @@
 // Lower bounds on collectives, and schedules of symmetric graphs, for Python.
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
 #include <span>
@@ -12,6 +13,8 @@
 #include "bindings/solvers/synthesis.hpp"
 #include "collectives/bounds/bounds.hpp"
 #include "collectives/bounds/demand_cuts.hpp"
+#include "collectives/symmetric/mesh.hpp"
+#include "collectives/symmetric/mesh_check.hpp"
 #include "collectives/symmetric/symmetric.hpp"
 #include "collectives/symmetric/symmetric_routes.hpp"
 
@@ -135,9 +138,73 @@ void bind_search(nb::module_& m, const char* name) {
         .def("sends", [](const Search& search) { return columns_of(search.best().sends); });
 }
 
+using MeshColumns = std::tuple<
+    nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>, nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>,
+    nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>, nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>>;
+
+/// Twice the dimension, and one more for links downwards; node, chunk and start of each send.
+MeshColumns columns_of(const MeshGather& gather) {
+    std::vector<std::int32_t> way, node, chunk;
+    std::vector<std::int64_t> start;
+    for (std::uint32_t leg = 0; leg < gather.legs(); ++leg)
+        for (std::uint32_t dimension = 0; dimension < gather.legs(); ++dimension)
+            for (const Lane& lane : gather.lanes(dimension))
+                gather.visit(leg, lane, [&](std::uint32_t place, std::span<const Timed> sends) {
+                    const auto from = static_cast<std::int32_t>(lane.node(gather.mesh(), place));
+                    for (const Timed& send : sends) {
+                        way.push_back(static_cast<std::int32_t>(2 * dimension + (lane.downwards ? 1 : 0)));
+                        node.push_back(from);
+                        chunk.push_back(static_cast<std::int32_t>(send.chunk));
+                        start.push_back(send.time);
+                    }
+                });
+    return {to_numpy(std::move(way)), to_numpy(std::move(node)), to_numpy(std::move(chunk)),
+            to_numpy(std::move(start))};
+}
+
+/// `first` has the first dimension of each chunk, as int32.
+void make_mesh(MeshGather* self, const Column<std::int64_t>& sizes,
+               const std::pair<Column<std::int64_t>, Column<std::int64_t>>& times,
+               const Column<std::int32_t>& first, const dse::Cancellation* cancellation) {
+    Mesh mesh;
+    for (std::size_t i = 0; i < sizes.size(); ++i) mesh.sizes.push_back(static_cast<std::uint32_t>(sizes(i)));
+    mesh.arrival.assign(times.first.data(), times.first.data() + times.first.size());
+    mesh.held.assign(times.second.data(), times.second.data() + times.second.size());
+    for (std::size_t i = 0; i < first.size(); ++i) mesh.first.push_back(static_cast<std::uint8_t>(first(i)));
+    const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
+    const nb::gil_scoped_release release;
+    new (self) MeshGather(std::move(mesh), checkpoint);
+}
+
+void bind_mesh(nb::module_& m) {
+    nb::class_<MeshGather>(m, "MeshGather")
+        .def("__init__", &make_mesh, "sizes"_a, "times_ps"_a, "first"_a, "cancellation"_a.none())
+        .def_prop_ro("time_ps", &MeshGather::time)
+        .def("sends_along",
+             [](const MeshGather& gather) {
+                 const auto& sends = gather.sends();
+                 return to_numpy(std::vector<std::int64_t>(sends.begin(), sends.end()));
+             })
+        .def("last_starts_ps",
+             [](const MeshGather& gather) {
+                 auto last = gather.last_starts();
+                 return to_numpy(std::move(last));
+             })
+        .def("sends", [](const MeshGather& gather) { return columns_of(gather); })
+        .def(
+            "violation",
+            [](const MeshGather& gather, const dse::Cancellation* cancellation) {
+                const dse::Checkpoint checkpoint = dse::checkpoint_of(cancellation);
+                const nb::gil_scoped_release release;
+                return mesh_violation(gather, checkpoint);
+            },
+            "cancellation"_a.none());
+}
+
 }  // namespace
 
 void bind_synthesis_bounds(nb::module_& m) {
+    bind_mesh(m);
     nb::class_<TimedLinks>(m, "TimedLinks")
         .def(
             "__init__",

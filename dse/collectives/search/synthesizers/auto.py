@@ -11,10 +11,10 @@ from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.fixed_algorithms import MOST_SENDS, fixed_algorithms
 from dse.collectives.search.reductions import tightened, without_waste
-from dse.collectives.search.symmetric import SymmetricSchedule
 from dse.collectives.search.synthesizers.base import Effort, Overlap, Synthesis, Synthesizer
 from dse.collectives.search.synthesizers.exact import Exact
 from dse.collectives.search.synthesizers.improve import improved, steps_of_a_trial
+from dse.collectives.search.synthesizers.meshes import Meshes
 from dse.collectives.search.synthesizers.registry import make_synthesizer
 
 # With more places (chunk, NPU) than these a step takes minutes, and is left out.
@@ -117,7 +117,8 @@ class _Best:
 class Auto(Synthesizer):
     """Runs what fits a problem, the cheapest first, until a bound is met; keeps the best and says why.
 
-    Symmetric trees where the links have translations, restarts of the greedy searches, the fixed algorithms,
+    Symmetric trees where the links have translations, a rule for large meshes alone, restarts of the greedy
+    searches, the fixed algorithms,
     an improvement of large neighbourhoods, trees packed for the best bandwidth where there are many chunks,
     and an exact search where the problem is small. Without a time limit that ends after ten seconds, all else
     after so many trials.
@@ -131,7 +132,11 @@ class Auto(Synthesizer):
         ends = None if effort.time_limit_s is None else time.monotonic() + effort.time_limit_s
         best = _Best(effort, ends)
         best.run("symmetric", problem, "the links have translations, a tree from each NPU")
-        if isinstance(best.schedule, SymmetricSchedule) and not best.schedule.can_be_listed:
+        if best.schedule is None and Meshes().is_called_for(problem):
+            best.run("mesh", problem, "the links are a large mesh, a rule for all chunks")
+            if best.schedule is not None:
+                return best.synthesis(best.schedule)
+        if best.schedule is not None and not best.schedule.can_be_listed:
             return best.synthesis(best.schedule)
         best.run("restarts", problem, f"restarts of greedy searches, {effort.trials} runs")
         if not best.is_enough:

@@ -14,6 +14,7 @@ SYNTHESIZERS = Choices(
         name: Accepted(f"{_HOME}.{home}", what)
         for name, home, what in (
             ("symmetric", "symmetric:Symmetric", "is what synthesizer=fast runs on symmetric networks"),
+            ("mesh", "meshes:Meshes", "is what synthesizer=fast runs on large meshes"),
             ("restarts", "restarts:Restarts", "is what synthesizer=fast runs on other networks"),
             ("improve", "improve:Improve", "is a step of synthesizer=auto, run alone"),
             ("trees", "trees:Trees", "is a step of synthesizer=auto, run alone"),
