@@ -22,7 +22,7 @@ from dse.collectives.check.waves import wave_violations
 from dse.collectives.files.base_lines import rule_lines
 from dse.collectives.search import mesh as rules
 from dse.collectives.search.kept import KeptSchedule
-from dse.collectives.search.mesh import MeshSchedule, Wave
+from dse.collectives.search.mesh import MeshSchedule
 from dse.collectives.search.reductions import halves
 from dse.collectives.search.synthesis import synthesize
 from dse.collectives.search.synthesizers.base import Effort
@@ -171,7 +171,7 @@ def test_waves_at_other_moments_are_judged_like_all_their_sends(
     made = all_reduced(problem_on(lines(*dimensions), "all_reduce"), count)
     number = data.draw(st.integers(0, count - 1))
     wave = made.waves[number]
-    moved = Wave(wave.first, wave.gather, wave.at_ps + data.draw(st.sampled_from((-1, 1, -(10**7)))))
+    moved = replace(wave, at_ps=wave.at_ps + data.draw(st.sampled_from((-1, 1, -(10**7)))))
     waves = (*made.waves[:number], moved, *made.waves[number + 1 :])
     changed = MeshSchedule(made.problem, made.mesh, waves)
     assert bool(wave_violations(changed)) >= (not check(changed.expand()).is_valid)
@@ -213,7 +213,7 @@ def test_a_schedule_too_large_to_list_is_checked_by_its_rule(monkeypatch: pytest
         made.expand()
     assert isinstance(made, MeshSchedule)
     first = made.waves[0]
-    early = MeshSchedule(made.problem, made.mesh, (Wave(first.first, first.gather, first.at_ps - 1),))
+    early = MeshSchedule(made.problem, made.mesh, (replace(first, at_ps=first.at_ps - 1),))
     with pytest.raises(InvalidSchedule, match="the rule of the schedule of mesh is invalid: rule 2"):
         checked(early, "mesh")
     assert len(list(rule_lines(made))) == 1 + len(made.waves)

@@ -29,7 +29,11 @@ def wave_violations(schedule: MeshSchedule, cancellation: Cancellation | None = 
     if len(of_waves) != schedule.problem.collective.chunks or (of_waves != 1).any():
         found.append("rule 4: a chunk is not of exactly one wave")
     for wave in schedule.waves:
-        broken = wave.gather.violation(cancellation)
+        planned = wave.gather()
+        broken = planned.violation(cancellation)
+        is_told = np.array_equal(planned.last_starts_ps(), wave.last_starts_ps)
+        if planned.time_ps != wave.time_ps or not is_told:
+            broken = "rule 1: a wave takes other times than it tells"
         if broken:
             found.append(broken)
     if found:
@@ -73,7 +77,7 @@ def _link_times(schedule: MeshSchedule, wave: Wave) -> tuple[NDArray[np.int64], 
     import numpy as np
 
     problem, mesh = schedule.problem, schedule.mesh
-    last = wave.gather.last_starts_ps().reshape(mesh.link_of.shape)
+    last = wave.last_starts_ps.reshape(mesh.link_of.shape)
     used = (mesh.link_of >= 0) & (last >= 0)
     links = mesh.link_of[used]
     gathers_ps = np.zeros(len(problem.graph), dtype=np.int64)

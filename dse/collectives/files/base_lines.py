@@ -52,4 +52,4 @@ def rule_lines(schedule: MeshSchedule) -> Iterator[str]:
     yield to_json_text({"mesh": about, "rule": _RULE, "problem": problem_to_json(schedule.problem)})
     for wave in schedule.waves:
         marks = "".join("." if first == NOT_SENT else f"{first:x}" for first in wave.first.tolist())
-        yield to_json_text({"at_ps": wave.at_ps, "time_ps": wave.gather.time_ps, "first": marks})
+        yield to_json_text({"at_ps": wave.at_ps, "time_ps": wave.time_ps, "first": marks})

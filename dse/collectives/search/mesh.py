@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -29,12 +29,17 @@ _COUNTS = (2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64)  # of waves, each by half more
 class Wave:
     """Chunks of an all-gather, and a moment: it begins then, and its reversal, a reduce-scatter, ends then.
 
-    `first` has per chunk the dimension that it takes first, NOT_SENT where it is of another wave.
+    `first` has per chunk the dimension that it takes first, NOT_SENT where it is of another wave. `gather`
+    plans the sends once more, as they may take a GB; it tells the time, the sends along each dimension and
+    the last starts on links, by way and node.
     """
 
     first: NDArray[np.int32]
-    gather: solvers.MeshGather
     at_ps: int
+    gather: Callable[[], solvers.MeshGather]
+    time_ps: int
+    sends_along: NDArray[np.int64]
+    last_starts_ps: NDArray[np.int64]
 
     @cached_property
     def sent(self) -> int:
@@ -74,15 +79,13 @@ class MeshSchedule(KeptSchedule):
     @cached_property
     def time_ps(self) -> int:
         """When the last send has arrived."""
-        return max(wave.at_ps + (wave.gather.time_ps if self.gathers else 0) for wave in self.waves)
+        return max(wave.at_ps + (wave.time_ps if self.gathers else 0) for wave in self.waves)
 
     @cached_property
     def held_ps(self) -> int:
         """For how many ps links are held, all together."""
         held = times_along(self.problem, self.mesh)[1]
-        return (self.sums + self.gathers) * sum(
-            int((wave.gather.sends_along() * held).sum()) for wave in self.waves
-        )
+        return (self.sums + self.gathers) * sum(int((wave.sends_along * held).sum()) for wave in self.waves)
 
     @property
     def most_sends(self) -> int:
@@ -106,7 +109,7 @@ class MeshSchedule(KeptSchedule):
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]]:
         import numpy as np
 
-        way, node, chunk, start_ps = wave.gather.sends()
+        way, node, chunk, start_ps = wave.gather().sends()
         if self.gathers:
             none = np.zeros(len(way), dtype=np.bool_)
             yield self.mesh.link_of[way, node], chunk, wave.at_ps + start_ps, none
@@ -121,7 +124,7 @@ class MeshSchedule(KeptSchedule):
         mesh = problem.graph.mesh
         if mesh is None:
             return self.expand().mirrored(problem)
-        waves = tuple(Wave(wave.first, wave.gather, wave.gather.time_ps) for wave in self.waves)
+        waves = tuple(replace(wave, at_ps=wave.time_ps) for wave in self.waves)
         return MeshSchedule(problem, mesh, waves)
 
     def then_gathered(self, problem: Problem, gathered: Schedule) -> MeshSchedule:  # noqa: ARG002 (the same)
@@ -139,7 +142,7 @@ class MeshSchedule(KeptSchedule):
             if count > self.problem.collective.chunks // 2:
                 break
             now = _waves(self.problem, self.mesh, first, count, 2, cancellation)
-            time_ps = now[1].at_ps * (count - 1) - now[0].at_ps * (count - 2) + now[1].gather.time_ps
+            time_ps = now[1].at_ps * (count - 1) - now[0].at_ps * (count - 2) + now[1].time_ps
             if time_ps >= promised:
                 break
             promised, best = time_ps, count
@@ -164,8 +167,13 @@ def gathered(
 
     from dse.base import solvers
 
-    sizes = np.array(mesh.sizes, dtype=np.int64)
-    return Wave(first, solvers.MeshGather(sizes, times_along(problem, mesh), first, cancellation), 0)
+    sizes, times_ps = np.array(mesh.sizes, dtype=np.int64), times_along(problem, mesh)
+
+    def plan() -> solvers.MeshGather:
+        return solvers.MeshGather(sizes, times_ps, first, cancellation)
+
+    made = plan()
+    return Wave(first, 0, plan, made.time_ps, made.sends_along(), made.last_starts_ps())
 
 
 def _waves(
@@ -190,8 +198,8 @@ def _waves(
     for number in range(made):
         of_wave = rank * count // len(first) == number
         wave = gathered(problem, mesh, np.where(of_wave, first, NOT_SENT).astype(np.int32), cancellation)
-        at_ps = waves[-1].at_ps + spacing_ps(problem, mesh, waves[-1], wave) if waves else wave.gather.time_ps
-        waves.append(Wave(wave.first, wave.gather, at_ps))
+        at_ps = waves[-1].at_ps + spacing_ps(problem, mesh, waves[-1], wave) if waves else wave.time_ps
+        waves.append(replace(wave, at_ps=at_ps))
     return tuple(waves)
 
 
@@ -212,8 +220,8 @@ def spacing_ps(problem: Problem, mesh: Mesh, before: Wave, after: Wave) -> int:
     import numpy as np
 
     arrival, held = times_along(problem, mesh)
-    last = before.gather.last_starts_ps().reshape(len(mesh.sizes), 2, -1)
-    other = after.gather.last_starts_ps().reshape(len(mesh.sizes), 2, -1)
+    last = before.last_starts_ps.reshape(len(mesh.sizes), 2, -1)
+    other = after.last_starts_ps.reshape(len(mesh.sizes), 2, -1)
     most = 0
     for dimension, stride in enumerate(mesh.strides):
         gathers = np.where(last[dimension] >= 0, last[dimension] + held[dimension], 0)
