@@ -104,8 +104,8 @@ std::tuple<std::uint32_t, std::vector<LinkView>> read_graph(const std::string& p
 }
 
 /// Devices; per link source, destination and the number of its kind; per kind latency and bandwidth as texts.
-nb::tuple read_links(const std::string& path) {
-    const config::CsvGraph graph = config::parse_graph(config::read_text_file(path), path);
+nb::tuple read_links(const std::string& path, bool parallel) {
+    const config::CsvGraph graph = config::parse_graph(config::read_text_file(path), path, parallel);
     std::vector<std::int32_t> from, to, kind;
     std::map<std::pair<std::string, std::string>, std::int32_t> numbers;
     std::vector<std::pair<std::string, std::string>> kinds;
@@ -151,8 +151,9 @@ void bind_files(nb::module_& m) {
                   "-> tuple[dict[str, Any], list[tuple[str, int, float, float, list[int], str, str, str]], "
                   "dict[str, Any]]"));
     m.def("read_graph", &read_graph, "path"_a);
-    m.def("read_links", &read_links, "path"_a,
-          nb::sig("def read_links(path: str) -> tuple[int, NDArray[numpy.int32], NDArray[numpy.int32], "
+    m.def("read_links", &read_links, "path"_a, "parallel"_a,
+          nb::sig("def read_links(path: str, parallel: bool) -> tuple[int, NDArray[numpy.int32], "
+                  "NDArray[numpy.int32], "
                   "NDArray[numpy.int32], list[tuple[str, str]]]"));
     m.def("read_routes", &read_routes, "path"_a);
     m.def("topologies", &topologies);

@@ -122,7 +122,6 @@ CSV = "NPUs Count,2\nSrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks (ID:ns:ns
         ("a.csv", "NPUs Count,x\n" + CSV[13:], "line 1: NPUs Count is 'x'; expected a whole number"),
         ("a.csv", CSV + "0,1,5\n", "line 3: has 3 fields; expected at least 4"),
         ("a.csv", CSV + "0,1,0,0\n", "line 3: latency is 0 and bandwidth 0; expected at least 0 and above 0"),
-        ("a.csv", CSV + "0,1,0,1\n0,1,0,1\n", "line 4: the link 0 to 1 occurs twice"),
         ("a.csv", CSV + "0,1,0,1,0:5\n", "line 3: '0:5' is no send; expected chunk:time:time"),
         ("a.csv", CSV + "0,1,0,1,0:0:1:x\n", "line 3: '0:0:1:x' is no send"),
         ("a.csv", CSV + "0,1,0,1,0:0:one\n", "line 3: time is 'one'; it must be a decimal number"),

@@ -57,7 +57,7 @@ class _Timed:
     def of(cls, problem: Problem, sends: SendTable) -> _Timed:
         import numpy as np
 
-        graph, link = problem.graph, sends.links(problem.graph)
+        graph, link = problem.graph, sends.links(problem)
         times = np.array([_times_ps(problem, kind) for kind in range(len(graph.kinds))], dtype=np.int64)
         per_link = times.reshape(-1, 2)[graph.kind_of]
         if problem.model.forwarding == "cut_through":

@@ -21,9 +21,14 @@ def check_traceable(problem: Problem) -> None:
     """Check that a network can be written as traces.
 
     Raises:
-        InputError: it has switches, which have no traces.
+        InputError: it has switches, which have no traces, or parallel links, which they do not name.
     """
     graph = problem.graph
+    if graph.has_parallel_links:
+        raise InputError(
+            "Chakra traces name NPUs and no links, but the network has several from one to another; "
+            "add their bandwidths, or leave chakra out"
+        )
     if graph.nodes > graph.npus:
         raise InputError(
             f"Chakra traces know no switches, but the network has {graph.nodes - graph.npus}; "

@@ -115,7 +115,7 @@ def _graph(metadata: Mapping[bytes, bytes], npus: int) -> LinkGraph:
     with tempfile.NamedTemporaryFile(suffix=".csv") as file:
         file.write(metadata[_TOPOLOGY])
         file.flush()
-        graph = read_link_graph(Path(file.name), npus)
+        graph = read_link_graph(Path(file.name), npus, parallel=True)
     kinds = [
         LinkKind(fraction_of(latency, "latency"), fraction_of(bandwidth, "bandwidth"))
         for latency, bandwidth in json.loads(metadata[_KINDS])

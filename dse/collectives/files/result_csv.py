@@ -92,7 +92,6 @@ class _Reader:
     head: dict[str, tuple[int, str]] = field(default_factory=dict)
     unit_ps: int | None = None
     links: list[tuple[int, int, Fraction, Fraction]] = field(default_factory=list)
-    known: set[tuple[int, int]] = field(default_factory=set)
     columns: Columns = field(default_factory=Columns)
 
     def fail(self, what: str) -> InputError:
@@ -120,9 +119,6 @@ class _Reader:
         if latency < 0 or bandwidth <= 0:
             got = f"latency is {excerpt(row[2])} and bandwidth {excerpt(row[3])}"
             raise self.fail(f"{got}; expected at least 0 and above 0")
-        if (source, destination) in self.known:
-            raise self.fail(f"the link {source} to {destination} occurs twice")
-        self.known.add((source, destination))
         self.links.append((source, destination, latency, bandwidth))
         for cell in row[4:]:
             if cell and cell != "None":

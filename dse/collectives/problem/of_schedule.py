@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -17,7 +18,7 @@ from dse.collectives.files.read import SUFFIXES
 from dse.collectives.problem.collective import CUSTOM
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.settings import Network, network_of, problem_of
-from dse.inputs.networks import LinkGraph
+from dse.inputs.networks import LinkGraph, LinkKind
 from dse.inputs.networks.csv import read_link_graph, require_links
 from dse.inputs.systems.spec import SystemSpec
 
@@ -77,7 +78,7 @@ def _beside(path: Path) -> Problem | None:
     if not isinstance(data, dict):
         return None
     try:
-        return problem_of_json(data, read_link_graph(topology, data["npus"]))
+        return problem_of_json(data, read_link_graph(topology, data["npus"], parallel=True))
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{summary}: its problem cannot be read: {error!r}") from None
 
@@ -156,20 +157,25 @@ def _check_fit(path: Path, file: ScheduleFile, problem: Problem) -> None:
         )
 
 
+def _kinds_between(graph: LinkGraph) -> dict[tuple[int, int], list[LinkKind]]:
+    """The kinds of the links from a node to another, in one order."""
+    found: defaultdict[tuple[int, int], list[LinkKind]] = defaultdict(list)
+    ends = (graph.sources.tolist(), graph.destinations.tolist(), graph.kind_of.tolist())
+    for source, to, kind in zip(*ends, strict=True):
+        found[source, to].append(graph.kinds[kind])
+    return {pair: sorted(kinds) for pair, kinds in found.items()}
+
+
 def _check_kinds(path: Path, listed: LinkGraph, graph: LinkGraph) -> None:
     """Links of both must be alike; one that the topology lacks is left to the rules of schedules."""
-    numbers = graph.number_of
-    same: dict[tuple[int, int], bool] = {}
-    for (source, to), link in listed.number_of.items():
-        other = numbers.get((source, to))
-        if other is None:
-            continue
-        pair = int(listed.kind_of[link]), int(graph.kind_of[other])
-        if pair not in same:
-            one, two = listed.kinds[pair[0]], graph.kinds[pair[1]]
-            same[pair] = all(abs(a - b) <= _SAME * max(a, b) for a, b in zip(one, two, strict=True))
-        if not same[pair]:
-            one, two = listed.kinds[pair[0]], graph.kinds[pair[1]]
+    same: dict[tuple[LinkKind, LinkKind], bool] = {}
+    others = _kinds_between(graph)
+    for (source, to), kinds in _kinds_between(listed).items():
+        for one, two in zip(kinds, others.get((source, to), []), strict=False):
+            if (one, two) not in same:
+                same[one, two] = all(abs(a - b) <= _SAME * max(a, b) for a, b in zip(one, two, strict=True))
+            if same[one, two]:
+                continue
             raise InputError(
                 f"{path}: was made for another topology: its link {source} to {to} has "
                 f"{float(one.latency_ns):g} ns and {float(one.bandwidth_gbps):g} GB/s, the topology's "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dse.inputs.networks import LinkGraph
-
 
 @dataclass(frozen=True, eq=False)
 class SendTable:
-    """Columns of one length: nodes and chunks (int64), times in ps (int64), `reduce` (bool)."""
+    """Columns of one length: nodes and chunks (int64), times in ps (int64), `reduce` (bool).
+
+    `link` has the links of sends that are not from a file.
+    """
 
     source: NDArray[np.int64]
     destination: NDArray[np.int64]
@@ -25,6 +27,7 @@ class SendTable:
     start_ps: NDArray[np.int64]
     end_ps: NDArray[np.int64]
     reduce: NDArray[np.bool_]
+    link: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         """How many sends there are."""
@@ -43,6 +46,7 @@ class SendTable:
             schedule.start_ps,
             schedule.end_ps,
             schedule.reduce,
+            schedule.link,
         )
 
     @property
@@ -50,22 +54,51 @@ class SendTable:
         """When the last send has arrived; 0 without sends."""
         return int(self.end_ps.max()) if len(self) else 0
 
-    def links(self, graph: LinkGraph) -> NDArray[np.int64]:
-        """The number of each send's link; -1 where the graph has none."""
+    def links(self, problem: Problem) -> NDArray[np.int64]:
+        """The number of each send's link; -1 where the graph has none.
+
+        A file does not say which of parallel links it is: the one on which the send takes so long, and that
+        is free.
+        """
         import numpy as np
 
+        graph = problem.graph
+        if self.link is not None:
+            return self.link.astype(np.int64)
         keys = graph.sources.astype(np.int64) * graph.nodes + graph.destinations
-        order = np.argsort(keys)
+        order = np.argsort(keys, kind="stable")
         found, is_there = positions(keys[order], self.source * graph.nodes + self.destination)
         is_node = (self.source >= 0) & (self.source < graph.nodes)
         is_node &= (self.destination >= 0) & (self.destination < graph.nodes)
-        return np.where(is_there & is_node, order[found] if len(order) else -1, -1)
+        links = np.where(is_there & is_node, order[found] if len(order) else -1, -1)
+        return self._spread(problem, links) if graph.has_parallel_links else links
+
+    def _spread(self, problem: Problem, links: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Share sends out among parallel links, of which each has the first so far."""
+        import numpy as np
+
+        graph = problem.graph
+        between: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+        for link, pair in enumerate(zip(graph.sources.tolist(), graph.destinations.tolist(), strict=True)):
+            between[pair].append(link)
+        several = {links[0]: links for links in between.values() if len(links) > 1}
+        arrival_ps, held_ps = problem.arrival_ps.tolist(), problem.held_ps.tolist()
+        free_from = [0] * len(graph)
+        rows = np.flatnonzero(np.isin(links, list(several)))
+        for row in rows[np.argsort(self.start_ps[rows], kind="stable")].tolist():
+            start, took = int(self.start_ps[row]), int(self.end_ps[row] - self.start_ps[row])
+            chosen = min(
+                several[int(links[row])],
+                key=lambda link: (abs(arrival_ps[link] - took), free_from[link] > start, held_ps[link]),
+            )
+            links[row], free_from[chosen] = chosen, max(free_from[chosen], start + held_ps[chosen])
+        return links
 
     def schedule(self, problem: Problem) -> Schedule:
         """Return them as a schedule of a problem; all must be on links, whose times replace the ends."""
         import numpy as np
 
-        links = self.links(problem.graph).astype(np.int32)
+        links = self.links(problem).astype(np.int32)
         return Schedule.of(problem, links, self.chunk.astype(np.int32), self.start_ps, self.reduce)
 
 

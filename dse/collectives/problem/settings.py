@@ -94,7 +94,7 @@ def network_of(
         )
     npus = whole(values, "npus", None, least=2, most=1 << 20)
     try:
-        return Network(path.stem, _with_abilities(read_link_graph(path, npus), values))
+        return Network(path.stem, _with_abilities(read_link_graph(path, npus, parallel=True), values))
     except InputError:
         from dse.inputs.machines.kinds import refuse_other_kind
 

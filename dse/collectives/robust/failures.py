@@ -33,7 +33,7 @@ class Failure:
         npus: Sequence[int] = (),
         at_ps: int = 0,
     ) -> Failure:
-        """Return the failure of directed links, given by their ends, and of NPUs.
+        """Return the failure of directed links, given by their ends, all in parallel, and of NPUs.
 
         Raises:
             InputError: no such link or NPU, or a time below 0.
@@ -44,7 +44,7 @@ class Failure:
         for pair in links:
             if pair not in graph.number_of:
                 raise InputError(f"failed_links: the topology has no link from {pair[0]} to {pair[1]}")
-            dead[graph.number_of[pair]] = True
+            dead |= (graph.sources == pair[0]) & (graph.destinations == pair[1])
         for npu in npus:
             if not 0 <= npu < graph.npus:
                 raise InputError(f"failed_npus: {npu} is no NPU; allowed are 0 to {graph.npus - 1}")

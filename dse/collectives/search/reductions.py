@@ -34,12 +34,14 @@ def turned_links(problem: Problem) -> NDArray[np.int32] | None:
         return None
     key = graph.sources.astype(np.int64) * graph.nodes + graph.destinations
     turned = graph.destinations.astype(np.int64) * graph.nodes + graph.sources
-    order = np.argsort(key)
-    at = np.minimum(np.searchsorted(key, turned, sorter=order), len(key) - 1)
-    links = order[at] if len(key) else order
-    if not np.array_equal(key[links], turned) or not np.array_equal(graph.kind_of[links], graph.kind_of):
+    # Of parallel links of a kind the n-th is turned into the n-th.
+    order, of_turned = (np.lexsort((graph.kind_of, each)) for each in (key, turned))
+    same_ends = np.array_equal(key[order], turned[of_turned])
+    if not same_ends or not np.array_equal(graph.kind_of[order], graph.kind_of[of_turned]):
         return None
-    return links.astype(np.int32)
+    links = np.empty(len(key), dtype=np.int32)
+    links[of_turned] = order
+    return links
 
 
 def in_sequence(problem: Problem, first: Schedule, second: Schedule) -> Schedule:

@@ -15,22 +15,22 @@ HEADER = "Src,Dest,Latency (ns),Bandwidth (GB/s)"
 _DIGITS = 30
 
 
-def read_link_graph(path: Path, npus: int | None = None) -> LinkGraph:
+def read_link_graph(path: Path, npus: int | None = None, *, parallel: bool = False) -> LinkGraph:
     """Read a graph: the number of nodes, a header line, then a directed link per line.
 
     The links are `source,destination,latency in ns,bandwidth in GB/s`. The nodes from `npus` on are switches;
-    without it all are NPUs.
+    without it all are NPUs. With `parallel` a pair of nodes may have several links.
 
     Raises:
         InputError: an unreadable file; with its line: another number of fields, an unknown node, a link to
-            itself or one that occurs twice, a negative latency, a bandwidth that is not positive, a number
-            of too many digits; an NPU without links, or more NPUs than nodes.
+            itself or else one that occurs twice, a negative latency, a bandwidth that is not positive, too
+            many digits; an NPU without links, or more NPUs than nodes.
     """
     import numpy as np
 
     from dse.native import _engine
 
-    nodes, sources, destinations, text_of, texts = _engine.read_links(str(path))
+    nodes, sources, destinations, text_of, texts = _engine.read_links(str(path), parallel)
     if npus is not None and not 2 <= npus <= nodes:
         raise InputError(f"npus is {npus}; {path} has {nodes} nodes, so it must be 2 to {nodes}")
     numbers: dict[LinkKind, int] = {}  # 50 and 50.0 are one kind

@@ -29,7 +29,7 @@ class LinkGraph:
     """Nodes 0 … nodes-1, of which the first `npus` are NPUs and the others switches, and directed links.
 
     Link i leads from `sources[i]` to `destinations[i]` (int32 arrays of one length) and is of kind
-    `kinds[kind_of[i]]`. There is at most one link from a node to another. Switches copy a chunk onto several
+    `kinds[kind_of[i]]`. Links from a node to another may be parallel. Switches copy a chunk onto several
     links, and add what comes of it over several, but for those of `cannot_copy` and `cannot_add`.
     """
 
@@ -92,14 +92,24 @@ class LinkGraph:
 
     @cached_property
     def number_of(self) -> dict[tuple[int, int], int]:
-        """The number of the link from a node to another."""
-        pairs = zip(self.sources.tolist(), self.destinations.tolist(), strict=True)
-        return {pair: number for number, pair in enumerate(pairs)}
+        """The number of the link from a node to another, the first of parallel ones."""
+        found: dict[tuple[int, int], int] = {}
+        for number, pair in enumerate(zip(self.sources.tolist(), self.destinations.tolist(), strict=True)):
+            found.setdefault(pair, number)
+        return found
+
+    @cached_property
+    def has_parallel_links(self) -> bool:
+        """Whether several links lead from some node to another."""
+        import numpy as np
+
+        pairs = np.sort(self.sources.astype(np.int64) * self.nodes + self.destinations)
+        return bool((pairs[1:] == pairs[:-1]).any())
 
     @cached_property
     def translations(self) -> Translations | None:
         """Translations that make it the same from every node, or None if its numbering does not show it."""
-        if self.nodes != self.npus:  # switches as nodes have no translations
+        if self.nodes != self.npus or self.has_parallel_links:  # switches as nodes have no translations
             return None
         return find_translations(self.nodes, self.sources, self.destinations, self.kind_of)
 

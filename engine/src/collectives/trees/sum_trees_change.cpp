@@ -71,7 +71,12 @@ void move_hop(const Problem& problem, const SumEnds& ends, AddingTree& tree, std
         const std::uint32_t count = near.begin[node + 1] - near.begin[node];
         const std::uint32_t link = near.links[near.begin[node] + random.below(count)];
         const std::uint32_t to = half.inner(link);
-        if (to == left || !half.can_meet(to)) continue;
+        if (to == left) {
+            if (link == tree.hops[hop].link) continue;
+            tree.hops[hop].link = link;  // in parallel
+            return;
+        }
+        if (!half.can_meet(to)) continue;
         const std::uint32_t gate = half.gate_of(to);
         if (gate == kNowhere || half.passes(gate, hop)) continue;
         tree.hops[hop] = {link, gate};

@@ -143,7 +143,7 @@ std::string pair_text(std::uint32_t from, std::uint32_t to) {
 
 }  // namespace
 
-CsvGraph parse_graph(std::string_view text, const std::string& path) {
+CsvGraph parse_graph(std::string_view text, const std::string& path, bool parallel) {
     CsvReader csv(text, path);
     CsvGraph graph;
     if (!csv.next() || csv.row().size() != 1 || csv.at_end()) {
@@ -160,7 +160,7 @@ CsvGraph parse_graph(std::string_view text, const std::string& path) {
     while (csv.next()) {
         if (csv.row().empty()) continue;
         const network::Edge edge = edge_of(csv, graph.devices);
-        if (!links.insert(pair_of(edge.from, edge.to)).second) {
+        if (!parallel && !links.insert(pair_of(edge.from, edge.to)).second) {
             csv.fail("the link " + pair_text(edge.from, edge.to) +
                      " occurs twice; add the bandwidths of parallel links");
         }

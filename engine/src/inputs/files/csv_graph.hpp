@@ -19,12 +19,13 @@ struct CsvGraph {
 };
 
 /// Parses the number of nodes, a header line, then a link a line: source, destination, latency in ns,
-/// bandwidth in GB/s (10^9 bytes per second, which is a byte per ns).
+/// bandwidth in GB/s (10^9 bytes per second, which is a byte per ns). With `parallel` a pair of nodes may
+/// have several links.
 ///
-/// Throws InputError with path and line: a wrong number of fields, an unknown node, a link to itself or one
-/// that occurs twice, a negative latency, a bandwidth that is not positive,
+/// Throws InputError with path and line: a wrong number of fields, an unknown node, a link to itself or else
+/// one that occurs twice, a negative latency, a bandwidth that is not positive,
 /// either beyond the end of simulated time.
-CsvGraph parse_graph(std::string_view text, const std::string& path);
+CsvGraph parse_graph(std::string_view text, const std::string& path, bool parallel = false);
 
 /// Parses static routes: a header `Src,Dest,Via`, then a route a line; Via lists devices, blank-separated.
 ///
