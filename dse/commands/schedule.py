@@ -18,6 +18,8 @@ from dse.studies.composed import system_of
 
 if TYPE_CHECKING:
     from dse.base.cancellation import Deadline
+    from dse.collectives.problem.collective import Collective
+    from dse.collectives.problem.recorded_sends import SendTable
 
 _MOST_SHOWN = 20
 COMMAND = CommandLine(
@@ -141,17 +143,27 @@ def _judged(
         "links": len(problem.graph),
         "sends": verdict.sends,
         "time_ps": verdict.time_ps,
+        **_of_parts(problem.collective, file.sends, valid=count == 0),
         **bounds,
         "violation_count": count,
         "violations": found,
     }
 
 
+def _of_parts(collective: Collective, sends: SendTable, *, valid: bool) -> dict[str, Any]:
+    """Return the time of each of several collectives."""
+    from dse.collectives.files.summary import parts_data
+
+    if not valid or len(collective.parts) < 2:
+        return {}
+    return {"collectives": parts_data(collective, sends.chunk, sends.end_ps)}
+
+
 def _text(data: dict[str, Any]) -> str:
-    from dse.collectives.files.summary import bound_rows, duration
+    from dse.collectives.files.summary import bound_rows, duration, parts_rows
 
     what = f"{data['collective']} on {data['npus']} NPUs and {data['links']} links, {data['sends']} sends"
-    rows = [("schedule", what), ("time", duration(data["time_ps"]))]
+    rows = [("schedule", what), ("time", duration(data["time_ps"])), *parts_rows(data)]
     if data["valid"]:
         rows += bound_rows(data)
         rows += [

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from schedules import MIB, random_graph, replay, ring, torus
 
 from dse.base.errors import InputError
-from dse.collectives import Collective, LinkModel, Problem
+from dse.collectives import Collective, LinkModel, Problem, Schedule
 from dse.collectives.bounds import best_bound
 from dse.collectives.check.checker import check
 from dse.collectives.files.chakra import chakra_traces
@@ -22,9 +22,10 @@ from dse.collectives.problem.collective import COLLECTIVES, CUSTOM, Part
 from dse.collectives.problem.of_schedule import given_problem
 from dse.collectives.problem.settings import network_of, problem_of
 from dse.collectives.question import question_of, synthesized
-from dse.collectives.search.several import part_times_ps
-from dse.collectives.search.synthesis import Result, synthesize
-from dse.collectives.search.synthesizers.base import Effort
+from dse.collectives.search.several import several
+from dse.collectives.search.synthesis import Result, made_by, synthesize
+from dse.collectives.search.synthesizers.base import Effort, Synthesis
+from dse.collectives.search.synthesizers.registry import make_synthesizer
 from dse.inputs.networks import LinkGraph
 
 ASTRASIM = LinkModel("gib", "bandwidth", "ns")
@@ -33,6 +34,11 @@ ASTRASIM = LinkModel("gib", "bandwidth", "ns")
 def at_once(graph: LinkGraph, *parts: Part, model: LinkModel = ASTRASIM) -> Problem:
     """Several collectives of chunks of 1 MiB."""
     return Problem(graph, Collective(CUSTOM, graph.npus, parts=parts), MIB, model)
+
+
+def part_times_ps(schedule: Schedule) -> tuple[int, ...]:
+    """When the last chunk of each collective has arrived."""
+    return schedule.problem.collective.times_of_parts(schedule.chunk, schedule.end_ps)
 
 
 def solved(problem: Problem, trials: int = 2, synthesizer: str = "fast") -> Result:
@@ -55,7 +61,7 @@ def questions(draw: st.DrawFn, switches: int = 0) -> Problem:
     return at_once(graph, *parts, model=draw(st.sampled_from([ASTRASIM, LinkModel()])))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(questions(switches=2))
 def test_at_once_is_valid_above_its_bound_and_never_slower_than_one_after_the_other(problem: Problem) -> None:
     found = solved(problem)
@@ -65,7 +71,7 @@ def test_at_once_is_valid_above_its_bound_and_never_slower_than_one_after_the_ot
     assert replay(found.schedule)[0] == found.time_ps
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(questions())
 def test_the_congestion_aware_simulation_of_all_takes_as_long(problem: Problem) -> None:
     problem = Problem(problem.graph, problem.collective, MIB, ASTRASIM)
@@ -73,7 +79,7 @@ def test_the_congestion_aware_simulation_of_all_takes_as_long(problem: Problem) 
     assert chakra_time_ns(problem, list(chakra_traces(schedule))) * 1000 == schedule.time_ps
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(questions())
 def test_what_has_priority_takes_as_long_as_without_the_others(problem: Problem) -> None:
     parts = problem.collective.parts
@@ -106,6 +112,27 @@ def test_rings_in_both_directions_of_a_torus_share_no_link() -> None:
     found = solved(at_once(torus(4, 4), *rows, *columns), 5, "auto")
     assert found.time_ps <= 78_624_000
     assert sum(found.alone_ps) > 4 * found.time_ps
+
+
+def test_groups_that_translations_lead_to_each_other_are_made_once() -> None:
+    """The rows of a torus and its columns; the last group is no row."""
+    rows = [Part("all_reduce", tuple(range(row * 3, row * 3 + 3)), 1) for row in range(4)]
+    columns = [Part("scatter", tuple(range(column, 12, 3)), 2, 1) for column in range(3)]
+    problem = at_once(torus(3, 4), *rows, *columns, Part("all_reduce", (0, 4, 8)))
+    graph = problem.graph
+    assert graph.translations is not None
+    asked: list[Problem] = []
+
+    def alone(own: Problem, effort: Effort) -> Synthesis:
+        asked.append(own)
+        return made_by(own, make_synthesizer("fast"), effort).synthesis
+
+    found, alone_ps = several(problem, Effort(trials=1), alone)
+
+    assert [own.collective.members for own in asked] == [(0, 1, 2), (0, 3, 6, 9), (0, 4, 8)]
+    assert len(set(alone_ps[:4])) == len(set(alone_ps[4:7])) == 1
+    assert check(found.schedule).is_valid
+    assert found.schedule.time_ps <= sum(alone_ps)
 
 
 def test_an_exact_search_of_the_same_copies_is_no_faster() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dse.base.tables import pairs
 from dse.base.texts import counted
@@ -13,8 +13,13 @@ from dse.collectives.bounds import Bound
 from dse.collectives.files.content import ABILITIES
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.problem.settings import ROOTED, Network, Size
-from dse.collectives.search.several import part_times_ps
 from dse.collectives.search.synthesis import Result
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dse.collectives.problem.collective import Collective
 
 _MOST_NODES_SHOWN = 12
 _CHECKED = {
@@ -63,11 +68,22 @@ def summary(result: Result, network: Network, size: Size) -> dict[str, Any]:
 
 def _several(result: Result) -> dict[str, Any]:
     """Return the time of each of several collectives, at once and alone, and that of one after the other."""
-    collective = result.schedule.problem.collective
-    if not result.alone_ps:
+    schedule = result.schedule
+    listed = (
+        parts_data(schedule.problem.collective, schedule.chunk, schedule.end_ps) if result.alone_ps else []
+    )
+    if not listed:
         return {}
-    columns = (collective.parts, collective.firsts, part_times_ps(result.schedule), result.alone_ps)
-    listed = [
+    listed = [{**own, "alone_ps": ps} for own, ps in zip(listed, result.alone_ps, strict=True)]
+    return {"collectives": listed, "one_after_the_other_ps": sum(result.alone_ps)}
+
+
+def parts_data(
+    collective: Collective, chunk: NDArray[Any], end_ps: NDArray[np.int64]
+) -> list[dict[str, Any]]:
+    """Return an entry for each of several collectives, from the chunks of all sends and when they arrive."""
+    columns = (collective.parts, collective.firsts, collective.times_of_parts(chunk, end_ps))
+    return [
         {
             "collective": part.name,
             "group": list(part.group),
@@ -76,11 +92,9 @@ def _several(result: Result) -> dict[str, Any]:
             "chunks_per_npu": part.chunks_per_npu,
             "chunks": [first, first + part.collective.chunks],
             "time_ps": time_ps,
-            "alone_ps": alone_ps,
         }
-        for part, first, time_ps, alone_ps in zip(*columns, strict=True)
+        for part, first, time_ps in zip(*columns, strict=True)
     ]
-    return {"collectives": listed, "one_after_the_other_ps": sum(result.alone_ps)}
 
 
 def bound_entries(bounds: tuple[Bound, ...], time_ps: int) -> dict[str, Any]:
@@ -130,7 +144,7 @@ def summary_text(data: dict[str, Any], more: Sequence[tuple[str, str]] = ()) -> 
     ]
     if "barrier_ps" in data:
         rows.append(("with a barrier", duration(data["barrier_ps"])))
-    rows += _at_once(data)
+    rows += parts_rows(data)
     rows += _fixed(data)
     rows += [
         ("sent", f"{data['sends']} sends, {format_bytes(data['bytes_sent'])}"),
@@ -176,16 +190,17 @@ def _collective(data: dict[str, Any]) -> str:
     return text
 
 
-def _at_once(data: dict[str, Any]) -> list[tuple[str, str]]:
-    if "collectives" not in data:
-        return []
-    rows = [("one after the other", duration(data["one_after_the_other_ps"]))]
-    for number, own in enumerate(data["collectives"], 1):
+def parts_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what one after the other takes, where it is known, and a row for each of several collectives."""
+    rows = []
+    if "one_after_the_other_ps" in data:
+        rows.append(("one after the other", duration(data["one_after_the_other_ps"])))
+    for number, own in enumerate(data.get("collectives", []), 1):
         first = f", priority {own['priority']}" if own["priority"] else ""
         root = f", root {own['root']}" if "root" in own else ""
-        times = (
-            f"{format_duration_ns(own['time_ps'] / 1000)}, alone {format_duration_ns(own['alone_ps'] / 1000)}"
-        )
+        times = format_duration_ns(own["time_ps"] / 1000)
+        if "alone_ps" in own:
+            times += f", alone {format_duration_ns(own['alone_ps'] / 1000)}"
         rows.append(
             (f"{number}", f"{own['collective']} among {_numbers(own['group'])}{root}{first}: {times}")
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dse.base.errors import InputError
 from dse.base.settings.checks import check_choice
@@ -98,14 +98,23 @@ class Collective:
 
     @property
     def root_npu(self) -> int:
-        """The NPU that is the root, of a collective that has no parts, or one."""
-        return self.parts[0].group[self.parts[0].root] if self.parts else self.root
+        """The NPU that is the root; of several parts none is, and it is 0."""
+        return self.parts[0].group[self.parts[0].root] if len(self.parts) == 1 else self.root
 
     @property
     def firsts(self) -> tuple[int, ...]:
         """The first chunk of each part."""
         counts = [part.collective.chunks for part in self.parts]
         return tuple(sum(counts[:place]) for place in range(len(counts)))
+
+    def times_of_parts(self, chunk: NDArray[Any], end_ps: NDArray[np.int64]) -> tuple[int, ...]:
+        """Return when the last of the sends of each part has arrived, from columns of all sends."""
+        import numpy as np
+
+        firsts = np.array(self.firsts, dtype=np.int64)
+        times = np.zeros(len(firsts), dtype=np.int64)
+        np.maximum.at(times, np.searchsorted(firsts, chunk, side="right") - 1, end_ps)
+        return tuple(times.tolist())
 
     @property
     def tree_sends(self) -> int:

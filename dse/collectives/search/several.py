@@ -13,7 +13,7 @@ from dataclasses import replace
 from dse.base.cancellation import Deadline
 from dse.base.errors import InputError
 from dse.collectives.bounds import best_bound
-from dse.collectives.problem.collective import CUSTOM, Collective
+from dse.collectives.problem.collective import CUSTOM, Collective, Part
 from dse.collectives.problem.problem import Problem
 from dse.collectives.problem.schedule import Schedule
 from dse.collectives.search.overlap import Given, trees_drawn
@@ -30,9 +30,8 @@ def several(
 ) -> tuple[Synthesis, tuple[int, ...]]:
     """Return a schedule of all parts of a collective, and the time that each takes alone.
 
-    `alone` makes the schedule of a part on the network without the others.
-
-    The search over trees looks for a faster one of each part too.
+    `alone` makes the schedule of a part on the network without the others; where translations of the links
+    lead from one part to another, once. The search over trees looks for a faster one of each part too.
 
     Raises:
         InputError: a part cannot be made, or its sends cannot be listed.
@@ -40,9 +39,15 @@ def several(
     parts, npus = problem.collective.parts, problem.graph.npus
     deadline = effort.deadline
     for_alone = deadline.part(_SHARE_ALONE)
-    made, schedules = [], []
+    made: list[Synthesis] = []
+    schedules: list[Schedule] = []
+    known: dict[tuple[object, ...], int] = {}  # by what translations keep of a part
     for place, part in enumerate(parts):
         own = replace(problem, collective=Collective.of_part(part, npus))
+        like = known.setdefault(_kept(problem, part), place)
+        if like != place:
+            schedules.append(_moved(schedules[like], _parts_of(problem, [place])))
+            continue
         share = for_alone.part(1 / (len(parts) - place)).at_least(_LEAST_SECONDS)
         aimed = _aimed(own, effort, share)
         made.append(alone(own, aimed))
@@ -51,7 +56,7 @@ def several(
                 f"several collectives are listed send by send, and {part.name} has {len(made[-1].schedule)}"
             )
         only = _none(_parts_of(problem, [place]))
-        schedules.append(_with_more(only, [0], [made[-1].schedule], aimed))
+        schedules.append(_with_more(only, [0], [made[-1].schedule], aimed.until(share)))
     now = _none(problem)
     for priority in sorted({part.priority for part in parts}, reverse=True):
         places = [place for place, part in enumerate(parts) if part.priority == priority]
@@ -65,6 +70,34 @@ def several(
     alone_ps = tuple(schedule.time_ps for schedule in schedules)
     why = f"{len(parts)} collectives, one after the other {sum(alone_ps)} ps, together {now.time_ps} ps"
     return Synthesis(now, made[0].synthesizer, trials, why=why), alone_ps
+
+
+def _kept(problem: Problem, part: Part) -> tuple[object, ...]:
+    """What is the same of two parts if translations of the links lead one to the other."""
+    import numpy as np
+
+    group, members = problem.graph.translations, part.group
+    if group is not None:
+        nodes, first = np.array(members, dtype=np.int64), np.full(len(members), members[0], dtype=np.int64)
+        members = tuple(group.add(nodes, first, sign=-1).tolist())
+    return (part.name, members, part.chunks_per_npu, part.root)
+
+
+def _moved(schedule: Schedule, problem: Problem) -> Schedule:
+    """Return the schedule of one part for another, to which a translation of the links leads."""
+    import numpy as np
+
+    graph, group = problem.graph, problem.graph.translations
+    (one,), (other,) = schedule.problem.collective.parts, problem.collective.parts
+    link = schedule.link
+    if group is not None:
+        zero = np.zeros(1, dtype=np.int64)
+        shift = group.add(zero + other.group[0], zero + one.group[0], sign=-1)
+        generator = np.empty(len(graph), dtype=np.int64)
+        generator[group.link_of] = np.arange(group.link_of.shape[1])
+        nodes = group.add(graph.sources[link].astype(np.int64), shift)
+        link = group.link_of[nodes, generator[link]]
+    return Schedule.of(problem, link, schedule.chunk, schedule.start_ps, schedule.reduce)
 
 
 def _parts_of(problem: Problem, places: Sequence[int]) -> Problem:
@@ -120,20 +153,11 @@ def _with_more(
         candidates.append(tightened(_united(others, drawn, places)))
 
     def ends_ps(schedule: Schedule) -> tuple[int, int]:
-        ends = [part_times_ps(schedule)[place] for place in places]
+        times_ps = schedule.problem.collective.times_of_parts(schedule.chunk, schedule.end_ps)
+        ends = [times_ps[place] for place in places]
         return max(ends), sum(ends)
 
     return min(candidates, key=ends_ps)
-
-
-def part_times_ps(schedule: Schedule) -> tuple[int, ...]:
-    """Return when the last chunk of each of several collectives has arrived."""
-    import numpy as np
-
-    firsts = np.array(schedule.problem.collective.firsts, dtype=np.int64)
-    ends = np.zeros(len(firsts), dtype=np.int64)
-    np.maximum.at(ends, np.searchsorted(firsts, schedule.chunk, side="right") - 1, schedule.end_ps)
-    return tuple(ends.tolist())
 
 
 def _united(others: Schedule, more: Schedule, places: Sequence[int]) -> Schedule:

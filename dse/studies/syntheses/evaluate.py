@@ -62,12 +62,12 @@ def _row(case: Case, problem: Problem, times_ps: Mapping[int, int], **found: Any
         split = json.dumps({"operation_bytes": case.cutting.operation_bytes, "times_ps": dict(times_ps)})
     return SYNTHESES.row_of(
         topology=case.topology,
-        collective=problem.collective.name,
+        collective=problem.collective.kind,
         npus=problem.graph.npus,
         links=len(problem.graph),
         chunks_per_npu=problem.collective.chunks_per_npu,
         chunk_bytes=str(problem.chunk_bytes),
-        root=problem.collective.root,
+        root=problem.collective.root_npu,
         **problem.model._asdict(),
         asked=case.synthesizer,
         seed=case.seed,
