@@ -49,7 +49,7 @@ class KeptSchedule(Schedule):
     @property
     @abstractmethod
     def says_all(self) -> str:
-        """What is kept instead of all sends, for people."""
+        """Words for people about the part that is kept instead of all sends."""
 
     @abstractmethod
     def _listed(self) -> Schedule:

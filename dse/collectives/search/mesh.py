@@ -94,7 +94,7 @@ class MeshSchedule(KeptSchedule):
 
     @property
     def says_all(self) -> str:
-        """What is kept instead of all sends, for people."""
+        """Words for people about the part that is kept instead of all sends."""
         return "the rule that makes them says all"
 
     def _listed(self) -> Schedule:

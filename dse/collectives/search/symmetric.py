@@ -65,7 +65,7 @@ class SymmetricSchedule(KeptSchedule):
 
     @property
     def says_all(self) -> str:
-        """What is kept instead of all sends, for people."""
+        """Words for people about the part that is kept instead of all sends."""
         return f"its base of {len(self.base.node)} sends says all"
 
     def _listed(self) -> Schedule:
