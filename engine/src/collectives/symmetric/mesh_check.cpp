@@ -92,7 +92,7 @@ private:
             say("rule 1: a link carries chunks longer than is said, from ", node);
     }
 
-    /// What legs before have brought to a node of a lane, and its own chunks.
+    /// Notes the chunks at a node of a lane: its own, and those that legs before have brought.
     void begin(std::uint32_t leg, const Lane& lane, std::uint32_t place) {
         ++epoch_;
         const std::uint32_t node = lane.node(mesh_, place), size = mesh_.sizes[lane.dimension];
