@@ -210,6 +210,7 @@ def test_the_summary_has_each_all_and_one_after_the_other_and_folders_are_read_a
         ([*STEP, {**STEP[0], "chunks_per_npu": 2}], "leave chunks_per_npu out"),
         ([*STEP, {**STEP[0], "size": 2}], "collectives 3: unknown key size; allowed are collective"),
         ([*STEP, {**STEP[0], "operation_bytes": "much"}], "operation_bytes"),
+        ([*STEP, {**STEP[0], "operation_bytes": "9" * 5000}], "operation_bytes"),
     ],
 )
 def test_wrong_lists_are_one_line(tmp_path: Path, collectives: Any, message: str) -> None:

@@ -112,5 +112,7 @@ def _whole(where: str, value: Any, least: int, most: int) -> int:
 
 
 def _size_bytes(where: str, value: Any) -> int:
-    size = parse_bytes(value, where) if isinstance(value, str) and not value.isdecimal() else value
-    return _whole(where, int(size) if isinstance(size, str) else size, 1, 10**18)
+    if not isinstance(value, str):
+        return _whole(where, value, 1, 10**18)
+    is_number = value.isascii() and value.isdecimal() and len(value) <= 18
+    return _whole(where, int(value) if is_number else parse_bytes(value, where), 1, 10**18)

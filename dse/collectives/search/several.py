@@ -73,7 +73,7 @@ def several(
 
 
 def _kept(problem: Problem, part: Part) -> tuple[object, ...]:
-    """What is the same of two parts if translations of the links lead one to the other."""
+    """A key of a part, which those share that translations of the links lead to each other."""
     import numpy as np
 
     group, members = problem.graph.translations, part.group
