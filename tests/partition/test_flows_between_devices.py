@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 
+import numpy as np
+
+from dse.partition.files.answers import Task
 from dse.partition.graphs.graph import ModelGraph
 from dse.partition.problem.devices import Devices
 from dse.partition.problem.problem import PartitionProblem
@@ -61,3 +65,26 @@ def test_a_time_limit_that_was_asked_for_is_used_and_never_harms() -> None:
     longer = Multilevel().partition(problem, Limits(time_limit_s=3))
     assert check(problem, longer) <= by_default.cost
     assert longer.seconds >= 0.9 * 3 or longer.optimal
+
+
+def _near_points(nodes: int, degree: int, seed: int) -> ModelGraph:
+    """Join random points of a square that are less than 1 apart: about `degree` neighbours each."""
+    draw = random.Random(seed)
+    side = math.sqrt(nodes * math.pi / degree)
+    at = [(draw.random() * side, draw.random() * side) for _ in range(nodes)]
+    cells: dict[tuple[int, int], list[int]] = {}
+    edges = []
+    for v, (x, y) in enumerate(at):
+        around = [(int(x) + i, int(y) + j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+        edges += [(u, v) for cell in around for u in cells.get(cell, ()) if math.dist(at[u], at[v]) < 1]
+        cells.setdefault((int(x), int(y)), []).append(v)
+    return ModelGraph((1.0,) * nodes, tuple(sorted(edges)))
+
+
+def test_pairs_of_equal_effort_cut_less_than_one_population_did() -> None:
+    """One population of as many cycles cut 507 edges, the sum over these two seeds."""
+    problem = PartitionProblem(_near_points(4000, 9, 1), Devices(12), "process_mapping")
+    arrays = Task(problem, "multilevel", None).merged.arrays
+    none = np.zeros(0, np.int32)
+    costs = [arrays.multilevel(seed, 8, 24, none, 1e9, True)[1] for seed in range(2)]
+    assert sum(costs) <= 495

@@ -118,13 +118,13 @@ public:
         for (int round = 0; round < kRounds; ++round) {
             std::size_t moved = 0;
             for (const std::uint32_t v : order) moved += move(v, random) ? 1 : 0;
-            if (moved * 50 < graph_.nodes) break;
+            if (moved * 200 < graph_.nodes) break;
         }
         return std::move(cluster_);
     }
 
 private:
-    static constexpr int kRounds = 5;
+    static constexpr int kRounds = 12;
 
     std::uint32_t degree(std::uint32_t v) const { return graph_.start[v + 1] - graph_.start[v]; }
 

@@ -196,15 +196,22 @@ std::vector<std::uint32_t> CutCycles::some_neighbours(const Labels& labels) {
 }
 
 void CutCycles::split_anew(Member& member, int times) {
-    if (problem_.devices <= kFewest) return;  // that would be another start
-    for (int k = 0; k < times && !expired_(); ++k) split_anew(member);
+    for (int k = 0; k < times && !expired_(); ++k)
+        split_some(member, [](CutCycles& part) {
+            return part.random()() % 2 == 0 ? part.halves() : part.cycle(nullptr, nullptr);
+        });
 }
 
-void CutCycles::split_anew(Member& member) {
+void CutCycles::split_deep(Member& member) {
+    split_some(member, [](CutCycles& part) { return part.deep_cycle(nullptr, nullptr); });
+}
+
+void CutCycles::split_some(Member& member, const std::function<Member(CutCycles&)>& split_part) {
+    if (problem_.devices <= kFewest) return;  // that would be another start
     const Part part = part_of(finest_, problem_, member.labels, some_neighbours(member.labels));
     if (part.devices.size() < 2 || part.graph.nodes < 2 * part.devices.size()) return;
     CutCycles levels(part.problem, part.graph, random_(), expired_);
-    const Member split = random_() % 2 == 0 ? levels.halves() : levels.cycle(nullptr, nullptr);
+    const Member split = split_part(levels);
     if (!split.feasible) return;
     Member now{member.labels, kInfinite, member.feasible};
     for (std::size_t k = 0; k < part.nodes.size(); ++k)

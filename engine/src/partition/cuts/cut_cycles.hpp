@@ -72,6 +72,9 @@ public:
     /// a few parts are so small that a start from nothing often finds better ones.
     void split_anew(Member& member, int times);
 
+    /// The same once, by a deep cycle.
+    void split_deep(Member& member);
+
     Random& random() { return random_; }
 
 private:
@@ -96,7 +99,7 @@ private:
         return levels;
     }
 
-    void split_anew(Member& member);
+    void split_some(Member& member, const std::function<Member(CutCycles&)>& split);
     Member deep_start(const CutGraph& graph);
     Member deep_refined(const CutGraph& graph, Labels labels, bool loose);
     bool is_hopeless(const Labels& labels, double most) const;

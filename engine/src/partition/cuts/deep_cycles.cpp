@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kDeepNodesPerDevice[] = {100, 200};  ///< of the coarsest graph, drawn
 constexpr int kCoarseStarts = 6;
-constexpr double kShrinking = 2.5;  ///< of a graph by clusters, a level
+constexpr unsigned kMatchings = 6;  ///< one cycle of so many coarsens by matchings
+constexpr double kShrinking = 4;    ///< of a graph by clusters, a level
 
 }  // namespace
 
@@ -42,7 +43,7 @@ Member CutCycles::deep_cycle(const Member* first, const Member* second) {
     const std::size_t enough =
         std::max(kCoarseNodes, std::min(per_device * problem_.devices, finest_.nodes / 4));
     const double heaviest = 1.5 * problem_.total_weight() / static_cast<double>(enough);
-    const bool by_clusters = random_() % 3 != 0;
+    const bool by_clusters = random_() % kMatchings != 0;
     const Levels levels =
         coarsen(first, second, enough, [&](const CutGraph& graph, const auto& both, auto& map) {
             if (!by_clusters) return coarsened(graph, both, heaviest, random_, map);

@@ -1,4 +1,4 @@
-// Cuts of large graphs: few partitions, each through clusters and flows, combined as long as there is time.
+// Cuts of large graphs: partitions through clusters and flows, merged in pairs of equal effort.
 #include <utility>
 
 #include "partition/heuristics/multilevel.hpp"
@@ -8,64 +8,91 @@ namespace dse::partition {
 
 namespace {
 
-constexpr std::size_t kFewMembers = 3, kMostMembers = 16;
-constexpr std::size_t kOperationsPerMember = 3;
+constexpr int kMostCycles = 6;    ///< of one merger; it ends with the first that gains nothing
+constexpr int kFailedSplits = 3;  ///< in a row, after which a partition is left as it is
 
-/// Edges that one of two partitions cuts and the other does not.
-std::size_t difference(const Problem& problem, const Labels& a, const Labels& b) {
-    std::size_t count = 0;
-    for (const Edge& edge : problem.edges)
-        count += (a[edge.from] != a[edge.to]) != (b[edge.from] != b[edge.to]) ? 1 : 0;
-    return count;
-}
+/// Two partitions of equal effort make one of the next rank, as carries do in a binary counter. They are then
+/// about equally good and, from starts of their own, unlike each other: combinations of such two gain most.
+/// One population becomes alike, and a start that comes later is too bad for it; here any time brings new
+/// ones.
+class Tournament {
+public:
+    Tournament(const Problem& problem, const Effort& effort, const std::function<bool()>& expired)
+        : levels_(problem, cut_graph(problem), effort.seed, expired),
+          expired_(expired),
+          starts_(effort.starts),
+          cycles_(effort.cycles) {
+        if (!effort.known.empty()) ranked_.push_back({levels_.improve(effort.known), 0});
+    }
 
-/// A child takes the place of the member that is most like it, of those that are no better.
-void replace(const Problem& problem, std::vector<Member>& population, Member child) {
-    std::size_t place = population.size(), least = SIZE_MAX;
-    for (std::size_t k = 0; k < population.size(); ++k) {
-        if (population[k].better_than(child)) continue;
-        const std::size_t unlike = difference(problem, population[k].labels, child.labels);
-        if (unlike < least) {
-            least = unlike;
-            place = k;
+    std::vector<Member> run() {
+        while (starts_ + cycles_ > 0 && (ranked_.empty() || !expired_())) {
+            const std::size_t count = ranked_.size();
+            const bool has_pair =
+                count > 1 && (starts_ <= 0 || ranked_[count - 1].rank >= ranked_[count - 2].rank);
+            if (has_pair)
+                merge();
+            else if (starts_ > 0)
+                start();
+            else
+                advance(ranked_.back().member, nullptr);
+        }
+        std::vector<Member> members;
+        for (Ranked& ranked : ranked_) members.push_back(std::move(ranked.member));
+        return members;
+    }
+
+private:
+    struct Ranked {
+        Member member;
+        int rank;
+    };
+
+    void start() {
+        --starts_;
+        ranked_.push_back({levels_.deep_cycle(nullptr, nullptr), 0});
+    }
+
+    void merge() {
+        Ranked last = std::move(ranked_.back());
+        ranked_.pop_back();
+        Ranked& kept = ranked_.back();
+        if (last.member.better_than(kept.member)) std::swap(last.member, kept.member);
+        kept.rank = std::max(kept.rank, last.rank) + 1;
+        for (int k = 0; k < kMostCycles && cycles_ > 0 && !expired_(); ++k)
+            if (!advance(kept.member, &last.member)) break;
+        split(kept.member);
+    }
+
+    /// Whether a cycle that keeps the member, and another, brings a better one.
+    bool advance(Member& member, const Member* other) {
+        --cycles_;
+        Member child = levels_.deep_cycle(&member, other);
+        const bool gains = child.better_than(member);
+        if (!member.better_than(child)) member = std::move(child);
+        return gains;
+    }
+
+    void split(Member& member) {
+        for (int failed = 0; failed < kFailedSplits && !expired_(); ++failed) {
+            const double before = member.cost;
+            levels_.split_deep(member);
+            if (member.cost < before) failed = -1;
         }
     }
-    if (place < population.size()) population[place] = std::move(child);
-}
 
-/// The better one of two by chance.
-const Member& drawn(const std::vector<Member>& population, Random& random) {
-    const Member& a = population[random() % population.size()];
-    const Member& b = population[random() % population.size()];
-    return b.better_than(a) ? b : a;
-}
+    CutCycles levels_;
+    const std::function<bool()>& expired_;
+    int starts_, cycles_;
+    std::vector<Ranked> ranked_;
+};
 
 }  // namespace
 
-/// A population that grows slowly, so that any time is used: few starts that are combined often, more of them
-/// the longer it lasts.
 SearchResult deep_cut(const Problem& problem, const Effort& effort, const std::function<bool()>& expired) {
-    CutCycles levels(problem, cut_graph(problem), effort.seed, expired);
-    std::vector<Member> population;
-    if (!effort.known.empty()) population.push_back(levels.improve(effort.known));
-    int starts = effort.starts, cycles = effort.cycles;
-    for (std::size_t step = 0; starts + cycles > 0 && (population.empty() || !expired()); ++step) {
-        const std::size_t enough = std::min(kMostMembers, std::max(kFewMembers, step / kOperationsPerMember));
-        if (starts > 0 && (population.size() < enough || cycles == 0)) {
-            population.push_back(levels.deep_cycle(nullptr, nullptr));
-            --starts;
-            continue;
-        }
-        if (cycles-- <= 0) break;
-        const Member& first = drawn(population, levels.random());
-        const Member& second = drawn(population, levels.random());
-        const bool swapped = second.better_than(first);
-        Member child = levels.deep_cycle(swapped ? &second : &first,
-                                         &first == &second ? nullptr : (swapped ? &first : &second));
-        replace(problem, population, std::move(child));
-    }
+    std::vector<Member> members = Tournament(problem, effort, expired).run();
     SearchResult result;
-    keep_best(problem, population, result);
+    keep_best(problem, members, result);
     return result;
 }
 
