@@ -81,7 +81,7 @@ def time_of_weights(view: View, weights: NDArray[np.int64], need: int) -> int:
 
 
 def weight_of_ways(view: View, weights: NDArray[np.int64]) -> int:
-    """What the lightest ways of all chunks weigh in all; 0 where that takes too long."""
+    """Return the weight of the lightest ways of all chunks; 0 where that takes too long."""
     import numpy as np
 
     collective, graph = view.problem.collective, view.problem.graph

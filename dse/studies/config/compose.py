@@ -250,7 +250,9 @@ def _composed(
     says_memory = values.system.accelerator is not None or values.system.npu_types
     if values.memory_cap is None and not says_memory and "system" not in values.space.axes:
         values.memory_cap = f"{DEFAULT_MEMORY_BYTES // 10**9}GB"
-    return values, _yaml(dataclasses.asdict(values))
+    written = dataclasses.asdict(values)
+    written["run"] = {name: text for name, text in written["run"].items() if text is not None}
+    return values, _yaml(written)
 
 
 def _yaml(values: dict[str, Any]) -> str:

@@ -52,8 +52,7 @@ private:
     }
     Amount between(std::uint32_t a, std::uint32_t b) const { return at(a, b) + at(b, a); }
 
-    /// What each pair of nodes asks for beyond what the link between them can have delivered by the best
-    /// time.
+    /// Sets for each pair of nodes the demand that no link between them can have delivered by the best time.
     void weigh() {
         lack_between_ = demand_;
         for (std::size_t l = 0; l < links_.times.size(); ++l) {

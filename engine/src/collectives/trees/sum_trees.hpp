@@ -43,7 +43,7 @@ struct EndsOfChunks {
 /// Every NPU contributes to every chunk, and gets it.
 EndsOfChunks ends_of_all(const Problem& problem);
 
-/// Those of given NPUs and chunks.
+/// Contributions come from given NPUs, and sums go to given ones.
 EndsOfChunks ends_of(const Problem& problem, const std::vector<Want>& from, const std::vector<Want>& to);
 
 /// A send of a chunk. Hop i of a tree has gate i + 1 at its outer end, and one of the gates before at the
