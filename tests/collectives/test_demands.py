@@ -55,6 +55,7 @@ def test_a_group_gathers_and_the_others_relay() -> None:
         ("0,x,0,0\n" * 4, "row 1, column 2 'x' is not a number of bytes"),
         ("0,0,0,0\n" * 4, "every size is 0"),
         ("0,-1,0,0\n" * 4, "row 1, column 2: is '-1'"),
+        ('0,"' + "1" * 140_000, "malformed CSV: field larger than field limit"),
     ],
 )
 def test_wrong_demands_are_one_line(tmp_path: Path, text: str, message: str) -> None:

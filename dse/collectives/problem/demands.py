@@ -37,7 +37,10 @@ def read_demand(path: Path, npus: int) -> list[Pair]:
     Raises:
         InputError: names the file, the row and the column of what is wrong.
     """
-    rows = [row for row in csv.reader(read_text(path).splitlines()) if row]
+    try:
+        rows = [row for row in csv.reader(read_text(path).splitlines()) if row]
+    except csv.Error as error:
+        raise InputError(f"{path}: malformed CSV: {error}") from None
     if len(rows) != npus:
         raise InputError(f"{path}: has {len(rows)} rows; it must have one for each of the {npus} NPUs")
     pairs = []
