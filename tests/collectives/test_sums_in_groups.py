@@ -78,7 +78,7 @@ def test_a_relay_adds_what_it_passes_on() -> None:
 
 
 def test_a_relay_contributes_nothing() -> None:
-    """What NPU 1 sends too early lacks the contribution of NPU 0; a relay has nothing else."""
+    """NPU 1 sends before NPU 0 has contributed; a relay adds nothing of its own."""
     graph = LinkGraph.of(3, 3, [(0, 1, 0, 1), (1, 2, 0, 1)])
     link, chunk, start = np.array([[0, 0, 0], [1, 0, 1_000_000]], dtype=np.int64).T
     columns = (link.astype(np.int32), chunk.astype(np.int32), start.copy())

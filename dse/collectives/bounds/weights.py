@@ -98,14 +98,12 @@ def weight_of_ways(view: View, weights: NDArray[np.int64]) -> int:
     if demand is not None:
         senders = np.flatnonzero(demand.any(axis=1)).tolist()
         return sum(_sum(demand[npu] * view.ways_from(links, npu)) for npu in senders)
-    at, has, by, wants = view.needs.pairs
-    chunks = np.unique(wants)
-    if len(chunks) * len(graph) > MOST_STEPS:
+    if len(view.needs.ways) * len(graph) > MOST_STEPS:
         return 0
     total = 0
-    for chunk in chunks:
-        ways = links.distances(at[has == chunk].astype(np.uint32))[by[wants == chunk]]
-        total += int(ways[ways < NEVER].max(initial=0))
+    for holders, wanting, chunks in view.needs.ways:
+        ways = links.distances(holders)[wanting]
+        total += chunks * int(ways[ways < NEVER].max(initial=0))
     return total
 
 

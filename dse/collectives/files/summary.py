@@ -11,8 +11,9 @@ from dse.base.texts import counted
 from dse.base.units import format_bytes, format_duration_ns
 from dse.collectives.bounds import Bound
 from dse.collectives.files.content import ABILITIES
+from dse.collectives.problem.collective import ROOTED
 from dse.collectives.problem.schedule import Schedule
-from dse.collectives.problem.settings import ROOTED, Network, Size
+from dse.collectives.problem.settings import Network, Size
 from dse.collectives.search.synthesis import Result
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 REDUCING = ("reduce", "reduce_scatter", "all_reduce")
 COLLECTIVES = ("all_gather", "broadcast", "scatter", "gather", "all_to_all", *REDUCING)
+ROOTED = ("broadcast", "scatter", "gather", "reduce")
 CUSTOM = "custom"
 SEVERAL = "several"
 # Chunks are counted in 32 bits, and so are the pairs of NPUs of an all-to-all.

@@ -16,7 +16,7 @@ from dse.base.settings import check_choice
 from dse.base.settings.values import Values, one_of, whole
 from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
-from dse.collectives.problem.collective import COLLECTIVES, MOST_CHUNKS, Collective, Part
+from dse.collectives.problem.collective import COLLECTIVES, MOST_CHUNKS, ROOTED, Collective, Part
 from dse.collectives.problem.custom import chunk_size_of, custom_of
 from dse.collectives.problem.demands import demanded, group_of, padding_bytes, read_demand
 from dse.collectives.problem.problem import LinkModel, Problem
@@ -24,10 +24,10 @@ from dse.collectives.problem.several import LIST, several_of
 from dse.inputs.networks import LinkGraph
 from dse.inputs.networks.csv import read_link_graph
 from dse.inputs.networks.named import is_named, named_network
+from dse.inputs.systems.fields import ABILITIES
 from dse.inputs.systems.links import Switches, link_graph
 from dse.inputs.systems.spec import SystemSpec
 
-ROOTED = ("broadcast", "scatter", "gather", "reduce")
 DEFAULT_CHUNK_BYTES = 1 << 20
 MOST_DELIVERIES = 1 << 28
 _OF_NAMED = ("root", "chunks_per_npu", "operation_bytes")  # keys of collectives that a name says
@@ -39,8 +39,6 @@ _CHOICES = {
     "clock": ("ps", "ns"),
     "forwarding": ("stored", "cut_through"),
 }
-
-_ABILITIES = ("switch_copies", "switch_adds")
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ def network_of(
         )
     topology = values["topology"]
     if is_named(topology):
-        for key in ("npus", *_ABILITIES):
+        for key in ("npus", *ABILITIES):
             if key in values:
                 raise InputError(
                     f"{key}={values[key]} has no effect on topology={topology}, which has no switches"
@@ -120,7 +118,7 @@ def _with_abilities(graph: LinkGraph, values: Values) -> LinkGraph:
     """Return the graph with the switches that copy and add as `switch_copies` and `switch_adds` say."""
     switches = range(graph.npus, graph.nodes)
     lacks = [graph.cannot_copy, graph.cannot_add]
-    for number, key in enumerate(_ABILITIES):
+    for number, key in enumerate(ABILITIES):
         if key not in values:
             continue
         text = values[key]

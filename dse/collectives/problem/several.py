@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dse.base.errors import InputError
 from dse.base.texts import excerpt
 from dse.base.units import parse_bytes
-from dse.collectives.problem.collective import COLLECTIVES, CUSTOM, MOST_CHUNKS, Collective, Part
+from dse.collectives.problem.collective import COLLECTIVES, CUSTOM, MOST_CHUNKS, ROOTED, Collective, Part
 from dse.collectives.problem.demands import checked_group
 
 LIST = "collectives"
@@ -20,7 +20,6 @@ _KEYS = ("collective", "group", "root", "chunks_per_npu", "operation_bytes", "pr
 _PIECES = 8
 """A chunk is at least such a part of the largest piece: small collectives do not cut large ones fine."""
 _MOST_PRIORITY = 1000
-_ROOTED = ("broadcast", "scatter", "gather", "reduce")
 
 
 class _Entry(NamedTuple):
@@ -98,8 +97,8 @@ def _entry(where: str, entry: Any, npus: int) -> _Entry:
 def _root(where: str, entry: dict[str, Any], name: str, group: Sequence[int]) -> int:
     if "root" not in entry:
         return 0
-    if name not in _ROOTED:
-        raise InputError(f"{where}root has no effect on {name}; only {', '.join(_ROOTED)} have one")
+    if name not in ROOTED:
+        raise InputError(f"{where}root has no effect on {name}; only {', '.join(ROOTED)} have one")
     if entry["root"] not in group:
         raise InputError(f"{where}root is {excerpt(entry['root'])}; it must be one of {sorted(group)}")
     return group.index(entry["root"])

@@ -10,7 +10,7 @@ from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models import ModelSpec
 from dse.prediction.runs.asked import AskedRun
-from dse.prediction.runs.run import FailingJob
+from dse.prediction.runs.run import FailingJob, NoReplicaError
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import PARTS, Prediction
 
@@ -54,9 +54,9 @@ def run_columns(
     plans: Sequence[Plan],
     steps: Iterable[tuple[int, StoredStep]],
 ) -> dict[str, list[float | None]]:
-    """Return the columns of steps, `RUN_COLUMNS` by name; None where the job makes no progress, or
-    shall shrink and has no replica to give up.
+    """Return the columns of steps, `RUN_COLUMNS` by name.
 
+    None where the job makes no progress, or shall shrink and has no replica to give up.
     `steps` have the number of their plan, whose checkpoints count, and nothing else of it.
     """
     jobs = [_job(asked, model, cluster, plan) for plan in plans]
@@ -68,10 +68,8 @@ def run_columns(
 def _job(asked: AskedRun, model: ModelSpec, cluster: Cluster, plan: Plan) -> FailingJob | None:
     try:
         return FailingJob(asked.question(model, plan, cluster))
-    except InputError:
-        if asked.elastic != "shrink":
-            raise
-        return None  # no replica to give up
+    except NoReplicaError:
+        return None
 
 
 def _row(asked: AskedRun, job: FailingJob | None, step: StoredStep) -> tuple[float | None, ...]:

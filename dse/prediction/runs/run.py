@@ -124,6 +124,10 @@ class Run:
         return done / (self.time_s.value * peak_tflops * 1e12)
 
 
+class NoReplicaError(InputError):
+    """A job shall shrink, and the loss of a node leaves no replica."""
+
+
 class FailingJob:
     """The failures and checkpoints of a question, which are the same for all steps of its job."""
 
@@ -156,7 +160,7 @@ class FailingJob:
             return {"wait": waiting, "shrink": shrinking}
         if q.elastic == "best":
             return {"wait": waiting}
-        raise InputError(
+        raise NoReplicaError(
             f"elastic=shrink needs a replica to give up: the loss of a node of {q.cluster.name} leaves none "
             f"of {q.plan.label()}; write elastic=best, or a strategy of more replicas"
         )

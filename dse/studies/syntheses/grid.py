@@ -9,11 +9,11 @@ from dse.collectives.problem.settings import Network, network_of, problem_of
 from dse.collectives.search.chunk_counts import cutting_of
 from dse.collectives.search.settings import effort_of, name_of
 from dse.inputs.systems import SystemSpec
+from dse.inputs.systems.fields import ABILITIES
 from dse.studies.space.grid import combinations
 from dse.studies.syntheses.case import Case
 
-_ABILITIES = ("switch_copies", "switch_adds")
-_NETWORK = ("topology", "npus", "dimensions", "switches", *_ABILITIES)
+_NETWORK = ("topology", "npus", "dimensions", "switches", *ABILITIES)
 
 
 def cases(
@@ -25,7 +25,7 @@ def cases(
         InputError: as `network_of`, `problem_of`, `effort_of` and `require_ways`.
     """
     networks: dict[tuple[str, ...], Network] = {}
-    for chosen in combinations(values, whole=("dimensions", *_ABILITIES)):
+    for chosen in combinations(values, whole=("dimensions", *ABILITIES)):
         for name, system in systems or (("", None),):
             place = (name, *(chosen.get(key, "") for key in _NETWORK))
             effort = effort_of(chosen)

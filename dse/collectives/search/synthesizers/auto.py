@@ -118,10 +118,9 @@ class Auto(Synthesizer):
     """Runs what fits a problem, the cheapest first, until a bound is met; keeps the best and says why.
 
     Symmetric trees where the links have translations, a rule for large meshes alone, restarts of the greedy
-    searches, the fixed algorithms,
-    an improvement of large neighbourhoods, trees packed for the best bandwidth where there are many chunks,
-    and an exact search where the problem is small. Without a time limit that ends after ten seconds, all else
-    after so many trials.
+    searches, the fixed algorithms, an improvement of large neighbourhoods, trees packed for the best
+    bandwidth where there are many chunks, and an exact search where the problem is small. Without a time
+    limit that ends after ten seconds, all else after so many trials.
     """
 
     name = "auto"
