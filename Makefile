@@ -122,9 +122,8 @@ engine-test: $(STAMP)  ## the C++ tests of the engine
 	PATH="$(abspath $(BIN)):$$PATH" ctest --test-dir build/engine --output-on-failure --quiet
 
 build-astrasim: $(STAMP)  ## stand-alone simulators with ASTRA-sim's command line, into build/bin
-	PATH="$(abspath $(BIN)):$$PATH" cmake -S engine -B build/engine -DCMAKE_BUILD_TYPE=Release > /dev/null
-	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/engine --parallel $(JOBS) \
-		--target astrasim-unaware astrasim-aware
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/$$($(BIN)/python -c 'import sys; print(sys.implementation.cache_tag)') \
+		--parallel $(JOBS) --target astrasim-unaware astrasim-aware
 
 validate-cli: build-astrasim  ## the recorded cases in GOLDEN through the stand-alone simulators, on files
 	$(BIN)/python -m dse validate binary_folder=build/bin $(wildcard $(GOLDEN)/*.jsonl $(GOLDEN)/*.tar.gz)

@@ -22,6 +22,7 @@ from dse.simulation.validation.archives import unpack
 from dse.simulation.validation.cli_cases import BINARIES
 from dse.simulation.validation.folders import simulator_options
 from dse.simulation.workloads import read_groups
+from tests.project.engine_build import build_lock
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests/golden"
@@ -50,22 +51,13 @@ class Done(NamedTuple):
 def binaries() -> Path:
     """The folder of the simulators, as `make build-astrasim` leaves it."""
     beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    # Another CMake than that of `make` would compile everything again.
-    cmake = shutil.which("cmake", path=beside)
-    if cmake is None or shutil.which("c++") is None:
-        pytest.skip("cmake or a C++ compiler is missing; `make build-astrasim` needs both")
-    import fcntl
-
-    build = ROOT / "build/engine"
-    build.mkdir(parents=True, exist_ok=True)
-    with (build / ".standalone.lock").open("w") as lock:  # the workers of pytest-xdist build it once
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for command in (
-            [cmake, "-S", ROOT / "engine", "-B", build, "-DCMAKE_BUILD_TYPE=Release"],
-            [cmake, "--build", build, "--parallel", "2", "--target", *BINARIES.values()],
-        ):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stdout + done.stderr
+    cmake, build = shutil.which("cmake", path=beside), ROOT / "build" / str(sys.implementation.cache_tag)
+    if cmake is None or not (build / "CMakeCache.txt").exists():
+        pytest.skip("cmake or the engine's build is missing; `make install` brings both")
+    with build_lock():
+        line = [cmake, "--build", build, "--parallel", "2", "--target", *BINARIES.values()]
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
     return ROOT / "build/bin"
 
 
