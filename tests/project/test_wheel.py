@@ -29,7 +29,7 @@ _NOT_PACKAGED = ("__pycache__", ".so")
 # Compiled without optimisation, which takes half the time and changes no figure.
 _BUILD = ("--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check")
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
-# Without precompiled headers, whose paths differ in each folder, ccache gives one Python what another has compiled.
+# Without precompiled headers, whose paths differ by folder, ccache gives one Python what another compiled.
 _SETTINGS = (
     "cmake.build-type=Release",
     "cmake.args=-DCMAKE_CXX_FLAGS_RELEASE=-O0",

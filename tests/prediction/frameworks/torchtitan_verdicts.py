@@ -60,9 +60,7 @@ def prepare() -> None:
     docstrings.get_field_docstring = lambda *_, **__: None  # texts of --help, a third of the time
     logging.disable(logging.CRITICAL)
     sys.path.insert(0, str(Path.cwd()))
-    sys.dont_write_bytecode = (
-        True  # a case's module of equal size in the same second would pass for the last one
-    )
+    sys.dont_write_bytecode = True  # its stamp cannot tell modules of one size and second
     _let_converters_find_a_device()
 
 
