@@ -163,9 +163,7 @@ def test_the_wheel_is_complete_and_works_in_a_clean_environment(tmp_path: Path) 
     dist, empty = tmp_path / "dist", tmp_path / "empty"
     dist.mkdir()
     empty.mkdir()
-    with (
-        build_lock()
-    ):  # from the checkout, whose objects are there; `make wheels` takes the source distribution
+    with build_lock():  # the checkout has the objects; `make wheels` takes the source distribution
         built = wheel(ROOT, dist, options=())
 
     with zipfile.ZipFile(built) as archive:
