@@ -107,10 +107,10 @@ def _sized(system: SystemSpec, nodes: int) -> SystemSpec:
 def _size(q: SizeQuestion, system: SystemSpec, npus: int) -> Size:
     try:
         job, cluster, _ = best_job(q.model, system)
-        nodes = -(-npus // cluster.npus_per_node)
         asked = Question(
             *(job.model, job.plan, cluster, q.steps, q.reliability, q.store),
-            spares=math.ceil(q.spares_share * nodes),
+            spares=0,
+            spares_share=q.spares_share,
             stops=q.stops,
             elastic=q.elastic,
             reconfigure_s=q.reconfigure_s,

@@ -10,8 +10,8 @@ from typing import Any
 from dse.base.tables import pairs
 from dse.base.texts import counted
 from dse.base.units import format_bytes, format_count, format_time
-from dse.prediction.runs.power import Energy
-from dse.prediction.runs.run import Bounds, Run
+from dse.prediction.runs.power import Bounds, Energy
+from dse.prediction.runs.run import Run
 
 _SHOWN_CAUSES = 4
 _PLACES = {"peer": "at a peer", "local": "in the node"}
@@ -55,11 +55,11 @@ def _lines(run: Run, price_per_hour: float | None, energy: Energy | None) -> Ite
             yield f"  {name}", f"{_share(seconds / time_s.value)}, {format_time(seconds)}"
     yield "failures", _failures(run)
     yield "checkpoint", _checkpoint(run)
-    if q.spares is not None:
+    if run.spares is not None:
         each = sum(one.rate * one.nodes for one in run.classes) * q.reliability.repair_s
         yield (
             "spares",
-            f"{counted(q.spares, 'node')}; {each:.3g} are in repair on average ({q.reliability.repair})",
+            f"{counted(run.spares, 'node')}; {each:.3g} are in repair on average ({q.reliability.repair})",
         )
     if q.elastic != "wait":
         ways = {"wait": "waiting for nodes", "shrink": "fewer replicas meanwhile"}
@@ -146,7 +146,7 @@ def run_data(run: Run, price_per_hour: float | None = None, energy: Energy | Non
         "checkpoint_blocking_s": run.checkpoints.blocking_s,
         "checkpoint_writing_s": run.checkpoints.writing_s,
         "checkpoint_reading_s": run.load_s,
-        "spares": q.spares,
+        "spares": run.spares,
         "time_by_choice_s": run.choices_s if q.elastic != "wait" else None,
         "energy_mwh": None if energy is None else asdict(energy.energy_mwh),
         "mean_power_mw": None if energy is None else energy.mean_power_mw,

@@ -17,6 +17,7 @@ void bind_traces(nanobind::module_& m);
 void bind_costs(nanobind::module_& m);
 void bind_simulation(nanobind::module_& m);
 void bind_prediction(nanobind::module_& m);
+void bind_runs(nanobind::module_& m);
 void bind_network(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
 void bind_hashes(nanobind::module_& m);

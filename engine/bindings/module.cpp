@@ -17,6 +17,7 @@ NB_MODULE(_engine, m) {
     bind_costs(m);
     bind_simulation(m);
     bind_prediction(m);
+    bind_runs(m);
     bind_network(m);
     bind_files(m);
     bind_hashes(m);

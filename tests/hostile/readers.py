@@ -136,13 +136,15 @@ def _cluster(path: Path) -> object:
 
 
 def _reliability(path: Path) -> object:
+    from dse.inputs.models.of_conf import models_of_conf
     from dse.prediction.frameworks.checks.clusters import cluster_of_name
+    from dse.prediction.runs.checkpoints import Store
     from dse.prediction.runs.reliability import reliability_named
-    from dse.prediction.runs.renewal import Checkpoints, best_interval_s
+    from dse.prediction.runs.run import FailingJob, Question
+    from dse.prediction.steps.plan import Plan
 
-    found = reliability_named(str(path))
-    classes = found.classes(cluster_of_name("dgx_h100", 64, []), load_s=10.0)
-    return best_interval_s(Checkpoints(1.0, 5.0), classes)
+    model, cluster = dict(models_of_conf())["llama3_8b"], cluster_of_name("dgx_h100", 64, [])
+    return FailingJob(Question(model, Plan(), cluster, 1, reliability_named(str(path)), Store(100, 10)))
 
 
 def _accelerator(path: Path) -> object:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from dse.base.errors import InputError
 from dse.base.settings.values import Values, one_of
@@ -14,7 +17,7 @@ from dse.planner.problem.problem import PlanProblem
 from dse.planner.questions.keys import RUN_OF_SUBSETS
 from dse.planner.questions.subsets import Subset
 from dse.prediction.runs.asked import AskedRun, asked_run
-from dse.prediction.runs.columns import StoredStep
+from dse.prediction.runs.columns import RUN_COLUMNS
 from dse.prediction.runs.run import FailingJob
 from dse.prediction.runs.settings import OBJECTIVES as RUN_OBJECTIVES
 from dse.prediction.steps.plan import Plan
@@ -69,15 +72,13 @@ def run_of_subset(asked: AskedRun, subset: Subset) -> SubsetRun | None:
         return None
     job = FailingJob(asked.question(problem.step_space.model, Plan(), _cluster(problem)))
     step_s = step_ms / 1000
-    try:
-        run = job.run(StoredStep.of(step_s, step_s, None, 0.0))
-    except InputError:  # no progress
+    steps = np.array([[step_s, step_s, 0.0, np.nan, np.nan]])
+    found = dict(zip(RUN_COLUMNS, job.columns(steps, 0.0, np.nan)[0].tolist(), strict=False))
+    time_s, hourly = found["run_time_s"], problem.cluster.hourly_price
+    if math.isnan(time_s):  # no progress
         return None
-    hourly = problem.cluster.hourly_price
-    time_s = run.time_s.value
-    return SubsetRun(
-        time_s, run.effective_ratio, run.failures, None if hourly is None else hourly * time_s / 3600
-    )
+    cost = None if hourly is None else hourly * time_s / 3600
+    return SubsetRun(time_s, found["run_effective_pct"] / 100, found["run_failures"], cost)
 
 
 def _cluster(problem: PlanProblem) -> Cluster:

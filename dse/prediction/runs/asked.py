@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dse.base.errors import InputError
 from dse.base.settings.values import Values, assignments, entries, number, one_of, whole
@@ -185,17 +184,6 @@ def asked_steps(values: Values, model: ModelSpec) -> int:
     return -(-parse_count(values["tokens"], "tokens") // tokens_of_step)
 
 
-class SpareNodes(NamedTuple):
-    """So many nodes stand by, or such a share of those that compute, rounded up."""
-
-    number: int = 0
-    share: float = 0.0
-
-    def nodes(self, cluster: Cluster) -> int:
-        """Return the spare nodes of a cluster."""
-        return self.number + math.ceil(self.share * cluster.npus / cluster.npus_per_node)
-
-
 @dataclass(frozen=True)
 class AskedRun:
     """All of a run but its job: what `RUN_KEYS` say, checked; `values` are their texts."""
@@ -205,7 +193,8 @@ class AskedRun:
     store: Store
     stops: PlannedStops | None
     interval_s: float | None
-    spares: SpareNodes | None
+    spares: int | None
+    spares_share: float
     facility: Facility
     prices: Mapping[str, float]
     elastic: Elastic = "wait"
@@ -238,18 +227,23 @@ class AskedRun:
         return Question(
             *(model, plan, cluster, steps, self.reliability, self.store),
             interval_s=self.interval_s,
-            spares=None if self.spares is None else self.spares.nodes(cluster),
+            spares=self.spares,
+            spares_share=self.spares_share,
             stops=self.stops,
             elastic=self.elastic,
             reconfigure_s=self.reconfigure_s,
+            facility=self.facility,
         )
 
     def energy(self, run: Run) -> Energy | None:
         """Return the energy of the run; None where no power is known and no key asks for it."""
         from dse.prediction.runs.power import energy_of
 
-        is_known = run.question.cluster.accelerator.board_power_w is not None
-        return energy_of(run, self.facility) if is_known or POWER.keys() & self.values.keys() else None
+        return energy_of(run, self.facility) if self.has_energy(run.question.cluster) else None
+
+    def has_energy(self, cluster: Cluster) -> bool:
+        """Return whether figures have an energy: the power of boards is known, or a key asks for it."""
+        return cluster.accelerator.board_power_w is not None or bool(POWER.keys() & self.values.keys())
 
 
 def asked_run(values: Values) -> AskedRun:
@@ -263,9 +257,11 @@ def asked_run(values: Values) -> AskedRun:
     if "interval" in values:
         interval_s = parse_duration_s(values["interval"], "interval", least_s=1e-3)
     elastic, reconfigure_s = asked_elastic(values, has_spares="spares" in values)
+    spares, share = _spares(values)
     return AskedRun(
         *(values, asked_reliability(values), asked_store(values), asked_stops(values), interval_s),
-        spares=_spares(values),
+        spares=spares,
+        spares_share=share,
         facility=asked_facility(values),
         prices=asked_prices(values, "price"),
         elastic=elastic,
@@ -273,13 +269,12 @@ def asked_run(values: Values) -> AskedRun:
     )
 
 
-def _spares(values: Values) -> SpareNodes | None:
-    """Return the spare nodes: their number, or per cent of those that compute."""
+def _spares(values: Values) -> tuple[int | None, float]:
+    """Return the spare nodes, and the share of those that compute besides, rounded up to whole nodes."""
     text = values.get("spares", "").strip()
     if text.endswith("%"):
-        return SpareNodes(share=number({"spares": text[:-1].strip()}, "spares", 0.0, most=100.0) / 100)
-    found = whole(values, "spares", None)
-    return None if found is None else SpareNodes(found)
+        return 0, number({"spares": text[:-1].strip()}, "spares", 0.0, most=100.0) / 100
+    return whole(values, "spares", None), 0.0
 
 
 def asked_prices(values: Values, key: str) -> dict[str, float]:

@@ -1,26 +1,22 @@
-"""Bytes of a checkpoint, and how long it blocks a job, is written and is read again."""
+"""Where checkpoints go, their bytes, and the closed forms of the time between two."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from dse.base.errors import InputError
-from dse.inputs.accelerators import Cluster
 from dse.inputs.models import ModelSpec
-from dse.inputs.models.counts import parameters
-from dse.prediction.runs.reliability import NearCopy
-from dse.prediction.runs.renewal import Checkpoints
+from dse.native import _engine
 from dse.prediction.steps.frameworks import framework_named
+from dse.prediction.steps.native_inputs import step_model
 from dse.prediction.steps.plan import Plan
 
 Kind = Literal["async", "sync"]
 KINDS: tuple[Kind, ...] = ("async", "sync")
 Place = Literal["storage", "peer", "local"]
 PLACES: tuple[Place, ...] = ("storage", "peer", "local")
-_SURVIVED_NODES = {"peer": 1, "local": 0}
-WEIGHT_BYTES = 2
-"""Weights in 16 bit; the master copy in fp32 is part of the optimizer."""
 
 
 @dataclass(frozen=True)
@@ -55,54 +51,21 @@ class Store:
         if self.near_gbps is not None and not self.near_gbps > 0:
             raise InputError(f"checkpoint.near_gbps is {self.near_gbps}; it must be above 0")
 
-    def gbps(self, nodes: int) -> float:
-        """Return what `nodes` nodes write or read together."""
-        return min(self.total_gbps, nodes * self.node_gbps)
-
 
 def checkpoint_bytes(model: ModelSpec, plan: Plan) -> int:
     """Return the weights and the optimizer's states of all parameters, each once."""
-    counts = parameters(model)
     states = plan.optimizer_bytes or framework_named(plan.framework).memory.optimizer_bytes
-    weights = counts.total + counts.prediction + counts.adapters
-    return WEIGHT_BYTES * weights + states * counts.trained
+    return round(_engine.checkpoint_bytes(step_model(model), states))
 
 
-class CheckpointTimes(NamedTuple):
-    """How a checkpoint blocks and is written, the seconds to read it from storage, and its near copy."""
-
-    checkpoints: Checkpoints
-    load_s: float
-    near: NearCopy | None = None
+def young_interval_s(blocking_s: float, rate: float) -> float:
+    """Return sqrt(2 C / L), the interval of Young 1974 for checkpoints of C seconds."""
+    return math.sqrt(2 * blocking_s / rate)
 
 
-def checkpoint_times(size_bytes: int, cluster: Cluster, store: Store) -> CheckpointTimes:
-    """Return how long a checkpoint blocks and is written, and how long it is read.
-
-    Every NPU copies an equal share to its host, at the bandwidth of the host; every node sends its share to
-    its peer while the next nodes send theirs.
-
-    Raises:
-        InputError: a peer is asked for, and there is one node.
-    """
-    nodes = -(-cluster.npus // cluster.npus_per_node)
-    moved_s = size_bytes / (store.gbps(nodes) * 1e9)
-    copied_s = size_bytes / cluster.npus / (cluster.accelerator.host_bandwidth_gbps * 1e9)
-    if store.place == "storage":
-        if store.kind == "sync":
-            return CheckpointTimes(Checkpoints(moved_s), moved_s)
-        return CheckpointTimes(Checkpoints(copied_s, moved_s), moved_s)
-    near_gbps = store.near_gbps
-    if store.place == "peer":
-        if nodes < 2:
-            raise InputError(
-                f"checkpoint_at is peer, but {cluster.name} has one node: write local or storage"
-            )
-        near_gbps = near_gbps or cluster.tiers[-1].bandwidth_gbps * cluster.npus_per_node
-    near_s = 0.0 if near_gbps is None else size_bytes / nodes / (near_gbps * 1e9)
-    blocking_s, writing_s = (copied_s + near_s, 0.0) if store.kind == "sync" else (copied_s, near_s)
-    return CheckpointTimes(
-        Checkpoints(blocking_s, writing_s, moved_s, store.every),
-        moved_s,
-        NearCopy(near_s or copied_s, _SURVIVED_NODES[store.place]),
-    )
+def daly_interval_s(blocking_s: float, rate: float) -> float:
+    """Return the interval of Daly 2006, equation 37: of higher order in C L, and 1 / L from C L = 2 on."""
+    if blocking_s * rate >= 2:
+        return 1 / rate
+    ratio = math.sqrt(blocking_s * rate / 2)
+    return young_interval_s(blocking_s, rate) * (1 + ratio / 3 + ratio**2 / 9) - blocking_s

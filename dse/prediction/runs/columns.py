@@ -2,49 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Sequence
 
-from dse.base.errors import InputError
+import numpy as np
+from numpy.typing import NDArray
+
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models import ModelSpec
+from dse.native import _engine
 from dse.prediction.runs.asked import AskedRun
-from dse.prediction.runs.run import FailingJob, NoReplicaError
+from dse.prediction.runs.power import require_power
+from dse.prediction.runs.run import FailingJob
 from dse.prediction.steps.plan import Plan
-from dse.prediction.steps.prediction import PARTS, Prediction
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-RUN_COLUMNS = (
-    "run_time_s",
-    "run_time_low_s",
-    "run_time_high_s",
-    "run_effective_pct",
-    "run_goodput_pct",
-    "run_failures",
-    "run_cost",
-    "run_energy_mwh",
-)
-
-
-@dataclass(frozen=True)
-class StoredStep(Prediction):
-    """A step of which a row tells how long it computes; `ends_s` are those of its 80 %, if any."""
-
-    ends_s: tuple[float, float] | None = None
-
-    @property
-    def range_s(self) -> tuple[float, float] | None:
-        """From when to when 80 % of such steps end; None where nothing was measured."""
-        return self.ends_s
-
-    @classmethod
-    def of(cls, step_s: float, compute_s: float, ends_s: tuple[float, float] | None, flops: float) -> Self:
-        """Return a step; all in which it does not compute counts as communication."""
-        parts_s = {**dict.fromkeys(PARTS, 0.0), "matrix_products": compute_s, "dp": step_s - compute_s}
-        return cls(step_s, parts_s, 0, {}, 0.0, flops, ends_s=ends_s)
+RUN_COLUMNS = tuple(name for name in _engine.run_columns() if name.startswith("run_"))
 
 
 def run_columns(
@@ -52,37 +24,20 @@ def run_columns(
     model: ModelSpec,
     cluster: Cluster,
     plans: Sequence[Plan],
-    steps: Iterable[tuple[int, StoredStep]],
-) -> dict[str, list[float | None]]:
-    """Return the columns of steps, `RUN_COLUMNS` by name.
+    plan_of: NDArray[np.int64],
+    steps: NDArray[np.float64],
+    step_flops: float,
+) -> dict[str, NDArray[np.float64]]:
+    """Return the columns of steps, `RUN_COLUMNS` by name, of rows as `FailingJob.columns` takes them.
 
-    None where the job makes no progress, or shall shrink and has no replica to give up.
-    `steps` have the number of their plan, whose checkpoints count, and nothing else of it.
+    NaN where the job makes no progress, or shall shrink and has no replica to give up.
+    `plan_of` are the numbers of their plans, whose checkpoints and replicas count, and nothing else of them.
     """
-    jobs = [_job(asked, model, cluster, plan) for plan in plans]
-    found = [_row(asked, jobs[number], step) for number, step in steps]
-    columns = list(map(list, zip(*found, strict=True))) or [[] for _ in RUN_COLUMNS]
-    return dict(zip(RUN_COLUMNS, columns, strict=True))
-
-
-def _job(asked: AskedRun, model: ModelSpec, cluster: Cluster, plan: Plan) -> FailingJob | None:
-    try:
-        return FailingJob(asked.question(model, plan, cluster))
-    except NoReplicaError:
-        return None
-
-
-def _row(asked: AskedRun, job: FailingJob | None, step: StoredStep) -> tuple[float | None, ...]:
-    if job is None:
-        return (None,) * len(RUN_COLUMNS)
-    try:
-        run = job.run(step)
-    except InputError:  # the job makes no progress
-        return (None,) * len(RUN_COLUMNS)
-    price, energy = asked.price(job.question.cluster.name), asked.energy(run)
-    time_s = run.time_s
-    return (
-        *(time_s.value, time_s.low, time_s.high, 100 * run.effective_ratio, 100 * run.goodput, run.failures),
-        None if price is None else price * run.npu_hours,
-        None if energy is None else energy.energy_mwh.value,
-    )
+    if asked.has_energy(cluster):
+        require_power(cluster.accelerator)
+    price = asked.price(cluster.name)
+    found = np.empty((len(steps), len(_engine.run_columns())))
+    for number, plan in enumerate(plans):
+        job, own = FailingJob(asked.question(model, plan, cluster)), plan_of == number
+        found[own] = job.columns(steps[own], step_flops, math.nan if price is None else price)
+    return dict(zip(RUN_COLUMNS, found.T, strict=False))

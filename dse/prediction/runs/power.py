@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
-from dse.prediction.runs.run import Bounds, Run
+from dse.native import _engine
 
-PHASES = {"computing": (0.9, 1.0, 1.05), "communicating": (0.2, 0.5, 0.75), "idle": (0.1, 0.2, 0.3)}
-"""Shares of the board's limit: low, expected, high. Patel et al. 2024 (ASPLOS), training on A100: peaks near
-the limit, troughs of communication between 20 and 75 % of it. The bounds of idling are an assumption."""
+if TYPE_CHECKING:
+    from dse.inputs.accelerators import Accelerator
+    from dse.prediction.runs.run import Run
 
-_PHASE_OF_PART = {
-    "compute": "computing",
-    "lost work": "computing",
-    "exposed communication": "communicating",
-    "pipeline bubble": "communicating",
-}
 _JOULES_PER_MWH = 3.6e9
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A figure, and from where to where it lies in 80 % of cases; `low` and `high` None where unknown."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -59,28 +63,27 @@ def energy_of(run: Run, facility: Facility) -> Energy:
     Raises:
         InputError: the limit of the board is unknown.
     """
-    chip = run.question.cluster.accelerator
+    cluster = run.question.cluster
+    time_s = run.time_s
+    ends_s = (time_s.value, time_s.low or math.nan, time_s.high or math.nan)
+    own = (facility.host_w, facility.pue, facility.at_limit)
+    found = _engine.run_energy_mwh(
+        list(run.parts_s.values()), ends_s, *own, require_power(cluster.accelerator), cluster.npus
+    )
+    energy, grid = Bounds(*found), facility.grid_kg_per_kwh
+    emissions = None if grid is None else Bounds(*[value * grid for value in found])
+    return Energy(energy, energy.value * _JOULES_PER_MWH / time_s.value / 1e6, emissions)
+
+
+def require_power(chip: Accelerator) -> float:
+    """Return the limit of an accelerator's board in watts.
+
+    Raises:
+        InputError: it is unknown.
+    """
     if chip.board_power_w is None:
         raise InputError(
             f"accelerator {chip.name} has no board_power_w, so its energy is unknown; give it in a file of "
             "your own, with its source: system.accelerator=mine.yaml"
         )
-    time_s = run.time_s
-    ends = [
-        _energy_mwh(run, chip.board_power_w, facility, place, end_s / time_s.value)
-        for place, end_s in enumerate((time_s.low or time_s.value, time_s.value, time_s.high or time_s.value))
-    ]
-    energy = Bounds(ends[1], ends[0], ends[2])
-    emissions = None
-    if (grid := facility.grid_kg_per_kwh) is not None:
-        emissions = Bounds(*[value * grid for value in (ends[1], ends[0], ends[2])])
-    return Energy(energy, ends[1] * _JOULES_PER_MWH / time_s.value / 1e6, emissions)
-
-
-def _energy_mwh(run: Run, limit_w: float, facility: Facility, place: int, longer: float) -> float:
-    watts = [
-        1.0 if facility.at_limit else PHASES[_PHASE_OF_PART.get(name, "idle")][place] for name in run.parts_s
-    ]
-    boards_s = sum(share * seconds for share, seconds in zip(watts, run.parts_s.values(), strict=True))
-    joules = boards_s * limit_w + facility.host_w * run.time_s.value
-    return joules * longer * facility.pue * run.question.cluster.npus / _JOULES_PER_MWH
+    return chip.board_power_w

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.files import conf_folder
@@ -13,18 +13,9 @@ from dse.base.record_files import yaml_record
 from dse.base.suggestions import unknown
 from dse.base.texts import excerpt
 from dse.base.units import parse_duration_s
-from dse.inputs.accelerators import Cluster
 from dse.prediction.runs.rates import DOMAINS, Rate, parse_rate
-from dse.prediction.runs.repairs import FailureClass
 
 GROUP = "reliability"
-
-
-class NearCopy(NamedTuple):
-    """A copy near the nodes: read in `load_s`, and left by failures of at most `survives_nodes` nodes."""
-
-    load_s: float
-    survives_nodes: int
 
 
 @dataclass(frozen=True)
@@ -85,69 +76,37 @@ class Reliability:
         """The mean time until a failed node is back."""
         return parse_duration_s(self.repair, f"{GROUP}.repair")
 
-    def classes(
-        self, cluster: Cluster, load_s: float, factor: float = 1.0, *, near: NearCopy | None = None
-    ) -> tuple[FailureClass, ...]:
-        """Return the failures of a job on all of `cluster`, which reads its checkpoint for `load_s`.
+    def recovery_s(self, component: Component) -> float:
+        """Return the time from a failure until processes compute again, but for reading the checkpoint."""
+        detection_s = parse_duration_s(component.detection or self.detection, GROUP)
+        return detection_s + parse_duration_s(component.restart or self.restart, GROUP)
 
-        `factor` multiplies every rate.
+    def record(self) -> dict[str, Any]:
+        """Return the rates and times as the engine reads them.
 
-        Raises:
-            InputError: a rate is that of a domain whose size is unknown.
+        Counted rates are one Poisson count, whose ends with a confidence of 80 % are `low` and `high`.
         """
-        return tuple([self._class(name, cluster, load_s, factor, near) for name in self.components])
-
-    def _class(
-        self, name: str, cluster: Cluster, load_s: float, factor: float, near: NearCopy | None
-    ) -> FailureClass:
-        one = self.components[name]
-        rate = parse_rate(one.rate, name)
-        restart_s = parse_duration_s(one.detection or self.detection, name)
-        restart_s += parse_duration_s(one.restart or self.restart, name)
-        units, nodes = self._units(name, rate, cluster)
-        lost = nodes if one.takes_node else 0
-        near_s = restart_s + near.load_s if near is not None and lost <= near.survives_nodes else None
-        return FailureClass(name, factor * rate.per_second * units, restart_s + load_s, lost, near_s)
-
-    def _units(self, name: str, rate: Rate, cluster: Cluster) -> tuple[int, int]:
-        """Return how many of the rate's unit a cluster has, and the nodes that each takes with it."""
-        known = units_of(cluster)
-        if rate.unit in known:
-            return known[rate.unit], 1
-        size = self.domains.get(rate.unit, cluster.npus_per_node if rate.unit == DOMAINS[0] else None)
-        if size is None:
-            raise InputError(
-                f"{GROUP}.components.{name}.rate is of a {rate.unit}, and its number of NPUs is unknown: "
-                f"write domains={rate.unit}=64, or domains: {{{rate.unit}: 64}} in the file"
-            )
-        nodes = size if rate.unit == "rail" else -(-size // cluster.npus_per_node)
-        return -(-cluster.npus // size), min(nodes, known["node"])
-
-    def bounds(self, cluster: Cluster) -> tuple[float, float]:
-        """From what to what share of the sum of all rates the true one is, with 80 % confidence.
-
-        Counted rates of equal exposure are one Poisson count; rates without counts have no interval.
-        """
-        rates = [parse_rate(one.rate, name) for name, one in self.components.items()]
-        units = [
-            self._units(name, rate, cluster)[0] for name, rate in zip(self.components, rates, strict=True)
-        ]
-        weights = [rate.per_second * count for rate, count in zip(rates, units, strict=True)]
-        known = [(rate, weight) for rate, weight in zip(rates, weights, strict=True) if rate.is_counted]
-        total = sum(weights)
-        if not known or total <= 0:
-            return 1.0, 1.0
-        events = sum(rate.events for rate, _ in known)
+        rates = {name: parse_rate(one.rate, name) for name, one in self.components.items()}
+        events = sum(rate.events for rate in rates.values() if rate.is_counted)
         low, high = Rate(events, 1.0, "job", is_counted=True).bounds
-        share = sum(weight for _, weight in known) / total
-        return 1 + share * (low - 1), 1 + share * (high - 1)
-
-
-def units_of(cluster: Cluster) -> dict[str, int]:
-    """Return how many of each unit a cluster has; a job has one of itself."""
-    npus, nodes = cluster.npus, -(-cluster.npus // cluster.npus_per_node)
-    nics = npus // cluster.nics.npus_each if cluster.nics is not None else npus
-    return {"npu": npus, "node": nodes, "nic": nics, "job": 1}
+        return {
+            "components": [
+                {
+                    "name": name,
+                    "unit": rates[name].unit,
+                    "per_second": rates[name].per_second,
+                    "is_counted": rates[name].is_counted,
+                    "recovery_s": self.recovery_s(one),
+                    "takes_node": one.takes_node,
+                }
+                for name, one in self.components.items()
+            ],
+            "domains": dict(self.domains),
+            "restart_s": self.restart_s,
+            "repair_s": self.repair_s,
+            "low": low,
+            "high": high,
+        }
 
 
 def reliability_named(name: str) -> Reliability:

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import functools
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster
 from dse.inputs.models import ModelSpec
-from dse.prediction.runs.checkpoints import Store, checkpoint_bytes, checkpoint_times
-from dse.prediction.runs.elastic import elastic_spares
+from dse.native import _engine
+from dse.prediction.runs.checkpoints import Store, checkpoint_bytes, daly_interval_s, young_interval_s
+from dse.prediction.runs.power import Bounds, Facility
 from dse.prediction.runs.reliability import Reliability
-from dse.prediction.runs.renewal import (
-    Checkpoints,
-    Expected,
-    best_interval_s,
-    daly_interval_s,
-    expected,
-    young_interval_s,
-)
-from dse.prediction.runs.repairs import FailureClass, Spares
+from dse.prediction.steps.native_inputs import step_cluster
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import Prediction
 
-_MOST_TOTAL = 1000.0
-"""A run that takes more than so many times its steps makes no progress."""
+if TYPE_CHECKING:
+    from dse.prediction.runs.asked import AskedRun
+
 _COMPUTE = ("matrix_products", "attention", "memory_bound", "launches", "optimizer")
 
 
@@ -53,8 +50,9 @@ class Question:
     """A model, a machine, and `steps` steps of `plan`, whose checkpoints are `interval_s` of work apart.
 
     `interval_s` None is the best one that is not shorter than a step or the time to write a checkpoint.
-    `spares` None: every failed node is replaced at once. Where they are used up, the job waits, or shrinks by
-    replicas (`elastic`), in `reconfigure_s`; `speeds` are then those with 1, 2, … nodes fewer, if known.
+    `spares` None: every failed node is replaced at once; else so many stand by, and `spares_share` of the
+    nodes besides. Where they are used up, the job waits, or shrinks by replicas (`elastic`), in
+    `reconfigure_s`; `speeds` are then those with 1, 2, … nodes fewer, if known.
     """
 
     model: ModelSpec
@@ -65,27 +63,65 @@ class Question:
     store: Store
     interval_s: float | None = None
     spares: int | None = None
+    spares_share: float = 0.0
     stops: PlannedStops | None = None
     elastic: Elastic = "wait"
     reconfigure_s: float | None = None
     speeds: tuple[float, ...] | None = None
+    facility: Facility = field(default_factory=Facility)
+
+
+def run_record(q: Question | AskedRun) -> Mapping[str, Any]:
+    """Return what is asked of a run but its model, plan and machine, as the engine reads it."""
+    return {
+        "reliability": q.reliability.record(),
+        "store": vars(q.store),
+        "interval_s": q.interval_s,
+        "spares": q.spares,
+        "spares_share": q.spares_share,
+        "stop_share": q.stops.share if q.stops is not None else 0.0,
+        "elastic": q.elastic,
+        "reconfigure_s": q.reconfigure_s,
+        "facility": {name: getattr(q.facility, name) for name in ("host_w", "pue", "at_limit")},
+    }
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """A figure, and from where to where it lies in 80 % of cases; `low` and `high` None where unknown."""
+class FailureClass:
+    """Failures of one kind: `rate` per second of the whole job, `recovery_s` from the failure to computing.
 
-    value: float
-    low: float | None = None
-    high: float | None = None
+    `nodes` are lost at once. `near_recovery_s` is the time where a copy near the nodes is read; None where
+    the failure loses that copy.
+    """
+
+    name: str
+    rate: float
+    recovery_s: float
+    nodes: int
+    near_recovery_s: float | None
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """A checkpoint blocks for `blocking_s`, and is durable `writing_s` after that.
+
+    `flush_s` None: it is in storage. Else it is near the nodes, and every `every`-th one is copied to storage
+    behind the steps for `flush_s`.
+    """
+
+    blocking_s: float
+    writing_s: float
+    flush_s: float | None
+    every: int
 
 
 @dataclass(frozen=True)
 class Run:
     """An expected run. `parts_s` are seconds of the whole run by their cause, and sum to its time.
 
-    `effective_ratio` is the time of steps over all. `mean_time_between_s` is between failures of the whole
-    job while it is up. `choices_s` are the times of waiting and of shrinking, where both are asked for.
+    `effective_ratio` is the time of steps over all, `goodput` the model's operations over what the NPUs could
+    do: MFU with all losses. `mean_time_between_s` is between failures of the whole job while it is up.
+    `choices_s` are the times of waiting and of shrinking, where both are asked for. `spares` are nodes.
     """
 
     question: Question
@@ -97,11 +133,12 @@ class Run:
     interval_s: float
     young_s: float
     daly_s: float
-    expected: Expected
     parts_s: dict[str, float]
     time_s: Bounds
     effective_ratio: float
+    goodput: float
     failures: float
+    spares: int | None
     choices_s: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -115,102 +152,46 @@ class Run:
         rate = sum(one.rate for one in self.classes)
         return 1 / rate if rate > 0 else math.inf
 
-    @property
-    def goodput(self) -> float:
-        """The model's operations over the run, over what the NPUs could do: MFU with all losses."""
-        peak = self.question.cluster.accelerator.peak_tflops
-        peak_tflops = peak.get("bf16", peak.get("fp16", 0.0)) * self.question.cluster.npus
-        done = self.prediction.model_flops * self.question.steps
-        return done / (self.time_s.value * peak_tflops * 1e12)
-
-
-class NoReplicaError(InputError):
-    """A job shall shrink, and the loss of a node leaves no replica."""
-
 
 class FailingJob:
     """The failures and checkpoints of a question, which are the same for all steps of its job."""
 
     def __init__(self, question: Question) -> None:
-        """Find the sizes and rates, once for all steps."""
+        """Find the sizes and rates, once for all steps.
+
+        Raises:
+            InputError: the machine cannot have such a run, such as copies at a peer on one node.
+        """
         q = self.question = question
         self.checkpoint_bytes = checkpoint_bytes(q.model, q.plan)
-        self.checkpoints, self.load_s, self._near = checkpoint_times(
-            self.checkpoint_bytes, q.cluster, q.store
+        record, speeds = json.dumps(run_record(q)), None if q.speeds is None else list(q.speeds)
+        cluster = step_cluster(q.cluster)
+        self._job = _engine.TrainingJob(record, cluster, self.checkpoint_bytes, q.plan.dp, speeds)
+        self.checkpoints, self.load_s = Checkpoints(*self._job.checkpoints), self._job.load_s
+        names = q.reliability.components
+        self.classes = tuple(
+            [FailureClass(name, *one) for name, one in zip(names, self._job.classes, strict=True)]
         )
-        self._choices = self._spares()
-        factors = (1.0, *q.reliability.bounds(q.cluster))
-        self.classes, *self._ends = (
-            q.reliability.classes(q.cluster, self.load_s, factor, near=self._near) for factor in factors
-        )
-
-    def _spares(self) -> dict[str, Spares | None]:
-        """Return what the job does without a spare, by name."""
-        q = self.question
-        waiting = None if q.spares is None else Spares(q.spares, q.reliability.repair_s)
-        if q.elastic == "wait":
-            return {"wait": waiting}
-        if waiting is None:
-            raise InputError(
-                f"elastic={q.elastic} has no effect where a failed node is replaced at once: write spares=0"
-            )
-        reconfigure_s = q.reliability.restart_s if q.reconfigure_s is None else q.reconfigure_s
-        shrinking = elastic_spares(waiting, q.cluster, q.plan, reconfigure_s, q.speeds)
-        if shrinking.speeds:
-            return {"wait": waiting, "shrink": shrinking}
-        if q.elastic == "best":
-            return {"wait": waiting}
-        raise NoReplicaError(
-            f"elastic=shrink needs a replica to give up: the loss of a node of {q.cluster.name} leaves none "
-            f"of {q.plan.label()}; write elastic=best, or a strategy of more replicas"
-        )
-
-    @functools.cached_property
-    def best_interval_s(self) -> float:
-        """The interval of least expected time, of those in which a checkpoint is written."""
-        least_s = max(1.0, self.checkpoints.writing_s)
-        return best_interval_s(self.checkpoints, self.classes, least_s=least_s)
-
-    def _whole_steps(self, shortest_s: float, step_s: float) -> float:
-        """Return the best interval in whole steps, as checkpoints are between them, not below the shortest.
-
-        With copies in storage one step may save one of the stretches in which such a copy is written.
-        """
-        least = math.ceil(shortest_s / step_s)
-        near = self.best_interval_s / step_s
-        if self._near is None:
-            return max(round(near), least) * step_s
-        both = [max(count, least) * step_s for count in (math.floor(near), math.ceil(near))]
-        return min(both, key=lambda one: expected(one, self.checkpoints, self.classes).total)
-
-    def _chosen(self, interval_s: float) -> tuple[str, dict[str, Expected]]:
-        """Return what the job does without a spare, and the expectation of all that it may do."""
-        found = {
-            name: expected(interval_s, self.checkpoints, self.classes, spares)
-            for name, spares in self._choices.items()
-        }
-        if self.question.elastic == "best":
-            return min(found, key=lambda name: found[name].total), found
-        return self.question.elastic, found
 
     def run(self, prediction: Prediction) -> Run:
         """Return the expected run of a predicted step.
 
         Raises:
-            InputError: the job makes no progress, as it hardly ever lives until a checkpoint.
+            InputError: the job makes no progress, as it hardly ever lives until a checkpoint; the interval is
+                too short; or it shall shrink, and the loss of a node leaves no replica.
         """
         q = self.question
-        shortest_s = max(prediction.step_s, self.checkpoints.writing_s)
-        interval_s = _asked_interval_s(q.interval_s, shortest_s, self.checkpoints)
-        if interval_s is None:
-            interval_s = self._whole_steps(shortest_s, prediction.step_s)
-        name, choices = self._chosen(interval_s)
-        found = choices[name]
-        work_s = q.steps * prediction.step_s
-        total_s = _total_s(work_s, found, q.stops)
-        if found.total > _MOST_TOTAL:
-            raise InputError(_no_progress(interval_s, self.checkpoints, self.classes))
-        rate = sum(one.rate for one in self.classes if self._near is None or one.near_recovery_s is not None)
+        compute_s = sum(prediction.parts_s[name] for name in _COMPUTE)
+        ends_s = prediction.range_s or (math.nan, math.nan)
+        step = (prediction.step_s, compute_s, prediction.parts_s["pp_bubble"], *ends_s)
+        found = self._job.run(step, q.steps, prediction.model_flops)
+        problem, _, interval_s, shortest_s, time_s, parts_s = found[:6]
+        effective_ratio, goodput, failures, choices_s = found[6:]
+        if problem:
+            raise InputError(self._problem(problem, interval_s, shortest_s))
+        has_near = self.checkpoints.flush_s is not None
+        rate = sum(one.rate for one in self.classes if not has_near or one.near_recovery_s is not None)
+        blocking_s = self.checkpoints.blocking_s
         return Run(
             question=q,
             prediction=prediction,
@@ -219,27 +200,43 @@ class FailingJob:
             load_s=self.load_s,
             classes=self.classes,
             interval_s=interval_s,
-            young_s=young_interval_s(self.checkpoints.blocking_s, rate) if rate > 0 else math.inf,
-            daly_s=daly_interval_s(self.checkpoints.blocking_s, rate) if rate > 0 else math.inf,
-            expected=found,
-            parts_s=_parts_s(prediction, q.steps, found, total_s),
-            time_s=self._bounds(prediction, interval_s, total_s, self._choices[name]),
-            effective_ratio=work_s / total_s,
-            failures=found.failures * work_s,
-            choices_s={each: _total_s(work_s, one, q.stops) for each, one in choices.items()},
+            young_s=young_interval_s(blocking_s, rate) if rate > 0 else math.inf,
+            daly_s=daly_interval_s(blocking_s, rate) if rate > 0 else math.inf,
+            parts_s=dict(zip(_engine.run_parts(), parts_s, strict=True)),
+            time_s=Bounds(time_s[0], *[None if math.isnan(each) else each for each in time_s[1:]]),
+            effective_ratio=effective_ratio,
+            goodput=goodput,
+            failures=failures,
+            spares=None if self._job.spares < 0 else self._job.spares,
+            choices_s={
+                name: each for name, each in zip(ELASTIC, choices_s, strict=False) if not math.isnan(each)
+            },
         )
 
-    def _bounds(
-        self, prediction: Prediction, interval_s: float, total_s: float, spares: Spares | None
-    ) -> Bounds:
-        """Return the time with both step and failure rates at the low, and at the high end of their 80 %."""
-        if prediction.range_s is None:
-            return Bounds(total_s)
-        ends = []
-        for step_s, classes in zip(prediction.range_s, self._ends, strict=True):
-            found = expected(interval_s, self.checkpoints, classes, spares)
-            ends.append(_total_s(self.question.steps * step_s, found, self.question.stops))
-        return Bounds(total_s, *ends)
+    def columns(self, steps: NDArray[np.float64], step_flops: float, price: float) -> NDArray[np.float64]:
+        """Return the figures of steps, rows of `_engine.run_columns()`; NaN where one is unknown.
+
+        `steps` have the seconds of each, of its computing, of its bubble, and the ends of its 80 %.
+        """
+        return self._job.columns(np.ascontiguousarray(steps), self.question.steps, step_flops, price)
+
+    def _problem(self, problem: int, interval_s: float, shortest_s: float) -> str:
+        """Say why a run has no figures, by the engine's number of the reason."""
+        q, checkpoints = self.question, self.checkpoints
+        if problem == 1:
+            return (
+                f"elastic=shrink needs a replica to give up: the loss of a node of {q.cluster.name} leaves "
+                f"none of {q.plan.label()}; write elastic=best, or a strategy of more replicas"
+            )
+        if problem == 2:
+            why = "a checkpoint is written for" if shortest_s == checkpoints.writing_s else "a step takes"
+            return f"interval is {q.interval_s:.4g} s; {why} {shortest_s:.4g} s, so it must be at least that"
+        rate = sum(one.rate for one in self.classes)
+        least = interval_s + checkpoints.blocking_s + checkpoints.writing_s
+        return (
+            f"the job fails every {1 / rate:.4g} s and needs {least:.4g} s from one durable checkpoint to "
+            "the next, or recovers for longer than it lives: write checkpoints faster, or use fewer NPUs"
+        )
 
 
 def run_of(question: Question, prediction: Prediction) -> Run:
@@ -249,45 +246,3 @@ def run_of(question: Question, prediction: Prediction) -> Run:
         InputError: as `FailingJob.run`.
     """
     return FailingJob(question).run(prediction)
-
-
-def _asked_interval_s(asked_s: float | None, shortest_s: float, checkpoints: Checkpoints) -> float | None:
-    """Refuse an interval in which no step ends, or no checkpoint is written."""
-    if asked_s is not None and asked_s < shortest_s:
-        why = "a checkpoint is written for" if shortest_s == checkpoints.writing_s else "a step takes"
-        raise InputError(
-            f"interval is {asked_s:.4g} s; {why} {shortest_s:.4g} s, so it must be at least that"
-        )
-    return asked_s
-
-
-def _total_s(work_s: float, found: Expected, stops: PlannedStops | None) -> float:
-    return work_s * found.total * (1 + (stops.share if stops is not None else 0.0))
-
-
-def _parts_s(prediction: Prediction, steps: int, found: Expected, total_s: float) -> dict[str, float]:
-    """Return the parts of the run: those of steps first, then those of failures, then planned stops."""
-    compute = sum(prediction.parts_s[name] for name in _COMPUTE)
-    bubble = prediction.parts_s["pp_bubble"]
-    work_s = steps * prediction.step_s
-    parts = {
-        "compute": steps * compute,
-        "pipeline bubble": steps * bubble,
-        "exposed communication": steps * (prediction.step_s - compute - bubble),
-        "checkpoints": work_s * found.checkpoints,
-        "lost work": work_s * found.lost,
-        "detection and restart": work_s * found.recovery,
-        "waiting for spares": work_s * found.waiting,
-        "fewer replicas": work_s * found.shrunk,
-    }
-    parts["planned stops"] = max(0.0, total_s - work_s * found.total)
-    return parts
-
-
-def _no_progress(interval_s: float, checkpoints: Checkpoints, classes: Sequence[FailureClass]) -> str:
-    rate = sum(one.rate for one in classes)
-    least = interval_s + checkpoints.blocking_s + checkpoints.writing_s
-    return (
-        f"the job fails every {1 / rate:.4g} s and needs {least:.4g} s from one durable checkpoint to the "
-        "next, or recovers for longer than it lives: write checkpoints faster, or use fewer NPUs"
-    )

@@ -166,6 +166,7 @@ def cluster_record(cluster: Cluster) -> Mapping[str, Any]:
             "peak_tflops": dict(found.peak_tflops),
             "memory_bandwidth_gbps": found.memory_bandwidth_gbps,
             "host_bandwidth_gbps": found.host_bandwidth_gbps,
+            "board_power_w": found.board_power_w,
             **{key: getattr(reached, key) for key in keys},
             "matrix_4bit": reached.four_bit,
         },

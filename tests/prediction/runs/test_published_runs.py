@@ -6,19 +6,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from engine_runs import expected, failures_of, job_of
 
 from dse.base.errors import InputError
 from dse.inputs.accelerators import Cluster
+from dse.inputs.models.counts import parameters
 from dse.inputs.models.of_conf import models_of_conf
+from dse.native import _engine
 from dse.prediction.frameworks.checks.clusters import cluster_of_name
 from dse.prediction.runs.asked import asked_run
-from dse.prediction.runs.checkpoints import Store, checkpoint_bytes, checkpoint_times
+from dse.prediction.runs.checkpoints import Store, checkpoint_bytes
 from dse.prediction.runs.power import Facility, energy_of
-from dse.prediction.runs.reliability import NearCopy, reliability_named, reliability_names
-from dse.prediction.runs.renewal import Checkpoints, expected
+from dse.prediction.runs.reliability import reliability_named, reliability_names
 from dse.prediction.runs.run import PlannedStops, Question, Run, run_of
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.predict import predict
+from tests.references.runs.job import plain_run
+from tests.references.runs.renewal import Checkpoints
+from tests.references.runs.repairs import FailureClass
 
 DAY_S = 86400.0
 SIZE = 16_384
@@ -37,14 +42,13 @@ def _grand_teton(npus: int = SIZE) -> Cluster:
 def _llama(**changes: object) -> Run:
     model = replace(dict(models_of_conf())["llama3_405b"], batch_size=2048)
     steps = round(15.6e12 / (model.batch_size * model.seq_len))
-    cluster = _grand_teton()
-    asked = Question(model, PLAN, cluster, steps, reliability_named("llama3"), STORAGE)
-    return run_of(replace(asked, **changes), predict(model, PLAN, cluster))  # type: ignore[arg-type]
+    asked = Question(model, PLAN, _grand_teton(), steps, reliability_named("llama3"), STORAGE)
+    return run_of(replace(asked, **changes), predict(model, PLAN, _grand_teton()))  # type: ignore[arg-type]
 
 
 def test_54_days_of_llama_3_have_419_unexpected_interruptions() -> None:
     """Table 5 of arXiv 2407.21783."""
-    classes = reliability_named("llama3").classes(_grand_teton(), load_s=0)
+    classes = failures_of(reliability_named("llama3"), _grand_teton())
     assert sum(one.rate for one in classes) * 54 * DAY_S == pytest.approx(419, rel=1e-9)
     gpus = [one.rate for one in classes if one.name in ("gpu", "hbm", "gpu_parts", "silent_corruption")]
     assert sum(gpus) * 54 * DAY_S == pytest.approx(268, rel=1e-9)
@@ -114,7 +118,7 @@ def test_impossible_facilities_are_refused(facility: dict[str, float], message: 
 @pytest.mark.parametrize(("npus", "hours"), [(16_384, 1.8), (131_072, 0.23)])
 def test_jobs_live_as_long_as_published(npus: int, hours: float) -> None:
     """Kokolis et al. 2024 (arXiv 2410.21680): mean time to failure projected from RSC-1's rate."""
-    classes = reliability_named("rsc1").classes(cluster_of_name("dgx_a100", npus, []), load_s=0)
+    classes = failures_of(reliability_named("rsc1"), cluster_of_name("dgx_a100", npus, []))
     assert 1 / sum(one.rate for one in classes) / 3600 == pytest.approx(hours, rel=0.03)
 
 
@@ -126,12 +130,13 @@ def test_a_checkpoint_has_weights_and_states_of_the_optimizer() -> None:
 
 def test_a_checkpoint_is_moved_at_the_rate_of_nodes_or_storage() -> None:
     cluster = _grand_teton(64)
-    moved, load_s, _ = checkpoint_times(8 * 10**11, cluster, Store(1000, 10, "sync"))
-    assert (moved.blocking_s, moved.writing_s, load_s) == (10.0, 0.0, 10.0)  # 8 nodes of 10 GB/s
-    moved, load_s, near = checkpoint_times(8 * 10**11, cluster, Store(20, 10, "async"))
-    assert near is None
-    assert moved.blocking_s == pytest.approx(8e11 / 64 / 64e9)  # PCIe Gen5 of an H100
-    assert (moved.writing_s, load_s) == (40.0, 40.0)
+    job = job_of(8e11, cluster, Store(1000, 10, "sync"))
+    assert (job.checkpoints[:2], job.load_s) == ((10.0, 0.0), 10.0)  # 8 nodes of 10 GB/s
+    job = job_of(8e11, cluster, Store(20, 10, "async"))
+    blocking_s, writing_s, flush_s, _ = job.checkpoints
+    assert blocking_s == pytest.approx(8e11 / 64 / 64e9)  # PCIe Gen5 of an H100
+    assert (writing_s, job.load_s, flush_s) == (40.0, 40.0, None)
+    assert all(near_s is None for *_, near_s in job.classes)
 
 
 @pytest.mark.parametrize("npus", [1024, 4096, 8192])
@@ -141,8 +146,8 @@ def test_ratios_at_rates_of_research_clusters_are_the_first_order_estimate(rates
     between checkpoints.
     """
     cluster = cluster_of_name("dgx_a100", npus, [])
-    (one,) = reliability_named(rates).classes(cluster, load_s=0)
-    classes = [replace(one, recovery_s=300.0)]
+    (one,) = failures_of(reliability_named(rates), cluster)
+    classes = [FailureClass(one.name, one.rate, 300.0, one.nodes)]
     estimate = 1 - one.rate * (300.0 + 1800.0)
     assert 1 / expected(3600.0, Checkpoints(0.0), classes).total == pytest.approx(estimate, rel=0.05)
     assert 1 / expected(3600.0, Checkpoints(0.0), classes).total > estimate
@@ -170,7 +175,7 @@ def test_a_domain_fails_with_all_its_nodes(
     file = _racks(tmp_path, f"rate: 2 per 1000 {unit}-days, takes_node: true")
     with file.open("a") as out:
         out.write(f"domains: {domains}\n")
-    (found,) = reliability_named(str(file)).classes(_grand_teton(), load_s=0)
+    (found,) = failures_of(reliability_named(str(file)), _grand_teton())
     assert found.rate * DAY_S == pytest.approx(2e-3 * units, rel=1e-12)
     assert found.nodes == nodes
 
@@ -178,37 +183,41 @@ def test_a_domain_fails_with_all_its_nodes(
 def test_keys_give_the_sizes_of_domains(tmp_path: Path) -> None:
     file = _racks(tmp_path, "rate: 2 per 1000 rack-days, takes_node: true")
     with pytest.raises(InputError, match=r"components\.power\.rate is of a rack, .*: write domains=rack=64"):
-        reliability_named(str(file)).classes(_grand_teton(), load_s=0)
+        failures_of(reliability_named(str(file)), _grand_teton())
     asked = asked_run({"tokens": "1T", "reliability": str(file), "domains": "rack=64"})
-    assert asked.reliability.classes(_grand_teton(), load_s=0)[0].nodes == 8
+    assert failures_of(asked.reliability, _grand_teton())[0].nodes == 8
 
 
 def test_a_near_copy_is_written_and_read_at_its_own_rate() -> None:
     """800 GB of 8 nodes: 100 GB each; 50 GB/s of NICs of 400 Gbit/s, or a disk of 4 GB/s."""
     cluster = _grand_teton(64)
     copied_s = 8e11 / 64 / 64e9
-    peer = checkpoint_times(8 * 10**11, cluster, Store(20, 10, place="peer"))
     node_gbps = 8 * cluster.tiers[-1].bandwidth_gbps
-    assert peer.checkpoints.blocking_s == pytest.approx(copied_s)
-    assert peer.checkpoints.writing_s == pytest.approx(100 / node_gbps)
-    assert (peer.checkpoints.flush_s, peer.load_s) == (40.0, 40.0)
-    assert peer.near == NearCopy(peer.checkpoints.writing_s, 1)
-    disk = checkpoint_times(8 * 10**11, cluster, Store(20, 10, "sync", "local", 4.0))
-    assert disk.checkpoints.blocking_s == pytest.approx(copied_s + 25)
-    assert (disk.checkpoints.writing_s, disk.near) == (0.0, NearCopy(25.0, 0))
-    memory = checkpoint_times(8 * 10**11, cluster, Store(20, 10, place="local"))
-    assert memory.near == NearCopy(copied_s, 0)
+
+    def saved_s(job: _engine.TrainingJob) -> set[float]:
+        """How much sooner those recover that read the near copy."""
+        return {round(far_s - near_s, 6) for _, far_s, _, near_s in job.classes if near_s is not None}
+
+    peer = job_of(8e11, cluster, Store(20, 10, place="peer"))
+    assert peer.checkpoints == pytest.approx((copied_s, 100 / node_gbps, 40.0, 1))
+    assert peer.load_s == 40.0
+    assert saved_s(peer) == {round(40 - 100 / node_gbps, 6)}
+    disk = job_of(8e11, cluster, Store(20, 10, "sync", "local", 4.0))
+    assert disk.checkpoints == pytest.approx((copied_s + 25, 0.0, 40.0, 1))
+    assert saved_s(disk) == {15.0}
+    memory = job_of(8e11, cluster, Store(20, 10, place="local"))
+    assert saved_s(memory) == {round(40 - copied_s, 6)}
     with pytest.raises(InputError, match="checkpoint_at is peer, but grand_teton has one node"):
-        checkpoint_times(8 * 10**11, _grand_teton(8), Store(20, 10, place="peer"))
+        job_of(8e11, _grand_teton(8), Store(20, 10, place="peer"))
 
 
 def test_near_copies_are_lost_with_nodes_but_not_those_of_peers() -> None:
     """Software and switches leave the memory of hosts; only a rack takes a node and its peer."""
     llama = reliability_named("llama3")
-    local = llama.classes(_grand_teton(), 30.0, near=NearCopy(1.0, 0))
+    local = failures_of(llama, _grand_teton(), Store(20, 10, place="local"))
     assert {one.name for one in local if one.near_recovery_s is not None} == {"switch", "software"}
-    peer = llama.classes(_grand_teton(), 30.0, near=NearCopy(1.0, 1))
-    assert all(one.near_recovery_s == one.recovery_s - 29.0 for one in peer)
+    peer = failures_of(llama, _grand_teton(), Store(20, 10, place="peer"))
+    assert all(one.near_recovery_s is not None for one in peer)
 
 
 def test_copies_at_peers_lose_less_than_those_in_slow_storage() -> None:
@@ -283,6 +292,44 @@ def test_wrong_domains_of_a_file_are_refused(tmp_path: Path) -> None:
         InputError, match=r"reliability\.domains has row: 64; allowed are nvlink-domain, rack"
     ):
         reliability_named(str(file))
+
+
+SETTINGS: list[dict[str, object]] = [
+    {},
+    {"spares": 4, "stops": PlannedStops(30 * DAY_S, 8 * 3600.0)},
+    {"spares": 0, "spares_share": 0.001, "interval_s": 1800.0},
+    {"spares": 4, "elastic": "shrink", "reconfigure_s": 60.0},
+    {"spares": 12, "elastic": "best", "facility": Facility(300.0, 1.25)},
+    {"spares": 1, "elastic": "shrink", "speeds": (0.9,), "facility": Facility(at_limit=True)},
+    {"store": Store(20, 50, place="local"), "reliability": reliability_named("rsc2")},
+    {"store": Store(200, 5, "sync", "peer", every=3), "spares": 2},
+    {"store": Store(200, 50, "sync", "local", 4.0), "plan": replace(PLAN, optimizer_bytes=6)},
+    {"store": Store(2, 50)},
+]
+
+
+@pytest.mark.parametrize("changes", SETTINGS)
+@pytest.mark.parametrize("npus", [SIZE, 4096])
+def test_a_run_is_that_of_the_plain_evaluation(changes: dict[str, object], npus: int) -> None:
+    """Every figure within 1e-12."""
+    run = _llama(cluster=_grand_teton(npus), **changes)
+    plain = plain_run(run.question, run.prediction)
+    assert run.interval_s == pytest.approx(plain.interval_s, rel=1e-12)
+    assert (run.time_s.value, run.time_s.low, run.time_s.high) == pytest.approx(plain.time_s, rel=1e-12)
+    assert run.parts_s == pytest.approx(plain.parts_s, rel=1e-12, abs=1e-12 * run.time_s.value)
+    assert run.choices_s == pytest.approx(plain.choices_s, rel=1e-12)
+    figures = run.effective_ratio, run.failures, run.goodput
+    assert figures == pytest.approx((plain.effective_ratio, plain.failures, plain.goodput), rel=1e-12)
+    energy = energy_of(run, run.question.facility).energy_mwh
+    assert (energy.value, energy.low, energy.high) == pytest.approx(plain.energy_mwh, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", dict(models_of_conf()))
+def test_checkpoints_of_all_models_have_their_parameters(name: str) -> None:
+    model = dict(models_of_conf())[name]
+    counts = parameters(model)
+    own = 2 * (counts.total + counts.prediction + counts.adapters) + 12 * counts.trained
+    assert checkpoint_bytes(model, replace(PLAN, optimizer_bytes=12)) == own
 
 
 def test_parts_of_a_run_sum_to_its_time() -> None:

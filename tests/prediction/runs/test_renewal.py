@@ -10,19 +10,15 @@ from dataclasses import replace
 from typing import TypeAlias
 
 import pytest
+from engine_runs import best_interval_s, expected, repair_shop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dse.prediction.runs.renewal import (
-    ENDLESS,
-    Checkpoints,
-    best_interval_s,
-    daly_interval_s,
-    expected,
-    young_interval_s,
-)
-from dse.prediction.runs.repairs import FailureClass, Spares, repair_shop
-from tests.references.failing_runs import simulated_total
+from dse.prediction.runs.checkpoints import daly_interval_s, young_interval_s
+from tests.references.runs import renewal
+from tests.references.runs.failing_jobs import simulated_total
+from tests.references.runs.renewal import ENDLESS, Checkpoints
+from tests.references.runs.repairs import FailureClass, Spares
 
 SETTINGS = 200 if os.environ.get("DSE_NIGHTLY") else 40
 
@@ -96,6 +92,21 @@ def test_expected_times_are_those_of_simulated_jobs(made: Callable[[random.Rando
                 break
         assert found == pytest.approx(total, rel=0.005), setting
     assert failures > 10**6
+
+
+@pytest.mark.parametrize("made", [_setting, _near_setting, _elastic_setting])
+def test_the_engine_is_the_plain_evaluation(made: Callable[[random.Random], Setting]) -> None:
+    """Each part within 1e-12 of the time, and the best interval costs no more than the plain one's."""
+    chooser = random.Random(11)
+    for _ in range(300):
+        interval_s, checkpoints, classes, spares = made(chooser)
+        found, plain = (law(interval_s, checkpoints, classes, spares) for law in (expected, renewal.expected))
+        for one, other in zip(vars(found).values(), vars(plain).values(), strict=True):
+            assert one == pytest.approx(other, rel=1e-12, abs=1e-12 * plain.total)
+        best, own = (law(checkpoints, classes) for law in (best_interval_s, renewal.best_interval_s))
+        assert best == pytest.approx(own, rel=2e-4)
+        least, total = (renewal.expected(each, checkpoints, classes).total for each in (best, own))
+        assert least == pytest.approx(total, rel=1e-9)
 
 
 def test_without_writing_it_is_the_formula_of_daly() -> None:

@@ -109,7 +109,7 @@ def _run_columns(
     """Return the figures of the training run that the scenario asks for."""
     import pyarrow as pa
 
-    from dse.prediction.runs.columns import StoredStep, run_columns
+    from dse.prediction.runs.columns import run_columns
     from dse.prediction.steps.strategies import plan_of
 
     cluster = on.system.cluster
@@ -117,12 +117,8 @@ def _run_columns(
     # Checkpoints depend on the framework alone, and the replicas that are left on their number.
     firsts, kinds = strategies.kinds(["framework"] if run.elastic == "wait" else ["framework", "dp"])
     plans = [plan_of(on.model, strategies[place]) for place in firsts.tolist()]
-    flops = flops_of_step(on.model)
     names = ("wall_time_ns", "gpu_time_ns", "wall_time_low_ns", "wall_time_high_ns")
-    steps = []
-    for kind, *times in zip(kinds.tolist(), *(columns[name].to_pylist() for name in names), strict=True):
-        wall_ns, gpu_ns, low_ns, high_ns = times
-        ends_s = None if low_ns is None else (low_ns / _NS, high_ns / _NS)
-        steps.append((kind, StoredStep.of(wall_ns / _NS, gpu_ns / _NS, ends_s, flops)))
-    found = run_columns(run, on.model, cluster, plans, steps)
-    return {name: pa.array(values, pa.float64()) for name, values in found.items()}
+    wall, gpu, low, high = (columns[name].cast(pa.float64()).to_numpy(zero_copy_only=False) for name in names)
+    steps = np.column_stack([wall, gpu, np.zeros(len(wall)), low, high]) / _NS
+    found = run_columns(run, on.model, cluster, plans, kinds, steps, flops_of_step(on.model))
+    return {name: pa.array(values, pa.float64(), from_pandas=True) for name, values in found.items()}

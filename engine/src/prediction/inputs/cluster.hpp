@@ -31,6 +31,7 @@ struct Accelerator {
     double memory_bandwidth_gbps = 0.0, host_bandwidth_gbps = 0.0;
     double matrix = 0.0, matrix_8bit = 0.0, matrix_4bit = 0.0, attention = 0.0, memory = 0.0, links = 0.0;
     double launch_us = 0.0;
+    std::optional<double> board_power_w;  ///< its limit
 
     /// The peak of a format; 0 where it lacks it.
     double peak(std::string_view format) const {
@@ -52,6 +53,8 @@ struct Cluster {
     Algorithm tensor_algorithm = Algorithm::kAuto, data_algorithm = Algorithm::kAuto;
 
     std::int64_t npus() const { return tiers.back().npus; }
+    std::int64_t npus_per_node() const { return tiers.front().npus; }
+    std::int64_t nodes() const { return (npus() + npus_per_node() - 1) / npus_per_node(); }
     bool has_default_algorithms() const {
         return tensor_algorithm == Algorithm::kAuto && data_algorithm == Algorithm::kAuto;
     }

@@ -1,42 +1,14 @@
 // Reads the records of models, clusters and frameworks that dse/prediction/steps/native_inputs.py writes.
-#include "base/error.hpp"
 #include "inputs/files/json.hpp"
 #include "prediction/inputs/cluster.hpp"
 #include "prediction/inputs/model.hpp"
+#include "prediction/inputs/record.hpp"
 
 namespace dse::prediction {
 
 namespace {
 
-using config::JsonKind;
 using config::JsonValue;
-
-/// Members of an object; a missing one is an error of the writer, since users do not write these records.
-class Record {
-public:
-    explicit Record(const JsonValue& value) : value_(value) {}
-
-    const JsonValue& at(std::string_view key) const {
-        const JsonValue* found = value_.find(key);
-        if (found == nullptr) throw InputError("prediction record: no " + std::string(key));
-        return *found;
-    }
-    double number(std::string_view key) const { return at(key).number; }
-    std::int64_t integer(std::string_view key) const { return std::stoll(at(key).text); }
-    bool flag(std::string_view key) const { return at(key).boolean; }
-    const std::string& text(std::string_view key) const { return at(key).text; }
-    bool has(std::string_view key) const { return at(key).kind != JsonKind::kNull; }
-    Record inner(std::string_view key) const { return Record(at(key)); }
-    const std::vector<JsonValue>& list(std::string_view key) const { return at(key).items; }
-    const JsonValue& value() const { return value_; }
-
-private:
-    const JsonValue& value_;
-};
-
-std::optional<double> optional_number(const Record& record, std::string_view key) {
-    return record.has(key) ? std::optional(record.number(key)) : std::nullopt;
-}
 
 Matrix matrix_of(const Record& record) {
     Matrix matrix;
@@ -165,6 +137,7 @@ Cluster cluster_of_json(std::string_view text) {
              {"launch_us", &Accelerator::launch_us}}) {
         accelerator.*member = own.number(key);
     }
+    accelerator.board_power_w = optional_number(own, "board_power_w");
     for (const JsonValue& value : record.list("tiers")) {
         const Record tier(value);
         cluster.tiers.push_back({tier.text("name"), tier.integer("npus"), tier.number("bandwidth_gbps"),

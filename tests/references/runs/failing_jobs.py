@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dse.prediction.runs.renewal import Checkpoints
-from dse.prediction.runs.repairs import FailureClass, Spares
+from tests.references.runs.renewal import Checkpoints
+from tests.references.runs.repairs import FailureClass, Spares
 
 
 class FailingJobs:

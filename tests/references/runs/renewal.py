@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from dse.prediction.runs.repairs import FailureClass, Shop, Spares, repair_shop
+from tests.references.runs.repairs import FailureClass, Shop, Spares, repair_shop
 
 
 @dataclass(frozen=True)
@@ -183,19 +183,6 @@ def _recovery(classes: Sequence[FailureClass], rate: float, has_near: bool) -> _
         return _Recovery(math.inf, math.inf, 1.0)
     repeated = (near + (lost / (1 - far) if lost > 0 else 0.0)) / (1 - near)
     return _Recovery(repeated / rate, repeated, min(1.0, lost_share / (1 - near)))
-
-
-def young_interval_s(blocking_s: float, rate: float) -> float:
-    """Return sqrt(2 C / L), the interval of Young 1974 for checkpoints of C seconds."""
-    return math.sqrt(2 * blocking_s / rate)
-
-
-def daly_interval_s(blocking_s: float, rate: float) -> float:
-    """Return the interval of Daly 2006, equation 37: of higher order in C L, and 1 / L from C L = 2 on."""
-    if blocking_s * rate >= 2:
-        return 1 / rate
-    ratio = math.sqrt(blocking_s * rate / 2)
-    return young_interval_s(blocking_s, rate) * (1 + ratio / 3 + ratio**2 / 9) - blocking_s
 
 
 def best_interval_s(
