@@ -21,7 +21,7 @@ REQUIREMENTS = ROOT / "requirements"
 FOLDERS = (
     *("base", "inputs/networks", "simulation/networks", "simulation/algorithms", "simulation/simulators"),
     *("simulation/workloads", "prediction", "prediction/inputs", "prediction/kernels", "prediction/links"),
-    *("prediction/memory", "prediction/pipeline", "prediction/steps", "answers/explorer"),
+    *("prediction/memory", "prediction/pipeline", "prediction/runs", "prediction/steps", "answers/explorer"),
 )
 FILES = (
     *(f"src/inputs/files/{name}.cpp" for name in ("json", "text", "rules", "dimension_rules")),

@@ -12,6 +12,7 @@
 
 #include "answers/explorer/plan_explorer.hpp"
 #include "answers/explorer/rows.hpp"
+#include "answers/explorer/run_explorer.hpp"
 #include "base/error.hpp"
 #include "base/result_version.hpp"
 
@@ -53,6 +54,7 @@ struct State {
     explorer::WorkloadCache cache{kKeptBytes};
     std::optional<explorer::Explorer> explorer;
     std::optional<explorer::PlanExplorer> plans;
+    std::optional<explorer::RunExplorer> runs;
     explorer::Row row{};
     std::string text;
     Problem problem = Problem::kNone;
@@ -142,6 +144,21 @@ DSE_EXPORT(dse_predict)(const std::int64_t* plans, std::size_t count)->const dou
         state().text.clear();
         for (const std::string& reason : explorer.reasons()) state().text += reason + "\n";
     });
+    return figures;
+}
+
+/// Reads what is asked of a training run, its model and its cluster; see dse_problem.
+DSE_EXPORT(dse_open_runs)(const char* request, std::size_t length)->void {
+    guarded([&] {
+        state().runs.reset();
+        state().runs.emplace(std::string_view(request, length));
+    });
+}
+
+/// The columns of the runs of steps, `kRunInputs` figures each.
+DSE_EXPORT(dse_runs)(const double* steps, std::size_t count)->const double* {
+    const double* figures = nullptr;
+    guarded([&] { figures = state().runs.value().runs({steps, count * explorer::kRunInputs}).data(); });
     return figures;
 }
 

@@ -27,7 +27,8 @@ class Field:
     name the same. `value` is that of the present scenario; null, where it `is_optional`, stands for what the
     rest implies. Numbers are from `least` to `most`, as the configuration checks them; `allowed` says it as
     its messages do. A slider goes from `slider_least` to `slider_most`, in steps of the logarithm if
-    `is_log`. `resource` is the name of the parameter in `dse.answers.whatif`; empty without one.
+    `is_log`. `resource` is the name of the parameter in `dse.answers.whatif`; empty without one. `absent`
+    is how an empty field reads.
     """
 
     key: str
@@ -47,6 +48,7 @@ class Field:
     allowed: str = ""
     slider_least: float | None = None
     slider_most: float | None = None
+    absent: str = "auto"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

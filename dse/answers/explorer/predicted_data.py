@@ -10,6 +10,7 @@ from dse.answers.explorer.data import constraint_data
 from dse.answers.explorer.interval_tree import interval_tree
 from dse.answers.explorer.predicted_fields import predicted_fields
 from dse.answers.explorer.presets import Preset
+from dse.answers.explorer.run_data import run_of_page
 from dse.answers.fidelities import fidelity_of
 from dse.base.errors import InputError
 from dse.inputs.models import ModelSpec
@@ -24,13 +25,16 @@ from dse.native import _engine
 from dse.prediction.frameworks.dialect import FRAMEWORKS, dialect_named
 from dse.prediction.intervals.ties import tie_gap
 from dse.prediction.intervals.unseen import unseen_runs
+from dse.prediction.runs.run import run_record
 from dse.prediction.steps.frameworks import framework_named, framework_names
 from dse.prediction.steps.native_inputs import cluster_record, framework_text, model_record
 from dse.prediction.steps.prediction import CATEGORIES, PARTS
 from dse.studies.points.inputs import engine_version, model_json, result_version, system_json
+from dse.studies.points.methods.predicted_columns import COMPUTE_PARTS
 
 if TYPE_CHECKING:
     from dse.answers.explorer.data import Subject
+    from dse.prediction.runs.asked import AskedRun
     from dse.studies.space import DesignSpace
 
 _SYNTHESIZED = "synthesized"
@@ -43,6 +47,7 @@ def predicted_page_data(subject: Subject) -> dict[str, Any]:
         InputError: the page has no engine for a choice of the cluster.
     """
     on = subject.scenario
+    run = run_of_page(on.run, on.system.accelerator)
     if _SYNTHESIZED in vars(on.system.group_algorithms).values():
         raise InputError(
             "system.group_algorithms has synthesized, and a page synthesises nothing: choose others, or "
@@ -61,14 +66,17 @@ def predicted_page_data(subject: Subject) -> dict[str, Any]:
         },
         "command": subject.words.sweep(),
         "point_command": subject.words.point(),
-        "fields": [each.to_json() for each in predicted_fields(on.model, on.system, subject.choices)],
-        "presets": _presets(subject),
+        "fields": [each.to_json() for each in predicted_fields(on.model, on.system, subject.choices, run)],
+        "presets": _presets(subject, run),
         "space": {
             "choices": {
                 name: None if values is None else list(values) for name, values in subject.choices.items()
             },
             "constraints": list(map(constraint_data, subject.constraints)),
         },
+        "run": run_record(run),
+        "run_columns": _engine.run_columns(),
+        "compute_parts": COMPUTE_PARTS,
         "axes": [_axis(axis) for axis in AXES],
         "plan_columns": _engine.plan_columns(),
         "plan_numbers": _engine.PLAN_NUMBERS,
@@ -136,7 +144,7 @@ def _axis(axis: Any) -> Mapping[str, Any]:
     }
 
 
-def _presets(subject: Subject) -> dict[str, Any]:
+def _presets(subject: Subject, run: AskedRun) -> dict[str, Any]:
     own = subject.scenario
     models = [
         Preset(name, model, (f"model={name}",))
@@ -158,7 +166,7 @@ def _presets(subject: Subject) -> dict[str, Any]:
                 "memory_cap_bytes": each.spec.memory_bytes,
                 "fields": [
                     field.to_json()
-                    for field in predicted_fields(own.model, each.spec, subject.choices)
+                    for field in predicted_fields(own.model, each.spec, subject.choices, run)
                     if not field.key.startswith("model.")
                 ],
             }

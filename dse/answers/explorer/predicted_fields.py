@@ -8,9 +8,11 @@ from typing import Any
 
 from dse.answers.explorer.field import Field, choice_field, integer_field, number_field, positive_field
 from dse.answers.explorer.fields import SAFE_INTEGER
+from dse.answers.explorer.run_data import run_fields
 from dse.inputs.models import ModelSpec
 from dse.inputs.strategies.precisions import PRECISIONS
 from dse.inputs.systems import SystemSpec
+from dse.prediction.runs.asked import AskedRun
 from dse.prediction.steps.frameworks import framework_names
 
 MOST_NPUS = 2**17
@@ -25,10 +27,15 @@ _SHARES = (
 
 
 def predicted_fields(
-    model: ModelSpec, system: SystemSpec, choices: Mapping[str, Sequence[Any] | None]
+    model: ModelSpec, system: SystemSpec, choices: Mapping[str, Sequence[Any] | None], run: AskedRun
 ) -> list[Field]:
-    """Return the fields of a model, of what all plans have alike, and of a cluster."""
-    return [*_of_model(model), *_of_choices(system, choices), *cluster_fields(system)]
+    """Return the fields of a model, of what all plans have alike, of a training run, and of a cluster."""
+    return [
+        *_of_model(model),
+        *_of_choices(system, choices),
+        *run_fields(run, system.name),
+        *cluster_fields(system),
+    ]
 
 
 def cluster_fields(system: SystemSpec) -> list[Field]:

@@ -5,6 +5,7 @@ import * as format from "./format.js";
 import * as scales from "./scales.js";
 import * as scenario from "./scenario.js";
 
+const ABSENT = { auto: "automatic" }; // as it is read out
 let count = 0;
 
 // `onChange(value)` gets values that are allowed; texts that are not stay in the field, with a message.
@@ -123,7 +124,7 @@ class Field {
     const isChanged = value !== this.field.value;
     this.root.classList.toggle("changed", isChanged);
     this.reset.hidden = !isChanged && !this.isBad;
-    const base = this.field.value === null ? "automatic" : this.textOf(this.field.value);
+    const base = this.field.value === null ? ABSENT[this.field.absent] ?? this.field.absent : this.textOf(this.field.value);
     dom.setText(this.reset, `reset to ${base}`);
     this.reset.setAttribute("aria-label", `reset to ${base}: ${this.field.label}`);
     if (this.isBad) return;
@@ -131,9 +132,9 @@ class Field {
     else if (document.activeElement !== this.input || this.parsed(this.input.value).value !== value) this.input.value = this.textOf(value);
     if (!this.slider) return;
     this.input.dataset.shown = this.input.value;
-    this.input.placeholder = value === null ? "auto" : "";
+    this.input.placeholder = value === null ? this.field.absent ?? "auto" : "";
     this.slider.value = String(scales.nearest(this.stops, value ?? this.stops[0]));
-    this.slider.setAttribute("aria-valuetext", value === null ? "automatic" : format.number(value, this.field.unit ?? ""));
+    this.slider.setAttribute("aria-valuetext", value === null ? ABSENT[this.field.absent] ?? this.field.absent : format.number(value, this.field.unit ?? ""));
   }
 
   disable(why) {

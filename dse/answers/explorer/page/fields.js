@@ -4,7 +4,7 @@ import { element } from "../../../base/pages/dom.js";
 import { CapField, Field } from "./field.js";
 import { endGesture, get as present } from "./state.js";
 
-const GROUPS = ["Limits", "Training", "Cluster", "Accelerator", "Compute", "Network", "Model", "Collectives"];
+const GROUPS = ["Limits", "Training", "Training run", "Cluster", "Accelerator", "Compute", "Network", "Model", "Collectives"];
 const CLOSED = new Set(["Collectives"]);
 
 class Form {

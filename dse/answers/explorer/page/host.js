@@ -103,21 +103,23 @@ const create = (wasm) => {
     return result;
   };
 
+  /** Hands a request, as JSON, to a function of the engine that opens it. */
+  const hand = (name, request) => called((exports) => {
+    const bytes = new TextEncoder().encode(JSON.stringify(request));
+    const pointer = exports.dse_allocate(bytes.length);
+    if (!pointer) throw new RangeError("no memory for a request");
+    new Uint8Array(exports.memory.buffer, pointer, bytes.length).set(bytes);
+    exports[name](pointer, bytes.length);
+    exports.dse_free(pointer);
+  });
+
   const opened = (scenario, strategies, method) => {
-    const request = JSON.stringify({
+    hand("dse_open", {
       model: scenario.model,
       system: scenario.system,
       divisibility: scenario.divisibility ?? null,
       strategies,
       method,
-    });
-    called((exports) => {
-      const bytes = new TextEncoder().encode(request);
-      const pointer = exports.dse_allocate(bytes.length);
-      if (!pointer) throw new RangeError("no memory for a request");
-      new Uint8Array(exports.memory.buffer, pointer, bytes.length).set(bytes);
-      exports.dse_open(pointer, bytes.length);
-      exports.dse_free(pointer);
     });
   };
 
@@ -169,15 +171,7 @@ const create = (wasm) => {
 
   /** Reads a model and a cluster; `predict(rows, count)` then gives figures of plans, and reasons why some cannot run. */
   const openPlans = (request, columns, figures) => {
-    const opening = () => called((exports) => {
-      const bytes = new TextEncoder().encode(JSON.stringify(request));
-      const pointer = exports.dse_allocate(bytes.length);
-      if (!pointer) throw new RangeError("no memory for a request");
-      new Uint8Array(exports.memory.buffer, pointer, bytes.length).set(bytes);
-      exports.dse_open_plans(pointer, bytes.length);
-      exports.dse_free(pointer);
-    });
-    opening();
+    hand("dse_open_plans", request);
     const predict = (rows, count) => {
       const room = count * columns;
       const pointer = engine.dse_allocate(8 * room);
@@ -193,6 +187,18 @@ const create = (wasm) => {
     return { predict };
   };
 
+  /** Reads what is asked of a training run; the function that comes back gives rows of `columns` figures for steps. */
+  const openRuns = (request, columns) => {
+    hand("dse_open_runs", request);
+    return (steps, count) => {
+      const pointer = engine.dse_allocate(steps.byteLength);
+      new Float64Array(engine.memory.buffer, pointer, steps.length).set(steps);
+      const found = called((exports) => exports.dse_runs(pointer, count));
+      engine.dse_free(pointer);
+      return new Float64Array(engine.memory.buffer, found, count * columns);
+    };
+  };
+
   const versions = () => {
     called((exports) => exports.dse_versions());
     const { figures, texts, ...found } = JSON.parse(text());
@@ -202,7 +208,7 @@ const create = (wasm) => {
 
   const memoryBytes = () => (engine ? engine.memory.buffer.byteLength : 0);
 
-  return { open, evaluate, record, openPlans, versions, memoryBytes };
+  return { open, evaluate, record, openPlans, openRuns, versions, memoryBytes };
 };
 
 export { create, EngineError };

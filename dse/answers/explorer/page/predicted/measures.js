@@ -1,6 +1,7 @@
 // The figures by which plots and tables place, colour and sort plans: axes that vary, and what was predicted.
 import { said } from "../../../../base/pages/filters.js";
 import { bytes, count, duration, percent } from "../../../../base/pages/numbers.js";
+import { figuresOf } from "./run_measures.js";
 
 const PART_WORDS = {
   matrix_products: "matrix products", attention: "attention", memory_bound: "memory-bound kernels", launches: "launches",
@@ -41,7 +42,8 @@ function ofAxis(axis) {
 function measuresOf(frame) {
   const parts = frame.data.parts.map(partOf);
   const binds = { ...BINDS, said: (value) => PART_WORDS[frame.data.parts[value]] ?? "–", names: frame.data.parts };
-  return [TIME, PEAK, ...frame.varying.map(ofAxis), ...OTHERS, binds, ...parts];
+  const ofRun = figuresOf(frame).map(({ name, title, said: say, ...more }) => column(name, title, say, more));
+  return [TIME, ...ofRun, PEAK, ...frame.varying.map(ofAxis), ...OTHERS, binds, ...parts];
 }
 
 /** Reads a measure at rows, in the unit in which plots show it. */

@@ -4,6 +4,14 @@ import * as format from "../format.js";
 
 const OF_ACCELERATOR = "system.accelerator.";
 const OF_SPACE = "space.";
+const OF_RUN = "run.";
+const isOfRun = (word) => word.startsWith(OF_RUN);
+
+// A run without a length is none.
+function withRun(all) {
+  const given = all.filter((word) => !word.startsWith(OF_RUN) || !word.endsWith("=null"));
+  return given.some((word) => /^run\.(tokens|steps)=/.test(word)) ? given : given.filter((word) => !isOfRun(word));
+}
 
 function sorted(state) {
   const changes = Object.entries(state.changes);
@@ -23,21 +31,21 @@ function sweep(data, state) {
   const axes = accelerator.length ? [`space.axes={${accelerator.map(([key, value]) => `${key}:[${hydra(value)}]`).join(",")}}`] : [];
   const isOwnCap = state.cap_bytes !== data.memory_cap_bytes && state.cap_bytes !== null;
   const cap = isOwnCap ? [`memory_cap=${format.size(state.cap_bytes)}`] : all.filter((word) => word.startsWith("memory_cap="));
-  return line([...kept, ...ofSpace, ...axes, ...cap]);
+  return line([...withRun(kept), ...ofSpace, ...axes, ...cap]);
 }
 
 // The words of `dse point`.
 function pointWords(data, state, plan) {
   const { others } = sorted(state);
   const axes = data.axes.filter(({ name, default: usual }) => name === "dp" || plan[name] !== usual); // no strategy at all means the best
-  return [...words(data.point_command, data, { ...state, changes: Object.fromEntries(others) }), ...axes.map(({ name }) => `strategy.${name}=${hydra(plan[name])}`)];
+  return [...withRun(words(data.point_command, data, { ...state, changes: Object.fromEntries(others) })), ...axes.map(({ name }) => `strategy.${name}=${hydra(plan[name])}`)];
 }
 
 const point = (data, state, plan) => line(pointWords(data, state, plan));
 
 // In the framework whose steps were predicted, if a launcher knows it.
 function launch(data, state, plan) {
-  const [program, , ...rest] = pointWords(data, state, plan);
+  const [program, , ...rest] = pointWords(data, state, plan).filter((word) => !isOfRun(word));
   const own = data.dialects.find(({ constants }) => constants.includes(plan.framework)) ?? data.dialects[0];
   return line([program, "launch", ...rest, `framework=${own.name}`]);
 }

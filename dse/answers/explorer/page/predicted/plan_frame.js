@@ -58,12 +58,18 @@ class Frame {
     return row >= 0 && this.label(row) === label ? row : -1;
   }
 
-  /** Keeps the rows that pass: `hidden` has values by axis name that are left out. */
-  filter(hidden, fitsOnly) {
+  fits(row) {
+    return this.columns.peak_memory_bytes[row] <= (this.cap_bytes ?? Infinity);
+  }
+
+  /** Keeps the rows that pass: `hidden` has values by axis name that are left out, `limits` are those of run_filters.js. */
+  filter(hidden, fitsOnly, limits = []) {
     const tests = this.varying.map((axis) => [axis, hidden.get(axis.name)]).filter(([, set]) => set?.size)
       .map(([axis, set]) => ({ codes: this.codes[axis.index], isHidden: this.values[axis.index].map((value) => set.has(String(value))) }));
+    const bounds = limits.map(([name, sign, bound]) => [this.columns[name], sign, bound]).filter(([values]) => values);
     const passes = (row) => {
       for (const { codes, isHidden } of tests) if (isHidden[codes[row]]) return false;
+      for (const [values, sign, bound] of bounds) if (!(sign * values[row] <= bound)) return false;
       return true;
     };
     const { peak_memory_bytes: peak, wall_time_ns: wall } = this.columns;

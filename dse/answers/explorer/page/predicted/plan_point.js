@@ -4,6 +4,7 @@ import { bytes, count, duration, percent } from "../../../../base/pages/numbers.
 import { PART_COLORS } from "../../../../base/pages/charts.js";
 import { wholeParts } from "./figures.js";
 import { PART_WORDS } from "./measures.js";
+import { figuresOf } from "./run_measures.js";
 import * as lines from "./plan_commands.js";
 
 let [tools, place] = [null, null];
@@ -47,6 +48,7 @@ function figures(frame, row) {
     ["tokens per s", count(columns.tokens_per_s[row])],
     ["MFU", percent(columns.mfu_pct[row])],
     ["share of the bubble", percent(Math.max(0, 100 * columns.bubble_share[row]))],
+    ...figuresOf(frame).map(({ name, title, said }) => [title, said(columns[name][row])]),
     ["plans tied with the fastest", `${ties} within ${percent(100 * frame.data.tie_gap)}`],
   ];
   return element("dl", { class: "figures" }, ...entries.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]));

@@ -4,7 +4,6 @@ import * as dom from "../../../../base/pages/dom.js";
 import { gathered, measuresOf } from "./measures.js";
 
 const ROWS = 20;
-const NOT_AS_BEFORE = (frame) => frame.varying.map(({ name }) => name).join();
 
 let [root, tools, frame, sorted, page, by] = [null, null, null, null, 0, { name: "wall_time_ns", descending: false }];
 const parts = {};
@@ -65,7 +64,7 @@ function fill() {
 let headed = "";
 function head() {
   const shown = columns();
-  const text = JSON.stringify([NOT_AS_BEFORE(frame), by, frame.cap_bytes === null]);
+  const text = JSON.stringify([shown.map(({ name }) => name), by]);
   if (text === headed) return;
   headed = text;
   parts.head.replaceChildren(element("th", { scope: "col" }, "Rank"), ...shown.map((measure) => {

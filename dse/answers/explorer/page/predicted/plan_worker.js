@@ -2,6 +2,7 @@
 import { breath, helpers, host, serve, stopIfCancelled } from "../worker_parts.js";
 import { clusterOf, operationsOf, recordOf } from "./clusters.js";
 import { blocksOf, Figures, intervalOf, scaleOf } from "./figures.js";
+import { namesOf, requestOf, stepsOf, TrainingRuns } from "./training_runs.js";
 import { batchProblem, columnsOf, enumerate, idle, npusOf, Texts } from "./plans.js";
 
 const SLICE_MS = 20;
@@ -126,10 +127,25 @@ function figuresOf({ request, text, rows, width, stride }) {
   return { figures, reasons };
 }
 
+let openedRuns = { id: null, find: null }; // of the request that is answered
+
+/** What finds the runs of steps; null where no length is given. */
+function runsOf(id, { scenario, facts }, plans) {
+  const { model, system, run: given } = scenario;
+  const steps = stepsOf(given, model);
+  if (steps === null) return null;
+  const request = requestOf({ given, record: facts.run, model: recordOf(model), cluster: clusterOf(system), steps, operations: operationsOf(model) });
+  const find = (...asked) => {
+    if (openedRuns.id !== id) openedRuns = { id, find: host().openRuns(request, namesOf(facts).length) };
+    return openedRuns.find(...asked);
+  };
+  return new TrainingRuns(find, facts, plans);
+}
+
 let beside = null; // further workers, once a space is large
 
 /** Predicts plans in chunks, which this worker and its helpers take one after the other. */
-async function predicting(id, space, { scenario, facts }, found, tell) {
+async function predicting(id, space, { scenario, facts }, found, runs, tell) {
   const { model, system } = scenario;
   const { plans, rows, texts } = space;
   const { columns, reasonOf, reasons } = found;
@@ -164,6 +180,7 @@ async function predicting(id, space, { scenario, facts }, found, tell) {
       if (reason >= 0) reasonOf[row] = numberOf(said[reason]);
       else figures.write(columns, row, raw, index * stride, space.byKind[space.kinds[row]]);
     });
+    runs?.write(columns, chunk.filter((row) => reasonOf[row] < 0));
     found.done += chunk.length;
   };
   if (chunks.length > FEW) beside ??= helpers(Math.min(MOST_HELPERS, (navigator.hardwareConcurrency ?? 1) - 1));
@@ -193,13 +210,15 @@ async function predicting(id, space, { scenario, facts }, found, tell) {
   }
 }
 
-async function evaluated(message, tell = () => {}) {
+async function evaluated(message, tell = () => {}, needsRuns = true) {
   const space = await spaceOf(message);
   const { plans } = space;
   const { facts } = message;
-  const columns = Object.fromEntries(Figures.names(facts.parts, facts.categories).map((name) => [name, new Float64Array(plans.count).fill(NaN)]));
+  const runs = needsRuns ? runsOf(message.id, message, plans) : null;
+  const names = [...Figures.names(facts.parts, facts.categories), ...(runs ? namesOf(facts) : [])];
+  const columns = Object.fromEntries(names.map((name) => [name, new Float64Array(plans.count).fill(NaN)]));
   const found = { plans, columns, reasonOf: new Int32Array(plans.count).fill(-1), reasons: [], done: 0 };
-  if (plans.count) await predicting(message.id, space, message, found, () => tell(found.done, plans.count));
+  if (plans.count) await predicting(message.id, space, message, found, runs, () => tell(found.done, plans.count));
   return found;
 }
 
@@ -228,7 +247,7 @@ function fastest({ columns, reasonOf }, cap) {
 
 /** The winner of one scenario under a cap: its plan and its time, or null. */
 async function winner(message) {
-  const found = await evaluated(message);
+  const found = await evaluated(message, () => {}, false);
   const { fitting } = fastest(found, message.cap ?? Infinity);
   if (fitting < 0) return { result: null };
   return { result: { plan: found.plans.at(fitting), wall_time_ns: found.columns.wall_time_ns[fitting] } };

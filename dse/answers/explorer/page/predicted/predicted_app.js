@@ -13,9 +13,12 @@ import { Status } from "../status.js";
 import { Filters } from "../../../../base/pages/filters.js";
 import { modelOf } from "./model_files.js";
 import { Frame } from "./plan_frame.js";
+import { RunFilters } from "./run_filters.js";
+import { winnersOf } from "./run_measures.js";
 import { view as heat } from "./plan_heat.js";
 import { view as parallel } from "./plan_parallel.js";
 import { view as point } from "./plan_point.js";
+import { view as run } from "./plan_run.js";
 import { view as scatter } from "./plan_scatter.js";
 import { view as table } from "./plan_table.js";
 import { view as winners } from "./plan_winners.js";
@@ -29,10 +32,11 @@ let base = scenarios.base(data, { model: null, system: null });
 let frame = null;
 let good = null;
 let filters = null;
+let limits = null;
 let form = null;
 
 const live = Object.defineProperties(Object.create(data), { fields: { get: () => base.fields }, scenario: { get: () => base.scenario } });
-const facts = Object.fromEntries(["axes", "plan_columns", "plan_numbers", "precisions", "frameworks", "intervals", "measured", "parts", "categories"].map((name) => [name, data[name]]));
+const facts = Object.fromEntries(["axes", "plan_columns", "plan_numbers", "precisions", "frameworks", "intervals", "measured", "parts", "categories", "run", "run_columns", "compute_parts"].map((name) => [name, data[name]]));
 
 // The scenario of a state, and its space: choices that all plans share go into the space.
 function asked(changes) {
@@ -42,7 +46,8 @@ function asked(changes) {
   for (const field of base.fields) {
     if (field.path[0] === "choices" && !(field.path[1] in made.choices)) choices[field.path[1]] = [field.value];
   }
-  return { scenario: { model: made.model, system: made.system }, space: { choices, constraints: data.space.constraints } };
+  const run = Object.fromEntries(base.fields.filter(({ path }) => path[0] === "run").map(({ key, path, value }) => [path[1], key in changes ? changes[key] : value]));
+  return { scenario: { model: made.model, system: made.system, run }, space: { choices, constraints: data.space.constraints } };
 }
 
 const tools = {
@@ -53,13 +58,16 @@ const tools = {
 };
 
 const status = new Status(byId("status"));
-const shell = new Shell(byId("views"), tools, [point, table, scatter, parallel, heat, winners]);
+const shell = new Shell(byId("views"), tools, [point, run, table, scatter, parallel, heat, winners]);
 const controls = new Controls({ data, status, shell, get form() { return form; }, get fields() { return base.fields; } });
 
 function filtered() {
-  frame.filter(filters.hidden, filters.fits.checked);
-  frame.filterText = JSON.stringify([[...filters.hidden].map(([name, set]) => [name, [...set]]), filters.fits.checked, frame.cap_bytes]);
+  limits.update(frame);
+  const given = limits.limits();
+  frame.filter(filters.hidden, filters.fits.checked, given);
+  frame.filterText = JSON.stringify([[...filters.hidden].map(([name, set]) => [name, [...set]]), filters.fits.checked, given, frame.cap_bytes]);
   filters.update(frame);
+  if (given.length) filters.clear.disabled = false;
   shell.show(frame);
   say();
 }
@@ -72,6 +80,10 @@ function say() {
     const under = element("span", { class: "under" }, `under ${bytes(frame.cap_bytes)} `);
     under.append(...(fits < 0 ? ["nothing fits"] : one(fits)));
     parts.push(element("span", { class: "dot", "aria-hidden": "true" }, " · "), under);
+  }
+  for (const { figure, row } of winnersOf(frame)) {
+    const name = row === fits ? [] : [element("strong", {}, frame.label(row)), " "];
+    parts.push(element("span", { class: "dot", "aria-hidden": "true" }, " · "), element("span", { class: "under" }, `${figure.objective} `), ...name, figure.said(frame.columns[figure.name][row]));
   }
   status.now.replaceChildren(element("span", { class: "lead" }, "Fastest "), ...parts);
   status.say(fits >= 0 ? `Fastest that fits: ${frame.label(fits)}, ${duration(frame.columns.wall_time_ns[fits])}` : "No plan fits");
@@ -175,7 +187,13 @@ async function start() {
   acceptFiles();
   const fold = element("details", { open: byId("panel").open, class: "screen" }, element("summary", {}, "Filters"));
   byId("views").append(element("section", { class: "view", id: "view-filters", "aria-label": "Filters" }, fold));
-  filters = new Filters(fold, () => { if (frame) filtered(); });
+  const again = () => { if (frame) filtered(); };
+  filters = new Filters(fold, again);
+  limits = new RunFilters(fold, again);
+  filters.clear.addEventListener("click", () => {
+    limits.clear();
+    again();
+  });
   state.subscribe(onState);
   onState(state.get());
   controls.readAddress();
