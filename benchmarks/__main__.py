@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import cases, sections
 from benchmarks.congestion import congestion
+from benchmarks.cuts import cuts
 from benchmarks.guide import write_pages
 from benchmarks.machine import machine_facts
 from benchmarks.measure import BenchmarkError
@@ -43,6 +44,7 @@ SECTIONS: dict[str, Callable[[cases.Cases, int], Iterator[sections.Row]]] = {
     "synthesis": synthesis,
     "planning": planning,
     "partition": partition,
+    "cuts": cuts,
     "structure": structure,
     "trace_files": trace_files,
     "wasm": wasm,

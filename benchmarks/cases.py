@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from benchmarks import planning_cases, synthesis_cases
+from benchmarks import cut_graphs, planning_cases, synthesis_cases
+from benchmarks.cut_graphs import SeededGraph
 from benchmarks.planning_cases import Planned
 from benchmarks.synthesis_cases import Synthesised
 from dse.inputs.models import ModelSpec
@@ -56,9 +57,9 @@ class Cases:
     rank. `series` grows in NPUs; those up to `general_up_to` run both ways. `spaces` are run once, to count
     how. `side_by_side` are run by the
     references. `mesh_all_reduce` and `congested` run on links that queue. Schedules are made for
-    `synthesised`, plans for `planned`; `partitioned` real graphs are partitioned (None: all). Executors get
-    `overhead_points` cheap points, then as many real ones as take `throughput_s`, the latter
-    `throughput_rounds` times.
+    `synthesised`, plans for `planned`; `partitioned` real graphs are partitioned (None: all), and the graphs
+    of seeds `cut`. Executors get `overhead_points` cheap points, then as many real ones as take
+    `throughput_s`, the latter `throughput_rounds` times.
     `million_variants` are the numbers of peak rates and of memory bandwidths of a system; each pair of them
     has 336 points, all in one study. Sweeps of predictions have the overrides `predicted`. Searches get
     `search_samples` evaluations and `search_seeds` seeds for every question. Pipelines have `pipeline` stages
@@ -85,6 +86,7 @@ class Cases:
     synthesised: Sequence[Synthesised]
     planned: Sequence[Planned]
     partitioned: int | None
+    cut: Sequence[SeededGraph]
     overhead_points: int
     throughput_s: float
     throughput_rounds: int
@@ -134,6 +136,7 @@ def full() -> Cases:
         synthesised=synthesis_cases.full(),
         planned=planning_cases.full(),
         partitioned=None,
+        cut=cut_graphs.GRAPHS,
         congested=[
             _congested("system1", "llama70b", Strategy(dp=8, sp=8, activation_recompute=True)),
             _congested("system1", "llama70b", Strategy(dp=4, tp=4, sp=4)),
@@ -184,6 +187,7 @@ def quick() -> Cases:
         synthesised=synthesis_cases.quick(),
         planned=planning_cases.quick(),
         partitioned=1,
+        cut=cut_graphs.GRAPHS[:1],
         congested=[_congested("torus_4x4", "tiny", Strategy(dp=4, sp=4))],
         overhead_points=20,
         throughput_s=0.01,

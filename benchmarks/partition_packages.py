@@ -155,9 +155,12 @@ class PyMetis(PackagePartitioner):
 
 
 class KaHIP(PackagePartitioner):
-    """KaFFPa of KaHIP, in its strong setting."""
+    """KaFFPa of KaHIP, in one of its modes."""
 
     name = "kahip"
+
+    def __init__(self, mode: str = "STRONG") -> None:
+        self.mode = mode
 
     def load(self) -> Any:
         """Import kahip."""
@@ -172,6 +175,6 @@ class KaHIP(PackagePartitioner):
         slack = max(slack, _LEAST_SLACK)
         _, parts = package.kaffpa(
             nodes.tolist(), starts.tolist(), edges.tolist(), neighbours.tolist(),
-            problem.devices.count, slack, True, seed, package.STRONG,
+            problem.devices.count, slack, True, seed, getattr(package, self.mode),
         )  # fmt: skip
         return list(parts)

@@ -81,6 +81,10 @@ _SHOWN = {
         *("graph", "nodes", "edges", "parts", "multilevel_cut", "pymetis_cut", "kahip_cut", "multilevel_s"),
         *("pymetis_s", "kahip_s", "not_worse"),
     ),
+    "cuts": (
+        *("graph", "nodes", "edges", "parts", "ours_cut", "kahip_cut", "to_kahip", "ours_cpu_s"),
+        *("kahip_cpu_s", "kahip_seeds"),
+    ),
     "structure": (
         *("name", "first_s", "again_s", "preconditions_hold", "closed_equal", "slot_equal"),
         "largest_difference_pct",
