@@ -22,7 +22,7 @@ _LEAST, _MOST, _MOST_OF_SMALL = 2, 300, 600
 _LARGE_NODES, _WORK_OF_LARGE, _WORK_BY_FLOWS = 20_000, 3_000_000, 1_200_000
 _LEAST_BY_FLOWS = 3
 # The part of a time limit that the search without flows may use.
-_FIRST_PART = 0.5
+_FIRST_PART = 0.1
 _ENDLESS = 2**30
 # Where no start keeps the limits, a search for the first partition that does.
 _RESCUE_NODES = 3000

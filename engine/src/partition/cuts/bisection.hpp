@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "partition/cuts/cut_graph.hpp"
+#include "partition/cuts/gain_buckets.hpp"
 
 namespace dse::partition {
 
@@ -23,6 +24,7 @@ public:
           member_(graph.nodes, 0),
           side_(graph.nodes, 0),
           gain_(graph.nodes, 0.0),
+          queues_{GainBuckets(graph.nodes), GainBuckets(graph.nodes)},
           limit_(problem.weight_limit) {
         for (std::size_t k = 0; k < devices.size(); ++k) place_[devices[k]] = k;
     }
@@ -191,14 +193,19 @@ private:
         return total;
     }
 
-    /// Returns what moving v saves; with `alone` as if all others were on its side.
-    void set_gain(std::uint32_t v, bool alone = false) {
-        gain_[v] = 0;
+    /// Sets what moving v saves; with `alone` as if all others were on its side. Whether some are not.
+    bool set_gain(std::uint32_t v, bool alone = false) {
+        double gain = 0;
+        bool is_boundary = false;
         for (std::uint32_t k = graph_.start[v]; k < graph_.start[v + 1]; ++k) {
             const std::uint32_t u = graph_.neighbour[k];
             if (member_[u] != stamp_) continue;
-            gain_[v] += (alone || side_[u] == side_[v] ? -1 : 1) * (graph_.out[k] + graph_.in[k]);
+            const bool together = alone || side_[u] == side_[v];
+            is_boundary = is_boundary || !together;
+            gain += (together ? -1 : 1) * (graph_.out[k] + graph_.in[k]);
         }
+        gain_[v] = gain;
+        return is_boundary;
     }
 
     std::size_t at(std::uint32_t v) const { return side_[v] ? 1 : 0; }
@@ -208,17 +215,25 @@ private:
 
     /// One pass of Fiduccia and Mattheyses; whether it has improved anything.
     bool climb(const Nodes& nodes) {
-        std::priority_queue<Entry> queues[2];  // by the side that a node is on
         std::vector<std::uint32_t> moved;
-        double heaviest = 0;
-        for (std::size_t k = 0; k < nodes.size(); ++k) {
-            set_gain(nodes[k]);
-            heaviest = std::max(heaviest, graph_.weight[nodes[k]]);
-            if (!fixed_[k]) queues[at(nodes[k])].emplace(gain_[nodes[k]], nodes[k]);
-        }
-        std::vector<char> locked(nodes.size(), 0);
+        double heaviest = 0, largest = 0;
+        // Balanced halves change at their boundary alone; a node behind it waits until a neighbour moves.
+        const bool balanced = std::abs(left_ - target_) <= slack_;
+        waiting_.clear();
         if (index_.size() < graph_.nodes) index_.resize(graph_.nodes);
-        for (std::uint32_t k = 0; k < nodes.size(); ++k) index_[nodes[k]] = k;
+        for (std::uint32_t k = 0; k < nodes.size(); ++k) {
+            const std::uint32_t v = nodes[k];
+            index_[v] = k;
+            const bool inside = !set_gain(v);
+            heaviest = std::max(heaviest, graph_.weight[v]);
+            if (fixed_[k] || (inside && balanced)) continue;
+            waiting_.push_back(v);
+            largest = std::max(largest, std::abs(gain_[v]));
+        }
+        std::shuffle(waiting_.begin(), waiting_.end(), random_);
+        for (GainBuckets& queue : queues_) queue.reset(largest);
+        for (const std::uint32_t v : waiting_) put(v);
+        locked_.assign(nodes.size(), 0);
         const auto off_after = [&](std::uint32_t v) {
             return std::abs(left_ + (side_[v] ? 1 : -1) * graph_.weight[v] - target_);
         };
@@ -230,26 +245,24 @@ private:
         double sum = 0, best = 0, best_off = std::abs(left_ - target_);
         std::size_t keep = 0;
         while (moved.size() < keep + kPatience) {
+            std::int32_t first[2] = {-1, -1}, bucket = 0;
+            for (const std::size_t side : {0U, 1U}) {
+                while ((first[side] = queues_[side].pop(bucket)) >= 0)
+                    if (allowed(number(first[side])) || waits(side)) break;
+            }
             std::size_t from = 2;
             for (const std::size_t side : {0U, 1U}) {
-                std::priority_queue<Entry>& queue = queues[side];
-                while (!queue.empty()) {
-                    const auto [gain, v] = queue.top();
-                    if (at(v) == side && !locked[index_[v]] && gain == gain_[v] && allowed(v)) break;
-                    if (at(v) == side && !locked[index_[v]] && gain == gain_[v] && waits(side)) break;
-                    queue.pop();
-                }
-                if (queue.empty() || !allowed(queue.top().second)) continue;
-                if (from == 2 || queue.top().first > queues[from].top().first) from = side;
+                if (first[side] < 0 || !allowed(number(first[side]))) continue;
+                if (from == 2 || gain_[number(first[side])] > gain_[number(first[from])]) from = side;
             }
             if (from == 2) break;
-            const auto [gain, v] = queues[from].top();
-            queues[from].pop();
+            if (first[1 - from] >= 0) put(number(first[1 - from]));
+            const std::uint32_t v = number(first[from]);
             const double off = off_after(v);
             left_ += (side_[v] ? 1 : -1) * graph_.weight[v];
             side_[v] = side_[v] ? 0 : 1;
-            sum += gain;
-            locked[index_[v]] = 1;
+            sum += gain_[v];
+            locked_[index_[v]] = 1;
             moved.push_back(v);
             const bool better = (off <= slack_ && best_off <= slack_) ? sum > best + 1e-12 : off < best_off;
             if (better) {
@@ -259,9 +272,9 @@ private:
             }
             for (std::uint32_t e = graph_.start[v]; e < graph_.start[v + 1]; ++e) {
                 const std::uint32_t u = graph_.neighbour[e];
-                if (member_[u] != stamp_ || locked[index_[u]] || fixed_[index_[u]]) continue;
+                if (member_[u] != stamp_ || locked_[index_[u]] || fixed_[index_[u]]) continue;
                 gain_[u] += (side_[u] == side_[v] ? -2 : 2) * (graph_.out[e] + graph_.in[e]);
-                queues[at(u)].emplace(gain_[u], u);
+                put(u);
             }
         }
         for (std::size_t k = moved.size(); k-- > keep;) {
@@ -272,6 +285,10 @@ private:
         return keep > 0;
     }
 
+    static std::uint32_t number(std::int32_t node) { return static_cast<std::uint32_t>(node); }
+
+    void put(std::uint32_t v) { queues_[at(v)].put(static_cast<std::int32_t>(v), gain_[v]); }
+
     const CutGraph& graph_;
     const std::vector<std::uint32_t>& devices_;
     Random& random_;
@@ -280,7 +297,9 @@ private:
     std::vector<std::uint32_t> member_;
     std::vector<char> side_, fixed_;
     std::vector<double> gain_;
-    std::vector<std::uint32_t> index_;
+    std::vector<std::uint32_t> index_, waiting_;
+    std::vector<char> locked_;
+    GainBuckets queues_[2];  ///< by the side that a node is on
     std::uint32_t stamp_ = 0;
     double limit_, left_ = 0, target_ = 0, slack_ = 0, total_ = 0;
 };

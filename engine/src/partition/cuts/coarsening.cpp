@@ -104,7 +104,8 @@ public:
           cluster_(graph.nodes),
           size_(graph.nodes, 1),
           weight_(graph.weight),
-          tie_(graph.nodes, 0.0) {
+          tie_(graph.nodes, 0.0),
+          is_active_(graph.nodes, 1) {
         std::iota(cluster_.begin(), cluster_.end(), 0U);
     }
 
@@ -117,7 +118,11 @@ public:
         clusters_ = graph_.nodes;
         for (int round = 0; round < kRounds; ++round) {
             std::size_t moved = 0;
-            for (const std::uint32_t v : order) moved += move(v, random) ? 1 : 0;
+            for (const std::uint32_t v : order) {
+                if (!is_active_[v]) continue;
+                is_active_[v] = 0;
+                moved += move(v, random) ? 1 : 0;
+            }
             if (moved * 200 < graph_.nodes) break;
         }
         return std::move(cluster_);
@@ -161,6 +166,8 @@ private:
         if (--size_[own] == 0) --clusters_;
         ++size_[best];
         cluster_[v] = best;
+        for (std::uint32_t k = graph_.start[v]; k < graph_.start[v + 1]; ++k)
+            is_active_[graph_.neighbour[k]] = 1;
         return true;
     }
 
@@ -170,6 +177,7 @@ private:
     std::size_t fewest_, clusters_ = 0;
     std::vector<std::uint32_t> cluster_, size_, touched_;
     std::vector<double> weight_, tie_;
+    std::vector<char> is_active_;  ///< whose neighbours have moved since it was looked at
 };
 
 }  // namespace

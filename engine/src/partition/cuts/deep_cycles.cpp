@@ -9,9 +9,10 @@ namespace dse::partition {
 namespace {
 
 constexpr std::size_t kDeepNodesPerDevice[] = {100, 200};  ///< of the coarsest graph, drawn
-constexpr int kCoarseStarts = 6;
-constexpr unsigned kMatchings = 6;  ///< one cycle of so many coarsens by matchings
-constexpr double kShrinking = 4;    ///< of a graph by clusters, a level
+constexpr std::size_t kCoarseStarts = 6;                   ///< at most, and
+constexpr std::size_t kNodesPerStart = 4;  ///< of the finest graph for each node of the coarsest one
+constexpr unsigned kMatchings = 6;         ///< one cycle of so many coarsens by matchings
+constexpr double kShrinking = 4;           ///< of a graph by clusters, a level
 
 }  // namespace
 
@@ -24,10 +25,15 @@ Member CutCycles::deep_refined(const CutGraph& graph, Labels labels, bool loose)
     return member;
 }
 
-/// The best of a few partitions of the coarsest graph.
+/// The best of a few partitions of the coarsest graph: fewer where the finer levels cost little, since more
+/// cycles then find more. Their kinds begin with any, so that cycles of few have all.
 Member CutCycles::deep_start(const CutGraph& graph) {
     Member best;
-    for (int attempt = 0; attempt < kCoarseStarts && (attempt == 0 || !expired_()); ++attempt) {
+    const std::size_t starts =
+        std::clamp<std::size_t>(finest_.nodes / (kNodesPerStart * graph.nodes), 1, kCoarseStarts);
+    const std::size_t first = random_() % 3;
+    for (std::size_t attempt = first; attempt < first + starts; ++attempt) {
+        if (attempt > first && expired_()) break;
         Labels labels = attempt % 3 == 2
                             ? bisected(graph, problem_, devices_, random_)
                             : halved(graph, problem_, devices_, random_, expired_, attempt % 3 == 1);

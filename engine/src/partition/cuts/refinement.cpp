@@ -37,6 +37,7 @@ public:
           load_(problem.devices, 0.0),
           memory_(problem.devices, 0.0),
           size_(problem.devices, 0),
+          stamped_(problem.devices, 0),
           ties_(graph, problem.devices),
           sharding_(problem.objective == Objective::kShardingCost),
           limit_(weight_limit(graph, problem, loose)) {
@@ -145,9 +146,16 @@ private:
             if (saved > best.gain || (saved == best.gain && load_[b] < load_[at(best.device)]))
                 best = {static_cast<std::int32_t>(b), saved};
         };
-        for (const Connection& c : ties_.of(v)) consider(c.device, c.out + c.in);
+        ++stamp_;
+        for (const Connection& c : ties_.of(v)) {
+            stamped_[c.device] = stamp_;
+            consider(c.device, c.out + c.in);
+        }
+        // Between devices that are alike, one without neighbours saves no more than leaving those here.
+        if (are_alike_ && !sharding_ && best.gain > -alike_ * tie_a) return best;
         if (any_device || problem_.devices <= kFewTargets) {
-            for (std::size_t b = 0; b < problem_.devices; ++b) consider(b, tie(v, b));
+            for (std::size_t b = 0; b < problem_.devices; ++b)
+                if (stamped_[b] != stamp_) consider(b, 0);
         } else if (sharding_) {
             consider(lightest_, tie(v, lightest_));
         }
@@ -364,14 +372,14 @@ private:
     Random& random_;
     const std::function<bool()>& expired_;
     std::vector<double> load_, memory_;
-    std::vector<std::size_t> size_;
+    std::vector<std::size_t> size_, stamped_;
     std::vector<char> locked_;
     Connections ties_;
     bool sharding_, are_alike_ = true;
     double balance_ = 1;  ///< factor of the squares of `sharding_cost`
     double alike_ = 0, limit_;
     double beyond_ = 0;  ///< by how much a load may pass its limit for the time being
-    std::size_t lightest_ = 0;
+    std::size_t lightest_ = 0, stamp_ = 0;
 };
 
 }  // namespace

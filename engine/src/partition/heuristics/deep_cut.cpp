@@ -8,8 +8,8 @@ namespace dse::partition {
 
 namespace {
 
-constexpr int kMostCycles = 6;    ///< of one merger; it ends with the first that gains nothing
-constexpr int kFailedSplits = 3;  ///< in a row, after which a partition is left as it is
+constexpr int kMostCycles = 6;     ///< of one merger; it ends with the first that gains nothing
+constexpr int kFailedSplits = 10;  ///< in a row, after which a partition is left as it is
 
 /// Two partitions of equal effort make one of the next rank, as carries do in a binary counter. They are then
 /// about equally good and, from starts of their own, unlike each other: combinations of such two gain most.
