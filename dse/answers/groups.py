@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import marshal
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from dse.answers.selection import SELECTION_COLUMNS
 from dse.answers.texts import combined, texts_of
 from dse.base.errors import InputError
 from dse.base.records import converted
-from dse.base.texts import printable
+from dse.base.texts import printable, shared_json
 from dse.inputs.models import CHOICES, ModelSpec
 from dse.inputs.systems.values import label_of_spec, own_fields, shown
 from dse.studies.store.schema import StudyRow
@@ -191,7 +192,7 @@ def varying(texts: Sequence[str], prefix: str) -> dict[str, dict[str, Any]]:
 @functools.lru_cache(maxsize=16)
 def _varying(texts: tuple[str, ...], prefix: str) -> dict[str, dict[str, Any]]:
     """The same, once for all parts of an answer that describe these variants, thousands at times."""
-    parsed = dict(zip(texts, _without_common([json.loads(text) for text in texts]), strict=True))
+    parsed = dict(zip(texts, _without_common([shared_json(text) for text in texts]), strict=True))
     lengths: dict[str, set[int]] = {}
     flat: dict[str, dict[str, Any]] = {}
     for text, value in parsed.items():
@@ -224,8 +225,8 @@ def _without_common(values: Sequence[Any]) -> Sequence[Any]:
     return [{name: entry for name, entry in value.items() if name not in common} for value in values]
 
 
-def _frozen(value: Any) -> Any:
-    return repr(value) if isinstance(value, list | dict | float) else (type(value), value)
+def _frozen(value: Any) -> bytes:
+    return marshal.dumps(value, 2)  # later versions tell apart how equal texts are kept
 
 
 def names_alone(texts: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -264,7 +265,7 @@ def flat_texts(texts: Iterable[str], prefix: str) -> list[dict[str, Any]]:
     fields: list[dict[str, Any]] = []
     for text in texts:
         fields.append({})
-        _flatten(json.loads(text), prefix, fields[-1])
+        _flatten(shared_json(text), prefix, fields[-1])
     return fields
 
 
@@ -296,13 +297,12 @@ def _variants(texts: Sequence[str], prefix: str, same: Callable[[str], str]) -> 
     return {text: fields for some in alike.values() for text, fields in varying(some, prefix).items()}
 
 
-@functools.lru_cache(maxsize=4096)
 def _system(text: str) -> str:
-    return label_of_spec(json.loads(text))
+    return label_of_spec(shared_json(text))
 
 
 def _name(text: str) -> str:
-    return str(json.loads(text).get("name", ""))
+    return str(shared_json(text).get("name", ""))
 
 
 def _title(model: str, system: str, npus: int, shape: Mapping[str, Any]) -> str:

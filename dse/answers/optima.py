@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dse.answers.fidelities import fidelity_of_rows
 from dse.answers.groups import question_of, shown_field, varying
 from dse.answers.selection import RANKING_COLUMNS, Whole, counts_by_status, finished_points
-from dse.answers.texts import combined
+from dse.answers.texts import combined, texts_of
+from dse.base.texts import shared_json
 from dse.inputs.models import CHOICES
 from dse.inputs.systems.values import memory_of_spec, own_fields, shown
 from dse.studies.store.order import row_order
@@ -94,7 +94,7 @@ def axis_studies(
     found = {pair: members for pair, members in studies.items() if len(members) > 1}
     if not found:
         return []
-    fields = _varying_fields(heads)
+    fields = _varying_fields(table, heads)
     caps: list[int | None] = [memory_cap_bytes] * len(heads)
     if by_system and memory_cap_bytes is not None:
         caps = [memory_of_spec(text) for text in heads["system_spec"].to_pylist()]
@@ -157,13 +157,14 @@ def _setting_codes(table: pa.Table) -> np.ndarray[Any, Any] | None:
     return codes
 
 
-def _varying_fields(heads: pa.Table) -> dict[str, dict[str, Any]]:
+def _varying_fields(table: pa.Table, heads: pa.Table) -> dict[str, dict[str, Any]]:
     """For each text its fields by dotted names that differ among the texts of the same name."""
     found: dict[str, dict[str, Any]] = {}
     for column, prefix in zip(OPTIMA_COLUMNS, ("model", "system", "options"), strict=True):
         of_name: dict[str, dict[str, None]] = {}
-        for text in heads[column].to_pylist():
-            of_name.setdefault(json.loads(text).get("name", ""), {})[text] = None
+        # Systems and options in the order of `describe_variants`, which asks for the same.
+        for text in texts_of((heads if column == "model_spec" else table)[column]):
+            of_name.setdefault(shared_json(text).get("name", ""), {})[text] = None
         for same in of_name.values():
             fields = varying(list(same), prefix)
             for text, values in (own_fields(fields) if prefix == "system" else fields).items():
@@ -190,24 +191,29 @@ def _bests(table: pa.Table, codes: np.ndarray[Any, Any], cap: int | None, whole:
     import pyarrow.compute as pc
 
     points = finished_points(table).to_numpy()
-    ranked = points[row_order(table.select([*RANKING_COLUMNS]).take(pa.array(points)), RANKING_COLUMNS)]
-    peaks = table["peak_memory_bytes"].take(pa.array(ranked)).combine_chunks()
-    fitting = ranked[:0]
+    peaks = table["peak_memory_bytes"].take(pa.array(points)).combine_chunks()
+    fitting = points[:0]
     if cap is not None:
-        fitting = ranked[pc.fill_null(pc.less_equal(peaks, cap), False).to_numpy(zero_copy_only=False)]
-    of_setting = pa.table({"setting": codes[ranked], "peak": peaks}).group_by("setting")
-    least = of_setting.aggregate([("peak", "min")])
+        fitting = points[pc.fill_null(pc.less_equal(peaks, cap), False).to_numpy(zero_copy_only=False)]
+    least = pa.table({"setting": codes[points], "peak": peaks}).group_by("setting")
+    least = least.aggregate([("peak", "min")])
     smallest = dict(zip(least["setting"].to_pylist(), least["peak_min"].to_pylist(), strict=True))
-    found = [_first_of_each(codes, some) for some in (ranked, fitting)]
+    found = [_first_of_each(table, codes, some) for some in (points, fitting)]
     rows = iter(whole(table.take(pa.array(np.concatenate([places for _, places in found])))))
     first, capped = ({setting: next(rows) for setting in settings.tolist()} for settings, _ in found)
     return _Bests(first, capped, smallest)
 
 
-def _first_of_each(codes: Any, ranked: Any) -> tuple[Any, Any]:
-    """Return the settings of some rows, and the first row of each."""
+def _first_of_each(table: pa.Table, codes: Any, points: Any) -> tuple[Any, Any]:
+    """Return the settings of some points, and the best point of each: only the fastest ones are ranked."""
     import numpy as np
+    import pyarrow as pa
 
+    walls = table["wall_time_ns"].take(pa.array(points)).to_numpy()
+    least = np.full(int(codes.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(least, codes[points], walls)
+    fastest = points[walls == least[codes[points]]]
+    ranked = fastest[row_order(table.select([*RANKING_COLUMNS]).take(pa.array(fastest)), RANKING_COLUMNS)]
     settings, firsts = np.unique(codes[ranked], return_index=True)
     return settings, ranked[firsts]
 

@@ -39,7 +39,8 @@ class Question:
 
     `by` are columns whose values make groups of their own, `cost` is a third objective of the front. If
     points are `mixed`, those of all models, systems and numbers of NPUs compete. An `objective` of runs
-    adds its winners over all systems and sizes.
+    adds its winners over all systems and sizes. With `only_text` nothing is computed for `Answers.data` and
+    `Answers.points` alone.
     """
 
     caps: bool = False
@@ -51,6 +52,7 @@ class Question:
     number: int | None = None
     exact: bool = False
     objective: str = "step"
+    only_text: bool = False
 
     @property
     def objective_columns(self) -> Sequence[str]:
@@ -197,7 +199,13 @@ def _add_best(
     is_listed: bool,
 ) -> None:
     text, data, points = best_of(
-        group, limit, snapshot.rows, mixed=question.mixed, is_listed=is_listed, exact=question.exact
+        group,
+        limit,
+        snapshot.rows,
+        mixed=question.mixed,
+        is_listed=is_listed,
+        exact=question.exact,
+        only_text=question.only_text,
     )
     answers.add(group.title, heading + text, data, points)
 
@@ -210,10 +218,11 @@ def best_of(
     mixed: bool = False,
     is_listed: bool = True,
     exact: bool = False,
+    only_text: bool = False,
 ) -> tuple[str, dict[str, Any], Labelled]:
     """Both optima of a group, their runners-up and the best point of each variant: text, data and rows.
 
-    The text lists the variants only if `is_listed`.
+    The text lists the variants only if `is_listed`; where it does not, `only_text` leaves them out.
     """
     variants = describe_variants(group.table, mixed=mixed)
     selection = subject_of(group, memory_cap_bytes, whole).selection
@@ -225,6 +234,8 @@ def best_of(
     }
     points = [(name, row) for name, row in named.items() if row is not None]
     texts, data = [render(selection, variants, exact=exact)], to_json(selection)
+    if not is_listed and only_text:
+        return "\n\n".join(texts), data, points
     each, omitted, fields = _best_of_each(group, memory_cap_bytes, whole)
     if each:
         labelled = [("  best" if fits else "  does not fit", row) for row, fits in each]

@@ -1,8 +1,11 @@
-"""Texts on a terminal: those of others without characters that command it, and numbers of things."""
+"""Texts on a terminal: those of others without characters that command it, numbers of things; shared JSON."""
 
 from __future__ import annotations
 
+import functools
+import json
 import re
+from typing import Any
 
 
 def printable(text: str) -> str:
@@ -32,3 +35,9 @@ def shortened(text: str, most: int = 300) -> str:
 def counted(number: int, one: str, several: str = "") -> str:
     """Return a number with what it counts: 1 stage, 2 stages; `several` where an s does not make it so."""
     return f"{number} {one}" if number == 1 else f"{number} {several or one + 's'}"
+
+
+@functools.lru_cache(maxsize=8192)
+def shared_json(text: str | bytes) -> Any:
+    """Return the values of a stored text, of which studies have thousands; no caller changes them."""
+    return json.loads(text)

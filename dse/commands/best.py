@@ -116,6 +116,7 @@ def main(arguments: Arguments) -> int:
         mixed="--mixed" in options,
         number=number,
         exact="--exact" in options,
+        only_text="--json" not in options and csv is None,
     )
     used = [name for text in (*where, *([cost] if cost else [])) for name in text.columns]
     store = StudyStore(arguments.words[0])

@@ -7,7 +7,7 @@ import functools
 import json
 from typing import Any
 
-from dse.base.texts import printable
+from dse.base.texts import printable, shared_json
 from dse.inputs.systems.clusters import DERIVED
 from dse.inputs.systems.fields import DEFAULT_MEMORY_BYTES, Derating, LinkFault, NpuType
 
@@ -39,10 +39,9 @@ def _usual_values(names: frozenset[str]) -> dict[str, Any]:
     return {}
 
 
-@functools.lru_cache(maxsize=1024)
 def memory_of_spec(system_spec: str | None) -> int:
     """The memory of an NPU of a stored system, as `SystemSpec.memory_bytes`."""
-    values = json.loads(system_spec or "{}")
+    values = shared_json(system_spec or "{}")
     if types := values.get("npu_types"):
         return max(each.get("memory_bytes", DEFAULT_MEMORY_BYTES) for each in types)  # type: ignore[no-any-return]
     accelerator = values.get("accelerator") or {}
@@ -62,7 +61,9 @@ def own_fields(varying: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
     Accelerators of several names are single values, their names.
     """
-    accelerators = {text: json.loads(text).get("accelerator") for text in varying}
+    accelerators = {text: shared_json(text).get("accelerator") for text in varying}
+    if not any(accelerators.values()):
+        return varying
     names = {accelerator["name"] for accelerator in accelerators.values() if accelerator is not None}
     found = {}
     for text, fields in varying.items():

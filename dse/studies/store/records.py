@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
+
+from dse.base.texts import shared_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,9 +48,10 @@ class Column(NamedTuple):
             if lowest is not None and not lowest >= self.least:
                 raise ValueError(f"{name} is {lowest}")
         if self.allowed:
-            known = pc.is_in(values, value_set=pa.array(self.allowed))
+            found = pc.unique(values)  # few, where looking each row up takes longer than reading it
+            known = pc.is_in(found, value_set=pa.array(self.allowed))
             if not pc.all(known, min_count=0).as_py():
-                raise ValueError(f"{name} is {values.filter(pc.invert(known))[0].as_py()!r}")
+                raise ValueError(f"{name} is {found.filter(pc.invert(known))[0].as_py()!r}")
         if self.json_texts is not None:
             for text in pc.unique(values).to_pylist():
                 if text is not None:
@@ -71,7 +73,7 @@ def parsed_json(text: str | bytes, what: str) -> Any:
         ValueError: `what` is not JSON.
     """
     try:
-        return json.loads(text)
+        return shared_json(text)
     except (ValueError, RecursionError):
         raise ValueError(f"{what} is not JSON") from None
 

@@ -61,7 +61,9 @@ def read_snapshot(
     schema = record.coded_schema(names)
     table = pa.concat_tables([read_part(part, record, schema) for part in parts]).unify_dictionaries()
     table = table.append_column(POSITION, pa.array(np.arange(table.num_rows)))
-    return Snapshot(record, parts, without_duplicates(record, table) if several else table)
+    if several:
+        table = without_duplicates(record, table).select([*dict.fromkeys(columns), POSITION])
+    return Snapshot(record, parts, table)
 
 
 def _identity(record: RecordType[Any]) -> tuple[str, ...]:
