@@ -18,8 +18,10 @@
 #include "base/error.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/checkpoints.hpp"
+#include "bindings/columns.hpp"
 #include "simulation/algorithms/registry.hpp"
 #include "simulation/simulators/simulator.hpp"
+#include "simulation/simulators/steps.hpp"
 #include "simulation/systems/custom_files.hpp"
 
 namespace nb = nanobind;
@@ -196,6 +198,32 @@ void set_remote_memory(SystemConfig& config, const std::string& type, std::uint6
     }
 }
 
+using StepColumns = nb::typed<nb::dict, nb::str, nb::any>;
+
+/// Whether each step ended, and its columns by name; rows are those of the first workloads.
+std::tuple<nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>, StepColumns> simulate_steps(
+    const std::vector<const workload::Workload*>& workloads, const SystemConfig& config, Method method,
+    double most_s, const Cancellation* cancellation) {
+    const Checkpoint checkpoint = checkpoint_of(cancellation);
+    simulator::Steps steps =
+        without_gil([&] { return simulator::simulate_steps(workloads, config, method, most_s, checkpoint); });
+    StepColumns columns;
+    columns["wall_time_ns"] = to_numpy(std::move(steps.wall_time_ns));
+    columns["gpu_time_ns"] = to_numpy(std::move(steps.gpu_time_ns));
+    columns["comm_time_ns"] = to_numpy(std::move(steps.comm_time_ns));
+    columns["exposed_comm_ns"] = to_numpy(std::move(steps.exposed_comm_ns));
+    columns["compute_bound_pct"] = to_numpy(std::move(steps.compute_bound_pct));
+    columns["compute_utilization_pct"] = to_numpy(std::move(steps.compute_utilization_pct));
+    columns["memory_utilization_pct"] = to_numpy(std::move(steps.memory_utilization_pct));
+    columns["operation_intensity"] = to_numpy(std::move(steps.operation_intensity));
+    columns["peak_memory_bytes"] = to_numpy(std::move(steps.peak_memory_bytes));
+    columns["rank0_wall_time_ns"] = to_numpy(std::move(steps.rank0_wall_time_ns));
+    columns["rank0_peak_memory_bytes"] = to_numpy(std::move(steps.rank0_peak_memory_bytes));
+    columns["last_rank"] = to_numpy(std::move(steps.last_rank));
+    columns["rank_classes"] = to_numpy(std::move(steps.rank_classes));
+    return {to_numpy(std::move(steps.ended)), columns};
+}
+
 void bind_recording(nb::module_& m) {
     nb::class_<RecordedNode>(m, "RecordedNode")
         .def_ro("node", &RecordedNode::node)
@@ -351,4 +379,6 @@ void bind_simulation(nb::module_& m) {
             return simulator::simulate(workload, config, method, checkpoint);
         },
         "workload"_a, "config"_a, "method"_a = Method::kAuto, "cancellation"_a.none() = nb::none());
+    m.def("simulate_steps", &simulate_steps, "workloads"_a, "config"_a, "method"_a, "most_s"_a,
+          "cancellation"_a.none() = nb::none());
 }

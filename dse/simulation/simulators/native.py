@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dse.base.cancellation import current_cancellation
 from dse.base.errors import InputError
@@ -18,6 +19,10 @@ from dse.simulation.simulators.base import BlockedNode, Outcome, RankMetrics, Si
 from dse.simulation.simulators.recording import Recording, recording_of
 from dse.simulation.simulators.settings import EngineMethod, SimulatorSettings
 from dse.simulation.workloads import DEFAULT_REFERENCE, GeneratedWorkload, IssueOrder, Reference, Workload
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def make(settings: SimulatorSettings) -> Simulator:
@@ -47,6 +52,28 @@ class NativeSimulator(Simulator):
             current_cancellation(),
         )
         return outcome_of(result, has_memory=system.track_local_memory)
+
+    def simulate_all(
+        self, workloads: Sequence[Workload], system: SystemSpec, most_s: float
+    ) -> tuple[NDArray[np.bool_], Mapping[str, NDArray[Any]]]:
+        """Run workloads that issue alike; return which ended, and the columns of a study of each.
+
+        After `most_s` seconds those that are left are not run. Systems whose collectives depend on workloads
+        have no such runs.
+
+        Raises:
+            SimulationTimeout: as `simulate`.
+        """
+        config = native_system(system, workloads[0].issue_order)
+        config.set_reference(self.reference)
+        ended, columns = _engine.simulate_steps(
+            [each.native for each in workloads],
+            config,
+            _METHODS[self.engine],
+            most_s,
+            current_cancellation(),
+        )
+        return ended.astype(bool), columns
 
     def record(
         self,

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from dse.inputs.models import ModelSpec
@@ -28,22 +31,29 @@ def understated_communication(model: ModelSpec, strategy: Strategy, system: Syst
     Raises:
         InputError: a file of links cannot be read.
     """
+    degrees = tuple([getattr(strategy, axis) for axis in GROUPED])
+    return next(iter(understated_by_degrees(model, [(*degrees, strategy.pp)], system)))
+
+
+def understated_by_degrees(
+    model: ModelSpec, degrees: Iterable[Sequence[int]], system: SystemSpec
+) -> Iterator[str | None]:
+    """Return the same of strategies by their degrees on the axes `GROUPED`, and their stages.
+
+    Raises:
+        InputError: as `understated_communication`.
+    """
     if system.network_model != "congestion_unaware" or system.replay_only or len(system.network) == 1:
-        return None
-    rings = []
-    stride = 1
-    for axis in GROUPED:
-        degree = getattr(strategy, axis)
-        rings.append((axis, degree, stride))
-        stride *= degree
+        yield from (None for _ in degrees)
+        return
     has_logical_ring, groups_are_rings = _rings_of(system.collectives)
-    return _in_engine(
-        tuple(map(_slowest, system.network)),
-        tuple(rings) if groups_are_rings else (),
-        strategy.pp,
-        not model.resolved_repairs.contiguous_stages and model.num_layers + 2 > strategy.pp,
-        has_logical_ring,
-    )
+    dimensions = tuple(map(_slowest, system.network))
+    is_contiguous = model.resolved_repairs.contiguous_stages
+    for *own, pp in degrees:
+        strides = [1, *itertools.accumulate(own, operator.mul)]
+        rings = tuple(zip(GROUPED, own, strides, strict=False)) if groups_are_rings else ()
+        goes_round = not is_contiguous and model.num_layers + 2 > pp
+        yield _in_engine(dimensions, rings, pp, goes_round, has_logical_ring)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -21,9 +21,7 @@ from dse.native import _engine
 from dse.simulation.workloads.cache import ByteCache
 from dse.simulation.workloads.traces import Workload
 
-_KEPT_BYTES = (
-    256 * 2**20
-)  # the lab's models take a few MB each, deep pipelines with micro-batches some 100 MB
+KEPT_BYTES = 256 * 2**20  # the lab's models take a few MB each, deep pipelines with micro-batches some 100 MB
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,8 @@ def generate(
     """
     is_fractional = fractional(model, strategy, divisibility)
     # Workloads are immutable, and shared between points: a sweep over systems generates nothing twice.
-    return _generated.get((model, strategy, is_fractional), lambda: _generate(model, strategy, is_fractional))
+    key = model, strategy, is_fractional
+    return _generated.get(key, lambda: made_workload(*key))
 
 
 def fractional(model: ModelSpec, strategy: Strategy, divisibility: Divisibility) -> bool:
@@ -109,7 +108,12 @@ def fractional(model: ModelSpec, strategy: Strategy, divisibility: Divisibility)
     return bool(indivisible(model, strategy))
 
 
-def _generate(model: ModelSpec, strategy: Strategy, is_fractional: bool) -> GeneratedWorkload:
+def made_workload(model: ModelSpec, strategy: Strategy, is_fractional: bool) -> GeneratedWorkload:
+    """Generate a workload that no other call shares.
+
+    Raises:
+        InfeasibleStrategy, InputError: as `generate`.
+    """
     native = native_model(model, strategy)
     try:
         transformer = _engine.transformer(native, native_strategy(strategy), current_cancellation())
@@ -124,5 +128,5 @@ def _generate(model: ModelSpec, strategy: Strategy, is_fractional: bool) -> Gene
 
 
 _generated: ByteCache[tuple[ModelSpec, Strategy, bool], GeneratedWorkload] = ByteCache(
-    _KEPT_BYTES, lambda workload: workload.native.memory_bytes
+    KEPT_BYTES, lambda workload: workload.native.memory_bytes
 )

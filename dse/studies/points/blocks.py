@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dse.inputs.strategies import AXIS
 from dse.inputs.strategies.columns import Strategies
 from dse.native import _engine
-from dse.studies.points.methods import Answers, BlockMethod
+from dse.studies.points.methods import Answers
 from dse.studies.points.point import KEY_AXES, DesignPoint, Scenario, key_text
 from dse.studies.store import POINTS
 from dse.studies.store.lookup import KEY_DIGITS
@@ -93,8 +93,6 @@ class PointBlock:
     def feasible(self) -> NDArray[np.bool_]:
         """Whether each point has a workload and fills the system; see `DesignPoint.is_feasible`."""
         on = self.scenario
-        if not isinstance(on.method, BlockMethod):
-            return np.array([DesignPoint(on, one).is_feasible for one in self.strategies], bool)
         on.check()
         return np.array(on.method.feasible(self), bool)
 
@@ -119,26 +117,23 @@ class PointBlock:
         }
         arrays = []
         for field in POINTS.schema:
-            column = given.get(field.name)
-            if field.name in AXIS:
-                column = self._axis_array(field)
-            if not isinstance(column, pa.Array):
-                column = (
-                    texts_array((column,), np.zeros(count, np.int32))
-                    if isinstance(column, str)
-                    else (pa.repeat(pa.scalar(column, field.type), count))
-                )
-            arrays.append(column.cast(field.type))
+            column = self._axis(field) if field.name in AXIS else given.get(field.name)
+            if column is None:
+                column = pa.nulls(count, field.type)
+            elif not isinstance(column, pa.Array):
+                column = pa.repeat(_scalar(column, field.type), count)
+            arrays.append(column if column.type == field.type else column.cast(field.type))
         return pa.Table.from_arrays(arrays, schema=POINTS.schema)
 
-    def _axis_array(self, field: pa.Field) -> pa.Array:
+    def _axis(self, field: pa.Field) -> Any:
+        """Return the values of an axis, or the one that all points have."""
         import pyarrow as pa
 
         values, codes = self.strategies.values[field.name], self.strategies.codes.get(field.name)
-        if AXIS[field.name].kind == "choice":
-            return texts_array(values, np.zeros(len(self), np.int32) if codes is None else codes)
         if codes is None:
-            return pa.repeat(pa.scalar(values[0], field.type), len(self))
+            return values[0]
+        if AXIS[field.name].kind == "choice":
+            return texts_array(values, codes)
         return pa.array(values, field.type).take(pa.array(codes.astype(np.int32)))
 
     def _key_array(self) -> pa.Array:
@@ -147,6 +142,15 @@ class PointBlock:
         ends = np.arange(len(self) + 1, dtype=np.int32) * KEY_DIGITS
         data = np.ascontiguousarray(self.digits)
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(ends), pa.py_buffer(data))
+
+
+def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar[Any]:
+    """Return a value of a column that all rows share."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(kind):
+        return pa.scalar(value, kind)
+    return pa.DictionaryArray.from_arrays(pa.array([0], kind.index_type), pa.array([value]))[0]
 
 
 class SpacePoints(Iterator[DesignPoint]):

@@ -8,9 +8,9 @@ from dse.base.errors import SimulationError, SimulationTimeout
 from dse.base.settings import check_type
 from dse.inputs.strategies import STRATEGY_FIELDS, InfeasibleStrategy, Strategy, strategy_values
 from dse.simulation.simulators import Recording
-from dse.studies.points.methods import Answer, BlockMethod
+from dse.studies.points.methods import Answer
 from dse.studies.points.point import DesignPoint, ScenarioInputs, scenario_of
-from dse.studies.store import Status, StudyRow
+from dse.studies.store import POINTS, Status, StudyRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,24 +46,46 @@ def evaluate(point: DesignPoint) -> StudyRow:
         InputError: the input is wrong in a way that concerns every point, such as an unsupported network.
     """
     try:
+        return _in_time(point)
+    except SimulationTimeout as error:
+        return failed_row(point, "timeout", str(error))
+
+
+def _in_time(point: DesignPoint) -> StudyRow:
+    """Return the row of a point.
+
+    Raises:
+        SimulationTimeout: it takes too long.
+        InputError: as `evaluate`.
+    """
+    try:
         return _row(point, point.scenario.method.answer(point))
     except InfeasibleStrategy as error:
         return failed_row(point, "infeasible", str(error))
     except SimulationError as error:
         return failed_row(point, "failed", str(error))
-    except SimulationTimeout as error:
-        return failed_row(point, "timeout", str(error))
 
 
 def evaluate_block(block: PointBlock) -> pa.Table:
-    """Return the rows of points whose method answers blocks.
+    """Return the rows of the first points of a block that is answered as one: all, unless that takes long.
 
     Raises:
+        SimulationTimeout: it takes longer than a point may.
         InputError: as `evaluate`.
     """
-    method = block.scenario.method
-    assert isinstance(method, BlockMethod)
-    return block.table(method.answer_all(block))
+    import numpy as np
+    import pyarrow as pa
+
+    answers = block.scenario.method.answer_all(block)
+    count = len(answers.reason_of)
+    done = block if count == len(block) else block.take(slice(count))
+    table = done.table(answers)
+    if not answers.left:
+        return table
+    is_known = np.ones(count, bool)
+    is_known[list(answers.left)] = False
+    others = POINTS.table([_in_time(done.point(place)) for place in answers.left])
+    return pa.concat_tables([table.filter(pa.array(is_known)), others])
 
 
 def failed_row(point: DesignPoint, status: Status, reason: str) -> StudyRow:

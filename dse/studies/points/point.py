@@ -107,6 +107,11 @@ class Scenario:
         """How the points are answered: predicted from the structure of a step, or simulated from traces."""
         return method_of(self)
 
+    @functools.cached_property
+    def in_blocks(self) -> bool:
+        """Whether many points are answered as one block."""
+        return self.method.in_blocks(self)
+
     def check(self) -> None:
         """Refuse settings that the method of the scenario does not have; done once.
 

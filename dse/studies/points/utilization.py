@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dse.inputs.models import ModelSpec, counted_operations
 from dse.inputs.strategies import Strategy
+from dse.inputs.systems import SystemSpec
 from dse.simulation.costs.operators import operators
 from dse.studies.points.methods.method import Point
 
@@ -60,13 +61,18 @@ def throughput(point: Point, wall_time_ns: int, *, is_fractional: bool) -> dict[
     }
 
 
+def follows_peak(system: SystemSpec) -> bool:
+    """Return whether compute times follow the peak performance."""
+    return system.roofline_enabled and not system.replay_only
+
+
 def _distrust(point: Point, is_fractional: bool) -> str:
     system = point.scenario.system
     if point.scenario.generator.is_external:
         return "the workload is that of another program, whose operations are not those of our graph"
     if is_fractional:
         return "shards are cut to whole numbers, so the step does less than the model needs"
-    if not system.roofline_enabled or system.replay_only:
+    if not follows_peak(system):
         return (
             "compute times do not follow the peak performance (system.roofline_enabled, system.replay_only)"
         )

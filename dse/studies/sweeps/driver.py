@@ -84,7 +84,7 @@ def run_sweep(
             keys = part.keys
             result.keys.extend(keys)
             rest = part.missing(keys, known)
-            if rest.scenario.method.in_blocks:
+            if rest.scenario.in_blocks:
                 yield from [rest] if len(rest) else []
             else:
                 yield from rest

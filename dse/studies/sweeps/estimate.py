@@ -18,6 +18,7 @@ BUDGET_S = 1.5
 PROBES = 4
 """Points of a kind that are tried, at most."""
 
+_SHORT_S = 0.005  # alone, of a point whose block is measured
 _COPIES = 16  # of a point that are evaluated together
 _SLOW = 4.0  # times what is expected: then a point is one of the slow ones of its kind
 _LEAST_LIMIT_S = 0.1
@@ -85,21 +86,28 @@ def measured(point: DesignPoint, limit_s: float) -> float | None:
 
     None is for a point that the engine gave up after `limit_s`.
     """
-    if point.scenario.method.in_blocks:
-        one, several = (_block_seconds(point, copies) for copies in (1, 1 + _COPIES))
-        return (several - one) / _COPIES if several > one else several / (1 + _COPIES)
     began = time.thread_time()
     with cancellable(Cancellation().limited_to(limit_s, "the estimate of a sweep")):
         row = evaluate(point)
-    return None if row.status == "timeout" else time.thread_time() - began
+    alone_s = time.thread_time() - began
+    if row.status == "timeout":
+        return None
+    if alone_s > _SHORT_S or not point.scenario.in_blocks:
+        return alone_s
+    (one_s, one), (several_s, several) = (_block_seconds(point, copies) for copies in (1, 1 + _COPIES))
+    more = several_s > one_s and several > one
+    return (several_s - one_s) / (several - one) if more else several_s / several
 
 
-def _block_seconds(point: DesignPoint, copies: int) -> float:
-    """Return the CPU seconds of a block of a point: what a block costs by itself is shared by thousands."""
+def _block_seconds(point: DesignPoint, copies: int) -> tuple[float, int]:
+    """Return the CPU seconds of a block of a point, and how many of its copies were answered.
+
+    The costs of a block by itself are shared by thousands of points.
+    """
     block = PointBlock(point.scenario, Strategies.of([point.strategy] * copies))
     began = time.thread_time()
-    evaluate_block(block)
-    return time.thread_time() - began
+    answered = evaluate_block(block).num_rows
+    return time.thread_time() - began, answered
 
 
 def estimate(

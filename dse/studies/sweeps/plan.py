@@ -112,7 +112,7 @@ def _add_kinds(kinds: dict[tuple[int, int, int], Kind], block: PointBlock) -> No
     for number, first in enumerate(firsts.tolist()):
         point = block.point(first)
         units, ranks = method.cost_units(point), method.slow_ranks(point)
-        stages = 0 if method.in_blocks else point.strategy.pp
+        stages = point.strategy.pp if method.costs_by_stages else 0
         of_kind.setdefault((units, ranks, stages), []).append(number)
     for kind, numbers in of_kind.items():
         places = np.flatnonzero(np.isin(number_of, numbers))
@@ -130,7 +130,7 @@ def estimated(found: Survey, cores: int, samples: int | None = None, probes: int
         return Estimate(0.0, 0.0, 0.0)
     probe = found.kinds[0].probes[0]
     probe.scenario.method.load()
-    if probe.scenario.method.in_blocks:
+    if probe.scenario.in_blocks:
         measured(probe, BUDGET_S)  # what is loaded for the first prediction is no part of the others
     share = 1.0 if samples is None else min(1.0, samples / found.missing)
     return estimate(list(found.kinds), cores, share=share, probes=probes)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from dse.inputs.models import ModelSpec
-from dse.inputs.strategies import Divisibility, InfeasibleStrategy, Strategy, shown_axes, strategy_values
+from dse.inputs.strategies import (
+    DEGREES,
+    STRATEGY_FIELDS,
+    Divisibility,
+    InfeasibleStrategy,
+    Strategy,
+    shown_axes,
+    strategy_values,
+)
 from dse.inputs.systems import SystemSpec
 from dse.prediction.runs.asked import AskedRun
 from dse.simulation.simulators import Recording, Simulator
@@ -21,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dse.inputs.strategies.columns import Strategies
+    from dse.prediction.steps.strategies import Refusals
 
 
 class Inputs(Protocol):
@@ -73,14 +83,16 @@ class Answer:
 
 
 class Answers(NamedTuple):
-    """How the points of a block ended: the number of the reason in `reasons` why one is infeasible; -1: ok.
+    """How the first points of a block ended: the number in `reasons` why one is infeasible; -1: ok.
 
-    `columns` are those of rows that a method fills in, null where a point has no value.
+    `columns` are those of rows that a method fills in, null where a point has no value. Points at the places
+    `left` did neither: `Method.answer` says of each how it ends.
     """
 
     reason_of: NDArray[np.int32]
     reasons: Sequence[str]
     columns: Mapping[str, pa.Array]
+    left: Sequence[int] = ()
 
 
 class Varied(NamedTuple):
@@ -97,8 +109,11 @@ class Method(ABC):
 
     name: ClassVar[str]
 
-    in_blocks: ClassVar[bool] = False
-    """Whether it is a `BlockMethod`."""
+    costs_by_stages: ClassVar[bool] = False
+    """Whether points of equal units cost about the same only with equally many stages."""
+
+    least_block: ClassVar[int] = 1
+    """Points of a block that take no longer in one piece than in several."""
 
     most_compared: ClassVar[int | None] = None
     """Strategies that compete where an input changes, the fastest ones; None means all."""
@@ -122,6 +137,22 @@ class Method(ABC):
     @abstractmethod
     def is_feasible(self, point: Point) -> bool:
         """Whether the strategy of a point can run; that it fills the system is checked before."""
+
+    @abstractmethod
+    def in_blocks(self, on: Inputs) -> bool:
+        """Whether `answer_all` answers the points of a scenario."""
+
+    @abstractmethod
+    def answer_all(self, block: Block) -> Answers:
+        """Evaluate at least the first point of a block, and more as long as that is short.
+
+        Raises:
+            SimulationTimeout, InputError: as `answer`.
+        """
+
+    @abstractmethod
+    def feasible(self, block: Block) -> Sequence[bool]:
+        """Return which points of a block fill the system and can run."""
 
     @abstractmethod
     def answer(self, point: Point) -> Answer:
@@ -170,24 +201,6 @@ class Method(ABC):
         return 1
 
 
-class BlockMethod(Method):
-    """A method that answers many points at once."""
-
-    in_blocks = True
-
-    @abstractmethod
-    def answer_all(self, block: Block) -> Answers:
-        """Evaluate the points of a block, infeasible ones included.
-
-        Raises:
-            InputError: as `answer`.
-        """
-
-    @abstractmethod
-    def feasible(self, block: Block) -> Sequence[bool]:
-        """Return which points of a block fill the system and can run."""
-
-
 def require_filled(point: Point) -> None:
     """Refuse a strategy that does not fill the system.
 
@@ -196,6 +209,16 @@ def require_filled(point: Point) -> None:
     """
     if problem := unfilled(point.scenario, point.strategy):
         raise InfeasibleStrategy(problem)
+
+
+def refused_unfilled(on: Inputs, strategies: Strategies) -> Refusals:
+    """Refuse those of many strategies that do not fill the system."""
+    from dse.prediction.steps.strategies import Refusals
+
+    refused = Refusals(len(strategies))
+    npus = math.prod([strategies.column(name) for name in DEGREES])
+    refused.refuse(strategies, npus != on.system.npus, STRATEGY_FIELDS, lambda one: unfilled(on, one))
+    return refused
 
 
 def unfilled(on: Inputs, strategy: Strategy) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
 from dse.inputs.models import REPAIRS, ModelSpec
-from dse.inputs.strategies import DEGREES, STRATEGY_FIELDS, InfeasibleStrategy
+from dse.inputs.strategies import InfeasibleStrategy
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.clusters import fields_of_cluster
 from dse.inputs.systems.fields import ABILITIES
@@ -19,11 +18,11 @@ from dse.studies.points.methods.method import (
     Answer,
     Answers,
     Block,
-    BlockMethod,
     Inputs,
+    Method,
     Point,
     Varied,
-    unfilled,
+    refused_unfilled,
 )
 
 if TYPE_CHECKING:
@@ -38,11 +37,12 @@ _PRECISIONS = ("bf16", "fp8")
 _OPERATIONS = 500  # of a pipeline that take as long as the rest of a prediction
 
 
-class StepPrediction(BlockMethod):
+class StepPrediction(Method):
     """Predicts steps on a cluster of accelerators from their structure, in batches: no trace."""
 
     name = "prediction"
     cost_axes = ("dp", "pp", "chunks", "micro_batch")
+    least_block = 2048
     most_compared = 100  # spaces of training plans have thousands
 
     def answers(self, on: Inputs) -> bool:
@@ -86,6 +86,11 @@ class StepPrediction(BlockMethod):
             return False
         return True
 
+    def in_blocks(self, on: Inputs) -> bool:
+        """See `Method.in_blocks`: always."""
+        del on
+        return True
+
     def answer(self, point: Point) -> Answer:
         """See `Method.answer`."""
         from dse.inputs.strategies.columns import Strategies
@@ -96,15 +101,15 @@ class StepPrediction(BlockMethod):
         return Answer(columns={name: column[0].as_py() for name, column in columns.items()})
 
     def answer_all(self, block: Block) -> Answers:
-        """See `BlockMethod.answer_all`."""
+        """See `Method.answer_all`."""
         refused, columns = _answered(block.scenario, block.strategies)
         return Answers(refused.reason_of, refused.reasons, columns)
 
     def feasible(self, block: Block) -> Sequence[bool]:
-        """See `BlockMethod.feasible`."""
+        """See `Method.feasible`."""
         from dse.prediction.steps.predicted_strategies import refuse_infeasible
 
-        refused, cluster = _unfilled(block.scenario, block.strategies), block.scenario.system.cluster
+        refused, cluster = refused_unfilled(block.scenario, block.strategies), block.scenario.system.cluster
         assert cluster is not None
         refuse_infeasible(block.scenario.model, block.strategies, cluster, refused)
         return (refused.reason_of < 0).tolist()  # type: ignore[no-any-return]
@@ -167,20 +172,11 @@ def _answered(on: Inputs, strategies: Strategies) -> tuple[Refusals, Mapping[str
 def _predicted(on: Inputs, strategies: Strategies) -> tuple[Refusals, Predictions]:
     from dse.prediction.steps.predicted_strategies import predict_strategies
 
-    refused, cluster = _unfilled(on, strategies), on.system.cluster
+    refused, cluster = refused_unfilled(on, strategies), on.system.cluster
     assert cluster is not None
     if (refused.reason_of < 0).any():
         on.check()
     return refused, predict_strategies(on.model, strategies, cluster, refused)
-
-
-def _unfilled(on: Inputs, strategies: Strategies) -> Refusals:
-    from dse.prediction.steps.strategies import Refusals
-
-    refused = Refusals(len(strategies))
-    npus = math.prod([strategies.column(name) for name in DEGREES])
-    refused.refuse(strategies, npus != on.system.npus, STRATEGY_FIELDS, lambda one: unfilled(on, one))
-    return refused
 
 
 def prediction_of(point: Point) -> Prediction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dse.base.errors import InputError
@@ -13,8 +14,17 @@ from dse.inputs.systems.fields import ABILITIES
 from dse.simulation.simulators import NativeSimulator, Outcome, RankMetrics, Recording
 from dse.simulation.simulators.algorithms import uses_synthesis
 from dse.simulation.simulators.understated import understated_communication
-from dse.simulation.workloads import DEFAULT_REFERENCE, Workload
-from dse.studies.points.methods.method import Answer, Inputs, Method, Point, Varied, require_filled
+from dse.simulation.workloads import DEFAULT_REFERENCE, NativeGenerator, Workload
+from dse.studies.points.methods.method import (
+    Answer,
+    Answers,
+    Block,
+    Inputs,
+    Method,
+    Point,
+    Varied,
+    require_filled,
+)
 from dse.studies.points.utilization import throughput
 
 _OF_LAST_RANK = (
@@ -27,6 +37,7 @@ class TraceSimulation(Method):
     """Generates the traces of a step and simulates them, with our programs or the user's own."""
 
     name = "simulation"
+    costs_by_stages = True
     cost_axes = ("dp", "pp", "weight_sharded")
 
     def answers(self, on: Inputs) -> bool:
@@ -61,6 +72,31 @@ class TraceSimulation(Method):
         return is_feasible(on.model, point.strategy, on.resolved_divisibility)
 
     may_take_time = is_feasible
+
+    def in_blocks(self, on: Inputs) -> bool:
+        """See `Method.in_blocks`: where our own programs do the same for all workloads."""
+        return (
+            type(on.simulator) is NativeSimulator
+            and type(on.generator) is NativeGenerator
+            and on.system.custom_collectives is None
+            and not uses_synthesis(on.system)
+            and not on.system.npu_types
+        )
+
+    def answer_all(self, block: Block) -> Answers:
+        """See `Method.answer_all`; an engine that takes longer than some ms ends a block."""
+        from dse.studies.points.methods.simulated_columns import simulated_answers
+
+        block.scenario.check()
+        return simulated_answers(block)
+
+    def feasible(self, block: Block) -> Sequence[bool]:
+        """See `Method.feasible`."""
+        on = block.scenario
+        return [
+            one.npus == on.system.npus and is_feasible(on.model, one, on.resolved_divisibility)
+            for one in block.strategies
+        ]
 
     def answer(self, point: Point) -> Answer:
         """See `Method.answer`."""
