@@ -64,6 +64,11 @@ def subject_of(config: Config, words: Sequence[str]) -> Subject:
     is_predicted = scenario.method.name == "prediction"
     if not is_predicted and (problem := why_not_live(scenario)):
         raise InputError(problem)
+    if not is_predicted and config.run is not None:
+        raise InputError(
+            f"run.{next(iter(config.run.values))} has no effect on a page that simulates: choose a cluster, "
+            "such as system=dgx_h100 model=llama3_70b, or leave it out"
+        )
     _refuse_listed(config)
     choices = predicted_choices(config.space) if is_predicted else space_choices(config.space)
     config.space.strategies(config.model, config.system)  # says why, if there are none

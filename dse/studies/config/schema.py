@@ -63,7 +63,7 @@ class ConfigSchema:
     )
     run: RunSchema = group(
         RunSchema,
-        only="sweep",
+        only="sweep explore",
         instead="which evaluates one step; write dse run {name}={value}",
     )
     workload: WorkloadSchema = group(WorkloadSchema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from barriers import barriers, needs_axe
 from chromium import Chromium
+from command_lines import run_ok
 from pages import assert_quiet, made_page, needs_live_page
 from predicted_pages import found, rows_of, set_changes, settled, strategies_of
 
@@ -17,7 +19,6 @@ from dse.base.errors import InputError
 from dse.commands.explore import main as explore
 from dse.prediction.runs.columns import RUN_COLUMNS
 from dse.studies.config import compose_config
-from dse.studies.points import evaluate, point_of
 
 pytestmark = needs_live_page
 PLAIN = ("system=dgx_h100", "system.nodes=4", "model=llama3_8b", "space.micro_batch=[1]")
@@ -103,13 +104,18 @@ def test_tokens_may_be_given_in_the_page_alone(browser: Chromium, tmp_path: Path
     read = found(browser)
     assert all(cost is None for cost in read["columns"]["run_cost"])
     require_equal_runs(read, [*PLAIN, "run.tokens=15T"])
-    line = browser.evaluate("document.querySelectorAll('#view-point pre')[1].textContent")
-    config = compose_config(shlex.split(line)[4:], command="point")
-    row = evaluate(point_of(config, config.strategy))
-    place = read["labels"].index(row.label())
-    assert row.run_time_s == pytest.approx(read["columns"]["run_time_s"][place], rel=1e-9)
-    launched = browser.evaluate("document.querySelectorAll('#view-point pre')[2].textContent")
-    assert "run." not in launched
+    lines = browser.evaluate(
+        "[...document.querySelectorAll('#view-point pre')].map((each) => each.textContent)"
+    )
+    config = compose_config(shlex.split(lines[0])[4:], command="sweep")
+    assert config.run is not None
+    assert config.run.values == {"tokens": "15000000000000"}
+    assert not any("tokens" in line for line in lines[1:3])
+    words = shlex.split(lines[3])
+    assert words[:4] == ["python", "-m", "dse", "run"]
+    run = json.loads(run_ok("run", *words[4:], "--json", cwd=tmp_path).out)
+    place = read["labels"].index(read["fitting"])
+    assert run["time_s"] == pytest.approx(read["columns"]["run_time_s"][place], rel=1e-6)
     assert_quiet(browser, page)
 
 
@@ -125,10 +131,10 @@ def test_without_a_length_the_commands_ask_for_no_run(shown: Chromium) -> None:
 def test_winners_by_time_cost_and_energy_stand_beside_the_fastest_step(shown: Chromium) -> None:
     read, columns = found(shown), found(shown)["columns"]
     assert shown.evaluate(HEADS)[:4] == ["Best by", "plan", "time of a step", "days of the run"]
-    rows = {title: label for title, label, *_ in shown.evaluate(ROWS)}
-    assert rows["Time of a step"] == read["fitting"]
+    rows = {title: label for titles, label, *_ in shown.evaluate(ROWS) for title in titles.split(", ")}
+    assert rows["time of a step"] == read["fitting"]
     cap = shown.evaluate(f"{FRAME}.cap_bytes")
-    for title, name in (("Expected time", "run_time_s"), ("Cost", "run_cost"), ("Energy", "run_energy_mwh")):
+    for title, name in (("expected time", "run_time_s"), ("cost", "run_cost"), ("energy", "run_energy_mwh")):
         fitting = [
             (value, label)
             for value, label, peak in zip(
@@ -136,7 +142,7 @@ def test_winners_by_time_cost_and_energy_stand_beside_the_fastest_step(shown: Ch
             )
             if value is not None and peak <= cap
         ]
-        assert rows[title] == min(fitting)[1]
+        assert rows[title] == min(fitting, key=lambda pair: pair[0])[1]
     now = shown.evaluate("document.querySelector('#status .winner-now').textContent")
     assert "Expected time" in now
     assert "Cost" in now
@@ -144,7 +150,7 @@ def test_winners_by_time_cost_and_energy_stand_beside_the_fastest_step(shown: Ch
 
 def test_limits_leave_out_runs_that_take_longer_cost_more_or_compute_less(shown: Chromium) -> None:
     columns = found(shown)["columns"]
-    middle = sorted(value for value in columns["run_time_s"] if value is not None)[40]
+    middle = sum(sorted(value for value in columns["run_time_s"] if value is not None)[40:42]) / 2
     for name, bound, keeps in (
         ("run_time_s", middle / 86400, lambda value: value <= middle),
         ("run_goodput_pct", 20, lambda value: value >= 20),
@@ -162,6 +168,14 @@ def test_limits_leave_out_runs_that_take_longer_cost_more_or_compute_less(shown:
         assert shown.evaluate(f"{FRAME}.kept.length") > len(kept)
 
 
+def test_fields_show_large_numbers_by_their_powers(shown: Chromium) -> None:
+    field = "document.querySelector('[data-key=\"run.tokens\"] input[type=text]')"
+    assert shown.evaluate(f"{field}.value") == "15e12"
+    shown.evaluate(f"{field}.value = '2.5e12'; {field}.dispatchEvent(new Event('change'))")
+    settled(shown)
+    assert shown.evaluate("explorer.state.get().changes") == {"run.tokens": 2.5e12}
+
+
 def test_the_table_sorts_by_days_with_the_keyboard(shown: Chromium) -> None:
     shown.evaluate("document.querySelector('#view-plans th[data-name=run_cost] button').focus()")
     shown.press("Enter", 13)
@@ -172,7 +186,7 @@ def test_what_a_run_cannot_be_is_refused_with_the_reason(browser: Chromium, file
     browser.open(file)
     settled(browser)
     browser.evaluate("explorer.state.set({ changes: { 'run.spares': null } })")
-    browser.until("document.body.innerText.includes('elastic=best has no effect where a failed node')")
+    browser.until("document.body.innerText.includes('lastic=best has no effect where a failed node')")
     settled(browser)
     assert browser.evaluate("explorer.state.get().changes") == {}
 
@@ -187,7 +201,21 @@ def test_what_a_run_cannot_be_is_refused_with_the_reason(browser: Chromium, file
 def test_keys_without_effect_are_refused(tmp_path: Path, word: str, message: str) -> None:
     length = () if word.startswith("run.loss") else ("run.tokens=1T",)
     with pytest.raises(InputError, match=message):
-        explore([*PLAIN, *length, word, "--no-open", f"results_dir={tmp_path}"])
+        explore(
+            [
+                *PLAIN[1 if word.startswith("system=") else 0 :],
+                *length,
+                word,
+                "--no-open",
+                f"results_dir={tmp_path}",
+            ]
+        )
+
+
+def test_a_page_that_simulates_has_no_runs(tmp_path: Path) -> None:
+    words = ["system=system1", "model=llama70b", "run.tokens=1T", "--no-open", f"results_dir={tmp_path}"]
+    with pytest.raises(InputError, match=r"run\.tokens has no effect on a page that simulates"):
+        explore(words)
 
 
 @pytest.mark.parametrize("width", [390, 1320])

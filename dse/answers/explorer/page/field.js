@@ -69,7 +69,8 @@ class Field {
 
   stopsOf(field) { return scales.stopsOf(field); }
   parsed(text) { return scenario.parsed(this.field, text); }
-  textOf(value) { return value === null ? "" : String(value); }
+  // 15e12 reads more easily than its zeros, and is the same number.
+  textOf(value) { return value === null ? "" : value >= 1e12 && value % 1e9 === 0 ? `${value / 1e12}e12` : String(value); }
 
   changed(value) {
     this.clear();

@@ -38,14 +38,21 @@ function sweep(data, state) {
 function pointWords(data, state, plan) {
   const { others } = sorted(state);
   const axes = data.axes.filter(({ name, default: usual }) => name === "dp" || plan[name] !== usual); // no strategy at all means the best
-  return [...withRun(words(data.point_command, data, { ...state, changes: Object.fromEntries(others) })), ...axes.map(({ name }) => `strategy.${name}=${hydra(plan[name])}`)];
+  return [...words(data.point_command, data, { ...state, changes: Object.fromEntries(others) }), ...axes.map(({ name }) => `strategy.${name}=${hydra(plan[name])}`)];
 }
 
-const point = (data, state, plan) => line(pointWords(data, state, plan));
+const withoutRun = (all) => all.filter((word) => !isOfRun(word));
+const point = (data, state, plan) => line(withoutRun(pointWords(data, state, plan)));
+
+// The words of `dse run`, "" where no length is given.
+function run(data, state, plan) {
+  const [program, , ...rest] = withRun(pointWords(data, state, plan));
+  return rest.some(isOfRun) ? line([program, "run", ...rest.map((word) => (isOfRun(word) ? word.slice(OF_RUN.length) : word))]) : "";
+}
 
 // In the framework whose steps were predicted, if a launcher knows it.
 function launch(data, state, plan) {
-  const [program, , ...rest] = pointWords(data, state, plan).filter((word) => !isOfRun(word));
+  const [program, , ...rest] = withoutRun(pointWords(data, state, plan));
   const own = data.dialects.find(({ constants }) => constants.includes(plan.framework)) ?? data.dialects[0];
   return line([program, "launch", ...rest, `framework=${own.name}`]);
 }
@@ -57,11 +64,13 @@ function all(data, state, plan) {
     return [swept, ["Evaluate this plan in a terminal", "", "A point takes an accelerator whole: copy its file of conf/accelerator, change it there, and write system.accelerator=FILE.yaml."]];
   }
   const others = `framework= also takes ${data.dialects.map(({ name }) => name).join(", ")}.`;
+  const asked = run(data, state, plan);
   return [
     swept,
     ["Evaluate this plan in a terminal", point(data, state, plan), "", "Copy"],
     ["Write the files that start this plan", launch(data, state, plan), others, "Run this"],
+    ...(asked ? [["Its training run in a terminal", asked, "", "Copy"]] : []),
   ];
 }
 
-export { all, launch, point, sweep };
+export { all, launch, point, run, sweep };

@@ -30,15 +30,16 @@ function update(frame) {
     place.replaceChildren(element("p", {}, "No plan passes."));
     return;
   }
-  const rows = [["Time of a step", fastest], ...winnersOf(frame).map(({ figure, row }) => [figure.objective, row])];
-  if (frame.selected !== fastest) rows.push(["The chosen plan", frame.selected]);
+  const titles = new Map([[fastest, ["time of a step"]]]); // by row: one plan may be the best by several
+  for (const { figure, row } of winnersOf(frame)) titles.set(row, [...(titles.get(row) ?? []), figure.objective.toLowerCase()]);
+  if (!titles.has(frame.selected)) titles.set(frame.selected, ["(the chosen plan)"]);
   const heads = ["Best by", "plan", "time of a step", ...figures.map(({ title }) => title)];
   const why = problemOf(frame, frame.selected);
   place.replaceChildren(
     scroll("Winners of the run, a table that scrolls", element("table", { class: "points plans" },
       element("caption", { class: "unseen" }, "The best plans by step, time, cost and energy"),
       element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)))),
-      element("tbody", {}, ...rows.map(([title, row]) => rowOf(frame, figures, title, row))))),
+      element("tbody", {}, ...[...titles].map(([row, names]) => rowOf(frame, figures, names.join(", "), row))))),
     ...(why ? [element("p", { class: "note" }, `The run of ${frame.label(frame.selected)} ${why}.`)] : []),
   );
 }

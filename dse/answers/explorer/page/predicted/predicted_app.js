@@ -73,18 +73,19 @@ function filtered() {
 }
 
 function say() {
+  const dot = () => element("span", { class: "dot", "aria-hidden": "true" }, " · ");
   const one = (row) => [element("strong", {}, frame.label(row)), ` ${duration(frame.columns.wall_time_ns[row])}`];
   const [fastest, fits] = [frame.best, frame.fitting];
   const parts = fastest < 0 ? ["No plan is left"] : one(fastest);
   if (frame.cap_bytes !== null && fits !== fastest) {
     const under = element("span", { class: "under" }, `under ${bytes(frame.cap_bytes)} `);
     under.append(...(fits < 0 ? ["nothing fits"] : one(fits)));
-    parts.push(element("span", { class: "dot", "aria-hidden": "true" }, " · "), under);
+    parts.push(dot(), under);
   }
-  for (const { figure, row } of winnersOf(frame)) {
-    const name = row === fits ? [] : [element("strong", {}, frame.label(row)), " "];
-    parts.push(element("span", { class: "dot", "aria-hidden": "true" }, " · "), element("span", { class: "under" }, `${figure.objective} `), ...name, figure.said(frame.columns[figure.name][row]));
-  }
+  const ofRun = winnersOf(frame).flatMap(({ figure, row }, index) => [
+    ...(index ? [" · "] : []), `${figure.objective} `, ...(row === fits ? [] : [element("strong", {}, frame.label(row)), " "]), figure.said(frame.columns[figure.name][row]),
+  ]);
+  if (ofRun.length) parts.push(dot(), element("span", { class: "under" }, ...ofRun));
   status.now.replaceChildren(element("span", { class: "lead" }, "Fastest "), ...parts);
   status.say(fits >= 0 ? `Fastest that fits: ${frame.label(fits)}, ${duration(frame.columns.wall_time_ns[fits])}` : "No plan fits");
 }
