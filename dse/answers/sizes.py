@@ -14,7 +14,8 @@ from dse.inputs.models import ModelSpec
 from dse.inputs.systems import SystemSpec
 from dse.inputs.systems.clusters import derived_fields
 from dse.prediction.runs.checkpoints import Store
-from dse.prediction.runs.power import Energy, Facility, energy_of
+from dse.prediction.runs.energy import energy_of
+from dse.prediction.runs.power import Energy, Facility
 from dse.prediction.runs.reliability import Reliability
 from dse.prediction.runs.run import Elastic, PlannedStops, Question, Run, run_of
 from dse.prediction.steps.predict import predict

@@ -28,6 +28,7 @@ from dse.prediction.intervals.unseen import unseen_runs
 from dse.prediction.runs.run import run_record
 from dse.prediction.steps.frameworks import framework_named, framework_names
 from dse.prediction.steps.native_inputs import cluster_record, framework_text, model_record
+from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import CATEGORIES, PARTS
 from dse.studies.points.inputs import engine_version, model_json, result_version, system_json
 from dse.studies.points.methods.predicted_columns import COMPUTE_PARTS
@@ -47,6 +48,7 @@ def predicted_page_data(subject: Subject) -> dict[str, Any]:
         InputError: the page has no engine for a choice of the cluster.
     """
     on = subject.scenario
+    assert on.system.cluster is not None
     run = run_of_page(on.run, on.system.accelerator)
     if _SYNTHESIZED in vars(on.system.group_algorithms).values():
         raise InputError(
@@ -74,7 +76,7 @@ def predicted_page_data(subject: Subject) -> dict[str, Any]:
             },
             "constraints": list(map(constraint_data, subject.constraints)),
         },
-        "run": run_record(run),
+        "run": run_record(run.of_steps(1, on.model, Plan(), on.system.cluster)),
         "run_columns": _engine.run_columns(),
         "compute_parts": COMPUTE_PARTS,
         "axes": [_axis(axis) for axis in AXES],

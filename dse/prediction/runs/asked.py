@@ -221,9 +221,12 @@ class AskedRun:
 
     def question(self, model: ModelSpec, plan: Plan, cluster: Cluster) -> Question:
         """Return the run of a job on a cluster."""
+        return self.of_steps(asked_steps(self.values, model), model, plan, cluster)
+
+    def of_steps(self, steps: int, model: ModelSpec, plan: Plan, cluster: Cluster) -> Question:
+        """Return the same of another length."""
         from dse.prediction.runs.run import Question
 
-        steps = asked_steps(self.values, model)
         return Question(
             *(model, plan, cluster, steps, self.reliability, self.store),
             interval_s=self.interval_s,
@@ -237,7 +240,7 @@ class AskedRun:
 
     def energy(self, run: Run) -> Energy | None:
         """Return the energy of the run; None where no power is known and no key asks for it."""
-        from dse.prediction.runs.power import energy_of
+        from dse.prediction.runs.energy import energy_of
 
         return energy_of(run, self.facility) if self.has_energy(run.question.cluster) else None
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,6 @@ from dse.prediction.runs.reliability import Reliability
 from dse.prediction.steps.native_inputs import step_cluster
 from dse.prediction.steps.plan import Plan
 from dse.prediction.steps.prediction import Prediction
-
-if TYPE_CHECKING:
-    from dse.prediction.runs.asked import AskedRun
 
 _COMPUTE = ("matrix_products", "attention", "memory_bound", "launches", "optimizer")
 
@@ -71,7 +68,7 @@ class Question:
     facility: Facility = field(default_factory=Facility)
 
 
-def run_record(q: Question | AskedRun) -> Mapping[str, Any]:
+def run_record(q: Question) -> Mapping[str, Any]:
     """Return what is asked of a run but its model, plan and machine, as the engine reads it."""
     return {
         "reliability": q.reliability.record(),

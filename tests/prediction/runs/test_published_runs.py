@@ -16,7 +16,8 @@ from dse.native import _engine
 from dse.prediction.frameworks.checks.clusters import cluster_of_name
 from dse.prediction.runs.asked import asked_run
 from dse.prediction.runs.checkpoints import Store, checkpoint_bytes
-from dse.prediction.runs.power import Facility, energy_of
+from dse.prediction.runs.energy import energy_of
+from dse.prediction.runs.power import Facility
 from dse.prediction.runs.reliability import reliability_named, reliability_names
 from dse.prediction.runs.run import PlannedStops, Question, Run, run_of
 from dse.prediction.steps.plan import Plan

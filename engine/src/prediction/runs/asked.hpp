@@ -1,4 +1,4 @@
-// What is asked of a training run, but for its model, its plan and its machine.
+// The question of a training run, but for its model, its plan and its machine.
 #pragma once
 
 #include <array>
@@ -10,7 +10,8 @@
 
 namespace dse::prediction::runs {
 
-/// What fails as one; from kNvlinkDomain on, several NPUs, whose number is one of `Reliability::domains`.
+/// Parts that fail as one; from kNvlinkDomain on, several NPUs, whose number is one of
+/// `Reliability::domains`.
 enum class Unit : std::uint8_t { kNpu, kNode, kNic, kJob, kNvlinkDomain, kRack, kRail };
 
 /// One kind of failure: its rate of a unit, the seconds from it until processes compute again but for reading
