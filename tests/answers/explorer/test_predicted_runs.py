@@ -130,8 +130,8 @@ def test_without_a_length_the_commands_ask_for_no_run(shown: Chromium) -> None:
 
 def test_winners_by_time_cost_and_energy_stand_beside_the_fastest_step(shown: Chromium) -> None:
     read, columns = found(shown), found(shown)["columns"]
-    assert shown.evaluate(HEADS)[:4] == ["Best by", "plan", "time of a step", "days of the run"]
-    rows = {title: label for titles, label, *_ in shown.evaluate(ROWS) for title in titles.split(", ")}
+    assert shown.evaluate(HEADS)[:3] == ["Best by", "time of a step", "days of the run"]
+    rows = {title: label for titles, *_, label in shown.evaluate(ROWS) for title in titles.split(", ")}
     assert rows["time of a step"] == read["fitting"]
     cap = shown.evaluate(f"{FRAME}.cap_bytes")
     for title, name in (("expected time", "run_time_s"), ("cost", "run_cost"), ("energy", "run_energy_mwh")):

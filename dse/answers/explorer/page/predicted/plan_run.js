@@ -16,7 +16,7 @@ function rowOf(frame, figures, title, row) {
   const button = element("button", { type: "button", class: "link", "aria-label": `Show plan ${label}` }, label);
   button.addEventListener("click", () => tools.select(label));
   const cells = figures.map(({ name, said }) => element("td", { class: "number" }, said(frame.columns[name][row])));
-  return element("tr", { class: row === frame.selected ? "chosen" : null }, element("th", { scope: "row" }, title), element("td", {}, button), element("td", { class: "number" }, duration(frame.columns.wall_time_ns[row])), ...cells);
+  return element("tr", { class: row === frame.selected ? "chosen" : null }, element("th", { scope: "row" }, title), element("td", { class: "number" }, duration(frame.columns.wall_time_ns[row])), ...cells, element("td", {}, button));
 }
 
 function update(frame) {
@@ -33,7 +33,7 @@ function update(frame) {
   const titles = new Map([[fastest, ["time of a step"]]]); // by row: one plan may be the best by several
   for (const { figure, row } of winnersOf(frame)) titles.set(row, [...(titles.get(row) ?? []), figure.objective.toLowerCase()]);
   if (!titles.has(frame.selected)) titles.set(frame.selected, ["(the chosen plan)"]);
-  const heads = ["Best by", "plan", "time of a step", ...figures.map(({ title }) => title)];
+  const heads = ["Best by", "time of a step", ...figures.map(({ title }) => title), "plan"];
   const why = problemOf(frame, frame.selected);
   place.replaceChildren(
     scroll("Winners of the run, a table that scrolls", element("table", { class: "points plans" },
