@@ -50,7 +50,7 @@ def cuts(cases: Cases, repeats: int) -> Iterator[Row]:
             "parts": case.parts,
             "ours_cut": ours,
             "kahip_cut": theirs,
-            "to_kahip": ours / max(theirs, 1),
+            "more_pct": 100 * (ours / max(theirs, 1) - 1),
             "ours_cpu_s": our_s,
             "kahip_cpu_s": their_s,
             "kahip_seeds": seeds,

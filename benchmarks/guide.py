@@ -11,7 +11,9 @@ from statistics import median
 from benchmarks.report import cell, read_parquet
 from benchmarks.sections import Row
 
-PAGES = tuple(Path(__file__).parents[1] / "docs" / name for name in ("performance.md", "search.md"))
+PAGES = tuple(
+    Path(__file__).parents[1] / "docs" / name for name in ("partition.md", "performance.md", "search.md")
+)
 _PART = re.compile(r"(<!-- measured: (\w+) -->\n).*?(?=<!-- end of measured -->)", re.S)
 
 # By section: the columns of the table, by their titles.
@@ -59,6 +61,15 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "Planner": "planner",
         "Search": "search_s",
         "Times as fast": "ratio",
+    },
+    "cuts": {
+        "Graph": "graph",
+        "Nodes": "nodes",
+        "Parts": "parts",
+        "Cut": "ours_cut",
+        "KaHIP": "kahip_cut",
+        "More %": "more_pct",
+        "Seeds": "kahip_seeds",
     },
     "study": {"Process": "name", "Points": "points", "Wall": "wall_s", "CPU": "cpu_s"},
     "executors": {"Points": "name", "Number": "points", "Overhead, µs": "overhead_us"},

@@ -82,7 +82,7 @@ _SHOWN = {
         *("pymetis_s", "kahip_s", "not_worse"),
     ),
     "cuts": (
-        *("graph", "nodes", "edges", "parts", "ours_cut", "kahip_cut", "to_kahip", "ours_cpu_s"),
+        *("graph", "nodes", "edges", "parts", "ours_cut", "kahip_cut", "more_pct", "ours_cpu_s"),
         *("kahip_cpu_s", "kahip_seeds"),
     ),
     "structure": (

@@ -1,9 +1,10 @@
-"""The graphs by seed whose cuts are compared: as written here, and others for other seeds."""
+"""The graphs by seed whose cuts are compared: as written here, and others for other seeds; the comparison."""
 
 from __future__ import annotations
 
 import pytest
 
+from benchmarks import cases, cuts
 from benchmarks.cut_graphs import GRAPHS, KINDS, SeededGraph
 from dse.partition.graphs.graph import ModelGraph
 
@@ -56,3 +57,29 @@ def test_geometric_nodes_are_joined_exactly_where_they_are_near() -> None:
     expected = {(int(u), int(v)) for u, v in zip(*np.nonzero(apart <= 0.2), strict=True) if u < v}
     assert {(int(u), int(v)) for u, v in _near(points, 0.2)} == expected
     assert len(expected) > 300
+
+
+def test_without_kahip_nothing_is_compared_and_a_note_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cuts, "is_installed", lambda _: False)
+    assert list(cuts.cuts(cases.quick(), 1)) == []
+    assert "kahip is missing" in capsys.readouterr().err
+
+
+def test_the_search_has_the_time_of_all_runs_of_kahip_and_the_row_both_cuts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    budgets = []
+
+    def by_search(_: object, cpu_s: float) -> tuple[int, float]:
+        budgets.append(cpu_s)
+        return 60, 0.5
+
+    monkeypatch.setattr(cuts, "is_installed", lambda _: True)
+    monkeypatch.setattr(cuts, "_by_kahip", lambda _: (80, 0.75, 10))
+    monkeypatch.setattr(cuts, "_by_search", by_search)
+    (row,) = cuts.cuts(cases.quick(), 1)
+    assert budgets == [0.75]
+    assert (row["graph"], row["nodes"], row["parts"]) == ("plate", 1109, 8)
+    assert (row["ours_cut"], row["kahip_cut"], row["more_pct"], row["kahip_seeds"]) == (60, 80, -25.0, 10)

@@ -80,7 +80,7 @@ def _validate_graph(problem: PartitionProblem) -> None:
         raise InputError("the graph has no nodes")
     _numbers("node_weights", graph.node_weights)
     for index, edge in enumerate(graph.edges):
-        if len(edge) != 2 or not all(_is_index(node, graph.nodes) for node in edge):
+        if len(edge) != 2 or not (_is_index(edge[0], graph.nodes) and _is_index(edge[1], graph.nodes)):
             raise InputError(
                 f"edges[{index}]={list(edge)}: two nodes between 0 and {graph.nodes - 1} are needed"
             )

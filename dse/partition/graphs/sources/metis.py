@@ -10,6 +10,8 @@ from dse.base.files import read_text
 from dse.base.texts import excerpt
 from dse.partition.graphs.sources.source import Operator, Source
 
+_ROW = re.compile(r"(\d{1,18}( |$))*", re.ASCII)
+
 
 def read_metis(path: Path) -> Source:
     """Read a METIS graph (its manual, section 4.1.1): `n m [fmt [ncon]]`, then n lines; % begins a comment.
@@ -76,8 +78,8 @@ def read_metis(path: Path) -> Source:
 
 
 def _numbers(path: Path, number: int, words: list[str]) -> list[int]:
-    wrong = next((word for word in words if not re.fullmatch(r"\d{1,18}", word, re.ASCII)), None)
-    if wrong is not None:
+    if not _ROW.fullmatch(" ".join(words)):
+        wrong = next(word for word in words if not _ROW.fullmatch(word))
         raise InputError(
             f"{path}, line {number}: '{excerpt(wrong)}' is no whole number from 0 of at most 18 digits"
         )
