@@ -50,7 +50,9 @@ def converted(value: object, hint: Any, key: str) -> Any:
                 for index, (item, entry) in enumerate(zip(value, entries, strict=True))
             ]
         )
-    if typing.get_origin(hint) is list and isinstance(value, list | tuple):
+    if typing.get_origin(hint) is list:
+        if not isinstance(value, list | tuple):
+            raise MisfitError(f"{key} is {shown(value)}; it must be {expected(hint)}")
         (entry,) = typing.get_args(hint)
         return [converted(item, entry, f"{key}.{index}") for index, item in enumerate(value)]
     if typing.get_origin(hint) is collections.abc.Mapping:
@@ -124,7 +126,7 @@ def unknown_field(key: str, part: str, known: Iterable[str]) -> str:
 def expected(hint: Any) -> str:
     """Say of what kind a value of this type is."""
     hint = without_none(hint)
-    if typing.get_origin(hint) is tuple:
+    if typing.get_origin(hint) in (tuple, list):
         return "a list"
     if typing.get_origin(hint) is collections.abc.Mapping:
         return _GROUPS.get(typing.get_args(hint)[1], "a group of keys and values")

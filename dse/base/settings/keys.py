@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 MISSING: Any = "???"  # OmegaConf's mark of a mandatory value, without importing OmegaConf
@@ -34,21 +35,38 @@ def group(schema: Callable[[], Any], *, only: str = "", instead: str = "") -> An
     return field(default_factory=schema, metadata={"only": only, "instead": instead})
 
 
-def mapping(element: Any) -> Callable[[], Any]:
-    """Return what makes an empty group that takes any key, from the command line without Hydra's `+` too.
+@dataclass(frozen=True)
+class mapping:  # noqa: N801 (called as a function is)
+    """Makes an empty group that takes any key, from the command line without Hydra's `+` too.
 
     `element` is the type of its values.
     """
 
-    def empty() -> Any:
+    element: Any
+
+    def __call__(self) -> Any:
+        """Return the group as OmegaConf has it."""
         from omegaconf import DictConfig
 
-        named: Any = dict[str, element]
+        element = self.element
+        named: Any = dict[str, element]  # type: ignore[valid-type]
         return DictConfig(
             {}, ref_type=named, key_type=str, element_type=element, is_optional=False, flags={"struct": False}
         )
 
-    return empty
+
+def plain_defaults(schema: Any) -> dict[str, Any]:
+    """Return the defaults of a schema as plain data, without OmegaConf."""
+    found = {}
+    for each in fields(schema):
+        make = each.default_factory
+        if make is dataclasses.MISSING:
+            found[each.name] = each.default
+        elif isinstance(make, mapping):
+            found[each.name] = {}
+        else:
+            found[each.name] = plain_defaults(make) if is_dataclass(make) else make()
+    return found
 
 
 def options(group: str) -> Any:

@@ -15,6 +15,7 @@ from dse.base.files import conf_folder
 from dse.base.records import MisfitError, converted
 from dse.base.settings import MISSING
 from dse.base.settings.keywords import checked_overrides
+from dse.base.settings.plain_words import PlainWord
 from dse.base.texts import excerpt
 from dse.inputs.accelerators import Accelerator
 from dse.inputs.models.huggingface import ModelFile
@@ -25,6 +26,7 @@ from dse.simulation.workloads.settings import WORKLOADS
 from dse.studies.config.messages import one_line
 from dse.studies.config.overrides import as_axis, choices_of, parsed_overrides
 from dse.studies.config.own_files import GROUPS, REFERENCE, add_choice, add_model, is_path, texts_of
+from dse.studies.config.plain import plain_values
 from dse.studies.config.schema import ConfigSchema
 from dse.studies.config.settings import Config, study_name, to_config
 from dse.studies.config.uses import refuse_unused
@@ -70,7 +72,7 @@ def compose_config(overrides: Sequence[str], *, command: str = "", folder: Path 
     """
     parsed = parsed_overrides(checked_overrides("compose_config", overrides))
     for override in parsed:
-        if override.is_sweep_override():
+        if not isinstance(override, PlainWord) and override.is_sweep_override():
             raise InputError(
                 f"override '{override.input_line}' lists several values: add -m for one sweep each; "
                 f"one study over all of them is an axis, {as_axis(override)}"
@@ -135,7 +137,7 @@ def _space_of(source: _Source, values: ConfigSchema, chosen: Collection[str]) ->
 class _Source:
     """Where values come from: conf/, a folder and files of the user, and overrides."""
 
-    def __init__(self, parsed: Sequence[Override], folder: Path | None) -> None:
+    def __init__(self, parsed: Sequence[Override | PlainWord], folder: Path | None) -> None:
         """Files that overrides choose become choices of their groups."""
         self._folder = folder
         self._files: dict[str, Path] = {}
@@ -172,7 +174,7 @@ class _Source:
             notes += [note for key, note in model.assumed.items() if f"model.{key}" not in chosen]
         return tuple(notes)
 
-    def _with_file(self, override: Override) -> str:
+    def _with_file(self, override: Override | PlainWord) -> str:
         line, group, value = str(override.input_line), override.key_or_group, override.value()
         if group == _MODEL_FILE and isinstance(value, str):
             return f"model={self._model(value, line)}"
@@ -221,6 +223,33 @@ def _composed(
     overrides: Sequence[str], folder: Path | None, files: Mapping[str, Path]
 ) -> tuple[ConfigSchema, str]:
     """Return the checked values, and the same as YAML."""
+    values = _plainly(overrides) if folder is None and not files else None
+    values = values or _by_hydra(overrides, folder, files)
+    values.study = study_name(values)
+    says_memory = values.system.accelerator is not None or values.system.npu_types
+    if values.memory_cap is None and not says_memory and "system" not in values.space.axes:
+        values.memory_cap = f"{DEFAULT_MEMORY_BYTES // 10**9}GB"
+    written = dataclasses.asdict(values)
+    written["run"] = {name: text for name, text in written["run"].items() if text is not None}
+    return values, _yaml(written)
+
+
+def _plainly(overrides: Sequence[str]) -> ConfigSchema | None:
+    """Return the values without Hydra; None where it is needed, and where it has to say what is wrong."""
+    plain = plain_values(overrides)
+    if plain is None:
+        return None
+    try:
+        _complete(plain, None)
+        found: ConfigSchema = converted(plain, ConfigSchema, "")
+    except InputError:
+        return None
+    unknown = any(REFERENCE in text or text == MISSING for _, text in texts_of(plain))
+    return None if unknown else found
+
+
+def _by_hydra(overrides: Sequence[str], folder: Path | None, files: Mapping[str, Path]) -> ConfigSchema:
+    """Return the checked values."""
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.errors import HydraException
@@ -239,29 +268,36 @@ def _composed(
         plain: Any = OmegaConf.to_container(composed, resolve=True)
         _complete(plain, folder)
         _refuse_references(plain)  # the next step would follow them
-        values = _typed(plain)
+        return _typed(plain)
     except (HydraException, OmegaConfBaseException, YAMLError, TypeError, ValueError, OverflowError) as error:
         raise InputError(one_line(error, overrides, folder, files)) from None
     except OSError as error:  # Hydra looks for a file of a choice's name
         raise InputError(
             f"{excerpt(Path(str(error.filename)).stem)} cannot be used: {error.strerror}"
         ) from None
-    values.study = study_name(values)
-    says_memory = values.system.accelerator is not None or values.system.npu_types
-    if values.memory_cap is None and not says_memory and "system" not in values.space.axes:
-        values.memory_cap = f"{DEFAULT_MEMORY_BYTES // 10**9}GB"
-    written = dataclasses.asdict(values)
-    written["run"] = {name: text for name, text in written["run"].items() if text is not None}
-    return values, _yaml(written)
 
 
 def _yaml(values: dict[str, Any]) -> str:
-    """Return values as OmegaConf writes them."""
+    """Return values as OmegaConf writes them: texts that a program may take for numbers stand in quotes."""
     import yaml
-    from omegaconf._utils import get_omega_conf_dumper
 
-    text: str = yaml.dump(values, allow_unicode=True, sort_keys=False, Dumper=get_omega_conf_dumper())
-    return text
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def text_node(dumper: Any, text: str) -> Any:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="'" if _is_number(text) else None)
+
+    Dumper.add_representer(str, text_node)
+    written: str = yaml.dump(values, allow_unicode=True, sort_keys=False, Dumper=Dumper)
+    return written
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 @functools.cache

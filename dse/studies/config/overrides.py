@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dse.base.errors import InputError
 from dse.base.settings.grammar import called, parsed
+from dse.base.settings.plain_words import PlainWord, plain_word
 from dse.base.texts import excerpt
 from dse.studies.config.own_files import GROUPS, REFERENCE
 
@@ -20,12 +21,12 @@ _MAX_LISTED = 1000
 _KEY_REFERENCE = re.compile(r"\$\{\.*[A-Za-z_][A-Za-z0-9_.\[\]-]*\}")
 
 
-def choices_of(override: Override) -> list[str]:
+def choices_of(override: Override | PlainWord) -> list[str]:
     """Return the overrides, one for each value that an override lists."""
+    if isinstance(override, PlainWord) or not override.is_sweep_override():
+        return [str(override.input_line)]
     from hydra.core.override_parser.types import ChoiceSweep, RangeSweep
 
-    if not override.is_sweep_override():
-        return [str(override.input_line)]
     values = override.value()
     if not isinstance(values, ChoiceSweep | RangeSweep) or (
         isinstance(values, ChoiceSweep) and not all(isinstance(entry, _PLAIN) for entry in values.list)
@@ -58,13 +59,13 @@ def as_axis(override: Override) -> str:
     return f"space.axes={{{key}:[{values}]}}"
 
 
-def parsed_overrides(overrides: Sequence[str]) -> list[Override]:
+def parsed_overrides(overrides: Sequence[str]) -> list[Override | PlainWord]:
     """Return overrides as the grammar of Hydra reads them.
 
     Raises:
         InputError: one that cannot be read, or asks for what overrides do not do here.
     """
-    found = [parsed(override) for override in overrides]
+    found = [plain_word(override) or parsed(override) for override in overrides]
     for override, key in zip(overrides, (one.key_or_group for one in found), strict=True):
         if key in ("hydra.searchpath", "hydra/searchpath"):
             raise InputError(f"unknown key {key}; for a folder of your own write --config-dir DIR")

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dse.base.errors import InputError
+from dse.base.settings.plain_words import PlainWord
 from dse.studies.config.schema import ConfigSchema
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 
-def refuse_unused(overrides: Sequence[Override], command: str) -> None:
+def refuse_unused(overrides: Sequence[Override | PlainWord], command: str) -> None:
     """Refuse what the user overrides although the command does not use it; files of conf/ may set anything.
 
     Raises:
