@@ -35,7 +35,7 @@ LEFTOVER_S = 3600
 SWEEPS_FOLDER = "_sweeps"  # pandas.read_parquet(folder) skips only names that begin with "_" or "."
 _READ_ATTEMPTS = 5
 _SHOWN_ROWS, _SHOWN_COLUMNS = 10, 12  # in notebooks
-_MERGED_ROWS = 250_000  # of one new part at most, so that merging has bounded memory
+_MERGED_ROWS = 100_000  # of one new part at most, so that merging has bounded memory
 
 
 class StudyStore(Generic[Row]):
